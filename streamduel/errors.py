@@ -1,0 +1,45 @@
+"""What can go wrong, by name; each message is one sentence: what, found, allowed, nearest."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class StreamduelError(Exception):
+    """Anything that streamduel itself refuses; the command line shows it without a traceback."""
+
+
+class ConfigurationError(StreamduelError):
+    """A configuration that cannot be run; the command line exits with status 2."""
+
+
+class PolicyError(StreamduelError, ValueError):
+    """A policy was asked, told or configured something outside what it allows."""
+
+
+class SnapshotError(StreamduelError):
+    """A snapshot that does not fit the configuration or the log it is asked to go on with."""
+
+
+class ConnectorError(StreamduelError):
+    """The outside world is not as the configuration says, and waiting will not mend it."""
+
+
+class Fenced(StreamduelError):  # noqa: N818 - the field's word for it
+    """This process no longer owns what it tried to commit; nothing of the commit is visible.
+
+    The runner forgets its unfinished work, and whoever owns the partitions now repeats it.
+    """
+
+
+def nearest(name: str, allowed: Iterable[str]) -> str:
+    """The closest allowed name as `; did you mean 'x'?`, or an empty string.
+
+    >>> nearest("rubc", ["rucb", "ccb"])
+    "; did you mean 'rucb'?"
+    >>> nearest("entirely different", ["rucb", "ccb"])
+    ''
+    """
+    close = difflib.get_close_matches(name, list(allowed), n=1)
+    return f"; did you mean '{close[0]}'?" if close else ""
