@@ -99,7 +99,7 @@ class Source(Protocol):
 
     @property
     def connected(self) -> bool:
-        """Whether the log can be reached at present."""
+        """Whether the log can be reached at present; cheap, asked after every poll."""
 
     def home(self, experiment: str) -> int:
         """The partition in which the records of an experiment must stand."""
@@ -114,11 +114,18 @@ class Source(Protocol):
         offset from which it is really delivered.
         """
 
-    def ends(self, partitions: Sequence[int]) -> dict[int, int]:
-        """The offsets that the next records of these partitions will get: their present end."""
+    def caught_up(self, partition: int) -> bool:
+        """Whether everything that the partition held when it was sought has been delivered."""
 
-    def position(self, partition: int) -> int:
-        """The offset from which the next poll goes on."""
+    def lags(self, partitions: Sequence[int]) -> dict[int, int]:
+        """How many records of each partition are not delivered yet, where that can be known."""
+
+    def reannounce(self) -> None:
+        """Report every partition that is still owned as lost and gained again at the next poll.
+
+        The runner asks for it after a commit that failed: its state is then rebuilt from the
+        last visible one.
+        """
 
     def close(self) -> None:
         """Leave; nothing is committed by it."""
@@ -155,6 +162,9 @@ class Sink(Protocol):
 @runtime_checkable
 class SnapshotStore(Protocol):
     """Keeps the newest snapshot of every partition: named entries of bytes."""
+
+    def partitions(self) -> Sequence[int]:
+        """The partitions that may have a snapshot."""
 
     def load(self, partition: int) -> dict[str, bytes]:
         """The entries of a partition as of its last visible commit; empty if there is none."""
@@ -197,8 +207,11 @@ class Connector(Protocol):
     shared_settings: frozenset[str]
     """Keys that sink and snapshots take from a source of the same connector, and must not vary."""
 
-    open_source: Callable[[BaseModel], Source]
-    """A source that takes part in sharing the log's partitions out among processes."""
+    open_source: Callable[[BaseModel, bool], Source]
+    """A source that takes part in sharing the log's partitions out among processes.
+
+    The flag says that the log is read up to its present end only, so that a last line without
+    its newline is whole."""
     open_log: Callable[[BaseModel], Source]
     """A source that reads all partitions by itself and disturbs nobody, for replay."""
     open_outlet: Callable[[BaseModel, BaseModel, Source, Failpoint], Outlet]

@@ -1,0 +1,49 @@
+"""The files connector's part of the configuration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
+
+STANDARD_INPUT: Final = Path("-")
+
+
+def _beside_configuration(path: Path, info: ValidationInfo) -> Path:
+    directory: Path = (info.context or {}).get("directory", Path())
+    return path if path == STANDARD_INPUT else directory / path.expanduser()
+
+
+BesidePath = Annotated[Path, AfterValidator(_beside_configuration)]
+"""A path that, when relative, is relative to the configuration file."""
+
+
+class FilesSettings(BaseModel):
+    """What the three sections have in common."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    connector: Literal["files"]
+
+
+class FileSourceSettings(FilesSettings):
+    """A click log as JSON Lines."""
+
+    path: BesidePath = Field(
+        description="The file: plain, gzipped (.gz), or '-' for standard input."
+    )
+
+
+class FileSinkSettings(FilesSettings):
+    """Where assignments and dead letters are appended to."""
+
+    path: BesidePath = Field(
+        description="A folder; assignments.jsonl and dead_letters.jsonl are written there."
+    )
+
+
+class FileSnapshotSettings(FilesSettings):
+    """Where the state is kept."""
+
+    path: BesidePath = Field(description="A folder; snapshot.json is kept there.")

@@ -1,0 +1,210 @@
+"""Reading a click log from a file or from standard input: one partition, offsets count lines."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Final, NamedTuple
+
+from streamduel.connector import Poll
+from streamduel.errors import ConnectorError
+from streamduel_files.settings import STANDARD_INPUT
+
+CHUNK_BYTES: Final = 1 << 20
+"""Read at a time: some thousand records, so that a poll is short and the fold has a batch."""
+
+MAX_LINE_BYTES: Final = (1 << 24) + 1
+"""What is kept of a line: one byte more than the largest `limits.max_record_bytes`, so that a
+longer line is still refused as too large while a file without newlines does not fill memory."""
+
+WATCH_SECONDS: Final = 0.05
+"""Between two looks at a file that does not grow: a fresh line is read within it."""
+
+PARTITION: Final = 0
+
+
+class Line(NamedTuple):
+    """One line of the log. `timestamp` None: stream time comes from the record's own `ts`."""
+
+    offset: int
+    value: bytes
+    timestamp: None = None
+    key: None = None
+
+
+class FileSource:
+    """A click log in a file: plain text is followed as it grows, `.gz` and `-` end at their end.
+
+    Args:
+        path: the file, or `-`.
+        to_end: read up to the present end only; a last line without its newline is whole then.
+
+    Raises:
+        ConnectorError: the file cannot be opened.
+    """
+
+    partitions = 1
+    connected = True
+
+    def __init__(self, path: Path, *, to_end: bool) -> None:
+        self.topic = "stdin" if path == STANDARD_INPUT else path.name
+        self._path = path
+        self._to_end = to_end
+        self._grows = path != STANDARD_INPUT and path.suffix != ".gz"
+        self._file = self._open()
+        self._end = path.stat().st_size if self._grows and to_end else None
+        self._counted_lines = self._counted_bytes = 0
+        self._announced = self._sought = False
+        self._reset()
+
+    def _reset(self) -> None:
+        self._lines = 0  # how many lines have been read
+        self._bytes = 0  # how many bytes of the file have been read
+        self._ahead = b""  # read from the file, not yet cut into lines
+        self._rest = b""  # of a line whose newline has not been read
+        self._cut_off = False  # the line before was taken without its newline
+        self._starved = False  # there was nothing to read the last time
+        self._ended = False
+
+    def _open(self) -> IO[bytes]:
+        if self._path == STANDARD_INPUT:
+            return sys.stdin.buffer
+        try:
+            if self._path.suffix == ".gz":
+                return gzip.open(self._path)
+            return self._path.open("rb", buffering=0)
+        except OSError as error:
+            raise ConnectorError(
+                f"source.path {self._path} cannot be read: {error.strerror}."
+            ) from error
+
+    def home(self, experiment: str) -> int:  # noqa: ARG002 - a file has one partition
+        """Every experiment's home: the only partition."""
+        return PARTITION
+
+    def poll(self, timeout: float) -> Poll:
+        """The lines of the next stretch of the file."""
+        if not self._announced:
+            self._announced = True
+            return Poll(gained=[PARTITION])
+        if not self._sought:
+            time.sleep(min(timeout, WATCH_SECONDS))
+            return Poll()
+        deadline = time.monotonic() + timeout
+        lines = self._read()
+        while not lines and (wait := deadline - time.monotonic()) > 0:
+            if self._starved:
+                time.sleep(min(WATCH_SECONDS, wait))
+            lines = self._read()
+        return Poll(records={PARTITION: lines} if lines else {})
+
+    def _read(self) -> list[Line]:
+        """The whole lines of the next chunk."""
+        chunk = self._chunk()
+        if not chunk:
+            return self._last_line()
+        texts = chunk.split(b"\n")
+        texts[0] = (self._rest + texts[0])[:MAX_LINE_BYTES]
+        self._rest = texts.pop()
+        if self._cut_off and texts:
+            self._cut_off = False
+            texts.pop(0)  # what follows a line that was taken as it stood
+        first, self._lines = self._lines, self._lines + len(texts)
+        return [Line(offset, text) for offset, text in enumerate(texts, first)]
+
+    def _chunk(self) -> bytes:
+        if self._ahead:
+            chunk, self._ahead = self._ahead, b""
+            return chunk
+        wanted = CHUNK_BYTES if self._end is None else min(CHUNK_BYTES, self._end - self._bytes)
+        try:
+            chunk = self._file.read(wanted) if wanted else b""
+        except (OSError, EOFError) as error:
+            raise ConnectorError(f"source.path {self._path} cannot be read: {error}.") from error
+        self._starved = not chunk
+        if not chunk:
+            self._ended = self._end is not None or not self._grows
+            if not self._ended:
+                self._check_in_place()
+        self._bytes += len(chunk)
+        return chunk
+
+    def _last_line(self) -> list[Line]:
+        """At the end: the line that lacks its newline, if it is to be taken as it stands."""
+        if not (self._ended and self._rest):
+            return []
+        line = Line(self._lines, self._rest)
+        self._rest = b""
+        self._lines += 1
+        self._cut_off = True
+        return [line]
+
+    def _check_in_place(self) -> None:
+        """Refuse to go on when the file was cut short or replaced under our feet."""
+        try:
+            size = self._path.stat().st_size
+        except OSError as error:
+            raise ConnectorError(f"source.path {self._path} is gone: {error.strerror}.") from error
+        if size < self._bytes:
+            raise ConnectorError(
+                f"source.path {self._path} was cut short to {size} bytes, of which {self._bytes} "
+                f"were read already; a click log may only grow."
+            )
+
+    def seek(self, partition: int, offset: int | None) -> int:  # noqa: ARG002 - there is one
+        """Deliver from a line on; the file is read from its beginning and lines are counted."""
+        wanted = offset or 0
+        self._rewind()
+        open_line = False
+        while self._lines < wanted:
+            chunk = self._chunk()
+            if not chunk:
+                break
+            lines = chunk.count(b"\n")
+            open_line = not chunk.endswith(b"\n") if lines else True
+            if self._lines + lines >= wanted:
+                self._ahead = chunk.split(b"\n", wanted - self._lines)[-1]
+                lines = wanted - self._lines
+            self._lines += lines
+        if self._lines == wanted - 1 and open_line:
+            self._lines, self._cut_off = wanted, True
+        if self._lines < wanted:
+            raise ConnectorError(
+                f"source.path {self._path} has {self._lines} lines (the snapshot goes up to "
+                f"line {wanted}); it is not the log that the snapshot was made from."
+            )
+        self._sought = True
+        return wanted
+
+    def _rewind(self) -> None:
+        if self._bytes and self._path != STANDARD_INPUT:
+            self._file.close()
+            self._file = self._open()
+        self._reset()
+
+    def caught_up(self, partition: int) -> bool:  # noqa: ARG002 - there is one
+        """Whether the end has been reached."""
+        return self._ended and not self._rest and not self._ahead
+
+    def lags(self, partitions: Sequence[int]) -> dict[int, int]:
+        """The lines after those delivered; unknown for a stream that cannot be looked ahead in."""
+        if not self._grows:
+            return {}
+        with self._path.open("rb") as file:
+            file.seek(self._counted_bytes)
+            while chunk := file.read(CHUNK_BYTES):
+                self._counted_bytes += len(chunk)
+                self._counted_lines += chunk.count(b"\n")
+        return dict.fromkeys(partitions, max(0, self._counted_lines - self._lines))
+
+    def reannounce(self) -> None:
+        """Hand the partition over once more."""
+        self._announced = self._sought = False
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._path != STANDARD_INPUT:
+            self._file.close()

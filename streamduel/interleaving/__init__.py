@@ -1,0 +1,1 @@
+"""Building interleaved lists, and crediting the clicks on them to a side."""

@@ -1,0 +1,310 @@
+"""One experiment of the fold: its hard state, and how a record changes it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Final, Literal, NamedTuple
+
+import msgspec
+import numpy as np
+
+from streamduel import policies
+from streamduel.config import ExperimentSettings
+from streamduel.connector import Message
+from streamduel.errors import nearest
+from streamduel.interleaving.credit import CREDITS
+from streamduel.preference.counts import WinCounts
+from streamduel.records import (
+    MAX_COUNT,
+    Assignment,
+    Duel,
+    Duels,
+    InputEvent,
+    Interleaving,
+    PairShare,
+    Rejected,
+)
+from streamduel.stream.dedupe import experiment_salt
+
+NO_DUEL: Final = -1
+"""The code of a record that is accepted and is no duel: a tie under `ties: drop`."""
+BULK: Final = -2
+"""The code of a record that stands for many duels."""
+_B_WINS, _A_WINS, _TIE = 0, 1, 2
+_OUTCOMES: Final = 3
+_FIRST_WINS: Final = np.array([0.0, 1.0, 0.5])
+
+_encode = msgspec.json.Encoder().encode
+
+Status = Literal["running", "paused", "finished"]
+
+
+class Plan(NamedTuple):
+    """What ranker services are to do until the next decision.
+
+    Attributes:
+        champion: the arm to serve if exploration ended now.
+        pairs: (first arm, second arm, duels of the slate), the most frequent first.
+    """
+
+    champion: int
+    pairs: tuple[tuple[int, int, int], ...]
+
+
+class Position(NamedTuple):
+    """Where in the log something happened.
+
+    Attributes:
+        partition: of the log.
+        offset: of the record, -1 before the first.
+        stream_time: after that record, in milliseconds.
+    """
+
+    partition: int
+    offset: int
+    stream_time: int
+
+
+class Experiment:
+    """Turns credited records into duels, duels into decisions, decisions into assignments.
+
+    A duel is first noted as a small integer (`code`), so that a thousand of them between two
+    decisions are learned in a few array operations: code = (first arm · K + second arm) · 3 +
+    outcome. Duels reach the policy in the order of the log, and how the log was cut into
+    batches leaves no trace.
+
+    Args:
+        name: the experiment's.
+        settings: its part of the configuration.
+        started_at: the offset of the first record that can belong to it.
+        state: what `state` returned in an earlier life; None for a fresh start.
+    """
+
+    __slots__ = (
+        "_arms_known", "_counts", "_credit", "_policy", "_since_decision", "_winners", "accepted",
+        "dead_letters", "due", "duplicates", "epoch", "name", "pending", "plan", "salt",
+        "settings", "started_at",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        name: str,
+        settings: ExperimentSettings,
+        started_at: int,
+        state: dict[str, Any] | None = None,
+    ) -> None:
+        self.name = name
+        self.settings = settings
+        self.started_at = started_at
+        self.salt = experiment_salt(name)
+        self.pending: list[int] = []
+        self._arms_known = {arm: index for index, arm in enumerate(settings.arms)}
+        self._credit = CREDITS[settings.credit.name]
+        tie = _TIE if settings.ties == "half" else NO_DUEL
+        self._winners = {"a": _A_WINS, "b": _B_WINS, "tie": tie}
+        if state is None:
+            self._begin()
+        else:
+            self._resume(state)
+
+    def _begin(self) -> None:
+        self._policy = self.settings.create_policy()
+        self._counts = WinCounts(len(self.settings.arms))
+        self._since_decision = 0
+        self.due = self.settings.decide_every
+        self.epoch = 0
+        self.plan: Plan | None = None
+        self.accepted = self.duplicates = self.dead_letters = 0
+
+    def _resume(self, state: dict[str, Any]) -> None:
+        self._policy = policies.from_state(state["policy"])
+        self._counts = WinCounts.from_state(state["counts"])
+        self._since_decision = state["since_decision"]
+        self.due = self.settings.decide_every - self._since_decision
+        self.epoch = state["epoch"]
+        plan = state["plan"]
+        self.plan = plan and Plan(plan["champion"], tuple(tuple(pair) for pair in plan["pairs"]))
+        tallies = state["tallies"]
+        self.accepted = tallies["accepted"]
+        self.duplicates = tallies["duplicate"]
+        self.dead_letters = tallies["dead_letter"]
+
+    def code(self, event: InputEvent) -> int:
+        """What an event says, as one integer: a duel's code, `NO_DUEL` or `BULK`.
+
+        Raises:
+            Rejected: it names an unknown arm, or contradicts itself.
+        """
+        known = self._arms_known
+        try:
+            first, second = known[event.a], known[event.b]
+        except KeyError as missing:
+            raise self._unknown_arm(missing.args[0]) from None
+        if type(event) is Duel:
+            if first == second:
+                return (first * len(known) + first) * _OUTCOMES + _TIE
+            outcome = self._winners.get(event.winner)  # type: ignore[arg-type]  # None: no winner
+            if outcome is None:
+                raise Rejected(
+                    "invalid_record",
+                    "winner must be 'a', 'b' or 'tie' in a duel of two arms (found null).",
+                )
+        else:
+            if first == second:
+                raise Rejected(
+                    "invalid_record",
+                    f"a and b must be two arms (found '{event.a}' twice); only a 'duel' may have "
+                    f"one arm on both sides.",
+                )
+            if isinstance(event, Duels):
+                return _bulk_code(event)
+            assert isinstance(event, Interleaving)
+            outcome = self._credited(event)
+        if outcome < 0:
+            return NO_DUEL
+        return (first * len(known) + second) * _OUTCOMES + outcome
+
+    def _credited(self, event: Interleaving) -> int:
+        ranks = [click if isinstance(click, int) else click.rank for click in event.clicks]
+        try:
+            first_wins = self._credit(event.teams, ranks)
+        except IndexError:
+            length = len(event.teams)
+            outside = next(rank for rank in ranks if rank >= length)
+            raise Rejected(
+                "invalid_record",
+                f"clicks has rank {outside}, outside the list: 'teams' has {length} ranks, from 0.",
+            ) from None
+        return self._winners["tie" if first_wins == 0.5 else "a" if first_wins else "b"]
+
+    def _unknown_arm(self, arm: str) -> Rejected:
+        arms = self.settings.arms
+        listed = ", ".join(arms[:10]) + (", …" if len(arms) > 10 else "")
+        hint = nearest(arm, arms)
+        return Rejected(
+            "unknown_arm",
+            f"unknown arm '{arm[:80]}' in experiment '{self.name}'{hint or ';'} "
+            f"its arms are {listed}.",
+        )
+
+    def learn(self) -> None:
+        """Tell counts and policy the duels noted in `pending`, in their order."""
+        if self.pending:
+            codes = np.array(self.pending, dtype=np.int64)
+            self.accepted += len(self.pending)
+            self.pending.clear()
+            pairs, outcomes = np.divmod(codes, _OUTCOMES)
+            first, second = np.divmod(pairs, len(self._arms_known))
+            self._observe(first, second, _FIRST_WINS[outcomes], None, len(codes))
+
+    def learn_bulk(self, event: Duels) -> None:
+        """Tell counts and policy a record that stands for many duels of one pair."""
+        self.learn()
+        self.accepted += 1
+        told = [(1.0, event.wins_a), (0.0, event.wins_b)]
+        if self.settings.ties == "half":
+            told.append((0.5, event.ties))
+        first_wins, counts = zip(*[pair for pair in told if pair[1]] or [(0.5, 0)], strict=True)
+        total = sum(counts)
+        if total:
+            first, second = self._arms_known[event.a], self._arms_known[event.b]
+            sides = np.full(len(counts), first), np.full(len(counts), second)
+            self._observe(*sides, np.array(first_wins), np.array(counts, dtype=np.int64), total)
+
+    def _observe(self, first: Any, second: Any, first_wins: Any, count: Any, total: int) -> None:
+        self._counts.add(first, second, first_wins, count)
+        self._policy.observe(first, second, first_wins, count)
+        self._since_decision += total
+        self.due = self.settings.decide_every - self._since_decision
+
+    def decide(self, at: Position) -> Message | None:
+        """Take a decision from all duels so far; an assignment if it changes the plan."""
+        self.learn()
+        self._since_decision = 0
+        self.due = self.settings.decide_every
+        plan = self._propose()
+        if plan == self.plan:
+            return None
+        self.plan = plan
+        self.epoch += 1
+        return Message(self.name.encode(), _encode(self._assignment(plan, at)))
+
+    def _propose(self) -> Plan:
+        slate = self._policy.propose(self.settings.slate).tolist()
+        duels = Counter((min(pair), max(pair)) for pair in slate)
+        pairs = sorted(
+            ((first, second, count) for (first, second), count in duels.items()),
+            key=lambda pair: (-pair[2], pair),
+        )
+        return Plan(self._policy.champion(), tuple(pairs))
+
+    def _assignment(self, plan: Plan, at: Position) -> Assignment:
+        arms, slate = self.settings.arms, self.settings.slate
+        return Assignment(
+            experiment=self.name,
+            epoch=self.epoch,
+            policy=self.settings.policy.name,
+            champion=arms[plan.champion],
+            pairs=[PairShare(arms[i], arms[j], count / slate) for i, j, count in plan.pairs],
+            duels=self._counts.duels,
+            status=self.status,
+            partition=at.partition,
+            offset=at.offset,
+            ts=at.stream_time,
+        )
+
+    @property
+    def status(self) -> Status:
+        """Whether duels change the plan at present."""
+        return "running"
+
+    @property
+    def records(self) -> int:
+        """How many records have changed the hard state; equal numbers, equal states."""
+        return self.accepted + self.duplicates + self.dead_letters + len(self.pending)
+
+    @property
+    def policy(self) -> policies.Policy:
+        """The policy, to look at."""
+        return self._policy
+
+    @property
+    def counts(self) -> WinCounts:
+        """Wins and duels so far, to look at."""
+        return self._counts
+
+    @property
+    def tallies(self) -> dict[str, int]:
+        """How many records of the experiment had which fate."""
+        return {
+            "accepted": self.accepted,
+            "duplicate": self.duplicates,
+            "dead_letter": self.dead_letters,
+            "late": 0,
+            "unjoined": 0,
+        }
+
+    def state(self) -> dict[str, Any]:
+        """The hard state, as JSON has it; `Experiment(…, state=…)` goes on from it exactly."""
+        self.learn()
+        plan = self.plan
+        return {
+            "arms": list(self.settings.arms),
+            "status": self.status,
+            "epoch": self.epoch,
+            "plan": plan and {"champion": plan.champion, "pairs": [list(p) for p in plan.pairs]},
+            "since_decision": self._since_decision,
+            "counts": self._counts.state_dict(),
+            "tallies": self.tallies,
+            "policy": self._policy.state_dict(),
+        }
+
+
+def _bulk_code(event: Duels) -> int:
+    total = event.wins_a + event.wins_b + event.ties
+    if not 1 <= total <= MAX_COUNT:
+        raise Rejected(
+            "invalid_record",
+            f"wins_a, wins_b and ties must add up to between 1 and 2^53 (found {total}).",
+        )
+    return BULK

@@ -1,0 +1,170 @@
+"""Snapshots: the hard state of a partition as named entries of canonical JSON.
+
+One entry, `partition`, says up to which offset the others are true; each experiment has one of
+its own, so that a commit rewrites only what changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from streamduel.config import ExperimentSettings
+from streamduel.errors import SnapshotError
+from streamduel.records import Reason
+from streamduel.stream.dedupe import WindowStart
+from streamduel.stream.experiment import Experiment
+
+FORMAT: Final = 1
+"""Grows when the meaning of an entry changes, so that an old program refuses a newer state."""
+
+PARTITION_ENTRY: Final = "partition"
+_EXPERIMENT_PREFIX: Final = "experiment/"
+
+Entry = TypeVar("Entry", "PartitionEntry", "ExperimentEntry")
+
+
+class PartitionEntry(msgspec.Struct, frozen=True):
+    """What a snapshot says of the partition itself.
+
+    Attributes:
+        next: the first offset that is not folded yet.
+        window: from where the dedupe window is rebuilt; None when it is empty.
+        dead_letters: how many, by reason, since the log's beginning.
+    """
+
+    topic: str
+    partition: int
+    partitions: int
+    next: int
+    stream_time: int
+    window: WindowStart | None
+    dead_letters: dict[Reason, int]
+    format: int = FORMAT
+
+
+class ExperimentEntry(msgspec.Struct, frozen=True):
+    """What a snapshot says of one experiment.
+
+    Attributes:
+        settings: the configuration that the state was made under.
+        started_at: the first offset that could belong to the experiment.
+        state: its hard state.
+    """
+
+    experiment: str
+    settings: dict[str, Any]
+    started_at: int
+    state: dict[str, Any]
+    format: int = FORMAT
+
+
+def canonical(value: Any) -> bytes:
+    """The one JSON text of a value: sorted keys, no blanks, shortest exact numbers.
+
+    >>> canonical({"b": 1.0, "a": [0.5, None]})
+    b'{"a":[0.5,null],"b":1.0}'
+    """
+    return msgspec.json.encode(value, order="sorted")
+
+
+def state_hash(state: Mapping[str, Any]) -> str:
+    """The fingerprint of an experiment's hard state, equal on every machine.
+
+    >>> state_hash({})
+    'sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a'
+    """
+    return "sha256:" + hashlib.sha256(canonical(state)).hexdigest()
+
+
+def encode_partition(entry: PartitionEntry) -> bytes:
+    """A partition's entry as bytes."""
+    return canonical(entry)
+
+
+def encode_experiment(experiment: Experiment) -> tuple[str, bytes]:
+    """An experiment's entry: its name among the entries, and its bytes."""
+    entry = ExperimentEntry(
+        experiment=experiment.name,
+        settings=experiment.settings.model_dump(mode="json"),
+        started_at=experiment.started_at,
+        state=experiment.state(),
+    )
+    return _EXPERIMENT_PREFIX + experiment.name, canonical(entry)
+
+
+def partition_entry(entries: Mapping[str, bytes], topic: str, partition: int) -> PartitionEntry:
+    """The entry that says how far a snapshot goes.
+
+    Raises:
+        SnapshotError: there is none, it cannot be read, or it belongs to another log.
+    """
+    if PARTITION_ENTRY not in entries:
+        raise SnapshotError(
+            f"the snapshot of partition {partition} lacks its '{PARTITION_ENTRY}' entry."
+        )
+    entry = _decode(entries[PARTITION_ENTRY], PartitionEntry, PARTITION_ENTRY)
+    if (entry.topic, entry.partition) != (topic, partition):
+        raise SnapshotError(
+            f"the snapshot belongs to partition {entry.partition} of '{entry.topic}' (found in "
+            f"place of partition {partition} of '{topic}'); use another place for the "
+            f"snapshots of another log."
+        )
+    return entry
+
+
+def experiment_entries(entries: Mapping[str, bytes]) -> dict[str, ExperimentEntry]:
+    """The experiments of a snapshot, by name."""
+    return {
+        name.removeprefix(_EXPERIMENT_PREFIX): _decode(entry, ExperimentEntry, name)
+        for name, entry in entries.items()
+        if name.startswith(_EXPERIMENT_PREFIX)
+    }
+
+
+def _decode(text: bytes, kind: type[Entry], name: str) -> Entry:
+    try:
+        entry = msgspec.json.decode(text, type=kind)
+    except msgspec.DecodeError as error:
+        raise SnapshotError(f"the snapshot's entry '{name}' cannot be read: {error}.") from None
+    if entry.format != FORMAT:
+        raise SnapshotError(
+            f"the snapshot's entry '{name}' has format {entry.format}; this program reads "
+            f"format {FORMAT}."
+        )
+    return entry
+
+
+def check_partitions(entry: PartitionEntry, partitions: int) -> None:
+    """Refuse to go on when experiments would have moved to other partitions."""
+    if entry.partitions != partitions:
+        raise SnapshotError(
+            f"the snapshot was made with {entry.partitions} partitions of '{entry.topic}' (found "
+            f"{partitions} now); experiments would change partitions, so use a new topic."
+        )
+
+
+def check_settings(name: str, saved: Mapping[str, Any], settings: ExperimentSettings) -> None:
+    """Refuse a configuration that contradicts a running experiment.
+
+    Raises:
+        SnapshotError: it names the key, both values and what to do.
+    """
+    present = settings.model_dump(mode="json")
+    # Validated again, so that a setting added to the program since then has its default.
+    former = ExperimentSettings.model_validate(saved).model_dump(mode="json")
+    for key, value in present.items():
+        if former[key] != value:
+            raise SnapshotError(
+                f"experiments.{name}.{key} must stay {_shown(former[key])} while the "
+                f"experiment runs (found {_shown(value)}); restore the value, or "
+                f"start afresh under a new experiment name."
+            )
+
+
+def _shown(value: Any) -> str:
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= 200 else text[:199] + "…"

@@ -1,0 +1,254 @@
+"""The fold of one partition: records in; assignments, dead letters and snapshot entries out."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from streamduel.config import Config, ExperimentSettings
+from streamduel.connector import LogRecord, Message, PartitionCommit
+from streamduel.errors import nearest
+from streamduel.records import InputEvent, Reason, Rejected
+from streamduel.stream import snapshot
+from streamduel.stream.dead_letter import dead_letter, named_experiment
+from streamduel.stream.decode import RecordDecoder
+from streamduel.stream.dedupe import DedupeWindow, record_key
+from streamduel.stream.experiment import BULK, Experiment, Position
+from streamduel.stream.snapshot import PartitionEntry
+
+
+class Log(NamedTuple):
+    """The log that a task folds one partition of.
+
+    Attributes:
+        topic: its name.
+        partitions: how many it has.
+        home: the partition of an experiment, by the experiment's name.
+    """
+
+    topic: str
+    partitions: int
+    home: Callable[[str], int]
+
+
+class PartitionTask:
+    """Everything that streamduel knows of one partition, as a pure fold over its records.
+
+    No clock, no I/O and no process-wide randomness: two tasks that were given the same records,
+    however cut into batches and however often restored from a snapshot in between, hold the
+    same state and have put out the same bytes.
+
+    A task made from a snapshot wants the log from `resume_offset` on, which may lie before the
+    snapshot's own offset: the records in between only rebuild the dedupe window.
+
+    Args:
+        config: the configuration; its experiments whose home is this partition are folded.
+        log: what the log is called and how its partitions are assigned.
+        partition: the one that is folded.
+        entries: the snapshot entries to go on from; empty for a fresh start.
+
+    Raises:
+        SnapshotError: the entries contradict the configuration or the log.
+    """
+
+    def __init__(
+        self, config: Config, log: Log, partition: int, entries: Mapping[str, bytes] | None = None
+    ) -> None:
+        self.partition = partition
+        self._log = log
+        self._decode = RecordDecoder(config.limits.max_record_bytes)
+        self._window = DedupeWindow(config.dedupe.window_records, config.dedupe.window_ms)
+        self._homes = {name: log.home(name) for name in config.experiments}
+        self._waiting: dict[str, ExperimentSettings] = {
+            name: settings
+            for name, settings in config.experiments.items()
+            if self._homes[name] == partition
+        }
+        self.experiments: dict[str, Experiment] = {}
+        self.dead_letters: Counter[Reason] = Counter()
+        self.stream_time = 0
+        self.next_offset = 0
+        self.resume_offset: int | None = None
+        self._rebuilt_time = 0
+        self._assignments: list[Message] = []
+        self._letters: list[Message] = []
+        self._saved: dict[str, int] = {}
+        self._committed_offset = -1
+        if entries:
+            self._restore(entries)
+
+    def _restore(self, entries: Mapping[str, bytes]) -> None:
+        entry = snapshot.partition_entry(entries, self._log.topic, self.partition)
+        snapshot.check_partitions(entry, self._log.partitions)
+        self.next_offset = self._committed_offset = entry.next
+        self.stream_time = entry.stream_time
+        self.dead_letters.update(entry.dead_letters)
+        if entry.window is None:
+            self.resume_offset = entry.next
+            self._window.advance(entry.stream_time, entry.next)
+        else:
+            self.resume_offset = entry.window.offset
+            self._rebuilt_time = entry.window.stream_time
+            self._window.advance(entry.window.stream_time, entry.window.offset)
+        for name, saved in snapshot.experiment_entries(entries).items():
+            settings = self._waiting.pop(name, None)
+            if settings is None:
+                continue  # no longer configured: its entry stays as it is
+            snapshot.check_settings(name, saved.settings, settings)
+            experiment = Experiment(name, settings, saved.started_at, saved.state)
+            self.experiments[name] = experiment
+            self._saved[name] = experiment.records
+
+    def begin(self, offset: int) -> None:
+        """The log will be delivered from `offset` on: start what has no snapshot yet.
+
+        Each fresh experiment publishes its first assignment here, before any record.
+        """
+        if self.resume_offset is None:
+            self.next_offset = offset
+            self._window.advance(self.stream_time, offset)
+        elif offset > self.next_offset:
+            self.next_offset = offset  # the log has lost what lies between
+        for name in list(self._waiting):
+            self.start(name)
+
+    def start(self, name: str) -> None:
+        """Start a configured experiment at the present offset."""
+        experiment = Experiment(name, self._waiting.pop(name), self.next_offset)
+        self.experiments[name] = experiment
+        self._decide(experiment, Position(self.partition, self.next_offset - 1, self.stream_time))
+
+    def fold(self, records: Sequence[LogRecord]) -> None:
+        """Take in records, in the order of their offsets, each exactly once."""
+        if records and records[0].offset < self.next_offset:
+            known = bisect_left(records, self.next_offset, key=lambda record: record.offset)
+            self._remember(records[:known])
+            records = records[known:]
+        if not records:
+            return
+        decode, experiments, sight = self._decode, self.experiments, self._window.sight
+        for record in records:
+            timestamp = record.timestamp
+            if timestamp is not None and timestamp > self.stream_time:
+                self._advance(timestamp, record.offset)
+            try:
+                event = decode(record.value)
+                if timestamp is None and event.ts is not None and event.ts > self.stream_time:
+                    self._advance(event.ts, record.offset)
+                experiment = experiments.get(event.experiment)
+                if experiment is None:
+                    raise self._stranger(event)
+                code = experiment.code(event)
+            except Rejected as rejected:
+                self._reject(record, rejected)
+                continue
+            if sight(record_key(experiment.salt, event.id), record.offset):
+                experiment.duplicates += 1
+            elif code >= 0:
+                experiment.pending.append(code)
+                if len(experiment.pending) >= experiment.due:
+                    self._decide(
+                        experiment, Position(self.partition, record.offset, self.stream_time)
+                    )
+            elif code == BULK:
+                experiment.learn_bulk(event)  # type: ignore[arg-type]  # only Duels are BULK
+                if experiment.due <= 0:
+                    self._decide(
+                        experiment, Position(self.partition, record.offset, self.stream_time)
+                    )
+            else:
+                experiment.accepted += 1
+        self.next_offset = records[-1].offset + 1
+
+    def _remember(self, records: Sequence[LogRecord]) -> None:
+        """Rebuild the dedupe window from records that were folded in an earlier life."""
+        for record in records:
+            timestamp = record.timestamp
+            if timestamp is not None and timestamp > self._rebuilt_time:
+                self._rebuilt_time = timestamp
+                self._window.advance(timestamp, record.offset)
+            try:
+                event = self._decode(record.value)
+                if timestamp is None and event.ts is not None and event.ts > self._rebuilt_time:
+                    self._rebuilt_time = event.ts
+                    self._window.advance(event.ts, record.offset)
+                experiment = self.experiments.get(event.experiment)
+                if experiment is None or experiment.started_at > record.offset:
+                    continue
+                experiment.code(event)
+            except Rejected:
+                continue
+            self._window.sight(record_key(experiment.salt, event.id), record.offset)
+
+    def _advance(self, stream_time: int, offset: int) -> None:
+        self.stream_time = stream_time
+        self._window.advance(stream_time, offset)
+
+    def _decide(self, experiment: Experiment, at: Position) -> None:
+        assignment = experiment.decide(at)
+        if assignment is not None:
+            self._assignments.append(assignment)
+
+    def _stranger(self, event: InputEvent) -> Rejected:
+        """The verdict on a record of an experiment that is not folded here."""
+        name, home = event.experiment, self._homes.get(event.experiment)
+        if home is None:
+            known = ", ".join(f"'{known}'" for known in sorted(self._homes)[:10])
+            return Rejected(
+                "unknown_experiment",
+                f"unknown experiment '{name[:80]}'{nearest(name, self._homes) or ';'} "
+                f"configured are {known}{', …' if len(self._homes) > 10 else ''}.",
+            )
+        return Rejected(
+            "wrong_partition",
+            f"experiment '{name}' belongs into partition {home} (found in {self.partition}); "
+            f"the record's key must be the experiment's name, hashed as Kafka's default "
+            f"partitioner does.",
+        )
+
+    def _reject(self, record: LogRecord, rejected: Rejected) -> None:
+        self.dead_letters[rejected.reason] += 1
+        self._letters.append(dead_letter(record, rejected, self._log.topic, self.partition))
+        experiment = self.experiments.get(named_experiment(record))
+        if experiment is not None:
+            experiment.dead_letters += 1
+
+    @property
+    def outputs(self) -> int:
+        """How many outputs wait to be committed."""
+        return len(self._assignments) + len(self._letters)
+
+    @property
+    def changed(self) -> bool:
+        """Whether there is anything to commit."""
+        return bool(self.outputs) or self.next_offset != self._committed_offset
+
+    def take_commit(self) -> PartitionCommit:
+        """Everything since the last time, to be made visible together."""
+        entries = {}
+        for name, experiment in self.experiments.items():
+            records = experiment.records
+            if self._saved.get(name) != records:
+                self._saved[name] = records
+                key, entry = snapshot.encode_experiment(experiment)
+                entries[key] = entry
+        entries[snapshot.PARTITION_ENTRY] = snapshot.encode_partition(self._partition_entry())
+        commit = PartitionCommit(
+            self.partition, self.next_offset, self._assignments, self._letters, entries
+        )
+        self._assignments, self._letters = [], []
+        self._committed_offset = self.next_offset
+        return commit
+
+    def _partition_entry(self) -> PartitionEntry:
+        return PartitionEntry(
+            topic=self._log.topic,
+            partition=self.partition,
+            partitions=self._log.partitions,
+            next=self.next_offset,
+            stream_time=self.stream_time,
+            window=self._window.start,
+            dead_letters=dict(sorted(self.dead_letters.items())),
+        )
