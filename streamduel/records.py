@@ -13,14 +13,16 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-MAX_COUNT = 2**53
-"""Counts above it are no longer exact in a float64, and wins are float64."""
+MAX_COUNT = 2**40
+"""Of the duels that one record may stand for: a thousand such are still counted exactly."""
+MAX_TIME = 2**53
+"""Milliseconds; larger integers lose digits in other programs' JSON."""
 
 Id = Annotated[str, Meta(min_length=1, max_length=256, description="The deduplication key.")]
 Name = Annotated[str, Meta(min_length=1, max_length=256)]
 Count = Annotated[int, Meta(ge=0, le=MAX_COUNT)]
-Rank = Annotated[int, Meta(ge=0, le=MAX_COUNT, description="Position in the list, from 0.")]
-Time = Annotated[int, Meta(ge=0, le=MAX_COUNT, description="Milliseconds since the Unix epoch.")]
+Rank = Annotated[int, Meta(ge=0, le=MAX_TIME, description="Position in the list, from 0.")]
+Time = Annotated[int, Meta(ge=0, le=MAX_TIME, description="Milliseconds since the Unix epoch.")]
 Side = Literal["a", "b"]
 
 
@@ -85,7 +87,7 @@ class PairShare(msgspec.Struct, frozen=True):
     a: Name
     b: Name
     share: Annotated[float, Meta(gt=0, le=1)]
-    remaining: Count | None = None
+    remaining: Annotated[int, Meta(ge=0)] | None = None
 
 
 class Assignment(msgspec.Struct, tag_field="type", tag="assignment", frozen=True):
@@ -101,7 +103,7 @@ class Assignment(msgspec.Struct, tag_field="type", tag="assignment", frozen=True
     policy: str
     champion: Name
     pairs: list[PairShare]
-    duels: Count
+    duels: Annotated[int, Meta(ge=0)]
     status: Literal["running", "paused", "finished"]
     partition: Annotated[int, Meta(ge=0)]
     offset: Annotated[int, Meta(ge=-1)]

@@ -13,7 +13,7 @@ from streamduel.config import ExperimentSettings
 from streamduel.connector import Message
 from streamduel.errors import nearest
 from streamduel.interleaving.credit import CREDITS
-from streamduel.preference.counts import WinCounts
+from streamduel.preference.counts import MOST_DUELS, WinCounts
 from streamduel.records import (
     MAX_COUNT,
     Assignment,
@@ -32,7 +32,8 @@ BULK: Final = -2
 """The code of a record that stands for many duels."""
 _B_WINS, _A_WINS, _TIE = 0, 1, 2
 _OUTCOMES: Final = 3
-_FIRST_WINS: Final = np.array([0.0, 1.0, 0.5])
+_FIRST_WINS: Final = (0.0, 1.0, 0.5)
+_ARRAY_OF_FIRST_WINS: Final = np.array(_FIRST_WINS)
 
 _encode = msgspec.json.Encoder().encode
 
@@ -189,32 +190,43 @@ class Experiment:
 
     def learn(self) -> None:
         """Tell counts and policy the duels noted in `pending`, in their order."""
-        if self.pending:
+        noted = len(self.pending)
+        if noted == 0:
+            return
+        self.accepted += noted
+        if noted == 1:  # a decision after every duel: no array is worth its making
+            pair, outcome = divmod(self.pending.pop(), _OUTCOMES)
+            first, second = divmod(pair, len(self._arms_known))
+            first_wins = _FIRST_WINS[outcome]
+            self._counts.add_one(first, second, first_wins)
+            self._policy.observe(first, second, first_wins)
+        else:
             codes = np.array(self.pending, dtype=np.int64)
-            self.accepted += len(self.pending)
             self.pending.clear()
             pairs, outcomes = np.divmod(codes, _OUTCOMES)
-            first, second = np.divmod(pairs, len(self._arms_known))
-            self._observe(first, second, _FIRST_WINS[outcomes], None, len(codes))
+            firsts, seconds = np.divmod(pairs, len(self._arms_known))
+            wins = _ARRAY_OF_FIRST_WINS[outcomes]
+            self._counts.add(firsts, seconds, wins)
+            self._policy.observe(firsts, seconds, wins)
+        self._passed(noted)
 
     def learn_bulk(self, event: Duels) -> None:
         """Tell counts and policy a record that stands for many duels of one pair."""
         self.learn()
         self.accepted += 1
+        first, second = self._arms_known[event.a], self._arms_known[event.b]
         told = [(1.0, event.wins_a), (0.0, event.wins_b)]
         if self.settings.ties == "half":
             told.append((0.5, event.ties))
-        first_wins, counts = zip(*[pair for pair in told if pair[1]] or [(0.5, 0)], strict=True)
-        total = sum(counts)
-        if total:
-            first, second = self._arms_known[event.a], self._arms_known[event.b]
-            sides = np.full(len(counts), first), np.full(len(counts), second)
-            self._observe(*sides, np.array(first_wins), np.array(counts, dtype=np.int64), total)
+        for first_wins, count in told:
+            # Beyond what a float64 counts exactly, more duels could not be told apart anyway.
+            if 0 < count <= MOST_DUELS - self._counts.duels:
+                self._counts.add_one(first, second, first_wins, count)
+                self._policy.observe(first, second, first_wins, count)
+                self._passed(count)
 
-    def _observe(self, first: Any, second: Any, first_wins: Any, count: Any, total: int) -> None:
-        self._counts.add(first, second, first_wins, count)
-        self._policy.observe(first, second, first_wins, count)
-        self._since_decision += total
+    def _passed(self, duels: int) -> None:
+        self._since_decision += duels
         self.due = self.settings.decide_every - self._since_decision
 
     def decide(self, at: Position) -> Message | None:
@@ -305,6 +317,6 @@ def _bulk_code(event: Duels) -> int:
     if not 1 <= total <= MAX_COUNT:
         raise Rejected(
             "invalid_record",
-            f"wins_a, wins_b and ties must add up to between 1 and 2^53 (found {total}).",
+            f"wins_a, wins_b and ties must add up to between 1 and 2^40 (found {total}).",
         )
     return BULK

@@ -37,3 +37,42 @@ class Observer:
 
     def lagging(self, lags: Mapping[int, int]) -> None:
         """How many records of each partition are not folded yet."""
+
+
+class Audience(Observer):
+    """Several observers as one."""
+
+    def __init__(self, *observers: Observer) -> None:
+        self._observers = observers
+
+    def turned(self) -> None:
+        for observer in self._observers:
+            observer.turned()
+
+    def polled(self, records: int) -> None:
+        for observer in self._observers:
+            observer.polled(records)
+
+    def connection(self, *, source: bool) -> None:
+        for observer in self._observers:
+            observer.connection(source=source)
+
+    def restored(self, task: PartitionTask) -> None:
+        for observer in self._observers:
+            observer.restored(task)
+
+    def lost(self, partitions: Sequence[int]) -> None:
+        for observer in self._observers:
+            observer.lost(partitions)
+
+    def committed(self, tasks: Sequence[PartitionTask], seconds: float) -> None:
+        for observer in self._observers:
+            observer.committed(tasks, seconds)
+
+    def fenced(self) -> None:
+        for observer in self._observers:
+            observer.fenced()
+
+    def lagging(self, lags: Mapping[int, int]) -> None:
+        for observer in self._observers:
+            observer.lagging(lags)

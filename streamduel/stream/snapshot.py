@@ -96,24 +96,17 @@ def encode_experiment(experiment: Experiment) -> tuple[str, bytes]:
     return _EXPERIMENT_PREFIX + experiment.name, canonical(entry)
 
 
-def partition_entry(entries: Mapping[str, bytes], topic: str, partition: int) -> PartitionEntry:
+def partition_entry(entries: Mapping[str, bytes], partition: int) -> PartitionEntry:
     """The entry that says how far a snapshot goes.
 
     Raises:
-        SnapshotError: there is none, it cannot be read, or it belongs to another log.
+        SnapshotError: there is none, or it cannot be read.
     """
     if PARTITION_ENTRY not in entries:
         raise SnapshotError(
             f"the snapshot of partition {partition} lacks its '{PARTITION_ENTRY}' entry."
         )
-    entry = _decode(entries[PARTITION_ENTRY], PartitionEntry, PARTITION_ENTRY)
-    if (entry.topic, entry.partition) != (topic, partition):
-        raise SnapshotError(
-            f"the snapshot belongs to partition {entry.partition} of '{entry.topic}' (found in "
-            f"place of partition {partition} of '{topic}'); use another place for the "
-            f"snapshots of another log."
-        )
-    return entry
+    return _decode(entries[PARTITION_ENTRY], PartitionEntry, PARTITION_ENTRY)
 
 
 def experiment_entries(entries: Mapping[str, bytes]) -> dict[str, ExperimentEntry]:
@@ -138,11 +131,21 @@ def _decode(text: bytes, kind: type[Entry], name: str) -> Entry:
     return entry
 
 
-def check_partitions(entry: PartitionEntry, partitions: int) -> None:
-    """Refuse to go on when experiments would have moved to other partitions."""
+def check_log(entry: PartitionEntry, topic: str, partition: int, partitions: int) -> None:
+    """Refuse to go on with the snapshot of another log, or of a log that was repartitioned.
+
+    Raises:
+        SnapshotError: it says what differs and what to do.
+    """
+    if (entry.topic, entry.partition) != (topic, partition):
+        raise SnapshotError(
+            f"the snapshot belongs to partition {entry.partition} of '{entry.topic}' (found in "
+            f"place of partition {partition} of '{topic}'); keep the snapshots of another log "
+            f"in another place."
+        )
     if entry.partitions != partitions:
         raise SnapshotError(
-            f"the snapshot was made with {entry.partitions} partitions of '{entry.topic}' (found "
+            f"the snapshot was made with {entry.partitions} partitions of '{topic}' (found "
             f"{partitions} now); experiments would change partitions, so use a new topic."
         )
 

@@ -80,8 +80,8 @@ class PartitionTask:
             self._restore(entries)
 
     def _restore(self, entries: Mapping[str, bytes]) -> None:
-        entry = snapshot.partition_entry(entries, self._log.topic, self.partition)
-        snapshot.check_partitions(entry, self._log.partitions)
+        entry = snapshot.partition_entry(entries, self.partition)
+        snapshot.check_log(entry, self._log.topic, self.partition, self._log.partitions)
         self.next_offset = self._committed_offset = entry.next
         self.stream_time = entry.stream_time
         self.dead_letters.update(entry.dead_letters)
@@ -101,16 +101,20 @@ class PartitionTask:
             self.experiments[name] = experiment
             self._saved[name] = experiment.records
 
-    def begin(self, offset: int) -> None:
-        """The log will be delivered from `offset` on: start what has no snapshot yet.
-
-        Each fresh experiment publishes its first assignment here, before any record.
-        """
+    def open(self, offset: int) -> None:
+        """The log will be delivered from `offset` on."""
         if self.resume_offset is None:
             self.next_offset = offset
             self._window.advance(self.stream_time, offset)
         elif offset > self.next_offset:
             self.next_offset = offset  # the log has lost what lies between
+
+    def begin(self, offset: int) -> None:
+        """Open the log at `offset` and start every experiment that has no snapshot yet.
+
+        Each fresh experiment publishes its first assignment here, before any record.
+        """
+        self.open(offset)
         for name in list(self._waiting):
             self.start(name)
 

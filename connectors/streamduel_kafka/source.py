@@ -1,0 +1,369 @@
+"""The click log as a topic: the consumer, what it owns, and from where it delivers."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+from kafka import KafkaConsumer, TopicPartition, errors
+from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+
+from streamduel.connector import LogRecord, Poll
+from streamduel.errors import ConnectorError
+from streamduel_kafka.clients import (
+    BOOTSTRAP_SECONDS,
+    connect_at_start,
+    is_fatal,
+    reachable,
+    reason,
+    taken,
+)
+from streamduel_kafka.instance import Instance
+from streamduel_kafka.ownership import NOTHING, GroupOwnership, Handover, WholeLog
+from streamduel_kafka.partitioner import home_partition
+from streamduel_kafka.settings import SourceSettings
+from streamduel_kafka.topics import Topics
+
+log = logging.getLogger(__name__)
+
+# How long a question about offsets may hold up everything else. Answers take milliseconds; while
+# the broker is away, the loop of polls is the better place to wait in.
+ASK_SECONDS = 5.0
+
+# The lag is for people to look at; it may be missing for once.
+LAG_SECONDS = 1.0
+
+# Between two attempts when kafka-python reports an error at once instead of waiting.
+PAUSE_SECONDS = 0.1
+
+# A member that leaves or dies is noticed within three missed heartbeats, as Kafka recommends.
+HEARTBEAT_MS = 3000
+
+CONSUMER: dict[str, Any] = {
+    "isolation_level": "read_committed",
+    "enable_auto_commit": False,
+    # An offset that the log does not hold is an error to decide about here (see `_out_of_range`).
+    # kafka-python's "earliest" would quietly read, and count, a recreated topic from its start.
+    "auto_offset_reset": "none",
+    # A quarter of a second of reading per partition: fetches stay ahead of the fold, and ten
+    # partitions take 10 MB. A single larger record is delivered all the same (KIP-74).
+    "max_partition_fetch_bytes": 1024 * 1024,
+    "metrics_enabled": False,  # nobody reads them, and they are computed for each fetch
+}
+
+
+class Bounds(NamedTuple):
+    """The offsets of a partition's first record and of its next one."""
+
+    begin: int
+    end: int
+
+
+class Ownership(Protocol):
+    """Says which partitions are ours."""
+
+    def latest(self) -> Handover | None:
+        """What holds now, if it was decided since the last call."""
+
+
+class KafkaSource:
+    """A topic as a log.
+
+    Args:
+        consumer: kafka-python's, set up by `open_source` or `open_log`.
+        ownership: who says which partitions are ours.
+        topic: its name.
+        partitions: how many it has.
+        group_id: the group; None where there is none.
+        instance: our name in the group, held until `close`; None where there is no group.
+    """
+
+    def __init__(
+        self,
+        consumer: Any,
+        ownership: Ownership,
+        topic: str,
+        partitions: int,
+        *,
+        group_id: str | None = None,
+        instance: Instance | None = None,
+    ) -> None:
+        self._consumer = consumer
+        self._ownership = ownership
+        self._topic = topic
+        self._partitions = partitions
+        self._instance = instance
+        self.group_id = group_id
+        self._handover = NOTHING
+        self._delivering: set[int] = set()  # those of ours that were sought
+        self._reannounce = False
+        self._targets: dict[int, int | None] = {}  # their ends when they were sought, if known
+
+    @property
+    def topic(self) -> str:
+        """The topic's name."""
+        return self._topic
+
+    @property
+    def partitions(self) -> int:
+        """How many partitions the topic has."""
+        return self._partitions
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection to at least one broker (see `clients.reachable`)."""
+        return reachable(self._consumer)
+
+    @property
+    def group(self) -> Any:
+        """The membership to commit with; None while nothing may be committed."""
+        return self._handover.group
+
+    @property
+    def instance(self) -> str | None:
+        """Our name in the group."""
+        return self._instance.name if self._instance else None
+
+    def owns(self, partition: int) -> bool:
+        """Whether a partition is ours, and sought."""
+        return partition in self._delivering
+
+    def home(self, experiment: str) -> int:
+        """The partition that Kafka's producers pick for this key."""
+        return home_partition(experiment, self._partitions)
+
+    def poll(self, timeout: float) -> Poll:
+        """Wait for records and for changes of ownership; empty while the broker is away.
+
+        Raises:
+            ConnectorError: something that waiting will not mend.
+        """
+        again, self._reannounce = self._reannounce, False
+        fetched = self._fetch(0 if again else timeout)
+        handover = self._ownership.latest()
+        lost: Sequence[int] = ()
+        gained: Sequence[int] = ()
+        if again or handover is not None:
+            lost = sorted(self._handover.partitions)
+            self._handover = handover or self._handover
+            gained = sorted(self._handover.partitions)
+            self._hand_over(gained)
+        # Only now: what was fetched for a partition before it changed hands is not delivered.
+        records: dict[int, Sequence[LogRecord]] = {
+            each.partition: batch
+            for each, batch in fetched.items()
+            if each.partition in self._delivering
+        }
+        return Poll(lost, gained, records)
+
+    def _fetch(self, timeout: float) -> dict[TopicPartition, list[Any]]:
+        started = time.monotonic()
+        try:
+            fetched: dict[TopicPartition, list[Any]] = self._consumer.poll(
+                timeout_ms=int(1000 * timeout)
+            )
+        except errors.OffsetOutOfRangeError as error:
+            self._out_of_range(error.args[0])
+            return {}
+        except errors.KafkaError as error:
+            if isinstance(error, errors.FencedInstanceIdError):
+                raise taken() from error
+            if is_fatal(error) or not error.retriable:
+                raise self._unreadable(error) from error
+            log.warning("reading '%s': %s", self._topic, reason(error))
+            rest = timeout - (time.monotonic() - started)
+            time.sleep(max(0.0, min(rest, PAUSE_SECONDS)))
+            return {}
+        if self._instance is not None and self._displaced():
+            raise taken()
+        return fetched
+
+    def _displaced(self) -> bool:
+        # kafka-python only writes to its log that a heartbeat was refused because of another
+        # member of the same name; it stops the heartbeats and goes on reading. In a stable member
+        # that is not about to rejoin nothing else stops them.
+        coordinator = self._consumer._coordinator
+        return (
+            coordinator.stable()
+            and not coordinator.rejoining
+            and not coordinator._heartbeat_enabled
+        )
+
+    def _hand_over(self, gained: Sequence[int]) -> None:
+        if gained and gained[-1] >= self._partitions:
+            raise ConnectorError(
+                f"topic '{self._topic}' has more partitions now than the {self._partitions} it had "
+                "at start; experiments are bound to partitions by their number, so move the "
+                "experiments to a new topic, or start anew with a new group and snapshots."
+            )
+        self._delivering.clear()
+        self._consumer.pause(*map(self._at, gained))
+
+    def reannounce(self) -> None:
+        """Report all owned partitions as lost and gained at the next poll."""
+        self._reannounce = True
+
+    def seek(self, partition: int, offset: int | None) -> int:
+        """Deliver a gained partition from this offset on, or from the log's beginning.
+
+        While the broker is away, an offset is taken as it is: if the log does not hold it, a poll
+        finds out, and does what would have been done here.
+
+        Raises:
+            ConnectorError: the log ends before this offset; or the broker is away, and where the
+                log begins is not known.
+        """
+        at = self._at(partition)
+        bounds = self._bounds(at, ASK_SECONDS if offset is not None else BOOTSTRAP_SECONDS)
+        if bounds is None:
+            if offset is None:
+                raise ConnectorError(f"the beginning of {_name(at)} cannot be had from the broker.")
+            start = offset
+        else:
+            begin, end = bounds
+            start = begin if offset is None else max(begin, offset)
+            if start > end:
+                raise _truncated(at, start, end)
+        self._targets[partition] = bounds.end if bounds else None
+        self._consumer.seek(at, start)
+        self._consumer.resume(at)
+        self._delivering.add(partition)
+        return start
+
+    def _bounds(self, at: TopicPartition, seconds: float) -> Bounds | None:
+        """Where a partition begins and ends at present; None if nobody answers in time."""
+        deadline = time.monotonic() + seconds
+        while (rest := deadline - time.monotonic()) > 0:
+            milliseconds = int(1000 * min(rest, ASK_SECONDS))
+            try:
+                begin = self._consumer.beginning_offsets([at], timeout_ms=milliseconds)[at]
+                # Of committed records, as they are read: no later offset was ever handed out.
+                end = self._consumer.end_offsets([at], timeout_ms=milliseconds)[at]
+            except errors.KafkaError as error:
+                if is_fatal(error):
+                    raise self._unreadable(error) from error
+                log.warning("the offsets of %s cannot be had: %s", _name(at), reason(error))
+                time.sleep(min(rest, PAUSE_SECONDS))
+            else:
+                return Bounds(begin, end)
+        return None
+
+    def _out_of_range(self, positions: dict[TopicPartition, int]) -> None:
+        for at, position in positions.items():
+            bounds = self._bounds(at, ASK_SECONDS)
+            if bounds is None or at.partition not in self._delivering:
+                continue  # the next poll runs into it again, if it is still so
+            if position > bounds.end:
+                raise _truncated(at, position, bounds.end)
+            if position < bounds.begin:
+                log.error(
+                    "%s no longer holds the offsets %d to %d, and they were not read: its "
+                    "retention is shorter than our lag", _name(at), position, bounds.begin - 1
+                )  # fmt: skip
+                self._consumer.seek(at, bounds.begin)
+
+    def caught_up(self, partition: int) -> bool:
+        """Whether the end that the partition had when it was sought has been reached."""
+        target = self._targets[partition]
+        if target is None:
+            bounds = self._bounds(self._at(partition), ASK_SECONDS)
+            if bounds is None:
+                return False
+            target = self._targets[partition] = bounds.end
+        return self._position(partition) >= target
+
+    def lags(self, partitions: Sequence[int]) -> dict[int, int]:
+        """How far the ends are from what was delivered, marks of transactions included."""
+        asked = [self._at(partition) for partition in partitions]
+        try:
+            ends = self._consumer.end_offsets(asked, timeout_ms=int(1000 * LAG_SECONDS))
+        except errors.KafkaError as error:
+            log.debug("the ends of '%s' cannot be had: %s", self._topic, reason(error))
+            return {}
+        return {
+            at.partition: max(0, end - self._position(at.partition)) for at, end in ends.items()
+        }
+
+    def _position(self, partition: int) -> int:
+        # Always known: `hold` and `seek` set it, and with "auto_offset_reset" none it stays. It
+        # moves past the marks of transactions, which are never delivered.
+        return int(self._consumer.position(self._at(partition), timeout_ms=0))
+
+    def _unreadable(self, error: errors.KafkaError) -> ConnectorError:
+        return ConnectorError(f"topic '{self._topic}' cannot be read: {reason(error)}.")
+
+    def close(self) -> None:
+        """Leave. A static member does not say so: its partitions wait for it to come back."""
+        self._consumer.close(autocommit=False)
+        if self._instance is not None:
+            self._instance.close()
+
+    def _at(self, partition: int) -> TopicPartition:
+        return TopicPartition(self._topic, partition)
+
+
+def _truncated(at: TopicPartition, offset: int, end: int) -> ConnectorError:
+    return ConnectorError(
+        f"{_name(at)} ends at offset {end}, but {offset} was reached before; was the topic "
+        "recreated? To start anew take a new group and a new topic for the snapshots."
+    )
+
+
+def _name(at: TopicPartition) -> str:
+    return f"partition {at.partition} of topic '{at.topic}'"
+
+
+def open_source(settings: SourceSettings) -> KafkaSource:
+    """Join the group.
+
+    Raises:
+        ConnectorError: the cluster or the topic is not as the settings say.
+    """
+    with Topics(settings) as topics:
+        partitions = topics.require_log(settings.topic, settings.partitions)
+    purpose = f"{sorted(settings.bootstrap_servers)} {settings.group}"
+    instance = Instance(settings.instance, purpose)
+    try:
+        consumer = connect_at_start(
+            KafkaConsumer,
+            settings.client_settings,
+            group_id=settings.group,
+            group_instance_id=instance.name,
+            client_id=f"streamduel-{instance.name}",
+            # Eager (see GroupOwnership), and a partition stays where its state is.
+            partition_assignment_strategy=[StickyPartitionAssignor],
+            max_poll_records=settings.max_poll_records,
+            session_timeout_ms=settings.session_timeout_ms,
+            heartbeat_interval_ms=min(HEARTBEAT_MS, settings.session_timeout_ms // 3),
+            max_poll_interval_ms=settings.max_poll_interval_ms,
+            **CONSUMER,
+        )
+    except BaseException:
+        instance.close()
+        raise
+    ownership = GroupOwnership(consumer, settings.topic)
+    consumer.subscribe([settings.topic], listener=ownership)
+    return KafkaSource(
+        consumer, ownership, settings.topic, partitions, group_id=settings.group, instance=instance
+    )
+
+
+def open_log(settings: SourceSettings) -> KafkaSource:
+    """Read all partitions, as nobody's member.
+
+    Raises:
+        ConnectorError: the cluster or the topic is not as the settings say.
+    """
+    with Topics(settings) as topics:
+        partitions = topics.require_log(settings.topic, create=None)
+    consumer = connect_at_start(
+        KafkaConsumer,
+        settings.client_settings,
+        client_id="streamduel-log",
+        max_poll_records=settings.max_poll_records,
+        **CONSUMER,
+    )
+    ownership = WholeLog(consumer, settings.topic, partitions)
+    return KafkaSource(consumer, ownership, settings.topic, partitions)

@@ -1,0 +1,160 @@
+"""The topics must be there, and such that nothing is lost in them, before anything is read."""
+
+from __future__ import annotations
+
+import logging
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from kafka import KafkaAdminClient, errors
+from kafka.admin import ConfigResource, ConfigResourceType
+
+from streamduel.errors import ConnectorError
+from streamduel_kafka.clients import connect_at_start, reason, unreachable
+from streamduel_kafka.settings import Cluster
+from streamduel_kafka.transaction import MAX_REQUEST_BYTES
+
+log = logging.getLogger(__name__)
+
+# A new topic is usable once its leaders are elected and every broker has heard of it.
+CREATE_SECONDS = 30.0
+
+COMPACTED = {"cleanup.policy": "compact"}
+
+SNAPSHOTS = {
+    **COMPACTED,
+    # The entry of an experiment with hundreds of arms holds a matrix of some megabytes.
+    "max.message.bytes": str(MAX_REQUEST_BYTES),
+    # A restart reads a partition from its beginning. What was replaced is only removed from
+    # segments that are closed: close them at 64 MB or ten minutes, and clean early.
+    "segment.bytes": str(64 * 1024 * 1024),
+    "segment.ms": str(10 * 60 * 1000),
+    "min.cleanable.dirty.ratio": "0.1",
+}
+
+
+class New(NamedTuple):
+    """How a topic is created that is not there; -1 partitions: as the brokers say."""
+
+    partitions: int
+    configs: dict[str, str]
+
+
+class Topics:
+    """Checks topics, and creates them if the settings allow it.
+
+    Raises:
+        ConnectorError: from every method, in one sentence, whatever is not as it must be.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._settings = cluster.client_settings
+        self._admin: Any = connect_at_start(KafkaAdminClient, self._settings)
+
+    def require_log(self, topic: str, create: int | None) -> int:
+        """The number of partitions of the input; created with so many, unless None."""
+        return self._require(topic, "source.topic", New(create, {}) if create else None)
+
+    def require_assignments(self, topic: str, *, create: bool = True) -> None:
+        """The topic of assignments: compacted, so that the newest of an experiment stays."""
+        self._require(topic, "sink.assignments", New(-1, COMPACTED) if create else None)
+        self._require_compacted(topic, "the assignments in it would be deleted by age")
+
+    def require_dead_letters(self, topic: str) -> None:
+        """The topic of dead letters: any."""
+        self._require(topic, "sink.dead_letters", New(-1, {}))
+
+    def require_snapshots(self, topic: str, partitions: int | None) -> int:
+        """The number of partitions of the snapshots: compacted, as many as the input has.
+
+        `None` for the input's only looks, and creates nothing.
+        """
+        new = None if partitions is None else New(partitions, SNAPSHOTS)
+        found = self._require(topic, "snapshots.topic", new)
+        if partitions is not None and found != partitions:
+            raise ConnectorError(
+                f"snapshots.topic '{topic}' has {found} partitions, but source.topic has "
+                f"{partitions}; it must have as many: take another topic for the snapshots."
+            )
+        self._require_compacted(topic, "the snapshots in it would be deleted by age")
+        return found
+
+    def _require(self, topic: str, setting: str, new: New | None) -> int:
+        try:
+            partitions = self._partitions(topic)
+            if partitions is None:
+                if new is None or not self._cluster.create_topics:
+                    raise ConnectorError(
+                        f"{setting} '{topic}' does not exist; create it, or set "
+                        "source.create_topics to true."
+                    )
+                self._create(topic, new)
+                partitions = self._partitions(topic)
+        except errors.KafkaError as error:
+            if isinstance(error, errors.TopicAuthorizationFailedError):
+                raise ConnectorError(
+                    f"{setting} '{topic}' may not be described by this user; grant Describe on it."
+                ) from error
+            raise self._unusable(error) from error
+        assert partitions is not None
+        return partitions
+
+    def _partitions(self, topic: str) -> int | None:
+        found = self._admin.describe_topics([topic])[0]
+        kind = errors.for_code(found["error_code"])
+        if kind is errors.UnknownTopicOrPartitionError:
+            return None
+        if kind is not errors.NoError:
+            raise kind()
+        return len(found["partitions"])
+
+    def _create(self, topic: str, new: New) -> None:
+        described = {
+            "num_partitions": new.partitions,
+            "replication_factor": self._cluster.replication_factor,
+            "configs": new.configs,
+        }
+        try:
+            self._admin.create_topics({topic: described})
+        except errors.TopicAlreadyExistsError:
+            pass  # another instance was faster
+        except errors.BrokerResponseError as error:
+            # Its text quotes the whole request; its class says what is wrong.
+            raise ConnectorError(
+                f"topic '{topic}' could not be created with {new.partitions} partitions and "
+                f"replication factor {self._cluster.replication_factor} (-1: as the brokers say): "
+                f"{type(error).__name__}."
+            ) from error
+        self._admin.wait_for_topics([topic], timeout_ms=int(1000 * CREATE_SECONDS))
+        log.info("created topic '%s'", topic)
+
+    def _require_compacted(self, topic: str, why: str) -> None:
+        resource = ConfigResource(ConfigResourceType.TOPIC, topic)
+        try:
+            found = self._admin.describe_configs([resource], config_filter="all")
+        except errors.KafkaError as error:
+            raise self._unusable(error) from error
+        policy = found.get("topic", {}).get(topic, {}).get("cleanup.policy")
+        if policy is None:  # the answer is empty for a user without DescribeConfigs
+            log.warning("the cleanup.policy of topic '%s' may not be seen; not checked", topic)
+        elif policy["value"] != "compact":
+            raise ConnectorError(
+                f"topic '{topic}' has cleanup.policy={policy['value']}; it must be compact: {why}."
+            )
+
+    def _unusable(self, error: errors.KafkaError) -> ConnectorError:
+        if error.retriable:
+            return unreachable(self._settings, errors.KafkaTimeoutError(reason(error)))
+        return unreachable(self._settings, error)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._admin.close()

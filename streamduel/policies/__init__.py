@@ -1,0 +1,89 @@
+"""Dueling bandits, one file each; a policy never does I/O.
+
+>>> from streamduel import policies
+>>> policy = policies.create("rucb", n_arms=3, seed=7, alpha=0.6)
+>>> policy.propose(2).shape
+(2, 2)
+
+A new policy is a file with its class and one line of import here: what is imported is registered,
+and the contract tests run on all that is registered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from streamduel.errors import PolicyError, nearest
+from streamduel.policies.policy import Policy
+from streamduel.policies.rucb import RUCB
+
+__all__ = ["RUCB", "Policy", "create", "from_state", "get", "names"]
+
+_REGISTERED: dict[str, type[Policy]] = {
+    item.name: item
+    for item in list(globals().values())
+    if isinstance(item, type) and issubclass(item, Policy) and item is not Policy
+}
+
+
+def names() -> list[str]:
+    """The names of all policies, in alphabetical order."""
+    return sorted(_REGISTERED)
+
+
+def get(name: str) -> type[Policy]:
+    """The class of a policy: its `summary`, `paper`, and the parameters it has `declared`.
+
+    Args:
+        name: as in `names()`.
+
+    Raises:
+        PolicyError: there is no such policy.
+
+    >>> for parameter in get("rucb").declared.values():
+    ...     print(parameter.name, parameter.symbol, parameter.default, parameter.allowed, sep=" | ")
+    alpha | α | 0.51 | a finite number greater than 0.5
+    champion_set | B | False | true or false
+    >>> get("rubc")
+    Traceback (most recent call last):
+        ...
+    streamduel.errors.PolicyError: unknown policy 'rubc'; did you mean 'rucb'? 'streamduel policies'
+    lists all.
+    """
+    try:
+        return _REGISTERED[name]
+    except (KeyError, TypeError):
+        hint = nearest(str(name), names()) or ";"
+        raise PolicyError(
+            f"unknown policy '{name}'{hint} 'streamduel policies' lists all."
+        ) from None
+
+
+def create(name: str, n_arms: int, seed: int = 0, **parameters: object) -> Policy:
+    """A new policy that has seen nothing.
+
+    Args:
+        name: as in `names()`.
+        n_arms: K, at least 2.
+        seed: of the policy's generator, an integer from 0.
+        **parameters: those that the policy declares.
+
+    Raises:
+        PolicyError: the policy is unknown, or an argument is not allowed.
+    """
+    return get(name)(n_arms, seed=seed, **parameters)
+
+
+def from_state(state: Mapping[str, Any]) -> Policy:
+    """The policy whose `state_dict()` this was, of whichever class it is.
+
+    Args:
+        state: a policy's state.
+
+    Raises:
+        PolicyError: it is not a state of a known policy.
+    """
+    if not isinstance(state, Mapping) or "policy" not in state:
+        raise PolicyError("a policy's state must be a mapping that names its 'policy'.")
+    return get(state["policy"]).from_state(state)

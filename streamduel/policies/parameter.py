@@ -1,0 +1,237 @@
+"""What a policy's parameters are called, mean and allow: declared once, used everywhere.
+
+A policy declares its parameters in its class body:
+
+    alpha = Real(symbol="α", above=0.5, default=0.51, meaning="how wide the bounds are")
+
+From this one line come the constructor's keyword, the check of what is passed, the check of a
+configuration, the table that `streamduel policies` prints, and `policy.alpha`.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Generic, TypeVar, overload
+
+import numpy as np
+
+from streamduel.errors import PolicyError, nearest
+
+Value = TypeVar("Value", bound=float | str)
+
+_LIMITS: Final = {
+    "above": ("greater than", operator.gt),
+    "at_least": ("at least", operator.ge),
+    "below": ("less than", operator.lt),
+    "at_most": ("at most", operator.le),
+}
+
+
+class Parameter(ABC, Generic[Value]):
+    """A declared parameter: read on a policy's class the declaration, on a policy the value.
+
+    Args:
+        symbol: what the paper calls it.
+        meaning: what it does, half a sentence.
+        default: taken when it is left out; None makes the parameter required.
+        reason: why no other values are allowed; an error message ends with it.
+
+    Attributes:
+        name: the constructor's keyword and the configuration's key.
+        required: whether it has no default.
+    """
+
+    kind: str
+    """The type in words, as it completes "must be ..."."""
+
+    def __init__(
+        self, *, symbol: str, meaning: str, default: Value | None = None, reason: str = ""
+    ) -> None:
+        self.name = ""
+        self.symbol = symbol
+        self.meaning = meaning
+        self.default = default
+        self.required = default is None
+        self.reason = reason
+
+    @property
+    def allowed(self) -> str:
+        """The type and the range in words, as it completes "must be ..."."""
+        return self.kind
+
+    def check(self, value: object) -> Value:
+        """The value, in this parameter's type.
+
+        Raises:
+            PolicyError: it is of another type or out of range.
+        """
+        typed = self._typed(value)
+        if typed is None:
+            raise PolicyError(f"policy.{self.name} must be {self.kind} (found {value!r}).")
+        return typed
+
+    @abstractmethod
+    def _typed(self, value: object) -> Value | None:
+        """The value in this parameter's type, or None if it cannot be that."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, policy: None, owner: type) -> Parameter[Value]: ...
+    @overload
+    def __get__(self, policy: object, owner: type) -> Value: ...
+    def __get__(self, policy: Any, owner: type) -> Parameter[Value] | Value:
+        if policy is None:
+            return self
+        value: Value = policy._parameters[self.name]
+        return value
+
+    def __set__(self, policy: object, value: object) -> None:
+        raise AttributeError(f"policy.{self.name} is fixed when the policy is made.")
+
+
+class _Number(Parameter[Value]):
+    """A number, with limits: `above`, `at_least`, `below` and `at_most`, any of them or none."""
+
+    def __init__(
+        self,
+        *,
+        symbol: str,
+        meaning: str,
+        default: Value | None = None,
+        reason: str = "",
+        **limits: float,
+    ) -> None:
+        super().__init__(symbol=symbol, meaning=meaning, default=default, reason=reason)
+        self._limits = [(*_LIMITS[name], limit) for name, limit in limits.items()]
+
+    @property
+    def _range(self) -> str:
+        return " and ".join(f"{words} {limit}" for words, _, limit in self._limits)
+
+    @property
+    def allowed(self) -> str:
+        return f"{self.kind} {self._range}".rstrip()
+
+    def check(self, value: object) -> Value:
+        number = super().check(value)
+        if not all(holds(number, limit) for _, holds, limit in self._limits):
+            reason = f"; {self.reason}" if self.reason else ""
+            raise PolicyError(
+                f"policy.{self.name} must be {self._range} (found {number!r}){reason}."
+            )
+        return number
+
+
+class Real(_Number[float]):
+    """A finite number.
+
+    >>> class Policy:
+    ...     alpha = Real(symbol="α", above=0.5, default=0.51, meaning="how wide the bounds are")
+    >>> Policy.alpha.allowed
+    'a finite number greater than 0.5'
+    >>> Policy.alpha.check(0.3)
+    Traceback (most recent call last):
+        ...
+    streamduel.errors.PolicyError: policy.alpha must be greater than 0.5 (found 0.3).
+    """
+
+    kind = "a finite number"
+
+    def _typed(self, value: object) -> float | None:
+        if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+            return None
+        try:
+            number = float(value)
+        except (OverflowError, TypeError):  # an integer beyond all floats; a complex number
+            return None
+        return number if math.isfinite(number) else None
+
+
+class Whole(_Number[int]):
+    """An integer; `1e6` is taken for one too, since that is how people write a horizon."""
+
+    kind = "an integer"
+
+    def _typed(self, value: object) -> int | None:
+        if isinstance(value, bool) or not isinstance(value, int | float | np.integer):
+            return None
+        return int(value) if not isinstance(value, float) or value.is_integer() else None
+
+
+class Flag(Parameter[bool]):
+    """True or false, and nothing that is merely taken for it."""
+
+    kind = "true or false"
+
+    def _typed(self, value: object) -> bool | None:
+        return bool(value) if isinstance(value, bool | np.bool_) else None
+
+
+class Choice(Parameter[str]):
+    """One of a few names.
+
+    Args:
+        options: the names.
+        symbol: as for every parameter; so are `meaning`, `default` and `reason`.
+    """
+
+    def __init__(
+        self,
+        *options: str,
+        symbol: str,
+        meaning: str,
+        default: str | None = None,
+        reason: str = "",
+    ) -> None:
+        super().__init__(symbol=symbol, meaning=meaning, default=default, reason=reason)
+        self.options = options
+        self.kind = f"one of {_listed(options)}"
+
+    def check(self, value: object) -> str:  # noqa: D102 - as for every parameter
+        if isinstance(value, str) and value not in self.options:
+            hint = nearest(value, self.options)
+            raise PolicyError(f"policy.{self.name} must be {self.kind} (found {value!r}){hint}.")
+        return super().check(value)
+
+    def _typed(self, value: object) -> str | None:
+        return value if isinstance(value, str) else None
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)
+
+
+def check_parameters(
+    policy: str, declared: Mapping[str, Parameter[Any]], given: Mapping[str, object]
+) -> dict[str, Any]:
+    """Every declared parameter with its value: the one given, or the default.
+
+    Args:
+        policy: the policy's name, for the message.
+        declared: the declarations by name.
+        given: values by name, as a configuration or a caller has them.
+
+    Raises:
+        PolicyError: a name is unknown, a required one is missing, or a value is not allowed.
+    """
+    for name in given:
+        if name not in declared:
+            raise PolicyError(
+                f"policy '{policy}' has no parameter '{name}'{nearest(str(name), declared)}"
+                f"; it has {_listed(list(declared)) or 'none'}."
+            )
+    for parameter in declared.values():
+        if parameter.required and parameter.name not in given:
+            raise PolicyError(
+                f"policy '{policy}' needs policy.{parameter.name}, {parameter.allowed}"
+                f" ({parameter.meaning})."
+            )
+    return {
+        name: parameter.check(given.get(name, parameter.default))
+        for name, parameter in declared.items()
+    }

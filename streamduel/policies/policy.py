@@ -1,0 +1,318 @@
+"""What every policy can do: propose duels, be told their outcomes, name its champion."""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from streamduel.errors import PolicyError
+from streamduel.policies.duels import Arms, Counts, Duels, Outcomes, lone, read_duels
+from streamduel.policies.generator import Generator
+from streamduel.policies.parameter import Parameter, check_parameters
+from streamduel.preference.counts import MOST_DUELS, Floats, Integers, WinCounts
+
+
+class Policy(ABC):
+    """A dueling bandit as a state machine: it never asks for an outcome, it is told.
+
+    All that a policy will ever do follows from its state: the counts of the duels it has seen, its
+    own generator, and what the algorithm itself keeps. The state goes through JSON text and
+    back without losing a bit, and holds nothing that grows with the number of duels.
+
+    A policy of the family declares `name`, `summary`, `paper` and its parameters, chooses a pair
+    (`_choose`) and says how many candidates are left (`candidates`). What it keeps besides the
+    counts it sets up in `_begin`, updates in `_observe_one`, and saves and restores by `_own_state`
+    and `_restore`. Every random decision is drawn from `self._generator`.
+
+    Args:
+        n_arms: K, at least 2. Arms are the integers from 0 to K - 1.
+        seed: of the policy's generator, an integer from 0. Equal seeds and equal duels give equal
+            proposals on every machine.
+        **parameters: those that the class declares.
+
+    Raises:
+        PolicyError: an argument is not allowed or not known.
+
+    Attributes:
+        name: in configurations and states.
+        summary: what it is, one line.
+        paper: where it was published.
+        declared: its parameters by name.
+        n_arms: K.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    paper: ClassVar[str]
+    declared: ClassVar[dict[str, Parameter[Any]]] = {}
+
+    n_arms: int
+    _parameters: dict[str, Any]
+    _counts: WinCounts
+    _generator: Generator
+    _standing: Integers
+    _champion: int
+    _champion_turn: int = -1
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        own = {name: item for name, item in vars(cls).items() if isinstance(item, Parameter)}
+        cls.declared = {**cls.declared, **own}
+        cls.__signature__ = _signature(cls.declared)  # type: ignore[attr-defined]
+
+    def __init__(self, n_arms: int, *, seed: int = 0, **parameters: object) -> None:
+        self.n_arms = _integer("n_arms", n_arms, least=2)
+        self._parameters = self.check_parameters(parameters)
+        self._generator = Generator(seed)
+        self._counts = WinCounts(self.n_arms)
+        # Arms that beat equally many others stand in an order drawn once: the champion is then as
+        # random as by a fresh draw, asking for it changes nothing, and it does not flicker.
+        self._standing = np.array(self._generator.permutation(self.n_arms), dtype=np.int64)
+        self._begin()
+
+    @classmethod
+    def check_parameters(cls, given: Mapping[str, object]) -> dict[str, Any]:
+        """Every parameter with its value, defaults included, without making a policy.
+
+        Args:
+            given: values by name, as a configuration has them.
+
+        Raises:
+            PolicyError: a name is unknown, a required one is missing, or a value is not allowed.
+        """
+        return check_parameters(cls.name, cls.declared, given)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters by name, defaults included; a new dictionary."""
+        return dict(self._parameters)
+
+    @property
+    def wins(self) -> Floats:
+        """(K, K), read-only and live: [i, j] is how often i beat j, a tie being half a win."""
+        return self._counts.wins
+
+    @property
+    def duels(self) -> int:
+        """How many duels were observed, those of an arm with itself included."""
+        return self._counts.duels
+
+    # What a service asks and tells.
+
+    def propose(self, n: int = 1) -> Integers:
+        """The next n duels, none of whose outcomes will be seen before the last is proposed.
+
+        Pairs proposed earlier in the same call count as in flight, so that n duels under delayed
+        feedback spread as the algorithm's own bounds say. Nothing of that lasts beyond the call:
+        proposing draws from the generator, and leaves alone what the policy has learned.
+
+        Args:
+            n: how many, at least 1.
+
+        Returns:
+            (n, 2) arms. A pair may repeat, and may be an arm with itself.
+
+        Raises:
+            PolicyError: n is no integer from 1.
+        """
+        if type(n) is not int or n < 1:
+            n = _integer("the number of duels to propose", n, least=1)
+        return self._propose(n)
+
+    def observe(
+        self, first: Arms, second: Arms, first_wins: Outcomes, count: Counts = None
+    ) -> None:
+        """Learn the outcomes of m duels: of any pairs, in any order, after any delay.
+
+        They need not have been proposed. A duel of an arm with itself advances time and teaches
+        nothing, whatever its outcome. A refused call changes nothing.
+
+        Args:
+            first: (m,) arms. For one duel, here and below, a plain number will do.
+            second: (m,) arms.
+            first_wins: (m,) of 1, 0, or 0.5 for a tie.
+            count: (m,) integers from 1: how many identical duels each entry stands for, perhaps
+                millions; one each when left out.
+
+        Raises:
+            PolicyError: an arm, an outcome, a count or the length of an array is not allowed.
+        """
+        one = first if type(first) is int else lone(first)
+        other = second if type(second) is int else lone(second)
+        outcome = first_wins if type(first_wins) is float else lone(first_wins)
+        times = 1 if count is None else lone(count)
+        # One duel at a time is the hot path. It takes what is surely right; everything else, what
+        # is wrong included, goes the general way.
+        if (
+            type(one) is int
+            and type(other) is int
+            and type(times) is int
+            and (type(outcome) is float or type(outcome) is int)
+            and 0 <= one < self.n_arms
+            and 0 <= other < self.n_arms
+            and outcome in {0, 0.5, 1}
+            and 1 <= times <= MOST_DUELS - self._counts.duels
+        ):
+            self._observe_one(one, other, outcome, times)
+            return
+        duels = read_duels(
+            first, second, first_wins, count, n_arms=self.n_arms, seen=self._counts.duels
+        )
+        self._observe_many(duels)
+
+    def champion(self) -> int:
+        """The arm to serve if exploration ended now: the one that beats the most arms.
+
+        To beat an arm is to have won more than half of the duels against it. Among equals the
+        answer follows an order that was drawn once from the seed. Asking changes nothing.
+        """
+        if self._champion_turn != self._counts.turns:
+            self._champion = int((self._counts.beats * self.n_arms + self._standing).argmax())
+            self._champion_turn = self._counts.turns
+        return self._champion
+
+    @abstractmethod
+    def candidates(self) -> int:
+        """How many arms have not been ruled out yet. Asking changes nothing."""
+
+    # What it is made of, and making it again.
+
+    def state_dict(self) -> dict[str, Any]:
+        """The whole state, generator included, as JSON can hold it; shares nothing with it."""
+        return {
+            "policy": self.name,
+            "n_arms": self.n_arms,
+            "parameters": self.parameters,
+            "counts": self._counts.state_dict(),
+            "generator": self._generator.state_dict(),
+            "standing": self._standing.tolist(),
+            "own": self._own_state(),
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Self:
+        """The policy whose `state_dict()` this was; the two propose equally from here on.
+
+        Args:
+            state: a policy's state, perhaps after a way through JSON text.
+
+        Raises:
+            PolicyError: it is not a state of this policy.
+        """
+        try:
+            if state["policy"] != cls.name:
+                raise PolicyError(
+                    f"a state of policy '{state['policy']}' does not fit '{cls.name}'."
+                )
+            policy = cls.__new__(cls)
+            policy.n_arms = _integer("n_arms", state["n_arms"], least=2)
+            policy._parameters = cls.check_parameters(state["parameters"])
+            policy._counts = WinCounts.from_state(state["counts"])
+            policy._generator = Generator.from_state(state["generator"])
+            policy._standing = np.array(state["standing"], dtype=np.int64)
+            policy._begin()
+            policy._restore(state["own"])
+        except PolicyError:
+            raise
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+            raise PolicyError(f"a state of policy '{cls.name}' is damaged ({error!r}).") from error
+        arms = list(range(policy.n_arms))
+        if len(policy.wins) != policy.n_arms or sorted(policy._standing.tolist()) != arms:
+            raise PolicyError(
+                f"a state of policy '{cls.name}' has parts for other numbers of arms."
+            )
+        return policy
+
+    def clone(self) -> Self:
+        """A policy of its own in the same state."""
+        return type(self).from_state(self.state_dict())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # So that copying and pickling are the round trip that the tests know to be exact.
+        return type(self).from_state, (self.state_dict(),)
+
+    def __repr__(self) -> str:
+        parameters = "".join(f", {name}={value!r}" for name, value in self._parameters.items())
+        return f"{type(self).__name__}(n_arms={self.n_arms}{parameters})"
+
+    # What an algorithm fills in.
+
+    def _begin(self) -> None:  # noqa: B027 - the counts may be all it keeps
+        """Set up what the algorithm keeps besides the counts; they may already hold duels."""
+
+    @abstractmethod
+    def _choose(self, t: int) -> tuple[int, int]:
+        """The pair for the duel of step t, counting from 1."""
+
+    def _mark_in_flight(  # noqa: B027 - a policy without bounds has no use for it
+        self, first: int, second: int, in_flight: int
+    ) -> None:
+        """Take note of how many duels of a pair this call has proposed; 0 ends it."""
+
+    def _propose(self, n: int) -> Integers:
+        """Choose n pairs one after the other, each knowing those before it to be in flight."""
+        pairs = np.empty((n, 2), dtype=np.int64)
+        t = self._counts.duels + 1
+        if n == 1:
+            pairs[0, 0], pairs[0, 1] = self._choose(t)
+            return pairs
+        in_flight: dict[tuple[int, int], int] = {}
+        try:
+            for row in range(n):
+                first, second = self._choose(t + row)
+                pairs[row, 0] = first
+                pairs[row, 1] = second
+                pair = (first, second) if first < second else (second, first)
+                in_flight[pair] = in_flight.get(pair, 0) + 1
+                self._mark_in_flight(first, second, in_flight[pair])
+        finally:
+            for first, second in in_flight:
+                self._mark_in_flight(first, second, 0)
+        return pairs
+
+    def _observe_one(self, first: int, second: int, first_wins: float, count: int) -> None:
+        """Learn one outcome, of `count` identical duels; checked by the caller."""
+        self._counts.add_one(first, second, first_wins, count)
+
+    def _observe_many(self, duels: Duels) -> None:
+        """Learn many outcomes, one entry after the other.
+
+        To be overridden by array operations where the order within a batch means nothing.
+        """
+        count = np.ones(len(duels.first), dtype=np.int64) if duels.count is None else duels.count
+        entries = (duels.first, duels.second, duels.first_wins, count)
+        for entry in zip(*(array.tolist() for array in entries), strict=True):
+            self._observe_one(*entry)
+
+    def _own_state(self) -> dict[str, Any]:
+        """What the state holds besides counts and generator, as JSON can hold it."""
+        return {}
+
+    def _restore(self, own: Mapping[str, Any]) -> None:  # noqa: B027 - as `_begin`
+        """Take up what `_own_state` gave; `_begin` has been called."""
+
+
+def _signature(declared: Mapping[str, Parameter[Any]]) -> inspect.Signature:
+    """The constructor's signature as the declarations make it, for `help` and for editors."""
+    keyword, empty = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty
+    return inspect.Signature(
+        [
+            inspect.Parameter("n_arms", inspect.Parameter.POSITIONAL_OR_KEYWORD),
+            inspect.Parameter("seed", keyword, default=0),
+            *(
+                inspect.Parameter(name, keyword, default=empty if one.required else one.default)
+                for name, one in declared.items()
+            ),
+        ]
+    )
+
+
+def _integer(what: str, value: object, least: int) -> int:
+    """An integer from `least`, of Python's type."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise PolicyError(f"{what} must be an integer from {least} (found {value!r}).")
+    return int(value)

@@ -1,0 +1,143 @@
+"""RUCB: Relative Upper Confidence Bound."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from streamduel.errors import PolicyError
+from streamduel.policies.duels import Duels
+from streamduel.policies.parameter import Flag, Real
+from streamduel.policies.policy import Policy
+from streamduel.preference.bounds import UpperBounds
+from streamduel.preference.logarithm import ln
+
+_FEW = 24
+"""Up to as many duels, one by one is quicker than array operations; the result is the same."""
+
+
+class RUCB(Policy):
+    """Finds the Condorcet winner with O(K ln T) regret, and need not be told T.
+
+    A champion c is drawn from the arms that may still be the winner, each of their upper bounds
+    u_cj being at least 1/2; its challenger d is the arm with the best chance to refute it, the
+    largest u_jc. A winner's bounds stay above 1/2, so it stays; its challengers fall below, until
+    the largest bound against it is its own 1/2 and it meets only itself, which costs nothing.
+
+    Where the paper leaves something open: x/0 := 1, so an unseen pair's bound is 1 + 1 = 2. t is
+    the number of duels seen plus 1, those of an arm with itself included. d may be c, namely
+    when u_cc = 1/2 is the only largest bound (excluding c would mean linear regret for ever);
+    otherwise ties are broken uniformly at random.
+
+    Draws from the generator, each only if there is more than one choice: c (with `champion_set`,
+    first a fair coin, then c unless the coin fixed it), then d among ties.
+
+    Args:
+        n_arms: K, at least 2.
+        seed: of the policy's generator.
+        alpha: α, above 1/2: the bonus is sqrt(α ln t / n). Larger explores more.
+        champion_set: keep a hypothesized champion, the set B of the proceedings' Algorithm 1, and
+            choose it half of the time while it is a candidate.
+
+    >>> import numpy as np
+    >>> preferences = np.array([[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]])
+    >>> policy, users = RUCB(n_arms=3, seed=7), np.random.RandomState(7)
+    >>> for _ in range(1000):
+    ...     first, second = policy.propose()[0]
+    ...     policy.observe(first, second, int(users.random_sample() < preferences[first, second]))
+    >>> policy.champion(), policy.candidates(), int(policy.wins.sum())
+    (0, 1, 172)
+
+    Source: Zoghi, Whiteson, Munos and de Rijke, "Relative Upper Confidence Bound for the K-Armed
+    Dueling Bandit Problem", ICML 2014; line numbers are those of Algorithm 1 in arXiv:1312.3393.
+    """
+
+    name = "rucb"
+    summary = "optimistic champion against its strongest challenger; needs no horizon"
+    paper = "Zoghi et al., Relative Upper Confidence Bound, ICML 2014"
+
+    alpha = Real(
+        symbol="α",
+        default=0.51,
+        above=0.5,
+        meaning="width of the confidence bounds; larger explores more",
+        reason="the regret bounds of RUCB hold only above it",
+    )
+    champion_set = Flag(
+        symbol="B",
+        default=False,
+        meaning="keep a hypothesized champion, as in the proceedings of ICML",
+    )
+
+    def _begin(self) -> None:
+        self._bounds = UpperBounds(self._counts)  # line 1 (and W, in the counts)
+        self._hypothesis: int | None = None  # the member of B, which never has two
+        self._alpha = self.alpha
+
+    def _choose(self, t: int) -> tuple[int, int]:
+        scale = self._alpha * ln(t)  # lines 3 and 4: the bounds follow from it and the counts
+        candidates = self._bounds.possible_winners(scale)  # line 5
+        if self._parameters["champion_set"]:
+            champion = self._champion_by_hypothesis(candidates.tolist())
+        elif len(candidates):
+            champion = candidates.item(self._generator.below(len(candidates)))
+        else:
+            champion = self._generator.below(self.n_arms)
+        return champion, self._challenger(champion, scale)
+
+    def _challenger(self, champion: int, scale: float) -> int:
+        """Line 6: d = argmax_j u_jc."""
+        bounds = self._bounds.against(champion, scale)
+        best = int(bounds.argmax())
+        highest = bounds.item(best)
+        bounds[best] = -1.0
+        if bounds[bounds.argmax()] < highest:
+            return best
+        bounds[best] = highest
+        bounds[champion] = -1.0  # in a tie, the challenger is another arm
+        tied = (bounds == highest).nonzero()[0]
+        return int(tied[self._generator.below(len(tied))])
+
+    def _champion_by_hypothesis(self, candidates: list[int]) -> int:
+        """Lines 5 to 9 of the proceedings' version: c, given C, by way of B."""
+        if not candidates:
+            self._hypothesis = None
+            return self._generator.below(self.n_arms)
+        if len(candidates) == 1:
+            self._hypothesis = candidates[0]
+            return candidates[0]
+        if self._hypothesis not in candidates:
+            self._hypothesis = None
+        elif self._generator.coin(1, 2):
+            return self._hypothesis
+        others = [arm for arm in candidates if arm != self._hypothesis]
+        return others[self._generator.below(len(others))]
+
+    def _mark_in_flight(self, first: int, second: int, in_flight: int) -> None:
+        self._bounds.refresh(first, second, in_flight)
+
+    def _observe_one(self, first: int, second: int, first_wins: float, count: int) -> None:
+        self._counts.add_one(first, second, first_wins, count)  # line 7
+        self._bounds.refresh(first, second)
+
+    def _observe_many(self, duels: Duels) -> None:
+        if len(duels.first) <= _FEW:
+            super()._observe_many(duels)
+            return
+        self._counts.add(duels.first, duels.second, duels.first_wins, duels.count)
+        self._bounds.refresh_many(duels.first, duels.second)
+
+    def candidates(self) -> int:
+        """How many arms may still be the Condorcet winner; 0 when none can be, as in a cycle."""
+        scale = self._alpha * ln(self._counts.duels + 1)
+        return len(self._bounds.possible_winners(scale))
+
+    def _own_state(self) -> dict[str, Any]:
+        return {"hypothesis": self._hypothesis}
+
+    def _restore(self, own: Mapping[str, Any]) -> None:
+        hypothesis = own["hypothesis"]
+        is_arm = type(hypothesis) is int and 0 <= hypothesis < self.n_arms
+        if not is_arm and hypothesis is not None:
+            raise PolicyError(f"the hypothesized champion must be an arm (found {hypothesis!r}).")
+        self._hypothesis = hypothesis

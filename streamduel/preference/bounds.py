@@ -1,0 +1,148 @@
+"""Upper confidence bounds of every arm against every other, kept up duel by duel."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from streamduel.preference.counts import Floats, Integers, WinCounts
+
+
+class UpperBounds:
+    """u_ij = w_ij / n_ij + sqrt(scale / n_ij), without ever computing all K² of them.
+
+    `scale` (RUCB's α ln t) grows with every duel, so each bound changes at each step; what decides
+    does not. Two questions are asked of the bounds, and each has a part that only a duel of the
+    pair itself changes:
+
+    * "Is u_cj at least 1/2 for every j?" That holds once `scale` has reached the *hurdle* of c, the
+      largest of n_cj max(0, 1/2 - w_cj / n_cj)² over j. One comparison per arm.
+    * "Which j has the largest u_jc?" The means and numbers of duels against c lie side by side in
+      one row each, and one row of bounds is computed.
+
+    Readings: x/0 := 1, so the bound of an unseen pair is 1 + 1 = 2; u_ii = 1/2.
+
+    A duel *in flight* has been proposed and its outcome not been seen. It counts in n_ij under the
+    root and leaves the mean as it is (1 for an unseen pair), as if it were to confirm the mean.
+
+    All is element by element in IEEE +, -, *, /, sqrt and comparisons, which have one right
+    result, so that equal counts give equal decisions on every machine.
+
+    Args:
+        counts: the wins that the bounds are about. Whoever adds to them calls `refresh`.
+
+    >>> counts = WinCounts(3)
+    >>> bounds = UpperBounds(counts)
+    >>> counts.add_one(0, 1, first_wins=1, count=4)
+    >>> bounds.refresh(0, 1)
+    >>> bounds.against(0, scale=0.25).tolist()
+    [0.5, 0.25, 2.0]
+    >>> bounds.possible_winners(scale=0.25).tolist()
+    [0, 2]
+
+    Source: Zoghi, Whiteson, Munos and de Rijke, "Relative Upper Confidence Bound for the K-Armed
+    Dueling Bandit Problem", ICML 2014, Algorithm 1, lines 3 to 6.
+    """
+
+    __slots__ = ("_columns", "_hurdles", "_means", "_required", "_row", "_trials", "_wins")
+
+    def __init__(self, counts: WinCounts) -> None:
+        n_arms = len(counts.wins)
+        self._wins = counts.wins
+        # [c, j]: the mean of j against c. An unseen pair has its whole bound of 2 here, and the
+        # diagonal its 1/2; their infinitely many trials add no bonus to it.
+        self._means = np.full((n_arms, n_arms), 2.0)
+        np.fill_diagonal(self._means, 0.5)
+        self._trials = np.full((n_arms, n_arms), np.inf)
+        # [c, j]: the least scale at which u_cj reaches 1/2; the hurdle of c is its largest.
+        self._required = np.zeros((n_arms, n_arms))
+        self._hurdles = np.zeros(n_arms)
+        self._columns = list(zip(self._trials, self._means, strict=True))
+        self._row = np.empty(n_arms)
+        self.refresh_many(*np.triu_indices(n_arms, k=1))
+
+    def refresh(self, first: int, second: int, in_flight: int = 0) -> None:
+        """Take up the counts of one pair as they are now, and its duels in flight.
+
+        Args:
+            first: an arm.
+            second: an arm; the same arm has no bound to refresh.
+            in_flight: how many duels of this pair have been proposed and not been seen.
+        """
+        if first == second:
+            return
+        first_wins, second_wins = self._wins.item(first, second), self._wins.item(second, first)
+        played = first_wins + second_wins
+        if played:
+            trials = played + in_flight
+            self._set(first, second, first_wins / played, trials)
+            self._set(second, first, second_wins / played, trials)
+        elif in_flight:
+            self._set(first, second, 1.0, in_flight)
+            self._set(second, first, 1.0, in_flight)
+        else:
+            self._set(first, second, 2.0, np.inf)
+            self._set(second, first, 2.0, np.inf)
+
+    def _set(self, arm: int, rival: int, mean: float, trials: float) -> None:
+        """Keep the arm's mean against a rival, and with it the arm's hurdle."""
+        self._means[rival, arm] = mean
+        self._trials[rival, arm] = trials
+        gap = 0.5 - mean
+        required = trials * (gap * gap) if gap > 0 else 0.0
+        before = self._required.item(arm, rival)
+        if required == before:
+            return
+        self._required[arm, rival] = required
+        hurdle = self._hurdles.item(arm)
+        if required >= hurdle:
+            self._hurdles[arm] = required
+        elif before == hurdle:  # the largest has shrunk; another may be the largest now
+            row = self._required[arm]
+            self._hurdles[arm] = row[row.argmax()]
+
+    def refresh_many(self, first: Integers, second: Integers) -> None:
+        """Take up the counts of many pairs as they are now, none of them in flight.
+
+        Args:
+            first: (m,) arms; pairs may repeat.
+            second: (m,) arms.
+        """
+        arms, rivals = np.concatenate((first, second)), np.concatenate((second, first))
+        played = self._wins[arms, rivals] + self._wins[rivals, arms]
+        seen = played > 0  # never on the diagonal; a pair that is unseen is as it was
+        arms, rivals, played = arms[seen], rivals[seen], played[seen]
+        means = self._wins[arms, rivals] / played
+        gaps = np.maximum(0.5 - means, 0.0)
+        self._means[rivals, arms] = means
+        self._trials[rivals, arms] = played
+        self._required[arms, rivals] = played * (gaps * gaps)
+        touched = np.unique(arms)
+        self._hurdles[touched] = self._required[touched].max(axis=1)
+
+    def possible_winners(self, scale: float) -> Integers:
+        """The arms c with u_cj ≥ 1/2 for all j: nothing seen so far rules them out.
+
+        Args:
+            scale: what stands over n_ij in the bonus.
+
+        Returns:
+            Their indices, ascending; perhaps none.
+        """
+        return (self._hurdles <= scale).nonzero()[0]
+
+    def against(self, arm: int, scale: float) -> Floats:
+        """u_jc of every arm j against one arm c; 1/2 for c itself.
+
+        Args:
+            arm: c.
+            scale: what stands over n_ij in the bonus.
+
+        Returns:
+            (K,), valid until the next call, which overwrites it.
+        """
+        trials, means = self._columns[arm]
+        bounds = self._row
+        np.divide(scale, trials, bounds)
+        np.sqrt(bounds, bounds)
+        np.add(bounds, means, bounds)
+        return bounds

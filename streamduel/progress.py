@@ -1,0 +1,74 @@
+"""Progress bars for long work, on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+from streamduel.stream.observer import Observer
+
+
+def _bar(console: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(show_speed=True),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    )
+
+
+class FoldProgress(Observer):
+    """A bar over the records that `run --until-end` folds."""
+
+    def __init__(self, console: Console) -> None:
+        self._progress = _bar(console)
+        self._bar = self._progress.add_task("folding", total=None)
+        self._done = 0
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
+
+    def polled(self, records: int) -> None:
+        """Move the bar."""
+        self._done += records
+        self._progress.update(self._bar, completed=self._done)
+
+    def lagging(self, lags: Mapping[int, int]) -> None:
+        """Learn how much is still to come."""
+        if lags:
+            self._progress.update(self._bar, total=self._done + sum(lags.values()))
+
+
+@contextmanager
+def replay_progress(console: Console) -> Iterator[Callable[[int, int], None]]:
+    """A bar over the records that a replay folds again; silent where there is no terminal."""
+    if not console.is_terminal:
+        yield lambda done, total: None
+        return
+    with _bar(console) as progress:
+        bar = progress.add_task("replaying", total=None)
+        yield lambda done, total: progress.update(bar, completed=done, total=total)

@@ -1,0 +1,101 @@
+"""The service: connectors, runner and observers put together from a configuration."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import Final
+
+from streamduel.config import LoadedConfig
+from streamduel.connector import Failpoint, no_failpoint
+from streamduel.stream.observer import Observer
+from streamduel.stream.runner import Runner
+
+log = logging.getLogger(__name__)
+
+SHUTDOWN_SECONDS: Final = 8.0
+"""After a stop signal the last commit may take this long; orchestrators often kill after 10."""
+
+GC_THRESHOLDS: Final = (100_000, 50, 50)
+"""A poll makes some thousand short-lived objects without cycles: the collector's default of
+700 would look through them several times each poll and find nothing."""
+
+
+class StopSignal:
+    """Turns SIGTERM and SIGINT into a flag that the runner asks between two polls.
+
+    A signal during a commit to a broker that is away must not hang: after `SHUTDOWN_SECONDS`
+    the process ends anyway, with status 1. Nothing is lost by that: what was not committed is
+    folded again at the next start.
+    """
+
+    def __init__(self) -> None:
+        self.stopped = False
+
+    def listen(self) -> None:
+        """Install the handlers; only the main thread may."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._stop)
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        if self.stopped:
+            return
+        self.stopped = True
+        watchdog = threading.Timer(SHUTDOWN_SECONDS, _give_up)
+        watchdog.daemon = True
+        watchdog.start()
+
+    def __call__(self) -> bool:
+        """Whether a signal has come."""
+        return self.stopped
+
+
+def _give_up() -> None:
+    log.error(
+        "the last commit did not come through within %.0f s of the stop signal; its records "
+        "will be folded again at the next start",
+        SHUTDOWN_SECONDS,
+    )
+    os._exit(1)
+
+
+def serve(
+    loaded: LoadedConfig,
+    stop: Callable[[], bool],
+    *,
+    until_end: bool = False,
+    observer: Observer | None = None,
+    failpoint: Failpoint = no_failpoint,
+) -> None:
+    """Run the service until `stop()` says so, or until the log's present end.
+
+    Args:
+        loaded: a checked configuration.
+        stop: asked between two polls.
+        until_end: stop with a last snapshot when the log's present end is reached.
+        observer: is told what happens.
+        failpoint: called between the steps of each commit.
+
+    Raises:
+        StreamduelError: what waiting will not mend; the last commit stays in force.
+    """
+    gc.set_threshold(*GC_THRESHOLDS)
+    source = loaded.source_connector.open_source(loaded.source, until_end)
+    try:
+        outlet = loaded.outlet_connector.open_outlet(
+            loaded.sink, loaded.snapshots, source, failpoint
+        )
+        try:
+            runner = Runner(loaded.config, source, outlet, time.monotonic, observer, failpoint)
+            runner.run(stop, until_end=until_end)
+        finally:
+            outlet.sink.close()
+            outlet.snapshots.close()
+    finally:
+        source.close()

@@ -1,0 +1,1 @@
+"""Users and rankers that exist only in numbers: published preferences, and click logs from them."""

@@ -1,0 +1,84 @@
+"""Looking into snapshots: what a running or stopped service knows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import msgspec
+
+from streamduel.connector import Outlet
+from streamduel.records import Reason
+from streamduel.stream import snapshot
+
+
+class ExperimentReport(msgspec.Struct, frozen=True):
+    """One experiment as `streamduel inspect --json` prints it.
+
+    Attributes:
+        wins: wins[i][j] is how often arm i beat arm j, a tie a half each way.
+        offset: the log's topic, the experiment's partition, and the next offset there.
+        state_hash: over the whole hard state; equal logs give equal hashes.
+    """
+
+    arms: list[str]
+    status: str
+    policy: str
+    epoch: int
+    champion: str | None
+    duels: int
+    wins: list[list[float]]
+    tallies: dict[str, int]
+    offset: dict[str, Any]
+    state_hash: str
+
+
+class Report(msgspec.Struct, frozen=True):
+    """The newest snapshots of all partitions.
+
+    Attributes:
+        experiments: by name.
+        dead_letters: of the whole log, by reason.
+    """
+
+    experiments: dict[str, ExperimentReport]
+    dead_letters: dict[Reason, int]
+
+
+def inspect(archive: Outlet) -> Report:
+    """Read the newest snapshot of every partition.
+
+    Args:
+        archive: where they are kept.
+
+    Raises:
+        SnapshotError: one of them cannot be read.
+    """
+    experiments: dict[str, ExperimentReport] = {}
+    dead_letters: Counter[Reason] = Counter()
+    for partition in archive.snapshots.partitions():
+        entries = archive.snapshots.load(partition)
+        if not entries:
+            continue
+        entry = snapshot.partition_entry(entries, partition)
+        dead_letters.update(entry.dead_letters)
+        for name, saved in snapshot.experiment_entries(entries).items():
+            experiments[name] = _report(saved, entry)
+    return Report(dict(sorted(experiments.items())), dict(sorted(dead_letters.items())))
+
+
+def _report(saved: snapshot.ExperimentEntry, entry: snapshot.PartitionEntry) -> ExperimentReport:
+    state = saved.state
+    plan = state["plan"]
+    return ExperimentReport(
+        arms=state["arms"],
+        status=state["status"],
+        policy=saved.settings["policy"]["name"],
+        epoch=state["epoch"],
+        champion=state["arms"][plan["champion"]] if plan else None,
+        duels=state["counts"]["duels"],
+        wins=state["counts"]["wins"],
+        tallies=state["tallies"],
+        offset={"topic": entry.topic, "partition": entry.partition, "next": entry.next},
+        state_hash=snapshot.state_hash(state),
+    )

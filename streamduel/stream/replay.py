@@ -1,0 +1,214 @@
+"""Replay: fold the log again from its beginning and compare with what was published."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from streamduel.config import Config
+from streamduel.connector import LogRecord, Outlet, Source
+from streamduel.errors import SnapshotError
+from streamduel.stream import snapshot
+from streamduel.stream.runner import RESTORE_POLL
+from streamduel.stream.task import Log, PartitionTask
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What a replay found.
+
+    Attributes:
+        records: how many were folded again.
+        assignments: how many published ones were reproduced byte for byte.
+        difference: the first one, as a sentence; None when all are equal.
+        unchecked: experiments with a snapshot that are not configured any more.
+    """
+
+    records: int = 0
+    assignments: int = 0
+    difference: str | None = None
+    unchecked: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Audit:
+    """One partition on its way through the log again."""
+
+    task: PartitionTask
+    end: int
+    starts: dict[str, int]
+    states: dict[str, str]
+
+    def fold(self, records: Sequence[LogRecord]) -> None:
+        """Fold records below the snapshot's offset, starting experiments where they started."""
+        for name, offset in sorted(self.starts.items(), key=lambda start: start[1]):
+            if records and offset <= records[-1].offset:
+                before = [record for record in records if record.offset < offset]
+                self.task.fold(before)
+                records = records[len(before) :]
+                self._start(name)
+        self.task.fold([record for record in records if record.offset < self.end])
+
+    def finish(self) -> None:
+        """Start what started at the very end."""
+        for name in list(self.starts):
+            self._start(name)
+
+    def _start(self, name: str) -> None:
+        self.task.next_offset = self.starts.pop(name)
+        self.task.start(name)
+
+
+def replay(
+    config: Config,
+    log: Source,
+    archive: Outlet,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Verdict:
+    """Reproduce every assignment that was ever published, and say where one differs.
+
+    The log is read up to the offset of the newest snapshot. On a compacted topic an assignment
+    that a later one has replaced may be gone; those that are left must be equal.
+
+    Args:
+        config: the configuration that the service ran with.
+        log: the log, all partitions of it.
+        archive: what was published, and the snapshots.
+        progress: told how many records were folded, of how many.
+
+    Raises:
+        SnapshotError: there is nothing to compare, or the log has lost its beginning.
+    """
+    verdict = Verdict()
+    published: dict[tuple[str, int], bytes] = {}
+    for message in archive.sink.published():
+        key = _key(message.value)
+        if key in published and not archive.sink.compacted:
+            verdict.difference = f"epoch {key[1]} of '{key[0]}' was published twice."
+            return verdict
+        published[key] = message.value
+    audits = _open(config, log, archive, verdict)
+    reproduced: set[tuple[str, int]] = set()
+    total = sum(audit.end for audit in audits.values())
+    unfinished = set(audits)
+    while unfinished:
+        poll = log.poll(RESTORE_POLL)
+        for partition in poll.gained:
+            _seek(log, partition, audits)
+        for partition, records in poll.records.items():
+            if partition in audits:
+                audits[partition].fold(records)
+        for partition in sorted(unfinished):
+            audit = audits[partition]
+            if audit.task.next_offset >= audit.end or log.caught_up(partition):
+                audit.finish()
+                unfinished.discard(partition)
+            if not _compare(audit.task, published, reproduced, archive.sink.compacted, verdict):
+                return verdict
+        verdict.records = sum(audit.task.next_offset for audit in audits.values())
+        progress(verdict.records, total)
+    _compare_rest(published, reproduced, audits, verdict)
+    return verdict
+
+
+def _open(config: Config, log: Source, archive: Outlet, verdict: Verdict) -> dict[int, _Audit]:
+    shape = Log(log.topic, log.partitions, log.home)
+    audits = {}
+    for partition in archive.snapshots.partitions():
+        entries = archive.snapshots.load(partition)
+        if not entries:
+            continue
+        entry = snapshot.partition_entry(entries, partition)
+        snapshot.check_log(entry, log.topic, partition, log.partitions)
+        audit = _Audit(PartitionTask(config, shape, partition), entry.next, {}, {})
+        for name, saved in snapshot.experiment_entries(entries).items():
+            if name in config.experiments:
+                snapshot.check_settings(name, saved.settings, config.experiments[name])
+                audit.starts[name] = saved.started_at
+                audit.states[name] = snapshot.state_hash(saved.state)
+            else:
+                verdict.unchecked.append(name)
+        audits[partition] = audit
+    if not audits:
+        raise SnapshotError("there is no snapshot yet, so there is nothing to compare a replay to.")
+    return audits
+
+
+def _seek(log: Source, partition: int, audits: Mapping[int, _Audit]) -> None:
+    start = log.seek(partition, None)
+    if partition not in audits:
+        return
+    if start > 0:
+        raise SnapshotError(
+            f"the log has lost the records 0 to {start - 1} of partition {partition} of "
+            f"'{log.topic}'; a replay needs the whole log."
+        )
+    audits[partition].task.open(start)
+
+
+def _compare(
+    task: PartitionTask,
+    published: Mapping[tuple[str, int], bytes],
+    reproduced: set[tuple[str, int]],
+    compacted: bool,
+    verdict: Verdict,
+) -> bool:
+    """Compare what a task has put out since the last time; False at the first difference."""
+    for message in task.take_commit().assignments:
+        key = _key(message.value)
+        reproduced.add(key)
+        found = published.get(key)
+        if found is None and compacted:
+            continue
+        if found != message.value:
+            verdict.difference = _difference(key, found, message.value)
+            return False
+        verdict.assignments += 1
+    return True
+
+
+def _compare_rest(
+    published: Mapping[tuple[str, int], bytes],
+    reproduced: set[tuple[str, int]],
+    audits: Mapping[int, _Audit],
+    verdict: Verdict,
+) -> None:
+    """At the end: nothing more was published, and the states are those of the snapshots."""
+    known = {name for audit in audits.values() for name in audit.states}
+    for key in published:
+        if key[0] in known and key not in reproduced:
+            verdict.difference = _difference(key, published[key], None)
+            return
+    for audit in audits.values():
+        for name, expected in audit.states.items():
+            found = snapshot.state_hash(audit.task.experiments[name].state())
+            if found != expected:
+                verdict.difference = (
+                    f"the state of '{name}' differs: the snapshot has {expected}, the replay {found}."
+                )
+                return
+
+
+def _difference(key: tuple[str, int], found: bytes | None, expected: bytes | None) -> str:
+    shown = "nothing" if found is None else found.decode(errors="replace")
+    wanted = "nothing" if expected is None else expected.decode()
+    return (
+        f"epoch {key[1]} of '{key[0]}' differs:\n  published: {shown}\n  the log says: {wanted}"
+    )
+
+
+class _Key(msgspec.Struct):
+    experiment: str = ""
+    epoch: int = 0
+
+
+def _key(assignment: bytes) -> tuple[str, int]:
+    """The experiment and epoch of a published assignment; ("", 0) for what is none."""
+    try:
+        key: Any = msgspec.json.decode(assignment, type=_Key)
+    except msgspec.DecodeError:
+        return "", 0
+    return key.experiment, key.epoch

@@ -1,0 +1,121 @@
+"""What the command line shows people: tables of experiments, arms and policies."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from streamduel import policies
+from streamduel.config import LoadedConfig
+from streamduel.stream.inspection import ExperimentReport, Report
+
+Z = 1.96
+"""Standard normal quantile of a 95 % interval."""
+
+
+def win_rate(wins: float, losses: float) -> tuple[float, float, float]:
+    """A win rate with its 95 % Wilson interval, to look at.
+
+    It is the interval of one look. It says nothing about the champion's confidence when the
+    experiment is watched all the time and the pairs are chosen by the policy.
+
+    Returns:
+        Rate, lower and upper end; (nan, 0, 1) without duels.
+
+    Source: Wilson, "Probable Inference, the Law of Succession, and Statistical Inference",
+    JASA 22 (1927).
+
+    >>> [round(x, 3) for x in win_rate(55, 45)]
+    [0.55, 0.452, 0.644]
+    """
+    n = wins + losses
+    if n == 0:
+        return math.nan, 0.0, 1.0
+    rate = wins / n
+    centre = (rate + Z * Z / (2 * n)) / (1 + Z * Z / n)
+    half = Z / (1 + Z * Z / n) * math.sqrt(rate * (1 - rate) / n + Z * Z / (4 * n * n))
+    return rate, centre - half, centre + half
+
+
+def print_report(console: Console, report: Report) -> None:
+    """Experiments, their arms against the champion, and the dead letters."""
+    if not report.experiments:
+        console.print("There is no snapshot yet: has `streamduel run` been started?")
+        return
+    for name, experiment in report.experiments.items():
+        console.print(_experiment_table(name, experiment))
+    _print_dead_letters(console, report.dead_letters)
+
+
+def _experiment_table(name: str, experiment: ExperimentReport) -> Table:
+    tallies = ", ".join(f"{count:,} {what}" for what, count in experiment.tallies.items() if count)
+    table = Table(
+        title=f"[bold]{escape(name)}[/]: champion [bold green]{escape(str(experiment.champion))}[/]",
+        caption=(
+            f"{escape(experiment.policy)}, {experiment.status}, epoch {experiment.epoch:,}, "
+            f"{experiment.duels:,} duels\n{tallies.replace('_', ' ')}"
+        ),
+        title_justify="left",
+        caption_justify="left",
+    )
+    for heading in ("arm", "beats", "duels", "champion wins against it", "95 % interval"):
+        table.add_column(heading, justify="left" if heading == "arm" else "right")
+    for row in _arm_rows(experiment):
+        table.add_row(*row)
+    return table
+
+
+def _arm_rows(experiment: ExperimentReport) -> list[list[str]]:
+    arms, wins = experiment.arms, experiment.wins
+    every = range(len(arms))
+    beats = [sum(wins[i][j] > wins[j][i] for j in every) for i in every]
+    duels = [sum(wins[i][j] + wins[j][i] for j in every) for i in every]
+    champion = arms.index(experiment.champion) if experiment.champion in arms else -1
+    rows = []
+    for i in sorted(every, key=lambda arm: (arm != champion, -beats[arm], arm)):
+        rate, low, high = win_rate(wins[champion][i], wins[i][champion])
+        against = ["champion", ""] if i == champion else [f"{rate:.3f}", f"{low:.3f} … {high:.3f}"]
+        if math.isnan(rate) and i != champion:
+            against = ["never met", ""]
+        rows.append([escape(arms[i]), f"{beats[i]}", f"{duels[i]:,.0f}", *against])
+    return rows
+
+
+def _print_dead_letters(console: Console, dead_letters: Any) -> None:
+    if not dead_letters:
+        console.print("No dead letters.")
+        return
+    table = Table(title="dead letters", title_justify="left")
+    table.add_column("reason")
+    table.add_column("records", justify="right")
+    for reason, count in dead_letters.items():
+        table.add_row(reason, f"{count:,}")
+    console.print(table)
+
+
+def print_places(console: Console, loaded: LoadedConfig) -> None:
+    """Where the outputs and the snapshots are."""
+    places = {"outputs": loaded.sink, "snapshots": loaded.snapshots}
+    for what, settings in places.items():
+        place = getattr(settings, "path", None)
+        if place is not None:
+            console.print(f"{what}: {place.resolve()}", highlight=False, soft_wrap=True)
+
+
+def print_policies(console: Console) -> None:
+    """Every policy with its parameters and its paper."""
+    for name in policies.names():
+        policy = policies.get(name)
+        console.print(f"[bold]{name}[/]: {escape(policy.summary)}")
+        for parameter in policy.declared.values():
+            default = "required" if parameter.required else f"default {parameter.default}"
+            console.print(
+                f"    [cyan]{parameter.name}[/] ({parameter.symbol}): {escape(parameter.meaning)}; "
+                f"{escape(parameter.allowed)}, {default}",
+                highlight=False,
+            )
+        console.print(f"    [dim]{escape(policy.paper)}[/]")

@@ -1,0 +1,243 @@
+"""Pytest plugin: the fixtures `kafka` and `topics`, on the first broker that can be had.
+
+In this order: the broker that STREAMDUEL_TEST_KAFKA names, a container, local Java. Nothing starts
+before a test asks for it. Where no broker can be had, the tests that need one are named at the end
+of the run, and the run fails where it must not pass without them (CI, STREAMDUEL_REQUIRE_KAFKA).
+"""
+
+import gc
+import os
+import re
+import uuid
+import warnings
+from collections.abc import Iterator
+from typing import ClassVar, NoReturn, Protocol
+
+import pytest
+from kafka import KafkaAdminClient
+from testcontainers.core.container import DockerContainer
+from testcontainers.core.docker_client import DockerClient
+
+from tests.broker.local_kafka import (
+    STOP_SECONDS,
+    BrokerUnavailableError,
+    LocalKafka,
+    broker_properties,
+    free_port,
+    kafka_version,
+    wait_for_broker,
+)
+
+EXTERNAL = "STREAMDUEL_TEST_KAFKA"
+REQUIRE = "STREAMDUEL_REQUIRE_KAFKA"
+
+EXTERNAL_SECONDS = 10.0  # the broker is said to run already; ten seconds forgive a slow name lookup
+DOCKER_PING_SECONDS = 3.0  # an engine answers in milliseconds; one that hangs must not hold us up
+CONTAINER_SECONDS = 120.0  # as for local Java, and half a minute more for the container itself
+
+NO_BROKER = "no Kafka broker could be had for this test"
+BROKER_USED = pytest.StashKey[str]()
+WAYS_OUT = f"""\
+Any one of these gives them a broker:
+  1. set {EXTERNAL}=host:port to a running Apache Kafka 4;
+  2. start a Docker engine: the tests run the image apache/kafka in it;
+  3. install Java 17 or newer and Maven: the tests fetch Apache Kafka once and run it here."""
+
+
+class Broker(Protocol):
+    """A running broker, however it was had."""
+
+    @property
+    def can_restart(self) -> bool:
+        """Whether the broker is the tests' own, to be stopped and killed as they like."""
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Where clients connect, the same after every restart."""
+
+    def restart(self, *, kill: bool = False) -> None:
+        """Stop the broker (or kill it), start it with the same data, return when it answers."""
+
+    def close(self) -> None:
+        """Release what was started for the broker."""
+
+
+class ExternalKafka:
+    """The broker that STREAMDUEL_TEST_KAFKA names; it is not ours to restart."""
+
+    can_restart: ClassVar[bool] = False
+
+    def __init__(self) -> None:
+        self.bootstrap_servers = os.environ.get(EXTERNAL, "")
+        if not self.bootstrap_servers:
+            raise BrokerUnavailableError("not set")
+        if not re.fullmatch(r".+:\d+", self.bootstrap_servers):
+            raise BrokerUnavailableError(f"{self.bootstrap_servers!r} is not host:port")
+        wait_for_broker(self.bootstrap_servers, EXTERNAL_SECONDS)
+
+    def restart(self, *, kill: bool = False) -> NoReturn:
+        """Refuse.
+
+        Raises:
+            RuntimeError: always.
+        """
+        deed = "kill" if kill else "restart"
+        raise RuntimeError(f"the broker that {EXTERNAL} names is not the tests' to {deed}")
+
+    def close(self) -> None:
+        """Leave the broker as it is."""
+
+
+class ContainerKafka:
+    """The image `apache/kafka`, with the settings and the version of the local broker."""
+
+    can_restart: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        self._container, self.bootstrap_servers = _kafka_container(_docker_host())
+        try:
+            self._container.start()
+            wait_for_broker(self.bootstrap_servers, CONTAINER_SECONDS)
+        except Exception as error:  # docker, requests and testcontainers have no common base
+            self.close()
+            raise BrokerUnavailableError(f"{self._container.image}: {error}") from error
+
+    def restart(self, *, kill: bool = False) -> None:
+        """Stop the broker (or kill it), start it with the same data, return when it answers."""
+        container = self._container.get_wrapped_container()
+        if kill:
+            container.kill()
+            container.start()
+        else:
+            container.restart(timeout=int(STOP_SECONDS))
+        wait_for_broker(self.bootstrap_servers, CONTAINER_SECONDS)
+
+    def close(self) -> None:
+        """Remove the container."""
+        self._container.stop()
+
+
+def _docker_host() -> str:
+    """Return the address of the machine of the Docker engine, once the engine has answered."""
+    with warnings.catch_warnings():
+        # The docker client never closes the socket on which nothing answered.
+        warnings.simplefilter("ignore", ResourceWarning)
+        try:
+            docker = DockerClient(timeout=int(DOCKER_PING_SECONDS))
+            docker.client.ping()
+        except Exception as error:
+            reason = str(error)
+        else:
+            docker.client.close()
+            return docker.host().replace("localhost", "127.0.0.1")  # the name may mean ::1
+        gc.collect()
+    raise BrokerUnavailableError(f"no engine answers: {reason}")
+
+
+def _kafka_container(host: str) -> tuple[DockerContainer, str]:
+    # Clients are told this port, so it is the same inside the container and outside.
+    port = free_port()
+    properties = broker_properties(
+        port=port,
+        controller_port=port - 1,
+        bind="0.0.0.0",
+        advertise=host,
+        data="/tmp/kafka-data",
+    )
+    variables = {f"KAFKA_{key.upper().replace('.', '_')}": text for key, text in properties.items()}
+    container = DockerContainer(f"apache/kafka:{kafka_version()}", env=variables)
+    return container.with_bind_ports(port, port), f"{host}:{port}"
+
+
+def obtain_broker() -> tuple[Broker, str]:
+    """Return the first broker that can be had, and why the ways before it failed.
+
+    Raises:
+        BrokerUnavailableError: there is none; the text says why, way by way.
+    """
+    reasons: list[str] = []
+    for way, connect in ((EXTERNAL, ExternalKafka), ("Docker", ContainerKafka), ("Java", _local)):
+        try:
+            return connect(), "; ".join(reasons)
+        except BrokerUnavailableError as error:
+            reasons.append(f"{way}: {error}")
+    raise BrokerUnavailableError("; ".join(reasons))
+
+
+def _local() -> LocalKafka:
+    return LocalKafka().__enter__()
+
+
+def without_broker(reason: str) -> NoReturn:
+    """End a fixture that cannot do without a broker: the test fails where one is required."""
+    sentence = f"{NO_BROKER} ({reason})"
+    if any(os.environ.get(name, "").lower() in {"1", "true"} for name in ("CI", REQUIRE)):
+        pytest.fail(sentence, pytrace=False)
+    pytest.skip(sentence)
+
+
+@pytest.fixture(scope="session")
+def kafka(pytestconfig: pytest.Config) -> Iterator[Broker]:
+    """A broker for the whole run; tests keep apart by the names of their `topics`."""
+    try:
+        broker, passed_over = obtain_broker()
+    except BrokerUnavailableError as error:
+        without_broker(str(error))
+    used = f"{type(broker).__name__} on {broker.bootstrap_servers}"
+    pytestconfig.stash[BROKER_USED] = f"{used} ({passed_over})" if passed_over else used
+    yield broker
+    broker.close()
+
+
+class Topics(Protocol):
+    """Creates a topic and returns its name, which no other test has."""
+
+    def __call__(self, partitions: int = 4, compacted: bool = False, **configs: object) -> str:
+        """Create it; `segment_ms=100` sets the topic's `segment.ms`."""
+
+
+@pytest.fixture
+def topics(kafka: Broker, request: pytest.FixtureRequest) -> Iterator[Topics]:
+    """A function that creates topics for this test."""
+    created: list[str] = []
+
+    def create(partitions: int = 4, compacted: bool = False, **configs: object) -> str:
+        name = (
+            f"{re.sub(r'[^a-z0-9]+', '-', request.node.name.lower())[:80]}-{uuid.uuid4().hex[:8]}"
+        )
+        settings = {key.replace("_", "."): str(value).lower() for key, value in configs.items()}
+        if compacted:
+            settings["cleanup.policy"] = "compact"
+        with KafkaAdminClient(bootstrap_servers=kafka.bootstrap_servers) as admin:
+            admin.create_topics(
+                {name: {"num_partitions": partitions, "configs": settings}}, wait_for_metadata=True
+            )
+        created.append(name)
+        return name
+
+    yield create
+    # A broker of our own goes with all its topics; others' is left as it was found.
+    if created and not kafka.can_restart:
+        with KafkaAdminClient(bootstrap_servers=kafka.bootstrap_servers) as admin:
+            admin.delete_topics(created)
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Name the broker, or every test that was not run for want of one and how to get one."""
+    if BROKER_USED in config.stash:
+        terminalreporter.line(f"Kafka: {config.stash[BROKER_USED]}")
+    missed = [
+        report.nodeid
+        for outcome in ("skipped", "error")
+        for report in terminalreporter.stats.get(outcome, [])
+        if report.when == "setup" and NO_BROKER in report.longreprtext
+    ]
+    if not missed:
+        return
+    title = f"NOT RUN for want of a Kafka broker: {len(missed)}"
+    terminalreporter.section(title, red=True, bold=True)
+    for nodeid in missed:
+        terminalreporter.line(nodeid, red=True)
+    terminalreporter.line(WAYS_OUT)

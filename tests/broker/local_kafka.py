@@ -1,0 +1,393 @@
+"""Apache Kafka on this machine's Java: one node, broker and controller in one process (KRaft).
+
+The jars come from Maven once, as `pom.xml` names them, and stay in the user's cache directory.
+Everything else of a broker (settings, data, log) lives in a temporary directory of its own.
+"""
+
+import base64
+import fcntl
+import hashlib
+import os
+import random
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import ClassVar, Self
+from xml.etree import ElementTree
+
+from kafka import KafkaAdminClient
+from kafka.errors import KafkaError
+
+POM = Path(__file__).with_name("pom.xml")
+
+FETCH_SECONDS = 300.0  # 45 MB of jars; a slow line at 200 kB/s takes four minutes
+FORMAT_SECONDS = 60.0  # one second on an idle machine; a loaded one starts its JVM far later
+START_SECONDS = 90.0  # two to three seconds on two idle cores; the rest is for a loaded machine
+STOP_SECONDS = 45.0  # a third of a second when idle; a stop under load writes its logs out first
+POLL_SECONDS = 0.05  # a fiftieth of a start: short enough not to lengthen it
+CONNECT_SECONDS = 2.0  # one attempt to connect; a listener within reach answers in milliseconds
+
+# Below the range from which Linux and macOS take a client's own port: while the broker is down, a
+# client that keeps reconnecting could otherwise be given the broker's port and connect to itself.
+PORTS = range(20_000, 30_000)
+
+LOG_TAIL_LINES = 40
+MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+
+LOGGING = """\
+appender.console.type = Console
+appender.console.name = console
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d %p %m (%c)%n
+rootLogger.level = WARN
+rootLogger.appenderRef.console.ref = console
+"""
+
+# Ends the broker ($1) and its directory ($2) when this process is gone, however it went: the other
+# end of the standard input is then closed.
+WATCHDOG = 'cat > /dev/null; kill -KILL "$1" 2> /dev/null; rm -rf -- "$2"'
+
+
+class BrokerUnavailableError(RuntimeError):
+    """No broker can be had in the way that was tried; the text says why."""
+
+
+def kafka_version() -> str:
+    """Return the version of Apache Kafka that `pom.xml` names."""
+    version = ElementTree.parse(POM).findtext(".//{*}properties/{*}kafka.version")
+    assert version is not None, f"{POM.name} names no kafka.version"
+    return version
+
+
+def cached_jars() -> Path:
+    """Return the directory of the jars that `pom.xml` names, fetched by Maven if they are not here.
+
+    Any number of processes may ask at once: one fetches, the others wait, and a directory with
+    the final name is always complete.
+    """
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "streamduel-tests"
+    digest = hashlib.sha256(POM.read_bytes()).hexdigest()[:8]
+    jars = cache / f"kafka-{kafka_version()}-{digest}"
+    if jars.is_dir():
+        return jars
+    cache.mkdir(parents=True, exist_ok=True)
+    with (cache / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # bounded: its holder has FETCH_SECONDS
+        if not jars.is_dir():
+            with tempfile.TemporaryDirectory(dir=cache) as scratch:
+                _fetch_jars(Path(scratch)).rename(jars)
+    return jars
+
+
+def _fetch_jars(scratch: Path) -> Path:
+    jars = scratch / "jars"
+    shutil.copy(POM, scratch)
+    goal = "dependency:copy-dependencies"
+    _run(
+        [_program("mvn"), "-q", "-B", goal, f"-DoutputDirectory={jars}"],
+        FETCH_SECONDS,
+        cwd=scratch,
+    )
+    return jars
+
+
+def _program(name: str) -> str:
+    java_home = os.environ.get("JAVA_HOME")
+    found = java_home and shutil.which(name, path=f"{java_home}/bin")
+    found = found or shutil.which(name)
+    if found is None:
+        raise BrokerUnavailableError(f"there is no {name!r} on the PATH")
+    return found
+
+
+def _run(command: list[str], seconds: float, *, cwd: Path) -> None:
+    name = Path(command[0]).name
+    try:
+        done = subprocess.run(
+            command, cwd=cwd, capture_output=True, text=True, timeout=seconds, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise BrokerUnavailableError(f"{name} did not finish within {seconds:.0f} s") from None
+    if done.returncode:
+        tail = "\n".join((done.stdout + done.stderr).splitlines()[-LOG_TAIL_LINES:])
+        raise BrokerUnavailableError(f"{name} failed with status {done.returncode}:\n{tail}")
+
+
+def free_port() -> int:
+    """Return a port of 127.0.0.1 on which nothing listens."""
+    for port in random.Random().sample(PORTS, k=100):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise BrokerUnavailableError(f"no free port in {PORTS.start}..{PORTS.stop - 1}")
+
+
+def broker_properties(
+    *, port: int, controller_port: int, bind: str, advertise: str, data: str
+) -> dict[str, str]:
+    """Return the settings of a single node, quick to start and strict as a real cluster.
+
+    Args:
+        port: of the listener for clients.
+        controller_port: of the listener that the node keeps to itself.
+        bind: the address to listen on for clients.
+        advertise: the address that clients are told.
+        data: the directory for the logs of the partitions.
+    """
+    return {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "controller.quorum.voters": f"1@127.0.0.1:{controller_port}",
+        "listeners": f"CLIENTS://{bind}:{port},CONTROLLER://127.0.0.1:{controller_port}",
+        "advertised.listeners": f"CLIENTS://{advertise}:{port}",
+        "inter.broker.listener.name": "CLIENTS",
+        "controller.listener.names": "CONTROLLER",
+        "listener.security.protocol.map": "CLIENTS:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "log.dirs": data,
+        # There is one node to replicate to, and every partition costs start and stop time.
+        "offsets.topic.replication.factor": "1",
+        "offsets.topic.num.partitions": "1",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+        "transaction.state.log.num.partitions": "1",
+        "share.coordinator.state.topic.replication.factor": "1",
+        "share.coordinator.state.topic.min.isr": "1",
+        "share.coordinator.state.topic.num.partitions": "1",
+        "auto.create.topics.enable": "false",
+        "message.max.bytes": str(MAX_MESSAGE_BYTES),
+        "replica.fetch.max.bytes": str(MAX_MESSAGE_BYTES),
+        "log.cleaner.dedupe.buffer.size": "4194304",  # 128 MB by default, a quarter of the heap
+        # A consumer of a test joins a group of one or two: nobody else is worth waiting for.
+        "group.initial.rebalance.delay.ms": "0",
+        # Lets a test choose how soon a killed worker's partitions move on (6 s at least otherwise).
+        "group.min.session.timeout.ms": "500",
+        # A killed worker's open transaction blocks committed readers until it is timed out; the
+        # default looks for such transactions only every 10 s.
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
+        # A node restarted after a kill may register again only when its former life has expired
+        # (9 s by default); six missed heartbeats are still a lot for a loaded machine.
+        "broker.session.timeout.ms": "3000",
+        "broker.heartbeat.interval.ms": "500",
+    }
+
+
+def wait_for_broker(bootstrap_servers: str, seconds: float) -> str:
+    """Return the id of the cluster as soon as a broker answers there.
+
+    Raises:
+        BrokerUnavailableError: nothing did within the seconds.
+    """
+    deadline = time.monotonic() + seconds
+    host, _, port = bootstrap_servers.rpartition(":")
+    while not _listens(host, int(port)):
+        if time.monotonic() > deadline:
+            raise BrokerUnavailableError(f"nothing listens on {bootstrap_servers}")
+        time.sleep(POLL_SECONDS)
+    milliseconds = max(1000, int(1000 * (deadline - time.monotonic())))
+    try:
+        with KafkaAdminClient(
+            bootstrap_servers=bootstrap_servers,
+            bootstrap_timeout_ms=milliseconds,
+            request_timeout_ms=milliseconds,
+        ) as admin:
+            return str(admin.describe_cluster()["cluster_id"])
+    except (KafkaError, OSError) as error:
+        raise BrokerUnavailableError(
+            f"what listens on {bootstrap_servers} does not answer as Kafka: {error!r}"
+        ) from error
+
+
+def _listens(host: str, port: int) -> bool:
+    try:
+        socket.create_connection((host, port), timeout=CONNECT_SECONDS).close()
+    except OSError:
+        return False
+    return True
+
+
+class LocalKafka:
+    """One broker of Apache Kafka, its ports and its data its own until `close`.
+
+    Args:
+        overrides: properties of the broker, added to or in place of `broker_properties`.
+    """
+
+    can_restart: ClassVar[bool] = True
+
+    def __init__(self, overrides: Mapping[str, str] | None = None) -> None:
+        self.directory = Path(tempfile.mkdtemp(prefix="streamduel-kafka-"))
+        self._port, self._controller_port = free_port(), free_port()
+        self._overrides = dict(overrides or {})
+        self._cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        self._formatted = False
+        self._process: subprocess.Popen[bytes] | None = None
+        self._watchdog: subprocess.Popen[bytes] | None = None
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Where clients connect, the same after every restart."""
+        return f"127.0.0.1:{self._port}"
+
+    @property
+    def pid(self) -> int | None:
+        """The broker's process, None while it is stopped."""
+        return self._process.pid if self._process else None
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Start the broker and return when it answers.
+
+        Raises:
+            BrokerUnavailableError: it could not be fetched, died, or did not answer in time.
+        """
+        if self._process is not None:
+            raise RuntimeError(f"the broker on {self.bootstrap_servers} is started already")
+        jars = cached_jars()
+        if not self._formatted:
+            self._format(jars)
+        self._launch(jars)
+        try:
+            self._wait_until_ready()
+        except BaseException:
+            self.kill()
+            raise
+
+    def stop(self) -> None:
+        """Stop the broker as an operator would (SIGTERM), and wait for its end."""
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise RuntimeError(
+                self._with_log(f"the broker did not stop within {STOP_SECONDS:.0f} s")
+            ) from None
+        finally:
+            self.kill()
+
+    def kill(self) -> None:
+        """End the broker at once (SIGKILL): it writes nothing out and says goodbye to nobody."""
+        if self._process is None or self._watchdog is None:
+            return
+        # The watchdog first: the number of a process that is waited for may be given out again.
+        for process in (self._watchdog, self._process):
+            process.kill()
+        assert self._watchdog.stdin is not None
+        self._watchdog.stdin.close()
+        for process in (self._watchdog, self._process):
+            process.wait()
+        self._watchdog = self._process = None
+
+    def restart(self, *, kill: bool = False) -> None:
+        """Stop the broker (or kill it) and start it again, with the same ports and data."""
+        if kill:
+            self.kill()
+        else:
+            self.stop()
+        self.start()
+
+    def close(self) -> None:
+        """End the broker and remove its directory."""
+        self.kill()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def log_tail(self) -> str:
+        """Return the last lines of the broker's log."""
+        log = self.directory / "broker.log"
+        text = log.read_text(errors="replace") if log.exists() else ""
+        return "\n".join(text.splitlines()[-LOG_TAIL_LINES:]) or "(empty)"
+
+    def _format(self, jars: Path) -> None:
+        properties = broker_properties(
+            port=self._port,
+            controller_port=self._controller_port,
+            bind="127.0.0.1",
+            advertise="127.0.0.1",
+            data=str(self.directory / "data"),
+        )
+        lines = (f"{key}={value}\n" for key, value in (properties | self._overrides).items())
+        (self.directory / "server.properties").write_text("".join(lines))
+        (self.directory / "log4j2.properties").write_text(LOGGING)
+        tool = ["kafka.tools.StorageTool", "format", "-t", self._cluster_id]
+        command = [*self._java(jars), *tool, "-c", "server.properties"]
+        _run(command, FORMAT_SECONDS, cwd=self.directory)
+        self._formatted = True
+
+    def _launch(self, jars: Path) -> None:
+        with (self.directory / "broker.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [*self._java(jars), "kafka.Kafka", "server.properties"],
+                cwd=self.directory,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C is for the tests, which end the broker themselves
+            )
+        self._watchdog = subprocess.Popen(
+            ["sh", "-c", WATCHDOG, "watchdog", str(self._process.pid), str(self.directory)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    @staticmethod
+    def _java(jars: Path) -> list[str]:
+        return [
+            _program("java"),
+            "-Xmx512m",
+            "-XX:+UseSerialGC",  # two cores are shared with the tests
+            "-Dlog4j2.configurationFile=log4j2.properties",
+            "-cp",
+            f"{jars}/*",
+        ]
+
+    def _wait_until_ready(self) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while not _listens("127.0.0.1", self._port):
+            assert self._process is not None
+            if self._process.poll() is not None:
+                raise BrokerUnavailableError(
+                    self._with_log(f"the broker ended with status {self._process.returncode}")
+                )
+            if time.monotonic() > deadline:
+                raise BrokerUnavailableError(
+                    self._with_log(f"the broker did not listen within {START_SECONDS:.0f} s")
+                )
+            time.sleep(POLL_SECONDS)
+        try:
+            answered = wait_for_broker(self.bootstrap_servers, deadline - time.monotonic())
+        except BrokerUnavailableError as error:
+            raise BrokerUnavailableError(self._with_log(str(error))) from error
+        if answered != self._cluster_id:
+            raise BrokerUnavailableError(
+                self._with_log(f"another broker answers on {self.bootstrap_servers}")
+            )
+
+    def _with_log(self, message: str) -> str:
+        return f"{message}; the end of its log:\n{self.log_tail()}"

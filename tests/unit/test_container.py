@@ -1,0 +1,128 @@
+"""The Dockerfile keeps what the documentation says of the image, as far as reading it can tell."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sysconfig
+import tomllib
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCKERFILE = ROOT / "Dockerfile"
+
+
+class Instruction(NamedTuple):
+    keyword: str
+    arguments: str
+
+
+def stages() -> list[list[Instruction]]:
+    """The instructions of the Dockerfile by stage; the first list is what stands before any."""
+    text = re.sub(r"^\s*#.*\n", "", DOCKERFILE.read_text(), flags=re.MULTILINE)
+    found: list[list[Instruction]] = [[]]
+    for line in re.sub(r"\\\n\s*", "", text).splitlines():
+        if line.strip():
+            keyword, _, arguments = line.partition(" ")
+            if keyword == "FROM":
+                found.append([])
+            found[-1].append(Instruction(keyword, arguments.strip()))
+    return found
+
+
+def last(keyword: str) -> str:
+    """The arguments of the last instruction of that name in the final stage."""
+    found = [i.arguments for i in stages()[-1] if i.keyword == keyword]
+    assert found, f"the final stage has no {keyword}"
+    return found[-1]
+
+
+def environment() -> dict[str, str]:
+    """What the final stage sets."""
+    return dict(
+        assignment.split("=", 1)
+        for instruction in stages()[-1]
+        if instruction.keyword == "ENV"
+        for assignment in shlex.split(instruction.arguments)
+    )
+
+
+def test_hadolint_finds_nothing() -> None:
+    path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", "")])
+    hadolint = shutil.which("hadolint", path=path)
+    assert hadolint, "hadolint is missing; pip install 'streamduel[dev]'"
+    command = [hadolint, "--no-color", "--failure-threshold", "style", str(DOCKERFILE)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
+
+
+def test_no_rule_of_hadolint_is_switched_off() -> None:
+    assert "hadolint ignore" not in DOCKERFILE.read_text()
+    assert not list(ROOT.glob(".hadolint.y*ml"))
+
+
+def test_the_base_is_pinned_and_can_be_replaced() -> None:
+    (base,) = stages()[0]
+    assert base.keyword == "ARG"
+    assert re.fullmatch(r"BASE=python:3\.\d+-slim-[a-z]+", base.arguments)
+    assert all(stage[0].arguments.startswith("${BASE}") for stage in stages()[1:])
+
+
+def test_it_runs_as_a_number_that_is_not_root() -> None:
+    user, _, group = last("USER").partition(":")
+    assert int(user) >= 1000
+    assert int(group) >= 1000
+
+
+def test_signals_reach_streamduel_without_a_shell() -> None:
+    assert json.loads(last("ENTRYPOINT")) == ["streamduel"]
+    assert json.loads(last("CMD")) == ["run", "/etc/streamduel/config.yaml"]
+
+
+def test_health_is_asked_of_the_service_itself() -> None:
+    _, _, command = last("HEALTHCHECK").partition("CMD ")
+    python, flag, program = json.loads(command)
+    assert (python, flag) == ("python", "-c")
+    compile(program, "HEALTHCHECK", "exec")
+    assert "/readyz" in program
+    assert last("EXPOSE") in program
+
+
+def test_nothing_is_written_and_nothing_is_held_back() -> None:
+    assert environment()["PYTHONDONTWRITEBYTECODE"] == "1"
+    assert environment()["PYTHONUNBUFFERED"] == "1"
+
+
+def test_the_health_of_a_container_can_be_seen_from_outside() -> None:
+    assert environment()["STREAMDUEL_MONITORING__HOST"] == "0.0.0.0"
+
+
+def test_the_final_stage_installs_nothing() -> None:
+    commands = " ".join(i.arguments for i in stages()[-1] if i.keyword == "RUN")
+    assert not re.search(r"\b(pip|apt|apt-get|gcc|curl)\b", commands)
+
+
+def pinned() -> dict[str, str]:
+    """Every requirement of the lock file, with the text up to the next one."""
+    text = (ROOT / "requirements.lock").read_text()
+    blocks = re.split(r"\n(?=[a-z])", re.sub(r"^#.*\n", "", text, flags=re.MULTILINE))
+    return {re.split(r"==", block)[0]: block for block in blocks}
+
+
+def test_every_dependency_of_the_image_is_locked_with_its_hashes() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = project["dependencies"] + project["optional-dependencies"]["kafka"]
+    names = {re.split(r"[^a-z0-9-]", requirement.lower())[0] for requirement in wanted}
+    locked = pinned()
+    assert names <= set(locked), f"run make lock: {names - set(locked)} missing"
+    assert all("--hash=sha256:" in block for block in locked.values())
+
+
+@pytest.mark.parametrize("name", ["requirements.lock", "pyproject.toml", "README.md", "LICENSE"])
+def test_the_build_context_holds_what_the_build_reads(name: str) -> None:
+    assert f"!{name}" in (ROOT / ".dockerignore").read_text().splitlines()
