@@ -19,7 +19,7 @@ from streamduel.errors import ConfigurationError, SnapshotError, StreamduelError
 from streamduel.progress import FoldProgress, replay_progress
 from streamduel.service import StopSignal, serve
 from streamduel.stream import inspection
-from streamduel.stream.observer import Audience, Observer
+from streamduel.stream.observer import Observer
 from streamduel.stream.replay import replay as replay_log
 
 app = typer.Typer(
@@ -39,7 +39,8 @@ FAILURE = 1
 """Exit status of everything else that went wrong."""
 
 ConfigPath = Annotated[
-    Path, typer.Argument(metavar="CONFIG", help="The configuration, a YAML file.", show_default=False)
+    Path,
+    typer.Argument(metavar="CONFIG", help="The configuration, a YAML file.", show_default=False),
 ]
 
 
@@ -101,9 +102,9 @@ def run(
     try:
         if until_end and err.is_terminal:
             with FoldProgress(err) as progress:
-                serve(loaded, stop, until_end=True, observer=Audience(*watchers, progress))
+                serve(loaded, stop, until_end=True, observers=[*watchers, progress])
         else:
-            serve(loaded, stop, until_end=until_end, observer=Audience(*watchers))
+            serve(loaded, stop, until_end=until_end, observers=watchers)
     finally:
         server()
     if until_end:

@@ -24,24 +24,26 @@ ENTRY_POINTS = "streamduel.connectors"
 
 
 class LogRecord(Protocol):
-    """One record of the log, as the source's client delivers it (kafka-python's own will do).
-
-    Attributes:
-        offset: position in the partition, from 0, growing.
-        timestamp: the broker's, in milliseconds since the epoch; negative when it has none;
-            None where the log has no timestamps and the record's own `ts` is to be taken.
-        key: the experiment's name, or None.
-        value: the record's text, or None (a tombstone).
-    """
+    """One record of the log, as the source's client delivers it (kafka-python's own will do)."""
 
     @property
-    def offset(self) -> int: ...
+    def offset(self) -> int:
+        """Its position in the partition, from 0, growing."""
+
     @property
-    def timestamp(self) -> int | None: ...
+    def timestamp(self) -> int | None:
+        """The broker's, in milliseconds since the epoch; negative when it has none.
+
+        None where the log has no timestamps, and the record's own `ts` is to be taken.
+        """
+
     @property
-    def key(self) -> bytes | None: ...
+    def key(self) -> bytes | None:
+        """The experiment's name, or None."""
+
     @property
-    def value(self) -> bytes | None: ...
+    def value(self) -> bytes | None:
+        """The record's text, or None (a tombstone)."""
 
 
 class Message(NamedTuple):
@@ -186,10 +188,11 @@ class Outlet(NamedTuple):
 class Failpoint(Protocol):
     """Called by name between the steps of a commit; tests hand in one that kills the process."""
 
-    def __call__(self, step: str, /) -> None: ...
+    def __call__(self, step: str, /) -> None:
+        """The commit is about to leave this step behind."""
 
 
-def no_failpoint(step: str, /) -> None:  # noqa: ARG001 - the product's own: nothing happens
+def no_failpoint(step: str, /) -> None:
     """The failpoint of every run that is not a test."""
 
 

@@ -67,7 +67,7 @@ class FoldProgress(Observer):
 def replay_progress(console: Console) -> Iterator[Callable[[int, int], None]]:
     """A bar over the records that a replay folds again; silent where there is no terminal."""
     if not console.is_terminal:
-        yield lambda done, total: None
+        yield lambda _done, _total: None
         return
     with _bar(console) as progress:
         bar = progress.add_task("replaying", total=None)

@@ -8,7 +8,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Final
 
@@ -70,7 +70,7 @@ def serve(
     stop: Callable[[], bool],
     *,
     until_end: bool = False,
-    observer: Observer | None = None,
+    observers: Sequence[Observer] = (),
     failpoint: Failpoint = no_failpoint,
 ) -> None:
     """Run the service until `stop()` says so, or until the log's present end.
@@ -79,7 +79,7 @@ def serve(
         loaded: a checked configuration.
         stop: asked between two polls.
         until_end: stop with a last snapshot when the log's present end is reached.
-        observer: is told what happens.
+        observers: are told what happens.
         failpoint: called between the steps of each commit.
 
     Raises:
@@ -92,7 +92,7 @@ def serve(
             loaded.sink, loaded.snapshots, source, failpoint
         )
         try:
-            runner = Runner(loaded.config, source, outlet, time.monotonic, observer, failpoint)
+            runner = Runner(loaded.config, source, outlet, time.monotonic, observers, failpoint)
             runner.run(stop, until_end=until_end)
         finally:
             outlet.sink.close()

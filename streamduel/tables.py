@@ -53,8 +53,9 @@ def print_report(console: Console, report: Report) -> None:
 
 def _experiment_table(name: str, experiment: ExperimentReport) -> Table:
     tallies = ", ".join(f"{count:,} {what}" for what, count in experiment.tallies.items() if count)
+    champion = escape(str(experiment.champion))
     table = Table(
-        title=f"[bold]{escape(name)}[/]: champion [bold green]{escape(str(experiment.champion))}[/]",
+        title=f"[bold]{escape(name)}[/]: champion [bold green]{champion}[/]",
         caption=(
             f"{escape(experiment.policy)}, {experiment.status}, epoch {experiment.epoch:,}, "
             f"{experiment.duels:,} duels\n{tallies.replace('_', ' ')}"

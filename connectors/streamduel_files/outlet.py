@@ -96,9 +96,7 @@ class FileOutlet(FileArchive):
         SnapshotError: the snapshot cannot be read, or knows of more output than there is.
     """
 
-    def __init__(
-        self, outputs: Path, snapshots: Path, failpoint: Failpoint = no_failpoint
-    ) -> None:
+    def __init__(self, outputs: Path, snapshots: Path, failpoint: Failpoint = no_failpoint) -> None:
         for folder in (outputs, snapshots):
             _make(folder)
         self._failpoint = failpoint
@@ -188,7 +186,7 @@ class FileOutlet(FileArchive):
             os.close(folder)
         self._snapshot = snapshot
 
-    def finish(self, commits: Sequence[PartitionCommit]) -> None:  # noqa: ARG002
+    def finish(self, commits: Sequence[PartitionCommit]) -> None:
         """Nothing: the offsets stand in the snapshot."""
 
     def close(self) -> None:
@@ -242,4 +240,3 @@ def _lock(path: Path) -> IO[str]:
             f"its own."
         ) from None
     return file
-

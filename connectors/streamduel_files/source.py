@@ -69,7 +69,7 @@ class FileSource:
         self._starved = False  # there was nothing to read the last time
         self._ended = False
 
-    def _open(self) -> IO[bytes]:
+    def _open(self) -> IO[bytes] | gzip.GzipFile:
         if self._path == STANDARD_INPUT:
             return sys.stdin.buffer
         try:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import codecs
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
+from msgspec import structs
 
 from streamduel.connector import LogRecord, Message
 from streamduel.records import DeadLetter, Rejected
@@ -26,46 +27,29 @@ _encode = msgspec.json.Encoder().encode
 def dead_letter(record: LogRecord, rejected: Rejected, topic: str, partition: int) -> Message:
     """The message that keeps a rejected record, under the record's own key."""
     value = record.value
-    letter = _letter(record, rejected, topic, partition, value)
-    if value is not None and len(letter) > MAX_MESSAGE_BYTES:
-        letter = _letter(record, rejected, topic, partition, value[:KEPT_BYTES], len(value))
-    key = record.key
-    return Message(None if key is None else bytes(key[:MAX_KEY_BYTES]), letter)
-
-
-def _letter(
-    record: LogRecord,
-    rejected: Rejected,
-    topic: str,
-    partition: int,
-    value: bytes | None,
-    whole_size: int | None = None,
-) -> bytes:
-    text, encoding = _text(value, cut=whole_size is not None)
-    return _encode(
-        DeadLetter(
-            reason=rejected.reason,
-            error=rejected.sentence,
-            topic=topic,
-            partition=partition,
-            offset=record.offset,
-            value=text,
-            encoding="base64" if encoding else None,
-            truncated=whole_size is not None,
-            size=whole_size,
-        )
+    text, encoding = _text(value)
+    letter = DeadLetter(
+        rejected.reason, rejected.sentence, topic, partition, record.offset, text, encoding
     )
+    message = _encode(letter)
+    if value is not None and len(message) > MAX_MESSAGE_BYTES:
+        text, encoding = _text(value[:KEPT_BYTES], cut=True)
+        message = _encode(
+            structs.replace(letter, value=text, encoding=encoding, truncated=True, size=len(value))
+        )
+    key = record.key
+    return Message(None if key is None else bytes(key[:MAX_KEY_BYTES]), message)
 
 
-def _text(value: bytes | None, *, cut: bool) -> tuple[str | None, bool]:
-    """The value as text, and whether it had to be written in base64."""
+def _text(value: bytes | None, *, cut: bool = False) -> tuple[str | None, Literal["base64"] | None]:
+    """The value as text, and the encoding where it is not the text itself."""
     if value is None:
-        return None, False
+        return None, None
     try:
         # A cut may fall into the middle of a character: that one is left out.
-        return codecs.utf_8_decode(value, "strict", not cut)[0], False
+        return codecs.utf_8_decode(value, "strict", not cut)[0], None
     except UnicodeDecodeError:
-        return base64.b64encode(value).decode("ascii"), True
+        return base64.b64encode(value).decode("ascii"), "base64"
 
 
 def named_experiment(record: LogRecord) -> str:

@@ -13,7 +13,7 @@ from streamduel.config import ExperimentSettings
 from streamduel.connector import Message
 from streamduel.errors import nearest
 from streamduel.interleaving.credit import CREDITS
-from streamduel.preference.counts import MOST_DUELS, WinCounts
+from streamduel.preference.counts import MOST_DUELS
 from streamduel.records import (
     MAX_COUNT,
     Assignment,
@@ -24,12 +24,13 @@ from streamduel.records import (
     PairShare,
     Rejected,
 )
-from streamduel.stream.dedupe import experiment_salt
 
 NO_DUEL: Final = -1
 """The code of a record that is accepted and is no duel: a tie under `ties: drop`."""
 BULK: Final = -2
 """The code of a record that stands for many duels."""
+MAX_CODES: Final = 4096
+"""Codes of `duel` records that are looked up at once: all of them for up to 36 arms."""
 _B_WINS, _A_WINS, _TIE = 0, 1, 2
 _OUTCOMES: Final = 3
 _FIRST_WINS: Final = (0.0, 1.0, 0.5)
@@ -77,13 +78,14 @@ class Experiment:
     Args:
         name: the experiment's.
         settings: its part of the configuration.
+        seed: of its record keys in the dedupe window.
         started_at: the offset of the first record that can belong to it.
         state: what `state` returned in an earlier life; None for a fresh start.
     """
 
     __slots__ = (
-        "_arms_known", "_counts", "_credit", "_policy", "_since_decision", "_winners", "accepted",
-        "dead_letters", "due", "duplicates", "epoch", "name", "pending", "plan", "salt",
+        "_arms_known", "_credit", "_since_decision", "_winners", "accepted", "codes",
+        "dead_letters", "due", "duplicates", "epoch", "name", "pending", "plan", "policy", "seed",
         "settings", "started_at",
     )  # fmt: skip
 
@@ -91,13 +93,15 @@ class Experiment:
         self,
         name: str,
         settings: ExperimentSettings,
+        seed: int,
         started_at: int,
         state: dict[str, Any] | None = None,
     ) -> None:
         self.name = name
         self.settings = settings
         self.started_at = started_at
-        self.salt = experiment_salt(name)
+        self.seed = seed
+        self.codes: dict[tuple[str, str, str | None], int] = {}
         self.pending: list[int] = []
         self._arms_known = {arm: index for index, arm in enumerate(settings.arms)}
         self._credit = CREDITS[settings.credit.name]
@@ -109,8 +113,7 @@ class Experiment:
             self._resume(state)
 
     def _begin(self) -> None:
-        self._policy = self.settings.create_policy()
-        self._counts = WinCounts(len(self.settings.arms))
+        self.policy = self.settings.create_policy()
         self._since_decision = 0
         self.due = self.settings.decide_every
         self.epoch = 0
@@ -118,8 +121,7 @@ class Experiment:
         self.accepted = self.duplicates = self.dead_letters = 0
 
     def _resume(self, state: dict[str, Any]) -> None:
-        self._policy = policies.from_state(state["policy"])
-        self._counts = WinCounts.from_state(state["counts"])
+        self.policy = policies.from_state(state["policy"])
         self._since_decision = state["since_decision"]
         self.due = self.settings.decide_every - self._since_decision
         self.epoch = state["epoch"]
@@ -133,9 +135,17 @@ class Experiment:
     def code(self, event: InputEvent) -> int:
         """What an event says, as one integer: a duel's code, `NO_DUEL` or `BULK`.
 
+        What a `duel` says follows from three of its fields; `codes` remembers it under them.
+
         Raises:
             Rejected: it names an unknown arm, or contradicts itself.
         """
+        code = self._work_out(event)
+        if type(event) is Duel and len(self.codes) < MAX_CODES:
+            self.codes[event.a, event.b, event.winner] = code
+        return code
+
+    def _work_out(self, event: InputEvent) -> int:
         known = self._arms_known
         try:
             first, second = known[event.a], known[event.b]
@@ -198,32 +208,32 @@ class Experiment:
             pair, outcome = divmod(self.pending.pop(), _OUTCOMES)
             first, second = divmod(pair, len(self._arms_known))
             first_wins = _FIRST_WINS[outcome]
-            self._counts.add_one(first, second, first_wins)
-            self._policy.observe(first, second, first_wins)
+            self.policy.observe(first, second, first_wins)
         else:
             codes = np.array(self.pending, dtype=np.int64)
             self.pending.clear()
             pairs, outcomes = np.divmod(codes, _OUTCOMES)
             firsts, seconds = np.divmod(pairs, len(self._arms_known))
             wins = _ARRAY_OF_FIRST_WINS[outcomes]
-            self._counts.add(firsts, seconds, wins)
-            self._policy.observe(firsts, seconds, wins)
+            self.policy.observe(firsts, seconds, wins)
         self._passed(noted)
 
-    def learn_bulk(self, event: Duels) -> None:
-        """Tell counts and policy a record that stands for many duels of one pair."""
-        self.learn()
+    def learn_special(self, event: InputEvent) -> bool:
+        """Take in a record whose code is negative; True when a decision is due."""
         self.accepted += 1
+        if not isinstance(event, Duels):
+            return False  # no duel
+        self.learn()
         first, second = self._arms_known[event.a], self._arms_known[event.b]
         told = [(1.0, event.wins_a), (0.0, event.wins_b)]
         if self.settings.ties == "half":
             told.append((0.5, event.ties))
         for first_wins, count in told:
             # Beyond what a float64 counts exactly, more duels could not be told apart anyway.
-            if 0 < count <= MOST_DUELS - self._counts.duels:
-                self._counts.add_one(first, second, first_wins, count)
-                self._policy.observe(first, second, first_wins, count)
+            if 0 < count <= MOST_DUELS - self.policy.duels:
+                self.policy.observe(first, second, first_wins, count)
                 self._passed(count)
+        return self.due <= 0
 
     def _passed(self, duels: int) -> None:
         self._since_decision += duels
@@ -242,13 +252,13 @@ class Experiment:
         return Message(self.name.encode(), _encode(self._assignment(plan, at)))
 
     def _propose(self) -> Plan:
-        slate = self._policy.propose(self.settings.slate).tolist()
+        slate = self.policy.propose(self.settings.slate).tolist()
         duels = Counter((min(pair), max(pair)) for pair in slate)
         pairs = sorted(
             ((first, second, count) for (first, second), count in duels.items()),
             key=lambda pair: (-pair[2], pair),
         )
-        return Plan(self._policy.champion(), tuple(pairs))
+        return Plan(self.policy.champion(), tuple(pairs))
 
     def _assignment(self, plan: Plan, at: Position) -> Assignment:
         arms, slate = self.settings.arms, self.settings.slate
@@ -258,7 +268,7 @@ class Experiment:
             policy=self.settings.policy.name,
             champion=arms[plan.champion],
             pairs=[PairShare(arms[i], arms[j], count / slate) for i, j, count in plan.pairs],
-            duels=self._counts.duels,
+            duels=self.policy.duels,
             status=self.status,
             partition=at.partition,
             offset=at.offset,
@@ -274,16 +284,6 @@ class Experiment:
     def records(self) -> int:
         """How many records have changed the hard state; equal numbers, equal states."""
         return self.accepted + self.duplicates + self.dead_letters + len(self.pending)
-
-    @property
-    def policy(self) -> policies.Policy:
-        """The policy, to look at."""
-        return self._policy
-
-    @property
-    def counts(self) -> WinCounts:
-        """Wins and duels so far, to look at."""
-        return self._counts
 
     @property
     def tallies(self) -> dict[str, int]:
@@ -306,9 +306,8 @@ class Experiment:
             "epoch": self.epoch,
             "plan": plan and {"champion": plan.champion, "pairs": [list(p) for p in plan.pairs]},
             "since_decision": self._since_decision,
-            "counts": self._counts.state_dict(),
             "tallies": self.tallies,
-            "policy": self._policy.state_dict(),
+            "policy": self.policy.state_dict(),
         }
 
 

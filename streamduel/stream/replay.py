@@ -66,7 +66,7 @@ def replay(
     config: Config,
     log: Source,
     archive: Outlet,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Verdict:
     """Reproduce every assignment that was ever published, and say where one differs.
 
@@ -187,7 +187,8 @@ def _compare_rest(
             found = snapshot.state_hash(audit.task.experiments[name].state())
             if found != expected:
                 verdict.difference = (
-                    f"the state of '{name}' differs: the snapshot has {expected}, the replay {found}."
+                    f"the state of '{name}' differs: the snapshot has {expected}, "
+                    f"the replay {found}."
                 )
                 return
 
@@ -195,9 +196,7 @@ def _compare_rest(
 def _difference(key: tuple[str, int], found: bytes | None, expected: bytes | None) -> str:
     shown = "nothing" if found is None else found.decode(errors="replace")
     wanted = "nothing" if expected is None else expected.decode()
-    return (
-        f"epoch {key[1]} of '{key[0]}' differs:\n  published: {shown}\n  the log says: {wanted}"
-    )
+    return f"epoch {key[1]} of '{key[0]}' differs:\n  published: {shown}\n  the log says: {wanted}"
 
 
 class _Key(msgspec.Struct):

@@ -37,7 +37,7 @@ class Runner:
         source: where records come from; it decides which partitions are ours.
         outlet: where outputs and snapshots go.
         clock: seconds that only grow, for the commit interval; never enters the fold.
-        observer: is told what happens.
+        observers: are told what happens.
         failpoint: handed to the commit.
     """
 
@@ -47,14 +47,14 @@ class Runner:
         source: Source,
         outlet: Outlet,
         clock: Callable[[], float],
-        observer: Observer | None = None,
+        observers: Sequence[Observer] = (),
         failpoint: Failpoint = no_failpoint,
     ) -> None:
         self._config = config
         self._source = source
         self._outlet = outlet
         self._clock = clock
-        self._observer = observer or Observer()
+        self._observers = observers
         self._failpoint = failpoint
         self._log = Log(source.topic, source.partitions, source.home)
         self._interval = config.commit.interval_ms / 1000
@@ -87,8 +87,9 @@ class Runner:
     def _turn(self) -> None:
         """Go round once: poll, fold, commit when due."""
         poll = self._source.poll(self._patience())
-        self._observer.turned()
-        self._observer.connection(source=self._source.connected)
+        self._tell(lambda observer: observer.turned())
+        connected = self._source.connected
+        self._tell(lambda observer: observer.connection(source=connected))
         if poll.lost:
             self._forget(poll.lost)
         for partition in poll.gained:
@@ -117,27 +118,32 @@ class Runner:
                 task.fold(records)
                 total += len(records)
         if total:
-            self._observer.polled(total)
+            self._tell(lambda observer: observer.polled(total))
 
     def _restore(self) -> None:
         """Turn snapshots that have been read into tasks."""
         ready = [partition for partition, load in self._restoring.items() if load.done()]
         for partition in ready:
-            entries = self._restoring.pop(partition).result()
-            task = PartitionTask(self._config, self._log, partition, entries)
-            wanted = task.resume_offset
-            start = self._source.seek(partition, wanted)
-            if wanted is not None and start > task.next_offset:
-                log.error(
-                    "records %d to %d of partition %d of '%s' are gone from the log and were "
-                    "never folded: keep the log longer than streamduel may be down",
-                    task.next_offset, start - 1, partition, self._log.topic,
-                )  # fmt: skip
-            task.begin(start)
-            self.tasks[partition] = task
-            self._observer.restored(task)
+            self._begin(partition, self._restoring.pop(partition).result())
         if ready:
             self._commit()  # the first assignment of an experiment is not to wait for records
+
+    def _begin(self, partition: int, entries: Mapping[str, bytes]) -> None:
+        task = PartitionTask(self._config, self._log, partition, entries)
+        wanted = task.resume_offset
+        start = self._source.seek(partition, wanted)
+        if wanted is not None and start > task.next_offset:
+            log.error(
+                "records %d to %d of partition %d of '%s' are gone from the log and were "
+                "never folded: keep the log longer than streamduel may be down",
+                task.next_offset,
+                start - 1,
+                partition,
+                self._log.topic,
+            )
+        task.begin(start)
+        self.tasks[partition] = task
+        self._tell(lambda observer: observer.restored(task))
 
     def _forget(self, partitions: Sequence[int]) -> None:
         """Drop uncommitted work: whoever owns the partition now does it again."""
@@ -146,7 +152,7 @@ class Runner:
             load = self._restoring.pop(partition, None)
             if load is not None:
                 load.cancel()
-        self._observer.lost(partitions)
+        self._tell(lambda observer: observer.lost(partitions))
 
     def _due(self) -> bool:
         waiting = sum(task.outputs for task in self.tasks.values())
@@ -164,18 +170,24 @@ class Runner:
             commit(self._outlet, [task.take_commit() for task in changed], self._failpoint)
         except Fenced as fenced:
             log.warning("%s Going back to the last commit.", fenced)
-            self._observer.fenced()
+            self._tell(lambda observer: observer.fenced())
             self._forget(list(self.tasks))
             self._source.reannounce()
             return False
-        self._observer.committed(changed, self._clock() - began)
+        seconds = self._clock() - began
+        self._tell(lambda observer: observer.committed(changed, seconds))
         return True
 
     def _look_at_lag(self) -> None:
         now = self._clock()
         if now >= self._next_lag and self.tasks and self._source.connected:
             self._next_lag = now + LAG_INTERVAL
-            self._observer.lagging(self._source.lags(list(self.tasks)))
+            lags = self._source.lags(list(self.tasks))
+            self._tell(lambda observer: observer.lagging(lags))
+
+    def _tell(self, event: Callable[[Observer], None]) -> None:
+        for observer in self._observers:
+            event(observer)
 
     def _caught_up(self) -> bool:
         """Whether every partition at hand has been folded up to the end that it had."""

@@ -5,17 +5,19 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from msgspec import DecodeError
 
 from streamduel.config import Config, ExperimentSettings
 from streamduel.connector import LogRecord, Message, PartitionCommit
 from streamduel.errors import nearest
-from streamduel.records import InputEvent, Reason, Rejected
+from streamduel.records import Duel, InputEvent, Reason, Rejected
 from streamduel.stream import snapshot
 from streamduel.stream.dead_letter import dead_letter, named_experiment
 from streamduel.stream.decode import RecordDecoder
 from streamduel.stream.dedupe import DedupeWindow, record_key
-from streamduel.stream.experiment import BULK, Experiment, Position
+from streamduel.stream.experiment import Experiment, Position
 from streamduel.stream.snapshot import PartitionEntry
 
 
@@ -97,7 +99,7 @@ class PartitionTask:
             if settings is None:
                 continue  # no longer configured: its entry stays as it is
             snapshot.check_settings(name, saved.settings, settings)
-            experiment = Experiment(name, settings, saved.started_at, saved.state)
+            experiment = self._experiment(name, settings, saved.started_at, saved.state)
             self.experiments[name] = experiment
             self._saved[name] = experiment.records
 
@@ -120,9 +122,19 @@ class PartitionTask:
 
     def start(self, name: str) -> None:
         """Start a configured experiment at the present offset."""
-        experiment = Experiment(name, self._waiting.pop(name), self.next_offset)
+        experiment = self._experiment(name, self._waiting.pop(name), self.next_offset)
         self.experiments[name] = experiment
         self._decide(experiment, Position(self.partition, self.next_offset - 1, self.stream_time))
+
+    def _experiment(
+        self,
+        name: str,
+        settings: ExperimentSettings,
+        started_at: int,
+        state: dict[str, Any] | None = None,
+    ) -> Experiment:
+        # Any seed will do that no other experiment of the partition has: keys are never stored.
+        return Experiment(name, settings, len(self.experiments), started_at, state)
 
     def fold(self, records: Sequence[LogRecord]) -> None:
         """Take in records, in the order of their offsets, each exactly once."""
@@ -132,63 +144,86 @@ class PartitionTask:
             records = records[known:]
         if not records:
             return
-        decode, experiments, sight = self._decode, self.experiments, self._window.sight
+        self._fold(records)
+        self.next_offset = records[-1].offset + 1
+
+    def _fold(self, records: Sequence[LogRecord]) -> None:  # noqa: C901, PLR0912 - no calls
+        """The inner loop: what it does by itself, it does to save a call for each record."""
+        plain, plain_bytes, window = self._decode.plain, self._decode.plain_bytes, self._window
+        keys, order, max_records = window.keys, window.order, window.max_records
+        experiments, latest = self.experiments, None
         for record in records:
-            timestamp = record.timestamp
-            if timestamp is not None and timestamp > self.stream_time:
+            timestamp, value = record.timestamp, record.value
+            if timestamp != latest:
+                latest = timestamp
                 self._advance(timestamp, record.offset)
             try:
-                event = decode(record.value)
-                if timestamp is None and event.ts is not None and event.ts > self.stream_time:
+                event = (
+                    plain(value)
+                    if value is not None and len(value) <= plain_bytes and value.isascii()
+                    else self._decode(value)
+                )
+                if timestamp is None:
                     self._advance(event.ts, record.offset)
-                experiment = experiments.get(event.experiment)
-                if experiment is None:
-                    raise self._stranger(event)
-                code = experiment.code(event)
-            except Rejected as rejected:
-                self._reject(record, rejected)
+                experiment, code = experiments[event.experiment], None
+                if type(event) is Duel:
+                    code = experiment.codes.get((event.a, event.b, event.winner))
+                if code is None:
+                    code = experiment.code(event)
+            except (DecodeError, KeyError, UnicodeDecodeError, Rejected):
+                self._reject(record)
                 continue
-            if sight(record_key(experiment.salt, event.id), record.offset):
-                experiment.duplicates += 1
-            elif code >= 0:
-                experiment.pending.append(code)
-                if len(experiment.pending) >= experiment.due:
-                    self._decide(
-                        experiment, Position(self.partition, record.offset, self.stream_time)
-                    )
-            elif code == BULK:
-                experiment.learn_bulk(event)  # type: ignore[arg-type]  # only Duels are BULK
-                if experiment.due <= 0:
-                    self._decide(
-                        experiment, Position(self.partition, record.offset, self.stream_time)
-                    )
+            key = record_key(event.id, experiment.seed)
+            if key in keys or record.offset >= window.block_end:
+                if window.sight(key, record.offset):
+                    experiment.duplicates += 1
+                    continue
             else:
-                experiment.accepted += 1
-        self.next_offset = records[-1].offset + 1
+                keys.add(key)
+                order.append(key)
+                if len(order) > max_records:
+                    window.forget_oldest()
+            if code >= 0:
+                experiment.pending.append(code)
+                if len(experiment.pending) < experiment.due:
+                    continue
+            elif not experiment.learn_special(event):
+                continue
+            self._decide(experiment, Position(self.partition, record.offset, self.stream_time))
+
+    def _event(self, record: LogRecord) -> tuple[InputEvent, Experiment, int]:
+        """A record's event, its experiment and its code.
+
+        Raises:
+            Rejected: the record is to become a dead letter.
+        """
+        event = self._decode(record.value)
+        experiment = self.experiments.get(event.experiment)
+        if experiment is None:
+            raise self._stranger(event)
+        return event, experiment, experiment.code(event)
 
     def _remember(self, records: Sequence[LogRecord]) -> None:
         """Rebuild the dedupe window from records that were folded in an earlier life."""
+        now, self.stream_time = self.stream_time, self._rebuilt_time
         for record in records:
-            timestamp = record.timestamp
-            if timestamp is not None and timestamp > self._rebuilt_time:
-                self._rebuilt_time = timestamp
-                self._window.advance(timestamp, record.offset)
+            self._advance(record.timestamp, record.offset)
             try:
                 event = self._decode(record.value)
-                if timestamp is None and event.ts is not None and event.ts > self._rebuilt_time:
-                    self._rebuilt_time = event.ts
-                    self._window.advance(event.ts, record.offset)
-                experiment = self.experiments.get(event.experiment)
-                if experiment is None or experiment.started_at > record.offset:
-                    continue
-                experiment.code(event)
+                if record.timestamp is None:
+                    self._advance(event.ts, record.offset)
+                event, experiment, _ = self._event(record)
             except Rejected:
                 continue
-            self._window.sight(record_key(experiment.salt, event.id), record.offset)
+            if experiment.started_at <= record.offset:
+                self._window.sight(record_key(event.id, experiment.seed), record.offset)
+        self._rebuilt_time = self.stream_time
+        self.stream_time = max(now, self.stream_time)
 
-    def _advance(self, stream_time: int, offset: int) -> None:
-        self.stream_time = stream_time
-        self._window.advance(stream_time, offset)
+    def _advance(self, timestamp: int | None, offset: int) -> None:
+        if timestamp is not None and timestamp > self.stream_time:
+            self.stream_time = timestamp
+            self._window.advance(timestamp, offset)
 
     def _decide(self, experiment: Experiment, at: Position) -> None:
         assignment = experiment.decide(at)
@@ -212,9 +247,16 @@ class PartitionTask:
             f"partitioner does.",
         )
 
-    def _reject(self, record: LogRecord, rejected: Rejected) -> None:
-        self.dead_letters[rejected.reason] += 1
-        self._letters.append(dead_letter(record, rejected, self._log.topic, self.partition))
+    def _reject(self, record: LogRecord) -> None:
+        """Make a dead letter of a record that the inner loop could not use."""
+        try:
+            self._event(record)
+        except Rejected as rejected:
+            verdict = rejected
+        else:
+            raise AssertionError(f"record {record.offset} was refused and then accepted")
+        self.dead_letters[verdict.reason] += 1
+        self._letters.append(dead_letter(record, verdict, self._log.topic, self.partition))
         experiment = self.experiments.get(named_experiment(record))
         if experiment is not None:
             experiment.dead_letters += 1
