@@ -1,0 +1,1 @@
+"""streamduel's tests; they mirror the package."""

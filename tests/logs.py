@@ -1,0 +1,94 @@
+"""Click logs for the tests: seeded, with duplicates and every kind of poison."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+ARMS = ("bm25", "ltr-v1", "ltr-v2", "ltr-v3", "dense", "hybrid")
+
+
+class Record(NamedTuple):
+    """One record of a log, as a source delivers it."""
+
+    offset: int
+    value: bytes | None
+    timestamp: int | None = None
+    key: bytes | None = None
+
+
+def encode(record: Mapping[str, Any]) -> bytes:
+    return json.dumps(record).encode()
+
+
+def duel(experiment: str, number: int | str, a: str, b: str, winner: str | None) -> bytes:
+    return encode(
+        {"type": "duel", "id": f"id-{number}", "experiment": experiment, "a": a, "b": b,
+         "winner": winner}
+    )  # fmt: skip
+
+
+POISON = (
+    b"",
+    b"{",
+    b"not json",
+    b"\xff\xfe\x00",
+    b"[1, 2]",
+    b'{"type": "duel"}',
+    b'{"type": "mystery", "id": "1", "experiment": "search"}',
+    b'{"type": "duel", "id": "p", "experiment": "search", "a": "bm25", "b": "nobody", "winner": "a"}',
+    b'{"type": "duel", "id": "p", "experiment": "nowhere", "a": "x", "b": "y", "winner": "a"}',
+    b'{"type": "duels", "id": "p", "experiment": "search", "a": "bm25", "b": "dense", "wins_a": -1,'
+    b' "wins_b": 0, "ties": 0}',
+    b'{"type": "interleaving", "id": "p", "experiment": "search", "a": "bm25", "b": "dense",'
+    b' "teams": ["a", "b"], "clicks": [7]}',
+)
+
+
+def values(
+    seed: int,
+    count: int,
+    experiments: Sequence[str] = ("search",),
+    arms: Sequence[str] = ARMS,
+    duplicates: float = 0.02,
+    poison: float = 0.01,
+) -> list[tuple[str, bytes]]:
+    """Experiment and value of each record: duels mostly, every type among them."""
+    rng = random.Random(seed)
+    made: list[tuple[str, bytes]] = []
+    for number in range(count):
+        experiment = rng.choice(experiments)
+        chance = rng.random()
+        if chance < poison:
+            made.append((experiment, rng.choice(POISON)))
+        elif chance < poison + duplicates and made:
+            made.append(rng.choice(made[-500:]))
+        else:
+            made.append((experiment, encode(_record(rng, experiment, number, arms))))
+    return made
+
+
+def _record(
+    rng: random.Random, experiment: str, number: int, arms: Sequence[str]
+) -> dict[str, Any]:
+    first, second = rng.sample(range(len(arms)), 2)
+    first_wins = rng.random() < 0.5 + 0.06 * (second - first)
+    record: dict[str, Any] = {
+        "id": f"{experiment}-{number}", "experiment": experiment,
+        "a": arms[first], "b": arms[second], "ts": 1_790_000_000_000 + number * 7,
+    }  # fmt: skip
+    kind = rng.random()
+    if kind < 0.8:
+        winner = "tie" if rng.random() < 0.05 else "a" if first_wins else "b"
+        if rng.random() < 0.05:
+            record["b"], winner = record["a"], None
+        return {"type": "duel", **record, "winner": winner}
+    if kind < 0.95:
+        teams = [side for _ in range(5) for side in rng.sample("ab", 2)]
+        side = "a" if first_wins else "b"
+        clicks = [rank for rank, team in enumerate(teams) if team == side][: rng.randint(0, 2)]
+        return {"type": "interleaving", **record, "teams": teams, "clicks": clicks}
+    counts = {"wins_a": rng.randint(0, 30), "wins_b": rng.randint(0, 20), "ties": rng.randint(1, 3)}
+    return {"type": "duels", **record, **counts}
