@@ -58,6 +58,7 @@ class FileSource:
         self._end = path.stat().st_size if self._grows and to_end else None
         self._counted_lines = self._counted_bytes = 0
         self._announced = self._sought = False
+        self._lost: list[int] = []
         self._reset()
 
     def _reset(self) -> None:
@@ -89,7 +90,8 @@ class FileSource:
         """The lines of the next stretch of the file."""
         if not self._announced:
             self._announced = True
-            return Poll(gained=[PARTITION])
+            lost, self._lost = self._lost, []
+            return Poll(lost=lost, gained=[PARTITION])
         if not self._sought:
             time.sleep(min(timeout, WATCH_SECONDS))
             return Poll()
@@ -203,6 +205,7 @@ class FileSource:
     def reannounce(self) -> None:
         """Hand the partition over once more."""
         self._announced = self._sought = False
+        self._lost = [PARTITION]
 
     def close(self) -> None:
         """Close the file."""

@@ -348,7 +348,7 @@ def main(
 ) -> None:
     """Write a click log of six rankers whose preferences are known."""
     console = Console(stderr=True)
-    with Progress(console=console, transient=True) as bar:
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(f"Writing {path}", total=records)
         log = write_click_log(path, records, seed, progress=lambda lines: bar.advance(task, lines))
     broken = sum(log.dead_letters.values())

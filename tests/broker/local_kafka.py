@@ -11,6 +11,7 @@ import os
 import random
 import shutil
 import socket
+import struct
 import subprocess
 import tempfile
 import time
@@ -31,11 +32,14 @@ FORMAT_SECONDS = 60.0  # one second on an idle machine; a loaded one starts its 
 START_SECONDS = 90.0  # two to three seconds on two idle cores; the rest is for a loaded machine
 STOP_SECONDS = 45.0  # a third of a second when idle; a stop under load writes its logs out first
 POLL_SECONDS = 0.05  # a fiftieth of a start: short enough not to lengthen it
-CONNECT_SECONDS = 2.0  # one attempt to connect; a listener within reach answers in milliseconds
+CONNECT_SECONDS = 2.0  # for one attempt; a broker within reach answers it in milliseconds
 
 # Below the range from which Linux and macOS take a client's own port: while the broker is down, a
 # client that keeps reconnecting could otherwise be given the broker's port and connect to itself.
 PORTS = range(20_000, 30_000)
+
+API_VERSIONS = 18  # the request that every broker answers, before anything else
+CORRELATION = 1  # comes back in the answer
 
 LOG_TAIL_LINES = 40
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
@@ -99,8 +103,7 @@ def _fetch_jars(scratch: Path) -> Path:
 
 def _program(name: str) -> str:
     java_home = os.environ.get("JAVA_HOME")
-    found = java_home and shutil.which(name, path=f"{java_home}/bin")
-    found = found or shutil.which(name)
+    found = (java_home and shutil.which(name, path=f"{java_home}/bin")) or shutil.which(name)
     if found is None:
         raise BrokerUnavailableError(f"there is no {name!r} on the PATH")
     return found
@@ -188,9 +191,9 @@ def wait_for_broker(bootstrap_servers: str, seconds: float) -> str:
     """
     deadline = time.monotonic() + seconds
     host, _, port = bootstrap_servers.rpartition(":")
-    while not _listens(host, int(port)):
+    while not _speaks_kafka(host, int(port)):
         if time.monotonic() > deadline:
-            raise BrokerUnavailableError(f"nothing listens on {bootstrap_servers}")
+            raise BrokerUnavailableError(f"no Kafka answers on {bootstrap_servers}")
         time.sleep(POLL_SECONDS)
     milliseconds = max(1000, int(1000 * (deadline - time.monotonic())))
     try:
@@ -202,16 +205,20 @@ def wait_for_broker(bootstrap_servers: str, seconds: float) -> str:
             return str(admin.describe_cluster()["cluster_id"])
     except (KafkaError, OSError) as error:
         raise BrokerUnavailableError(
-            f"what listens on {bootstrap_servers} does not answer as Kafka: {error!r}"
+            f"Kafka on {bootstrap_servers} does not describe its cluster: {error!r}"
         ) from error
 
 
-def _listens(host: str, port: int) -> bool:
+def _speaks_kafka(host: str, port: int) -> bool:
+    """Ask for the API versions: a proxy accepts connections long before the broker behind it."""
+    request = struct.pack(">ihhih", 10, API_VERSIONS, 0, CORRELATION, -1)
     try:
-        socket.create_connection((host, port), timeout=CONNECT_SECONDS).close()
+        with socket.create_connection((host, port), timeout=CONNECT_SECONDS) as connection:
+            connection.sendall(request)
+            answer = connection.recv(8, socket.MSG_WAITALL)
     except OSError:
         return False
-    return True
+    return answer[4:] == struct.pack(">i", CORRELATION)
 
 
 class LocalKafka:
@@ -369,7 +376,7 @@ class LocalKafka:
 
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + START_SECONDS
-        while not _listens("127.0.0.1", self._port):
+        while not _speaks_kafka("127.0.0.1", self._port):
             assert self._process is not None
             if self._process.poll() is not None:
                 raise BrokerUnavailableError(
@@ -377,7 +384,7 @@ class LocalKafka:
                 )
             if time.monotonic() > deadline:
                 raise BrokerUnavailableError(
-                    self._with_log(f"the broker did not listen within {START_SECONDS:.0f} s")
+                    self._with_log(f"the broker did not answer within {START_SECONDS:.0f} s")
                 )
             time.sleep(POLL_SECONDS)
         try:

@@ -1,0 +1,3 @@
+"""What all tests share: the real broker."""
+
+pytest_plugins = ["tests.broker.fixture"]

@@ -1,0 +1,89 @@
+"""Runs the checks on every connector; a new one adds a bed here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from streamduel.connector import Connector, Failpoint, Outlet, Source, load_connector, no_failpoint
+from tests.contract.connectors.checks import CHECKS, Bed
+from tests.memory import Broker, MemorySource, outlet
+
+
+class Configured:
+    """A bed made of a connector's own settings, as a configuration gives them."""
+
+    def __init__(
+        self, connector: Connector, source: dict[str, object], sink: dict[str, object],
+        snapshots: dict[str, object], append: Callable[[Sequence[bytes]], None],
+    ) -> None:  # fmt: skip
+        self._connector = connector
+        self._source = connector.source_settings.model_validate(source)
+        self._sink = connector.sink_settings.model_validate(sink)
+        self._snapshots = connector.snapshot_settings.model_validate(snapshots)
+        self._append = append
+
+    def append(self, values: Sequence[bytes]) -> None:
+        self._append(values)
+
+    def source(self) -> Source:
+        return self._connector.open_source(self._source, True)
+
+    def outlet(self, source: Source, failpoint: Failpoint = no_failpoint) -> Outlet:
+        return self._connector.open_outlet(self._sink, self._snapshots, source, failpoint)
+
+    def archive(self) -> Outlet:
+        return self._connector.open_archive(self._sink, self._snapshots)
+
+
+class InMemory:
+    """The connector of the recovery tests, held to the same promises."""
+
+    def __init__(self) -> None:
+        self._broker = Broker([])
+
+    def append(self, values: Sequence[bytes]) -> None:
+        self._broker.log = [*self._broker.log, *values]
+
+    def source(self) -> Source:
+        return MemorySource(self._broker)
+
+    def outlet(self, source: Source, failpoint: Failpoint = no_failpoint) -> Outlet:
+        return outlet(self._broker)
+
+    def archive(self) -> Outlet:
+        return outlet(self._broker)
+
+
+def files(folder: Path) -> Bed:
+    log = folder / "clicks.jsonl"
+    log.touch()
+
+    def append(values: Sequence[bytes]) -> None:
+        with log.open("ab") as file:
+            file.writelines(value + b"\n" for value in values)
+
+    return Configured(
+        load_connector("files"),
+        {"connector": "files", "path": log},
+        {"connector": "files", "path": folder / "out"},
+        {"connector": "files", "path": folder / "state"},
+        append,
+    )
+
+
+@pytest.fixture(params=["memory", "files", pytest.param("kafka", marks=pytest.mark.kafka)])
+def bed(request: pytest.FixtureRequest, tmp_path: Path) -> Bed:
+    if request.param == "memory":
+        return InMemory()
+    if request.param == "files":
+        return files(tmp_path)
+    made: Bed = request.getfixturevalue("kafka_bed")
+    return made
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
+def test_connector(check: Callable[[Bed], None], bed: Bed) -> None:
+    check(bed)
