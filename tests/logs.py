@@ -38,7 +38,8 @@ POISON = (
     b"[1, 2]",
     b'{"type": "duel"}',
     b'{"type": "mystery", "id": "1", "experiment": "search"}',
-    b'{"type": "duel", "id": "p", "experiment": "search", "a": "bm25", "b": "nobody", "winner": "a"}',
+    b'{"type": "duel", "id": "p", "experiment": "search", "a": "bm25", "b": "nobody",'
+    b' "winner": "a"}',
     b'{"type": "duel", "id": "p", "experiment": "nowhere", "a": "x", "b": "y", "winner": "a"}',
     b'{"type": "duels", "id": "p", "experiment": "search", "a": "bm25", "b": "dense", "wins_a": -1,'
     b' "wins_b": 0, "ties": 0}',
@@ -83,7 +84,7 @@ def _record(
     if kind < 0.8:
         winner = "tie" if rng.random() < 0.05 else "a" if first_wins else "b"
         if rng.random() < 0.05:
-            record["b"], winner = record["a"], None
+            return {"type": "duel", **record, "b": record["a"], "winner": None}
         return {"type": "duel", **record, "winner": winner}
     if kind < 0.95:
         teams = [side for _ in range(5) for side in rng.sample("ab", 2)]

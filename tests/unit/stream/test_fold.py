@@ -86,9 +86,14 @@ def run(settings: Config, log: list[Record], cuts: list[int], restarts: set[int]
 
 @pytest.mark.parametrize("timestamps", [True, False], ids=["broker-time", "event-time"])
 @pytest.mark.parametrize(
-    "changes", [{}, {"decide_every": 50, "slate": 7}, {"policy": {"name": "rucb", "champion_set": True}}],
+    "changes",
+    [
+        {},
+        {"decide_every": 50, "slate": 7},
+        {"policy": {"name": "rucb", "champion_set": True}},
+    ],
     ids=["each-duel", "slate", "champion-set"],
-)  # fmt: skip
+)
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(data=st.data())
 def test_chunks_and_restarts_leave_no_trace(
