@@ -1,0 +1,50 @@
+"""A ranker service with simulated users: it serves the pairs of the newest assignment.
+
+    python docs/examples/ranker_service.py [BOOTSTRAP_SERVERS [IMPRESSIONS]]
+
+It goes with configs/kafka.yaml. Real users are replaced by coins with the win rates that were
+measured on arXiv; a real service interleaves the two rankers' lists and logs the clicks.
+"""
+
+import json
+import random
+import sys
+import uuid
+
+from kafka import KafkaConsumer, KafkaProducer
+
+from streamduel.simulation.arxiv import PREFERENCES, RANKERS
+
+BOOTSTRAP = sys.argv[1] if len(sys.argv) > 1 else "localhost:9092"
+IMPRESSIONS = int(sys.argv[2]) if len(sys.argv) > 2 else 200_000
+EXPERIMENT = "search"
+
+users = random.Random(7)
+strength = {a: dict(zip(RANKERS, row, strict=True)) for a, row in zip(PREFERENCES, RANKERS, strict=True)}
+plan = {"epoch": 0, "champion": RANKERS[-1], "pairs": [{"a": RANKERS[-1], "b": RANKERS[-1], "share": 1}]}
+
+assignments = KafkaConsumer(
+    "assignments", bootstrap_servers=BOOTSTRAP, isolation_level="read_committed",
+    auto_offset_reset="earliest", enable_auto_commit=False,
+)  # fmt: skip
+clicks = KafkaProducer(bootstrap_servers=BOOTSTRAP, linger_ms=5)
+
+for impression in range(IMPRESSIONS):
+    if impression % 500 == 0:  # follow the assignments; a larger epoch replaces a smaller one
+        clicks.flush()
+        for records in assignments.poll(timeout_ms=200).values():
+            for record in records:
+                news = json.loads(record.value)
+                if news["experiment"] == EXPERIMENT and news["epoch"] > plan["epoch"]:
+                    plan = news
+    if impression % 10_000 == 0:
+        print(f"{impression:>7} impressions, epoch {plan['epoch']:>5}, champion {plan['champion']}")
+    pair = users.choices(plan["pairs"], [pair["share"] for pair in plan["pairs"]])[0]
+    a, b = pair["a"], pair["b"]
+    winner = None if a == b else "a" if users.random() < strength[a][b] else "b"
+    duel = {"type": "duel", "id": str(uuid.UUID(int=users.getrandbits(128))),
+            "experiment": EXPERIMENT, "a": a, "b": b, "winner": winner}  # fmt: skip
+    clicks.send("clicks", key=EXPERIMENT.encode(), value=json.dumps(duel).encode())
+
+clicks.close()
+assignments.close()
