@@ -234,7 +234,8 @@ class LocalKafka:
         self.directory = Path(tempfile.mkdtemp(prefix="streamduel-kafka-"))
         self._port, self._controller_port = free_port(), free_port()
         self._overrides = dict(overrides or {})
-        self._cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        # Not a letter of it may be a minus: at the front it would be taken for an option.
+        self._cluster_id = base64.b64encode(uuid.uuid4().bytes, b"__").decode().rstrip("=")
         self._formatted = False
         self._process: subprocess.Popen[bytes] | None = None
         self._watchdog: subprocess.Popen[bytes] | None = None

@@ -70,6 +70,12 @@ def gain(source: Source) -> None:
     poll_until(source, lambda poll: 0 in poll.gained)
 
 
+def own(source: Source) -> None:
+    """Gain the partition and seek its beginning: only then may work on it be committed."""
+    gain(source)
+    source.seek(0, None)
+
+
 def read(source: Source, count: int) -> list[LogRecord]:
     """The next records, exactly so many of them."""
     records: list[LogRecord] = []
@@ -107,7 +113,7 @@ def check_a_partition_is_announced_and_silent_until_it_is_sought(bed: Bed) -> No
     bed.append([b"one", b"two"])
     with closing(bed.source()) as source:
         gain(source)
-        assert source.poll(0.3) == Poll()
+        assert not source.poll(0.3).records
         assert source.seek(0, None) == 0
         assert [record.value for record in read(source, 2)] == [b"one", b"two"]
 
@@ -161,7 +167,7 @@ def check_reannouncing_loses_and_regains_every_partition(bed: Bed) -> None:
         source.reannounce()
         poll = poll_until(source, lambda poll: bool(poll.gained))
         assert (list(poll.lost), list(poll.gained)) == ([0], [0])
-        assert source.poll(0.3) == Poll()
+        assert not source.poll(0.3).records
         source.seek(0, 1)
         assert [record.value for record in read(source, 1)] == [b"two"]
 
@@ -175,7 +181,7 @@ def check_every_experiment_has_a_home(bed: Bed) -> None:
 
 def check_a_fresh_store_is_empty(bed: Bed) -> None:
     with closing(bed.source()) as source:
-        gain(source)
+        own(source)
         with opened(bed.outlet(source)) as outlet:
             assert outlet.snapshots.load(0) == {}
             assert list(outlet.sink.published()) == []
@@ -184,7 +190,7 @@ def check_a_fresh_store_is_empty(bed: Bed) -> None:
 def check_a_finished_commit_is_visible_as_a_whole(bed: Bed) -> None:
     bed.append([b"one", b"two"])
     with closing(bed.source()) as source:
-        gain(source)
+        own(source)
         with opened(bed.outlet(source)) as outlet:
             commit(outlet, [work(1, 1)])
             commit(outlet, [work(2, 2)])
@@ -196,7 +202,7 @@ def check_a_finished_commit_is_visible_as_a_whole(bed: Bed) -> None:
 def check_entries_that_did_not_change_stay(bed: Bed) -> None:
     bed.append([b"one", b"two"])
     with closing(bed.source()) as source:
-        gain(source)
+        own(source)
         with opened(bed.outlet(source)) as outlet:
             commit(outlet, [work(1, 1)])
             commit(outlet, [PartitionCommit(0, 2, entries={"partition": b'{"next":2}'})])
@@ -209,7 +215,7 @@ def check_a_crash_before_the_last_step_leaves_nothing(bed: Bed) -> None:
         _crash_at(bed, step)
         assert visible(bed) == ([], {})
     with closing(bed.source()) as source:
-        gain(source)
+        own(source)
         with opened(bed.outlet(source)) as outlet:
             assert outlet.snapshots.load(0) == {}
             commit(outlet, [work(1, 1)])
@@ -220,7 +226,7 @@ def check_a_crash_after_the_last_step_loses_nothing(bed: Bed) -> None:
     _crash_at(bed, "after finish")
     assert visible(bed) == ([work(1, 1).assignments[0].value], work(1, 1).entries)
     with closing(bed.source()) as source:
-        gain(source)
+        own(source)
         with opened(bed.outlet(source)) as outlet:
             assert outlet.snapshots.load(0) == work(1, 1).entries
 
@@ -232,7 +238,7 @@ def _crash_at(bed: Bed, step: str) -> None:
 
     bed.append([b"a record"])
     with closing(bed.source()) as source:
-        gain(source)
+        own(source)
         with opened(bed.outlet(source)) as outlet:
             try:
                 commit(outlet, [work(1, 1)], die)

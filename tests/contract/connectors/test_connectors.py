@@ -7,35 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from streamduel.connector import Connector, Failpoint, Outlet, Source, load_connector, no_failpoint
+from streamduel.connector import Failpoint, Outlet, Source, load_connector, no_failpoint
 from tests.contract.connectors.checks import CHECKS, Bed
+from tests.contract.connectors.configured import Configured
 from tests.memory import Broker, MemorySource, outlet
-
-
-class Configured:
-    """A bed made of a connector's own settings, as a configuration gives them."""
-
-    def __init__(
-        self, connector: Connector, source: dict[str, object], sink: dict[str, object],
-        snapshots: dict[str, object], append: Callable[[Sequence[bytes]], None],
-    ) -> None:  # fmt: skip
-        self._connector = connector
-        self._source = connector.source_settings.model_validate(source)
-        self._sink = connector.sink_settings.model_validate(sink)
-        self._snapshots = connector.snapshot_settings.model_validate(snapshots)
-        self._append = append
-
-    def append(self, values: Sequence[bytes]) -> None:
-        self._append(values)
-
-    def source(self) -> Source:
-        return self._connector.open_source(self._source, True)
-
-    def outlet(self, source: Source, failpoint: Failpoint = no_failpoint) -> Outlet:
-        return self._connector.open_outlet(self._sink, self._snapshots, source, failpoint)
-
-    def archive(self) -> Outlet:
-        return self._connector.open_archive(self._sink, self._snapshots)
 
 
 class InMemory:
