@@ -194,8 +194,8 @@ class Choice(Parameter[str]):
 
     def check(self, value: object) -> str:  # noqa: D102 - as for every parameter
         if isinstance(value, str) and value not in self.options:
-            hint = nearest(value, self.options)
-            raise PolicyError(f"policy.{self.name} must be {self.kind} (found {value!r}){hint}.")
+            end = nearest(value, self.options) or "."
+            raise PolicyError(f"policy.{self.name} must be {self.kind} (found {value!r}){end}")
         return super().check(value)
 
     def _typed(self, value: object) -> str | None:
@@ -221,9 +221,11 @@ def check_parameters(
     """
     for name in given:
         if name not in declared:
+            hint = nearest(str(name), declared)
+            it_has = f"{hint} It has" if hint else "; it has"
             raise PolicyError(
-                f"policy '{policy}' has no parameter '{name}'{nearest(str(name), declared)}"
-                f"; it has {_listed(list(declared)) or 'none'}."
+                f"policy '{policy}' has no parameter '{name}'"
+                f"{it_has} {_listed(list(declared)) or 'none'}."
             )
     for parameter in declared.values():
         if parameter.required and parameter.name not in given:

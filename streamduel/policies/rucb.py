@@ -72,12 +72,11 @@ class RUCB(Policy):
     def _begin(self) -> None:
         self._bounds = UpperBounds(self._counts)  # line 1 (and W, in the counts)
         self._hypothesis: int | None = None  # the member of B, which never has two
-        self._alpha = self.alpha
 
     def _choose(self, t: int) -> tuple[int, int]:
-        scale = self._alpha * ln(t)  # lines 3 and 4: the bounds follow from it and the counts
+        scale = self.alpha * ln(t)  # lines 3 and 4: the bounds follow from it and the counts
         candidates = self._bounds.possible_winners(scale)  # line 5
-        if self._parameters["champion_set"]:
+        if self.champion_set:
             champion = self._champion_by_hypothesis(candidates.tolist())
         elif len(candidates):
             champion = candidates.item(self._generator.below(len(candidates)))
@@ -129,7 +128,7 @@ class RUCB(Policy):
 
     def candidates(self) -> int:
         """How many arms may still be the Condorcet winner; 0 when none can be, as in a cycle."""
-        scale = self._alpha * ln(self._counts.duels + 1)
+        scale = self.alpha * ln(self._counts.duels + 1)
         return len(self._bounds.possible_winners(scale))
 
     def _own_state(self) -> dict[str, Any]:

@@ -138,7 +138,7 @@ class UpperBounds:
             scale: what stands over n_ij in the bonus.
 
         Returns:
-            (K,), valid until the next call, which overwrites it.
+            (K,), the caller's to write to until the next call, which fills it anew.
         """
         trials, means = self._columns[arm]
         bounds = self._row

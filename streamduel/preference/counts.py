@@ -134,9 +134,10 @@ class WinCounts:
             PolicyError: this is not a state of counts.
         """
         wins, duels = _checked_wins(state.get("wins")), state.get("duels")
-        if isinstance(duels, bool) or not isinstance(duels, int) or duels < wins.sum():
+        if type(duels) is not int or not wins.sum() <= duels <= MOST_DUELS:
             raise PolicyError(
-                f"counts.duels must be an integer, at least the sum of all wins (found {duels!r})."
+                "counts.duels must be an integer from the sum of all wins"
+                f" to {MOST_DUELS} (found {duels!r})."
             )
         counts = cls(len(wins))
         counts.duels = duels

@@ -1,0 +1,105 @@
+"""What a policy promises about what it proposes and whom it calls champion."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+
+import numpy as np
+from hypothesis import given
+
+from tests.contract.policies.rehearsal import (
+    ARMS,
+    Duel,
+    duels,
+    examples,
+    fresh,
+    knowledge,
+    play,
+    tell,
+)
+
+
+def check_proposals_are_pairs_of_arms(name: str) -> None:
+    for n_arms, n in itertools.product((2, 3, 7), (1, 2, 50)):
+        pairs = fresh(name, n_arms).propose(n)
+        assert pairs.shape == (n, 2)
+        assert pairs.dtype == np.int64
+        assert ((pairs >= 0) & (pairs < n_arms)).all()
+
+
+def check_proposing_teaches_nothing(name: str) -> None:
+    @examples
+    @given(duels())
+    def holds(told: list[Duel]) -> None:
+        policy = fresh(name)
+        tell(policy, told)
+        before = knowledge(policy)
+        for n in (1, 2, 30):
+            policy.propose(n)
+            assert knowledge(policy) == before
+
+    holds()
+
+
+def check_proposals_handed_out_are_the_callers(name: str) -> None:
+    policy, untouched = fresh(name), fresh(name)
+    for n in (1, 4):
+        policy.propose(n)[:] = 0
+        untouched.propose(n)
+    assert policy.state_dict() == untouched.state_dict()
+    assert play(policy, 40) == play(untouched, 40)
+
+
+def check_proposals_without_feedback_spread(name: str) -> None:
+    n_arms = 6
+    n = n_arms * (n_arms - 1) // 2
+    for seed in range(5):
+        pairs = np.sort(fresh(name, n_arms, seed).propose(n), axis=1).tolist()
+        frequency = Counter(map(tuple, pairs))
+        assert max(frequency.values()) <= n // 3
+        assert set(itertools.chain.from_iterable(frequency)) == set(range(n_arms))
+
+
+def check_asking_changes_nothing(name: str) -> None:
+    asked, unasked = fresh(name), fresh(name)
+    for part in range(20):
+        for _ in range(3):
+            assert asked.champion() == asked.champion()
+            assert asked.candidates() == asked.candidates()
+            assert asked.state_dict() == asked.state_dict()
+        assert repr(asked).startswith(type(asked).__name__)
+        assert play(asked, 5, seed=part) == play(unasked, 5, seed=part)
+    assert asked.state_dict() == unasked.state_dict()
+
+
+def check_champion_and_candidates_are_in_range(name: str) -> None:
+    @examples
+    @given(duels())
+    def holds(told: list[Duel]) -> None:
+        policy = fresh(name)
+        tell(policy, told)
+        assert type(policy.champion()) is int
+        assert 0 <= policy.champion() < ARMS
+        assert type(policy.candidates()) is int
+        assert 0 <= policy.candidates() <= ARMS
+
+    holds()
+
+
+def check_a_fresh_champion_is_not_chosen_by_index(name: str) -> None:
+    champions = Counter(fresh(name, seed=seed).champion() for seed in range(200))
+    assert set(champions) == set(range(ARMS))
+    assert max(champions.values()) < 80
+
+
+def check_the_winner_is_found(name: str) -> None:
+    for batch, seed in ((1, 0), (1, 1), (20, 2)):
+        policy = fresh(name, seed=seed)
+        played = play(policy, 3_000, seed, batch=batch, edge=0.3)
+        assert policy.champion() == 0
+        early, late = (sum(map(sum, part)) for part in (played[:1_000], played[2_000:]))
+        assert late < early, "worse arms have the higher numbers, and are to be played less"
+
+
+CHECKS = [check for name, check in list(globals().items()) if name.startswith("check_")]

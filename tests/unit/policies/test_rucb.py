@@ -1,0 +1,286 @@
+"""RUCB against the paper: by hand, and against a loop that rebuilds all bounds at every step."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from streamduel.errors import PolicyError
+from streamduel.policies import RUCB
+from streamduel.policies.generator import Generator
+
+
+class Textbook:
+    """Algorithm 1 as printed: K x K bounds, new at every step; the draws in RUCB's order."""
+
+    def __init__(self, n_arms: int, seed: int, *, alpha: float, champion_set: bool) -> None:
+        self.n_arms, self.alpha, self.champion_set = n_arms, alpha, champion_set
+        self.wins = np.zeros((n_arms, n_arms))
+        self.in_flight = np.zeros((n_arms, n_arms))
+        self.t = 1
+        self.generator = Generator(seed)
+        self.standing = self.generator.permutation(n_arms)
+        self.hypotheses: set[int] = set()
+
+    def upper(self) -> list[list[float]]:
+        arms = range(self.n_arms)
+        return [[self.upper_of(i, j) for j in arms] for i in arms]
+
+    def upper_of(self, i: int, j: int) -> float:
+        if i == j:
+            return 0.5
+        played = self.wins[i, j] + self.wins[j, i]
+        trials = played + self.in_flight[i, j]
+        mean = self.wins[i, j] / played if played else 1.0
+        return mean + (math.sqrt(self.alpha * math.log(self.t) / trials) if trials else 1.0)
+
+    def choose(self) -> tuple[int, int]:
+        upper, arms = self.upper(), range(self.n_arms)
+        candidates = [c for c in arms if all(upper[c][j] >= 0.5 for j in arms)]
+        c = self.draw_champion(candidates)
+        highest = max(upper[j][c] for j in arms)
+        best = [j for j in arms if upper[j][c] == highest]
+        if len(best) > 1 and c in best:
+            best.remove(c)
+        return c, self.draw(best)
+
+    def draw_champion(self, candidates: list[int]) -> int:
+        self.hypotheses &= set(candidates)
+        if len(candidates) == 1:
+            self.hypotheses = set(candidates)
+        if not self.champion_set or len(candidates) < 2:
+            return self.draw(candidates or list(range(self.n_arms)))
+        if self.hypotheses and self.generator.coin(1, 2):
+            return next(iter(self.hypotheses))
+        return self.draw([c for c in candidates if c not in self.hypotheses])
+
+    def draw(self, arms: list[int]) -> int:
+        return arms[self.generator.below(len(arms))]
+
+    def propose(self, n: int) -> list[list[int]]:
+        pairs = []
+        for _ in range(n):
+            c, d = self.choose()
+            pairs.append([c, d])
+            if c != d:
+                self.in_flight[c, d] += 1
+                self.in_flight[d, c] += 1
+            self.t += 1
+        self.in_flight[:] = 0
+        self.t -= n
+        return pairs
+
+    def observe(self, first: int, second: int, first_wins: float) -> None:
+        self.t += 1
+        if first != second:
+            self.wins[first, second] += first_wins
+            self.wins[second, first] += 1 - first_wins
+
+    def champion(self) -> int:
+        beaten = [
+            sum(
+                self.wins[c, j] / (self.wins[c, j] + self.wins[j, c]) > 0.5
+                for j in range(self.n_arms)
+                if self.wins[c, j] + self.wins[j, c] > 0
+            )
+            for c in range(self.n_arms)
+        ]
+        return max(range(self.n_arms), key=lambda c: (beaten[c], self.standing[c]))
+
+
+def told(policy: RUCB, *results: tuple[int, int, int, int]) -> RUCB:
+    """The policy after `(first, second, wins of first, wins of second)`."""
+    for first, second, won, lost in results:
+        for first_wins, count in ((1, won), (0, lost)):
+            if count:
+                policy.observe(first, second, first_wins, count)
+    return policy
+
+
+@pytest.mark.parametrize("champion_set", [False, True])
+@pytest.mark.parametrize(("n_arms", "steps"), [(2, 3000), (3, 3000), (6, 5000), (10, 9000)])
+def test_every_step_is_the_textbooks(n_arms: int, steps: int, champion_set: bool) -> None:
+    policy = RUCB(n_arms, seed=n_arms, champion_set=champion_set)
+    book = Textbook(n_arms, seed=n_arms, alpha=0.51, champion_set=champion_set)
+    luck = random.Random(n_arms)
+    tallies: Counter[str] = Counter()
+    for _ in range(steps):
+        [pair] = policy.propose().tolist()
+        assert [pair] == book.propose(1)
+        first, second = pair
+        # The lower arm wins by an edge at which candidates come and go; one in ten is a tie.
+        edge = 0.1 * ((second > first) - (second < first)) + 0.02 * (second - first)
+        first_wins = float(luck.random() < 0.5 + edge)
+        first_wins = 0.5 if luck.random() < 0.1 else first_wins
+        policy.observe(first, second, first_wins)
+        book.observe(first, second, first_wins)
+        assert policy.champion() == book.champion()
+        tallies[f"candidates {min(policy.candidates(), 2)}"] += 1
+        tallies["self-duels" if first == second else "duels"] += 1
+    assert policy.wins.tolist() == book.wins.tolist()
+    expected = ["candidates 1", "candidates 2", "duels", "self-duels"]
+    assert all(tallies[kind] > 20 for kind in expected), tallies
+
+
+@pytest.mark.parametrize("champion_set", [False, True])
+def test_duels_in_flight_are_the_textbooks(champion_set: bool) -> None:
+    policy = RUCB(5, seed=9, alpha=0.6, champion_set=champion_set)
+    book = Textbook(5, seed=9, alpha=0.6, champion_set=champion_set)
+    luck = random.Random(2)
+    for _ in range(150):
+        n = luck.choice([1, 2, 7, 30])
+        pairs = policy.propose(n).tolist()
+        assert pairs == book.propose(n)
+        # Half of what was proposed never comes back.
+        for first, second in luck.sample(pairs, k=(n + 1) // 2):
+            first_wins = float(luck.random() < 0.5 + 0.04 * (second - first))
+            policy.observe(first, second, first_wins)
+            book.observe(first, second, first_wins)
+    assert policy.wins.tolist() == book.wins.tolist()
+
+
+@pytest.mark.parametrize("champion_set", [False, True])
+def test_a_cycle_has_no_candidates_and_follows_the_textbook(champion_set: bool) -> None:
+    policy = RUCB(3, seed=4, champion_set=champion_set)
+    book = Textbook(3, seed=4, alpha=0.51, champion_set=champion_set)
+    luck, without = random.Random(3), 0
+    for _ in range(3000):
+        [[first, second]] = policy.propose().tolist()
+        assert [[first, second]] == book.propose(1)
+        first_wins = float(luck.random() < (0.5, 0.8, 0.2)[(second - first) % 3])
+        policy.observe(first, second, first_wins)
+        book.observe(first, second, first_wins)
+        without += policy.candidates() == 0
+    assert without > 1000
+
+
+def test_unseen_pairs_have_a_bound_of_two() -> None:
+    policy = RUCB(3, seed=0)
+    assert policy.candidates() == 3
+    # t = 5, 0.51 ln 5 = 0.82: a pair seen twice, 1:1, has the bounds 1/2 + 0.64 < 2.
+    told(policy, (0, 1, 1, 0), (1, 0, 1, 0), (2, 2, 2, 0))
+    for _ in range(30):
+        first, second = policy.propose()[0]
+        assert (first, second) not in {(0, 1), (1, 0), (2, 2)}
+
+
+def test_an_unseen_pair_is_not_always_the_most_promising() -> None:
+    # t = 1000, 0.51 ln 1000 = 3.52: a pair seen once and lost by the champion has 1 + 1.88 > 2.
+    policy = told(RUCB(3, seed=0), (0, 1, 0, 1), (2, 2, 998, 0))
+    second = {second for first, second in (policy.propose()[0] for _ in range(40)) if first == 0}
+    assert second == {1}
+
+
+def test_a_sure_winner_meets_itself() -> None:
+    # t = 31, 0.51 ln 31 = 1.751: u_10 = u_20 = sqrt(1.751 / 10) = 0.418 < u_00 = 1/2.
+    policy = told(RUCB(3, seed=1), (0, 1, 10, 0), (0, 2, 10, 0), (1, 2, 5, 5))
+    before = policy.state_dict()["generator"]
+    assert policy.candidates() == 1
+    assert policy.propose().tolist() == [[0, 0]]
+    assert policy.state_dict()["generator"] == before, "one choice, no draw"
+
+
+def test_a_likely_winner_meets_its_equal_rivals_alike() -> None:
+    # t = 23, 0.51 ln 23 = 1.599: u_10 = u_20 = sqrt(1.599 / 6) = 0.516, all are candidates.
+    policy = told(RUCB(3, seed=1), (0, 1, 6, 0), (0, 2, 6, 0), (1, 2, 5, 5))
+    assert policy.candidates() == 3
+    pairs = Counter(tuple(policy.propose()[0].tolist()) for _ in range(3000))
+    # c is uniform over three; against 1 and 2, it is 0 with 1 + 0.516 that is most promising.
+    assert set(pairs) == {(0, 1), (0, 2), (1, 0), (2, 0)}
+    assert abs(pairs[1, 0] - 1000) < 110  # four standard deviations
+    assert abs(pairs[2, 0] - 1000) < 110
+    assert abs(pairs[0, 1] - 500) < 90
+
+
+def test_with_no_candidate_every_arm_may_be_champion() -> None:
+    # t = 31: of each pair one arm has 0.418 < 1/2, and each arm is that one in one pair.
+    policy = told(RUCB(3, seed=1), (0, 1, 10, 0), (1, 2, 10, 0), (2, 0, 10, 0))
+    assert policy.candidates() == 0
+    pairs = Counter(tuple(policy.propose()[0].tolist()) for _ in range(3000))
+    assert set(pairs) == {(0, 2), (1, 0), (2, 1)}
+    assert all(abs(count - 1000) < 110 for count in pairs.values())
+
+
+def test_in_a_tie_the_challenger_is_another_arm() -> None:
+    policy = told(RUCB(3, seed=1), (0, 1, 4, 0), (0, 2, 16, 0))
+    # With 1 in the place of 0.51 ln t: u_10 = sqrt(1 / 4) = 1/2 = u_00, u_20 = 1/4.
+    assert {policy._challenger(0, scale=1.0) for _ in range(20)} == {1}
+    assert policy._challenger(0, scale=0.99) == 0
+
+
+def test_self_duels_advance_time() -> None:
+    results = [(0, 1, 10, 0), (0, 2, 10, 0), (1, 2, 5, 5)]
+    policy = told(RUCB(3, seed=1), *results)
+    assert policy.candidates() == 1
+    # At t = 135, 0.51 ln t = 2.5017 and u_10 = sqrt(0.25017) >= 1/2; at 134 it is not.
+    policy.observe(1, 1, 0.5, 134 - 31)
+    assert policy.candidates() == 1
+    policy.observe(0, 0, 0.5)
+    assert policy.candidates() == 3
+
+
+def test_the_champion_beats_the_most_arms() -> None:
+    policy = told(RUCB(4, seed=1), (2, 0, 2, 1), (2, 1, 3, 2), (3, 2, 1, 0), (3, 0, 0, 1))
+    assert policy.champion() == 2
+    told(policy, (1, 2, 1, 0))  # 3:3 is not more than half
+    assert policy.champion() in {0, 2, 3}
+    told(policy, (3, 3, 50, 0))
+    assert policy.champion() in {0, 2, 3}
+
+
+def test_the_hypothesis_is_kept_half_of_the_time() -> None:
+    sure = [(0, 1, 10, 0), (0, 2, 10, 0), (1, 2, 5, 5)]
+    policy = told(RUCB(3, seed=1, champion_set=True), *sure)
+    policy.propose()
+    assert policy.state_dict()["own"] == {"hypothesis": 0}
+    policy.observe(0, 0, 0.5, 200)
+    assert policy.candidates() == 3
+    champions = Counter(int(policy.propose()[0, 0]) for _ in range(3000))
+    assert abs(champions[0] - 1500) < 110
+    assert abs(champions[1] - 750) < 100
+    told(policy, (1, 0, 60, 0))
+    assert policy.candidates() == 2
+    policy.propose()
+    assert policy.state_dict()["own"] == {"hypothesis": None}, "ruled out, and no successor yet"
+
+
+def test_proposals_without_feedback_spread_over_all_pairs() -> None:
+    pairs = np.sort(RUCB(6, seed=3).propose(150), axis=1)
+    times = Counter(map(tuple, pairs.tolist()))
+    assert len(times) == 15
+    assert max(times.values()) <= 16
+
+
+@pytest.mark.parametrize("told_before", [0, 500])
+def test_after_proposing_nothing_is_in_flight(told_before: int) -> None:
+    policy, luck = RUCB(6, seed=3), np.random.RandomState(1)
+    first, second = luck.randint(6, size=(2, told_before))
+    policy.observe(first, second, luck.randint(2, size=told_before))
+    before = [np.copy(getattr(policy._bounds, name)) for name in policy._bounds.__slots__]
+    policy.propose(100)
+    after = [np.copy(getattr(policy._bounds, name)) for name in policy._bounds.__slots__]
+    scratch = policy._bounds.__slots__.index("_row")
+    del before[scratch], after[scratch]
+    assert all(map(np.array_equal, before, after))
+
+
+def test_alpha_must_exceed_one_half() -> None:
+    with pytest.raises(PolicyError) as refused:
+        RUCB(3, alpha=0.3)
+    assert str(refused.value) == (
+        "policy.alpha must be greater than 0.5 (found 0.3);"
+        " the regret bounds of RUCB hold only above it."
+    )
+    with pytest.raises(PolicyError, match=r"greater than 0\.5 \(found 0\.5\)"):
+        RUCB(3, alpha=0.5)
+
+
+@pytest.mark.parametrize("hypothesis", [3, -1, "0", True, 0.0])
+def test_a_hypothesis_that_is_no_arm_is_refused(hypothesis: object) -> None:
+    state = RUCB(3).state_dict()
+    with pytest.raises(PolicyError, match="hypothesized champion"):
+        RUCB.from_state({**state, "own": {"hypothesis": hypothesis}})

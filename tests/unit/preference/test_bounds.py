@@ -1,0 +1,68 @@
+"""Upper confidence bounds kept duel by duel, against bounds computed anew."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from streamduel.preference.bounds import UpperBounds
+from streamduel.preference.counts import Floats, WinCounts
+
+
+def anew(wins: Floats, in_flight: Floats, scale: float) -> Floats:
+    """All K x K bounds, as they are defined."""
+    played = wins + wins.T
+    trials = played + in_flight
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means = np.where(played > 0, wins / played, 1.0)
+        upper: Floats = means + np.where(trials > 0, np.sqrt(scale / trials), 1.0)
+    np.fill_diagonal(upper, 0.5)
+    return upper
+
+
+def assert_as_defined(bounds: UpperBounds, wins: Floats, in_flight: Floats) -> None:
+    for scale in (0.013, 0.57, 3.1):
+        upper = anew(wins, in_flight, scale)
+        possible = np.flatnonzero((upper >= 0.5).all(axis=1))
+        assert bounds.possible_winners(scale).tolist() == possible.tolist()
+        for arm in range(len(wins)):
+            assert bounds.against(arm, scale).tolist() == upper[:, arm].tolist()
+
+
+@pytest.mark.parametrize("n_arms", [2, 3, 7])
+def test_bounds_are_as_defined_after_every_change(n_arms: int) -> None:
+    counts, dice = WinCounts(n_arms), np.random.RandomState(n_arms)
+    bounds, in_flight = UpperBounds(counts), np.zeros((n_arms, n_arms))
+    flying: Counter[tuple[int, int]] = Counter()
+    for _ in range(300):
+        first, second = dice.randint(n_arms, size=2).tolist()
+        if dice.randint(2):
+            counts.add_one(first, second, dice.randint(3) / 2)
+            bounds.refresh(first, second, flying[min(first, second), max(first, second)])
+        elif first != second:
+            flying[min(first, second), max(first, second)] += 1
+            in_flight[first, second] += 1
+            in_flight[second, first] += 1
+            bounds.refresh(first, second, int(in_flight[first, second]))
+        assert_as_defined(bounds, counts.wins, in_flight)
+    for first, second in flying:
+        bounds.refresh(first, second)
+    assert_as_defined(bounds, counts.wins, np.zeros((n_arms, n_arms)))
+
+
+def test_many_pairs_at_once_are_taken_up_like_one_by_one() -> None:
+    counts, dice = WinCounts(6), np.random.RandomState(1)
+    one_by_one, at_once = UpperBounds(counts), UpperBounds(counts)
+    for m in (0, 1, 5, 100, 100):
+        first, second = dice.randint(6, size=(2, m))
+        counts.add(first, second, dice.randint(3, size=m) / 2)
+        at_once.refresh_many(first, second)
+        for pair in zip(first.tolist(), second.tolist(), strict=True):
+            one_by_one.refresh(*pair)
+        from_counts = UpperBounds(counts)
+        for name in ("_means", "_trials", "_required", "_hurdles"):
+            expected = getattr(one_by_one, name).tolist()
+            assert getattr(at_once, name).tolist() == expected, name
+            assert getattr(from_counts, name).tolist() == expected, name

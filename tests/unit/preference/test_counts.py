@@ -1,0 +1,122 @@
+"""Win counts: exact, in any order, one by one or many at once."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streamduel.errors import PolicyError
+from streamduel.preference.counts import MOST_DUELS, WinCounts
+
+
+def random_duels(m: int, n_arms: int, seed: int) -> tuple[Any, Any, Any, Any]:
+    dice = np.random.RandomState(seed)
+    first, second = dice.randint(n_arms, size=(2, m))
+    return first, second, dice.randint(3, size=m) / 2, dice.randint(1, 5, size=m)
+
+
+def beats(counts: WinCounts) -> list[int]:
+    arms = range(len(counts.wins))
+    return [sum(bool(counts.wins[i, j] > counts.wins[j, i]) for j in arms) for i in arms]
+
+
+@pytest.mark.parametrize("n_arms", [2, 3, 10])
+def test_one_by_one_and_many_at_once_are_equal(n_arms: int) -> None:
+    one_by_one, at_once = WinCounts(n_arms), WinCounts(n_arms)
+    for part in range(20):
+        duels = random_duels(part * 5, n_arms, seed=part)
+        at_once.add(*duels)
+        for duel in zip(*(array.tolist() for array in duels), strict=True):
+            one_by_one.add_one(*duel)
+            assert one_by_one.beats.tolist() == beats(one_by_one)
+        assert at_once.state_dict() == one_by_one.state_dict()
+        assert at_once.beats.tolist() == one_by_one.beats.tolist()
+    assert not at_once.wins.diagonal().any()
+    assert (at_once.plays == at_once.wins + at_once.wins.T).all()
+    assert at_once.plays.sum() < 2 * at_once.duels  # self-duels are duels and nobody's win
+
+
+def test_without_counts_each_entry_is_one_duel() -> None:
+    first, second, first_wins, _ = random_duels(50, 4, seed=1)
+    plain, counted = WinCounts(4), WinCounts(4)
+    plain.add(first, second, first_wins)
+    counted.add(first, second, first_wins, np.ones(50, dtype=np.int64))
+    assert plain.state_dict() == counted.state_dict()
+
+
+def test_a_turn_is_noticed_and_nothing_else_is() -> None:
+    counts = WinCounts(3)
+    course = [(0, 1, 1.0, True), (0, 1, 1.0, False), (1, 0, 1.0, False), (0, 1, 0.5, False)]
+    course += [(0, 1, 0.0, True), (0, 1, 0.0, True), (2, 2, 1.0, False)]
+    for first, second, first_wins, turns in course:
+        before = counts.turns
+        counts.add_one(first, second, first_wins)
+        assert (counts.turns > before) == turns
+    assert counts.beats.tolist() == [0, 1, 0]
+
+
+def test_halves_are_exact_up_to_the_limit() -> None:
+    counts = WinCounts(2)
+    counts.add_one(0, 1, 1, MOST_DUELS - 1)
+    counts.add_one(0, 1, 0.5)
+    assert counts.wins[0, 1] - (MOST_DUELS - 1) == 0.5
+    assert counts.duels == MOST_DUELS
+
+
+def test_the_state_goes_through_json() -> None:
+    counts = WinCounts(5)
+    counts.add(*random_duels(200, 5, seed=3))
+    copies = [
+        WinCounts.from_state(json.loads(json.dumps(counts.state_dict()))),
+        copy.deepcopy(counts),
+        pickle.loads(pickle.dumps(counts)),
+    ]
+    for twin in copies:
+        assert twin.state_dict() == counts.state_dict()
+        assert twin.beats.tolist() == counts.beats.tolist()
+        twin.add_one(0, 1, 1)
+        assert twin.wins[0, 1] == counts.wins[0, 1] + 1
+
+
+def test_views_follow_and_cannot_be_written() -> None:
+    counts = WinCounts(2)
+    wins = counts.wins
+    counts.add_one(0, 1, 1)
+    assert wins[0, 1] == 1
+    for view in (counts.wins, counts.beats):
+        with pytest.raises(ValueError, match="read-only"):
+            view[0] = 1
+
+
+@pytest.mark.parametrize(
+    "wins",
+    [
+        None,
+        "wins",
+        [],
+        [0.0, 1.0],
+        [[0.0, 1.0]],
+        [[0.0, 1.0], [0.0]],
+        [[0.0, "one"], [0.0, 0.0]],
+        [[0.0, -1.0], [0.0, 0.0]],
+        [[0.0, 0.25], [0.75, 0.0]],
+        [[0.0, 0.5], [0.0, 0.0]],
+        [[1.0, 0.0], [0.0, 0.0]],
+        [[0.0, float("nan")], [0.0, 0.0]],
+        [[0.0, float("inf")], [0.0, 0.0]],
+    ],
+)
+def test_impossible_wins_are_refused(wins: object) -> None:
+    with pytest.raises(PolicyError, match=r"counts\.wins must"):
+        WinCounts.from_state({"duels": 5, "wins": wins})
+
+
+@pytest.mark.parametrize("duels", [None, 0, 1.0, "1", True, MOST_DUELS + 1])
+def test_impossible_numbers_of_duels_are_refused(duels: object) -> None:
+    with pytest.raises(PolicyError, match=r"counts\.duels must"):
+        WinCounts.from_state({"duels": duels, "wins": [[0.0, 1.0], [0.0, 0.0]]})
