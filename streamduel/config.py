@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,15 +13,18 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from streamduel import policies
 from streamduel.config_mistakes import sentences
-from streamduel.connector import Connector, load_connector
+from streamduel.config_shape import Shape, is_text, one_of, shown
+from streamduel.connector import Connector, connector_names, load_connector
 from streamduel.errors import ConfigurationError, PolicyError, nearest
 from streamduel.interleaving.credit import CREDITS
+from streamduel.records import MAX_TIME
 
 ENVIRONMENT_PREFIX = "STREAMDUEL_"
 SECTIONS = ("source", "sink", "snapshots")
 
+# Strict: `true` is no port, and a quoted number is a mistake to point out.
+Integer = Annotated[int, Field(strict=True)]
 Name = Annotated[str, Field(min_length=1, max_length=256, strict=True)]
-PositiveInt = Annotated[int, Field(ge=1)]
 
 
 class Section(BaseModel):
@@ -45,14 +49,18 @@ class PolicySettings(Section):
 class CreditSettings(Section):
     """How the clicks of an interleaved impression are credited to a side."""
 
-    name: str = Field("click_count", description="The credit function.")
+    name: str = Field(
+        "click_count",
+        description="The credit function: the side with more clicks wins the impression.",
+        json_schema_extra={"enum": [*CREDITS]},
+    )
 
     @field_validator("name")
     @classmethod
     def _known(cls, name: str) -> str:
         if name not in CREDITS:
-            known = ", ".join(f"'{credit}'" for credit in CREDITS)
-            raise ValueError(f"must be one of {known} (found '{name}'){nearest(name, CREDITS)}")
+            hint = nearest(name, CREDITS)
+            raise ValueError(f"must be {one_of(CREDITS)} (found {shown(name)}){hint}")
         return name
 
 
@@ -66,17 +74,17 @@ class ExperimentSettings(Section):
         description="The rankers' names, 2 to 1000 of them."
     )
     policy: PolicySettings = PolicySettings(name="rucb")
-    seed: Annotated[int, Field(ge=0, lt=2**64)] = Field(
+    seed: Annotated[Integer, Field(ge=0, lt=2**64)] = Field(
         0, description="Of the policy's random generator."
     )
     ties: Literal["half", "drop"] = Field(
         "half", description="A tie is a duel and half a win each way, or no duel at all."
     )
     credit: CreditSettings = CreditSettings(name="click_count")
-    decide_every: Annotated[int, Field(ge=1, le=10**9)] = Field(
+    decide_every: Annotated[Integer, Field(ge=1, le=10**9)] = Field(
         1, description="Duels between two decisions."
     )
-    slate: Annotated[int, Field(ge=1, le=10_000)] = Field(
+    slate: Annotated[Integer, Field(ge=1, le=10_000)] = Field(
         1,
         description="Duels proposed per decision; an assignment's shares are their frequencies.",
     )
@@ -86,7 +94,7 @@ class ExperimentSettings(Section):
     def _distinct(cls, arms: list[str]) -> list[str]:
         for index, arm in enumerate(arms):
             if arm in arms[:index]:
-                raise ValueError(f"has '{arm}' twice")
+                raise ValueError(f"has {shown(arm)} twice")
         return arms
 
     def create_policy(self) -> policies.Policy:
@@ -95,18 +103,18 @@ class ExperimentSettings(Section):
         Raises:
             PolicyError: its name or a parameter is not allowed.
         """
-        return policies.create(
-            self.policy.name, len(self.arms), seed=self.seed, **self.policy.parameters
-        )
+        kind = policies.get(self.policy.name)
+        parameters = kind.check_parameters(self.policy.parameters)
+        return kind(len(self.arms), seed=self.seed, **parameters)
 
 
 class DedupeSettings(Section):
     """How long a record's id is remembered, so that its second delivery is not counted."""
 
-    window_records: Annotated[int, Field(ge=1, le=10**9)] = Field(
+    window_records: Annotated[Integer, Field(ge=1, le=10**9)] = Field(
         1_000_000, description="Valid records per partition; 1 million take about 110 MB."
     )
-    window_ms: Annotated[int, Field(ge=0)] = Field(
+    window_ms: Annotated[Integer, Field(ge=0, le=MAX_TIME)] = Field(
         3_600_000, description="Stream time, in milliseconds."
     )
 
@@ -114,7 +122,7 @@ class DedupeSettings(Section):
 class LimitSettings(Section):
     """Bounds on what comes from outside."""
 
-    max_record_bytes: Annotated[int, Field(ge=1, le=2**24)] = Field(
+    max_record_bytes: Annotated[Integer, Field(ge=1, le=2**24)] = Field(
         2**20, description="A larger record is a dead letter; Kafka's own default limit."
     )
 
@@ -122,10 +130,10 @@ class LimitSettings(Section):
 class CommitSettings(Section):
     """How often work becomes visible; see docs/delivery.md for what it costs."""
 
-    interval_ms: Annotated[int, Field(ge=1, le=60_000)] = Field(
+    interval_ms: Annotated[Integer, Field(ge=1, le=60_000)] = Field(
         500, description="At most this long after a record is read; less is faster and dearer."
     )
-    max_outputs: PositiveInt = Field(
+    max_outputs: Annotated[Integer, Field(ge=1, le=10**9)] = Field(
         10_000, description="Commit earlier when this many outputs wait: bounds memory."
     )
 
@@ -133,12 +141,16 @@ class CommitSettings(Section):
 class MonitoringSettings(Section):
     """Where metrics and health are served."""
 
-    host: str = Field("127.0.0.1", description="The address to listen on; 0.0.0.0 for everyone.")
-    port: Annotated[int, Field(ge=0, le=65535)] = Field(9400, description="0 takes a free port.")
+    host: Annotated[str, Field(min_length=1)] = Field(
+        "127.0.0.1", description="The address to listen on; 0.0.0.0 for everyone."
+    )
+    port: Annotated[Integer, Field(ge=0, le=65535)] = Field(
+        9400, description="0 takes a free port."
+    )
 
 
 class Config(Section):
-    """The whole configuration; `Config.load` reads and checks one."""
+    """The whole configuration: where records come from, where results go, which rankers compete."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
@@ -149,7 +161,9 @@ class Config(Section):
     limits: LimitSettings = LimitSettings()
     commit: CommitSettings = CommitSettings()
     monitoring: MonitoringSettings | None = MonitoringSettings()
-    experiments: Annotated[dict[Name, ExperimentSettings], Field(min_length=1)]
+    experiments: Annotated[dict[Name, ExperimentSettings], Field(min_length=1)] = Field(
+        description="Each experiment under its name, which its records bear."
+    )
 
 
 class LoadedConfig(BaseModel):
@@ -181,9 +195,10 @@ def load(path: Path, environment: Mapping[str, str] | None = None) -> LoadedConf
     try:
         config = Config.model_validate(document)
     except ValidationError as error:
-        raise ConfigurationError("\n".join(sentences(error, Config, document))) from None
-    for name, experiment in config.experiments.items():
-        _check_policy(name, experiment)
+        raise ConfigurationError("\n".join(sentences(error, Config))) from None
+    mistakes = [*_policy_mistakes(config), *_connector_mistakes(config)]
+    if mistakes:
+        raise ConfigurationError("\n".join(mistakes))
     return _connect(path, config)
 
 
@@ -199,48 +214,88 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         document = yaml.load(text, Loader=_StrictLoader)  # noqa: S506 - a SafeLoader, stricter
     except yaml.YAMLError as error:
-        problem = " ".join(str(error).split())
+        problem = _yaml_problem(error)
         raise ConfigurationError(f"the configuration {path} is not YAML: {problem}.") from None
+    except RecursionError:
+        raise ConfigurationError(f"the configuration {path} is nested too deep.") from None
     if not isinstance(document, dict):
         raise ConfigurationError(
             f"the configuration {path} must be a mapping with source, sink, snapshots and "
-            f"experiments (found {type(document).__name__})."
+            f"experiments (found {shown(document)})."
         )
     return document
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """YAML that refuses a key given twice instead of silently taking the last."""
+    """YAML that refuses a key given twice instead of silently taking the last.
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+    Dates stay text: no setting is one, and an arm may be named after one.
+    """
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's own way
+        first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":timestamp")]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node = super().compose_mapping_node(anchor)
         seen = set()
-        for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
-            if isinstance(key, str) and key in seen:
-                raise ConfigurationError(
-                    f"the configuration has the key '{key}' twice "
-                    f"(line {key_node.start_mark.line + 1})."
-                )
-            seen.add(key if isinstance(key, str) else repr(key))
-        return super().construct_mapping(node, deep=deep)
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in seen:
+                    raise ConfigurationError(
+                        f"the configuration has the key '{key.value}' twice "
+                        f"(line {key.start_mark.line + 1})."
+                    )
+                seen.add(key.value)
+        return node
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep=deep)
+        except (ValueError, AttributeError):  # `!!int x`, or an integer of 5000 digits
+            raise yaml.constructor.ConstructorError(
+                None, None, "found a value that its type does not allow", node.start_mark
+            ) from None
+
+
+_NAMES = re.compile(r"(alias|anchor|tag|tag handle) '[^']*'")
+"""What YAML takes for these may have been meant as a password, so it is not repeated."""
+
+
+def _yaml_problem(error: yaml.YAMLError) -> str:
+    """What is wrong and where, without the text around it: that may hold a password."""
+    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
+        return "it has a character that YAML does not allow"
+    mark = error.problem_mark
+    problem = _NAMES.sub(r"\1", error.problem or "it cannot be read").removeprefix("but ")
+    return f"{problem} (line {mark.line + 1}, column {mark.column + 1})"
 
 
 def _override(document: dict[str, Any], environment: Mapping[str, str]) -> None:
-    """Lay variables like `STREAMDUEL_SOURCE__TOPIC` over the document, values read as YAML."""
-    for variable in sorted(environment):
+    """Lay variables like `STREAMDUEL_SOURCE__TOPIC` over the document."""
+    # The connectors first: they say which of a section's values are text.
+    for variable in sorted(environment, key=lambda name: (not name.endswith("CONNECTOR"), name)):
         if not variable.startswith(ENVIRONMENT_PREFIX):
             continue
         first, *rest = variable.removeprefix(ENVIRONMENT_PREFIX).split("__")
         if first.lower() not in Config.model_fields:
-            continue  # other programs' variables, such as those of the tests
-        where = document
-        for step in [first, *rest][:-1]:
-            key = _existing(where, step)
-            if not isinstance(where.get(key), dict):
-                where[key] = {}
-            where = where[key]
-        last = _existing(where, [first, *rest][-1])
-        where[last] = _environment_value(environment[variable])
+            if not rest:
+                continue  # other programs' variables, such as those of the tests
+            hint = nearest(first.lower(), Config.model_fields) or "."
+            raise ConfigurationError(
+                f"unknown key '{first.lower()}' in the environment variable {variable}{hint}"
+            )
+        where: dict[str, Any] = document
+        location: list[str] = []
+        for step in [first, *rest]:
+            if location:
+                if not isinstance(where.get(location[-1]), dict):
+                    where[location[-1]] = {}
+                where = where[location[-1]]
+            location.append(_existing(where, step))
+        text = environment[variable]
+        where[location[-1]] = text if _wants_text(document, location) else _from_yaml(text)
 
 
 def _existing(mapping: dict[str, Any], name: str) -> str:
@@ -251,40 +306,70 @@ def _existing(mapping: dict[str, Any], name: str) -> str:
     return name.lower()
 
 
-def _environment_value(text: str) -> Any:
+def _wants_text(document: dict[str, Any], location: list[str]) -> bool:
+    """Whether a value is text even if it looks like a number, as a password may."""
+    section, *rest = location
+    if section not in SECTIONS or not rest:
+        return is_text(Shape(Config).at(location))
+    if rest == ["connector"]:
+        return True
+    name = document[section].get("connector")
+    if name not in connector_names():
+        return False
+    return is_text(Shape(settings_model(section, load_connector(name))).at(rest))
+
+
+def _from_yaml(text: str) -> Any:
     try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError:
+        value = yaml.load(text, Loader=_StrictLoader)  # noqa: S506 - a SafeLoader, stricter
+    except (yaml.YAMLError, ConfigurationError, RecursionError):
         return text
     return value if isinstance(value, (bool, int, float, list, dict, type(None))) else text
 
 
-def _check_policy(name: str, experiment: ExperimentSettings) -> None:
-    try:
-        experiment.create_policy()
-    except PolicyError as error:
-        raise ConfigurationError(f"experiments.{name}: {error}") from None
+def _policy_mistakes(config: Config) -> Iterator[str]:
+    for name, experiment in config.experiments.items():
+        try:
+            experiment.create_policy()
+        except PolicyError as error:
+            joint = "." if str(error).startswith("policy.") else ": "
+            yield f"experiments.{name}{joint}{error}"
+
+
+def _connector_mistakes(config: Config) -> Iterator[str]:
+    names = connector_names()
+    for section in SECTIONS:
+        name = getattr(config, section).get("connector")
+        if name not in names:
+            hint = nearest(name, names) if isinstance(name, str) else ""
+            yield f"{section}.connector must be {one_of(names)} (found {shown(name)}){hint or '.'}"
 
 
 def _connect(path: Path, config: Config) -> LoadedConfig:
-    connectors = {section: _connector(section, getattr(config, section)) for section in SECTIONS}
-    if config.sink["connector"] != config.snapshots["connector"]:
+    outlet = config.sink["connector"]
+    if outlet != config.snapshots["connector"]:
         raise ConfigurationError(
-            f"snapshots.connector must be '{config.sink['connector']}' as sink.connector is "
+            f"snapshots.connector must be '{outlet}' as sink.connector is "
             f"(found '{config.snapshots['connector']}'): they become visible in one commit."
         )
-    settings = {}
-    for section in SECTIONS:
-        connector = connectors[section]
+    connectors = {
+        section: load_connector(getattr(config, section)["connector"]) for section in SECTIONS
+    }
+    settings: dict[str, BaseModel] = {}
+    mistakes: list[str] = []
+    for section, connector in connectors.items():
         raw = dict(getattr(config, section))
         if section != "source" and raw["connector"] == config.source["connector"]:
-            _share(section, raw, config.source, connector.shared_settings)
-        model: type[BaseModel] = getattr(connector, f"{section.removesuffix('s')}_settings")
+            mistakes += _share(section, raw, config.source, connector.shared_settings)
+        model = settings_model(section, connector)
         try:
             settings[section] = model.model_validate(raw, context={"directory": path.parent})
         except ValidationError as error:
-            found = sentences(error, model, raw, prefix=section)
-            raise ConfigurationError("\n".join(found)) from None
+            # What a section has taken from the source is the source's mistake.
+            found = sentences(error, model, prefix=(section,))
+            mistakes += [it for it in found if it.replace(section, "source", 1) not in mistakes]
+    if mistakes:
+        raise ConfigurationError("\n".join(mistakes))
     return LoadedConfig(
         path=path,
         config=config,
@@ -294,24 +379,23 @@ def _connect(path: Path, config: Config) -> LoadedConfig:
     )
 
 
-def _connector(section: str, raw: Mapping[str, Any]) -> Connector:
-    name = raw.get("connector")
-    if not isinstance(name, str):
-        found = "nothing" if name is None else repr(name)
-        raise ConfigurationError(f"{section}.connector must name a connector (found {found}).")
-    try:
-        return load_connector(name)
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{section}.connector: {error}") from None
+def settings_model(section: str, connector: Connector) -> type[BaseModel]:
+    """The model by which a connector checks one of the three `SECTIONS`."""
+    models = {
+        "source": connector.source_settings,
+        "sink": connector.sink_settings,
+        "snapshots": connector.snapshot_settings,
+    }
+    return models[section]
 
 
 def _share(
     section: str, raw: dict[str, Any], source: Mapping[str, Any], shared: frozenset[str]
-) -> None:
+) -> Iterator[str]:
     """Let a section take from the source what both must agree on."""
     for key in sorted(shared & source.keys()):
         if raw.setdefault(key, source[key]) != source[key]:
-            raise ConfigurationError(
-                f"{section}.{key} must be as source.{key} or be left out: input, outputs and "
-                f"snapshots share one commit."
+            yield (
+                f"{section}.{key} must be the same as source.{key}, or be left out: input, "
+                f"outputs and snapshots share one commit."
             )

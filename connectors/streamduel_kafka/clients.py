@@ -22,7 +22,7 @@ COMMON: dict[str, Any] = {
     # that it would not notice that a broker is back.
     "reconnect_backoff_max_ms": 2000,
     # A broker that neither answers nor refuses is noticed after this long. Above the slowest
-    # honest answer (a fetch waits half a second), below the longest commit.
+    # honest answer (a fetch waits for news for a moment), below the longest commit.
     "request_timeout_ms": 10_000,
 }
 

@@ -158,8 +158,8 @@ class SourceSettings(Cluster):
         description="this process's name in the group; host name and a free number if not given",
     )
     partitions: int = Field(default=1, ge=1, description="of the topic, if it is created")
-    # 5,000 records fold in some 30 ms: short enough to answer a rebalance or a SIGTERM at once,
-    # and the overhead of a poll is below one percent of them.
+    # To poll 5,000 records takes some 30 ms, and to fold them as long: a SIGTERM is answered at
+    # once. Measured, 150,000 records/s; with 500 a poll 130,000, with more no faster.
     max_poll_records: int = Field(default=5000, ge=1)
     # Kafka's own default. A process that is killed and restarted within it gets its partitions
     # back without a rebalance; one that does not return loses them after it.

@@ -10,7 +10,12 @@ from kafka import KafkaAdminClient, errors
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from streamduel.errors import ConnectorError
-from streamduel_kafka.clients import connect_at_start, reason, unreachable
+from streamduel_kafka.clients import (
+    BOOTSTRAP_SECONDS,
+    connect_at_start,
+    reason,
+    unreachable,
+)
 from streamduel_kafka.settings import Cluster
 from streamduel_kafka.transaction import MAX_REQUEST_BYTES
 
@@ -47,10 +52,10 @@ class Topics:
         ConnectorError: from every method, in one sentence, whatever is not as it must be.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, seconds: float = BOOTSTRAP_SECONDS) -> None:
         self._cluster = cluster
         self._settings = cluster.client_settings
-        self._admin: Any = connect_at_start(KafkaAdminClient, self._settings)
+        self._admin: Any = connect_at_start(KafkaAdminClient, self._settings, seconds)
 
     def require_log(self, topic: str, create: int | None) -> int:
         """The number of partitions of the input; created with so many, unless None."""

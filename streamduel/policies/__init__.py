@@ -15,10 +15,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from streamduel.errors import PolicyError, nearest
+from streamduel.policies.duels import Duels
 from streamduel.policies.policy import Policy
 from streamduel.policies.rucb import RUCB
 
-__all__ = ["RUCB", "Policy", "create", "from_state", "get", "names"]
+__all__ = ["RUCB", "Duels", "Policy", "create", "from_state", "get", "names"]
 
 _REGISTERED: dict[str, type[Policy]] = {
     item.name: item

@@ -164,6 +164,14 @@ class Policy(ABC):
         )
         self._observe_many(duels)
 
+    def learn(self, duels: Duels) -> None:
+        """What `observe` does after its checks, for a caller who made the arrays itself.
+
+        Args:
+            duels: of arms from 0 to K - 1, and no more of them than may be counted.
+        """
+        self._observe_many(duels)
+
     def champion(self) -> int:
         """The arm to serve if exploration ended now: the one that beats the most arms.
 

@@ -107,6 +107,9 @@ class UpperBounds:
             first: (m,) arms; pairs may repeat.
             second: (m,) arms.
         """
+        if len(first) >= len(self._hurdles):  # quicker than picking the pairs
+            self._refresh_all()
+            return
         arms, rivals = np.concatenate((first, second)), np.concatenate((second, first))
         played = self._wins[arms, rivals] + self._wins[rivals, arms]
         seen = played > 0  # never on the diagonal; a pair that is unseen is as it was
@@ -118,6 +121,17 @@ class UpperBounds:
         self._required[arms, rivals] = played * (gaps * gaps)
         touched = np.unique(arms)
         self._hurdles[touched] = self._required[touched].max(axis=1)
+
+    def _refresh_all(self) -> None:
+        """Take up all counts, whole matrices at a time."""
+        played = self._wins + self._wins.T
+        seen = played > 0  # what is unseen, and the diagonal, keeps its bounds
+        np.divide(self._wins, played, out=self._means.T, where=seen)
+        np.copyto(self._trials, played, where=seen)
+        gaps = 0.5 - self._means.T
+        np.maximum(gaps, 0.0, out=gaps)
+        np.multiply(played, gaps * gaps, out=self._required)
+        self._required.max(axis=1, out=self._hurdles)
 
     def possible_winners(self, scale: float) -> Integers:
         """The arms c with u_cj ≥ 1/2 for all j: nothing seen so far rules them out.

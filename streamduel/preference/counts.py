@@ -104,6 +104,10 @@ class WinCounts:
             count: (m,) how many duels each entry stands for; one each when left out.
         """
         self.duels += len(first) if count is None else int(count.sum())
+        n_arms = len(self._wins)
+        if len(first) >= n_arms:  # then touching the whole matrix is quicker than each pair of it
+            self._add_whole(first * n_arms + second, first_wins, count)
+            return
         apart = first != second
         first, second, first_wins = first[apart], second[apart], first_wins[apart]
         second_wins = 1 - first_wins
@@ -112,6 +116,19 @@ class WinCounts:
         np.add.at(self._wins, (first, second), first_wins)
         np.add.at(self._wins, (second, first), second_wins)
         self._count_beats(np.unique(np.concatenate((first, second))))
+
+    def _add_whole(self, pair: Integers, first_wins: Floats, count: Integers | None) -> None:
+        """Add entries by way of two whole matrices; `pair` is first · K + second."""
+        second_wins = 1 - first_wins
+        if count is not None:
+            first_wins, second_wins = first_wins * count, second_wins * count
+        shape, size = self._wins.shape, self._wins.size
+        won = np.bincount(pair, first_wins, size).reshape(shape)
+        won += np.bincount(pair, second_wins, size).reshape(shape).T
+        won.flat[:: len(won) + 1] = 0.0
+        self._wins += won
+        self.turns += 1
+        np.greater(self._wins, self._wins.T).sum(axis=1, out=self._beats)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A copy of the attributes would cut the read-only views off from their arrays.

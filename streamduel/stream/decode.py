@@ -24,6 +24,7 @@ SHOWN: Final = 80
 
 _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)
 _EXPECTED = re.compile(r"^(?P<what>.*?)(?: - at `\$\.?(?P<path>.*)`)?$", re.DOTALL)
+_HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 
 TYPES: Final = ("duel", "duels", "interleaving")
@@ -131,10 +132,12 @@ def _explain(value: bytes, error: msgspec.DecodeError) -> Rejected:
     """The reason and the sentence for a value that msgspec refused."""
     try:
         found = msgspec.json.decode(value)
+    except msgspec.ValidationError:  # JSON has no bound, but a number of 5000 digits is no count
+        return Rejected("invalid_record", "the record has a number that is out of range.")
     except msgspec.DecodeError as malformed:
         detail = str(malformed).removeprefix("JSON is malformed: ")
         if detail == "Input data was truncated":
-            detail = "it ends too early" if value else "it is empty"
+            detail = _truncation(value)
         return Rejected("invalid_json", f"the value is not JSON: {detail}.")
     except UnicodeDecodeError as malformed:
         return Rejected("invalid_json", f"the value is not UTF-8: {malformed.reason}.")
@@ -143,6 +146,15 @@ def _explain(value: bytes, error: msgspec.DecodeError) -> Rejected:
             "invalid_record", f"the value is {_shown(found)}; a record is a JSON object."
         )
     return Rejected("invalid_record", _misfit(found, str(error)))
+
+
+def _truncation(value: bytes) -> str:
+    """Why a value seems to end before its end."""
+    if not value.strip():
+        return "it is empty"
+    if _HALF_PAIR.search(value, len(value) - 12):  # read on for the second half of the pair
+        return "it has half a surrogate pair"
+    return "it ends too early"
 
 
 def _misfit(record: dict[str, Any], message: str) -> str:
@@ -154,6 +166,8 @@ def _misfit(record: dict[str, Any], message: str) -> str:
         where = f"{path} misses the field" if path else "the record misses the field"
         return f"{where} '{field}'; it must be {_allowed(f'{path}.{field}' if path else field)}."
     found = _at(record, path)
+    if path == "type" and found in TYPES:
+        return "the record has the field 'type' twice, with different values."
     hint = nearest(found, TYPES) if path == "type" and isinstance(found, str) else ""
     return f"{path} must be {_allowed(path)} (found {_shown(found)}){hint or '.'}"
 

@@ -210,12 +210,12 @@ class Experiment:
             first_wins = _FIRST_WINS[outcome]
             self.policy.observe(first, second, first_wins)
         else:
-            codes = np.array(self.pending, dtype=np.int64)
+            codes = np.array(self.pending)
             self.pending.clear()
             pairs, outcomes = np.divmod(codes, _OUTCOMES)
             firsts, seconds = np.divmod(pairs, len(self._arms_known))
             wins = _ARRAY_OF_FIRST_WINS[outcomes]
-            self.policy.observe(firsts, seconds, wins)
+            self.policy.learn(policies.Duels(firsts, seconds, wins, None))
         self._passed(noted)
 
     def learn_special(self, event: InputEvent) -> bool:
@@ -253,12 +253,16 @@ class Experiment:
 
     def _propose(self) -> Plan:
         slate = self.policy.propose(self.settings.slate).tolist()
+        champion = self.policy.champion()
+        if len(slate) == 1:
+            first, second = slate[0]
+            return Plan(champion, ((min(first, second), max(first, second), 1),))
         duels = Counter((min(pair), max(pair)) for pair in slate)
         pairs = sorted(
             ((first, second, count) for (first, second), count in duels.items()),
             key=lambda pair: (-pair[2], pair),
         )
-        return Plan(self.policy.champion(), tuple(pairs))
+        return Plan(champion, tuple(pairs))
 
     def _assignment(self, plan: Plan, at: Position) -> Assignment:
         arms, slate = self.settings.arms, self.settings.slate

@@ -151,12 +151,13 @@ class PartitionTask:
         """The inner loop: what it does by itself, it does to save a call for each record."""
         plain, plain_bytes, window = self._decode.plain, self._decode.plain_bytes, self._window
         keys, order, max_records = window.keys, window.order, window.max_records
-        experiments, latest = self.experiments, None
+        experiments, duel, key_of = self.experiments, Duel, record_key
+        latest, block_end = None, window.block_end
         for record in records:
-            timestamp, value = record.timestamp, record.value
+            timestamp, value, offset = record.timestamp, record.value, record.offset
             if timestamp != latest:
                 latest = timestamp
-                self._advance(timestamp, record.offset)
+                block_end = self._advance(timestamp, offset)
             try:
                 event = (
                     plain(value)
@@ -164,18 +165,20 @@ class PartitionTask:
                     else self._decode(value)
                 )
                 if timestamp is None:
-                    self._advance(event.ts, record.offset)
+                    block_end = self._advance(event.ts, offset)
                 experiment, code = experiments[event.experiment], None
-                if type(event) is Duel:
+                if type(event) is duel:
                     code = experiment.codes.get((event.a, event.b, event.winner))
                 if code is None:
                     code = experiment.code(event)
             except (DecodeError, KeyError, UnicodeDecodeError, Rejected):
                 self._reject(record)
                 continue
-            key = record_key(event.id, experiment.seed)
-            if key in keys or record.offset >= window.block_end:
-                if window.sight(key, record.offset):
+            key = key_of(event.id, experiment.seed)
+            if key in keys or offset >= block_end:
+                duplicate = window.sight(key, offset)
+                block_end = window.block_end
+                if duplicate:
                     experiment.duplicates += 1
                     continue
             else:
@@ -184,12 +187,13 @@ class PartitionTask:
                 if len(order) > max_records:
                     window.forget_oldest()
             if code >= 0:
-                experiment.pending.append(code)
-                if len(experiment.pending) < experiment.due:
+                pending = experiment.pending
+                pending.append(code)
+                if len(pending) < experiment.due:
                     continue
             elif not experiment.learn_special(event):
                 continue
-            self._decide(experiment, Position(self.partition, record.offset, self.stream_time))
+            self._decide(experiment, Position(self.partition, offset, self.stream_time))
 
     def _event(self, record: LogRecord) -> tuple[InputEvent, Experiment, int]:
         """A record's event, its experiment and its code.
@@ -220,10 +224,12 @@ class PartitionTask:
         self._rebuilt_time = self.stream_time
         self.stream_time = max(now, self.stream_time)
 
-    def _advance(self, timestamp: int | None, offset: int) -> None:
+    def _advance(self, timestamp: int | None, offset: int) -> int:
+        """Move stream time on, if it does; returns the window's `block_end`."""
         if timestamp is not None and timestamp > self.stream_time:
             self.stream_time = timestamp
             self._window.advance(timestamp, offset)
+        return self._window.block_end
 
     def _decide(self, experiment: Experiment, at: Position) -> None:
         assignment = experiment.decide(at)

@@ -1,0 +1,171 @@
+"""What a configuration may hold, in words; read from the JSON Schemas of its models.
+
+Messages, environment overrides and the reference in docs/ all ask here, so they cannot differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+SHOWN: Final = 60
+"""Characters of a found value that a sentence repeats."""
+
+READABLE: Final = 2**32
+"""From here on a power of two says more than its digits do."""
+
+Step = int | str
+Schema = dict[str, Any]
+
+
+class Shape:
+    """A model's JSON Schema, to look up what is allowed at a place.
+
+    Args:
+        model: the model.
+
+    Attributes:
+        schema: the whole of it.
+    """
+
+    def __init__(self, model: type[BaseModel]) -> None:
+        self.schema: Schema = model.model_json_schema()
+
+    def at(self, location: Sequence[Step]) -> Schema | None:
+        """The schema of one key or entry, references followed; None where nothing is known."""
+        found = self.resolved(self.schema)
+        for step in location:
+            options = [_below(option, step) for option in found.get("anyOf", [found])]
+            below = next((option for option in options if isinstance(option, dict)), None)
+            if below is None:
+                return None
+            found = self.resolved(below)
+        return found
+
+    def keys(self, location: Sequence[Step] = ()) -> Iterator[tuple[str, Schema, bool]]:
+        """The keys of a mapping: each with what it holds, and whether it must be given."""
+        mapping = self.at(location) or {}
+        for name, schema in mapping.get("properties", {}).items():
+            yield name, self.resolved(schema), name in mapping.get("required", [])
+
+    def resolved(self, schema: Schema) -> Schema:
+        """A schema with its reference replaced, and `nullable` instead of a choice with null."""
+        options = schema.get("anyOf", [])
+        others = [option for option in options if option.get("type") != "null"]
+        if len(others) == 1:
+            schema = {**others[0], **_without(schema, "anyOf"), "nullable": True}
+        if "$ref" in schema:
+            definition = self.schema["$defs"][schema["$ref"].rpartition("/")[2]]
+            schema = {**definition, **_without(schema, "$ref")}
+        return schema
+
+
+def _below(schema: Schema, step: Step) -> Any:
+    if isinstance(step, int):
+        return schema.get("items")
+    return schema.get("properties", {}).get(step) or schema.get("additionalProperties")
+
+
+def _without(schema: Schema, key: str) -> Schema:
+    return {name: value for name, value in schema.items() if name != key}
+
+
+def is_secret(schema: Schema | None) -> bool:
+    """Whether a value must not be shown."""
+    return bool(schema and schema.get("writeOnly"))
+
+
+def is_text(schema: Schema | None) -> bool:
+    """Whether a value is text, whatever YAML would make of it."""
+    return bool(schema and schema.get("type") == "string")
+
+
+def allowed(schema: Schema) -> str:
+    """What a schema allows, as it completes "must be ...".
+
+    >>> allowed({"type": "integer", "minimum": 0, "maximum": 65535})
+    'an integer from 0 to 65535'
+    >>> allowed({"enum": ["half", "drop"], "type": "string"})
+    "'half' or 'drop'"
+    """
+    words = [_allowed(option) for option in schema.get("anyOf", [schema])]
+    if schema.get("nullable"):
+        words.append("null")
+    return ", or ".join(words)
+
+
+def _allowed(schema: Schema) -> str:
+    if "enum" in schema or "const" in schema:
+        return one_of(schema.get("enum") or [schema["const"]])
+    kind = schema.get("type", "")
+    if kind == "integer":
+        return "an integer" + _integers(schema)
+    if kind == "string":
+        return _strings(schema)
+    entries = _size(schema, _SIZES.get(kind, ""), "entry", "entries")
+    return _WORDS.get(kind, "of another type") + entries
+
+
+_WORDS: Final = {
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "a mapping",
+}
+_SIZES: Final = {"array": "Items", "object": "Properties"}
+
+
+def _strings(schema: Schema) -> str:
+    kind = "a path" if schema.get("format") == "path" else "a string"
+    pattern = f" that matches {schema['pattern']}" if "pattern" in schema else ""
+    return kind + _size(schema, "Length", "character", "characters") + pattern
+
+
+def _integers(schema: Schema) -> str:
+    least, most = schema.get("minimum"), schema.get("maximum")
+    if "exclusiveMaximum" in schema:
+        most = schema["exclusiveMaximum"] - 1
+    if most is None:
+        return "" if least is None else f" of at least {least}"
+    return f" from {least} to {_number(most)}"
+
+
+def _number(number: int) -> str:
+    for value, suffix in ((number, ""), (number + 1, " - 1")):
+        if value >= READABLE and value & (value - 1) == 0:
+            return f"2^{value.bit_length() - 1}{suffix}"
+    return str(number)
+
+
+def _size(schema: Schema, what: str, one: str, many: str) -> str:
+    least, most = schema.get(f"min{what}"), schema.get(f"max{what}")
+    if most is None:
+        return f" of at least {least} {one if least == 1 else many}" if least else ""
+    return f" of {least} to {most} {many}" if least else f" of at most {most} {many}"
+
+
+def one_of(names: Iterable[str]) -> str:
+    """Names to choose from.
+
+    >>> one_of(["a", "b", "c"])
+    "'a', 'b' or 'c'"
+    """
+    *others, last = (f"'{name}'" for name in names)
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def shown(value: Any) -> str:
+    """A found value as a sentence repeats it: in YAML's words, and not all of a long one."""
+    match value:
+        case None:
+            return "nothing"
+        case dict():
+            return "a mapping" if value else "an empty mapping"
+        case list():
+            return f"a list of {len(value)}" if value else "an empty list"
+        case bool():
+            return str(value).lower()
+    text = repr(value)
+    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"

@@ -1,0 +1,296 @@
+"""All metrics, each declared once, and the observer that keeps them up to date.
+
+Nothing is counted here that the state counts already: a counter of an experiment is the number
+that its snapshot holds. So the metrics show what is committed and nothing else, they go on where
+they were after a restart, and the fold pays for them with one copy of the changed experiments
+per commit.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, TypeVar, get_args
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import Metric
+
+from streamduel.monitoring.declaration import (
+    Counter,
+    Declaration,
+    Gauge,
+    Histogram,
+    Samples,
+    of_arms,
+    of_experiment,
+    of_experiments,
+    of_partitions,
+)
+from streamduel.monitoring.regret import KINDS
+from streamduel.monitoring.views import Figures, PartitionView, Tally
+from streamduel.records import Reason
+from streamduel.stream.observer import Observer
+from streamduel.stream.task import PartitionTask
+
+COMMIT_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+"""A commit to files takes about a millisecond, a Kafka transaction 5 to 100. Above 0.5, the default
+commit interval, commits set the pace; at 30 the connector for Kafka has long given up."""
+
+POLL_RECORDS: Final = (1, 10, 50, 100, 250, 500, 1000, 2500, 5000, 10_000)
+"""5000 is what a poll of Kafka brings at most by default: a reader with arrears fills that bucket,
+one that keeps up stays far below."""
+
+_Value = TypeVar("_Value")
+
+OUTCOMES: Final = ("accepted", "duplicate", "late", "unjoined")
+REASONS: Final[tuple[Reason, ...]] = get_args(Reason)
+
+
+def _dead_letters(figures: Figures) -> Samples:
+    for reason in REASONS:
+        yield (reason,), sum(letters.get(reason, 0) for letters in figures.dead_letters.values())
+
+
+METRICS: Final[tuple[Declaration, ...]] = (
+    Counter(
+        "streamduel_records_total",
+        ("experiment", "outcome"),
+        "Records of the experiment by what became of them. A duplicate's id was seen within the "
+        "dedupe window; late and unjoined are clicks that found no impression in time. Records "
+        "that became dead letters are counted by streamduel_dead_letters_total.",
+        "experiment",
+        of_experiments(lambda view: (((name,), view.tallies[name]) for name in OUTCOMES)),
+        times=len(OUTCOMES),
+    ),
+    Counter(
+        "streamduel_dead_letters_total",
+        ("reason",),
+        "Records that could not be used, of the partitions that this process has or has had, "
+        "since the beginning of the log. It does not fall when a partition is lost; it rises by "
+        "the partition's past when one is gained.",
+        "process",
+        _dead_letters,
+        times=len(REASONS),
+    ),
+    Counter(
+        "streamduel_duels_total",
+        ("experiment",),
+        "Duels that the policy has learned, those of an arm with itself included.",
+        "experiment",
+        of_experiment(lambda view: view.duels),
+    ),
+    Gauge(
+        "streamduel_regret",
+        ("experiment", "kind", "bound"),
+        "Cumulative regret of all duels so far under the current estimate of the preference "
+        "matrix, with the champion as the best arm. An arm that has the better of the champion "
+        "has gap 0, and a duel of an arm with itself counts as the champion's and costs nothing. "
+        "The estimate judges old duels anew, so it may fall.",
+        "experiment",
+        of_experiments(lambda view: (((kind, "estimate"), view.regret[kind]) for kind in KINDS)),
+        times=len(KINDS),
+    ),
+    Gauge(
+        "streamduel_champion",
+        ("experiment", "arm"),
+        "1 for the champion of the assignment in force, 0 for the other arms.",
+        "arm",
+        of_arms(lambda view: view.champions),
+    ),
+    Gauge(
+        "streamduel_arm_copeland_score",
+        ("experiment", "arm"),
+        "The share of the other arms that the arm beats, from 0 to 1: the number of arms against "
+        "which it has won more than half of the duels, divided by K - 1.",
+        "arm",
+        of_arms(lambda view: view.copeland),
+    ),
+    Counter(
+        "streamduel_arm_duels_total",
+        ("experiment", "arm"),
+        "Duels of the arm against other arms. Each duel is counted with both of its arms.",
+        "arm",
+        of_arms(lambda view: view.arm_duels),
+    ),
+    Gauge(
+        "streamduel_candidates",
+        ("experiment",),
+        "Arms that the policy has not ruled out. It is 0 when the policy seeks a Condorcet winner "
+        "and every arm has confidently lost to some arm.",
+        "experiment",
+        of_experiment(lambda view: view.candidates),
+    ),
+    Gauge(
+        "streamduel_assignment_epoch",
+        ("experiment",),
+        "Epoch of the assignment in force.",
+        "experiment",
+        of_experiment(lambda view: view.epoch),
+    ),
+    Counter(
+        "streamduel_assignments_total",
+        ("experiment",),
+        "Assignments published since the experiment began.",
+        "experiment",
+        of_experiment(lambda view: view.epoch),  # it grows by one with every assignment
+    ),
+    Gauge(
+        "streamduel_lag_records",
+        ("partition",),
+        "Records of the partition that are not folded yet, as of some seconds ago.",
+        "partition",
+        of_partitions(lambda figures: figures.lags),
+    ),
+    Gauge(
+        "streamduel_stream_time_seconds",
+        ("partition",),
+        "The largest broker timestamp folded, in seconds since 1970. Absent until there is one.",
+        "partition",
+        of_partitions(
+            lambda figures: {
+                number: view.stream_time / 1000
+                for number, view in figures.partitions.items()
+                if view.stream_time
+            }
+        ),
+    ),
+    Gauge(
+        "streamduel_snapshot_age_seconds",
+        ("partition",),
+        "Seconds since this process wrote or read the newest snapshot of the partition. It grows "
+        "also while no records come, so watch it together with streamduel_lag_records.",
+        "partition",
+        of_partitions(
+            lambda figures: {
+                number: max(0.0, figures.now - view.saved_at)
+                for number, view in figures.partitions.items()
+            }
+        ),
+    ),
+    Histogram(
+        "streamduel_commit_seconds",
+        (),
+        "How long commits took, from the first write until all of it was visible.",
+        "process",
+        lambda figures: figures.commit_seconds,
+        times=len(COMMIT_SECONDS) + 3,  # and +Inf, the sum and the count
+    ),
+    Histogram(
+        "streamduel_poll_records",
+        (),
+        "How many records a poll of the source brought; empty polls are not counted.",
+        "process",
+        lambda figures: figures.poll_records,
+        times=len(POLL_RECORDS) + 3,  # and +Inf, the sum and the count
+    ),
+    Gauge(
+        "streamduel_connected",
+        ("connector",),
+        "1 while the source's log can be reached, else 0.",
+        "process",
+        lambda figures: [((figures.connector,), float(figures.connected))],
+    ),
+)
+
+
+class Metrics(Observer):
+    """Keeps the figures that metrics and health are made of, for whoever asks.
+
+    All figures are one immutable object, replaced as a whole: a scrape in another thread takes it
+    once and sees one moment, and there is no lock that either thread could wait for.
+
+    Args:
+        connector: the source's.
+        clock: seconds that only grow.
+
+    Attributes:
+        registry: where all metrics are registered, and nothing else is.
+    """
+
+    def __init__(self, connector: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._figures = Figures(
+            connector,
+            commit_seconds=Tally.empty(*COMMIT_SECONDS),
+            poll_records=Tally.empty(*POLL_RECORDS),
+            turned_at=clock(),
+        )
+        self.registry = CollectorRegistry()
+        self.registry.register(self)
+
+    @property
+    def figures(self) -> Figures:
+        """The figures of this moment."""
+        return replace(self._figures, now=self._clock())
+
+    def collect(self) -> Iterator[Metric]:
+        """The metrics with their samples, for the registry."""
+        figures = self.figures
+        for metric in METRICS:
+            yield metric.family(figures)
+
+    def describe(self) -> Iterator[Metric]:
+        """The metrics, for the registry to see that no name is taken twice."""
+        return self.collect()
+
+    # What the runner tells.
+
+    def turned(self) -> None:
+        """The runner's loop has gone round once more."""
+        self._replace(turned_at=self._clock())
+
+    def polled(self, records: int) -> None:
+        """A poll of the source brought that many records."""
+        self._replace(poll_records=self._figures.poll_records.plus(records))
+
+    def connection(self, *, source: bool) -> None:
+        """The log can be reached at present, or it cannot."""
+        if source != self._figures.connected:  # told at every turn, changes hardly ever
+            self._replace(connected=source)
+
+    def restored(self, task: PartitionTask) -> None:
+        """A partition was gained and its state is in memory."""
+        self._replace(fenced=False)
+        if not task.outputs:  # else it is committed next, and visible then
+            self._view([task])
+
+    def lost(self, partitions: Sequence[int]) -> None:
+        """All series of these partitions and of their experiments go."""
+        figures = self._figures
+        self._replace(
+            partitions=_without(figures.partitions, partitions),
+            lags=_without(figures.lags, partitions),
+        )
+
+    def committed(self, tasks: Sequence[PartitionTask], seconds: float) -> None:
+        """The work of these partitions has become visible; the commit took that long."""
+        self._replace(commit_seconds=self._figures.commit_seconds.plus(seconds))
+        self._view(tasks)
+
+    def fenced(self) -> None:
+        """A commit came to nothing."""
+        self._replace(fenced=True)
+
+    def lagging(self, lags: Mapping[int, int]) -> None:
+        """How many records of each partition are not folded yet."""
+        self._replace(lags=dict(sorted(lags.items())))
+
+    def _view(self, tasks: Sequence[PartitionTask]) -> None:
+        now, former = self._clock(), self._figures
+        views = {
+            task.partition: PartitionView.of(task, now, former.partitions.get(task.partition))
+            for task in tasks
+        }
+        letters = {number: view.dead_letters for number, view in views.items()}
+        self._replace(
+            partitions={**former.partitions, **views},
+            dead_letters={**former.dead_letters, **letters},
+        )
+
+    def _replace(self, **changes: Any) -> None:
+        self._figures = replace(self._figures, **changes)
+
+
+def _without(mapping: Mapping[int, _Value], partitions: Sequence[int]) -> dict[int, _Value]:
+    return {number: value for number, value in mapping.items() if number not in partitions}

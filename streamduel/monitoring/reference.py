@@ -1,0 +1,146 @@
+"""Writes the reference of all metrics from their declarations.
+
+python -m streamduel.monitoring.reference docs/metrics.md
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import Metric
+
+from streamduel.monitoring.declaration import Declaration
+from streamduel.monitoring.metrics import COMMIT_SECONDS, METRICS, POLL_RECORDS
+from streamduel.monitoring.views import ExperimentView, Figures, PartitionView, Tally
+
+_BEGINNING: Final = """\
+<!-- Made by `python -m streamduel.monitoring.reference docs/metrics.md`; do not edit. -->
+
+# Metrics
+
+With this page you can watch streamduel with Prometheus: it says how to collect its metrics, what
+each of them means, and which questions they answer.
+
+```console
+$ curl --silent http://127.0.0.1:9400/metrics | grep ^streamduel_champion
+streamduel_champion{arm="ltr-v3",experiment="search"} 1.0
+streamduel_champion{arm="bm25",experiment="search"} 0.0
+streamduel_champion{arm="ltr-v1",experiment="search"} 0.0
+```
+
+For Prometheus:
+
+```yaml
+scrape_configs:
+  - job_name: streamduel
+    static_configs:
+      - targets: ["127.0.0.1:9400"]
+```
+
+The address is `monitoring.host` and `monitoring.port` of the configuration. Beside the metrics,
+`/healthz` answers 200 while the service is alive, and `/readyz` while it also reaches its log and
+holds at least one partition; otherwise they answer 503 and say why. Restart a process that is
+not alive; do not restart one that is only not ready.
+
+| question | answer |
+|---|---|
+| Who leads? | `streamduel_champion == 1` |
+| Is it settled? | `streamduel_candidates <= 1`, and a flat `streamduel_regret` |
+| What does exploring cost at present? | `deriv(streamduel_regret{kind="strong"}[1h])`, per second |
+| Does the service keep up? | `streamduel_lag_records`, which should hover around 0 |
+| Has a partition stopped? | `streamduel_snapshot_age_seconds > 60 and streamduel_lag_records > 0` |
+| Is something wrong with the input? | `increase(streamduel_dead_letters_total[10m]) > 0` |
+| Is the log out of reach? | `streamduel_connected == 0` |
+
+Everything about experiments is read from the committed state. A counter therefore goes on where it
+was after a restart, counts no record twice after a crash, and is never ahead of what the sinks
+show. Only the two histograms begin anew with each process. The series of an experiment are
+exported by the process that holds its partition, and vanish from it when it loses the partition.
+
+"""
+
+_END: Final = """\
+## What is not promised
+
+- `streamduel_regret` is an estimate from the very duels that it judges. It has no guarantee, and
+  with few duels it says little.
+- `streamduel_dead_letters_total` has no label for partitions. In a group of several processes, a
+  partition that moves brings its past along to its new process, and its old process keeps its own
+  part: `increase` shows a jump at a rebalance, and the sum over processes counts some twice. The
+  exact number is in `streamduel inspect --json`, and each letter is in the sink.
+- For a moment during a rebalance, two processes or none may export an experiment.
+- New metrics and new values of labels may come; none is renamed or dropped.
+"""
+
+
+def example() -> Figures:
+    """Made-up figures, of which the reference shows a sample of each metric."""
+    arms = ("ltr-v3", "bm25", "ltr-v1")
+    wins = np.array([[0.0, 610.0, 395.5], [190.0, 0.0, 70.0], [204.5, 80.0, 0.0]])
+    tallies = {"accepted": 2034, "duplicate": 12, "late": 0, "unjoined": 0}
+    view = ExperimentView("search", arms, 2046, tallies, 2030, 0, 1, 17, wins)
+    stream_time = 1_790_000_000_000
+    commit_seconds, poll_records = Tally.empty(*COMMIT_SECONDS), Tally.empty(*POLL_RECORDS)
+    return Figures(
+        connector="kafka",
+        commit_seconds=commit_seconds.plus(0.0125),
+        poll_records=poll_records.plus(400),
+        connected=True,
+        partitions={3: PartitionView(stream_time, 0.0, {"search": view}, {"invalid_json": 2})},
+        lags={3: 120},
+        dead_letters={3: {"invalid_json": 2}},
+        now=0.25,
+    )
+
+
+def reference() -> str:
+    """The page."""
+    figures = example()
+    sections = [_section(metric, figures) for metric in METRICS]
+    return "".join([_BEGINNING, _numbers(), *sections, _END])
+
+
+def _numbers() -> str:
+    series: Counter[str] = Counter()
+    for metric in METRICS:
+        series[metric.per] += metric.times
+    return (
+        f"There are {series['process']} series per process, {series['partition']} per partition, "
+        f"{series['experiment']} per experiment and {series['arm']} per arm of each\nexperiment. "
+        f"Their number grows with the arms, never with pairs, users or documents.\n\n"
+    )
+
+
+def _section(metric: Declaration, figures: Figures) -> str:
+    labels = ", ".join(f"`{label}`" for label in metric.labels) or "none"
+    each = "" if metric.per == "process" else f" for each {metric.per}"
+    return (
+        f"## `{metric.name}`\n\n{metric.meaning}\n\n"
+        f"- type: {metric.kind}\n- labels: {labels}\n- series: {metric.times}{each}\n\n"
+        f"```\n{_sample(metric.family(figures))}\n```\n\n"
+    )
+
+
+def _sample(family: Metric) -> str:
+    """The first sample with a value other than 0, as it is scraped."""
+    registry = CollectorRegistry()
+    registry.register(_Only(family))
+    lines = generate_latest(registry).decode().splitlines()
+    return next(line for line in lines if not line.startswith("#") and not line.endswith(" 0.0"))
+
+
+class _Only:
+    def __init__(self, family: Metric) -> None:
+        self._family = family
+
+    def collect(self) -> list[Metric]:
+        return [self._family]
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(reference(), encoding="utf-8")

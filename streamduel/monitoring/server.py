@@ -1,0 +1,200 @@
+"""Serves the pages from a thread of its own, and holds out against clients that hang."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from streamduel.config import LoadedConfig, MonitoringSettings
+from streamduel.errors import ConfigurationError
+from streamduel.monitoring.app import create_app
+from streamduel.monitoring.metrics import Metrics
+
+MAX_CONNECTIONS: Final = 64
+"""A Prometheus or two, probes and somebody looking: a handful. More are closed unheard, so that
+clients cannot use up the file descriptors that the log and the snapshots need."""
+
+EXCHANGE_SECONDS: Final = 15.0
+"""From a request's first byte until its answer is sent; Prometheus itself gives up after 10. It
+frees the place, and the memory, of a client that does not finish asking or does not read."""
+
+KEEP_ALIVE_SECONDS: Final = 5
+"""An idle connection is closed after it: to open one anew costs a scraper nothing."""
+
+STOP_SECONDS: Final = 0.05
+"""At the end, answers that are being sent may take this long."""
+
+JOIN_SECONDS: Final = 3.0
+"""Stopping takes some 0.2 s. What takes longer dies with the process: its thread is a daemon."""
+
+BACKLOG: Final = 64
+"""Connections that wait to be accepted; as many as may be open."""
+
+
+class _Connection(H11Protocol):
+    """A connection on which every exchange has its deadline; uvicorn itself limits only idling."""
+
+    _deadline: asyncio.TimerHandle | None = None
+    _answered = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > MAX_CONNECTIONS:
+            transport.abort()
+        else:
+            self._begin_exchange()
+
+    def data_received(self, data: bytes) -> None:
+        if self._answered and not self.transport.get_write_buffer_size():
+            self._begin_exchange()
+        super().data_received(data)
+
+    def on_response_complete(self) -> None:
+        self._answered = True
+        super().on_response_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._cancel_deadline()
+        super().connection_lost(exc)
+
+    def _begin_exchange(self) -> None:
+        self._cancel_deadline()
+        self._answered = False
+        self._deadline = self.loop.call_later(EXCHANGE_SECONDS, self.transport.abort)
+
+    def _cancel_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+
+
+class _Uvicorn(uvicorn.Server):
+    """Ends in a fixed time, whatever its clients do."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for server in self.servers:
+            server.close()
+        await asyncio.sleep(STOP_SECONDS)
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+        await super().shutdown(sockets)
+
+
+class Server:
+    """An HTTP server in a daemon thread.
+
+    Signals stay with the main thread: uvicorn installs handlers only when it runs in that one.
+
+    Args:
+        app: what it serves.
+        settings: where it listens.
+    """
+
+    def __init__(self, app: ASGIApp, settings: MonitoringSettings) -> None:
+        self._settings = settings
+        self._server = _Uvicorn(
+            uvicorn.Config(
+                app,
+                loop="asyncio",
+                http=_Connection,
+                ws="none",
+                lifespan="off",
+                interface="asgi3",
+                log_config=None,
+                log_level="warning",
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                backlog=BACKLOG,
+                timeout_keep_alive=KEEP_ALIVE_SECONDS,
+                timeout_graceful_shutdown=1,
+            )
+        )
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> tuple[str, int]:
+        """Listen; the host and the port that it really does on.
+
+        Raises:
+            ConfigurationError: it cannot; the sentence says why.
+        """
+        listener = _listen(self._settings.host, self._settings.port)
+        host, port = listener.getsockname()[:2]
+        self._thread = threading.Thread(
+            target=self._server.run, args=([listener],), name="monitoring", daemon=True
+        )
+        self._thread.start()
+        return host, port
+
+    def stop(self) -> None:
+        """Close all connections; the port is free afterwards."""
+        self._server.should_exit = True
+        if self._thread is not None:
+            self._thread.join(JOIN_SECONDS)
+
+
+class Monitoring:
+    """Metrics and health of one service.
+
+    Args:
+        settings: where they are served.
+        loaded: the configuration of the service.
+        clock: seconds that only grow.
+
+    Attributes:
+        observer: to be handed to the runner; what the pages show comes from it.
+    """
+
+    def __init__(
+        self,
+        settings: MonitoringSettings,
+        loaded: LoadedConfig,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.observer = Metrics(loaded.config.source["connector"], clock)
+        self._server = Server(create_app(self.observer), settings)
+
+    def start(self) -> tuple[str, int]:
+        """Serve from now on; the host and the port that it really does on.
+
+        Raises:
+            ConfigurationError: the address cannot be listened on; the sentence says why.
+        """
+        return self._server.start()
+
+    def stop(self) -> None:
+        """Serve no longer."""
+        self._server.stop()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """A socket that listens already, so that what is wrong shows before the service starts."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+        return socket.create_server(address, family=family, backlog=BACKLOG, dualstack_ipv6=both)
+    except (OSError, UnicodeError) as error:
+        raise ConfigurationError(_refusal(host, port, error)) from error
+
+
+def _refusal(host: str, port: int, error: OSError | UnicodeError) -> str:
+    code = error.errno if isinstance(error, OSError) else None
+    if code == errno.EADDRINUSE:
+        return f"monitoring.port {port} is in use on {host}; choose another, or 0 for a free one."
+    if code == errno.EACCES:
+        return (
+            f"monitoring.port {port} is reserved for the system on {host}; choose one from 1024, "
+            f"or 0 for a free one."
+        )
+    reason = error.strerror if isinstance(error, OSError) else str(error)
+    return f"monitoring.host must be an address of this machine (found '{host}'): {reason}."

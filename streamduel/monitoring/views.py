@@ -1,0 +1,175 @@
+"""What is shown of the state: immutable copies, made when a commit has become visible.
+
+The fold makes them and goes on; whoever scrapes reads them from another thread, later, as often
+as it likes. Neither ever waits for the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+from streamduel.monitoring.regret import copeland_scores, estimated_regret
+from streamduel.preference.counts import Floats
+from streamduel.records import Reason
+from streamduel.stream.experiment import Experiment
+from streamduel.stream.task import PartitionTask
+
+
+@dataclass(frozen=True, eq=False)
+class ExperimentView:
+    """One experiment as of a commit.
+
+    What takes arithmetic is worked out when it is first asked for, by the thread that asks.
+
+    Attributes:
+        records: how many had changed the experiment; equal numbers, equal views.
+        tallies: how many records had which fate.
+        duels: all of them, those of an arm with itself included.
+        champion: of the assignment in force, an index into `arms`.
+        candidates: how many arms are not ruled out.
+        epoch: of the assignment in force.
+        wins: (K, K), a copy.
+    """
+
+    name: str
+    arms: tuple[str, ...]
+    records: int
+    tallies: Mapping[str, int]
+    duels: int
+    champion: int
+    candidates: int
+    epoch: int
+    wins: Floats
+
+    @classmethod
+    def of(cls, experiment: Experiment) -> ExperimentView:
+        """The experiment as it is now."""
+        plan = experiment.plan
+        return cls(
+            name=experiment.name,
+            arms=tuple(experiment.settings.arms),
+            records=experiment.records,
+            tallies=experiment.tallies,
+            duels=experiment.policy.duels,
+            champion=plan.champion if plan else experiment.policy.champion(),
+            candidates=experiment.policy.candidates(),
+            epoch=experiment.epoch,
+            wins=experiment.policy.wins.copy(),
+        )
+
+    @cached_property
+    def champions(self) -> list[float]:
+        """1 for the champion and 0 for the others, arm by arm."""
+        return [float(arm == self.champion) for arm in range(len(self.arms))]
+
+    @cached_property
+    def copeland(self) -> list[float]:
+        """The share of the other arms that each arm beats."""
+        scores: list[float] = copeland_scores(self.wins).tolist()
+        return scores
+
+    @cached_property
+    def arm_duels(self) -> list[float]:
+        """How many duels against other arms each arm has had."""
+        duels: list[float] = (self.wins.sum(axis=1) + self.wins.sum(axis=0)).tolist()
+        return duels
+
+    @cached_property
+    def regret(self) -> dict[str, float]:
+        """The estimated cumulative regret, by kind."""
+        return estimated_regret(self.wins, self.champion)
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionView:
+    """One partition as of a commit.
+
+    Attributes:
+        stream_time: in milliseconds; 0 before the first record with a time.
+        saved_at: when its newest snapshot was written or read, by the observer's clock.
+        experiments: those that live in it, by name.
+        dead_letters: how many, by reason.
+    """
+
+    stream_time: int
+    saved_at: float
+    experiments: Mapping[str, ExperimentView]
+    dead_letters: Mapping[Reason, int]
+
+    @classmethod
+    def of(cls, task: PartitionTask, now: float, former: PartitionView | None) -> PartitionView:
+        """The partition as it is now; of experiments that stand still, the former view."""
+        known = former.experiments if former else {}
+        experiments = {}
+        for name, experiment in task.experiments.items():
+            view = known.get(name)
+            if view is None or view.records != experiment.records:
+                view = ExperimentView.of(experiment)
+            experiments[name] = view
+        return cls(task.stream_time, now, experiments, dict(task.dead_letters))
+
+
+class Tally(NamedTuple):
+    """Measurements sorted into buckets; to add one makes a new tally.
+
+    Attributes:
+        bounds: the largest value of each bucket, ascending; one more bucket takes the rest.
+        counts: how many measurements are in each bucket.
+        total: their sum.
+    """
+
+    bounds: tuple[float, ...]
+    counts: tuple[int, ...]
+    total: float = 0.0
+
+    @classmethod
+    def empty(cls, *bounds: float) -> Tally:
+        """A tally of nothing yet.
+
+        >>> Tally.empty(1, 10).plus(10).plus(11).counts
+        (0, 1, 1)
+        """
+        return cls(bounds, (0,) * (len(bounds) + 1))
+
+    def plus(self, value: float) -> Tally:
+        """The tally with one measurement more."""
+        place = sum(bound < value for bound in self.bounds)
+        counts = (*self.counts[:place], self.counts[place] + 1, *self.counts[place + 1 :])
+        return Tally(self.bounds, counts, self.total + value)
+
+
+@dataclass(frozen=True, eq=False)
+class Figures:
+    """Everything that is known to whoever watches, at one moment.
+
+    Attributes:
+        connector: the source's.
+        commit_seconds: how long commits took.
+        poll_records: how many records polls brought.
+        turned_at: when the runner's loop last went round; at first, when watching began.
+        connected: whether the source's log can be reached.
+        fenced: whether the last commit was refused and nothing has been restored since.
+        partitions: those at hand.
+        lags: records not folded yet, by partition, where known.
+        dead_letters: by reason, of every partition that was ever at hand.
+        now: by the clock that the other times were read from.
+    """
+
+    connector: str
+    commit_seconds: Tally
+    poll_records: Tally
+    turned_at: float = 0.0
+    connected: bool = False
+    fenced: bool = False
+    partitions: Mapping[int, PartitionView] = field(default_factory=dict)
+    lags: Mapping[int, int] = field(default_factory=dict)
+    dead_letters: Mapping[int, Mapping[Reason, int]] = field(default_factory=dict)
+    now: float = 0.0
+
+    def experiments(self) -> Iterator[ExperimentView]:
+        """Those of all partitions at hand."""
+        for _, partition in sorted(self.partitions.items()):
+            yield from partition.experiments.values()

@@ -1,0 +1,216 @@
+"""What a test of the Kafka connector starts from: topics, a group, and shorthands."""
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import pytest
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+
+from streamduel.connector import (
+    Failpoint,
+    Message,
+    Outlet,
+    PartitionCommit,
+    Poll,
+    no_failpoint,
+)
+from streamduel_kafka.settings import SinkSettings, SnapshotSettings, SourceSettings
+from streamduel_kafka.sink import open_outlet
+from streamduel_kafka.source import KafkaSource, open_log, open_source
+from tests.broker.fixture import Topics
+
+# Longer than anything that is waited for takes on a loaded machine.
+PATIENCE = 60.0
+
+Test = TypeVar("Test", bound=Callable[..., None])
+
+
+def without_broker(test: Test) -> Test:
+    """Marks a test during which connections are refused.
+
+    kafka-python leaves a refused socket to the garbage collector, which then warns.
+    """
+    test = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")(test)
+    return pytest.mark.usefixtures("_collected")(test)
+
+
+@dataclass
+class Bed:
+    """Topics of one test, and what was opened on them.
+
+    Short timeouts: a test does not wait for what a person would; the broker of the tests allows it.
+    """
+
+    servers: str
+    topic: str
+    assignments: str
+    dead_letters: str
+    snapshots: str
+    group: str
+    stack: ExitStack = field(default_factory=ExitStack)
+
+    def source_settings(self, **changes: Any) -> SourceSettings:
+        base = {
+            "bootstrap_servers": self.servers,
+            "topic": self.topic,
+            "group": self.group,
+            "session_timeout_ms": 6000,
+            "max_poll_interval_ms": 6000,
+        }
+        return SourceSettings.model_validate(base | changes)
+
+    def sink_settings(self, **changes: Any) -> SinkSettings:
+        base = {
+            "bootstrap_servers": self.servers,
+            "assignments": self.assignments,
+            "dead_letters": self.dead_letters,
+        }
+        return SinkSettings.model_validate(base | changes)
+
+    def snapshot_settings(self, **changes: Any) -> SnapshotSettings:
+        base = {"bootstrap_servers": self.servers, "topic": self.snapshots}
+        return SnapshotSettings.model_validate(base | changes)
+
+    def source(self, **changes: Any) -> KafkaSource:
+        return self.stack.enter_context(closing(open_source(self.source_settings(**changes))))
+
+    def log(self) -> KafkaSource:
+        return self.stack.enter_context(closing(open_log(self.source_settings())))
+
+    def outlet(
+        self, source: KafkaSource, failpoint: Failpoint = no_failpoint, **changes: Any
+    ) -> Outlet:
+        outlet = open_outlet(
+            self.sink_settings(**changes), self.snapshot_settings(), source, failpoint
+        )
+        for part in outlet:
+            self.stack.enter_context(closing(part))
+        return outlet
+
+    def produce(
+        self, count: int, partition: int = 0, *, topic: str | None = None, size: int = 10
+    ) -> None:
+        with KafkaProducer(bootstrap_servers=self.servers, max_request_size=2**24) as producer:
+            futures = [
+                producer.send(topic or self.topic, b"%d" % n + b"x" * size, partition=partition)
+                for n in range(count)
+            ]
+            for future in futures:
+                future.get(PATIENCE)
+
+    def visible(self, topic: str, *, committed: bool = True) -> list[tuple[bytes | None, bytes]]:
+        """Key and value of everything in a topic, by partition."""
+        consumer = KafkaConsumer(
+            bootstrap_servers=self.servers,
+            isolation_level="read_committed" if committed else "read_uncommitted",
+        )
+        with closing(consumer):
+            parts = [TopicPartition(topic, n) for n in sorted(consumer.partitions_for_topic(topic))]
+            ends = consumer.end_offsets(parts)
+            consumer.assign(parts)
+            consumer.seek_to_beginning(*parts)
+            found: list[tuple[bytes | None, bytes]] = []
+            while any(consumer.position(part) < ends[part] for part in parts):
+                for records in consumer.poll(timeout_ms=50).values():
+                    found.extend((record.key, record.value) for record in records)
+            return found
+
+    def committed(self, partition: int = 0) -> int | None:
+        with closing(
+            KafkaConsumer(bootstrap_servers=self.servers, group_id=self.group)
+        ) as consumer:
+            offset: int | None = consumer.committed(TopicPartition(self.topic, partition))
+            return offset
+
+
+def make_bed(servers: str, topics: Topics, partitions: int = 4) -> Bed:
+    topic = topics(partitions)
+    return Bed(
+        servers,
+        topic,
+        assignments=topics(2, compacted=True),
+        dead_letters=topics(1),
+        snapshots=topics(partitions, compacted=True),
+        group=f"group of {topic}",
+    )
+
+
+def entries(next_offset: int, **more: bytes) -> dict[str, bytes]:
+    return {"partition": json.dumps({"next": next_offset}).encode(), **more}
+
+
+def work(partition: int, next_offset: int, text: str = "") -> PartitionCommit:
+    """A commit with an output of each kind, all naming the offset."""
+    value = f"{text}{partition}:{next_offset}".encode()
+    return PartitionCommit(
+        partition,
+        next_offset,
+        assignments=[Message(b"search", value)],
+        dead_letters=[Message(None, value)],
+        entries=entries(next_offset, experiment=value),
+    )
+
+
+def commit(outlet: Outlet, *commits: PartitionCommit) -> None:
+    outlet.sink.begin()
+    outlet.sink.write(commits)
+    outlet.snapshots.save(commits)
+    outlet.sink.finish(commits)
+
+
+def polls(source: KafkaSource) -> Iterator[Poll]:
+    """Polls without end, but not longer than our patience."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        yield source.poll(0.1)
+    raise AssertionError(f"nothing of the kind within {PATIENCE:.0f} s")
+
+
+def gain(source: KafkaSource, count: int = 4) -> list[int]:
+    """Poll until so many partitions were gained in one go."""
+    return next(list(poll.gained) for poll in polls(source) if len(poll.gained) == count)
+
+
+def gain_all(*sources: KafkaSource, counts: Iterable[int]) -> list[list[int]]:
+    """Poll several sources in turn until each owns as many partitions as it should."""
+    owned: list[list[int]] = [[] for _ in sources]
+    deadline = time.monotonic() + PATIENCE
+    while [len(each) for each in owned] != list(counts):
+        assert time.monotonic() < deadline, owned
+        for number, source in enumerate(sources):
+            poll = source.poll(0.05)
+            if poll.gained or poll.lost:
+                owned[number] = list(poll.gained)
+    return owned
+
+
+def start(source: KafkaSource, partitions: Iterable[int], offset: int | None = None) -> None:
+    for partition in partitions:
+        source.seek(partition, offset)
+
+
+def read(source: KafkaSource, count: int) -> dict[int, list[Any]]:
+    """Poll until so many records came."""
+    found: dict[int, list[Any]] = {}
+    for poll in polls(source):
+        for partition, records in poll.records.items():
+            found.setdefault(partition, []).extend(records)
+        if sum(map(len, found.values())) >= count:
+            break
+    return found
+
+
+def eventually(check: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not check():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def mapping(found: Mapping[int, Sequence[Any]]) -> dict[int, list[int]]:
+    """The offsets alone."""
+    return {partition: [each.offset for each in records] for partition, records in found.items()}

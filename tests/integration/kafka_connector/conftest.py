@@ -1,0 +1,21 @@
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from tests.broker.fixture import Broker, Topics
+from tests.integration.kafka_connector.bed import Bed, make_bed
+
+
+@pytest.fixture
+def bed(kafka: Broker, topics: Topics) -> Iterator[Bed]:
+    bed = make_bed(kafka.bootstrap_servers, topics)
+    with bed.stack:
+        yield bed
+
+
+@pytest.fixture
+def _collected() -> Iterator[None]:
+    """Collects the garbage of a test while its warnings are still filtered as it says."""
+    yield
+    gc.collect()

@@ -1,0 +1,255 @@
+"""The commit: everything becomes visible together, or nothing, and only for an owner."""
+
+import time
+from contextlib import closing
+
+import pytest
+from kafka import KafkaAdminClient, errors
+
+from streamduel.connector import Message, PartitionCommit
+from streamduel.errors import ConnectorError, Fenced
+from streamduel_kafka import transaction
+from streamduel_kafka.sink import KafkaSink
+from tests.broker.fixture import Topics
+from tests.integration.kafka_connector.bed import (
+    Bed,
+    commit,
+    entries,
+    gain,
+    gain_all,
+    polls,
+    start,
+    work,
+)
+
+pytestmark = pytest.mark.kafka
+
+
+def test_everything_becomes_visible_at_once(bed: Bed) -> None:
+    bed.produce(10, 0)
+    source = bed.source()
+    start(source, gain(source))
+    steps: list[str] = []
+
+    def look(step: str) -> None:
+        steps.append(step)
+        count = 0 if step != "kafka: committed" else 1
+        for topic in (bed.assignments, bed.dead_letters):
+            assert len(bed.visible(topic)) == count
+        if step == "kafka: offsets written":
+            for topic in (bed.assignments, bed.dead_letters, bed.snapshots):
+                assert bed.visible(topic, committed=False)
+
+    outlet = bed.outlet(source, look)
+    commit(outlet, work(0, 10))
+    assert steps == ["kafka: records written", "kafka: offsets written", "kafka: committed"]
+    assert bed.committed() == 10
+    assert bed.visible(bed.assignments) == [(b"search", b"0:10")]
+    assert bed.visible(bed.dead_letters) == [(None, b"0:10")]
+    assert list(outlet.sink.published()) == [Message(b"search", b"0:10")]
+    assert outlet.snapshots.load(0) == entries(10, experiment=b"0:10")
+
+
+def test_several_partitions_in_one_commit(bed: Bed) -> None:
+    for partition in range(4):
+        bed.produce(partition + 1, partition)
+    source = bed.source()
+    start(source, gain(source))
+    outlet = bed.outlet(source)
+    commit(outlet, *(work(n, n + 1) for n in range(4)))
+    assert [bed.committed(n) for n in range(4)] == [1, 2, 3, 4]
+    for n in range(4):
+        assert outlet.snapshots.load(n) == entries(n + 1, experiment=b"%d:%d" % (n, n + 1))
+
+
+def test_a_commit_of_offsets_alone(bed: Bed) -> None:
+    bed.produce(3, 0)
+    source = bed.source()
+    start(source, gain(source))
+    outlet = bed.outlet(source)
+    commit(outlet, PartitionCommit(0, 3, entries=entries(3)))
+    assert bed.committed() == 3
+    commit(outlet, PartitionCommit(0, 3, entries=entries(3, late=b"x")))
+    assert outlet.snapshots.load(0) == entries(3, late=b"x")
+
+
+def test_a_member_that_hangs_is_fenced_by_its_generation(bed: Bed) -> None:
+    bed.produce(5, 0)
+    quick = {"session_timeout_ms": 1000, "max_poll_interval_ms": 1000}
+    zombie = bed.source(instance="zombie", **quick)
+    start(zombie, gain(zombie))
+    theirs = bed.outlet(zombie)
+    theirs.sink.begin()
+    theirs.sink.write([work(0, 5, "zombie ")])
+
+    # It neither polls nor finishes while another member takes over, commits and goes on.
+    heir = bed.source(instance="heir", **quick)
+    gain(heir)
+    start(heir, range(4))
+    ours = bed.outlet(heir)
+    commit(ours, work(0, 5, "heir "))
+
+    theirs.snapshots.save([work(0, 5, "zombie ")])
+    with pytest.raises(Fenced):
+        theirs.sink.finish([work(0, 5, "zombie ")])
+    for topic in (bed.assignments, bed.dead_letters):
+        assert [value for _, value in bed.visible(topic)] == [b"heir 0:5"]
+    assert ours.snapshots.load(0) == entries(5, experiment=b"heir 0:5")
+
+    # It hears of its loss at its next poll, and is a member like any other from then on.
+    assert next(poll.lost for poll in polls(zombie) if poll.lost) == [0, 1, 2, 3]
+    with pytest.raises(Fenced, match="not ours"):
+        commit(theirs, work(0, 5, "zombie "))
+    halves = gain_all(zombie, heir, counts=[2, 2])
+    start(zombie, halves[0])
+    commit(theirs, *(work(n, 5 if n == 0 else 0, "back ") for n in halves[0]))
+    assert b"back" in bed.visible(bed.assignments)[-1][1]
+
+
+def test_a_refused_commit_leaves_nothing_for_the_next_one(bed: Bed) -> None:
+    """kafka-python would commit the refused offsets together with the next ones."""
+    bed.produce(5, 0)
+    bed.produce(5, 1)
+    source = bed.source()
+    start(source, gain(source))
+    outlet = bed.outlet(source)
+    rightful = source._handover
+    source._handover = rightful._replace(group=rightful.group._replace(generation_id=999))
+    with pytest.raises(Fenced, match="IllegalGenerationError"):
+        commit(outlet, work(0, 5))
+    source._handover = rightful
+    commit(outlet, work(1, 5))
+    assert (bed.committed(0), bed.committed(1)) == (None, 5)
+    assert [value for _, value in bed.visible(bed.assignments)] == [b"1:5"]
+
+
+def test_nothing_is_committed_without_a_generation(bed: Bed) -> None:
+    """The broker accepts offsets of no generation from anybody."""
+    source = bed.source()
+    outlet = bed.outlet(source)
+    with pytest.raises(Fenced, match="not ours at present"):
+        commit(outlet, work(0, 0))
+    start(source, [n for n in gain(source) if n])
+    with pytest.raises(Fenced, match="not ours at present"):
+        commit(outlet, work(0, 0))  # gained, but not sought: there is no state of it
+    assert bed.visible(bed.assignments) == []
+
+
+def test_a_successor_of_the_same_name_fences_the_producer(bed: Bed) -> None:
+    source = bed.source()
+    start(source, gain(source))
+    outlet = bed.outlet(source)
+    outlet.sink.begin()
+    outlet.sink.write([work(0, 0)])
+    successor = bed.outlet(source)
+    with pytest.raises(Fenced):
+        outlet.sink.finish([work(0, 0)])
+    commit(successor, work(1, 0))
+    assert [value for _, value in bed.visible(bed.assignments)] == [b"1:0"]
+
+
+def test_after_an_error_the_rest_of_the_transaction_is_refused(bed: Bed) -> None:
+    source = bed.source()
+    start(source, gain(source))
+    outlet = bed.outlet(source)
+    assert isinstance(outlet.sink, KafkaSink)
+    outlet.sink.begin()
+    outlet.sink._transactions._failed(errors.KafkaTimeoutError("as if"))
+    with pytest.raises(Fenced, match="nothing of it is visible"):
+        outlet.sink.write([work(0, 0)])
+    with pytest.raises(Fenced, match="nothing of it is visible"):
+        outlet.sink.finish([work(0, 0)])
+    commit(outlet, work(0, 0))
+
+
+def test_a_transaction_that_timed_out(bed: Bed) -> None:
+    source = bed.source(session_timeout_ms=30_000)
+    start(source, gain(source))
+    outlet = bed.outlet(source, transaction_timeout_ms=1000)
+    outlet.sink.begin()
+    outlet.sink.write([work(0, 0, "late ")])
+    time.sleep(3)  # the broker looks for such transactions every half second
+    with pytest.raises(Fenced):
+        outlet.sink.finish([work(0, 0, "late ")])
+    commit(outlet, work(0, 0))
+    assert [value for _, value in bed.visible(bed.assignments)] == [b"0:0"]
+
+
+def test_a_topic_that_is_deleted_meanwhile(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transaction, "COMMIT_SECONDS", 2.0)
+    monkeypatch.setitem(transaction.PRODUCER, "max_block_ms", 2000)
+    source = bed.source(max_poll_interval_ms=60_000)
+    start(source, gain(source))
+    outlet = bed.outlet(source)
+    with KafkaAdminClient(bootstrap_servers=bed.servers) as admin:
+        admin.delete_topics([bed.dead_letters])
+        with pytest.raises(Fenced):
+            commit(outlet, work(0, 0))
+        assert admin.describe_topics([bed.dead_letters])[0]["error_code"] != 0  # not auto-created
+    assert bed.visible(bed.assignments) == []
+
+
+@pytest.mark.parametrize("size", [3_000_000, 20_000_000], ids=["for the topic", "for the client"])
+def test_a_record_that_is_too_large_is_an_error_not_an_endless_repetition(
+    bed: Bed, topics: Topics, size: int
+) -> None:
+    bed.dead_letters = topics(1, max_message_bytes=1_000_000)
+    source = bed.source()
+    start(source, gain(source))
+    outlet = bed.outlet(source)
+    letter = PartitionCommit(0, 0, dead_letters=[Message(b"k", b"x" * size)])
+    with pytest.raises(ConnectorError, match=r"too large for Kafka .* raise max\.message\.bytes"):
+        commit(outlet, letter)
+
+
+def test_large_records_fit_where_the_topic_takes_them(bed: Bed, topics: Topics) -> None:
+    bed.snapshots = topics(4, compacted=True, max_message_bytes=2**24)
+    source = bed.source()
+    start(source, gain(source))
+    outlet = bed.outlet(source)
+    letters = [Message(None, bytes(1_000_000)) for _ in range(5)]
+    large = PartitionCommit(0, 0, dead_letters=letters, entries=entries(0, matrix=bytes(9_000_000)))
+    commit(outlet, large)
+    assert len(outlet.snapshots.load(0)["matrix"]) == 9_000_000
+    assert len(bed.visible(bed.dead_letters)) == 5
+
+
+def test_published_in_order_and_without_what_was_undone(bed: Bed) -> None:
+    source = bed.source()
+    start(source, gain(source))
+    outlet = bed.outlet(source)
+    for text in ("a ", "b ", "c "):
+        commit(outlet, work(0, 0, text))
+    outlet.sink.begin()
+    outlet.sink.write([work(0, 0, "open ")])
+    outlet.sink._transactions._producer.flush()  # type: ignore[attr-defined]
+    values = [value for _, value in outlet.sink.published()]
+    assert values == [b"a 0:0", b"b 0:0", b"c 0:0"]
+    assert outlet.sink.compacted
+
+
+def test_closing_in_the_middle_of_a_transaction_undoes_it(bed: Bed) -> None:
+    source = bed.source()
+    start(source, gain(source))
+    outlet = bed.outlet(source)
+    outlet.sink.begin()
+    outlet.sink.write([work(0, 0)])
+    began = time.monotonic()
+    outlet.sink.close()
+    assert time.monotonic() - began < 5
+    assert bed.visible(bed.assignments) == []
+
+
+def test_a_source_that_is_not_kafka_commits_no_offsets(bed: Bed) -> None:
+    with closing(bed.log()) as log:  # no group either
+        log.poll(0)
+        start(log, range(4))
+
+        class Elsewhere:
+            topic = "clicks.jsonl"
+            partitions = 4
+
+        outlet = bed.outlet(Elsewhere())  # type: ignore[arg-type]
+        commit(outlet, work(0, 7))
+        assert outlet.snapshots.load(0) == entries(7, experiment=b"0:7")
+        assert bed.committed() is None

@@ -1,0 +1,77 @@
+"""The name of a process."""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from streamduel_kafka import instance
+from streamduel_kafka.instance import Instance
+
+HOLD = """
+import sys, time
+from streamduel_kafka.instance import Instance
+print(Instance(None, sys.argv[1]).name, flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr("socket.gethostname", lambda: "node 7.example")
+
+
+def test_the_first_free_slot() -> None:
+    with Instance(None, "x") as first, Instance(None, "x") as second:
+        assert (first.name, second.name) == ("node-7.example-0", "node-7.example-1")
+        with Instance(None, "another group") as other:
+            assert other.name == "node-7.example-0"
+        first.close()
+        with Instance(None, "x") as third:
+            assert third.name == "node-7.example-0"
+
+
+def test_a_configured_name_is_taken_as_it_is(tmp_path: Path) -> None:
+    with Instance("mine", "x") as first, Instance("mine", "x") as second:
+        assert first.name == second.name == "mine"
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_killed_process_frees_its_slot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", ":".join(sys.path))
+    command = [sys.executable, "-c", HOLD, "x"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline().endswith("-0\n")
+        with Instance(None, "x") as second:
+            assert second.name.endswith("-1")
+        holder.kill()
+        holder.wait()
+    with Instance(None, "x") as again:
+        assert again.name.endswith("-0")
+
+
+def test_without_lock_files_everybody_is_number_zero(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
+    with Instance(None, "x") as first, Instance(None, "x") as second:
+        assert first.name == second.name == "node-7.example-0"
+    assert "this process is number 0" in caplog.text
+
+
+def test_another_users_lock_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    lock = instance._lock
+
+    def refuse_first(path: Path) -> int:
+        if path.name.endswith("-0.lock"):
+            raise PermissionError(13, "Permission denied")
+        return lock(path)
+
+    monkeypatch.setattr(instance, "_lock", refuse_first)
+    with Instance(None, "x") as ours:
+        assert ours.name == "node-7.example-1"

@@ -1,0 +1,318 @@
+"""Whatever dies, and whenever: the work goes on from the last commit, whole or not there."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from kafka import KafkaAdminClient, KafkaProducer, OffsetAndMetadata, TopicPartition
+from kafka.admin import MemberToRemove
+
+from streamduel.connector import Message, Outlet, PartitionCommit
+from streamduel.errors import ConnectorError, Fenced, SnapshotError
+from streamduel_kafka import snapshots, transaction
+from streamduel_kafka.archive import open_archive
+from streamduel_kafka.snapshots import KafkaSnapshots
+from streamduel_kafka.source import KafkaSource
+from tests.broker.fixture import Broker
+from tests.integration.kafka_connector import worker
+from tests.integration.kafka_connector.bed import (
+    Bed,
+    commit,
+    entries,
+    eventually,
+    gain,
+    mapping,
+    polls,
+    read,
+    start,
+    without_broker,
+    work,
+)
+
+pytestmark = pytest.mark.kafka
+
+FIRST = entries(10, experiment=b"first 0:10")
+SECOND = entries(20, experiment=b"second 0:20")
+
+
+def die_at(bed: Bed, step: str, instance: str) -> None:
+    """Let a process make its first commit, and die in its second."""
+    fields = {name: value for name, value in vars(bed).items() if name != "stack"}
+    root = Path(worker.__file__).parents[3]
+    done = subprocess.run(
+        [sys.executable, "-m", worker.__name__, json.dumps(fields), step, instance],
+        cwd=root,
+        env={"PYTHONPATH": ":".join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("step", "after"),
+    [
+        ("everything written", FIRST),
+        ("kafka: records written", FIRST),
+        ("kafka: offsets written", FIRST),
+        ("kafka: committed", SECOND),
+    ],
+)
+@pytest.mark.parametrize("successor", ["same", "another"])
+def test_a_killed_process(bed: Bed, step: str, after: dict[str, bytes], successor: str) -> None:
+    bed.produce(30, 0)
+    die_at(bed, step, "same")
+    source = bed.source(instance=successor)
+    gain(source)
+    outlet = bed.outlet(source)
+    began = time.monotonic()
+    assert outlet.snapshots.load(0) == after
+    if successor == "same":  # it has ended its predecessor's transaction, and waited for nothing
+        assert time.monotonic() - began < 1.5
+    resumed = json.loads(after["partition"])["next"]
+    assert bed.committed() == resumed
+    source.seek(0, resumed)
+    assert mapping(read(source, 30 - resumed)) == {0: list(range(resumed, 30))}
+    commit(outlet, work(0, 30, "third "))
+    whole = ["first 0:10", "second 0:20"] if after == SECOND else ["first 0:10"]
+    for topic in (bed.assignments, bed.dead_letters):
+        assert [value.decode() for _, value in bed.visible(topic)] == [*whole, "third 0:30"]
+
+
+@without_broker
+@pytest.mark.parametrize("kill", [False, True], ids=["stopped", "killed"])
+def test_a_broker_that_is_away_for_a_while(bed: Bed, kafka: Broker, kill: bool) -> None:
+    if not kafka.can_restart:
+        pytest.skip("the broker is not ours to restart")
+    bed.produce(10, 0)
+    source = bed.source(session_timeout_ms=30_000, max_poll_interval_ms=60_000)
+    start(source, gain(source))
+    outlet = bed.outlet(source)
+    read(source, 10)
+    commit(outlet, work(0, 10, "before "))
+    connected: set[bool] = set()
+    with ThreadPoolExecutor(1) as pool:
+        restart = pool.submit(kafka.restart, kill=kill)
+        while not restart.done():
+            poll = source.poll(0.1)
+            connected.add(source.connected)
+            assert not poll.records
+        restart.result()
+    assert False in connected
+    bed.produce(5, 0)
+    commit_in_the_end(source, outlet, work(0, 15, "after "))
+    assert [value for _, value in bed.visible(bed.assignments)] == [b"before 0:10", b"after 0:15"]
+    assert outlet.snapshots.load(0) == entries(15, experiment=b"after 0:15")
+    assert source.connected
+    assert source.lags([0]) == {0: 0}
+
+
+def commit_in_the_end(source: KafkaSource, outlet: Outlet, last: PartitionCommit) -> None:
+    """As the runner does it: read on, commit, and go back to the last commit when fenced."""
+    reached = json.loads(outlet.snapshots.load(0)["partition"])["next"]
+    for poll in polls(source):
+        for partition in poll.gained:
+            saved = outlet.snapshots.load(partition)
+            offset = json.loads(saved["partition"])["next"] if saved else None
+            start = source.seek(partition, offset)
+            reached = start if partition == 0 else reached
+        reached += len(poll.records.get(0, ()))
+        if reached == last.next_offset and source.owns(0):
+            try:
+                commit(outlet, last)
+            except Fenced:
+                source.reannounce()
+            else:
+                return
+
+
+@without_broker
+def test_a_commit_while_the_broker_is_away_gives_up_and_is_repeated(
+    bed: Bed, kafka: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not kafka.can_restart:
+        pytest.skip("the broker is not ours to restart")
+    # Shorter than the broker's restart.
+    monkeypatch.setattr(transaction, "COMMIT_SECONDS", 1.0)
+    monkeypatch.setitem(transaction.PRODUCER, "max_block_ms", 1000)
+    bed.produce(10, 0)
+    source = bed.source(session_timeout_ms=30_000, max_poll_interval_ms=60_000)
+    start(source, gain(source))
+    outlet = bed.outlet(source)
+    commit(outlet, work(0, 5, "before "))
+    outlet.sink.begin()
+    outlet.sink.write([work(0, 10, "during ")])
+    longest = 0.0
+    with ThreadPoolExecutor(1) as pool:
+        restarted = pool.submit(kafka.restart, kill=True)
+        eventually(lambda: not source.poll(0.05).lost and not source.connected)
+        for _ in range(3):
+            began = time.monotonic()
+            with pytest.raises(Fenced):
+                commit(outlet, work(0, 10, "during "))
+            longest = max(longest, time.monotonic() - began)
+            if restarted.done():
+                break
+        restarted.result()
+    assert longest < 10
+    source.reannounce()
+    commit_in_the_end(source, outlet, work(0, 10, "after "))
+    assert [value for _, value in bed.visible(bed.assignments)] == [b"before 0:5", b"after 0:10"]
+    assert bed.committed() == 10
+
+
+@without_broker
+def test_loading_waits_for_a_broker_that_is_away(bed: Bed, kafka: Broker) -> None:
+    if not kafka.can_restart:
+        pytest.skip("the broker is not ours to restart")
+    source = bed.source(session_timeout_ms=30_000)
+    start(source, gain(source))
+    outlet = bed.outlet(source)
+    commit(outlet, work(0, 0))
+    with ThreadPoolExecutor(2) as pool:
+        restarted = pool.submit(kafka.restart, kill=True)
+        eventually(lambda: not source.poll(0.05).lost and not source.connected)
+        load = pool.submit(outlet.snapshots.load, 0)
+        assert load.result(60) == entries(0, experiment=b"0:0")
+        restarted.result()
+
+
+def test_closing_ends_a_load_that_waits(bed: Bed) -> None:
+    source = bed.source()
+    start(source, gain(source))
+    outlet = bed.outlet(source)
+    commit(outlet, work(0, 0))
+    reset(bed, 5)
+    with ThreadPoolExecutor(1) as pool:
+        load = pool.submit(outlet.snapshots.load, 0)
+        with pytest.raises(TimeoutError):
+            load.result(0.5)
+        outlet.snapshots.close()
+        with pytest.raises(ConnectorError, match="shutting down"):
+            load.result(10)
+
+
+def reset(bed: Bed, offset: int) -> None:
+    """As `kafka-consumer-groups --reset-offsets` does: possible only in a group without members."""
+    with KafkaAdminClient(bootstrap_servers=bed.servers) as admin:
+        members = admin.describe_groups([bed.group])[bed.group]["members"]
+        leaving = [MemberToRemove(group_instance_id=each["group_instance_id"]) for each in members]
+        if leaving:
+            admin.remove_group_members(bed.group, leaving)
+        at = TopicPartition(bed.topic, 0)
+        admin.alter_group_offsets(bed.group, {at: OffsetAndMetadata(offset, "", -1)})
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(KafkaSnapshots, "_patience", lambda _: 1.0)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("offset", [3, 8])
+def test_offsets_that_were_reset_by_hand(bed: Bed, offset: int) -> None:
+    bed.produce(10, 0)
+    source = bed.source()
+    start(source, gain(source))
+    outlet = bed.outlet(source)
+    commit(outlet, work(0, 5))
+    reset(bed, offset)
+    with pytest.raises(SnapshotError, match=rf"goes to offset 5, but .* has committed {offset};"):
+        outlet.snapshots.load(0)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_group_of_another_program(bed: Bed) -> None:
+    reset(bed, 5)
+    source = bed.source()
+    outlet = bed.outlet(source)
+    with pytest.raises(SnapshotError, match="has no snapshot of it; was the topic emptied"):
+        outlet.snapshots.load(0)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_snapshots_of_something_else(bed: Bed) -> None:
+    source = bed.source()
+    start(source, gain(source))
+    outlet = bed.outlet(source)
+    commit(outlet, PartitionCommit(0, 0, entries={"partition": b"[]"}))
+    with pytest.raises(SnapshotError, match="no entry 'partition' with a number 'next'"):
+        outlet.snapshots.load(0)
+
+
+def test_offsets_that_expired_while_all_were_away(bed: Bed) -> None:
+    source = bed.source()
+    start(source, gain(source))
+    outlet = bed.outlet(source)
+    commit(outlet, work(0, 0))
+    reset(bed, 0)
+    with KafkaAdminClient(bootstrap_servers=bed.servers) as admin:
+        admin.delete_group_offsets(bed.group, [TopicPartition(bed.topic, 0)])
+    assert bed.committed() is None
+    assert outlet.snapshots.load(0) == entries(0, experiment=b"0:0")
+
+
+def test_a_mark_that_is_late(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The offset is committed, the snapshot's partition does not show it yet: read again."""
+    source = bed.source()
+    start(source, gain(source))
+    outlet = bed.outlet(source)
+    commit(outlet, work(0, 0, "old "))
+    old = outlet.snapshots.load(0)
+    bed.produce(1, 0)
+    commit(outlet, work(0, 1, "new "))
+    shown = iter([{}, old, old])
+    real = snapshots.read_entries
+    monkeypatch.setattr(snapshots, "read_entries", lambda *asked: next(shown, None) or real(*asked))
+    assert outlet.snapshots.load(0) == entries(1, experiment=b"new 0:1")
+    assert next(shown, None) is None
+
+
+def test_an_entry_can_be_deleted(bed: Bed) -> None:
+    source = bed.source()
+    start(source, gain(source))
+    outlet = bed.outlet(source)
+    commit(outlet, work(0, 0))
+    with KafkaProducer(bootstrap_servers=bed.servers) as producer:
+        producer.send(bed.snapshots, key=b"experiment", value=None, partition=0)
+        producer.send(bed.snapshots, key=b"never", value=None, partition=0)
+    assert outlet.snapshots.load(0) == entries(0)
+
+
+def test_many_loads_at_once(bed: Bed) -> None:
+    source = bed.source()
+    start(source, gain(source))
+    outlet = bed.outlet(source)
+    commit(outlet, *(work(n, 0) for n in range(4)))
+    with ThreadPoolExecutor(4) as pool:
+        loaded = list(pool.map(outlet.snapshots.load, range(4)))
+    assert loaded == [entries(0, experiment=b"%d:0" % n) for n in range(4)]
+
+
+def test_the_archive_shows_what_is_committed_and_writes_nothing(bed: Bed) -> None:
+    source = bed.source()
+    start(source, gain(source))
+    outlet = bed.outlet(source)
+    commit(outlet, work(0, 0))
+    outlet.sink.begin()
+    outlet.sink.write([work(0, 0, "open ")])
+    sink, store = open_archive(bed.sink_settings(), bed.snapshot_settings())
+    assert list(store.partitions()) == [0, 1, 2, 3]
+    assert store.load(0) == entries(0, experiment=b"0:0")
+    assert store.load(1) == {}
+    assert list(sink.published()) == [Message(b"search", b"0:0")]
+    for refused in (sink.write, sink.finish, store.save):
+        with pytest.raises(ConnectorError, match="to read from only"):
+            refused([])
+    with pytest.raises(ConnectorError, match="to read from only"):
+        sink.begin()
+    sink.close()
+    store.close()
+    outlet.sink.finish([work(0, 0, "open ")])  # undisturbed

@@ -1,0 +1,105 @@
+"""The settings, and that no password leaves them."""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kafka import KafkaAdminClient
+from pydantic import ValidationError
+
+from streamduel.errors import ConnectorError
+from streamduel_kafka import connector
+from streamduel_kafka.clients import connect_at_start
+from streamduel_kafka.settings import SinkSettings, SnapshotSettings, SourceSettings
+from tests.integration.kafka_connector.bed import without_broker
+
+BASE = {"connector": "kafka", "bootstrap_servers": "a:1, b:2", "topic": "clicks", "group": "g"}
+SASL: dict[str, Any] = {
+    "security_protocol": "SASL_SSL",
+    "sasl_mechanism": "SCRAM-SHA-512",
+    "sasl_plain_username": "ada",
+    "sasl_plain_password": "correct horse",
+}
+
+
+def source(directory: Path | None = None, **more: object) -> SourceSettings:
+    context = {"directory": directory} if directory else None
+    return SourceSettings.model_validate(BASE | more, context=context)
+
+
+def test_servers_are_a_list_or_a_text() -> None:
+    assert source().bootstrap_servers == ["a:1", "b:2"]
+    assert source(bootstrap_servers=["a:1"]).bootstrap_servers == ["a:1"]
+
+
+def test_the_client_gets_kafka_pythons_own_names(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("")
+    settings = source(tmp_path, **SASL, ssl_cafile="ca.pem", ssl_check_hostname=False)
+    client = settings.client_settings
+    assert client["ssl_cafile"] == str(tmp_path / "ca.pem")
+    assert client["sasl_plain_password"] == "correct horse"
+    assert client["ssl_check_hostname"] is False
+    assert "sasl_plain_password_file" not in client
+    assert set(client) <= set(KafkaAdminClient.DEFAULT_CONFIG) | {"ssl_ciphers"}
+
+
+@pytest.mark.parametrize("ending", ["", "\n", "\r\n"])
+def test_a_password_is_read_from_a_file_beside_the_configuration(
+    tmp_path: Path, ending: str
+) -> None:
+    (tmp_path / "word").write_bytes(b" secret " + ending.encode())
+    more = {**SASL, "sasl_plain_password": None, "sasl_plain_password_file": "word"}
+    settings = source(tmp_path, **more)
+    assert settings.client_settings["sasl_plain_password"] == " secret "
+    assert "secret" not in repr(settings)
+
+
+def test_a_password_of_digits_needs_no_quotes() -> None:
+    settings = source(**SASL | {"sasl_plain_password": 12345})
+    assert settings.client_settings["sasl_plain_password"] == "12345"
+
+
+@without_broker
+def test_no_password_in_texts_and_logs(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    settings = source(**SASL, ssl_password="battery staple")
+    settings = settings.model_copy(update={"bootstrap_servers": ["127.0.0.1:1"]})
+    with pytest.raises(ConnectorError) as caught:
+        connect_at_start(KafkaAdminClient, settings.client_settings, seconds=0.3)
+    texts = [repr(settings), str(settings), settings.model_dump_json(), str(caught.value)]
+    texts += [repr(settings.client_settings), caplog.text]
+    assert "KafkaAdminClient with configuration" in caplog.text
+    for text in texts:
+        assert "horse" not in text
+        assert "staple" not in text
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"tpic": "x"}, "Extra inputs"),
+        ({"topic": "not valid"}, "should match pattern"),
+        ({"bootstrap_servers": []}, "at least 1"),
+        ({"replication_factor": 0}, "at least 1, or -1"),
+        ({"instance": "a b"}, "should match pattern"),
+        ({"security_protocol": "TLS"}, "'PLAINTEXT', 'SSL'"),
+        ({"sasl_plain_password": None}, "SCRAM-SHA-512 needs sasl_plain_password"),
+        ({"sasl_mechanism": None}, "SASL_SSL needs sasl_mechanism"),
+        ({"security_protocol": "SSL"}, "take SASL_SSL"),
+        ({"ssl_cafile": "absent.pem"}, "there is no file"),
+        ({"sasl_plain_password_file": __file__}, "keep one of them"),
+    ],
+)
+def test_mistakes_are_named_without_the_password(change: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        source(**SASL | change)
+    assert problem in str(caught.value)
+    assert "horse" not in str(caught.value)
+
+
+def test_what_is_shared_is_in_all_three() -> None:
+    for model in (SourceSettings, SinkSettings, SnapshotSettings):
+        assert connector.shared_settings < set(model.model_fields)
+    assert "topic" not in connector.shared_settings
+    assert {"bootstrap_servers", "sasl_plain_password_file"} < connector.shared_settings

@@ -1,0 +1,269 @@
+"""Reading the log, and what changes of ownership do to it."""
+
+import time
+from collections.abc import Sequence
+from contextlib import closing
+
+import pytest
+from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
+
+from streamduel.connector import LogRecord, Poll
+from streamduel.errors import ConnectorError
+from streamduel_kafka.source import open_source
+from tests.broker.fixture import Topics
+from tests.integration.kafka_connector.bed import (
+    Bed,
+    commit,
+    gain,
+    gain_all,
+    mapping,
+    polls,
+    read,
+    start,
+    work,
+)
+
+pytestmark = pytest.mark.kafka
+
+
+def delete_records(bed: Bed, partition: int, before: int) -> None:
+    with KafkaAdminClient(bootstrap_servers=bed.servers) as admin:
+        admin.delete_records({TopicPartition(bed.topic, partition): before})
+
+
+def test_nothing_is_delivered_before_seek(bed: Bed) -> None:
+    bed.produce(5, 0)
+    bed.produce(3, 1)
+    source = bed.source()
+    assert gain(source) == [0, 1, 2, 3]
+    assert not any(source.poll(0.1).records for _ in range(5))
+    assert source.seek(1, 1) == 1
+    assert mapping(read(source, 2)) == {1: [1, 2]}
+    assert source.seek(0, None) == 0
+    found = read(source, 5)
+    assert mapping(found) == {0: [0, 1, 2, 3, 4]}
+    record = found[0][0]
+    assert (record.key, record.value[:1]) == (None, b"0")
+    assert abs(record.timestamp / 1000 - time.time()) < 600
+
+
+def test_home_is_where_a_producer_puts_the_key(bed: Bed) -> None:
+    source = bed.source()
+    with KafkaProducer(bootstrap_servers=bed.servers) as producer:
+        for name in ("search", "Größe", "a", "recommendations"):
+            sent = producer.send(bed.topic, b"x", key=name.encode()).get(30)
+            assert sent.partition == source.home(name)
+
+
+def test_caught_up_and_lags(bed: Bed) -> None:
+    bed.produce(10, 0)
+    source = bed.source(max_poll_records=4)
+    start(source, gain(source))
+    assert source.connected
+    assert [source.caught_up(n) for n in range(4)] == [False, True, True, True]
+    bed.produce(2, 1)  # after it was sought: not part of its end at that time
+    assert source.caught_up(1)
+    while not source.caught_up(0):
+        source.poll(0.1)
+    while source.lags([1])[1]:
+        source.poll(0.1)
+    assert source.lags([0, 1]) == {0: 0, 1: 0}
+
+
+def test_caught_up_past_the_marks_of_the_producers_transactions(bed: Bed) -> None:
+    producer = KafkaProducer(bootstrap_servers=bed.servers, transactional_id=bed.topic)
+    with producer:
+        producer.init_transactions()
+        for end in (producer.commit_transaction, producer.abort_transaction):
+            producer.begin_transaction()
+            producer.send(bed.topic, b"x", partition=0)
+            producer.flush()
+            end()
+    source = bed.source()
+    start(source, gain(source))
+    found: dict[int, Sequence[LogRecord]] = {}
+    for poll in polls(source):
+        found.update(poll.records)
+        if source.caught_up(0):
+            break
+    assert mapping(found) == {0: [0]}  # the aborted one is at 2, the marks are at 1 and 3
+    assert source.lags([0]) == {0: 0}
+
+
+def test_seek_to_offsets_that_retention_has_deleted(bed: Bed) -> None:
+    bed.produce(10, 0)
+    delete_records(bed, 0, before=6)
+    source = bed.source()
+    gain(source)
+    assert source.seek(0, None) == 6
+    assert source.seek(0, 2) == 6
+    assert mapping(read(source, 4)) == {0: [6, 7, 8, 9]}
+    assert source.seek(0, 10) == 10
+
+
+def test_retention_overtakes_a_slow_reader(bed: Bed, caplog: pytest.LogCaptureFixture) -> None:
+    bed.produce(10, 0)
+    source = bed.source(max_poll_records=2)
+    gain(source)
+    source.seek(0, 0)
+    read(source, 2)
+    # What was fetched ahead is dropped by the seek, so that the next fetch is refused.
+    source.seek(0, 2)
+    delete_records(bed, 0, before=7)
+    assert mapping(read(source, 2))[0][:2] in ([2, 3], [7, 8])
+    source.seek(0, 7)
+    source._consumer.seek(TopicPartition(bed.topic, 0), 3)
+    assert mapping(read(source, 3)) == {0: [7, 8, 9]}
+    assert "no longer holds the offsets 3 to 6" in caplog.text
+
+
+def test_an_offset_beyond_the_end(bed: Bed) -> None:
+    bed.produce(3, 0)
+    source = bed.source()
+    gain(source)
+    with pytest.raises(ConnectorError, match="ends at offset 3, but 4 was reached before"):
+        source.seek(0, 4)
+
+
+def test_a_log_that_became_shorter_is_not_read_anew(bed: Bed) -> None:
+    bed.produce(3, 0)
+    source = bed.source()
+    gain(source)
+    source.seek(0, 0)
+    source._consumer.seek(TopicPartition(bed.topic, 0), 30)
+    with pytest.raises(ConnectorError, match="was the topic recreated"):
+        read(source, 1)
+
+
+def test_a_record_of_ten_megabytes(bed: Bed, topics: Topics) -> None:
+    bed.topic = topics(4, max_message_bytes=2**24)
+    bed.produce(1, 0, size=10_000_000)
+    bed.produce(1, 0)
+    source = bed.source()
+    gain(source)
+    source.seek(0, 0)
+    found = read(source, 2)[0]
+    assert [len(record.value) for record in found] == [10_000_001, 11]
+
+
+def test_reannounce(bed: Bed) -> None:
+    bed.produce(5, 0)
+    source = bed.source()
+    start(source, gain(source))
+    read(source, 5)
+    bed.produce(1, 0)
+    source.reannounce()
+    poll = source.poll(1)
+    assert (poll.lost, poll.gained, poll.records) == ([0, 1, 2, 3], [0, 1, 2, 3], {})
+    assert not any(source.poll(0.1).records for _ in range(3))
+    source.seek(0, 3)
+    assert mapping(read(source, 3)) == {0: [3, 4, 5]}
+
+
+def test_reannounce_without_partitions(bed: Bed) -> None:
+    source = bed.source()
+    source.reannounce()
+    poll = source.poll(0)
+    assert poll == Poll([], [])
+
+
+def test_partitions_move_when_a_member_joins_and_when_one_leaves(bed: Bed) -> None:
+    bed.produce(2, 0)
+    first = bed.source(instance="first", session_timeout_ms=1000)
+    start(first, gain(first))
+    second = open_source(bed.source_settings(instance="second", session_timeout_ms=1000))
+    with closing(second):
+        halves = gain_all(first, second, counts=[2, 2])
+        assert sorted([*halves[0], *halves[1]]) == [0, 1, 2, 3]
+        assert all(first.owns(n) is False for n in range(4))  # not sought anew yet
+        start(first, halves[0])
+        start(second, halves[1])
+        owner = first if 0 in halves[0] else second
+        assert mapping(read(owner, 2)) == {0: [0, 1]}
+    # A static member does not say goodbye: its partitions move when its session ends.
+    lost: list[int] = []
+    for poll in polls(first):
+        lost += poll.lost
+        if len(poll.gained) == 4:
+            break
+    assert sorted(lost) == sorted(halves[0])
+
+
+def test_a_member_that_comes_back_gets_its_partitions_without_a_rebalance(bed: Bed) -> None:
+    first = bed.source(instance="first")
+    second = open_source(bed.source_settings(instance="second"))
+    with closing(second):
+        halves = gain_all(first, second, counts=[2, 2])
+        generation = first.group.generation_id
+    again = bed.source(instance="second")
+    assert gain(again, 2) == halves[1]
+    for _ in range(20):
+        poll = first.poll(0.1)
+        assert not poll.lost
+    assert again.group.generation_id == first.group.generation_id == generation
+
+
+def test_another_process_of_the_same_name(bed: Bed) -> None:
+    first = bed.source(instance="same")
+    gain(first)
+    second = bed.source(instance="same")
+    gain(second)
+    with pytest.raises(ConnectorError, match=r"give every process its own source\.instance"):
+        gain(first, count=9)
+
+
+def test_another_process_of_the_same_name_while_committing(bed: Bed) -> None:
+    first = bed.source(instance="same", session_timeout_ms=30_000)
+    start(first, gain(first))
+    outlet = bed.outlet(first)
+    second = bed.source(instance="same", session_timeout_ms=30_000)
+    gain(second)
+    with pytest.raises(ConnectorError, match=r"source\.instance"):
+        commit(outlet, work(0, 0))
+    assert bed.committed() is None
+
+
+def test_more_partitions_than_at_start(bed: Bed) -> None:
+    source = bed.source()
+    gain(source)
+    with KafkaAdminClient(bootstrap_servers=bed.servers) as admin:
+        admin.create_partitions({bed.topic: 6})
+    source._consumer._cluster.request_update()  # else after five minutes
+    with pytest.raises(ConnectorError, match="more partitions now than the 4 it had at start"):
+        gain(source, count=6)
+
+
+def test_the_whole_log_disturbs_no_group(bed: Bed) -> None:
+    bed.produce(3, 2)
+    owner = bed.source()
+    gain(owner)
+    log = bed.log()
+    assert log.poll(0).gained == [0, 1, 2, 3]
+    assert (log.group, log.instance) == (None, None)
+    start(log, range(4))
+    assert mapping(read(log, 3)) == {2: [0, 1, 2]}
+    assert log.caught_up(2)
+    for _ in range(10):
+        assert not owner.poll(0.1).lost
+
+
+def test_a_poll_does_not_wait_for_a_transaction_of_the_owner_before(bed: Bed) -> None:
+    """Its offsets are pending, and kafka-python would wait for them if it needed a position."""
+    former = bed.source(instance="former", session_timeout_ms=1000)
+    start(former, gain(former))
+
+    def hold(step: str) -> None:
+        if step == "kafka: offsets written":
+            raise KeyboardInterrupt
+
+    outlet = bed.outlet(former, hold, transaction_timeout_ms=60_000)
+    with pytest.raises(KeyboardInterrupt):
+        commit(outlet, work(0, 0))
+    former.close()
+    source = bed.source(instance="next")
+    bed.produce(1, 1)
+    gain(source)
+    began = time.monotonic()
+    start(source, [1, 2, 3])
+    assert mapping(read(source, 1)) == {1: [0]}
+    assert time.monotonic() - began < 5

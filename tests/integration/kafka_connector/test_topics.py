@@ -1,0 +1,115 @@
+"""What is checked, and created, before anything is read."""
+
+from contextlib import closing
+from functools import partialmethod
+from typing import Any
+
+import pytest
+from kafka import KafkaAdminClient
+from kafka.admin import ConfigResource, ConfigResourceType
+
+from streamduel.connector import no_failpoint
+from streamduel.errors import ConnectorError
+from streamduel_kafka import connector
+from streamduel_kafka.topics import Topics as Checks
+from tests.broker.fixture import Topics
+from tests.integration.kafka_connector.bed import Bed, gain
+
+pytestmark = pytest.mark.kafka
+
+
+def config(bed: Bed, topic: str) -> dict[str, Any]:
+    with KafkaAdminClient(bootstrap_servers=bed.servers) as admin:
+        resource = ConfigResource(ConfigResourceType.TOPIC, topic)
+        found = admin.describe_configs([resource], config_filter="all")["topic"][topic]
+        return {name: entry["value"] for name, entry in found.items()}
+
+
+def partitions(bed: Bed, topic: str) -> int:
+    with KafkaAdminClient(bootstrap_servers=bed.servers) as admin:
+        return len(admin.describe_topics([topic])[0]["partitions"])
+
+
+def test_missing_topics_are_created_as_they_must_be(bed: Bed) -> None:
+    for name in ("topic", "assignments", "dead_letters", "snapshots"):
+        setattr(bed, name, f"new-{getattr(bed, name)}")
+    shared = {"create_topics": True, "replication_factor": 1}
+    source = connector.open_source(bed.source_settings(partitions=3, **shared), False)
+    with closing(source):
+        assert source.partitions == partitions(bed, bed.topic) == 3
+        sink, snapshots = connector.open_outlet(
+            bed.sink_settings(**shared), bed.snapshot_settings(**shared), source, no_failpoint
+        )
+        with closing(sink), closing(snapshots):
+            assert list(snapshots.partitions()) == [0, 1, 2]
+    assert partitions(bed, bed.snapshots) == 3
+    assert config(bed, bed.assignments)["cleanup.policy"] == "compact"
+    assert config(bed, bed.dead_letters)["cleanup.policy"] == "delete"
+    assert config(bed, bed.snapshots)["cleanup.policy"] == "compact"
+    assert int(config(bed, bed.snapshots)["max.message.bytes"]) > 2**20
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"assignments": "absent"}, "sink.assignments 'absent' does not exist; create it, or set"),
+        ({"dead_letters": "absent"}, "sink.dead_letters 'absent' does not exist"),
+        ({"snapshots": "absent"}, "snapshots.topic 'absent' does not exist"),
+    ],
+)
+def test_a_missing_topic(bed: Bed, change: dict[str, str], problem: str) -> None:
+    source = bed.source()
+    for name, value in change.items():
+        setattr(bed, name, value)
+    with pytest.raises(ConnectorError, match=problem):
+        bed.outlet(source)
+
+
+def test_a_missing_input(bed: Bed) -> None:
+    with pytest.raises(ConnectorError, match=r"source\.topic 'absent' does not exist"):
+        bed.source(topic="absent")
+
+
+def test_the_input_of_a_log_is_never_created(bed: Bed) -> None:
+    bed.topic = "absent-too"
+    with pytest.raises(ConnectorError, match="does not exist"):
+        connector.open_log(bed.source_settings(create_topics=True))
+
+
+def test_snapshots_have_as_many_partitions_as_the_input(bed: Bed, topics: Topics) -> None:
+    bed.snapshots = topics(3, compacted=True)
+    with pytest.raises(ConnectorError, match=r"has 3 partitions, but source\.topic has 4"):
+        bed.outlet(bed.source())
+
+
+@pytest.mark.parametrize("policy", ["delete", "compact,delete"])
+@pytest.mark.parametrize("name", ["snapshots", "assignments"])
+def test_what_must_stay_is_compacted(bed: Bed, topics: Topics, name: str, policy: str) -> None:
+    setattr(bed, name, topics(4, cleanup_policy=policy))
+    with pytest.raises(ConnectorError, match=f"has cleanup.policy={policy}; it must be compact"):
+        bed.outlet(bed.source())
+
+
+def test_brokers_that_do_not_exist(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Checks, "__init__", partialmethod(Checks.__init__, seconds=0.5))
+    with pytest.raises(ConnectorError, match=r"cannot be reached at no\.such\.host\.invalid:1"):
+        bed.source(bootstrap_servers="no.such.host.invalid:1")
+
+
+def test_an_impossible_replication_factor(bed: Bed) -> None:
+    bed.topic = "impossible"
+    with pytest.raises(ConnectorError, match="could not be created with 1 partitions and rep"):
+        bed.source(create_topics=True, replication_factor=7)
+
+
+def test_two_instances_may_create_a_topic_at_once(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The first look finds nothing although the topic is there.
+    look, looks = Checks._partitions, iter([True])
+
+    def look_too_early(self: Checks, topic: str) -> int | None:
+        return None if next(looks, False) else look(self, topic)
+
+    monkeypatch.setattr(Checks, "_partitions", look_too_early)
+    assert len(gain(bed.source(create_topics=True))) == 4

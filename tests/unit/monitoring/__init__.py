@@ -1,0 +1,1 @@
+"""Tests of metrics, health and the server that shows them."""

@@ -1,0 +1,95 @@
+"""Real tasks to watch, and the samples that a scrape of them gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from streamduel.config import Config
+from streamduel.monitoring.metrics import Metrics
+from streamduel.stream.task import Log, PartitionTask
+from tests.logs import Record, duel
+
+STREAM_TIME = 1_790_000_000_000
+
+Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def config(experiments: Mapping[str, Sequence[str]], **settings: Any) -> Config:
+    section = {"connector": "files", "path": "nowhere"}
+    return Config.model_validate(
+        {
+            "source": section,
+            "sink": section,
+            "snapshots": section,
+            "experiments": {name: {"arms": arms} | settings for name, arms in experiments.items()},
+        }
+    )
+
+
+def task(
+    configured: Config, partition: int = 0, entries: Mapping[str, bytes] | None = None
+) -> PartitionTask:
+    """A task at the beginning of its log, or where the entries say."""
+    made = PartitionTask(configured, Log("clicks", 1, lambda _: partition), partition, entries)
+    made.begin(made.resume_offset or 0)
+    return made
+
+
+def commit(metrics: Metrics, *tasks: PartitionTask) -> None:
+    """What the runner does when a commit has come through."""
+    for each in tasks:
+        each.take_commit()
+    metrics.committed(tasks, 0.02)
+
+
+def fold(target: PartitionTask, *values: bytes | None) -> None:
+    """Give a task the next records."""
+    start = target.next_offset
+    target.fold(
+        [
+            Record(offset, value, STREAM_TIME + offset)
+            for offset, value in enumerate(values, start=start)
+        ]
+    )
+
+
+def duels(experiment: str, first: int, a: str, b: str, winners: str) -> list[bytes]:
+    """One duel of a and b for each letter: `a`, `b`, or `t` for a tie."""
+    return [
+        duel(experiment, first + number, a, b, "tie" if winner == "t" else winner)
+        for number, winner in enumerate(winners)
+    ]
+
+
+def scrape(registry: CollectorRegistry) -> Samples:
+    """All samples, by name and labels, as a Prometheus would read them."""
+    return parse(generate_latest(registry).decode())
+
+
+def parse(text: str) -> Samples:
+    samples: Samples = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            key = (sample.name, frozenset(sample.labels.items()))
+            assert key not in samples, f"{key} twice"
+            samples[key] = sample.value
+    return samples
+
+
+def value(samples: Samples, name: str, **labels: str) -> float:
+    return samples[f"streamduel_{name}", frozenset(labels.items())]

@@ -1,0 +1,75 @@
+import pytest
+
+from streamduel.monitoring.health import SILENT_SECONDS, why_not_live, why_not_ready
+from streamduel.monitoring.metrics import Metrics
+from tests.unit.monitoring.fold import Clock, commit, config, task
+
+NO_PARTITION = (
+    "no partition is restored: none is assigned to this process, or its snapshot is being read."
+)
+NO_LOG = "the source's log cannot be reached."
+REFUSED = "a commit was refused; going back to the last one that was not."
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def metrics(clock: Clock) -> Metrics:
+    return Metrics("kafka", clock)
+
+
+def gain(metrics: Metrics, partition: int) -> None:
+    gained = task(config({"search": ("x", "y")}), partition)
+    metrics.restored(gained)
+    commit(metrics, gained)
+
+
+def test_is_alive_while_the_loop_turns(metrics: Metrics, clock: Clock) -> None:
+    clock.now += SILENT_SECONDS
+    assert not why_not_live(metrics.figures), "the start counts as a turn"
+    metrics.turned()
+    clock.now += SILENT_SECONDS
+    assert not why_not_live(metrics.figures)
+    clock.now += 5
+    assert why_not_live(metrics.figures) == (
+        "the loop has not turned for 65 s; at most 60 s are allowed.",
+    )
+    metrics.turned()
+    assert not why_not_live(metrics.figures)
+
+
+def test_becomes_ready_step_by_step(metrics: Metrics) -> None:
+    assert why_not_ready(metrics.figures) == [NO_LOG, NO_PARTITION]
+    metrics.connection(source=True)
+    assert why_not_ready(metrics.figures) == [NO_PARTITION]
+    gain(metrics, 2)
+    assert why_not_ready(metrics.figures) == []
+
+
+def test_is_not_ready_without_log_or_partition_or_life(metrics: Metrics, clock: Clock) -> None:
+    metrics.connection(source=True)
+    gain(metrics, 1)
+    gain(metrics, 2)
+    metrics.connection(source=False)
+    assert why_not_ready(metrics.figures) == [NO_LOG]
+    metrics.connection(source=True)
+    metrics.lost([1])
+    assert why_not_ready(metrics.figures) == []
+    metrics.lost([2])
+    assert why_not_ready(metrics.figures) == [NO_PARTITION]
+    clock.now += 61
+    assert len(why_not_ready(metrics.figures)) == 2
+    assert not why_not_live(Metrics("kafka", clock).figures)
+
+
+def test_is_not_ready_after_fencing_until_something_is_restored(metrics: Metrics) -> None:
+    metrics.connection(source=True)
+    gain(metrics, 1)
+    metrics.fenced()
+    metrics.lost([1])
+    assert why_not_ready(metrics.figures) == [REFUSED]
+    gain(metrics, 1)
+    assert why_not_ready(metrics.figures) == []

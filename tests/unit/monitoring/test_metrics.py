@@ -1,0 +1,315 @@
+import gc
+import re
+import threading
+import time
+from collections import Counter
+
+import pytest
+from prometheus_client.exposition import generate_latest
+from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+from streamduel.monitoring.metrics import METRICS, Metrics
+from streamduel.monitoring.reference import example
+from streamduel.monitoring.views import Tally
+from tests.unit.monitoring.fold import (
+    STREAM_TIME,
+    Clock,
+    commit,
+    config,
+    duels,
+    fold,
+    scrape,
+    task,
+    value,
+)
+
+ARMS = ("bm25", "ltr", "dense")
+
+PROMISED = {
+    "streamduel_records_total": ("counter", ("experiment", "outcome")),
+    "streamduel_dead_letters_total": ("counter", ("reason",)),
+    "streamduel_duels_total": ("counter", ("experiment",)),
+    "streamduel_regret": ("gauge", ("experiment", "kind", "bound")),
+    "streamduel_champion": ("gauge", ("experiment", "arm")),
+    "streamduel_arm_copeland_score": ("gauge", ("experiment", "arm")),
+    "streamduel_arm_duels_total": ("counter", ("experiment", "arm")),
+    "streamduel_candidates": ("gauge", ("experiment",)),
+    "streamduel_assignment_epoch": ("gauge", ("experiment",)),
+    "streamduel_assignments_total": ("counter", ("experiment",)),
+    "streamduel_lag_records": ("gauge", ("partition",)),
+    "streamduel_stream_time_seconds": ("gauge", ("partition",)),
+    "streamduel_commit_seconds": ("histogram", ()),
+    "streamduel_poll_records": ("histogram", ()),
+    "streamduel_snapshot_age_seconds": ("gauge", ("partition",)),
+    "streamduel_connected": ("gauge", ("connector",)),
+}
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def metrics(clock: Clock) -> Metrics:
+    return Metrics("kafka", clock)
+
+
+class TestDeclarations:
+    def test_names_types_and_labels_are_those_promised(self) -> None:
+        declared = {metric.name: (metric.kind, metric.labels) for metric in METRICS}
+        assert declared == PROMISED
+        assert len(METRICS) == len(PROMISED)
+
+    def test_what_is_scraped_is_what_is_declared(self, metrics: Metrics) -> None:
+        metrics._figures = example()
+        text = generate_latest(metrics.registry).decode()
+        types = dict(re.findall(r"^# TYPE (\S+) (\S+)$", text, re.MULTILINE))
+        assert types == {name: kind for name, (kind, _) in PROMISED.items()}
+        for name, labels in scrape(metrics.registry):
+            family = re.sub(r"_(bucket|sum|count)$", "", name)
+            assert {key for key, _ in labels} - {"le"} == set(PROMISED[family][1]), name
+
+    def test_series_are_as_many_as_declared(self, metrics: Metrics) -> None:
+        configured = config({"search": ARMS, "ads": ("x", "y")})
+        watched = task(configured)
+        fold(watched, *duels("search", 0, "bm25", "ltr", "ab"))
+        commit(metrics, watched)
+        metrics.lagging({0: 5})
+        there_are = {"experiment": 2, "arm": 5, "partition": 1, "process": 1}
+        found = Counter(
+            re.sub(r"_(bucket|sum|count)$", "", name) for name, _ in scrape(metrics.registry)
+        )
+        assert found == {metric.name: metric.times * there_are[metric.per] for metric in METRICS}
+
+    def test_openmetrics_accepts_them(self, metrics: Metrics) -> None:
+        metrics._figures = example()
+        text = generate_openmetrics(metrics.registry).decode()  # type: ignore[no-untyped-call]
+        families = text_string_to_metric_families(text)  # type: ignore[no-untyped-call]
+        assert len(list(families)) == len(PROMISED)
+
+    def test_nothing_is_in_the_global_registry(self) -> None:
+        from prometheus_client import REGISTRY  # noqa: PLC0415
+
+        names = [family.name for family in REGISTRY.collect()]
+        assert not [name for name in names if name.startswith("streamduel")]
+
+
+class TestExperiments:
+    def test_show_what_was_folded(self, metrics: Metrics) -> None:
+        watched = task(config({"search": ARMS}))
+        fold(
+            watched,
+            *duels("search", 0, "bm25", "ltr", "aaab"),
+            *duels("search", 3, "bm25", "ltr", "b"),  # its id was seen
+            *duels("search", 10, "dense", "ltr", "t"),
+            *duels("search", 20, "dense", "dense", "t"),
+            b"nonsense",
+        )
+        commit(metrics, watched)
+        now = scrape(metrics.registry)
+        tallies = {"accepted": 6, "duplicate": 1, "late": 0, "unjoined": 0}
+        for outcome, count in tallies.items():
+            found = value(now, "records_total", experiment="search", outcome=outcome)
+            assert found == count, outcome
+        assert value(now, "dead_letters_total", reason="invalid_json") == 1
+        assert value(now, "dead_letters_total", reason="unknown_arm") == 0
+        assert value(now, "duels_total", experiment="search") == 6
+        per_arm = {
+            arm: (
+                value(now, "champion", experiment="search", arm=arm),
+                value(now, "arm_copeland_score", experiment="search", arm=arm),
+                value(now, "arm_duels_total", experiment="search", arm=arm),
+            )
+            for arm in ARMS
+        }
+        assert per_arm == {"bm25": (1, 0.5, 4), "ltr": (0, 0, 5), "dense": (0, 0, 1)}
+        experiment = watched.experiments["search"]
+        assert value(now, "candidates", experiment="search") == experiment.policy.candidates()
+        assert value(now, "assignment_epoch", experiment="search") == experiment.epoch
+        assert value(now, "assignments_total", experiment="search") == experiment.epoch
+
+        regret = {
+            kind: value(now, "regret", experiment="search", kind=kind, bound="estimate")
+            for kind in ("condorcet", "strong", "weak", "copeland")
+        }
+        # ltr has lost 3 of 4 to the champion, so its gap is 1/4; it was in 5 duels.
+        assert regret == {"condorcet": 0.625, "strong": 1.25, "weak": 0, "copeland": 3}
+
+    def test_show_only_what_is_committed(self, metrics: Metrics) -> None:
+        watched = task(config({"search": ARMS}))
+        commit(metrics, watched)
+        before = scrape(metrics.registry)
+        fold(watched, *duels("search", 0, "bm25", "ltr", "aab"), b"nonsense")
+        assert scrape(metrics.registry) == before
+        commit(metrics, watched)
+        assert value(scrape(metrics.registry), "duels_total", experiment="search") == 3
+
+    def test_a_fresh_experiment_waits_for_its_first_assignment(self, metrics: Metrics) -> None:
+        watched = task(config({"search": ARMS}))
+        metrics.restored(watched)
+        assert not [labels for name, labels in scrape(metrics.registry) if "duels" in name]
+        commit(metrics, watched)
+        assert value(scrape(metrics.registry), "assignment_epoch", experiment="search") == 1
+
+    def test_counters_survive_a_restart(self, clock: Clock) -> None:
+        configured = config({"search": ARMS})
+        first, before = task(configured), Metrics("kafka", clock)
+        fold(first, *duels("search", 0, "bm25", "ltr", "aabba"), b"nonsense")
+        entries = first.take_commit().entries
+        before.committed([first], 0.02)
+
+        after = Metrics("kafka", clock)
+        after.restored(task(configured, entries=entries))
+        restored = scrape(after.registry)
+        fresh = {"streamduel_commit_seconds"}
+        expected = {
+            key: count
+            for key, count in scrape(before.registry).items()
+            if not any(key[0].startswith(name) for name in fresh)
+        }
+        assert {key: restored[key] for key in expected} == expected
+
+    def test_an_experiment_that_stands_still_is_not_looked_at_again(self, metrics: Metrics) -> None:
+        watched = task(config({"search": ARMS, "ads": ARMS}))
+        commit(metrics, watched)
+        before = metrics.figures.partitions[0].experiments
+        fold(watched, *duels("search", 0, "bm25", "ltr", "a"))
+        commit(metrics, watched)
+        after = metrics.figures.partitions[0].experiments
+        assert after["ads"] is before["ads"]
+        assert after["search"] is not before["search"]
+
+    def test_a_view_does_not_follow_the_fold(self, metrics: Metrics) -> None:
+        watched = task(config({"search": ARMS}))
+        commit(metrics, watched)
+        view = metrics.figures.partitions[0].experiments["search"]
+        fold(watched, *duels("search", 0, "bm25", "ltr", "aaaa"))
+        assert view.wins.sum() == 0
+        assert view.duels == 0
+
+    def test_names_are_escaped(self, metrics: Metrics) -> None:
+        name, arm = 'a"b\\c\nd', "ä\n"
+        commit(metrics, task(config({name: (arm, "other")})))
+        assert value(scrape(metrics.registry), "champion", experiment=name, arm=arm) in {0, 1}
+
+
+class TestPartitions:
+    def test_stream_time_lag_and_age(self, metrics: Metrics, clock: Clock) -> None:
+        watched = task(config({"search": ARMS}), partition=3)
+        fold(watched, *duels("search", 0, "bm25", "ltr", "ab"))
+        commit(metrics, watched)
+        metrics.lagging({3: 17})
+        clock.now += 12.5
+        now = scrape(metrics.registry)
+        assert value(now, "stream_time_seconds", partition="3") == (STREAM_TIME + 1) / 1000
+        assert value(now, "lag_records", partition="3") == 17
+        assert value(now, "snapshot_age_seconds", partition="3") == 12.5
+        commit(metrics, watched)
+        assert value(scrape(metrics.registry), "snapshot_age_seconds", partition="3") == 0
+
+    def test_stream_time_is_absent_before_there_is_one(self, metrics: Metrics) -> None:
+        commit(metrics, task(config({"search": ARMS})))
+        names = {name for name, _ in scrape(metrics.registry)}
+        assert "streamduel_stream_time_seconds" not in names
+        assert "streamduel_snapshot_age_seconds" in names
+
+    def test_all_series_of_a_lost_partition_vanish(self, metrics: Metrics) -> None:
+        gone = task(config({"search": ARMS}), partition=1)
+        kept = task(config({"ads": ARMS}), partition=2)
+        fold(gone, *duels("search", 0, "bm25", "ltr", "a"), b"nonsense")
+        fold(kept, *duels("ads", 0, "bm25", "ltr", "a"), b"nonsense")
+        commit(metrics, gone, kept)
+        metrics.lagging({1: 5, 2: 6})
+        metrics.lost([1, 7])
+        now = scrape(metrics.registry)
+        labels = {label for _, labels in now for label in labels}
+        assert ("partition", "2") in labels
+        assert ("experiment", "ads") in labels
+        assert ("partition", "1") not in labels
+        assert ("experiment", "search") not in labels
+        assert value(now, "dead_letters_total", reason="invalid_json") == 2, "a counter fell"
+
+    def test_a_partition_that_comes_back_counts_its_dead_letters_once(
+        self, metrics: Metrics
+    ) -> None:
+        configured = config({"search": ARMS})
+        watched = task(configured)
+        fold(watched, b"nonsense", b"more of it")
+        entries = watched.take_commit().entries
+        metrics.committed([watched], 0.02)
+        metrics.fenced()
+        metrics.lost([0])
+        metrics.restored(task(configured, entries=entries))
+        assert value(scrape(metrics.registry), "dead_letters_total", reason="invalid_json") == 2
+
+
+class TestProcess:
+    def test_histograms(self, metrics: Metrics) -> None:
+        for records in (1, 5000, 60_000):
+            metrics.polled(records)
+        metrics.committed([], 0.0025)
+        metrics.committed([], 0.3)
+        now = scrape(metrics.registry)
+        assert value(now, "poll_records_count") == 3
+        assert value(now, "poll_records_sum") == 65_001
+        assert value(now, "poll_records_bucket", le="1.0") == 1
+        assert value(now, "poll_records_bucket", le="2500.0") == 1
+        assert value(now, "poll_records_bucket", le="5000.0") == 2
+        assert value(now, "poll_records_bucket", le="10000.0") == 2
+        assert value(now, "poll_records_bucket", le="+Inf") == 3
+        assert value(now, "commit_seconds_bucket", le="0.0025") == 1
+        assert value(now, "commit_seconds_bucket", le="0.25") == 1
+        assert value(now, "commit_seconds_bucket", le="0.5") == 2
+
+    def test_a_tally_leaves_its_former_self_alone(self) -> None:
+        before = Tally.empty(1, 10)
+        assert before.plus(3).counts == (0, 1, 0)
+        assert before.counts == (0, 0, 0)
+
+    def test_connected(self, metrics: Metrics) -> None:
+        for connected in (False, True, True, False):
+            metrics.connection(source=connected)
+            found = value(scrape(metrics.registry), "connected", connector="kafka")
+            assert found == connected
+
+    def test_scrapes_and_the_fold_do_not_disturb_each_other(self, metrics: Metrics) -> None:
+        """Many scrapes while partitions come, commit and go: each scrape sees one moment."""
+        watched = task(config({"search": ARMS, "ads": ARMS}))
+        stop, wrong, scrapes = threading.Event(), [], 0
+
+        def scraper() -> None:
+            nonlocal scrapes
+            while not stop.is_set():
+                now = scrape(metrics.registry)
+                scrapes += 1
+                found = {dict(labels).get("experiment") for _, labels in now} - {None}
+                if found not in (set(), {"search", "ads"}):
+                    wrong.append(found)
+
+        thread = threading.Thread(target=scraper)
+        thread.start()
+        number = 0
+        while scrapes < 20 and thread.is_alive():
+            number += 1
+            fold(watched, *duels("search", number, "bm25", "ltr", "a"))
+            commit(metrics, watched)
+            metrics.polled(1)
+            metrics.lagging({0: number})
+            metrics.lost([0])
+        stop.set()
+        thread.join()
+        assert wrong == []
+        assert scrapes >= 20
+
+    def test_an_observation_costs_microseconds(self, metrics: Metrics) -> None:
+        watched = task(config({f"e{number}": ARMS for number in range(100)}))
+        commit(metrics, watched)
+        gc.collect()
+        took = []
+        for _ in range(20):
+            began = time.perf_counter()
+            metrics.committed([watched], 0.02)
+            took.append(time.perf_counter() - began)
+        assert min(took) < 0.002, "none of 100 experiments has changed"

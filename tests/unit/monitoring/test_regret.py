@@ -1,0 +1,69 @@
+import itertools
+
+import numpy as np
+import pytest
+
+from streamduel.monitoring.regret import KINDS, copeland_scores, estimated_regret
+from streamduel.preference.counts import Floats
+
+
+def random_wins(seed: int, n_arms: int) -> Floats:
+    """Wins and ties of random duels; some pairs have not met."""
+    rng = np.random.RandomState(seed)
+    wins = rng.randint(0, 30, (n_arms, n_arms)).astype(float)
+    ties = np.triu(rng.randint(0, 5, (n_arms, n_arms)), k=1)
+    met = np.triu(rng.random_sample((n_arms, n_arms)) < 0.7, k=1)
+    return (wins + (ties + ties.T) / 2) * (met + met.T)
+
+
+def duel_by_duel(wins: Floats, champion: int) -> dict[str, float]:
+    """The regret as the definition of each single duel has it."""
+    n_arms = len(wins)
+
+    def preference(i: int, j: int) -> float:
+        met = wins[i, j] + wins[j, i]
+        return float(wins[i, j] / met) if met else 0.5
+
+    gap = [max(0.0, preference(champion, i) - 0.5) for i in range(n_arms)]
+    score = [
+        sum(preference(i, j) > 0.5 for j in range(n_arms) if j != i) / (n_arms - 1)
+        for i in range(n_arms)
+    ]
+    sums = dict.fromkeys(KINDS, 0.0)
+    for i, j in itertools.combinations(range(n_arms), 2):
+        for _ in range(int(wins[i, j] + wins[j, i])):
+            sums["condorcet"] += (gap[i] + gap[j]) / 2
+            sums["strong"] += gap[i] + gap[j]
+            sums["weak"] += min(gap[i], gap[j])
+            sums["copeland"] += 2 * max(score) - score[i] - score[j]
+    return sums
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_is_the_sum_over_all_duels_of_the_regret_of_each(seed: int) -> None:
+    wins = random_wins(seed, n_arms=2 + seed % 5)
+    for champion in range(len(wins)):
+        assert estimated_regret(wins, champion) == pytest.approx(duel_by_duel(wins, champion))
+
+
+def test_nothing_has_been_lost_before_the_first_duel() -> None:
+    assert estimated_regret(np.zeros((4, 4)), champion=2) == dict.fromkeys(KINDS, 0.0)
+
+
+def test_an_arm_that_beats_the_champion_is_no_gain() -> None:
+    wins = np.array([[0.0, 1.0], [9.0, 0.0]])
+    regret = estimated_regret(wins, champion=0)
+    assert regret == {"condorcet": 0, "strong": 0, "weak": 0, "copeland": 10}
+
+
+def test_leaves_the_wins_alone() -> None:
+    wins = random_wins(3, n_arms=5)
+    before = wins.copy()
+    wins.flags.writeable = False
+    estimated_regret(wins, champion=0)
+    assert np.array_equal(wins, before)
+
+
+def test_copeland_scores_of_a_cycle_are_equal() -> None:
+    wins = np.array([[0.0, 2.0, 1.0], [1.0, 0.0, 2.0], [2.0, 1.0, 0.0]])
+    assert copeland_scores(wins).tolist() == [0.5, 0.5, 0.5]

@@ -1,0 +1,320 @@
+import contextlib
+import json
+import signal
+import socket
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import cast
+
+import httpx
+import pytest
+
+from streamduel.config import LoadedConfig, MonitoringSettings
+from streamduel.errors import ConfigurationError
+from streamduel.monitoring import Monitoring, server
+from streamduel.monitoring.app import HEADERS
+from tests.unit.monitoring.fold import Clock, commit, config, duels, fold, parse, task, value
+
+ARMS = tuple(f"arm{number}" for number in range(16))
+
+PATIENCE = 0.8 * server.EXCHANGE_SECONDS
+"""Seconds that a test waits on a busy machine: fewer than it takes until hanging clients go."""
+
+
+def monitoring(clock: Clock, host: str = "127.0.0.1", port: int = 0) -> Monitoring:
+    loaded = SimpleNamespace(config=config({"search": ARMS}))
+    settings = MonitoringSettings(host=host, port=port)
+    return Monitoring(settings, cast("LoadedConfig", loaded), clock)
+
+
+class Service:
+    """A monitoring server that runs, and ways to talk to it."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.monitoring = monitoring(self.clock)
+        self.host, self.port = self.monitoring.start()
+        self.client = httpx.Client(base_url=f"http://{self.host}:{self.port}", timeout=PATIENCE)
+
+    def get(self, path: str, **headers: str) -> httpx.Response:
+        return self.client.get(path, headers=headers)
+
+    def hang(self, request: bytes) -> socket.socket:
+        """A client that sends something and then does nothing more, reading included."""
+        client = socket.socket()
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.settimeout(PATIENCE)
+        client.connect((self.host, self.port))
+        client.sendall(request)
+        return client
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    made = Service()
+    yield made
+    made.client.close()
+    made.monitoring.stop()
+
+
+def grow(service: Service) -> None:
+    """Make the metrics longer, with 3.6 MB, than what the buffers of two sockets hold."""
+    arms = [f"{arm:-<250}" for arm in ARMS]
+    watched = task(config({f"{number:-<250}": arms for number in range(120)}))
+    commit(service.monitoring.observer, watched)
+
+
+def is_closed(client: socket.socket) -> bool:
+    """Whether the server lets go of the connection; waits for it."""
+    try:
+        while client.recv(65536):
+            pass
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        return True
+    return True
+
+
+def read_until(client: socket.socket, end: bytes) -> bytes:
+    """What the server sends up to these bytes, or until it closes the connection."""
+    received = b""
+    while not received.endswith(end) and (chunk := client.recv(4096)):
+        received += chunk
+    return received
+
+
+class TestPages:
+    def test_metrics_over_http(self, service: Service) -> None:
+        watched = task(config({"search": ARMS}))
+        fold(watched, *duels("search", 0, "arm0", "arm1", "aab"))
+        commit(service.monitoring.observer, watched)
+        answer = service.get("/metrics")
+        assert answer.status_code == 200
+        assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+        assert value(parse(answer.text), "duels_total", experiment="search") == 3
+
+    @pytest.mark.parametrize(
+        ("accept", "content_type", "last_line"),
+        [
+            (
+                "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,"
+                "text/plain;version=0.0.4;q=0.4,*/*;q=0.2",
+                "application/openmetrics-text; version=1.0.0",
+                "# EOF",
+            ),
+            ("text/plain", "text/plain; version=0.0.4", "streamduel_connected"),
+            ("image/png", "text/plain; version=0.0.4", "streamduel_connected"),
+            ("text/plain;version=ten", "text/plain; version=0.0.4", "streamduel_connected"),
+            ("application/openmetrics-text;version=", "application/openmetrics-text", "# EOF"),
+        ],
+    )
+    def test_the_format_is_the_one_asked_for(
+        self, service: Service, accept: str, content_type: str, last_line: str
+    ) -> None:
+        answer = service.get("/metrics", accept=accept)
+        assert answer.status_code == 200
+        assert answer.headers["content-type"].startswith(content_type)
+        assert answer.text.splitlines()[-1].startswith(last_line)
+
+    def test_health(self, service: Service) -> None:
+        assert service.get("/healthz").json() == {"status": "alive"}
+        answer = service.get("/readyz")
+        assert answer.status_code == 503
+        assert answer.json()["status"] == "not ready"
+        assert answer.json()["reasons"][0] == "the source's log cannot be reached."
+
+        service.monitoring.observer.connection(source=True)
+        commit(service.monitoring.observer, task(config({"search": ARMS})))
+        answer = service.get("/readyz")
+        assert (answer.status_code, answer.json()) == (200, {"status": "ready"})
+
+        service.clock.now += 61
+        answer = service.get("/healthz")
+        assert answer.status_code == 503
+        assert json.loads(answer.text) == {
+            "status": "not alive",
+            "reasons": ["the loop has not turned for 61 s; at most 60 s are allowed."],
+        }
+
+    def test_index_names_the_pages(self, service: Service) -> None:
+        answer = service.get("/")
+        assert answer.status_code == 200
+        for line in answer.text.splitlines()[2:]:
+            assert service.get(line.split()[0]).status_code in {200, 503}
+
+    @pytest.mark.parametrize("path", ["/", "/metrics", "/healthz", "/readyz"])
+    def test_only_reading_is_allowed(self, service: Service, path: str) -> None:
+        head = service.client.head(path)
+        assert head.status_code == service.get(path).status_code
+        assert head.content == b""
+        for method in ("POST", "PUT", "PATCH", "DELETE", "OPTIONS"):
+            answer = service.client.request(method, path)
+            assert answer.status_code == 405
+            assert set(answer.headers["allow"].split(", ")) == {"GET", "HEAD"}
+
+    @pytest.mark.parametrize("path", ["/", "/metrics", "/healthz", "/readyz", "/nowhere"])
+    def test_every_answer_is_safe_in_a_browser(self, service: Service, path: str) -> None:
+        headers = service.get(path).headers
+        assert HEADERS.items() <= dict(headers).items()
+        assert "server" not in headers
+
+    def test_other_paths_are_not_redirected(self, service: Service) -> None:
+        assert service.get("/nowhere").status_code == 404
+        assert service.get("/metrics/", host="evil.example").status_code == 404
+
+
+class TestAddress:
+    def test_a_port_in_use_is_one_sentence(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            with pytest.raises(ConfigurationError) as refused:
+                monitoring(Clock(), port=port).start()
+        assert str(refused.value) == (
+            f"monitoring.port {port} is in use on 127.0.0.1; choose another, or 0 for a free one."
+        )
+
+    @pytest.mark.parametrize("host", ["192.0.2.1", "no.such.host.invalid", "x" * 300, "a..b"])
+    def test_a_foreign_host_is_one_sentence(self, host: str) -> None:
+        with pytest.raises(ConfigurationError) as refused:
+            monitoring(Clock(), host=host).start()
+        sentence = str(refused.value)
+        assert sentence.startswith(
+            f"monitoring.host must be an address of this machine (found '{host}')"
+        )
+        assert sentence.count("\n") == 0
+
+    def test_a_reserved_port_is_one_sentence(self) -> None:
+        error = PermissionError(13, "Permission denied")
+        assert server._refusal("127.0.0.1", 80, error) == (
+            "monitoring.port 80 is reserved for the system on 127.0.0.1; choose one from 1024, or "
+            "0 for a free one."
+        )
+
+    def test_ipv6(self) -> None:
+        made = monitoring(Clock(), host="::1")
+        try:
+            host, port = made.start()
+        except ConfigurationError:
+            pytest.skip("this machine has no IPv6")
+        assert httpx.get(f"http://[{host}]:{port}/healthz").status_code == 200
+        made.stop()
+
+    def test_the_port_is_free_again_after_stop(self) -> None:
+        first = monitoring(Clock())
+        _, port = first.start()
+        first.stop()
+        second = monitoring(Clock(), port=port)
+        assert second.start() == ("127.0.0.1", port)
+        second.stop()
+
+    def test_stop_without_start_and_twice(self) -> None:
+        made = monitoring(Clock())
+        made.stop()
+        other = monitoring(Clock())
+        other.start()
+        other.stop()
+        other.stop()
+
+    def test_signal_handlers_are_left_alone(self) -> None:
+        numbers = (signal.SIGINT, signal.SIGTERM)
+        before = [signal.getsignal(number) for number in numbers]
+        made = Service()
+        made.get("/healthz")
+        assert [signal.getsignal(number) for number in numbers] == before
+        made.client.close()
+        made.monitoring.stop()
+        assert [signal.getsignal(number) for number in numbers] == before
+
+    def test_the_thread_does_not_keep_the_process_alive(self, service: Service) -> None:
+        (thread,) = [each for each in threading.enumerate() if each.name == "monitoring"]
+        assert thread.daemon
+
+
+class TestHangingClients:
+    HANGING = (
+        b"",
+        b"GET /metr",
+        b"GET /metrics HTTP/1.1\r\nhost: x\r\n",
+        b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n",
+        b"POST /metrics HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\nhalf",
+    )
+
+    @pytest.fixture
+    def hanging(self, service: Service) -> Iterator[list[socket.socket]]:
+        grow(service)
+        with contextlib.ExitStack() as stack:
+            clients = [service.hang(request) for request in self.HANGING * 3]
+            for client in clients:
+                stack.callback(client.close)
+            yield clients
+
+    def test_do_not_stop_other_scrapes(
+        self, service: Service, hanging: list[socket.socket]
+    ) -> None:
+        for _ in range(2):
+            assert service.get("/metrics").status_code == 200
+            assert service.get("/healthz").status_code == 200
+
+    def test_do_not_hold_up_the_fold(self, service: Service, hanging: list[socket.socket]) -> None:
+        observer = service.monitoring.observer
+        watched = task(config({"search": ARMS}), partition=1)
+        began = time.perf_counter()
+        for _ in range(100):
+            observer.turned()
+            observer.polled(10)
+            observer.committed([watched], 0.02)
+            observer.lagging({1: 5})
+        assert time.perf_counter() - began < 1
+
+    def test_do_not_hold_up_the_end(
+        self,
+        service: Service,
+        hanging: list[socket.socket],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr(server, "JOIN_SECONDS", 60)  # a busy machine is not what is tested
+        began = time.perf_counter()
+        service.monitoring.stop()
+        assert time.perf_counter() - began < server.EXCHANGE_SECONDS
+        assert not [each for each in threading.enumerate() if each.name == "monitoring"]
+        assert all(is_closed(client) for client in hanging)
+
+    def test_are_let_go_of(self, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+        grow(service)
+        monkeypatch.setattr(server, "EXCHANGE_SECONDS", 0.1)
+        for request in self.HANGING:
+            with service.hang(request) as client:
+                time.sleep(0.2)  # so that the whole answer is not read after all
+                assert is_closed(client), request
+
+    def test_every_exchange_has_its_own_deadline(
+        self, service: Service, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(server, "EXCHANGE_SECONDS", 1.0)
+        with service.hang(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n") as client:
+            assert b"alive" in read_until(client, b"}")
+            time.sleep(0.6)
+            client.sendall(b"GET /healthz HTTP/1.1\r\n")
+            time.sleep(0.6)  # beyond the first deadline, within the second
+            client.sendall(b"host: x\r\n\r\n")
+            assert b"alive" in read_until(client, b"}")
+
+    def test_no_more_connections_than_allowed(
+        self, service: Service, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(server, "MAX_CONNECTIONS", 2)
+        with service.hang(b"GET /"), service.hang(b"GET /") as second:
+            with pytest.raises((httpx.ReadError, httpx.RemoteProtocolError)):
+                service.get("/healthz")
+            second.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            second.close()
+            deadline = time.monotonic() + PATIENCE
+            while True:
+                with contextlib.suppress(httpx.ReadError, httpx.RemoteProtocolError):
+                    assert service.get("/healthz").status_code == 200
+                    break
+                assert time.monotonic() < deadline

@@ -1,0 +1,92 @@
+"""One partition folded by hand: records in, and a look at all that came of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from streamduel.config import Config
+from streamduel.connector import PartitionCommit
+from streamduel.stream.task import Log, PartitionTask
+from tests.logs import Record, encode
+
+ARMS = ["bm25", "ltr-v1", "ltr-v2"]
+
+DUEL: dict[str, Any] = {
+    "type": "duel", "id": "1", "experiment": "search", "a": "bm25", "b": "ltr-v1", "winner": "a",
+}  # fmt: skip
+DUELS: dict[str, Any] = {
+    "type": "duels", "id": "1", "experiment": "search", "a": "bm25", "b": "ltr-v1",
+    "wins_a": 2, "wins_b": 1, "ties": 0,
+}  # fmt: skip
+INTERLEAVING: dict[str, Any] = {
+    "type": "interleaving", "id": "1", "experiment": "search", "a": "bm25", "b": "ltr-v1",
+    "teams": ["a", "b", None], "clicks": [0],
+}  # fmt: skip
+
+
+def text(record: Mapping[str, Any], **changes: Any) -> bytes:
+    """A record's JSON, with some fields changed."""
+    return encode({**record, **changes})
+
+
+def config(*, search: Mapping[str, Any] | None = None, **parts: Any) -> Config:
+    experiments = {
+        "search": {"arms": ARMS, "seed": 7, **(search or {})},
+        "ads": {"arms": ["x", "y"]},
+    }
+    return Config.model_validate(
+        {"source": {}, "sink": {}, "snapshots": {}, "experiments": experiments, **parts}
+    )
+
+
+class Partition:
+    """A partition that has begun; each value folded takes the next offset and millisecond."""
+
+    def __init__(
+        self,
+        settings: Config | None = None,
+        number: int = 0,
+        home: Callable[[str], int] = lambda experiment: 0,
+        entries: Mapping[str, bytes] | None = None,
+    ) -> None:
+        self.task = PartitionTask(settings or config(), Log("clicks", 2, home), number, entries)
+        self.task.begin(self.task.resume_offset or 0)
+        self.begun = self.task.take_commit()
+        self.entries = {**(entries or {}), **self.begun.entries}
+
+    def fold(self, *values: bytes | None, key: bytes | None = None) -> PartitionCommit:
+        first = self.task.next_offset
+        records = [Record(at, value, at, key) for at, value in enumerate(values, first)]
+        self.task.fold(records)
+        commit = self.task.take_commit()
+        self.entries.update(commit.entries)
+        return commit
+
+    def tallies(self, experiment: str = "search") -> dict[str, int]:
+        return self.task.experiments[experiment].tallies
+
+    def wins(self) -> list[list[float]]:
+        counts: list[list[float]] = self.task.experiments["search"].policy.wins.tolist()
+        return counts
+
+    def duels(self) -> int:
+        return self.task.experiments["search"].policy.duels
+
+    def knows(self) -> dict[str, Any]:
+        """All that the experiments have learned: their hard states but for the dead letters."""
+        states = {name: it.state() for name, it in self.task.experiments.items()}
+        for state in states.values():
+            del state["tallies"]["dead_letter"]
+        return states
+
+
+def letters(commit: PartitionCommit) -> list[dict[str, Any]]:
+    """The dead letters of a commit."""
+    return [json.loads(message.value) for message in commit.dead_letters]
+
+
+def assignments(commit: PartitionCommit) -> list[dict[str, Any]]:
+    """The assignments of a commit."""
+    return [json.loads(message.value) for message in commit.assignments]

@@ -1,0 +1,357 @@
+"""Every bad record is one dead letter with a sentence that says why, and changes nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from streamduel.stream.decode import RecordDecoder
+from tests.unit.stream.folding import (
+    DUEL,
+    DUELS,
+    INTERLEAVING,
+    Partition,
+    config,
+    letters,
+    text,
+)
+
+ID = "a string of 1 to 256 characters"
+ARM = "an arm's name, a string of 1 to 256 characters"
+COUNT = "an integer from 0 to 2^40"
+TYPE = "one of 'duel', 'duels', 'interleaving'"
+TEAMS = "an array with 'a', 'b' or null for each rank"
+CLICKS = "an array of ranks, or of objects with a 'rank'"
+CLICK = "a rank (an integer from 0), or an object with a 'rank'"
+TIME = "an integer of milliseconds from 0 to 2^53, or null"
+
+FIELDS: dict[str, str] = {
+    "type": TYPE, "id": ID, "experiment": ID, "a": ARM, "b": ARM,
+    "winner": "'a', 'b', 'tie' or null", "wins_a": COUNT, "wins_b": COUNT, "ties": COUNT,
+    "teams": TEAMS, "clicks": CLICKS,
+}  # fmt: skip
+OPTIONAL = {"winner", "teams", "clicks"}
+
+
+def told(it: object) -> str:
+    """A case's name: what is said, not the record."""
+    return it if isinstance(it, str) else ""
+
+
+def dead_letter(value: bytes | None, key: bytes | None = None, **parts: Any) -> dict[str, Any]:
+    """The dead letter that a value becomes, between two good records that are not disturbed."""
+    before, after = text(DUEL, id="before"), text(DUEL, id="after", winner="b")
+    disturbed, undisturbed = Partition(config(**parts)), Partition(config(**parts))
+    commit = disturbed.fold(before, value, after, key=key)
+    others = [undisturbed.fold(before)]
+    undisturbed.task.next_offset = 2
+    others.append(undisturbed.fold(after))
+    (letter,) = letters(commit)
+    assert letter["offset"] == 1
+    assert disturbed.tallies()["accepted"] == 2
+    assert disturbed.knows() == undisturbed.knows()
+    assert commit.assignments == [message for other in others for message in other.assignments]
+    return letter
+
+
+def verdict(value: bytes | None, **parts: Any) -> tuple[str, str]:
+    letter = dead_letter(value, **parts)
+    return letter["reason"], letter["error"]
+
+
+@pytest.mark.parametrize(
+    ("value", "detail"),
+    [
+        (b"", "it is empty"),
+        (b" \n", "it is empty"),
+        (b"{", "it ends too early"),
+        (text(DUEL)[:-1], "it ends too early"),
+        (text(DUEL)[:-5], "it ends too early"),
+        (b"clicked!", "invalid character (byte 0)"),
+        (text(DUEL) + b"x", "trailing characters (byte 95)"),
+        (text(DUEL) + text(DUEL), "trailing characters (byte 95)"),
+        (text(DUEL)[:-1] + b",}", "trailing comma in object (byte 94)"),
+        (b"\xef\xbb\xbf" + text(DUEL), "invalid character (byte 0)"),
+        (text(DUELS, wins_a=float("nan")), "invalid character (byte 91)"),
+        (text(DUELS, wins_a=float("inf")), "invalid character (byte 91)"),
+        (text(DUELS, wins_a=float("-inf")), "invalid character (byte 92)"),
+        (text(DUEL, note=float("nan")), "invalid character (byte 103)"),
+        (text(DUEL, id="\ud800"), "unexpected end of escaped utf-16 surrogate pair (byte 30)"),
+        (text(DUEL, id="\udc00"), "invalid utf-16 surrogate pair (byte 30)"),
+        (text(DUEL, note="\ud800"), "it has half a surrogate pair"),
+    ],
+    ids=told,
+)
+def test_what_is_not_json_is_told_so(value: bytes, detail: str) -> None:
+    assert verdict(value) == ("invalid_json", f"the value is not JSON: {detail}.")
+
+
+@pytest.mark.parametrize(
+    ("value", "detail"),
+    [
+        (b"\xff", "invalid start byte (byte 0)"),
+        (text(DUEL, winner="?").replace(b"?", b"\xff"), "invalid start byte (byte 91)"),
+        (text(DUEL, note="?").replace(b"?", b"\xff"), "invalid start byte (byte 104)"),
+        (text(DUEL, note="?").replace(b"note", b"n\xffte"), "invalid start byte (byte 97)"),
+        (text(DUEL, note="?").replace(b"?", "\ud800".encode("utf-8", "surrogatepass")),
+         "invalid continuation byte (byte 104)"),
+        (text(DUEL, note="?").replace(b"?", b"\xc3"), "invalid continuation byte (byte 104)"),
+        (text(DUEL) + b"\xe2\x82", "unexpected end of data (byte 94)"),
+    ],
+    ids=["alone", "field", "ignored-field", "key", "surrogate", "half-character", "end"],
+)  # fmt: skip
+def test_what_is_not_utf_8_is_told_so(value: bytes, detail: str) -> None:
+    assert verdict(value) == ("invalid_json", f"the value is not UTF-8: {detail}.")
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        (b"[]", "an array of 0"), (b"[1, 2]", "an array of 2"), (b'"a"', "'a'"), (b"3", "3"),
+        (b"1.5", "1.5"), (b"true", "true"), (b"null", "null"),
+    ],
+)  # fmt: skip
+def test_json_that_is_no_object_is_told_so(value: bytes, found: str) -> None:
+    assert verdict(value) == (
+        "invalid_record", f"the value is {found}; a record is a JSON object.",
+    )  # fmt: skip
+
+
+def test_a_tombstone_is_told_so() -> None:
+    assert verdict(None) == (
+        "invalid_record", "the value is null (a tombstone); a record is a JSON object.",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("record", "field"),
+    [(record, field) for record in (DUEL, DUELS, INTERLEAVING) for field in record],
+    ids=lambda it: it["type"] if isinstance(it, dict) else it,
+)
+def test_a_missing_field_is_named_with_what_it_must_be(record: dict[str, Any], field: str) -> None:
+    value = json.dumps({name: it for name, it in record.items() if name != field}).encode()
+    assert verdict(value) == (
+        "invalid_record", f"the record misses the field '{field}'; it must be {FIELDS[field]}.",
+    )  # fmt: skip
+
+
+WRONG: list[tuple[Any, str]] = [
+    (True, "true"), (None, "null"), (1.5, "1.5"), (-1, "-1"), ({"x": 1}, "an object"), ([[]], ""),
+    ("", "''"),
+]  # fmt: skip
+
+
+def wrong_values() -> Iterator[tuple[dict[str, Any], str, Any, str]]:
+    for record in (DUEL, DUELS, INTERLEAVING):
+        for field in record:
+            for value, found in WRONG:
+                if value == [[]] or (value is None and field == "winner"):
+                    continue
+                yield record, field, value, found
+
+
+@pytest.mark.parametrize(("record", "field", "value", "found"), list(wrong_values()), ids=told)
+def test_a_wrong_value_is_shown_with_what_the_field_must_be(
+    record: dict[str, Any], field: str, value: Any, found: str
+) -> None:
+    assert verdict(text(record, **{field: value})) == (
+        "invalid_record", f"{field} must be {FIELDS[field]} (found {found}).",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        (text(DUEL, type="dual"), f"type must be {TYPE} (found 'dual'); did you mean 'duel'?"),
+        (text(DUEL, type="impression"), f"type must be {TYPE} (found 'impression')."),
+        (b'{"type": "duel", "type": "duels"}',
+         "the record has the field 'type' twice, with different values."),
+        (text(DUEL, id="x" * 257), f"id must be {ID} (found '{'x' * 78}…)."),
+        (text(DUEL, winner="A"), "winner must be 'a', 'b', 'tie' or null (found 'A')."),
+        (text(DUEL, winner=None),
+         "winner must be 'a', 'b' or 'tie' in a duel of two arms (found null)."),
+        (text(DUEL, ts=-1), f"ts must be {TIME} (found -1)."),
+        (text(DUEL, ts="now"), f"ts must be {TIME} (found 'now')."),
+        (text(DUEL, ts=1.5), f"ts must be {TIME} (found 1.5)."),
+        (text(DUEL, ts=2**53 + 1), f"ts must be {TIME} (found 9007199254740993)."),
+        (text(DUELS, wins_a=2**40 + 1), f"wins_a must be {COUNT} (found 1099511627777)."),
+        (text(DUELS, wins_b=2**70), f"wins_b must be {COUNT} (found {2**70})."),
+        (text(DUELS, ties=1.0), f"ties must be {COUNT} (found 1.0)."),
+        (text(DUELS, wins_a="?").replace(b'"?"', b"1e999"),
+         "the record has a number that is out of range."),
+        (text(DUELS, wins_a="?").replace(b'"?"', b"9" * 5000),
+         "the record has a number that is out of range."),
+        (text(DUELS, wins_a=0, wins_b=0),
+         "wins_a, wins_b and ties must add up to between 1 and 2^40 (found 0)."),
+        (text(DUELS, wins_a=2**40),
+         "wins_a, wins_b and ties must add up to between 1 and 2^40 (found 1099511627777)."),
+        (text(DUELS, b="bm25"),
+         "a and b must be two arms (found 'bm25' twice); only a 'duel' may have one arm on both "
+         "sides."),
+        (text(INTERLEAVING, b="bm25"),
+         "a and b must be two arms (found 'bm25' twice); only a 'duel' may have one arm on both "
+         "sides."),
+        (text(INTERLEAVING, teams=["a", "c"]), "teams[1] must be 'a', 'b' or null (found 'c')."),
+        (text(INTERLEAVING, teams=["a", ["b"]]),
+         "teams[1] must be 'a', 'b' or null (found an array of 1)."),
+        (text(INTERLEAVING, clicks=[0, -1]), f"clicks[1] must be {CLICK} (found -1)."),
+        (text(INTERLEAVING, clicks=[0.5]), f"clicks[0] must be {CLICK} (found 0.5)."),
+        (text(INTERLEAVING, clicks=[True]), f"clicks[0] must be {CLICK} (found true)."),
+        (text(INTERLEAVING, clicks=["0"]), f"clicks[0] must be {CLICK} (found '0')."),
+        (text(INTERLEAVING, clicks=[None]), f"clicks[0] must be {CLICK} (found null)."),
+        (text(INTERLEAVING, clicks=[{}]),
+         "clicks[0] misses the field 'rank'; it must be an integer from 0."),
+        (text(INTERLEAVING, clicks=[{"rank": -1}]),
+         "clicks[0].rank must be an integer from 0 (found -1)."),
+        (text(INTERLEAVING, clicks=[{"rank": 0, "ts": -2}]),
+         f"clicks[0].ts must be {TIME} (found -2)."),
+        (text(INTERLEAVING, clicks=[{"rank": 0, "action": 3}]),
+         "clicks[0].action must be a string (found 3)."),
+        (text(INTERLEAVING, clicks=[0, 3]),
+         "clicks has rank 3, outside the list: 'teams' has 3 ranks, from 0."),
+        (text(INTERLEAVING, clicks=[{"rank": 9}]),
+         "clicks has rank 9, outside the list: 'teams' has 3 ranks, from 0."),
+        (text(INTERLEAVING, teams=[]),
+         "clicks has rank 0, outside the list: 'teams' has 0 ranks, from 0."),
+    ],
+    ids=told,
+)  # fmt: skip
+def test_a_record_that_does_not_fit_its_type_is_told_how(value: bytes, sentence: str) -> None:
+    assert verdict(value) == ("invalid_record", sentence)
+
+
+@pytest.mark.parametrize("record", [DUEL, DUELS, INTERLEAVING], ids=lambda record: record["type"])
+@pytest.mark.parametrize("side", ["a", "b"])
+def test_an_unknown_arm_is_named_with_the_nearest_one(record: dict[str, Any], side: str) -> None:
+    reason, sentence = verdict(text(record, **{side: "ltr-v9"}))
+    assert reason == "unknown_arm"
+    assert sentence.startswith(
+        "unknown arm 'ltr-v9' in experiment 'search'; did you mean 'ltr-v2'? "
+    )
+    assert sentence.endswith("ts arms are bm25, ltr-v1, ltr-v2.")
+
+
+def test_an_arm_like_no_other_is_named_alone() -> None:
+    assert verdict(text(DUEL, a="unheard")) == (
+        "unknown_arm",
+        "unknown arm 'unheard' in experiment 'search'; its arms are bm25, ltr-v1, ltr-v2.",
+    )
+
+
+def test_an_unknown_experiment_is_named_with_the_nearest_one() -> None:
+    reason, sentence = verdict(text(DUEL, experiment="serach"))
+    assert reason == "unknown_experiment"
+    assert sentence.startswith("unknown experiment 'serach'; did you mean 'search'? ")
+    assert sentence.endswith("onfigured are 'ads', 'search'.")
+
+
+def test_an_experiment_like_no_other_is_named_alone() -> None:
+    assert verdict(text(DUEL, experiment="unheard")) == (
+        "unknown_experiment", "unknown experiment 'unheard'; configured are 'ads', 'search'.",
+    )  # fmt: skip
+
+
+def nested(opening: bytes, closing: bytes) -> bytes:
+    """A good record with brackets in a field that is ignored."""
+    return text(DUEL, note="?").replace(b'"?"', opening + closing)
+
+
+@pytest.mark.parametrize("levels", [200, 1_000, 100_000])
+@pytest.mark.parametrize("where", ["alone", "in a field", "in an ignored field"])
+def test_deep_nesting_is_refused_wherever_it_stands(levels: int, where: str) -> None:
+    brackets = b"[" * levels, b"]" * levels
+    if where == "alone":
+        value, depth = b"[" + b"".join(brackets) + b"]", levels + 1
+    elif where == "in a field":
+        value, depth = text(DUEL, id="?").replace(b'"?"', b"".join(brackets)), levels + 1
+    else:
+        value, depth = nested(*brackets), levels + 1
+    assert verdict(value) == (
+        "invalid_record",
+        f"the record is nested {depth} levels deep; at most 200 are allowed.",
+    )
+
+
+@pytest.mark.parametrize(
+    "value",
+    [b"[" * 100_000, b'{"a":' * 1_000, nested(b"[" * 300, b"]" * 299), nested(b"[" * 300, b"")],
+    ids=told,
+)
+def test_deep_nesting_that_does_not_close_is_no_json(value: bytes) -> None:
+    assert verdict(value) == (
+        "invalid_json", "the value is not JSON: its brackets do not match.",
+    )  # fmt: skip
+
+
+def test_nesting_up_to_the_limit_and_brackets_in_text_are_fine() -> None:
+    partition = Partition()
+    brackets = nested(b"[" * 199, b"]" * 199), text(DUEL, id="2", note="[" * 1_000)
+    assert not letters(partition.fold(*brackets))
+    assert partition.tallies()["accepted"] == 2
+
+
+def test_a_record_of_ten_megabytes_is_too_large() -> None:
+    value = text(DUEL, note="x" * 10_000_000)
+    assert verdict(value) == (
+        "too_large",
+        f"the record has {len(value)} bytes; limits.max_record_bytes allows 1048576.",
+    )
+
+
+@pytest.mark.parametrize(("spare", "refused"), [(0, False), (-1, True)])
+def test_the_size_limit_is_exact(spare: int, refused: bool) -> None:
+    value = text(DUEL, note="x" * 1_000)
+    limits = {"max_record_bytes": len(value) + spare}
+    partition = Partition(config(limits=limits))
+    assert [letter["reason"] for letter in letters(partition.fold(value))] == (
+        ["too_large"] if refused else []
+    )
+
+
+def test_a_record_in_the_wrong_partition_is_sent_home() -> None:
+    partition = Partition(home=lambda experiment: int(experiment == "search"))
+    (letter,) = letters(partition.fold(text(DUEL)))
+    assert letter["reason"] == "wrong_partition"
+    assert letter["error"] == (
+        "experiment 'search' belongs into partition 1 (found in 0); the record's key must be the "
+        "experiment's name, hashed as Kafka's default partitioner does."
+    )
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        text(DUEL, note={"deep": [1, 2]}, extra=None),
+        text(DUEL, id="x" * 256),
+        text(DUEL, id="\U0001f50e"),
+        text(DUEL, id="\0"),
+        text(DUEL, ts=2**53),
+        text(DUEL, ts=None),
+        text(DUEL, winner=None, b="bm25"),
+        text(DUEL, winner="a", b="bm25"),
+        text(DUELS, wins_a=2**40, wins_b=0),
+        text(DUELS, wins_a=0, wins_b=0, ties=1),
+        text(INTERLEAVING, clicks=[]),
+        text(INTERLEAVING, teams=[], clicks=[]),
+        text(INTERLEAVING, clicks=[2, 2, {"rank": 1, "ts": None, "action": "save", "more": 1}]),
+        b" \n" + text(DUEL) + b"\r\n",
+        json.dumps({**DUEL, "id": "é"}, ensure_ascii=False).encode(),
+    ],
+    ids=told,
+)
+def test_good_records_are_accepted(value: bytes) -> None:
+    partition = Partition()
+    assert not letters(partition.fold(value))
+    assert partition.tallies()["accepted"] == 1
+
+
+def test_the_verdict_does_not_depend_on_the_depth_of_the_call_stack() -> None:
+    decode = RecordDecoder(2**20)
+
+    def below(frames: int) -> object:
+        return below(frames - 1) if frames else decode(nested(b"[" * 199, b"]" * 199))
+
+    assert below(0) == below(500)

@@ -1,0 +1,125 @@
+"""Snapshots: exact round trips, and refusals that say what to do."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from streamduel.errors import SnapshotError
+from streamduel.stream import snapshot
+from streamduel.stream.task import Log, PartitionTask
+from tests.unit.stream.folding import DUEL, Partition, config, text
+
+LOG = Log("clicks", 2, lambda experiment: 0)
+
+
+@pytest.fixture
+def entries() -> dict[str, bytes]:
+    """The snapshot of a partition that has seen a duel."""
+    partition = Partition()
+    partition.fold(text(DUEL))
+    return partition.entries
+
+
+def refusal(entries: dict[str, bytes], log: Log = LOG, **search: Any) -> str:
+    with pytest.raises(SnapshotError) as refused:
+        PartitionTask(config(search=search), log, 0, entries)
+    return str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "found", "saved", "shown"),
+    [
+        ("arms", ["bm25", "ltr-v1"], '["bm25","ltr-v1","ltr-v2"]', '["bm25","ltr-v1"]'),
+        ("arms", ["ltr-v1", "bm25", "ltr-v2"], '["bm25","ltr-v1","ltr-v2"]',
+         '["ltr-v1","bm25","ltr-v2"]'),
+        ("policy", {"name": "rucb", "alpha": 0.6}, '{"name":"rucb"}',
+         '{"name":"rucb","alpha":0.6}'),
+        ("seed", 8, "7", "8"),
+        ("ties", "drop", '"half"', '"drop"'),
+        ("decide_every", 2, "1", "2"),
+        ("slate", 3, "1", "3"),
+    ],
+)  # fmt: skip
+def test_a_running_experiments_settings_may_not_change(
+    entries: dict[str, bytes], key: str, found: Any, saved: str, shown: str
+) -> None:
+    assert refusal(entries, **{key: found}) == (
+        f"experiments.search.{key} must stay {saved} while the experiment runs (found {shown}); "
+        f"restore the value, or start afresh under a new experiment name."
+    )
+
+
+def test_a_long_value_is_cut(entries: dict[str, bytes]) -> None:
+    message = refusal(entries, arms=[f"arm-{number}" for number in range(1000)])
+    assert len(message) < 500
+    assert "…" in message
+
+
+def test_another_log_is_refused(entries: dict[str, bytes]) -> None:
+    assert refusal(entries, Log("views", 2, LOG.home)) == (
+        "the snapshot belongs to partition 0 of 'clicks' (found in place of partition 0 of "
+        "'views'); keep the snapshots of another log in another place."
+    )
+
+
+def test_a_repartitioned_log_is_refused(entries: dict[str, bytes]) -> None:
+    assert refusal(entries, Log("clicks", 3, LOG.home)) == (
+        "the snapshot was made with 2 partitions of 'clicks' (found 3 now); experiments would "
+        "change partitions, so use a new topic."
+    )
+
+
+def test_a_snapshot_without_its_position_is_refused(entries: dict[str, bytes]) -> None:
+    del entries["partition"]
+    assert refusal(entries) == "the snapshot of partition 0 lacks its 'partition' entry."
+
+
+@pytest.mark.parametrize("name", ["partition", "experiment/search"])
+def test_a_newer_format_is_refused(entries: dict[str, bytes], name: str) -> None:
+    entries[name] = json.dumps({**json.loads(entries[name]), "format": 2}).encode()
+    assert refusal(entries) == (
+        f"the snapshot's entry '{name}' has format 2; this program reads format 1."
+    )
+
+
+@pytest.mark.parametrize("name", ["partition", "experiment/search"])
+@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b"{}", b"\xff"])
+def test_a_damaged_entry_is_refused_by_name(
+    entries: dict[str, bytes], name: str, damage: bytes
+) -> None:
+    entries[name] = damage
+    assert refusal(entries).startswith(f"the snapshot's entry '{name}' cannot be read: ")
+
+
+def test_a_state_goes_through_json_without_losing_a_bit(entries: dict[str, bytes]) -> None:
+    task = PartitionTask(config(), LOG, 0, entries)
+    task.begin(1)
+    key, entry = snapshot.encode_experiment(task.experiments["search"])
+    assert entry == entries[key]
+
+
+def test_an_experiment_that_is_not_configured_any_more_stays_as_it_is(
+    entries: dict[str, bytes],
+) -> None:
+    other = config()
+    only = other.model_copy(update={"experiments": {"ads": other.experiments["ads"]}})
+    task = PartitionTask(only, LOG, 0, entries)
+    task.begin(1)
+    assert list(task.experiments) == ["ads"]
+    assert "experiment/search" not in task.take_commit().entries
+
+
+def test_the_state_hash_does_not_depend_on_the_order_of_keys() -> None:
+    one, other = {"a": 1, "b": {"c": 0.1, "d": None}}, {"b": {"d": None, "c": 0.1}, "a": 1}
+    assert snapshot.state_hash(one) == snapshot.state_hash(other)
+    assert snapshot.state_hash(one) != snapshot.state_hash({**one, "a": 2})
+
+
+def test_canonical_numbers_are_shortest_and_exact() -> None:
+    numbers = [0.1, 1e22, 5e-324, 1.7976931348623157e308, -0.0, 2.0**53 + 2]
+    assert msgspec.json.decode(snapshot.canonical(numbers)) == numbers
+    assert snapshot.canonical(0.1) == b"0.1"
