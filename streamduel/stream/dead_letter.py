@@ -50,16 +50,3 @@ def _text(value: bytes | None, *, cut: bool = False) -> tuple[str | None, Litera
         return codecs.utf_8_decode(value, "strict", not cut)[0], None
     except UnicodeDecodeError:
         return base64.b64encode(value).decode("ascii"), "base64"
-
-
-def named_experiment(record: LogRecord) -> str:
-    """The experiment that a rejected record names, in its field or else as its key, or ""."""
-    try:
-        name = msgspec.json.decode(record.value or b"", type=_Named).experiment
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        name = ""
-    return name or (record.key or b"").decode(errors="replace")
-
-
-class _Named(msgspec.Struct):
-    experiment: str = ""

@@ -97,6 +97,14 @@ class RecordDecoder:
                 "invalid_json", f"the value is not UTF-8: {error.reason} (byte {error.start})."
             ) from None
 
+    def named_experiment(self, value: bytes | None) -> str:
+        """The experiment that the value of a refused record names all the same, or ""."""
+        try:
+            self._check_bounds(value or b"")
+            return msgspec.json.decode(value or b"", type=_Named).experiment
+        except (Rejected, msgspec.DecodeError, UnicodeDecodeError):
+            return ""
+
     def _check_bounds(self, value: bytes) -> None:
         size = len(value)
         if size > self._max_record_bytes:
@@ -107,6 +115,10 @@ class RecordDecoder:
             )
         if value.count(b"[") + value.count(b"{") > MAX_NESTING:
             _check_nesting(value)
+
+
+class _Named(msgspec.Struct):
+    experiment: str = ""
 
 
 def _check_nesting(value: bytes) -> None:

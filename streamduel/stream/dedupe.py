@@ -44,13 +44,14 @@ class DedupeWindow:
 
     An id is remembered as a 128-bit key (see `record_key`): 1 million take about 110 MB.
 
-    The fold's inner loop does by itself what `sight` does for a fresh key: add it to `keys` and
-    `order`, and `forget_oldest` beyond `max_records`.
+    Whoever feeds it says how time and offsets move on (`advance`, and `begin_block` before the
+    first record from `block_end` on). For a key that is not in `keys`, the fold's inner loop adds
+    it to `keys` and `order` by itself, which is all that `sight` would do then.
 
     Attributes:
-        keys: those remembered.
+        keys: those remembered, and perhaps some that are about to be forgotten.
         order: the sightings, oldest first.
-        block_end: from this offset on, `sight` must be called also for a fresh key.
+        block_end: the offset from which on a new block must be begun.
 
     Args:
         max_records: how many sightings are remembered at most.
@@ -58,17 +59,17 @@ class DedupeWindow:
 
     >>> window = DedupeWindow(max_records=2, max_ms=1000)
     >>> window.advance(stream_time=0, offset=0)
-    >>> [window.sight(key, offset) for offset, key in enumerate((1, 1, 2, 3, 1))]
+    >>> [window.sight(key) for key in (1, 1, 2, 3, 1)]
     [False, True, False, False, False]
     """
 
     __slots__ = (
-        "_again", "_firsts", "_forgotten", "_head", "_max_ms", "_offsets", "_times", "block_end",
-        "keys", "max_records", "order",
+        "_again", "_firsts", "_forgotten", "_head", "_max_ms", "_max_records", "_offsets",
+        "_times", "block_end", "keys", "order",
     )  # fmt: skip
 
     def __init__(self, max_records: int, max_ms: int) -> None:
-        self.max_records = max_records
+        self._max_records = max_records
         self._max_ms = max_ms
         self.keys: set[int] = set()
         self._again: dict[int, int] = {}  # further sightings of a key that is remembered already
@@ -85,11 +86,13 @@ class DedupeWindow:
 
     def __len__(self) -> int:
         """How many sightings are remembered."""
+        self._trim()
         return len(self.order)
 
     @property
     def start(self) -> WindowStart | None:
         """Where to start reading to rebuild this window; None when it is empty."""
+        self._trim()
         if not self.order:
             return None
         return WindowStart(self._offsets[self._head], self._times[self._head])
@@ -105,24 +108,26 @@ class DedupeWindow:
                 self._forget()
         self._begin_stretch(stream_time, offset)
 
-    def sight(self, key: int, offset: int) -> bool:
-        """Remember a sighting of a key at an offset; True when it was remembered already."""
-        if offset >= self.block_end:
-            self._begin_stretch(self._times[-1], offset)
-        keys = self.keys
-        duplicate = key in keys
+    def begin_block(self, offset: int) -> None:
+        """The record at `offset`, the first beyond `block_end`, comes next."""
+        self._trim()
+        self._begin_stretch(self._times[-1], offset)
+
+    def sight(self, key: int) -> bool:
+        """Remember a sighting of a key; True when it was remembered already."""
+        self._trim()
+        duplicate = key in self.keys
         if duplicate:
             self._again[key] = self._again.get(key, 0) + 1
         else:
-            keys.add(key)
+            self.keys.add(key)
         self.order.append(key)
-        if len(self.order) > self.max_records:
-            self.forget_oldest()
         return duplicate
 
-    def forget_oldest(self) -> None:
-        """Give up the oldest sighting because there are more than `max_records`."""
-        self._forget()
+    def _trim(self) -> None:
+        """Forget what exceeds `max_records`: in time for the next answer, not with each record."""
+        while len(self.order) > self._max_records:
+            self._forget()
         following = self._head + 1
         while following < len(self._firsts) and self._firsts[following] <= self._forgotten:
             self._head = following

@@ -84,7 +84,7 @@ class Experiment:
     """
 
     __slots__ = (
-        "_arms_known", "_credit", "_since_decision", "_winners", "accepted", "codes",
+        "_arms_known", "_credit", "_noted_codes", "_since_decision", "_winners", "accepted", "codes",
         "dead_letters", "due", "duplicates", "epoch", "name", "pending", "plan", "policy", "seed",
         "settings", "started_at",
     )  # fmt: skip
@@ -101,7 +101,8 @@ class Experiment:
         self.settings = settings
         self.started_at = started_at
         self.seed = seed
-        self.codes: dict[tuple[str, str, str | None], int] = {}
+        self.codes: dict[str, dict[str, dict[str | None, int]]] = {}
+        self._noted_codes = 0
         self.pending: list[int] = []
         self._arms_known = {arm: index for index, arm in enumerate(settings.arms)}
         self._credit = CREDITS[settings.credit.name]
@@ -135,14 +136,15 @@ class Experiment:
     def code(self, event: InputEvent) -> int:
         """What an event says, as one integer: a duel's code, `NO_DUEL` or `BULK`.
 
-        What a `duel` says follows from three of its fields; `codes` remembers it under them.
+        What a `duel` says follows from a, b and winner: `codes[a][b][winner]` remembers it.
 
         Raises:
             Rejected: it names an unknown arm, or contradicts itself.
         """
         code = self._work_out(event)
-        if type(event) is Duel and len(self.codes) < MAX_CODES:
-            self.codes[event.a, event.b, event.winner] = code
+        if type(event) is Duel and self._noted_codes < MAX_CODES:
+            self._noted_codes += 1
+            self.codes.setdefault(event.a, {}).setdefault(event.b, {})[event.winner] = code
         return code
 
     def _work_out(self, event: InputEvent) -> int:
@@ -204,18 +206,21 @@ class Experiment:
         if noted == 0:
             return
         self.accepted += noted
-        if noted == 1:  # a decision after every duel: no array is worth its making
+        room = MOST_DUELS - self.policy.duels
+        if noted > room:
+            del self.pending[room:]  # beyond it, a float64 cannot tell one duel more from none
+        if noted == 1 and self.pending:  # a decision after every duel: no array is worth its making
             pair, outcome = divmod(self.pending.pop(), _OUTCOMES)
             first, second = divmod(pair, len(self._arms_known))
             first_wins = _FIRST_WINS[outcome]
             self.policy.observe(first, second, first_wins)
         else:
-            codes = np.array(self.pending)
+            codes = np.array(self.pending, dtype=np.int64)
             self.pending.clear()
             pairs, outcomes = np.divmod(codes, _OUTCOMES)
             firsts, seconds = np.divmod(pairs, len(self._arms_known))
-            wins = _ARRAY_OF_FIRST_WINS[outcomes]
-            self.policy.learn(policies.Duels(firsts, seconds, wins, None))
+            first_wins = _ARRAY_OF_FIRST_WINS[outcomes]
+            self.policy.learn(policies.Duels(firsts, seconds, first_wins, None))
         self._passed(noted)
 
     def learn_special(self, event: InputEvent) -> bool:

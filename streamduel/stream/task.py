@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from msgspec import DecodeError
@@ -14,7 +14,7 @@ from streamduel.connector import LogRecord, Message, PartitionCommit
 from streamduel.errors import nearest
 from streamduel.records import Duel, InputEvent, Reason, Rejected
 from streamduel.stream import snapshot
-from streamduel.stream.dead_letter import dead_letter, named_experiment
+from streamduel.stream.dead_letter import dead_letter
 from streamduel.stream.decode import RecordDecoder
 from streamduel.stream.dedupe import DedupeWindow, record_key
 from streamduel.stream.experiment import Experiment, Position
@@ -74,6 +74,7 @@ class PartitionTask:
         self.next_offset = 0
         self.resume_offset: int | None = None
         self._rebuilt_time = 0
+        self._snapshot_offset = 0
         self._assignments: list[Message] = []
         self._letters: list[Message] = []
         self._saved: dict[str, int] = {}
@@ -84,7 +85,7 @@ class PartitionTask:
     def _restore(self, entries: Mapping[str, bytes]) -> None:
         entry = snapshot.partition_entry(entries, self.partition)
         snapshot.check_log(entry, self._log.topic, self.partition, self._log.partitions)
-        self.next_offset = self._committed_offset = entry.next
+        self.next_offset = self._committed_offset = self._snapshot_offset = entry.next
         self.stream_time = entry.stream_time
         self.dead_letters.update(entry.dead_letters)
         if entry.window is None:
@@ -138,26 +139,35 @@ class PartitionTask:
 
     def fold(self, records: Sequence[LogRecord]) -> None:
         """Take in records, in the order of their offsets, each exactly once."""
-        if records and records[0].offset < self.next_offset:
-            known = bisect_left(records, self.next_offset, key=lambda record: record.offset)
-            self._remember(records[:known])
-            records = records[known:]
-        if not records:
-            return
-        self._fold(records)
-        self.next_offset = records[-1].offset + 1
+        for block in self._blocks(records):
+            if block[0].offset < self._snapshot_offset:
+                self._remember(block)
+            else:
+                self._fold(block)
+                self.next_offset = block[-1].offset + 1
+
+    def _blocks(self, records: Sequence[LogRecord]) -> Iterator[Sequence[LogRecord]]:
+        """Cut records where the window begins a new block, and at the snapshot's offset."""
+        while records:
+            if records[0].offset >= self._window.block_end:
+                self._window.begin_block(records[0].offset)
+            end = self._window.block_end
+            if records[0].offset < self._snapshot_offset:
+                end = min(end, self._snapshot_offset)
+            cut = bisect_left(records, end, key=lambda record: record.offset)
+            yield records[:cut]
+            records = records[cut:]
 
     def _fold(self, records: Sequence[LogRecord]) -> None:  # noqa: C901, PLR0912 - no calls
         """The inner loop: what it does by itself, it does to save a call for each record."""
         plain, plain_bytes, window = self._decode.plain, self._decode.plain_bytes, self._window
-        keys, order, max_records = window.keys, window.order, window.max_records
-        experiments, duel, key_of = self.experiments, Duel, record_key
-        latest, block_end = None, window.block_end
+        keys, order, key_of = window.keys, window.order, record_key
+        experiments, latest = self.experiments, None
         for record in records:
-            timestamp, value, offset = record.timestamp, record.value, record.offset
+            timestamp, value = record.timestamp, record.value
             if timestamp != latest:
                 latest = timestamp
-                block_end = self._advance(timestamp, offset)
+                self._advance(timestamp, record.offset)
             try:
                 event = (
                     plain(value)
@@ -165,27 +175,25 @@ class PartitionTask:
                     else self._decode(value)
                 )
                 if timestamp is None:
-                    block_end = self._advance(event.ts, offset)
-                experiment, code = experiments[event.experiment], None
-                if type(event) is duel:
-                    code = experiment.codes.get((event.a, event.b, event.winner))
-                if code is None:
+                    self._advance(event.ts, record.offset)
+                experiment = experiments[event.experiment]
+                if type(event) is Duel:
+                    try:
+                        code = experiment.codes[event.a][event.b][event.winner]
+                    except KeyError:
+                        code = experiment.code(event)
+                else:
                     code = experiment.code(event)
             except (DecodeError, KeyError, UnicodeDecodeError, Rejected):
                 self._reject(record)
                 continue
             key = key_of(event.id, experiment.seed)
-            if key in keys or offset >= block_end:
-                duplicate = window.sight(key, offset)
-                block_end = window.block_end
-                if duplicate:
-                    experiment.duplicates += 1
-                    continue
-            else:
+            if key not in keys:
                 keys.add(key)
                 order.append(key)
-                if len(order) > max_records:
-                    window.forget_oldest()
+            elif window.sight(key):
+                experiment.duplicates += 1
+                continue
             if code >= 0:
                 pending = experiment.pending
                 pending.append(code)
@@ -193,7 +201,7 @@ class PartitionTask:
                     continue
             elif not experiment.learn_special(event):
                 continue
-            self._decide(experiment, Position(self.partition, offset, self.stream_time))
+            self._decide(experiment, Position(self.partition, record.offset, self.stream_time))
 
     def _event(self, record: LogRecord) -> tuple[InputEvent, Experiment, int]:
         """A record's event, its experiment and its code.
@@ -220,16 +228,14 @@ class PartitionTask:
             except Rejected:
                 continue
             if experiment.started_at <= record.offset:
-                self._window.sight(record_key(event.id, experiment.seed), record.offset)
+                self._window.sight(record_key(event.id, experiment.seed))
         self._rebuilt_time = self.stream_time
         self.stream_time = max(now, self.stream_time)
 
-    def _advance(self, timestamp: int | None, offset: int) -> int:
-        """Move stream time on, if it does; returns the window's `block_end`."""
+    def _advance(self, timestamp: int | None, offset: int) -> None:
         if timestamp is not None and timestamp > self.stream_time:
             self.stream_time = timestamp
             self._window.advance(timestamp, offset)
-        return self._window.block_end
 
     def _decide(self, experiment: Experiment, at: Position) -> None:
         assignment = experiment.decide(at)
@@ -263,7 +269,8 @@ class PartitionTask:
             raise AssertionError(f"record {record.offset} was refused and then accepted")
         self.dead_letters[verdict.reason] += 1
         self._letters.append(dead_letter(record, verdict, self._log.topic, self.partition))
-        experiment = self.experiments.get(named_experiment(record))
+        name = self._decode.named_experiment(record.value)
+        experiment = self.experiments.get(name or (record.key or b"").decode(errors="replace"))
         if experiment is not None:
             experiment.dead_letters += 1
 

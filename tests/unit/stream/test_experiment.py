@@ -94,9 +94,6 @@ def test_a_trillion_duels_take_no_longer_than_one_and_lose_none() -> None:
     assert partition.duels() == 100 * BULK + 5050
 
 
-@pytest.mark.xfail(
-    reason="Experiment.learn tells the policy more duels than MOST_DUELS", strict=True
-)
 @pytest.mark.parametrize("last", [[DUEL], [DUEL, INTERLEAVING]], ids=["one", "two"])
 def test_what_can_no_longer_be_counted_exactly_is_accepted_and_stops_nothing(
     last: list[dict[str, Any]],
