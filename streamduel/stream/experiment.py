@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from typing import Any, Final, Literal, NamedTuple
 
@@ -13,7 +14,7 @@ from streamduel.config import ExperimentSettings
 from streamduel.connector import Message
 from streamduel.errors import nearest
 from streamduel.interleaving.credit import CREDITS
-from streamduel.preference.counts import MOST_DUELS
+from streamduel.preference.counts import MOST_DUELS, Floats, Integers
 from streamduel.records import (
     MAX_COUNT,
     Assignment,
@@ -34,7 +35,6 @@ MAX_CODES: Final = 4096
 _B_WINS, _A_WINS, _TIE = 0, 1, 2
 _OUTCOMES: Final = 3
 _FIRST_WINS: Final = (0.0, 1.0, 0.5)
-_ARRAY_OF_FIRST_WINS: Final = np.array(_FIRST_WINS)
 
 _encode = msgspec.json.Encoder().encode
 
@@ -84,9 +84,9 @@ class Experiment:
     """
 
     __slots__ = (
-        "_arms_known", "_credit", "_noted_codes", "_since_decision", "_winners", "accepted", "codes",
-        "dead_letters", "due", "duplicates", "epoch", "name", "pending", "plan", "policy", "seed",
-        "settings", "started_at",
+        "_arms_known", "_credit", "_duel_of", "_noted_codes", "_since_decision", "_winners",
+        "accepted", "codes", "dead_letters", "due", "duplicates", "epoch", "name", "pending",
+        "plan", "policy", "seed", "settings", "started_at",
     )  # fmt: skip
 
     def __init__(
@@ -103,8 +103,9 @@ class Experiment:
         self.seed = seed
         self.codes: dict[str, dict[str, dict[str | None, int]]] = {}
         self._noted_codes = 0
-        self.pending: list[int] = []
+        self.pending = array("q")
         self._arms_known = {arm: index for index, arm in enumerate(settings.arms)}
+        self._duel_of = _duels_by_code(len(settings.arms))
         self._credit = CREDITS[settings.credit.name]
         tie = _TIE if settings.ties == "half" else NO_DUEL
         self._winners = {"a": _A_WINS, "b": _B_WINS, "tie": tie}
@@ -215,12 +216,11 @@ class Experiment:
             first_wins = _FIRST_WINS[outcome]
             self.policy.observe(first, second, first_wins)
         else:
-            codes = np.array(self.pending, dtype=np.int64)
-            self.pending.clear()
-            pairs, outcomes = np.divmod(codes, _OUTCOMES)
-            firsts, seconds = np.divmod(pairs, len(self._arms_known))
-            first_wins = _ARRAY_OF_FIRST_WINS[outcomes]
-            self.policy.learn(policies.Duels(firsts, seconds, first_wins, None))
+            codes = np.frombuffer(self.pending, np.int64)
+            firsts, seconds, outcomes = self._duel_of
+            duels = policies.Duels(firsts[codes], seconds[codes], outcomes[codes], None)
+            self.policy.learn(duels)
+            del codes, self.pending[:]
         self._passed(noted)
 
     def learn_special(self, event: InputEvent) -> bool:
@@ -318,6 +318,13 @@ class Experiment:
             "tallies": self.tallies,
             "policy": self.policy.state_dict(),
         }
+
+
+def _duels_by_code(n_arms: int) -> tuple[Integers, Integers, Floats]:
+    """First arm, second arm and outcome of every code, to look many up at once."""
+    pairs, outcomes = np.divmod(np.arange(n_arms * n_arms * _OUTCOMES), _OUTCOMES)
+    first, second = np.divmod(pairs, n_arms)
+    return first, second, np.array(_FIRST_WINS)[outcomes]
 
 
 def _bulk_code(event: Duels) -> int:

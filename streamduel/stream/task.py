@@ -158,20 +158,21 @@ class PartitionTask:
             yield records[:cut]
             records = records[cut:]
 
-    def _fold(self, records: Sequence[LogRecord]) -> None:  # noqa: C901, PLR0912 - no calls
+    def _fold(self, records: Sequence[LogRecord]) -> None:
         """The inner loop: what it does by itself, it does to save a call for each record."""
         plain, plain_bytes, window = self._decode.plain, self._decode.plain_bytes, self._window
         keys, order, key_of = window.keys, window.order, record_key
         experiments, latest = self.experiments, None
         for record in records:
-            timestamp, value = record.timestamp, record.value
+            timestamp = record.timestamp
             if timestamp != latest:
                 latest = timestamp
                 self._advance(timestamp, record.offset)
             try:
+                value: Any = record.value  # None has no length: a TypeError
                 event = (
                     plain(value)
-                    if value is not None and len(value) <= plain_bytes and value.isascii()
+                    if len(value) <= plain_bytes and value.isascii()
                     else self._decode(value)
                 )
                 if timestamp is None:
@@ -184,7 +185,7 @@ class PartitionTask:
                         code = experiment.code(event)
                 else:
                     code = experiment.code(event)
-            except (DecodeError, KeyError, UnicodeDecodeError, Rejected):
+            except (DecodeError, KeyError, TypeError, UnicodeDecodeError, Rejected):
                 self._reject(record)
                 continue
             key = key_of(event.id, experiment.seed)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from itertools import count
 
 import pytest
 
 from streamduel.config import Config
+from streamduel.connector import Failpoint, no_failpoint
 from streamduel.stream.observer import Observer
 from streamduel.stream.runner import Runner
 from streamduel.stream.task import PartitionTask
-from tests.logs import ARMS, values
+from tests.logs import ARMS, Record, values
 from tests.memory import (
     AWAY,
     CRASH,
@@ -36,20 +38,27 @@ LOG = [value for _, value in values(11, 600)]
 STEPS = ("before begin", "before write", "before save", "before finish", "after finish")
 
 
-def live(broker: Broker, config: Config = CONFIG, **parts: object) -> Runner:
+def live(
+    broker: Broker, failpoint: Failpoint = no_failpoint, observers: Sequence[Observer] = ()
+) -> None:
     """One life of the service: it ends with the log, or with a crash."""
     ticks = count()
-    runner = Runner(config, MemorySource(broker), outlet(broker), lambda: float(next(ticks)),
-                    **parts)  # type: ignore[arg-type]  # fmt: skip
+    runner = Runner(
+        CONFIG,
+        MemorySource(broker),
+        outlet(broker),
+        lambda: float(next(ticks)),
+        observers,
+        failpoint,
+    )
     runner.run(lambda: False, until_end=True)
-    return runner
 
 
-def live_through(broker: Broker, **parts: object) -> int:
+def live_through(broker: Broker, failpoint: Failpoint = no_failpoint) -> int:
     """As many lives as it takes; returns how many."""
     for life in count(1):
         try:
-            live(broker, **parts)
+            live(broker, failpoint)
         except Crash:
             continue
         return life
@@ -76,10 +85,10 @@ def test_an_accident_leaves_no_trace(accident: Accident, offset: int) -> None:
 
 def test_many_accidents_leave_no_trace() -> None:
     rng = random.Random(5)
-    log: list[bytes | Accident] = list(LOG)
+    log: list[bytes | Record | Accident] = list(LOG)
     for _ in range(60):
         log.insert(rng.randrange(len(log)), rng.choice(list(Accident)))
-    broker = Broker(log)  # type: ignore[arg-type]
+    broker = Broker(log)
     lives = live_through(broker)
     assert visible(broker) == visible(undisturbed())
     assert lives > 5
@@ -94,9 +103,11 @@ def test_a_crash_between_two_steps_of_a_commit_leaves_no_trace(step: str, commit
         if passed == step and next(passes) == commit:
             raise Crash
 
-    broker = Broker([item for index, value in enumerate(LOG) for item in
-                     ([value, PAUSE] if index % 40 == 0 else [value])])  # fmt: skip
-    assert live_through(broker, failpoint=die) == 2
+    log: list[bytes | Record | Accident] = list(LOG)
+    for offset in range(560, 0, -40):
+        log.insert(offset, PAUSE)
+    broker = Broker(log)
+    assert live_through(broker, die) == 2
     assert visible(broker) == visible(undisturbed())
 
 
