@@ -15,7 +15,7 @@ HAS_DOCKER = command -v docker >/dev/null && docker info >/dev/null 2>&1
 UV_VERSION = 0.13.8
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench image lock clean broker
+.PHONY: help run test kafka lint bench image lock clean broker
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -27,6 +27,9 @@ run: .venv/run.stamp run/clicks.jsonl ## Find the best of six rankers in a click
 
 test: lint broker ## Check everything: style, types, architecture, and all tests, on a real Kafka too
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+kafka: .venv/dev.stamp broker ## Run a throw-away Apache Kafka on localhost:9092, until Ctrl-C
+	@$(BIN)/python -m tests.broker 9092
 
 lint: .venv/dev.stamp ## Check style, types and who imports whom
 	$(BIN)/ruff check .

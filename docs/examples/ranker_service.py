@@ -20,8 +20,8 @@ IMPRESSIONS = int(sys.argv[2]) if len(sys.argv) > 2 else 200_000
 EXPERIMENT = "search"
 
 users = random.Random(7)
-strength = {a: dict(zip(RANKERS, row, strict=True)) for a, row in zip(PREFERENCES, RANKERS, strict=True)}
-plan = {"epoch": 0, "champion": RANKERS[-1], "pairs": [{"a": RANKERS[-1], "b": RANKERS[-1], "share": 1}]}
+win_rate = {(RANKERS[i], RANKERS[j]): PREFERENCES[i][j] for i in range(6) for j in range(6)}
+plan = {"epoch": 0, "champion": "?", "pairs": [{"a": "bm25", "b": "bm25", "share": 1}]}
 
 assignments = KafkaConsumer(
     "assignments", bootstrap_servers=BOOTSTRAP, isolation_level="read_committed",
@@ -32,7 +32,8 @@ clicks = KafkaProducer(bootstrap_servers=BOOTSTRAP, linger_ms=5)
 for impression in range(IMPRESSIONS):
     if impression % 500 == 0:  # follow the assignments; a larger epoch replaces a smaller one
         clicks.flush()
-        for records in assignments.poll(timeout_ms=200).values():
+        wait = 200 if plan["epoch"] else 10_000
+        for records in assignments.poll(timeout_ms=wait).values():
             for record in records:
                 news = json.loads(record.value)
                 if news["experiment"] == EXPERIMENT and news["epoch"] > plan["epoch"]:
@@ -41,7 +42,7 @@ for impression in range(IMPRESSIONS):
         print(f"{impression:>7} impressions, epoch {plan['epoch']:>5}, champion {plan['champion']}")
     pair = users.choices(plan["pairs"], [pair["share"] for pair in plan["pairs"]])[0]
     a, b = pair["a"], pair["b"]
-    winner = None if a == b else "a" if users.random() < strength[a][b] else "b"
+    winner = None if a == b else "a" if users.random() < win_rate[a, b] else "b"
     duel = {"type": "duel", "id": str(uuid.UUID(int=users.getrandbits(128))),
             "experiment": EXPERIMENT, "a": a, "b": b, "winner": winner}  # fmt: skip
     clicks.send("clicks", key=EXPERIMENT.encode(), value=json.dumps(duel).encode())

@@ -226,13 +226,14 @@ class LocalKafka:
 
     Args:
         overrides: properties of the broker, added to or in place of `broker_properties`.
+        port: where clients connect; a free one if None.
     """
 
     can_restart: ClassVar[bool] = True
 
-    def __init__(self, overrides: Mapping[str, str] | None = None) -> None:
+    def __init__(self, overrides: Mapping[str, str] | None = None, port: int | None = None) -> None:
         self.directory = Path(tempfile.mkdtemp(prefix="streamduel-kafka-"))
-        self._port, self._controller_port = free_port(), free_port()
+        self._port, self._controller_port = port or free_port(), free_port()
         self._overrides = dict(overrides or {})
         # Not a letter of it may be a minus: at the front it would be taken for an option.
         self._cluster_id = base64.b64encode(uuid.uuid4().bytes, b"__").decode().rstrip("=")

@@ -1,0 +1,12 @@
+"""A throw-away Apache Kafka to try things on: `python -m tests.broker [PORT]`, until Ctrl-C."""
+
+import contextlib
+import sys
+import threading
+
+from tests.broker.local_kafka import LocalKafka
+
+with LocalKafka(port=int(sys.argv[1]) if len(sys.argv) > 1 else 9092) as kafka:
+    print(f"Apache Kafka on {kafka.bootstrap_servers}; Ctrl-C ends it and removes its data.")
+    with contextlib.suppress(KeyboardInterrupt):
+        threading.Event().wait()
