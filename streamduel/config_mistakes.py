@@ -66,8 +66,9 @@ def _hint(schema: dict[str, Any] | None, value: Any) -> str:
 def _wrong_key(shape: Shape, prefix: tuple[Step, ...], location: tuple[Step, ...], key: Any) -> str:
     parent = location[: -2 if location[-1] == KEY else -1]
     where = place((*prefix, *parent)) or "the configuration"
-    wanted = (shape.at(parent) or {}).get("propertyNames", {"type": "string"})
-    return f"{where} has the key {shown(key)}; a key must be {allowed(wanted)}."
+    names = (shape.at(parent) or {}).get("propertyNames", {})
+    wanted = allowed({"type": "string", **names})
+    return f"{where} has the key {shown(key)}; a key must be {wanted}."
 
 
 def _lower(description: str) -> str:

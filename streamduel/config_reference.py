@@ -8,12 +8,14 @@ Both are made from the models that check a configuration, so they cannot differ 
 from __future__ import annotations
 
 import json
+import re
 import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import yaml
 from pydantic import BaseModel
 
 from streamduel.config import SECTIONS, Config, settings_model
@@ -70,7 +72,7 @@ class Key(NamedTuple):
     def meaning(self) -> str:
         """Its description, as one line."""
         text = self.schema.get("description", "").partition("\n\n")[0]
-        return " ".join(f"{text[:1].upper()}{text[1:]}".split())
+        return _upper(" ".join(text.split()))
 
     @property
     def default(self) -> str:
@@ -78,10 +80,20 @@ class Key(NamedTuple):
         return "required" if self.required else in_yaml(self.schema.get("default"))
 
 
+_PLAIN: Final = re.compile(r"[\w./-]+")
+
+
 def in_yaml(value: Any) -> str:
-    """A value as one writes it; JSON is YAML, and plain text needs no quotes."""
-    plain = isinstance(value, str) and value.replace("/", "").replace("-", "").isalnum()
-    return str(value) if plain else json.dumps(value, ensure_ascii=False)
+    """A value as one writes it: JSON is YAML, and plain text needs no quotes.
+
+    >>> in_yaml(["bm25", "5", "no", True, None])
+    '[bm25, "5", "no", true, null]'
+    """
+    if isinstance(value, list):
+        return f"[{', '.join(map(in_yaml, value))}]"
+    if isinstance(value, str) and _PLAIN.fullmatch(value) and yaml.safe_load(value) == value:
+        return value
+    return json.dumps(value, ensure_ascii=False)
 
 
 def keys_of(
@@ -141,8 +153,10 @@ Everything is checked before anything starts. A mistake is one sentence that nam
 value found and what is allowed, and the exit status is 2:
 
 ```console
-$ streamduel validate search.yaml
-streamduel: unknown key 'experiments.search.arm'; did you mean 'arms'? Allowed there: arms, credit, decide_every, policy, seed, slate, ties.
+$ STREAMDUEL_MONITORING__PORT=94000 streamduel validate search.yaml
+streamduel: monitoring.port must be an integer from 0 to 65535 (found 94000).
+$ STREAMDUEL_EXPERIMENTS__SEARCH__TIES=hlaf streamduel validate search.yaml
+streamduel: experiments.search.ties must be 'half' or 'drop' (found 'hlaf'); did you mean 'half'?
 ```
 
 - Relative paths are relative to the configuration file.
@@ -255,18 +269,17 @@ _HEADER: Final = f"""\
 
 def reference() -> str:
     """The text of configs/reference.yaml."""
-    others = [name for name in connector_names() if name != SHOWN_FIRST]
     parts = [_HEADER]
     for section in SECTIONS:
         meaning = next(key.meaning for key in keys_of(Shape(Config)) if key.name == section)
-        shown = _section(section, SHOWN_FIRST)
-        parts.append(f"\n# {meaning}\n{shown}")
-        for connector in others:
-            hidden = textwrap.indent(_section(section, connector), "# ", lambda line: True)
-            parts.append(f"#\n# or:\n{hidden}")
-    for key in core_keys():
-        parts.append(("\n" if len(key.where) == 1 else "") + _entry(key))
-    return "".join(f"{line.rstrip()}\n" for line in "".join(parts).splitlines())
+        parts.append(f"\n# {meaning}\n{_section(section, SHOWN_FIRST)}")
+        parts += [
+            f"#\n# or:\n{textwrap.indent(_section(section, connector), '# ')}"
+            for connector in connector_names()
+            if connector != SHOWN_FIRST
+        ]
+    parts += ["\n" * (len(key.where) == 1) + _entry(key) for key in core_keys()]
+    return "".join(parts)
 
 
 def _section(section: str, connector: str) -> str:
@@ -277,21 +290,22 @@ def _section(section: str, connector: str) -> str:
 def _entry(key: Key) -> str:
     """A key with its value, under a comment of what it means and what it may be."""
     schema, indent = key.schema, "  " * (len(key.where) - 1)
-    holds_more = "properties" in schema or isinstance(schema.get("additionalProperties"), dict)
-    if holds_more:
-        null = " Or null: nothing is served." if schema.get("nullable") else ""
-        lines = [key.meaning + null, f"{key.where[-1]}:"]
-        if "properties" not in schema:
-            lines[1] += f"\n{indent}  {NAME}:"
-    else:
-        value = in_yaml(EXAMPLES[key.name]) if key.required else key.default
-        kind = f"{allowed(schema)}{'; required' if key.required else ''}"
-        lines = [f"{key.meaning.rstrip('.')} ({kind})." if key.meaning else f"{kind}.",
-                 f"{key.where[-1]}: {value}"]  # fmt: skip
-    comment = textwrap.fill(
-        lines[0], WIDTH, initial_indent=f"{indent}# ", subsequent_indent=f"{indent}# "
-    )
-    return f"{comment}\n{indent}{lines[1]}\n"
+    comment, line = key.meaning, f"{key.where[-1]}:"
+    if isinstance(schema.get("additionalProperties"), dict):
+        line += f"\n{indent}  {NAME}:"
+    elif "properties" not in schema:
+        wanted = allowed(schema) + ("; required" if key.required else "")
+        comment = f"{comment.rstrip('.')} ({wanted})." if comment else f"{_upper(wanted)}."
+        line += f" {in_yaml(EXAMPLES[key.name]) if key.required else key.default}"
+    elif schema.get("nullable"):
+        comment += " Or null: nothing is served."
+    margin = f"{indent}# "
+    comment = textwrap.fill(comment, WIDTH, initial_indent=margin, subsequent_indent=margin)
+    return f"{comment}\n{indent}{line}\n"
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def main(page_path: str, reference_path: str) -> None:

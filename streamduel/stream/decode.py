@@ -151,8 +151,6 @@ def _explain(value: bytes, error: msgspec.DecodeError) -> Rejected:
         if detail == "Input data was truncated":
             detail = _truncation(value)
         return Rejected("invalid_json", f"the value is not JSON: {detail}.")
-    except UnicodeDecodeError as malformed:
-        return Rejected("invalid_json", f"the value is not UTF-8: {malformed.reason}.")
     if not isinstance(found, dict):
         return Rejected(
             "invalid_record", f"the value is {_shown(found)}; a record is a JSON object."

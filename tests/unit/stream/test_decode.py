@@ -223,6 +223,13 @@ def test_a_record_that_does_not_fit_its_type_is_told_how(value: bytes, sentence:
     assert verdict(value) == ("invalid_record", sentence)
 
 
+@pytest.mark.parametrize("field", ["clicks", "teams", "id"])
+def test_a_field_given_twice_and_wrong_once_is_refused(field: str) -> None:
+    """Where both fit, the last one counts, as everywhere in JSON."""
+    twice = text(INTERLEAVING, **{field: [5.5]})[:-1] + f', "{field}": {{}}}}'.encode()
+    assert verdict(twice)[0] == "invalid_record"
+
+
 @pytest.mark.parametrize("record", [DUEL, DUELS, INTERLEAVING], ids=lambda record: record["type"])
 @pytest.mark.parametrize("side", ["a", "b"])
 def test_an_unknown_arm_is_named_with_the_nearest_one(record: dict[str, Any], side: str) -> None:

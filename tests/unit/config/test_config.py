@@ -1,0 +1,271 @@
+"""Good configurations: what is read, what overrides it, and what the reference says of it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pydantic import BaseModel
+
+from streamduel import config_reference, schemas
+from streamduel.config import Config, LoadedConfig, load, settings_model
+from streamduel.connector import connector_names, load_connector
+from tests.unit.config.configurations import GOOD, KAFKA, changed, written
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "search.yaml"
+    path.write_text(written(GOOD))
+    return path
+
+
+def fields(settings: BaseModel) -> Any:
+    """A connector's settings, of whose class nothing is known here."""
+    return settings
+
+
+def kafka(tmp_path: Path, environment: dict[str, str], **changes: Any) -> LoadedConfig:
+    path = tmp_path / "kafka.yaml"
+    path.write_text(written(changed(changes, KAFKA)))
+    return load(path, environment)
+
+
+def test_what_is_left_out_has_a_default(config: Path) -> None:
+    loaded = load(config, {}).config
+    search = loaded.experiments["search"]
+    assert (search.policy.name, search.policy.parameters) == ("rucb", {})
+    assert (search.seed, search.ties, search.decide_every, search.slate) == (0, "half", 1, 1)
+    assert search.credit.name == "click_count"
+    assert (loaded.dedupe.window_records, loaded.dedupe.window_ms) == (1_000_000, 3_600_000)
+    assert loaded.limits.max_record_bytes == 2**20
+    assert (loaded.commit.interval_ms, loaded.commit.max_outputs) == (500, 10_000)
+
+
+def test_monitoring_is_served_unless_it_is_null(tmp_path: Path) -> None:
+    path = tmp_path / "search.yaml"
+    document = dict(GOOD)
+    path.write_text(written(document))
+    assert load(path, {}).config.monitoring is None
+    del document["monitoring"]
+    path.write_text(written(document))
+    monitoring = load(path, {}).config.monitoring
+    assert monitoring is not None
+    assert (monitoring.host, monitoring.port) == ("127.0.0.1", 9400)
+
+
+def test_policy_parameters_reach_the_policy(tmp_path: Path) -> None:
+    path = tmp_path / "search.yaml"
+    policy = {"name": "rucb", "alpha": 0.7, "champion_set": True}
+    path.write_text(written(changed({"experiments.search.policy": policy})))
+    made = load(path, {}).config.experiments["search"].create_policy()
+    assert made.parameters == {"alpha": 0.7, "champion_set": True}
+    assert made.n_arms == 3
+
+
+def test_relative_paths_are_relative_to_the_file(
+    config: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    loaded = load(config, {})
+    assert fields(loaded.source).path == config.parent / "clicks.jsonl"
+    assert fields(loaded.sink).path == config.parent / "out"
+    assert fields(loaded.snapshots).path == config.parent / "state"
+
+
+@pytest.mark.parametrize("path", ["/data/clicks.jsonl", "-"])
+def test_absolute_paths_and_standard_input_stay_as_they_are(config: Path, path: str) -> None:
+    loaded = load(config, {"STREAMDUEL_SOURCE__PATH": path})
+    assert fields(loaded.source).path == Path(path)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "where", "found"),
+    [
+        ("STREAMDUEL_EXPERIMENTS__SEARCH__SEED", "9", "experiments.search.seed", 9),
+        ("STREAMDUEL_Experiments__search__Seed", "9", "experiments.search.seed", 9),
+        ("STREAMDUEL_experiments__search__seed", "0x10", "experiments.search.seed", 16),
+        ("STREAMDUEL_EXPERIMENTS__SEARCH__TIES", "drop", "experiments.search.ties", "drop"),
+        ("STREAMDUEL_EXPERIMENTS__SEARCH__ARMS", "[a, b]", "experiments.search.arms", ["a", "b"]),
+        ("STREAMDUEL_EXPERIMENTS__SEARCH__ARMS", "[2026-01-01, b]", "experiments.search.arms",
+         ["2026-01-01", "b"]),
+        ("STREAMDUEL_EXPERIMENTS__ADS__ARMS", "[a, b]", "experiments.ads.arms", ["a", "b"]),
+        ("STREAMDUEL_EXPERIMENTS__ADS", "{arms: [a, b]}", "experiments.ads.arms", ["a", "b"]),
+        ("STREAMDUEL_DEDUPE__WINDOW_MS", "5", "dedupe.window_ms", 5),
+        ("STREAMDUEL_DEDUPE", "{window_ms: 5}", "dedupe.window_ms", 5),
+        ("STREAMDUEL_MONITORING__PORT", "0", "monitoring.port", 0),
+        ("STREAMDUEL_MONITORING__HOST", "0", "monitoring.host", "0"),
+    ],
+)  # fmt: skip
+def test_a_variable_overrides_a_key(
+    config: Path, variable: str, value: str, where: str, found: object
+) -> None:
+    part: Any = load(config, {variable: value}).config.model_dump()
+    for step in where.split("."):
+        part = part[step]
+    assert part == found
+
+
+def test_a_variable_finds_an_experiment_whose_name_has_capitals(tmp_path: Path) -> None:
+    path = tmp_path / "search.yaml"
+    path.write_text(written({**GOOD, "experiments": {"WebSearch": {"arms": ["a", "b"]}}}))
+    loaded = load(path, {"STREAMDUEL_EXPERIMENTS__WEBSEARCH__SEED": "9"}).config
+    assert {name: it.seed for name, it in loaded.experiments.items()} == {"WebSearch": 9}
+
+
+def test_a_policys_parameter_can_be_overridden(config: Path) -> None:
+    loaded = load(config, {"STREAMDUEL_EXPERIMENTS__SEARCH__POLICY__ALPHA": "0.7"}).config
+    assert loaded.experiments["search"].policy.parameters == {"alpha": 0.7}
+
+
+def test_monitoring_can_be_switched_off_and_moved(config: Path) -> None:
+    assert load(config, {"STREAMDUEL_MONITORING": "null"}).config.monitoring is None
+    moved = load(config, {"STREAMDUEL_MONITORING__PORT": "8080"}).config.monitoring
+    assert moved is not None
+    assert moved.port == 8080
+
+
+def test_other_programs_variables_mean_nothing(config: Path) -> None:
+    others = {"STREAMDUEL_TEST_KAFKA": "x", "STREAMDUEL": "x", "SOURCE__PATH": "x", "HOME": "/"}
+    assert load(config, others).config == load(config, {}).config
+
+
+def test_the_processs_own_environment_is_the_default(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STREAMDUEL_EXPERIMENTS__SEARCH__SEED", "9")
+    assert load(config).config.experiments["search"].seed == 9
+
+
+@pytest.mark.parametrize(
+    "password", ["007", "1e5", "yes", "null", "~", "[a]", "{a: b}", "a: b", "a #b", "0x1F", "*a"]
+)
+def test_a_password_from_the_environment_is_taken_as_it_stands(
+    tmp_path: Path, password: str
+) -> None:
+    loaded = kafka(tmp_path, {"STREAMDUEL_SOURCE__SASL_PLAIN_PASSWORD": password})
+    for section in (loaded.source, loaded.sink, loaded.snapshots):
+        assert fields(section).sasl_plain_password.get_secret_value() == password
+
+
+def test_a_section_can_come_from_the_environment_alone(tmp_path: Path) -> None:
+    environment = {
+        "STREAMDUEL_SOURCE__TOPIC": "123",
+        "STREAMDUEL_SOURCE__CONNECTOR": "kafka",
+        "STREAMDUEL_SOURCE__GROUP": "g",
+        "STREAMDUEL_SOURCE__BOOTSTRAP_SERVERS": "one:9092,two:9092",
+    }
+    loaded = kafka(tmp_path, environment, source={}, snapshots={"connector": "kafka", "topic": "s"})
+    assert fields(loaded.source).topic == "123"
+    assert fields(loaded.source).bootstrap_servers == ["one:9092", "two:9092"]
+    assert fields(loaded.sink).bootstrap_servers == ["one:9092", "two:9092"]
+
+
+def test_yaml_may_use_anchors_and_merge_keys(tmp_path: Path) -> None:
+    path = tmp_path / "search.yaml"
+    path.write_text(
+        """
+        source: {connector: files, path: clicks.jsonl}
+        sink: &folder {connector: files, path: out/}
+        snapshots: {<<: *folder, path: state/}
+        experiments:
+          search: &usual {arms: [a, b], seed: 3}
+          ads: {<<: *usual, seed: 4}
+          shop: *usual
+        """
+    )
+    loaded = load(path, {})
+    assert fields(loaded.snapshots).path == tmp_path / "state"
+    seeds = {name: it.seed for name, it in loaded.config.experiments.items()}
+    assert seeds == {"search": 3, "ads": 4, "shop": 3}
+
+
+@pytest.mark.parametrize("name", ["local.yaml", "kafka.yaml", "reference.yaml"])
+def test_the_configurations_that_come_along_are_valid(name: str) -> None:
+    assert load(ROOT / "configs" / name, {}).config.experiments
+
+
+# What is made from the models.
+
+
+@pytest.mark.parametrize("name", schemas.files())
+def test_the_schemas_are_up_to_date(name: str) -> None:
+    kept = (ROOT / "docs" / "schemas" / name).read_text(encoding="utf-8")
+    assert kept == schemas.files()[name], "run python -m streamduel.schemas docs/schemas"
+
+
+def test_no_schema_is_left_over() -> None:
+    kept = {path.name for path in (ROOT / "docs" / "schemas").iterdir()}
+    assert kept == schemas.files().keys()
+
+
+@pytest.mark.parametrize(
+    ("name", "made"),
+    [
+        ("docs/configuration.md", config_reference.page),
+        ("configs/reference.yaml", config_reference.reference),
+    ],
+)
+def test_the_reference_is_up_to_date(name: str, made: Any) -> None:
+    kept = (ROOT / name).read_text(encoding="utf-8")
+    assert kept == made(), f"run {config_reference.MADE_BY}"
+
+
+def test_both_writers_write_what_is_compared(tmp_path: Path) -> None:
+    schemas.main(str(tmp_path))
+    page, reference = tmp_path / "page.md", tmp_path / "reference.yaml"
+    config_reference.main(str(page), str(reference))
+    assert page.read_text() == config_reference.page()
+    assert reference.read_text() == config_reference.reference()
+    assert len(list(tmp_path.glob("*.json"))) == len(schemas.files())
+
+
+def test_the_reference_holds_the_defaults() -> None:
+    loaded = load(ROOT / "configs" / "reference.yaml", {}).config.model_dump()
+    given: dict[str, Any] = {"source": {}, "sink": {}, "snapshots": {}}
+    arms = config_reference.EXAMPLES["experiments.search.arms"]
+    bare = Config.model_validate({**given, "experiments": {"search": {"arms": arms}}}).model_dump()
+    assert {key: loaded[key] for key in loaded if key not in given} == {
+        key: bare[key] for key in bare if key not in given
+    }
+
+
+@pytest.mark.parametrize("connector", connector_names())
+@pytest.mark.parametrize("section", ["source", "sink", "snapshots"])
+def test_the_reference_has_every_key_of_every_connector(section: str, connector: str) -> None:
+    text = (ROOT / "configs" / "reference.yaml").read_text()
+    shared = load_connector(connector).shared_settings if section != "source" else frozenset()
+    for name in settings_model(section, load_connector(connector)).model_fields:
+        assert re.search(rf"^[# ]+{name}:", text, re.MULTILINE) or name in shared
+
+
+@pytest.mark.parametrize("other", [name for name in connector_names() if name != "files"])
+def test_what_the_reference_shows_as_comments_is_valid(other: str, tmp_path: Path) -> None:
+    """Also the connectors that it does not run with."""
+    document: dict[str, Any] = {"experiments": GOOD["experiments"]}
+    for section in ("source", "sink", "snapshots"):
+        document |= yaml.safe_load(config_reference._section(section, other))
+    path = tmp_path / "other.yaml"
+    path.write_text(written(document))
+    assert load(path, {}).config.source["connector"] == other
+
+
+def test_the_pages_example_is_valid(tmp_path: Path) -> None:
+    page = config_reference.page()
+    example = page.split("```yaml\n")[1].split("```")[0]
+    path = tmp_path / "search.yaml"
+    path.write_text(example)
+    assert load(path, {}).config.experiments["search"].arms[0] == "bm25"
+
+
+def test_a_configuration_can_be_moved_with_its_files(config: Path, tmp_path: Path) -> None:
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    copied = shutil.copy(config, moved)
+    assert fields(load(Path(copied), {}).sink).path == moved / "out"

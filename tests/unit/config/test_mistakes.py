@@ -1,0 +1,419 @@
+"""Every mistake in a configuration is one sentence: the key, what was found, what is allowed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamduel import cli
+from streamduel.config import load
+from streamduel.errors import ConfigurationError
+from tests.unit.config.configurations import GONE, GOOD, KAFKA, changed, written
+
+TOP = "commit, dedupe, experiments, limits, monitoring, sink, snapshots, source"
+EXPERIMENT = "arms, credit, decide_every, policy, seed, slate, ties"
+ARMS = "experiments.search.arms"
+POLICY = "experiments.search.policy"
+QUOTES = "; quotes make it a string"
+NAME = "a string of 1 to 256 characters"
+TOPIC = "a string of 1 to 249 characters that matches ^[A-Za-z0-9._-]+$"
+
+
+def told(path: Path, text: str | bytes, environment: dict[str, str] | None = None) -> list[str]:
+    """What is said of a configuration, a sentence a line."""
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(ConfigurationError) as refused:
+        load(path, environment or {})
+    return str(refused.value).replace(str(path.parent), "HERE").splitlines()
+
+
+def test_the_good_configuration_is_good(tmp_path: Path) -> None:
+    """So that each mistake below is the only one."""
+    path = tmp_path / "search.yaml"
+    for document in (GOOD, KAFKA):
+        path.write_text(written(document))
+        load(path, {})
+
+
+MISTAKES: list[tuple[str, Any, str]] = [
+    # Unknown keys, at every level.
+    ("sorce", {}, f"unknown key 'sorce'; did you mean 'source'? Allowed there: {TOP}."),
+    ("qqq", 1, f"unknown key 'qqq'. Allowed there: {TOP}."),
+    ("source.pth", "x",
+     "unknown key 'source.pth'; did you mean 'path'? Allowed there: connector, path."),
+    ("sink.bath", "x",
+     "unknown key 'sink.bath'; did you mean 'path'? Allowed there: connector, path."),
+    ("snapshots.topic", "x",
+     "unknown key 'snapshots.topic'. Allowed there: connector, path."),
+    ("dedupe.window_record", 5,
+     "unknown key 'dedupe.window_record'; did you mean 'window_records'? "
+     "Allowed there: window_ms, window_records."),
+    ("limits.max_bytes", 5,
+     "unknown key 'limits.max_bytes'; did you mean 'max_record_bytes'? "
+     "Allowed there: max_record_bytes."),
+    ("commit.interval", 5,
+     "unknown key 'commit.interval'; did you mean 'interval_ms'? "
+     "Allowed there: interval_ms, max_outputs."),
+    ("monitoring", {"prot": 9400},
+     "unknown key 'monitoring.prot'; did you mean 'port'? Allowed there: host, port."),
+    ("experiments.search.arm", [],
+     f"unknown key 'experiments.search.arm'; did you mean 'arms'? Allowed there: {EXPERIMENT}."),
+    ("experiments.search.decide_evry", 5,
+     f"unknown key 'experiments.search.decide_evry'; did you mean 'decide_every'? "
+     f"Allowed there: {EXPERIMENT}."),
+    ("experiments.search.credit", {"nam": "click_count"},
+     "unknown key 'experiments.search.credit.nam'; did you mean 'name'? Allowed there: name."),
+    # What is missing.
+    ("source", GONE, "source is missing: where the click log comes from."),
+    ("sink", GONE, "sink is missing: where assignments and dead letters go."),
+    ("snapshots", GONE, "snapshots is missing: where the state is kept."),
+    ("experiments", GONE,
+     "experiments is missing: each experiment under its name, which its records bear."),
+    (ARMS, GONE, f"{ARMS} is missing: the rankers' names, 2 to 1000 of them."),
+    ("source.path", GONE,
+     "source.path is missing: the file: plain, gzipped (.gz), or '-' for standard input."),
+    ("source.connector", GONE, "source.connector must be 'files' or 'kafka' (found nothing)."),
+    # Wrong types.
+    ("source", None, "source must be a mapping (found nothing)."),
+    ("sink", "out/", "sink must be a mapping (found 'out/')."),
+    ("snapshots", [], "snapshots must be a mapping (found an empty list)."),
+    ("dedupe", 5, "dedupe must be a mapping (found 5)."),
+    ("limits", None, "limits must be a mapping (found nothing)."),
+    ("commit", True, "commit must be a mapping (found true)."),
+    ("monitoring", 9400, "monitoring must be a mapping, or null (found 9400)."),
+    ("experiments", ["search"],
+     "experiments must be a mapping of at least 1 entry (found a list of 1)."),
+    ("experiments", {},
+     "experiments must be a mapping of at least 1 entry (found an empty mapping)."),
+    ("experiments.search", None, "experiments.search must be a mapping (found nothing)."),
+    ("experiments.search.credit", "click_count",
+     "experiments.search.credit must be a mapping (found 'click_count')."),
+    ("source.path", 5, f"source.path must be a path (found 5){QUOTES}."),
+    ("source.path", None, "source.path must be a path (found nothing)."),
+    ("sink.path", ["out"], "sink.path must be a path (found a list of 1)."),
+    ("monitoring", {"host": ""},
+     "monitoring.host must be a string of at least 1 character (found '')."),
+    # Numbers.
+    ("monitoring", {"port": 65536},
+     "monitoring.port must be an integer from 0 to 65535 (found 65536)."),
+    ("monitoring", {"port": -1}, "monitoring.port must be an integer from 0 to 65535 (found -1)."),
+    ("monitoring", {"port": "9400"},
+     "monitoring.port must be an integer from 0 to 65535 (found '9400')."),
+    ("monitoring", {"port": True},
+     "monitoring.port must be an integer from 0 to 65535 (found true)."),
+    ("experiments.search.decide_every", 0,
+     "experiments.search.decide_every must be an integer from 1 to 1000000000 (found 0)."),
+    ("experiments.search.decide_every", 1.5,
+     "experiments.search.decide_every must be an integer from 1 to 1000000000 (found 1.5)."),
+    ("experiments.search.slate", 10_001,
+     "experiments.search.slate must be an integer from 1 to 10000 (found 10001)."),
+    ("experiments.search.seed", -1,
+     "experiments.search.seed must be an integer from 0 to 2^64 - 1 (found -1)."),
+    ("experiments.search.seed", 2**64,
+     "experiments.search.seed must be an integer from 0 to 2^64 - 1 (found 18446744073709551616)."),
+    ("experiments.search.seed", "seven",
+     "experiments.search.seed must be an integer from 0 to 2^64 - 1 (found 'seven')."),
+    ("experiments.search.seed", None,
+     "experiments.search.seed must be an integer from 0 to 2^64 - 1 (found nothing)."),
+    ("dedupe.window_records", 0,
+     "dedupe.window_records must be an integer from 1 to 1000000000 (found 0)."),
+    ("dedupe.window_ms", -1, "dedupe.window_ms must be an integer from 0 to 2^53 (found -1)."),
+    ("limits.max_record_bytes", 2**24 + 1,
+     "limits.max_record_bytes must be an integer from 1 to 16777216 (found 16777217)."),
+    ("commit.interval_ms", 0,
+     "commit.interval_ms must be an integer from 1 to 60000 (found 0)."),
+    ("commit.max_outputs", 0,
+     "commit.max_outputs must be an integer from 1 to 1000000000 (found 0)."),
+    # Arms.
+    (ARMS, ["bm25", "bm25"], f"{ARMS} has 'bm25' twice."),
+    (ARMS, ["bm25", "ltr", "bm25"], f"{ARMS} has 'bm25' twice."),
+    (ARMS, ["bm25"], f"{ARMS} must be a list of 2 to 1000 entries (found a list of 1)."),
+    (ARMS, [], f"{ARMS} must be a list of 2 to 1000 entries (found an empty list)."),
+    (ARMS, "bm25", f"{ARMS} must be a list of 2 to 1000 entries (found 'bm25')."),
+    (ARMS, {"bm25": 1}, f"{ARMS} must be a list of 2 to 1000 entries (found a mapping)."),
+    (ARMS, [str(i) for i in range(1001)],
+     f"{ARMS} must be a list of 2 to 1000 entries (found a list of 1001)."),
+    (ARMS, ["bm25", 5], f"{ARMS}[1] must be {NAME} (found 5){QUOTES}."),
+    (ARMS, [True, "bm25"], f"{ARMS}[0] must be {NAME} (found true){QUOTES}."),
+    (ARMS, ["", "bm25"], f"{ARMS}[0] must be {NAME} (found '')."),
+    (ARMS, ["bm25", None], f"{ARMS}[1] must be {NAME} (found nothing)."),
+    (ARMS, ["bm25", "x" * 257], f"{ARMS}[1] must be {NAME} (found '{'x' * 58}…)."),
+    # Names of experiments.
+    ("experiments.", {"arms": ["a", "b"]}, f"experiments has the key ''; a key must be {NAME}."),
+    ("experiments", {5: {"arms": ["a", "b"]}},
+     f"experiments has the key 5; a key must be {NAME}."),
+    ("experiments", {"x" * 257: {"arms": ["a", "b"]}},
+     f"experiments has the key '{'x' * 58}…; a key must be {NAME}."),
+    # Choices.
+    ("experiments.search.ties", "hlaf",
+     "experiments.search.ties must be 'half' or 'drop' (found 'hlaf'); did you mean 'half'?"),
+    ("experiments.search.ties", "win",
+     "experiments.search.ties must be 'half' or 'drop' (found 'win')."),
+    ("experiments.search.ties", False,
+     "experiments.search.ties must be 'half' or 'drop' (found false)."),
+    ("experiments.search.credit", {"name": "click_cuont"},
+     "experiments.search.credit.name must be 'click_count' (found 'click_cuont'); "
+     "did you mean 'click_count'?"),
+    # Policies.
+    (POLICY, {"name": "rubc"},
+     "experiments.search: unknown policy 'rubc'; did you mean 'rucb'? 'streamduel policies' lists "
+     "all."),
+    (POLICY, {"name": "zzz"},
+     "experiments.search: unknown policy 'zzz'; 'streamduel policies' lists all."),
+    (POLICY, "rucb", f"{POLICY} must be a mapping (found 'rucb')."),
+    (POLICY, {"name": 5}, f"{POLICY}.name must be a string (found 5){QUOTES}."),
+    (POLICY, {"name": "rucb", "alpha": 0.3},
+     f"{POLICY}.alpha must be greater than 0.5 (found 0.3); the regret bounds of RUCB hold only "
+     f"above it."),
+    (POLICY, {"name": "rucb", "alpha": "wide"},
+     f"{POLICY}.alpha must be a finite number (found 'wide')."),
+    (POLICY, {"name": "rucb", "alpha": float("nan")},
+     f"{POLICY}.alpha must be a finite number (found nan)."),
+    (POLICY, {"name": "rucb", "alfa": 0.6},
+     "experiments.search: policy 'rucb' has no parameter 'alfa'; did you mean 'alpha'? "
+     "It has 'alpha', 'champion_set'."),
+    *((POLICY, {"name": "rucb", taken: 5},
+       f"experiments.search: policy 'rucb' has no parameter '{taken}'; it has 'alpha', "
+       f"'champion_set'.") for taken in ("seed", "n_arms", "self")),
+    (POLICY, {"name": "rucb", 5: 5}, f"{POLICY} has the key 5; a key must be a string."),
+    # Connectors.
+    ("source.connector", "fils",
+     "source.connector must be 'files' or 'kafka' (found 'fils'); did you mean 'files'?"),
+    ("sink.connector", "pulsar", "sink.connector must be 'files' or 'kafka' (found 'pulsar')."),
+    ("snapshots.connector", 5, "snapshots.connector must be 'files' or 'kafka' (found 5)."),
+    ("snapshots", {"connector": "kafka", "topic": "s"},
+     "snapshots.connector must be 'files' as sink.connector is (found 'kafka'): they become "
+     "visible in one commit."),
+    ("sink", {"connector": "kafka", "assignments": "a", "dead_letters": "d"},
+     "snapshots.connector must be 'kafka' as sink.connector is (found 'files'): they become "
+     "visible in one commit."),
+]  # fmt: skip
+
+KAFKA_MISTAKES: list[tuple[str, Any, str]] = [
+    ("source.topic", GONE, f"source.topic is missing: {TOPIC}."),
+    ("source.topic", "my clicks", f"source.topic must be {TOPIC} (found 'my clicks')."),
+    ("snapshots.topic", "", f"snapshots.topic must be {TOPIC} (found '')."),
+    ("source.ssl_cafile", "nowhere.pem", "source.ssl_cafile: there is no file HERE/nowhere.pem."),
+    ("source.sasl_mechanism", GONE, "source: security_protocol SASL_SSL needs sasl_mechanism."),
+    ("source.sasl_plain_username", GONE,
+     "source: sasl_mechanism PLAIN needs sasl_plain_username."),
+    ("source.security_protocol", "SASL_SLL",
+     "source.security_protocol must be 'PLAINTEXT', 'SSL', 'SASL_PLAINTEXT' or 'SASL_SSL' "
+     "(found 'SASL_SLL'); did you mean 'SASL_SSL'?"),
+    ("source.replication_factor", 0,
+     "source: replication_factor must be at least 1, or -1 (found 0)."),
+    ("source.create_topics", "maybe",
+     "source.create_topics must be true or false (found 'maybe')."),
+    ("sink.bootstrap_servers", ["other:9092"],
+     "sink.bootstrap_servers must be the same as source.bootstrap_servers, or be left out: input, "
+     "outputs and snapshots share one commit."),
+]  # fmt: skip
+
+
+def case(it: object) -> str:
+    return it.partition(" (found")[0][:70] if isinstance(it, str) else ""
+
+
+@pytest.mark.parametrize(("where", "value", "sentence"), MISTAKES, ids=case)
+def test_a_mistake_is_one_sentence(where: str, value: Any, sentence: str, tmp_path: Path) -> None:
+    assert told(tmp_path / "search.yaml", written(changed({where: value}))) == [sentence]
+
+
+@pytest.mark.parametrize(("where", "value", "sentence"), KAFKA_MISTAKES, ids=case)
+def test_a_connectors_mistake_is_one_sentence(
+    where: str, value: Any, sentence: str, tmp_path: Path
+) -> None:
+    """Also where sink and snapshots have taken the mistake from the source."""
+    assert told(tmp_path / "kafka.yaml", written(changed({where: value}, KAFKA))) == [sentence]
+
+
+def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
+    wrong = {"monitoring": {"port": -1}, "sorce": 1, "experiments.search.ties": "win", ARMS: GONE}
+    assert len(told(tmp_path / "search.yaml", written(changed(wrong)))) == 4
+    wrong = {
+        "experiments.search.policy": {"name": "rubc"}, "source.connector": "fils",
+        "experiments.ads": {"arms": ["a", "b"], "policy": {"name": "rucb", "alpha": 0}},
+    }  # fmt: skip
+    assert len(told(tmp_path / "search.yaml", written(changed(wrong)))) == 3
+    wrong = {"source.path": GONE, "sink.path": 5, "snapshots.pth": "x"}
+    assert len(told(tmp_path / "search.yaml", written(changed(wrong)))) == 3
+
+
+FOUND = "must be a mapping with source, sink, snapshots and experiments"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", f"{FOUND} (found nothing)."),
+        ("# nothing but a comment\n", f"{FOUND} (found nothing)."),
+        ("- source\n", f"{FOUND} (found a list of 1)."),
+        ("source", f"{FOUND} (found 'source')."),
+        ("5", f"{FOUND} (found 5)."),
+        (b"a: \xff", "is not UTF-8 text."),
+        ("a: [1", "is not YAML: expected ',' or ']', but got '<stream end>' (line 1, column 6)."),
+        ("a: b: c", "is not YAML: mapping values are not allowed here (line 1, column 5)."),
+        ("a: 1\n\tb: 2", "is not YAML: found character '\\t' that cannot start any token "
+         "(line 2, column 1)."),
+        ("a: \0", "is not YAML: it has a character that YAML does not allow."),
+        ("a: 1\n---\nb: 2", "is not YAML: found another document (line 2, column 1)."),
+        ("? [1]\n: 2", "is not YAML: found unhashable key (line 1, column 3)."),
+        ("a: !!int one", "is not YAML: found a value that its type does not allow "
+         "(line 1, column 4)."),
+        ("a: " + "9" * 5000, "is not YAML: found a value that its type does not allow "
+         "(line 1, column 4)."),
+        ("a: !!python/object:os.system x", "is not YAML: could not determine a constructor for the "
+         "tag (line 1, column 4)."),
+        ("a: " + "[" * 5000, "is nested too deep."),
+    ],
+    ids=case,
+)  # fmt: skip
+def test_what_is_no_configuration_at_all_is_told_so(
+    text: str | bytes, sentence: str, tmp_path: Path
+) -> None:
+    assert told(tmp_path / "search.yaml", text) == [
+        f"the configuration HERE/search.yaml {sentence}"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "line"),
+    [
+        ("source: {}\nsink: {}\nsource: {}\n", "source", 3),
+        ("source: {path: a, path: b}", "path", 1),
+        ("experiments:\n  search: {arms: [a, b]}\n  search: {arms: [c, d]}\n", "search", 3),
+        ("a:\n  <<: {b: 1}\n  c: &x {d: 1,\n    d: 2}\n", "d", 4),
+        ("1: a\n'1': b", "1", 2),
+    ],
+)
+def test_a_key_given_twice_is_told_with_its_line(
+    text: str, key: str, line: int, tmp_path: Path
+) -> None:
+    assert told(tmp_path / "search.yaml", text) == [
+        f"the configuration has the key '{key}' twice (line {line})."
+    ]
+
+
+def test_a_file_that_is_not_there_is_told_so(tmp_path: Path) -> None:
+    path = tmp_path / "nowhere.yaml"
+    with pytest.raises(ConfigurationError) as refused:
+        load(path, {})
+    assert str(refused.value) == (
+        f"the configuration {path} cannot be read: No such file or directory."
+    )
+
+
+def test_a_folder_is_no_configuration(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"cannot be read: Is a directory\.$"):
+        load(tmp_path, {})
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "sentence"),
+    [
+        ("STREAMDUEL_EXPERIMENTS__SEARCH__SEED", "nine",
+         "experiments.search.seed must be an integer from 0 to 2^64 - 1 (found 'nine')."),
+        ("STREAMDUEL_Monitoring__Port", "70000",
+         "monitoring.port must be an integer from 0 to 65535 (found 70000)."),
+        ("STREAMDUEL_EXPERIMENTS__SEARCH__ARMS", "[a, a]", f"{ARMS} has 'a' twice."),
+        ("STREAMDUEL_EXPERIMENTS__SEARCH__ARMS__0", "a",
+         f"{ARMS} must be a list of 2 to 1000 entries (found a mapping)."),
+        ("STREAMDUEL_SOURCE", "clicks.jsonl", "source must be a mapping (found 'clicks.jsonl')."),
+        ("STREAMDUEL_DEDUPE", "[", "dedupe must be a mapping (found '[')."),
+        ("STREAMDUEL_DEDUPE", "{window_ms: 1, window_ms: 2}",
+         "dedupe must be a mapping (found '{window_ms: 1, window_ms: 2}')."),
+        ("STREAMDUEL_SOURCE__PTH", "x",
+         "unknown key 'source.pth'; did you mean 'path'? Allowed there: connector, path."),
+        ("STREAMDUEL_SOURCE__CONNECTOR", "fils",
+         "source.connector must be 'files' or 'kafka' (found 'fils'); did you mean 'files'?"),
+        ("STREAMDUEL_SOURCE__CONNECTOR__NAME", "files",
+         "source.connector must be 'files' or 'kafka' (found a mapping)."),
+        ("STREAMDUEL_SORCE__PATH", "x",
+         "unknown key 'sorce' in the environment variable STREAMDUEL_SORCE__PATH; "
+         "did you mean 'source'?"),
+        ("STREAMDUEL_QQQ__X", "x",
+         "unknown key 'qqq' in the environment variable STREAMDUEL_QQQ__X."),
+    ],
+    ids=case,
+)  # fmt: skip
+def test_a_mistake_in_a_variable_is_told_as_well(
+    variable: str, value: str, sentence: str, tmp_path: Path
+) -> None:
+    document = written(changed({"monitoring": {}}))
+    assert told(tmp_path / "search.yaml", document, {variable: value}) == [sentence]
+
+
+SECRET = "hunter2"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"source.sasl_plain_password": [SECRET]},
+        {"source.sasl_plain_password": {SECRET: SECRET}},
+        {"source.ssl_password": [SECRET]},
+        {"source.sasl_plain_pasword": SECRET},
+        {"source.sasl_mechanism": GONE},
+        {"source.security_protocol": "PLAINTEXT"},
+        {"source.group": GONE},
+        {"sink.sasl_plain_password": "another"},
+        {"snapshots.connector": "files"},
+        {"source.connector": "files"},
+        {"source.connector": "fils"},
+        {"sorce": {"sasl_plain_password": SECRET}},
+    ],
+)
+def test_no_sentence_shows_a_secret(changes: dict[str, Any], tmp_path: Path) -> None:
+    sentences = told(tmp_path / "kafka.yaml", written(changed(changes, KAFKA)))
+    assert SECRET not in "\n".join(sentences)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        f'"{SECRET}', f"*{SECRET}", f"!{SECRET}", f"!{SECRET}!x", f"!!int {SECRET}", f"[{SECRET}",
+        f"{SECRET}: {SECRET}", f"%{SECRET}", f"@{SECRET}", f"`{SECRET}`",
+        f"&{SECRET} *{SECRET}x", f"[&{SECRET} 1, &{SECRET} 2",
+    ],
+)  # fmt: skip
+def test_text_that_is_no_yaml_is_not_repeated_as_it_may_be_a_secret(
+    value: str, tmp_path: Path
+) -> None:
+    sentences = told(tmp_path / "kafka.yaml", f"source:\n  sasl_plain_password: {value}\n")
+    assert SECRET not in "\n".join(sentences)
+
+
+def streamduel(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: object
+) -> tuple[int, str]:
+    """The command line: its exit status and what it says on standard error."""
+    monkeypatch.setattr("sys.argv", ["streamduel", *map(str, arguments)])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert isinstance(ended.value.code, int)
+    return ended.value.code, capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("where", "value", "sentence"), MISTAKES, ids=case)
+def test_a_mistake_ends_the_command_with_status_2(
+    where: str, value: Any, sentence: str, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    path = tmp_path / "search.yaml"
+    path.write_text(written(changed({where: value})))
+    assert streamduel(monkeypatch, capsys, "validate", path) == (2, f"streamduel: {sentence}\n")
+
+
+@pytest.mark.parametrize("command", ["run", "validate", "inspect", "replay"])
+def test_every_command_checks_first_and_starts_nothing(
+    command: str, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    path = tmp_path / "search.yaml"
+    path.write_text(written(changed({ARMS: ["bm25", "bm25"]})))
+    assert streamduel(monkeypatch, capsys, command, path) == (
+        2, f"streamduel: {ARMS} has 'bm25' twice.\n",
+    )  # fmt: skip
+    assert list(tmp_path.iterdir()) == [path]

@@ -1,0 +1,94 @@
+"""The wire format: what programs that write and read records rely on."""
+
+from __future__ import annotations
+
+import json
+import re
+import typing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from streamduel import records, schemas
+from tests.unit.stream.folding import Partition, config, letters
+
+PAGE = (Path(__file__).parents[2] / "docs" / "records.md").read_text(encoding="utf-8")
+EXAMPLES = [
+    line
+    for block in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
+    for line in block.strip().split("\n\n")
+]
+INPUTS = {"duel", "duels", "interleaving"}
+
+
+def example(type_: str) -> list[str]:
+    return [text for text in EXAMPLES if json.loads(text)["type"] == type_]
+
+
+@pytest.mark.parametrize("text", EXAMPLES, ids=lambda text: json.loads(text)["type"])
+def test_each_example_on_the_page_is_a_record(text: str) -> None:
+    kind = schemas.RECORDS[json.loads(text)["type"]]
+    assert isinstance(msgspec.json.decode(text, type=kind), kind)
+
+
+@pytest.mark.parametrize("type_", schemas.RECORDS)
+def test_the_page_shows_each_type_and_all_of_its_fields(type_: str) -> None:
+    shown = {field for text in example(type_) for field in json.loads(text)}
+    fields = {field.name for field in msgspec.structs.fields(schemas.RECORDS[type_])}
+    optional = {"encoding", "truncated", "size"}
+    assert fields - optional <= shown
+    assert all(f"`{field}`" in PAGE for field in fields)
+
+
+def test_every_input_example_is_accepted() -> None:
+    texts = [text.encode() for type_ in INPUTS for text in example(type_)]
+    arms = sorted({json.loads(text)[side] for text in texts for side in "ab"})
+    partition = Partition(config(search={"arms": arms}))
+    assert not letters(partition.fold(*texts))
+    assert partition.tallies()["accepted"] == len(texts)
+
+
+def reasons() -> dict[str, str]:
+    """The example sentence of each reason on the page."""
+    return dict(re.findall(r"^\| `(\w+)` \| [^|]+ \| `([^|]+)` \|$", PAGE, re.MULTILINE))
+
+
+def test_every_reason_is_on_the_page() -> None:
+    assert reasons().keys() == set(typing.get_args(records.Reason))
+
+
+def record(**changes: Any) -> bytes:
+    good = {"type": "duel", "id": "i-1", "experiment": "search", "a": "bm25", "b": "ltr-v1",
+            "winner": "a"}  # fmt: skip
+    return json.dumps({**good, **changes}).encode()
+
+
+@pytest.mark.parametrize(
+    ("reason", "value"),
+    [
+        ("invalid_json", b'{"type": "du'),
+        ("invalid_record", record(winner="A")),
+        ("unknown_experiment", record(experiment="serach")),
+        ("unknown_arm", record(a="bm52")),
+        ("too_large", record(note="x" * 2**20)),
+        ("wrong_partition", record(experiment="ads", a="x", b="y")),
+    ],
+)
+def test_each_reasons_example_is_what_is_said(reason: str, value: bytes) -> None:
+    partition = Partition(home=lambda experiment: int(experiment == "ads"))
+    (letter,) = letters(partition.fold(value))
+    assert letter["reason"] == reason
+    assert letter["error"] == reasons()[reason]
+
+
+@pytest.mark.parametrize("type_", schemas.RECORDS)
+def test_schemas_allow_fields_that_are_not_known_yet(type_: str) -> None:
+    assert "additionalProperties" not in schemas.record_schema(schemas.RECORDS[type_])
+
+
+@pytest.mark.parametrize("kind", [records.Assignment, records.DeadLetter])
+def test_readers_written_today_can_read_what_is_added_tomorrow(kind: type[Any]) -> None:
+    text = next(text for text in EXAMPLES if json.loads(text)["type"] == kind.__struct_config__.tag)
+    assert msgspec.json.decode(json.dumps({**json.loads(text), "new": 1}), type=kind)
