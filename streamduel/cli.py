@@ -27,7 +27,7 @@ app = typer.Typer(
     help="Finds the best of K rankers from the clicks of real users.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 out = Console()

@@ -62,7 +62,7 @@ class FileArchive:
     def published(self) -> Iterator[Message]:
         """The committed assignments, oldest first."""
         length = self._snapshot.outputs.get(ASSIGNMENTS, 0) if self._snapshot else 0
-        if not length:
+        if not length or not (self._outputs / ASSIGNMENTS).exists():
             return
         with (self._outputs / ASSIGNMENTS).open("rb") as file:
             while length > 0 and (line := file.readline()):

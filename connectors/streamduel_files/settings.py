@@ -5,9 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
 
 STANDARD_INPUT: Final = Path("-")
+
+
+def _named(path: object) -> object:
+    if path == "":
+        raise ValueError("must be a path (found '')")
+    return path
+
+
+def _folder(path: Path) -> Path:
+    if path.name == str(STANDARD_INPUT):
+        raise ValueError("must be a folder (found '-'); only source.path may be a standard stream")
+    return path
 
 
 def _beside_configuration(path: Path, info: ValidationInfo) -> Path:
@@ -15,8 +27,10 @@ def _beside_configuration(path: Path, info: ValidationInfo) -> Path:
     return path if path == STANDARD_INPUT else directory / path.expanduser()
 
 
-BesidePath = Annotated[Path, AfterValidator(_beside_configuration)]
+BesidePath = Annotated[Path, BeforeValidator(_named), AfterValidator(_beside_configuration)]
 """A path that, when relative, is relative to the configuration file."""
+
+Folder = Annotated[BesidePath, AfterValidator(_folder)]
 
 
 class FilesSettings(BaseModel):
@@ -38,7 +52,7 @@ class FileSourceSettings(FilesSettings):
 class FileSinkSettings(FilesSettings):
     """Where assignments and dead letters are appended to."""
 
-    path: BesidePath = Field(
+    path: Folder = Field(
         description="A folder; assignments.jsonl and dead_letters.jsonl are written there."
     )
 
@@ -46,4 +60,4 @@ class FileSinkSettings(FilesSettings):
 class FileSnapshotSettings(FilesSettings):
     """Where the state is kept."""
 
-    path: BesidePath = Field(description="A folder; snapshot.json is kept there.")
+    path: Folder = Field(description="A folder; snapshot.json is kept there.")

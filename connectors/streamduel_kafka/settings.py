@@ -34,11 +34,6 @@ def _servers(value: object) -> object:
     return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
 
 
-def _text(value: object) -> object:
-    # YAML reads an unquoted 12345 as a number. Refusing it would quote the password in the error.
-    return str(value) if isinstance(value, int | float) else value
-
-
 def _existing(path: Path, info: ValidationInfo) -> Path:
     path = _directory(info) / path
     if not path.is_file():
@@ -54,8 +49,12 @@ TopicName = Annotated[
     str, StringConstraints(pattern=r"^[A-Za-z0-9._-]+$", min_length=1, max_length=249)
 ]
 Server = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-Servers = Annotated[list[Server], BeforeValidator(_servers), Field(min_length=1)]
-Password = Annotated[SecretStr, BeforeValidator(_text)]
+Servers = Annotated[
+    list[Server],
+    BeforeValidator(_servers, json_schema_input_type=list[Server] | str),
+    Field(min_length=1),
+]
+Password = SecretStr
 File = Annotated[Path, AfterValidator(_existing)]
 
 
@@ -65,22 +64,46 @@ class Security(BaseModel):
     # A ValidationError otherwise shows the whole section, passwords included.
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
-    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
-    ssl_check_hostname: bool = True
-    ssl_cafile: File | None = None
-    ssl_certfile: File | None = None
-    ssl_keyfile: File | None = None
-    ssl_crlfile: File | None = None
-    ssl_ciphers: str | None = None
-    ssl_password: Password | None = None
-    ssl_password_file: File | None = None
-    sasl_mechanism: Literal["PLAIN", "GSSAPI", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None
-    sasl_plain_username: str | None = None
-    sasl_plain_password: Password | None = None
-    sasl_plain_password_file: File | None = None
-    sasl_kerberos_name: str | None = None
-    sasl_kerberos_service_name: str = "kafka"
-    sasl_kerberos_domain_name: str | None = None
+    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(
+        default="PLAINTEXT", description="whether to encrypt (SSL) and to say who we are (SASL)"
+    )
+    ssl_check_hostname: bool = Field(
+        default=True, description="whether the broker's certificate must carry its host's name"
+    )
+    ssl_cafile: File | None = Field(
+        default=None, description="certificates of the authorities to trust; the system's if none"
+    )
+    ssl_certfile: File | None = Field(default=None, description="our own certificate, PEM")
+    ssl_keyfile: File | None = Field(default=None, description="the key of our certificate, PEM")
+    ssl_crlfile: File | None = Field(default=None, description="a list of revoked certificates")
+    ssl_ciphers: str | None = Field(default=None, description="allowed ciphers, as OpenSSL has it")
+    ssl_password: Password | None = Field(
+        default=None, description="of the key; rather from the environment or a file"
+    )
+    ssl_password_file: File | None = Field(
+        default=None, description="a file that holds the password of the key and nothing else"
+    )
+    sasl_mechanism: Literal["PLAIN", "GSSAPI", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = Field(
+        default=None, description="how to say who we are"
+    )
+    sasl_plain_username: str | None = Field(
+        default=None, description="who we are, for PLAIN and SCRAM"
+    )
+    sasl_plain_password: Password | None = Field(
+        default=None, description="for PLAIN and SCRAM; rather from the environment or a file"
+    )
+    sasl_plain_password_file: File | None = Field(
+        default=None, description="a file that holds the password and nothing else"
+    )
+    sasl_kerberos_name: str | None = Field(
+        default=None, description="the broker's whole principal, for GSSAPI"
+    )
+    sasl_kerberos_service_name: str = Field(
+        default="kafka", description="the service's part of the broker's principal, for GSSAPI"
+    )
+    sasl_kerberos_domain_name: str | None = Field(
+        default=None, description="the host's part of the broker's principal, for GSSAPI"
+    )
 
     @model_validator(mode="after")
     def _read_passwords(self) -> Self:
@@ -116,7 +139,9 @@ class Cluster(Security):
     """What source, sink and snapshots must agree on: they share transactions."""
 
     connector: Literal["kafka"] = "kafka"
-    bootstrap_servers: Servers
+    bootstrap_servers: Servers = Field(
+        description="host:port of one or more brokers, as a list or with commas between"
+    )
     create_topics: bool = Field(default=False, description="create the topics that are missing")
     replication_factor: int = Field(
         default=-1, ge=-1, le=32767, description="of created topics; -1: as the brokers say"
@@ -149,7 +174,7 @@ SHARED = frozenset(Cluster.model_fields) - {"connector"}
 class SourceSettings(Cluster):
     """Where the click log is, and who reads it."""
 
-    topic: TopicName
+    topic: TopicName = Field(description="the click log; a record's key is its experiment's name")
     group: str = Field(min_length=1, description="the consumer group, shared by all instances")
     instance: str | None = Field(
         default=None,
@@ -160,26 +185,36 @@ class SourceSettings(Cluster):
     partitions: int = Field(default=1, ge=1, description="of the topic, if it is created")
     # To poll 5,000 records takes some 30 ms, and to fold them as long: a SIGTERM is answered at
     # once. Measured, 150,000 records/s; with 500 a poll 130,000, with more no faster.
-    max_poll_records: int = Field(default=5000, ge=1)
+    max_poll_records: int = Field(
+        default=5000, ge=1, description="read, and folded, at a time at most"
+    )
     # Kafka's own default. A process that is killed and restarted within it gets its partitions
     # back without a rebalance; one that does not return loses them after it.
-    session_timeout_ms: int = Field(default=45_000, ge=1)
+    session_timeout_ms: int = Field(
+        default=45_000, ge=1, description="after which a process that is gone loses its partitions"
+    )
     # Four times the longest commit (`transaction.COMMIT_SECONDS`). A rebalance waits at most this
     # long for a member that hangs, so Kafka's default of five minutes would stop all for too long.
-    max_poll_interval_ms: int = Field(default=60_000, ge=1)
+    max_poll_interval_ms: int = Field(
+        default=60_000, ge=1, description="after which a process that hangs loses its partitions"
+    )
 
 
 class SinkSettings(Cluster):
     """Where assignments and dead letters go."""
 
-    assignments: TopicName
-    dead_letters: TopicName
+    assignments: TopicName = Field(description="the assignments' topic, compacted")
+    dead_letters: TopicName = Field(description="the topic of records that could not be used")
     # Twice the longest commit, so that none is cut off; and below the session timeout, so that
     # what a dead process left open is undone before another one takes over its partitions.
-    transaction_timeout_ms: int = Field(default=30_000, ge=1000)
+    transaction_timeout_ms: int = Field(
+        default=30_000, ge=1000, description="after which the broker undoes an unfinished commit"
+    )
 
 
 class SnapshotSettings(Cluster):
     """Where the snapshots go."""
 
-    topic: TopicName
+    topic: TopicName = Field(
+        description="the snapshots' topic, compacted, with as many partitions as the click log"
+    )

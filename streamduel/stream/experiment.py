@@ -197,8 +197,8 @@ class Experiment:
         hint = nearest(arm, arms)
         return Rejected(
             "unknown_arm",
-            f"unknown arm '{arm[:80]}' in experiment '{self.name}'{hint or ';'} "
-            f"its arms are {listed}.",
+            f"unknown arm '{arm[:80]}' in experiment '{self.name}'"
+            f"{f'{hint} Its' if hint else '; its'} arms are {listed}.",
         )
 
     def learn(self) -> None:

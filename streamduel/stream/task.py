@@ -248,10 +248,12 @@ class PartitionTask:
         name, home = event.experiment, self._homes.get(event.experiment)
         if home is None:
             known = ", ".join(f"'{known}'" for known in sorted(self._homes)[:10])
+            more = ", …" if len(self._homes) > 10 else ""
+            hint = nearest(name, self._homes)
             return Rejected(
                 "unknown_experiment",
-                f"unknown experiment '{name[:80]}'{nearest(name, self._homes) or ';'} "
-                f"configured are {known}{', …' if len(self._homes) > 10 else ''}.",
+                f"unknown experiment '{name[:80]}'"
+                f"{f'{hint} Configured' if hint else '; configured'} are {known}{more}.",
             )
         return Rejected(
             "wrong_partition",

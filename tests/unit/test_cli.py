@@ -390,10 +390,6 @@ def test_replay_notices_a_log_that_lost_its_end(streamduel: Streamduel, folder: 
     assert said.out.endswith("  the log says: nothing\n")
 
 
-@pytest.mark.xfail(
-    reason="FileArchive.published opens assignments.jsonl without asking whether it is there",
-    raises=FileNotFoundError, strict=True,
-)  # fmt: skip
 def test_replay_misses_the_whole_file(streamduel: Streamduel, folder: Path) -> None:
     (folder / "out" / "assignments.jsonl").unlink()
     assert replay(streamduel, folder).status == 1

@@ -92,6 +92,9 @@ MISTAKES: list[tuple[str, Any, str]] = [
      "experiments.search.credit must be a mapping (found 'click_count')."),
     ("source.path", 5, f"source.path must be a path (found 5){QUOTES}."),
     ("source.path", None, "source.path must be a path (found nothing)."),
+    ("source.path", "", "source.path must be a path (found '')."),
+    ("sink.path", "-", "sink.path must be a folder (found '-'); only source.path may be a "
+     "standard stream."),
     ("sink.path", ["out"], "sink.path must be a path (found a list of 1)."),
     ("monitoring", {"host": ""},
      "monitoring.host must be a string of at least 1 character (found '')."),
@@ -192,7 +195,8 @@ MISTAKES: list[tuple[str, Any, str]] = [
 ]  # fmt: skip
 
 KAFKA_MISTAKES: list[tuple[str, Any, str]] = [
-    ("source.topic", GONE, f"source.topic is missing: {TOPIC}."),
+    ("source.topic", GONE,
+     "source.topic is missing: the click log; a record's key is its experiment's name."),
     ("source.topic", "my clicks", f"source.topic must be {TOPIC} (found 'my clicks')."),
     ("snapshots.topic", "", f"snapshots.topic must be {TOPIC} (found '')."),
     ("source.ssl_cafile", "nowhere.pem", "source.ssl_cafile: there is no file HERE/nowhere.pem."),
