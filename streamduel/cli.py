@@ -123,7 +123,8 @@ def _monitor(loaded: LoadedConfig, watchers: list[Observer]) -> Callable[[], Non
     monitoring = Monitoring(settings, loaded)
     watchers.append(monitoring.observer)
     host, port = monitoring.start()
-    err.print(f"metrics and health on http://{host}:{port}/", highlight=False)
+    shown = f"[{host}]" if ":" in host else host  # an IPv6 address
+    err.print(f"metrics and health on http://{shown}:{port}/", markup=False, highlight=False)
     return monitoring.stop
 
 
