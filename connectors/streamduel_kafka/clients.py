@@ -45,6 +45,15 @@ FATAL = (
 )
 
 
+# It may be another address, another protocol, or nobody at home.
+UNREACHABLE = (
+    errors.InvalidReceiveError,
+    errors.KafkaConnectionError,
+    errors.KafkaTimeoutError,
+    OSError,
+)
+
+
 def connect(
     kind: Callable[..., Any],
     settings: dict[str, Any],
@@ -58,8 +67,12 @@ def connect(
     """
     opened: list[Any] = []
 
+    # KafkaAdminClient 3.0 refuses this one setting, which its own connections understand.
+    ciphers = {key: settings[key] for key in ("ssl_ciphers",) if key in settings}
+    settings = {key: value for key, value in settings.items() if key not in ciphers}
+
     def client(**configs: Any) -> Any:
-        made = KafkaNetClient(**configs)
+        made = KafkaNetClient(**configs | ciphers)
         # kafka-python 3.0 does not hand its option `allow_auto_create_topics` down to here. A topic
         # that is missing must be refused, not conjured up by the broker with the wrong settings.
         made.cluster.config["allow_auto_create_topics"] = False
@@ -87,10 +100,36 @@ def connect_at_start(
     Raises:
         ConnectorError: see `connect`.
     """
+    attempts = _Attempts()
+    manager = logging.getLogger("kafka.net.manager")
+    manager.addHandler(attempts)
     try:
         return connect(kind, settings, seconds, **options)
     except (errors.KafkaError, OSError, ValueError) as error:
-        raise unreachable(settings, error) from error
+        raise unreachable(settings, attempts.why(error)) from error
+    finally:
+        manager.removeHandler(attempts)
+
+
+class _Attempts(logging.Handler):
+    """Overhears why the attempts to connect failed; kafka-python says it nowhere but in its log."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._failures: list[Exception] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        arguments = record.args if isinstance(record.args, tuple) else ()
+        self._failures += [each for each in arguments if isinstance(each, errors.KafkaError)]
+
+    def why(self, error: Exception) -> Exception:
+        """What stands behind the error that kafka-python raised when it gave up."""
+        if not isinstance(error, errors.KafkaTimeoutError):
+            return error
+        # A refused password shows in only some of the attempts, in others as a lost connection.
+        causes = [each for each in self._failures if not isinstance(each, errors.KafkaTimeoutError)]
+        causes.sort(key=lambda each: not isinstance(each, errors.SaslAuthenticationFailedError))
+        return causes[0] if causes else error
 
 
 def unreachable(settings: dict[str, Any], error: Exception) -> ConnectorError:
@@ -102,10 +141,13 @@ def unreachable(settings: dict[str, Any], error: Exception) -> ConnectorError:
             f"(sasl_mechanism {settings.get('sasl_mechanism')}, user "
             f"{settings.get('sasl_plain_username')!r}): {reason(error)}."
         )
-    if isinstance(error, errors.KafkaTimeoutError | errors.KafkaConnectionError | OSError):
+    if isinstance(error, UNREACHABLE):
+        protocol, user = settings["security_protocol"], settings.get("sasl_plain_username")
+        # A connection lost in the middle may be a refused password (see `_Attempts`).
+        password = f", and the password of {user!r}" if user else ""
         return ConnectorError(
-            f"Kafka cannot be reached at {servers} ({reason(error)}); check bootstrap_servers and "
-            f"security_protocol ({settings['security_protocol']}), and the log of 'kafka'."
+            f"Kafka cannot be reached at {servers} ({reason(error)}); check bootstrap_servers, "
+            f"security_protocol (found {protocol}) with its settings{password}."
         )
     return ConnectorError(f"Kafka at {servers} cannot be used: {reason(error)}.")
 
@@ -125,7 +167,9 @@ def is_fatal(error: BaseException) -> bool:
 
 def reason(error: BaseException) -> str:
     """The error in a few words, fit for the middle of a sentence."""
-    return (str(error) or type(error).__name__).rstrip(".")
+    if not any(error.args):  # kafka-python's own ways to say nothing: no argument, and None
+        return type(error).__name__
+    return str(error).rstrip(".")
 
 
 def reachable(client: Any) -> bool:

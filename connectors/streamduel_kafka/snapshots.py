@@ -13,7 +13,7 @@ from kafka import KafkaConsumer, TopicPartition, errors
 
 from streamduel.connector import PartitionCommit
 from streamduel.errors import ConnectorError, SnapshotError
-from streamduel_kafka.clients import connect, is_fatal, reason
+from streamduel_kafka.clients import connect, is_fatal, reachable, reason
 from streamduel_kafka.reader import ASK_SECONDS, READER, Closed, read_present
 from streamduel_kafka.settings import SnapshotSettings
 from streamduel_kafka.source import KafkaSource
@@ -31,6 +31,12 @@ BROKER_SECONDS = 20.0
 # Between two attempts: first as long as the marks of a transaction usually take, later less often.
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 1.0
+
+
+HANGING = (
+    "a killed broker may have left it hanging: find it with 'kafka-transactions.sh find-hanging' "
+    "and end it with its 'abort', in all partitions that it names; the work in it is done again."
+)
 
 
 class KafkaSnapshots:
@@ -79,6 +85,9 @@ class KafkaSnapshots:
         (kafka-python requires that of a "read_committed" consumer, and repeats the question until
         it gets it). Where the snapshot does not say the same offset, its mark is still to come.
 
+        Neither may ever come: a broker that is killed just after a commit, and has no other one to
+        take over, can forget the marks (seen with Kafka 4.3). Then it is said, and what to do.
+
         Raises:
             SnapshotError: snapshot and committed offset do not belong together.
             ConnectorError: Kafka does not let us read, or the store was closed meanwhile.
@@ -120,7 +129,12 @@ class KafkaSnapshots:
         )
         try:
             # In this order: a commit between the two questions would be ours, and we make none.
-            committed = self._committed(consumer, partition)
+            try:
+                committed = self._committed(consumer, partition)
+            except errors.KafkaTimeoutError:
+                if reachable(consumer):
+                    return {}, self._pending(partition)
+                raise
             at = TopicPartition(self._settings.topic, partition)
             entries = read_entries(consumer, at, self._closing)
         finally:
@@ -133,6 +147,13 @@ class KafkaSnapshots:
         at = TopicPartition(self._source.topic, partition)
         offset: int | None = consumer.committed(at, timeout_ms=int(1000 * ASK_SECONDS))
         return offset
+
+    def _pending(self, partition: int) -> str:
+        assert self._source is not None
+        return (
+            f"the offset of partition {partition} in group '{self._source.group_id}' is held by a "
+            f"transaction for longer than any may last; {HANGING}"
+        )
 
     def _disagreement(
         self, partition: int, entries: dict[str, bytes], committed: int | None
@@ -152,8 +173,8 @@ class KafkaSnapshots:
             return None
         return (
             f"the snapshot of partition {partition} goes to offset {following}, but group "
-            f"'{group}' has committed {committed}; were its offsets reset by hand? Set them to "
-            f"{following}, or delete them: the snapshot says where to go on."
+            f"'{group}' has committed {committed}; {HANGING} If there is none, the offsets were "
+            f"reset by hand: set this one to {following}, for the snapshot says where to go on."
         )
 
     def close(self) -> None:

@@ -34,8 +34,9 @@ def without_broker(test: Test) -> Test:
 
     kafka-python leaves a refused socket to the garbage collector, which then warns.
     """
-    test = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")(test)
-    return pytest.mark.usefixtures("_collected")(test)
+    unclosed = pytest.mark.filterwarnings("ignore:unclosed <(socket|ssl):ResourceWarning")
+    marked: Test = pytest.mark.usefixtures("_collected")(unclosed(test))
+    return marked
 
 
 @dataclass

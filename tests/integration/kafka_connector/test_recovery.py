@@ -86,6 +86,17 @@ def test_a_killed_process(bed: Bed, step: str, after: dict[str, bytes], successo
         assert [value.decode() for _, value in bed.visible(topic)] == [*whole, "third 0:30"]
 
 
+def marked(bed: Bed) -> None:
+    """Wait until the marks of a commit are written, some milliseconds after it returned.
+
+    A lone broker that is killed before that may forget them when it starts again: it takes
+    partitions whose leader it does not know yet for deleted (Kafka 4.3.1).
+    """
+    topics = (bed.assignments, bed.dead_letters, bed.snapshots)
+    eventually(lambda: all(bed.visible(topic) for topic in topics))
+    assert bed.committed() is not None
+
+
 @without_broker
 @pytest.mark.parametrize("kill", [False, True], ids=["stopped", "killed"])
 def test_a_broker_that_is_away_for_a_while(bed: Bed, kafka: Broker, kill: bool) -> None:
@@ -97,6 +108,7 @@ def test_a_broker_that_is_away_for_a_while(bed: Bed, kafka: Broker, kill: bool) 
     outlet = bed.outlet(source)
     read(source, 10)
     commit(outlet, work(0, 10, "before "))
+    marked(bed)
     connected: set[bool] = set()
     with ThreadPoolExecutor(1) as pool:
         restart = pool.submit(kafka.restart, kill=kill)
@@ -147,21 +159,17 @@ def test_a_commit_while_the_broker_is_away_gives_up_and_is_repeated(
     start(source, gain(source))
     outlet = bed.outlet(source)
     commit(outlet, work(0, 5, "before "))
+    marked(bed)
     outlet.sink.begin()
     outlet.sink.write([work(0, 10, "during ")])
-    longest = 0.0
     with ThreadPoolExecutor(1) as pool:
         restarted = pool.submit(kafka.restart, kill=True)
         eventually(lambda: not source.poll(0.05).lost and not source.connected)
-        for _ in range(3):
-            began = time.monotonic()
-            with pytest.raises(Fenced):
-                commit(outlet, work(0, 10, "during "))
-            longest = max(longest, time.monotonic() - began)
-            if restarted.done():
-                break
+        began = time.monotonic()
+        with pytest.raises(Fenced):
+            outlet.sink.finish([work(0, 10, "during ")])
+        assert time.monotonic() - began < 5
         restarted.result()
-    assert longest < 10
     source.reannounce()
     commit_in_the_end(source, outlet, work(0, 10, "after "))
     assert [value for _, value in bed.visible(bed.assignments)] == [b"before 0:5", b"after 0:10"]
@@ -176,6 +184,7 @@ def test_loading_waits_for_a_broker_that_is_away(bed: Bed, kafka: Broker) -> Non
     start(source, gain(source))
     outlet = bed.outlet(source)
     commit(outlet, work(0, 0))
+    marked(bed)
     with ThreadPoolExecutor(2) as pool:
         restarted = pool.submit(kafka.restart, kill=True)
         eventually(lambda: not source.poll(0.05).lost and not source.connected)
@@ -224,7 +233,9 @@ def test_offsets_that_were_reset_by_hand(bed: Bed, offset: int) -> None:
     outlet = bed.outlet(source)
     commit(outlet, work(0, 5))
     reset(bed, offset)
-    with pytest.raises(SnapshotError, match=rf"goes to offset 5, but .* has committed {offset};"):
+    with pytest.raises(
+        SnapshotError, match=rf"to offset 5, but .* has committed {offset}; .* hand"
+    ):
         outlet.snapshots.load(0)
 
 
@@ -259,6 +270,23 @@ def test_offsets_that_expired_while_all_were_away(bed: Bed) -> None:
     assert outlet.snapshots.load(0) == entries(0, experiment=b"0:0")
 
 
+@pytest.mark.usefixtures("impatient")
+def test_a_transaction_that_hangs(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshots, "ASK_SECONDS", 0.5)
+    former = bed.source(instance="former")
+    start(former, gain(former))
+
+    def stop(step: str) -> None:
+        if step == "kafka: offsets written":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        commit(bed.outlet(former, stop, transaction_timeout_ms=60_000), work(0, 0))
+    log = bed.source(instance="next")
+    with pytest.raises(SnapshotError, match=r"held by a transaction .* find-hanging"):
+        bed.outlet(log).snapshots.load(0)
+
+
 def test_a_mark_that_is_late(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     """The offset is committed, the snapshot's partition does not show it yet: read again."""
     source = bed.source()
@@ -268,11 +296,13 @@ def test_a_mark_that_is_late(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     old = outlet.snapshots.load(0)
     bed.produce(1, 0)
     commit(outlet, work(0, 1, "new "))
-    shown = iter([{}, old, old])
-    real = snapshots.read_entries
-    monkeypatch.setattr(snapshots, "read_entries", lambda *asked: next(shown, None) or real(*asked))
+    shown = [old, old, {}]
+    really = snapshots.read_entries
+    monkeypatch.setattr(
+        snapshots, "read_entries", lambda *asked: shown.pop() if shown else really(*asked)
+    )
     assert outlet.snapshots.load(0) == entries(1, experiment=b"new 0:1")
-    assert next(shown, None) is None
+    assert not shown
 
 
 def test_an_entry_can_be_deleted(bed: Bed) -> None:

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from contextlib import closing
 
 import pytest
-from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
+from kafka import KafkaAdminClient, KafkaProducer, TopicPartition, errors
 
 from streamduel.connector import LogRecord, Poll
 from streamduel.errors import ConnectorError
+from streamduel_kafka import source as source_module
 from streamduel_kafka.source import open_source
 from tests.broker.fixture import Topics
 from tests.integration.kafka_connector.bed import (
@@ -267,3 +268,75 @@ def test_a_poll_does_not_wait_for_a_transaction_of_the_owner_before(bed: Bed) ->
     start(source, [1, 2, 3])
     assert mapping(read(source, 1)) == {1: [0]}
     assert time.monotonic() - began < 5
+
+
+def test_passing_errors_are_empty_polls(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    source = bed.source()
+    start(source, gain(source))
+    bed.produce(1, 0)
+
+    def fail(**_: int) -> None:
+        raise errors.NotLeaderForPartitionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(source._consumer, "poll", fail)
+        assert source.poll(0.05) == Poll([], [])
+    assert "reading '" in caplog.text
+    assert mapping(read(source, 1)) == {0: [0]}
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.TopicAuthorizationFailedError({"clicks"}),
+        errors.LogTruncationError({}),
+        errors.CorruptRecordError(),
+        errors.KafkaError("a listener failed"),
+    ],
+)
+def test_lasting_errors_end_the_source(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, error: errors.KafkaError
+) -> None:
+    source = bed.source()
+
+    def fail(**_: int) -> None:
+        raise error
+
+    monkeypatch.setattr(source._consumer, "poll", fail)
+    with pytest.raises(ConnectorError, match="cannot be read"):
+        source.poll(0)
+
+
+def test_seeking_while_the_broker_is_away(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ASK_SECONDS", "BOOTSTRAP_SECONDS"):
+        monkeypatch.setattr(source_module, name, 0.3)
+    bed.produce(5, 0)
+    source = bed.source()
+    gain(source)
+
+    def fail(*_: object, **__: object) -> None:
+        raise errors.KafkaTimeoutError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(source._consumer, "end_offsets", fail)
+        with pytest.raises(ConnectorError, match=r"the beginning of partition 0 of .* cannot"):
+            source.seek(0, None)
+        assert source.seek(0, 3) == 3  # as it is; were it beyond the end, a poll would find out
+        assert not source.caught_up(0)
+        assert source.lags([0]) == {}
+    assert mapping(read(source, 2)) == {0: [3, 4]}
+    assert source.caught_up(0)
+
+
+def test_seeking_where_one_may_not_read(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = bed.source()
+    gain(source)
+
+    def fail(*_: object, **__: object) -> None:
+        raise errors.TopicAuthorizationFailedError({bed.topic})
+
+    monkeypatch.setattr(source._consumer, "beginning_offsets", fail)
+    with pytest.raises(ConnectorError, match="cannot be read"):
+        source.seek(0, 0)
