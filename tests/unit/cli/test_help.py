@@ -1,0 +1,102 @@
+"""What the command line says of itself, and what starts nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from streamduel import __version__, policies
+from tests.unit.cli.bed import (
+    Streamduel,
+    configure,
+)
+
+
+def test_without_arguments_it_teaches(streamduel: Streamduel) -> None:
+    said = streamduel()
+    assert said.status == 2
+    for command in ("run", "validate", "inspect", "replay", "policies"):
+        assert f" {command} " in said.out + said.err
+
+
+@pytest.mark.parametrize("option", ["--help", "-h"])
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("run", ["--until-end", "SIGTERM", "exits with status 0", "CONFIG"]),
+        ("validate", ["Check a configuration and start nothing"]),
+        ("inspect", ["--json", "Show the newest snapshots"]),
+        ("replay", ["Exits with 0 when all are equal", "exits with 1"]),
+        ("policies", ["--json", "List every policy"]),
+    ],
+)
+def test_each_command_says_what_it_does(
+    streamduel: Streamduel, command: str, words: list[str], option: str
+) -> None:
+    said = streamduel(command, option)
+    assert said.status == 0
+    for word in words:
+        assert word in " ".join(said.out.split())
+
+
+def test_it_says_which_version_it_is(streamduel: Streamduel) -> None:
+    assert streamduel("--version") == (0, f"streamduel {__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["rnu"], "No such command 'rnu'"),
+        (["run"], "Missing argument 'CONFIG'"),
+        (["validate", "a.yaml", "b.yaml"], "unexpected extra argument"),
+        (["inspect", "a.yaml", "--jsno"], "No such option"),
+    ],
+)
+def test_a_mistake_on_the_command_line_ends_with_status_2(
+    streamduel: Streamduel, arguments: list[str], words: str
+) -> None:
+    said = streamduel(*arguments)
+    assert said.status == 2
+    assert words in said.err
+    assert not said.out
+
+
+def test_validate_says_what_is_configured_and_makes_no_file(
+    streamduel: Streamduel, tmp_path: Path
+) -> None:
+    config = configure(tmp_path)
+    assert streamduel("validate", config) == (
+        0, f"{config} is valid: 1 experiment, files to files.\n", "",
+    )  # fmt: skip
+    assert list(tmp_path.iterdir()) == [config]
+
+
+def test_validate_counts_experiments(streamduel: Streamduel, tmp_path: Path) -> None:
+    config = configure(tmp_path, {"experiments.ads": {"arms": ["x", "y"]}})
+    assert " is valid: 2 experiments, " in streamduel("validate", config).out
+
+
+def test_policies_are_listed_for_people(streamduel: Streamduel) -> None:
+    said = streamduel("policies")
+    assert said.status == 0
+    text = " ".join(said.out.split())
+    for name in policies.names():
+        policy = policies.get(name)
+        assert f"{name}: {policy.summary}" in text
+        assert policy.paper in text
+        for parameter in policy.declared.values():
+            assert f"{parameter.name} ({parameter.symbol}): {parameter.meaning}; " in text
+            assert parameter.allowed in text
+
+
+def test_policies_are_listed_for_programs(streamduel: Streamduel) -> None:
+    said = streamduel("policies", "--json")
+    listed = {policy["name"]: policy for policy in json.loads(said.out)}
+    assert list(listed) == policies.names()
+    assert listed["rucb"]["parameters"]["alpha"] == {
+        "symbol": "α", "default": 0.51, "allowed": "a finite number greater than 0.5",
+        "meaning": policies.get("rucb").declared["alpha"].meaning,
+    }  # fmt: skip
+    assert listed["rucb"].keys() == {"name", "summary", "paper", "parameters"}

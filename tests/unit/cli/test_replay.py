@@ -1,0 +1,145 @@
+"""What `replay` finds."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.bed import (
+    LOG,
+    Said,
+    Streamduel,
+    configure,
+    lines,
+    run,
+)
+
+
+def replay(streamduel: Streamduel, folder: Path) -> Said:
+    return streamduel("replay", folder / "search.yaml")
+
+
+def test_replay_finds_an_honest_run_equal(streamduel: Streamduel, folder: Path) -> None:
+    assert replay(streamduel, folder) == (
+        0,
+        f"{len(LOG)} records folded again, {len(lines(folder))} assignments equal, states equal.\n",
+        "",
+    )
+
+
+def test_replay_changes_nothing(streamduel: Streamduel, folder: Path) -> None:
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    replay(streamduel, folder)
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+def rewrite(folder: Path, published: list[bytes]) -> None:
+    (folder / "out" / "assignments.jsonl").write_bytes(b"".join(published))
+
+
+@pytest.mark.parametrize("epoch", [1, 20, -1])
+def test_replay_shows_a_changed_byte(streamduel: Streamduel, folder: Path, epoch: int) -> None:
+    published = lines(folder)
+    index = epoch - 1 if epoch > 0 else len(published) - 1
+    honest = published[index]
+    published[index] = honest.replace(b'"share":1.0', b'"share":0.9')
+    assert published[index] != honest
+    rewrite(folder, published)
+    said = replay(streamduel, folder)
+    assert said == (
+        1,
+        f"epoch {index + 1} of 'search' differs:\n"
+        f"  published: {published[index].decode()}  the log says: {honest.decode()}",
+        "",
+    )
+
+
+@pytest.mark.parametrize("index", [0, 20, -1])
+def test_replay_misses_a_dropped_line(streamduel: Streamduel, folder: Path, index: int) -> None:
+    published = lines(folder)
+    dropped = published.pop(index)
+    rewrite(folder, published)
+    epoch = json.loads(dropped)["epoch"]
+    assert replay(streamduel, folder) == (
+        1,
+        f"epoch {epoch} of 'search' differs:\n  published: nothing\n"
+        f"  the log says: {dropped.decode()}",
+        "",
+    )
+
+
+def test_replay_notices_a_line_published_twice(streamduel: Streamduel, folder: Path) -> None:
+    published = lines(folder)
+    rewrite(folder, [*published[:5], published[4], *published[5:]])
+    assert replay(streamduel, folder) == (1, "epoch 5 of 'search' was published twice.\n", "")
+
+
+def test_replay_notices_an_invented_line(streamduel: Streamduel, folder: Path) -> None:
+    published = lines(folder)
+    invented = published[3].replace(b'"epoch":4,', b'"epoch":9999,')
+    rewrite(folder, [*published[:5], invented, *published[5:]])
+    said = replay(streamduel, folder)
+    assert said.status == 1
+    assert " of 'search' differs:\n" in said.out
+
+
+def test_what_was_appended_and_never_committed_is_no_difference(
+    streamduel: Streamduel, folder: Path
+) -> None:
+    """A process that was killed leaves such lines; the next one cuts them off."""
+    published = lines(folder)
+    rewrite(folder, [*published, published[-1]])
+    assert replay(streamduel, folder).status == 0
+    assert run(folder / "search.yaml", "--until-end").status == 0
+    assert lines(folder) == published
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted"), [(b'"accepted":', b'"accepted":1'), (b'"duels":', b'"duels":1')]
+)
+def test_replay_notices_a_changed_state(
+    streamduel: Streamduel, folder: Path, found: bytes, wanted: bytes
+) -> None:
+    path = folder / "state" / "snapshot.json"
+    path.write_bytes(path.read_bytes().replace(found, wanted, 1))
+    said = replay(streamduel, folder)
+    assert said.status == 1
+    assert said.out.startswith("the state of 'search' differs: the snapshot has sha256:")
+
+
+def test_replay_notices_a_changed_log(streamduel: Streamduel, folder: Path) -> None:
+    log = folder / "clicks.jsonl"
+    log.write_bytes(log.read_bytes().replace(b'"winner": "a"', b'"winner": "b"', 1))
+    assert replay(streamduel, folder).status == 1
+
+
+def test_replay_notices_a_log_that_lost_its_end(streamduel: Streamduel, folder: Path) -> None:
+    (folder / "clicks.jsonl").write_bytes(b"".join(value + b"\n" for value in LOG[:1000]))
+    said = replay(streamduel, folder)
+    assert said.status == 1
+    assert said.out.endswith("  the log says: nothing\n")
+
+
+def test_replay_misses_the_whole_file(streamduel: Streamduel, folder: Path) -> None:
+    (folder / "out" / "assignments.jsonl").unlink()
+    assert replay(streamduel, folder).status == 1
+
+
+def test_replay_without_a_snapshot_has_nothing_to_compare(
+    streamduel: Streamduel, folder: Path
+) -> None:
+    shutil.rmtree(folder / "state")
+    assert replay(streamduel, folder) == (
+        2, "",
+        "streamduel: there is no snapshot yet, so there is nothing to compare a replay to.\n",
+    )  # fmt: skip
+
+
+def test_replay_says_whom_it_left_out(streamduel: Streamduel, folder: Path) -> None:
+    configure(folder, {"experiments": {"ads": {"arms": ["x", "y"]}}})
+    assert replay(streamduel, folder).err == (
+        "'search' is not configured any more and was not checked.\n"
+    )

@@ -1,0 +1,144 @@
+"""Signals and locks: a service among others."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.bed import (
+    COMMAND,
+    LOG,
+    SECONDS,
+    Said,
+    Streamduel,
+    configure,
+    inspected,
+    lines,
+)
+
+
+class Service:
+    """`streamduel run` in the background; `wait_for` ends with it."""
+
+    def __init__(self, config: Path) -> None:
+        self.process = subprocess.Popen(
+            [*COMMAND, "run", str(config)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def wait_for(self, condition: Callable[[], bool]) -> None:
+        """Look again and again until a condition holds; the service must stay alive."""
+        deadline = time.monotonic() + SECONDS
+        while not condition():
+            assert time.monotonic() < deadline, "the condition never held"
+            try:
+                self.process.wait(timeout=0.01)
+            except subprocess.TimeoutExpired:
+                continue
+            raise AssertionError(self.process.communicate()[1])
+
+    def has_read(self, path: Path) -> bool:
+        """Whether it has read a file to its end, as the operating system knows it."""
+        return _positions(self.process.pid, path) == {path.stat().st_size}
+
+    def stop(self, number: int) -> Said:
+        """Send a signal, and wait no longer than an orchestrator does."""
+        self.process.send_signal(number)
+        out, err = self.process.communicate(timeout=10)
+        return Said(self.process.returncode, out, err)
+
+
+def _positions(pid: int, path: Path) -> set[int]:
+    """How far each of a process's descriptors of a file has come."""
+    found = set()
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            if link.samefile(path):
+                info = Path(f"/proc/{pid}/fdinfo/{link.name}").read_text()
+                found.add(int(info.split()[1]))
+        except OSError:  # closed in the meantime, or no file
+            continue
+    return found
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[[Path], Service]]:
+    started: list[Service] = []
+
+    def begin(config: Path) -> Service:
+        started.append(Service(config))
+        return started[-1]
+
+    yield begin
+    for service in started:
+        service.process.kill()
+        service.process.communicate()
+
+
+on_linux = pytest.mark.skipif(not Path("/proc/self/fdinfo").exists(), reason="needs /proc")
+
+
+@on_linux
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_commits_what_is_done_and_ends_with_status_0(
+    finished: Path, folder: Path, start: Callable[[Path], Service], streamduel: Streamduel,
+    number: int,
+) -> None:  # fmt: skip
+    shutil.rmtree(folder / "out")
+    shutil.rmtree(folder / "state")
+    service = start(configure(folder, {"commit": {"interval_ms": 60_000}}))
+    service.wait_for(lambda: service.has_read(folder / "clicks.jsonl"))
+    assert service.stop(number) == (0, "", "")
+    assert inspected(streamduel, folder)["experiments"]["search"]["offset"]["next"] == len(LOG)
+    assert lines(folder) == lines(finished)
+
+
+@on_linux
+def test_a_log_is_followed_as_it_grows(
+    finished: Path, tmp_path: Path, start: Callable[[Path], Service]
+) -> None:
+    log = tmp_path / "clicks.jsonl"
+    log.write_bytes(b"")
+    service = start(configure(tmp_path))
+    for begin in range(0, len(LOG), 500):
+        with log.open("ab") as file:
+            file.write(b"".join(value + b"\n" for value in LOG[begin : begin + 500]))
+        service.wait_for(lambda: service.has_read(log))
+    assert service.stop(signal.SIGTERM).status == 0
+    assert lines(tmp_path) == lines(finished)
+
+
+def test_a_second_process_on_the_same_folder_is_refused(
+    folder: Path, start: Callable[[Path], Service]
+) -> None:
+    lock = folder / "state" / ".lock"
+    lock.unlink()
+    first = start(folder / "search.yaml")
+    first.wait_for(lock.exists)
+    service = start(folder / "search.yaml")
+    assert service.process.wait(timeout=SECONDS) == 1
+    assert service.process.communicate() == (
+        "",
+        f"streamduel: another streamduel keeps its snapshots in {folder / 'state'}; each needs a "
+        f"folder of its own.\n",
+    )
+    assert first.stop(signal.SIGTERM).status == 0
+
+
+@on_linux
+def test_inspect_and_replay_disturb_nobody(
+    folder: Path, start: Callable[[Path], Service], streamduel: Streamduel
+) -> None:
+    service = start(folder / "search.yaml")
+    service.wait_for(lambda: service.has_read(folder / "clicks.jsonl"))
+    assert streamduel("inspect", folder / "search.yaml").status == 0
+    assert streamduel("replay", folder / "search.yaml").status == 0
+    assert service.stop(signal.SIGTERM).status == 0
