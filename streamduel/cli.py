@@ -136,7 +136,7 @@ def validate(config: ConfigPath) -> None:
     out.print(
         f"{config} is valid: {count} experiment{'s' if count > 1 else ''}, "
         f"{loaded.config.source['connector']} to {loaded.config.sink['connector']}.",
-        highlight=False, soft_wrap=True,
+        markup=False, highlight=False, soft_wrap=True,
     )  # fmt: skip
 
 
@@ -180,14 +180,17 @@ def replay(config: ConfigPath) -> None:
         archive.snapshots.close()
         log.close()
     for name in verdict.unchecked:
-        err.print(f"'{name}' is not configured any more and was not checked.", highlight=False)
+        err.print(
+            f"'{name}' is not configured any more and was not checked.",
+            markup=False, highlight=False,
+        )  # fmt: skip
     if verdict.difference:
         out.print(verdict.difference, markup=False, highlight=False, soft_wrap=True)
         raise typer.Exit(FAILURE)
     out.print(
         f"{verdict.records} records folded again, {verdict.assignments} assignments equal, "
         f"states equal.",
-        highlight=False, soft_wrap=True,
+        markup=False, highlight=False, soft_wrap=True,
     )  # fmt: skip
 
 

@@ -58,8 +58,8 @@ class StopSignal:
 
 def _give_up() -> None:
     log.error(
-        "the last commit did not come through within %.0f s of the stop signal; its records "
-        "will be folded again at the next start",
+        "not stopped within %.0f s of the stop signal, so ended; what was not committed will be "
+        "folded again at the next start",
         SHUTDOWN_SECONDS,
     )
     os._exit(1)

@@ -104,7 +104,8 @@ def print_places(console: Console, loaded: LoadedConfig) -> None:
     for what, settings in places.items():
         place = getattr(settings, "path", None)
         if place is not None:
-            console.print(f"{what}: {place.resolve()}", highlight=False, soft_wrap=True)
+            text = f"{what}: {place.resolve()}"
+            console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def print_policies(console: Console) -> None:

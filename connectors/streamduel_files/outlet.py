@@ -100,7 +100,7 @@ class FileOutlet(FileArchive):
         for folder in (outputs, snapshots):
             _make(folder)
         self._failpoint = failpoint
-        self._lock = _lock(snapshots / LOCK)
+        self._locks = [_lock(folder / LOCK) for folder in dict.fromkeys((snapshots, outputs))]
         try:
             super().__init__(outputs, snapshots)
             self._partitions: dict[int, dict[str, msgspec.Raw]] = {}
@@ -110,7 +110,7 @@ class FileOutlet(FileArchive):
                 self._partitions = {p: dict(e) for p, e in self._snapshot.partitions.items()}
             self._files = {name: self._open(name) for name in (ASSIGNMENTS, DEAD_LETTERS)}
         except BaseException:
-            self._lock.close()
+            self._unlock()
             raise
 
     def _begin_afresh(self) -> None:
@@ -146,14 +146,17 @@ class FileOutlet(FileArchive):
 
     def write(self, commits: Sequence[PartitionCommit]) -> None:
         """Append the outputs and force them to the disk."""
-        for commit in commits:
-            self._append(ASSIGNMENTS, commit.assignments)
-        self._failpoint("files: assignments appended")
-        for commit in commits:
-            self._append(DEAD_LETTERS, commit.dead_letters)
-        self._failpoint("files: outputs appended")
-        for file in self._files.values():
-            os.fsync(file.fileno())
+        try:
+            for commit in commits:
+                self._append(ASSIGNMENTS, commit.assignments)
+            self._failpoint("files: assignments appended")
+            for commit in commits:
+                self._append(DEAD_LETTERS, commit.dead_letters)
+            self._failpoint("files: outputs appended")
+            for file in self._files.values():
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise _unwritable(self._outputs, error) from error
 
     def _append(self, name: str, messages: Sequence[Message]) -> None:
         if messages:
@@ -167,7 +170,10 @@ class FileOutlet(FileArchive):
             entries = self._partitions.setdefault(commit.partition, {})
             entries.update({name: msgspec.Raw(entry) for name, entry in commit.entries.items()})
         lengths = {name: file.tell() for name, file in self._files.items()}
-        self._replace_snapshot(SnapshotFile(lengths, self._partitions))
+        try:
+            self._replace_snapshot(SnapshotFile(lengths, self._partitions))
+        except OSError as error:
+            raise _unwritable(self._path.parent, error) from error
 
     def _replace_snapshot(self, snapshot: SnapshotFile) -> None:
         beside = self._path.with_suffix(".new")
@@ -193,7 +199,11 @@ class FileOutlet(FileArchive):
         """Close the outputs and give up the lock."""
         for file in self._files.values():
             file.close()
-        self._lock.close()
+        self._unlock()
+
+    def _unlock(self) -> None:
+        for lock in self._locks:
+            lock.close()
 
 
 def read_snapshot(path: Path) -> SnapshotFile | None:
@@ -219,6 +229,13 @@ def read_snapshot(path: Path) -> SnapshotFile | None:
     return snapshot
 
 
+def _unwritable(folder: Path, error: OSError) -> ConnectorError:
+    return ConnectorError(
+        f"{folder} cannot be written to: {error.strerror}; the last commit stays in force, and "
+        f"the next start goes on from it."
+    )
+
+
 def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -236,7 +253,7 @@ def _lock(path: Path) -> IO[str]:
     except OSError:
         file.close()
         raise ConnectorError(
-            f"another streamduel keeps its snapshots in {path.parent}; each needs a folder of "
-            f"its own."
+            f"another streamduel writes to {path.parent}; each needs folders of its own for its "
+            f"outputs and its snapshots."
         ) from None
     return file

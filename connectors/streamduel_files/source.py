@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import os
+import select
 import sys
 import time
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Final, NamedTuple
@@ -19,6 +22,10 @@ CHUNK_BYTES: Final = 1 << 20
 MAX_LINE_BYTES: Final = (1 << 24) + 1
 """What is kept of a line: one byte more than the largest `limits.max_record_bytes`, so that a
 longer line is still refused as too large while a file without newlines does not fill memory."""
+
+COUNTED_CHUNKS: Final = 64
+"""Looked through for newlines each time the lag is asked for: some 30 ms of the fold's thread, in
+which a file as long as that is counted at once and a longer one in a few turns."""
 
 WATCH_SECONDS: Final = 0.05
 """Between two looks at a file that does not grow: a fresh line is read within it."""
@@ -72,6 +79,8 @@ class FileSource:
 
     def _open(self) -> IO[bytes] | gzip.GzipFile:
         if self._path == STANDARD_INPUT:
+            if sys.stdin is None:
+                raise ConnectorError("source.path is '-', but there is no standard input.")
             return sys.stdin.buffer
         try:
             if self._path.suffix == ".gz":
@@ -123,16 +132,26 @@ class FileSource:
             return chunk
         wanted = CHUNK_BYTES if self._end is None else min(CHUNK_BYTES, self._end - self._bytes)
         try:
-            chunk = self._file.read(wanted) if wanted else b""
-        except (OSError, EOFError) as error:
+            found = self._from_file(wanted) if wanted else b""
+        except (OSError, EOFError, zlib.error) as error:
             raise ConnectorError(f"source.path {self._path} cannot be read: {error}.") from error
-        self._starved = not chunk
-        if not chunk:
+        self._starved = not found
+        if found is None:  # a pipe without news
+            return b""
+        if not found:
             self._ended = self._end is not None or not self._grows
             if not self._ended:
                 self._check_in_place()
-        self._bytes += len(chunk)
-        return chunk
+        self._bytes += len(found)
+        return found
+
+    def _from_file(self, wanted: int) -> bytes | None:
+        """What the file gives at once; None when a pipe has nothing now, empty at the end."""
+        if self._path != STANDARD_INPUT:
+            return self._file.read(wanted)
+        # Not by the buffered reader: it waits for all that is wanted, and no signal ends that.
+        ready, _, _ = select.select([self._file], [], [], 0)
+        return os.read(self._file.fileno(), wanted) if ready else None
 
     def _last_line(self) -> list[Line]:
         """At the end: the line that lacks its newline, if it is to be taken as it stands."""
@@ -147,13 +166,18 @@ class FileSource:
     def _check_in_place(self) -> None:
         """Refuse to go on when the file was cut short or replaced under our feet."""
         try:
-            size = self._path.stat().st_size
+            there, here = self._path.stat(), os.fstat(self._file.fileno())
         except OSError as error:
             raise ConnectorError(f"source.path {self._path} is gone: {error.strerror}.") from error
-        if size < self._bytes:
+        if (there.st_dev, there.st_ino) != (here.st_dev, here.st_ino):
             raise ConnectorError(
-                f"source.path {self._path} was cut short to {size} bytes, of which {self._bytes} "
-                f"were read already; a click log may only grow."
+                f"source.path {self._path} was replaced by another file; a click log may only "
+                f"grow, so start afresh with other places for outputs and snapshots."
+            )
+        if there.st_size < self._bytes:
+            raise ConnectorError(
+                f"source.path {self._path} was cut short to {there.st_size} bytes, of which "
+                f"{self._bytes} were read already; a click log may only grow."
             )
 
     def seek(self, partition: int, offset: int | None) -> int:  # noqa: ARG002 - there is one
@@ -163,6 +187,9 @@ class FileSource:
         open_line = False
         while self._lines < wanted:
             chunk = self._chunk()
+            if not chunk and self._starved and not (self._ended or self._grows):
+                time.sleep(WATCH_SECONDS)  # a pipe that has not brought them again yet
+                continue
             if not chunk:
                 break
             lines = chunk.count(b"\n")
@@ -195,12 +222,19 @@ class FileSource:
         """The lines after those delivered; unknown for a stream that cannot be looked ahead in."""
         if not self._grows:
             return {}
-        with self._path.open("rb") as file:
-            file.seek(self._counted_bytes)
-            while chunk := file.read(CHUNK_BYTES):
-                self._counted_bytes += len(chunk)
-                self._counted_lines += chunk.count(b"\n")
-        return dict.fromkeys(partitions, max(0, self._counted_lines - self._lines))
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._counted_bytes)
+                for _ in range(COUNTED_CHUNKS):
+                    chunk = file.read(CHUNK_BYTES)
+                    if not chunk:
+                        lag = max(0, self._counted_lines - self._lines)
+                        return dict.fromkeys(partitions, lag)
+                    self._counted_bytes += len(chunk)
+                    self._counted_lines += chunk.count(b"\n")
+        except OSError:
+            pass  # whether it can still be read, reading it shows
+        return {}
 
     def reannounce(self) -> None:
         """Hand the partition over once more."""

@@ -17,7 +17,7 @@ Outcomes: TypeAlias = float | Sequence[float] | npt.NDArray[np.floating | np.int
 Counts: TypeAlias = Arms | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Duels:
     """Many duels, checked.
 
@@ -31,7 +31,7 @@ class Duels:
     first: Integers
     second: Integers
     first_wins: Floats
-    count: Integers | None
+    count: Integers | None = None
 
 
 def read_duels(

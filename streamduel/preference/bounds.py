@@ -131,7 +131,7 @@ class UpperBounds:
         gaps = 0.5 - self._means.T
         np.maximum(gaps, 0.0, out=gaps)
         np.multiply(played, gaps * gaps, out=self._required)
-        self._required.max(axis=1, out=self._hurdles)
+        np.maximum.reduce(self._required, axis=1, out=self._hurdles)
 
     def possible_winners(self, scale: float) -> Integers:
         """The arms c with u_cj ≥ 1/2 for all j: nothing seen so far rules them out.

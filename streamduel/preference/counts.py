@@ -48,10 +48,11 @@ class WinCounts:
     ([[0.0, 1.0, 0.0], [0.0, 0.0, 1.5], [0.0, 1.5, 0.0]], [1, 0, 0], 4)
     """
 
-    __slots__ = ("_beats", "_wins", "beats", "duels", "turns", "wins")
+    __slots__ = ("_beats", "_wins", "_wins_over_itself", "beats", "duels", "turns", "wins")
 
     def __init__(self, n_arms: int) -> None:
         self._wins: Floats = np.zeros((n_arms, n_arms))
+        self._wins_over_itself = self._wins.reshape(-1)[:: n_arms + 1]  # the diagonal, a view
         self._beats: Integers = np.zeros(n_arms, dtype=np.int64)
         self.duels = 0
         self.turns = 0
@@ -123,12 +124,11 @@ class WinCounts:
         if count is not None:
             first_wins, second_wins = first_wins * count, second_wins * count
         shape, size = self._wins.shape, self._wins.size
-        won = np.bincount(pair, first_wins, size).reshape(shape)
-        won += np.bincount(pair, second_wins, size).reshape(shape).T
-        won.flat[:: len(won) + 1] = 0.0
-        self._wins += won
+        self._wins += np.bincount(pair, first_wins, size).reshape(shape)
+        self._wins += np.bincount(pair, second_wins, size).reshape(shape).T
+        self._wins_over_itself.fill(0.0)
         self.turns += 1
-        np.greater(self._wins, self._wins.T).sum(axis=1, out=self._beats)
+        np.add.reduce(self._wins > self._wins.T, axis=1, dtype=np.int64, out=self._beats)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A copy of the attributes would cut the read-only views off from their arrays.

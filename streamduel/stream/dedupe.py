@@ -90,11 +90,9 @@ class DedupeWindow:
         return len(self.order)
 
     @property
-    def start(self) -> WindowStart | None:
-        """Where to start reading to rebuild this window; None when it is empty."""
+    def start(self) -> WindowStart:
+        """Where to start reading to rebuild this window, also when it is empty."""
         self._trim()
-        if not self.order:
-            return None
         return WindowStart(self._offsets[self._head], self._times[self._head])
 
     def advance(self, stream_time: int, offset: int) -> None:
@@ -146,9 +144,9 @@ class DedupeWindow:
         self._times.append(stream_time)
         self._offsets.append(offset)
         self._firsts.append(sighted)
-        if self._head > 1 << BLOCK_BITS and 2 * self._head > len(self._times):
+        if self._head > 1 << BLOCK_BITS and 8 * self._head > len(self._times):
             for column in (self._times, self._offsets, self._firsts):
-                del column[: self._head]  # give the dead heads back once they are the larger half
+                del column[: self._head]  # give back what is dead before it takes much room
             self._head = 0
 
     def _forget(self) -> None:

@@ -218,7 +218,7 @@ class Experiment:
         else:
             codes = np.frombuffer(self.pending, np.int64)
             firsts, seconds, outcomes = self._duel_of
-            duels = policies.Duels(firsts[codes], seconds[codes], outcomes[codes], None)
+            duels = policies.Duels(firsts[codes], seconds[codes], outcomes[codes])
             self.policy.learn(duels)
             del codes, self.pending[:]
         self._passed(noted)

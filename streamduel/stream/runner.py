@@ -54,7 +54,7 @@ class Runner:
         self._source = source
         self._outlet = outlet
         self._clock = clock
-        self._observers = observers
+        self._observers = list(observers)
         self._failpoint = failpoint
         self._log = Log(source.topic, source.partitions, source.home)
         self._interval = config.commit.interval_ms / 1000
@@ -186,8 +186,13 @@ class Runner:
             self._tell(lambda observer: observer.lagging(lags))
 
     def _tell(self, event: Callable[[Observer], None]) -> None:
-        for observer in self._observers:
-            event(observer)
+        for observer in list(self._observers):
+            try:
+                event(observer)
+            except Exception:
+                # Whoever only watches must not stop the fold, nor fill the log with each poll.
+                log.exception("%s failed and is told nothing any more", type(observer).__name__)
+                self._observers.remove(observer)
 
     def _caught_up(self) -> bool:
         """Whether every partition at hand has been folded up to the end that it had."""

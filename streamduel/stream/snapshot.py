@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
 import msgspec
+from msgspec import structs
 
 from streamduel.config import ExperimentSettings
 from streamduel.errors import SnapshotError
@@ -32,7 +33,7 @@ class PartitionEntry(msgspec.Struct, frozen=True):
 
     Attributes:
         next: the first offset that is not folded yet.
-        window: from where the dedupe window is rebuilt; None when it is empty.
+        window: from where the dedupe window is rebuilt.
         dead_letters: how many, by reason, since the log's beginning.
     """
 
@@ -41,7 +42,7 @@ class PartitionEntry(msgspec.Struct, frozen=True):
     partitions: int
     next: int
     stream_time: int
-    window: WindowStart | None
+    window: WindowStart
     dead_letters: dict[Reason, int]
     format: int = FORMAT
 
@@ -53,12 +54,14 @@ class ExperimentEntry(msgspec.Struct, frozen=True):
         settings: the configuration that the state was made under.
         started_at: the first offset that could belong to the experiment.
         state: its hard state.
+        ended_at: the offset from which on it was no longer configured, if it is not.
     """
 
     experiment: str
     settings: dict[str, Any]
     started_at: int
     state: dict[str, Any]
+    ended_at: int | None = None
     format: int = FORMAT
 
 
@@ -94,6 +97,12 @@ def encode_experiment(experiment: Experiment) -> tuple[str, bytes]:
         state=experiment.state(),
     )
     return _EXPERIMENT_PREFIX + experiment.name, canonical(entry)
+
+
+def encode_ended(saved: ExperimentEntry, offset: int) -> tuple[str, bytes]:
+    """The entry of an experiment that was taken out of the configuration at an offset."""
+    ended = structs.replace(saved, ended_at=offset)
+    return _EXPERIMENT_PREFIX + saved.experiment, canonical(ended)
 
 
 def partition_entry(entries: Mapping[str, bytes], partition: int) -> PartitionEntry:
@@ -150,15 +159,22 @@ def check_log(entry: PartitionEntry, topic: str, partition: int, partitions: int
         )
 
 
-def check_settings(name: str, saved: Mapping[str, Any], settings: ExperimentSettings) -> None:
-    """Refuse a configuration that contradicts a running experiment.
+def check_settings(saved: ExperimentEntry, settings: ExperimentSettings) -> None:
+    """Refuse a configuration that contradicts a running experiment, or revives an ended one.
 
     Raises:
         SnapshotError: it names the key, both values and what to do.
     """
+    name = saved.experiment
+    if saved.ended_at is not None:
+        raise SnapshotError(
+            f"experiments.{name} was taken out of the configuration at offset {saved.ended_at}, "
+            f"and its records since then became dead letters, so it cannot go on; start afresh "
+            f"under a new experiment name."
+        )
     present = settings.model_dump(mode="json")
     # Validated again, so that a setting added to the program since then has its default.
-    former = ExperimentSettings.model_validate(saved).model_dump(mode="json")
+    former = ExperimentSettings.model_validate(saved.settings).model_dump(mode="json")
     for key, value in present.items():
         if former[key] != value:
             raise SnapshotError(

@@ -16,7 +16,7 @@ from streamduel.records import Duel, InputEvent, Reason, Rejected
 from streamduel.stream import snapshot
 from streamduel.stream.dead_letter import dead_letter
 from streamduel.stream.decode import RecordDecoder
-from streamduel.stream.dedupe import DedupeWindow, record_key
+from streamduel.stream.dedupe import DedupeWindow, WindowStart, record_key
 from streamduel.stream.experiment import Experiment, Position
 from streamduel.stream.snapshot import PartitionEntry
 
@@ -74,6 +74,8 @@ class PartitionTask:
         self.next_offset = 0
         self.resume_offset: int | None = None
         self._rebuilt_time = 0
+        self._saved_window: WindowStart | None = None
+        self._ended: dict[str, bytes] = {}
         self._snapshot_offset = 0
         self._assignments: list[Message] = []
         self._letters: list[Message] = []
@@ -88,18 +90,18 @@ class PartitionTask:
         self.next_offset = self._committed_offset = self._snapshot_offset = entry.next
         self.stream_time = entry.stream_time
         self.dead_letters.update(entry.dead_letters)
-        if entry.window is None:
-            self.resume_offset = entry.next
-            self._window.advance(entry.stream_time, entry.next)
-        else:
-            self.resume_offset = entry.window.offset
-            self._rebuilt_time = entry.window.stream_time
-            self._window.advance(entry.window.stream_time, entry.window.offset)
+        self._saved_window = entry.window
+        self._rebuilt_time = entry.window.stream_time
+        self.resume_offset = entry.window.offset
+        self._window.advance(entry.window.stream_time, entry.window.offset)
         for name, saved in snapshot.experiment_entries(entries).items():
             settings = self._waiting.pop(name, None)
             if settings is None:
-                continue  # no longer configured: its entry stays as it is
-            snapshot.check_settings(name, saved.settings, settings)
+                if saved.ended_at is None:
+                    key, ended = snapshot.encode_ended(saved, self.next_offset)
+                    self._ended[key] = ended
+                continue
+            snapshot.check_settings(saved, settings)
             experiment = self._experiment(name, settings, saved.started_at, saved.state)
             self.experiments[name] = experiment
             self._saved[name] = experiment.records
@@ -175,8 +177,6 @@ class PartitionTask:
                     if len(value) <= plain_bytes and value.isascii()
                     else self._decode(value)
                 )
-                if timestamp is None:
-                    self._advance(event.ts, record.offset)
                 experiment = experiments[event.experiment]
                 if type(event) is Duel:
                     try:
@@ -188,6 +188,8 @@ class PartitionTask:
             except (DecodeError, KeyError, TypeError, UnicodeDecodeError, Rejected):
                 self._reject(record)
                 continue
+            if timestamp is None:
+                self._advance(event.ts, record.offset)
             key = key_of(event.id, experiment.seed)
             if key not in keys:
                 keys.add(key)
@@ -222,14 +224,14 @@ class PartitionTask:
         for record in records:
             self._advance(record.timestamp, record.offset)
             try:
-                event = self._decode(record.value)
-                if record.timestamp is None:
-                    self._advance(event.ts, record.offset)
                 event, experiment, _ = self._event(record)
             except Rejected:
                 continue
-            if experiment.started_at <= record.offset:
-                self._window.sight(record_key(event.id, experiment.seed))
+            if experiment.started_at > record.offset:
+                continue
+            if record.timestamp is None:
+                self._advance(event.ts, record.offset)
+            self._window.sight(record_key(event.id, experiment.seed))
         self._rebuilt_time = self.stream_time
         self.stream_time = max(now, self.stream_time)
 
@@ -285,11 +287,11 @@ class PartitionTask:
     @property
     def changed(self) -> bool:
         """Whether there is anything to commit."""
-        return bool(self.outputs) or self.next_offset != self._committed_offset
+        return bool(self.outputs) or bool(self._ended) or self.next_offset != self._committed_offset
 
     def take_commit(self) -> PartitionCommit:
         """Everything since the last time, to be made visible together."""
-        entries = {}
+        entries, self._ended = self._ended, {}
         for name, experiment in self.experiments.items():
             records = experiment.records
             if self._saved.get(name) != records:
@@ -305,12 +307,15 @@ class PartitionTask:
         return commit
 
     def _partition_entry(self) -> PartitionEntry:
+        # Before anything new is folded, the window may still be on its way to be rebuilt.
+        news = self.next_offset != self._snapshot_offset
+        saved = None if news else self._saved_window
         return PartitionEntry(
             topic=self._log.topic,
             partition=self.partition,
             partitions=self._log.partitions,
             next=self.next_offset,
             stream_time=self.stream_time,
-            window=self._window.start,
+            window=saved or self._window.start,
             dead_letters=dict(sorted(self.dead_letters.items())),
         )

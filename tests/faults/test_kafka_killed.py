@@ -175,4 +175,7 @@ def test_a_tampered_assignment_is_found_by_replay(
         )
     replayed = streamduel("replay", run.config)
     assert replayed.returncode == 1
-    assert f"epoch {newest['epoch']} of '{newest['experiment']}' differs" in replayed.stdout
+    assert (
+        f"epoch {newest['epoch']} of '{newest['experiment']}' was published twice"
+        in replayed.stdout
+    )

@@ -127,8 +127,8 @@ def test_a_second_process_on_the_same_folder_is_refused(
     assert service.process.wait(timeout=SECONDS) == 1
     assert service.process.communicate() == (
         "",
-        f"streamduel: another streamduel keeps its snapshots in {folder / 'state'}; each needs a "
-        f"folder of its own.\n",
+        f"streamduel: another streamduel writes to {folder / 'state'}; each needs folders of its "
+        f"own for its outputs and its snapshots.\n",
     )
     assert first.stop(signal.SIGTERM).status == 0
 
@@ -142,3 +142,33 @@ def test_inspect_and_replay_disturb_nobody(
     assert streamduel("inspect", folder / "search.yaml").status == 0
     assert streamduel("replay", folder / "search.yaml").status == 0
     assert service.stop(signal.SIGTERM).status == 0
+
+
+def test_a_live_pipe_is_read_as_it_brings_lines_and_a_signal_commits_them(
+    streamduel: Streamduel, tmp_path: Path
+) -> None:
+    config = configure(tmp_path, {"source.path": "-"})
+    with subprocess.Popen([*COMMAND, "run", str(config)], stdin=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        process.stdin.write(b"".join(value + b"\n" for value in LOG[:50]))
+        process.stdin.flush()
+        deadline = time.monotonic() + SECONDS
+        while not (tmp_path / "state" / "snapshot.json").exists() or (
+            inspected(streamduel, tmp_path)["experiments"]["search"]["offset"]["next"] < 50
+        ):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=10) == 0
+
+
+def test_a_log_replaced_by_another_file_is_noticed(
+    start: Callable[[Path], Service], folder: Path
+) -> None:
+    service = start(folder / "search.yaml")
+    service.wait_for(lambda: service.has_read(folder / "clicks.jsonl"))
+    (folder / "new.jsonl").write_bytes(b"".join(value + b"\n" for value in [*LOG, *LOG]))
+    (folder / "new.jsonl").replace(folder / "clicks.jsonl")
+    _, err = service.process.communicate(timeout=SECONDS)
+    assert service.process.returncode == 1
+    assert "clicks.jsonl was replaced by another file" in err

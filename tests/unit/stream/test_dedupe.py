@@ -84,18 +84,15 @@ def test_a_window_rebuilt_from_its_start_gives_every_later_answer(
     walk(original, before)
     offset, now = reach(before)
     start = original.start
-    if start is None:
-        rebuilt.advance(now, offset)
-    else:
-        rebuilt.advance(start.stream_time, start.offset)
-        at, time = 0, 0
-        for key, further, later in before:
-            at, time = at + further, time + later
-            if at < start.offset:
-                continue
-            if later and at > start.offset:
-                rebuilt.advance(time, at)
-            sight(rebuilt, key, at)
+    rebuilt.advance(start.stream_time, start.offset)
+    at, time = 0, 0
+    for key, further, later in before:
+        at, time = at + further, time + later
+        if at < start.offset:
+            continue
+        if later and at > start.offset:
+            rebuilt.advance(time, at)
+        sight(rebuilt, key, at)
     assert len(rebuilt) == len(original)
     assert rebuilt.start == original.start
     assert walk(rebuilt, after, offset, now) == walk(original, after, offset, now)
@@ -108,18 +105,16 @@ def test_the_start_of_a_window_lies_near_its_oldest_sighting() -> None:
     window.advance(0, 0)
     for offset in range(50_000):
         sight(window, offset, offset)
-    assert window.start is not None
     assert 50_000 - 100 - 4096 <= window.start.offset <= 50_000 - 100
 
 
-def test_an_empty_window_has_no_start() -> None:
+def test_an_empty_window_starts_where_time_stands() -> None:
     window = DedupeWindow(max_records=100, max_ms=10)
     window.advance(0, 0)
-    assert window.start is None
     window.sight(1)
-    window.advance(11, 1)
-    assert window.start is None
+    window.advance(11, 5)
     assert len(window) == 0
+    assert window.start == (5, 11)
 
 
 def test_what_is_forgotten_takes_no_room() -> None:

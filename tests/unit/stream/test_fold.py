@@ -159,3 +159,37 @@ def test_an_experiment_added_later_starts_where_it_was_added() -> None:
     task.fold([Record(2, duel("new", 1, "x", "y", "a"), 0)])
     assert task.experiments["new"].tallies["accepted"] == 1
     assert task.experiments["new"].started_at == 2
+
+
+def test_a_commit_before_the_window_is_rebuilt_does_not_forget_it() -> None:
+    """As when an experiment is added, whose first assignment is committed at once."""
+    one = Config.model_validate(
+        {"source": {}, "sink": {}, "snapshots": {}, "experiments": {"old": {"arms": ["x", "y"]}}}
+    )
+    log = [Record(n, duel("old", n, "x", "y", "a"), 1000 + n) for n in range(10)]
+    task = PartitionTask(one, LOG, 0)
+    task.begin(0)
+    task.fold(log)
+    entries = dict(task.take_commit().entries)
+    two = one.model_copy(update={"experiments": {**one.experiments, "new": one.experiments["old"]}})
+    for _ in range(3):  # lives that end before they have read anything again
+        task = PartitionTask(two, LOG, 0, entries)
+        task.begin(task.resume_offset or 0)
+        entries.update(task.take_commit().entries)
+    assert task.resume_offset == 0
+    task.fold(log)
+    task.fold([record._replace(offset=10 + record.offset) for record in log])
+    assert task.experiments["old"].tallies["duplicate"] == len(log)
+
+
+def test_a_dead_letters_time_does_not_count_where_time_comes_from_the_records() -> None:
+    log = [
+        Record(0, duel("search", 1, ARMS[0], ARMS[1], "a")),
+        Record(1, b'{"ts":9000000000000000,' + duel("search", 2, "nobody", ARMS[1], "a")[1:]),
+        Record(2, duel("search", 1, ARMS[0], ARMS[1], "a")),
+    ]
+    task = PartitionTask(config(), LOG, 0)
+    task.begin(0)
+    task.fold(log)
+    assert task.experiments["search"].tallies["duplicate"] == 1
+    assert task.stream_time == 0

@@ -171,3 +171,18 @@ def test_waiting_outputs_force_a_commit() -> None:
     runner.run(lambda: False, until_end=True)
     assert broker.commits > 20
     assert visible(broker) == visible(undisturbed())
+
+
+class Nervous(Observer):
+    def polled(self, records: int) -> None:
+        raise ValueError("too much")
+
+
+def test_an_observer_that_fails_is_dropped_and_the_fold_goes_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    broker, diary = Broker(LOG), Diary()
+    live(broker, observers=[Nervous(), diary])
+    assert visible(broker) == visible(undisturbed())
+    assert f"polled {len(LOG)}" in diary.told
+    assert "Nervous failed and is told nothing any more" in caplog.text

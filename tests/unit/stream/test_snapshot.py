@@ -102,15 +102,22 @@ def test_a_state_goes_through_json_without_losing_a_bit(entries: dict[str, bytes
     assert entry == entries[key]
 
 
-def test_an_experiment_that_is_not_configured_any_more_stays_as_it_is(
-    entries: dict[str, bytes],
-) -> None:
+def test_an_experiment_taken_out_of_the_configuration_has_ended(entries: dict[str, bytes]) -> None:
+    """Records that came meanwhile are dead letters; it can neither count nor forget them."""
     other = config()
     only = other.model_copy(update={"experiments": {"ads": other.experiments["ads"]}})
     task = PartitionTask(only, LOG, 0, entries)
     task.begin(1)
     assert list(task.experiments) == ["ads"]
-    assert "experiment/search" not in task.take_commit().entries
+    assert task.changed
+    entries |= task.take_commit().entries
+    assert not task.changed
+    again = PartitionTask(only, LOG, 0, entries)
+    assert not again.changed
+    assert refusal(entries) == (
+        "experiments.search was taken out of the configuration at offset 1, and its records since "
+        "then became dead letters, so it cannot go on; start afresh under a new experiment name."
+    )
 
 
 def test_the_state_hash_does_not_depend_on_the_order_of_keys() -> None:

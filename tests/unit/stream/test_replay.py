@@ -1,0 +1,46 @@
+"""Replay on a compacted topic: what a later assignment replaced may be gone, the newest may not."""
+
+from __future__ import annotations
+
+from streamduel.connector import Message, Outlet
+from streamduel.stream.replay import Verdict, replay
+from tests.memory import Broker, MemoryOutlet, MemorySource
+from tests.unit.stream.test_runner import CONFIG, undisturbed
+
+
+class Compacted(MemoryOutlet):
+    compacted = True
+
+
+def audit(broker: Broker) -> Verdict:
+    archive = Compacted(broker)
+    return replay(CONFIG, MemorySource(broker), Outlet(archive, archive))
+
+
+def test_only_the_newest_assignment_need_be_left() -> None:
+    broker = undisturbed()
+    del broker.assignments[:-1]
+    verdict = audit(broker)
+    assert verdict.difference is None
+    assert verdict.assignments == 1
+    assert verdict.records == len(broker.records())
+
+
+def test_a_missing_newest_assignment_is_a_difference() -> None:
+    broker = undisturbed()
+    newest = len(broker.assignments)
+    del broker.assignments[-1]
+    expected = f"epoch {newest} of 'search', the newest, was not published."
+    assert audit(broker).difference == expected
+
+
+def test_an_emptied_topic_is_a_difference() -> None:
+    broker = undisturbed()
+    broker.assignments.clear()
+    assert "was not published" in (audit(broker).difference or "")
+
+
+def test_an_epoch_published_twice_is_a_difference() -> None:
+    broker = undisturbed()
+    broker.assignments.append(Message(None, broker.assignments[3].value))
+    assert audit(broker).difference == "epoch 4 of 'search' was published twice."
