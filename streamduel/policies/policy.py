@@ -263,6 +263,8 @@ class Policy(ABC):
 
     def _propose(self, n: int) -> Integers:
         """Choose n pairs one after the other, each knowing those before it to be in flight."""
+        if n == 1:
+            return np.array([self._choose(self._counts.duels + 1)], dtype=np.int64)
         pairs = np.empty((n, 2), dtype=np.int64)
         t = self._counts.duels + 1
         if n == 1:

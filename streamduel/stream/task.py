@@ -160,11 +160,11 @@ class PartitionTask:
             yield records[:cut]
             records = records[cut:]
 
-    def _fold(self, records: Sequence[LogRecord]) -> None:
+    def _fold(self, records: Sequence[LogRecord]) -> None:  # noqa: C901, PLR0912 - see below
         """The inner loop: what it does by itself, it does to save a call for each record."""
         plain, plain_bytes, window = self._decode.plain, self._decode.plain_bytes, self._window
         keys, order, key_of = window.keys, window.order, record_key
-        experiments, latest = self.experiments, None
+        experiments, latest, name = self.experiments, None, None
         for record in records:
             timestamp = record.timestamp
             if timestamp != latest:
@@ -177,10 +177,12 @@ class PartitionTask:
                     if len(value) <= plain_bytes and value.isascii()
                     else self._decode(value)
                 )
-                experiment = experiments[event.experiment]
+                if event.experiment != name:
+                    experiment, name = experiments[event.experiment], event.experiment
+                    codes, pending, seed = experiment.codes, experiment.pending, experiment.seed
                 if type(event) is Duel:
                     try:
-                        code = experiment.codes[event.a][event.b][event.winner]
+                        code = codes[event.a][event.b][event.winner]
                     except KeyError:
                         code = experiment.code(event)
                 else:
@@ -190,7 +192,7 @@ class PartitionTask:
                 continue
             if timestamp is None:
                 self._advance(event.ts, record.offset)
-            key = key_of(event.id, experiment.seed)
+            key = key_of(event.id, seed)
             if key not in keys:
                 keys.add(key)
                 order.append(key)
@@ -198,7 +200,6 @@ class PartitionTask:
                 experiment.duplicates += 1
                 continue
             if code >= 0:
-                pending = experiment.pending
                 pending.append(code)
                 if len(pending) < experiment.due:
                     continue
