@@ -37,7 +37,7 @@ lint: .venv/dev.stamp ## Check style, types and who imports whom
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: .venv/dev.stamp ## Measure throughput and regret on this machine
+bench: .venv/dev.stamp ## Measure throughput, latency and memory on this machine
 	$(BIN)/python benchmarks/run.py $(BENCH_ARGS)
 
 image: ## Build the container image
