@@ -1,0 +1,147 @@
+"""The fold without any input or output, next to msgspec alone decoding the same records.
+
+python benchmarks/fold.py [--quick]
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import msgspec
+
+from benchmarks import records as made
+from benchmarks.measure import Spread, in_turns, ratios
+from benchmarks.records import Record, configuration, fresh_task
+from benchmarks.report import Goal, Result, alone
+from streamduel.config import Config
+from streamduel.records import InputEvent
+from streamduel.service import GC_THRESHOLDS
+
+POLL = 5000
+"""Records that are folded at once, as many as a poll of the Kafka connector brings."""
+
+METHOD = """\
+Records in memory, in batches of 5,000; a fresh `PartitionTask` per repetition, its decisions and
+assignments included, commits not. The reference decodes the same list with
+`msgspec.json.Decoder(InputEvent)` and does nothing else. Both in CPU time of the process, taking
+turns; median (min–max) of the repetitions, the ratio within each turn. The collector's thresholds
+are the service's."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A log and the configuration to fold it with.
+
+    Attributes:
+        name: in the table.
+        config: with K and `decide_every`.
+        log: the records.
+        ratio: the goal for fold ÷ decode, or None.
+        microseconds: the goal per record, or None.
+    """
+
+    name: str
+    config: Config
+    log: Sequence[Record]
+    ratio: float | None = None
+    microseconds: float | None = None
+
+
+def cases(quick: bool) -> list[Case]:
+    """What is folded."""
+    count = 50_000 if quick else 200_000
+    duels = made.records(made.duel_values(count, 6))
+    small = {"window_records": count // 8}
+    every_100 = configuration(6, 100)
+    return [
+        Case("duels", every_100, duels, ratio=4),
+        Case("duels, dedupe window full", configuration(6, 100, dedupe=small), duels),
+        Case(
+            "duels, each in a millisecond of its own",
+            every_100,
+            made.records(made.duel_values(count, 6), per_millisecond=1),
+        ),
+        Case("duels, 2 % duplicates, 1 % poison", every_100, _dirty(count)),
+        Case(
+            "interleaved impressions",
+            every_100,
+            made.records(made.interleaving_values(count, 6)),
+        ),
+        Case(
+            "duels, K = 64, a decision after each",
+            configuration(64, 1),
+            made.records(made.duel_values(count // 8, 64)),
+            microseconds=25,
+        ),
+    ]
+
+
+def _dirty(count: int) -> list[Record]:
+    return made.records(made.dirty_values(count, 6))
+
+
+def decode_seconds(log: Sequence[Record]) -> float:
+    """The reference: every record decoded, nothing done with it."""
+    decode = msgspec.json.Decoder(InputEvent).decode
+    began = time.process_time()
+    for record in log:
+        try:
+            decode(record.value)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            continue
+    return time.process_time() - began
+
+
+def fold_seconds(config: Config, log: Sequence[Record]) -> float:
+    """The whole log folded."""
+    task = fresh_task(config)
+    batches = [log[start : start + POLL] for start in range(0, len(log), POLL)]
+    began = time.process_time()
+    for batch in batches:
+        task.fold(batch)
+    return time.process_time() - began
+
+
+def measure(quick: bool) -> list[Result]:
+    """All cases in turns."""
+    gc.set_threshold(*GC_THRESHOLDS)
+    rows: list[list[str]] = []
+    goals: list[Goal] = []
+    for case in cases(quick):
+        runs = {
+            f"fold: {case.name}, decoding": partial(decode_seconds, case.log),
+            f"fold: {case.name}, folding": partial(fold_seconds, case.config, case.log),
+        }
+        decoding, folding = in_turns(runs, 3 if quick else 9).values()
+        row, found = _told(case, decoding, folding)
+        rows.append(row)
+        goals += found
+    columns = ["log", "bytes", "decode, µs", "fold, µs", "fold ÷ decode", "goal"]
+    return [Result("The fold of one partition", METHOD, columns, rows, goals)]
+
+
+def _told(
+    case: Case, decoding: Sequence[float], folding: Sequence[float]
+) -> tuple[list[str], list[Goal]]:
+    """A case's row and its goals."""
+    count = len(case.log)
+    decode = Spread.of([seconds / count * 1e6 for seconds in decoding])
+    fold = Spread.of([seconds / count * 1e6 for seconds in folding])
+    ratio = ratios(folding, decoding)
+    goals = []
+    if case.ratio is not None:
+        goals.append(Goal(f"fold ÷ decode of {case.name}", ratio.median, at_most=case.ratio))
+    if case.microseconds is not None:
+        goals.append(Goal(case.name, fold.median, at_most=case.microseconds, unit="µs"))
+    size = sum(len(record.value) for record in case.log) / count
+    bounds = ", ".join(goal.bound for goal in goals)
+    row = [case.name, f"{size:.0f}", decode.text(), fold.text(), ratio.text(), bounds]
+    return row, goals
+
+
+if __name__ == "__main__":
+    alone(measure, __doc__)

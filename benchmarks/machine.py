@@ -1,0 +1,64 @@
+"""On what it was measured."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from tests.broker.local_kafka import kafka_version
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("streamduel", "kafka-python", "crc32c", "msgspec", "mmh3", "numpy", "pydantic")
+
+
+def facts() -> list[tuple[str, str]]:
+    """Names and values, in the order in which they are shown."""
+    return [
+        ("date", f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"),
+        ("processor", f"{_model()}, {cores()} cores"),
+        ("memory", f"{os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') / 2**30:.0f} GiB"),
+        ("system", f"{_system()}, {platform.machine()}"),
+        ("Python", f"{platform.python_implementation()} {platform.python_version()}"),
+        ("code", f"SHA-256 of the sources begins with {code_digest()}"),
+        ("packages", ", ".join(f"{package} {version(package)}" for package in PACKAGES)),
+        ("Apache Kafka", f"{kafka_version()}, one broker on the same machine"),
+    ]
+
+
+def code_digest() -> str:
+    """Of all that is measured; a different one means different code."""
+    digest = hashlib.sha256()
+    for folder in ("streamduel", "connectors"):
+        for file in sorted((ROOT / folder).rglob("*.py")):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def cores() -> int:
+    """How many there are."""
+    return os.cpu_count() or 1
+
+
+def load() -> str:
+    """How busy the machine is at this moment, with what else it does."""
+    return f"{os.getloadavg()[0]:.1f}"
+
+
+def _model() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, platform.processor())
+
+
+def _system() -> str:
+    try:
+        return platform.freedesktop_os_release()["PRETTY_NAME"]
+    except OSError:
+        return platform.system()

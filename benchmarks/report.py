@@ -1,0 +1,106 @@
+"""What a benchmark hands back, and how it is shown."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from rich.console import Console
+from rich.table import Table
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A bound that was set before anything was measured.
+
+    Attributes:
+        what: is bounded.
+        found: the figure.
+        at_most: the bound from above, or None.
+        at_least: the bound from below, or None.
+        unit: of the figure.
+    """
+
+    what: str
+    found: float
+    at_most: float | None = None
+    at_least: float | None = None
+    unit: str = ""
+
+    @property
+    def met(self) -> bool:
+        """Whether the figure keeps the bound."""
+        above = self.at_most is None or self.found <= self.at_most
+        return above and (self.at_least is None or self.found >= self.at_least)
+
+    @property
+    def bound(self) -> str:
+        """The bound in words."""
+        words = f"at most {self.at_most:g}" if self.at_most is not None else ""
+        return f"{words or f'at least {self.at_least:g}'} {self.unit}".strip()
+
+    @property
+    def sentence(self) -> str:
+        """What came of it."""
+        found = f"{self.found:.2f} {self.unit}".strip()
+        return f"{'Met' if self.met else '**Missed**'}: {self.what} is {found}; goal: {self.bound}."
+
+
+@dataclass(frozen=True)
+class Result:
+    """One table.
+
+    Attributes:
+        title: what was measured.
+        method: how, in sentences.
+        columns: the heads.
+        rows: the cells; the first column is text, the others are figures.
+        goals: which of the figures had one.
+    """
+
+    title: str
+    method: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    goals: Sequence[Goal] = field(default_factory=tuple)
+
+
+Benchmark = Callable[[bool], list[Result]]
+"""Measures, quickly (True) or thoroughly."""
+
+
+def show(result: Result, console: Console) -> None:
+    """Print a result for people."""
+    table = Table(title=result.title, title_justify="left", title_style="bold")
+    for number, column in enumerate(result.columns):
+        table.add_column(column, justify="right" if number else "left")
+    for row in result.rows:
+        table.add_row(*row)
+    console.print(table)
+    for goal in result.goals:
+        console.print(goal.sentence.replace("**", ""), style="green" if goal.met else "red")
+    console.print()
+
+
+def markdown(result: Result) -> str:
+    """The same for a file."""
+    rule = ["---", *("---:" for _ in result.columns[1:])]
+    lines = [f"## {result.title}", "", result.method, ""]
+    lines += [f"| {' | '.join(cells)} |" for cells in (result.columns, rule, *result.rows)]
+    if result.goals:
+        lines += ["", *(f"- {goal.sentence}" for goal in result.goals)]
+    return "\n".join(lines) + "\n"
+
+
+def alone(benchmark: Benchmark, description: str | None) -> None:
+    """Run one benchmark from the command line and print what it found."""
+    arguments = argparse.ArgumentParser(description=description)
+    arguments.add_argument("--quick", action="store_true", help="fewer records and repetitions")
+    given = arguments.parse_args()
+    logging.basicConfig(level=logging.ERROR)
+    console = Console(width=max(120, shutil.get_terminal_size().columns))
+    for result in benchmark(given.quick):
+        show(result, console)

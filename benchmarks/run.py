@@ -1,0 +1,137 @@
+"""Run the benchmarks, print what they find, and write RESULTS.md.
+
+    python benchmarks/run.py [--quick] [--only fold kafka_service …] [--output FILE]
+
+Without options all of them run, some ten minutes long, and RESULTS.md is written anew. With
+`--quick` or `--only` nothing is written unless `--output` says where.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from benchmarks import (
+    commit_interval,
+    dedupe_memory,
+    fold,
+    kafka_service,
+    machine,
+    memory,
+    policies,
+)
+from benchmarks.measure import tell
+from benchmarks.report import Benchmark, Goal, Result, markdown, show
+
+RESULTS = Path(__file__).with_name("RESULTS.md")
+
+BENCHMARKS: dict[str, Benchmark] = {
+    "fold": fold.measure,
+    "policies": policies.measure,
+    "kafka_service": kafka_service.measure,
+    "commit_interval": commit_interval.measure,
+    "dedupe_memory": dedupe_memory.measure,
+    "memory": memory.measure,
+}
+
+HEAD = """\
+# Results
+
+Written by `make bench`; do not edit. After this page you know how fast streamduel is on one
+machine, and in what ratio to a reference that ran in the same minutes. Figures are the median
+of several repetitions with (min–max) behind it. Ratios travel to other machines, figures do not.
+"""
+
+CHANGED = """\
+**The code changed while it was measured**: these sections do not belong to one version. Run it
+again.
+"""
+
+BUSY = """\
+The load average before each benchmark was {loads}, on {cores} cores. What exceeds zero before the
+first is other programs' doing; records per second suffer from it, processor time hardly does.
+"""
+
+
+def document(results: Sequence[Result], loads: Sequence[str], *, quick: bool, changed: bool) -> str:
+    """The results as a page.
+
+    Args:
+        results: in their order.
+        loads: of the machine, before each benchmark.
+        quick: whether they are to be taken for a trial only.
+        changed: whether the code is no longer what it was at the start.
+    """
+    goals = [goal for result in results for goal in result.goals]
+    parts = [HEAD, _goals(goals), *(markdown(result) for result in results), _machine(loads)]
+    if quick:
+        parts.insert(1, "**A quick run**: few records and repetitions; take nothing from it.\n")
+    if changed:
+        parts.insert(1, CHANGED)
+    return "\n".join(part for part in parts if part)
+
+
+def _goals(goals: Sequence[Goal]) -> str:
+    if not goals:
+        return ""
+    missed = [goal for goal in goals if not goal.met]
+    lines = ["| goal | bound | found | |", "| --- | --- | --- | --- |"]
+    for goal in goals:
+        found = f"{goal.found:.2f} {goal.unit}".strip()
+        lines.append(
+            f"| {goal.what} | {goal.bound} | {found} | {'met' if goal.met else 'missed'} |"
+        )
+    verdict = (
+        f"{len(missed)} of {len(goals)} goals are missed: "
+        + "; ".join(f"{goal.what} ({goal.found:.2f}, {goal.bound})" for goal in missed)
+        if missed
+        else "All goals are met"
+    )
+    return "## Goals\n\n" + "\n".join(lines) + f"\n\n{verdict}.\n"
+
+
+def _machine(loads: Sequence[str]) -> str:
+    facts = machine.facts()
+    lines = ["| | |", "| --- | --- |", *(f"| {name} | {value} |" for name, value in facts)]
+    busy = BUSY.format(loads=", ".join(loads), cores=machine.cores())
+    return "## The machine\n\n" + "\n".join(lines) + f"\n\n{busy}"
+
+
+def _arguments() -> argparse.Namespace:
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    arguments.add_argument("--quick", action="store_true", help="fewer records and repetitions")
+    arguments.add_argument("--only", nargs="+", choices=BENCHMARKS, help="these alone")
+    arguments.add_argument("--output", type=Path, help="where to write the page")
+    return arguments.parse_args()
+
+
+def main() -> None:
+    """Run what was asked for."""
+    given = _arguments()
+    logging.basicConfig(level=logging.ERROR)
+    console = Console(width=max(120, shutil.get_terminal_size().columns))
+    results: list[Result] = []
+    loads: list[str] = []
+    code = machine.code_digest()
+    for name in given.only or BENCHMARKS:
+        loads.append(machine.load())
+        tell(f"{name}, load {loads[-1]}")
+        found = BENCHMARKS[name](given.quick)
+        for result in found:
+            show(result, console)
+        results += found
+    whole = not given.quick and not given.only
+    output = given.output or (RESULTS if whole else None)
+    if output is not None:
+        changed = machine.code_digest() != code
+        output.write_text(document(results, loads, quick=given.quick, changed=changed))
+        tell(f"written to {output}")
+
+
+if __name__ == "__main__":
+    main()
