@@ -215,7 +215,7 @@ def _described(name: str) -> dict[str, Any]:
         "parameters": {
             parameter.name: {
                 "symbol": parameter.symbol,
-                "default": parameter.default,
+                "default": parameter.derived[0] if parameter.derived else parameter.default,
                 "allowed": parameter.allowed,
                 "meaning": parameter.meaning,
             }

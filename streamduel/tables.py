@@ -114,7 +114,7 @@ def print_policies(console: Console) -> None:
         policy = policies.get(name)
         console.print(f"[bold]{name}[/]: {escape(policy.summary)}")
         for parameter in policy.declared.values():
-            default = "required" if parameter.required else f"default {parameter.default}"
+            default = "required" if parameter.required else f"default {parameter.default_text}"
             console.print(
                 f"    [cyan]{parameter.name}[/] ({parameter.symbol}): {escape(parameter.meaning)}; "
                 f"{escape(parameter.allowed)}, {default}",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from streamduel.errors import PolicyError
 
@@ -87,6 +88,22 @@ class Generator:
                 f"a coin's probability must be from 0 to 1 (found {numerator!r}/{denominator!r})."
             )
         return self.below(denominator) < numerator
+
+    def words(self, n: int) -> npt.NDArray[np.uint64]:
+        """The next n integers from 0 to 2**64 - 1 at once, for draws by array operations.
+
+        Args:
+            n: how many, from 0.
+        """
+        return self._raw(n)
+
+    def skip(self, n: int) -> None:
+        """Go on as if n words had been drawn, in constant time.
+
+        Args:
+            n: how many, from 0.
+        """
+        self._bits.advance(n)
 
     def permutation(self, n: int) -> list[int]:
         """The integers from 0 to n - 1 in an order drawn uniformly (Fisher-Yates, from the end)."""

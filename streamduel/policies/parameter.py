@@ -13,14 +13,17 @@ from __future__ import annotations
 import math
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, Generic, TypeVar, overload
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Generic, TypeAlias, TypeVar, overload
 
 import numpy as np
 
 from streamduel.errors import PolicyError, nearest
 
 Value = TypeVar("Value", bound=float | str)
+
+Derivation: TypeAlias = Callable[[Mapping[str, Any]], Any]
+"""The default of a parameter from the others' values."""
 
 _LIMITS: Final = {
     "above": ("greater than", operator.gt),
@@ -36,7 +39,9 @@ class Parameter(ABC, Generic[Value]):
     Args:
         symbol: what the paper calls it.
         meaning: what it does, half a sentence.
-        default: taken when it is left out; None makes the parameter required.
+        default: taken when it is left out; None makes the parameter required, unless it is derived.
+        derived: for a default that follows from the other parameters: how, in words or symbols, and
+            the function of them that computes it.
         reason: why no other values are allowed; an error message ends with it.
 
     Attributes:
@@ -48,14 +53,28 @@ class Parameter(ABC, Generic[Value]):
     """The type in words, as it completes "must be ..."."""
 
     def __init__(
-        self, *, symbol: str, meaning: str, default: Value | None = None, reason: str = ""
+        self,
+        *,
+        symbol: str,
+        meaning: str,
+        default: Value | None = None,
+        derived: tuple[str, Derivation] | None = None,
+        reason: str = "",
     ) -> None:
         self.name = ""
         self.symbol = symbol
         self.meaning = meaning
         self.default = default
-        self.required = default is None
+        self.derived = derived
+        self.required = default is None and derived is None
         self.reason = reason
+
+    @property
+    def default_text(self) -> str:
+        """The default as one would write it; empty for a parameter that is required."""
+        if self.derived is not None:
+            return self.derived[0]
+        return "" if self.default is None else str(self.default)
 
     @property
     def allowed(self) -> str:
@@ -103,10 +122,13 @@ class _Number(Parameter[Value]):
         symbol: str,
         meaning: str,
         default: Value | None = None,
+        derived: tuple[str, Derivation] | None = None,
         reason: str = "",
         **limits: float,
     ) -> None:
-        super().__init__(symbol=symbol, meaning=meaning, default=default, reason=reason)
+        super().__init__(
+            symbol=symbol, meaning=meaning, default=default, derived=derived, reason=reason
+        )
         self._limits = [(*_LIMITS[name], limit) for name, limit in limits.items()]
 
     @property
@@ -233,7 +255,12 @@ def check_parameters(
                 f"policy '{policy}' needs policy.{parameter.name}, {parameter.allowed}"
                 f" ({parameter.meaning})."
             )
-    return {
+    values = {
         name: parameter.check(given.get(name, parameter.default))
         for name, parameter in declared.items()
+        if name in given or parameter.derived is None
     }
+    for name, parameter in declared.items():
+        if name not in values and parameter.derived is not None:
+            values[name] = parameter.check(parameter.derived[1](values))
+    return {name: values[name] for name in declared}

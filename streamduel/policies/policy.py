@@ -25,8 +25,16 @@ class Policy(ABC):
 
     A policy of the family declares `name`, `summary`, `paper` and its parameters, chooses a pair
     (`_choose`) and says how many candidates are left (`candidates`). What it keeps besides the
-    counts it sets up in `_begin`, updates in `_observe_one`, and saves and restores by `_own_state`
-    and `_restore`. Every random decision is drawn from `self._generator`.
+    counts it sets up in `_begin`, and saves and restores by `_own_state` and `_restore`. Every
+    random decision is drawn from `self._generator`.
+
+    Learning is counting, and nothing else: outcomes may come late, in any order and by the million.
+    Whatever an algorithm concludes from its counts, to eliminate an arm or to begin a new round, it
+    concludes when it is asked for the next pair. Fed one duel at a time this is the published
+    algorithm; fed in bulk, the same algorithm with fewer occasions to look.
+
+    A policy with a parameter `horizon` plans for that many duels and then proposes its champion
+    alone, for ever.
 
     Args:
         n_arms: K, at least 2. Arms are the integers from 0 to K - 1.
@@ -42,6 +50,7 @@ class Policy(ABC):
         summary: what it is, one line.
         paper: where it was published.
         declared: its parameters by name.
+        adaptive: whether what it proposes depends on what it has seen.
         n_arms: K.
     """
 
@@ -49,6 +58,7 @@ class Policy(ABC):
     summary: ClassVar[str]
     paper: ClassVar[str]
     declared: ClassVar[dict[str, Parameter[Any]]] = {}
+    adaptive: ClassVar[bool] = True
 
     n_arms: int
     _parameters: dict[str, Any]
@@ -66,7 +76,7 @@ class Policy(ABC):
 
     def __init__(self, n_arms: int, *, seed: int = 0, **parameters: object) -> None:
         self.n_arms = _integer("n_arms", n_arms, least=2)
-        self._parameters = self.check_parameters(parameters)
+        self._parameters = self.check_parameters(parameters, self.n_arms)
         self._generator = Generator(seed)
         self._counts = WinCounts(self.n_arms)
         # Arms that beat equally many others stand in an order drawn once: the champion is then as
@@ -75,16 +85,23 @@ class Policy(ABC):
         self._begin()
 
     @classmethod
-    def check_parameters(cls, given: Mapping[str, object]) -> dict[str, Any]:
+    def check_parameters(cls, given: Mapping[str, object], n_arms: int = 2) -> dict[str, Any]:
         """Every parameter with its value, defaults included, without making a policy.
 
         Args:
             given: values by name, as a configuration has them.
+            n_arms: K, for limits that depend on it.
 
         Raises:
             PolicyError: a name is unknown, a required one is missing, or a value is not allowed.
         """
-        return check_parameters(cls.name, cls.declared, given)
+        values = check_parameters(cls.name, cls.declared, given)
+        if values.get("horizon", n_arms) < n_arms:
+            raise PolicyError(
+                f"policy.horizon must be at least the number of arms, {n_arms}"
+                f" (found {values['horizon']})."
+            )
+        return values
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -122,6 +139,34 @@ class Policy(ABC):
         if type(n) is not int or n < 1:
             n = _integer("the number of duels to propose", n, least=1)
         return self._propose(n)
+
+    def foresee(self, most: int) -> tuple[Integers, Integers]:
+        """The next duels, as far as no outcome can change them: what a simulation goes by.
+
+        To have them all fought and then observe their outcomes is to propose and observe one by
+        one, to the last draw of the generator, but it takes fewer steps: thousands of duels of a
+        champion with itself, or a whole batch, at once.
+
+        Args:
+            most: as many duels at most, at least 1.
+
+        Returns:
+            (m, 2) arms, and (m,) how many duels each entry stands for, more than one only for an
+            arm with itself. Their sum is from 1 to `most`.
+
+        Raises:
+            PolicyError: `most` is no integer from 1.
+        """
+        if type(most) is not int or most < 1:
+            most = _integer("the number of duels to foresee", most, least=1)
+        return self._foresee(self._counts.duels + 1, most)
+
+    def remaining(self) -> Integers | None:
+        """(K, K), symmetric: how many duels of each pair a batched policy's open batch still lacks.
+
+        None for a policy without batches. Asking changes nothing.
+        """
+        return None
 
     def observe(
         self, first: Arms, second: Arms, first_wins: Outcomes, count: Counts = None
@@ -176,8 +221,14 @@ class Policy(ABC):
         """The arm to serve if exploration ended now: the one that beats the most arms.
 
         To beat an arm is to have won more than half of the duels against it. Among equals the
-        answer follows an order that was drawn once from the seed. Asking changes nothing.
+        answer follows an order that was drawn once from the seed. A policy that has eliminated all
+        arms but one names that one. Asking changes nothing.
         """
+        winner = self._winner()
+        return self._leader() if winner is None else winner
+
+    def _leader(self) -> int:
+        """The arm that beats the most arms in the counts."""
         if self._champion_turn != self._counts.turns:
             self._champion = int((self._counts.beats * self.n_arms + self._standing).argmax())
             self._champion_turn = self._counts.turns
@@ -218,11 +269,13 @@ class Policy(ABC):
                 )
             policy = cls.__new__(cls)
             policy.n_arms = _integer("n_arms", state["n_arms"], least=2)
-            policy._parameters = cls.check_parameters(state["parameters"])
+            policy._parameters = cls.check_parameters(state["parameters"], policy.n_arms)
             policy._counts = WinCounts.from_state(state["counts"])
             policy._generator = Generator.from_state(state["generator"])
             policy._standing = np.array(state["standing"], dtype=np.int64)
             policy._begin()
+            if not isinstance(state["own"], Mapping):
+                raise PolicyError(f"a state of policy '{cls.name}' must be a mapping in 'own'.")
             policy._restore(state["own"])
         except PolicyError:
             raise
@@ -254,26 +307,50 @@ class Policy(ABC):
 
     @abstractmethod
     def _choose(self, t: int) -> tuple[int, int]:
-        """The pair for the duel of step t, counting from 1."""
+        """The pair for the duel of step t, counting from 1; not asked beyond the horizon."""
+
+    def _winner(self) -> int | None:
+        """The only arm left, if the algorithm has eliminated all the others for good."""
+        return None
+
+    def _times_alone(self, arm: int, t: int, most: int) -> int:  # noqa: ARG002
+        """How many times in a row, from step t on, this arm would be chosen against itself.
+
+        At least 1 and at most `most`; the draws between, if any, must be none from the generator.
+        """
+        return most if self._winner() is not None else 1
 
     def _mark_in_flight(  # noqa: B027 - a policy without bounds has no use for it
         self, first: int, second: int, in_flight: int
     ) -> None:
         """Take note of how many duels of a pair this call has proposed; 0 ends it."""
 
+    def _foresee(self, t: int, most: int) -> tuple[Integers, Integers]:
+        """One duel, or a run of duels of an arm with itself; to be overridden for whole batches."""
+        first, second = self._pair(t)
+        times = 1
+        if first == second and most > 1:
+            over = t > self._parameters.get("horizon", t)
+            times = most if over else self._times_alone(first, t, most)
+        return np.array([[first, second]], dtype=np.int64), np.array([times], dtype=np.int64)
+
+    def _pair(self, t: int) -> tuple[int, int]:
+        """The algorithm's choice, or the champion alone after the horizon."""
+        if t > self._parameters.get("horizon", t):
+            champion = self.champion()
+            return champion, champion
+        return self._choose(t)
+
     def _propose(self, n: int) -> Integers:
         """Choose n pairs one after the other, each knowing those before it to be in flight."""
-        if n == 1:
-            return np.array([self._choose(self._counts.duels + 1)], dtype=np.int64)
-        pairs = np.empty((n, 2), dtype=np.int64)
         t = self._counts.duels + 1
         if n == 1:
-            pairs[0, 0], pairs[0, 1] = self._choose(t)
-            return pairs
+            return np.array([self._pair(t)], dtype=np.int64)
+        pairs = np.empty((n, 2), dtype=np.int64)
         in_flight: dict[tuple[int, int], int] = {}
         try:
             for row in range(n):
-                first, second = self._choose(t + row)
+                first, second = self._pair(t + row)
                 pairs[row, 0] = first
                 pairs[row, 1] = second
                 pair = (first, second) if first < second else (second, first)

@@ -1,4 +1,4 @@
-"""The natural logarithm of a count of duels, with the same bits on every machine.
+"""The natural logarithm, with the same bits on every machine.
 
 A confidence bound compares with ln t, and one bit in it can decide a duel. `math.log` and
 `numpy.log` differ in the last bit between C libraries and between processors; +, -, *, / and
@@ -10,6 +10,10 @@ from __future__ import annotations
 from decimal import Context, Decimal
 from math import frexp
 from typing import Final
+
+import numpy as np
+
+from streamduel.preference.counts import Floats
 
 _STEPS: Final = 64
 # The arithmetic of `decimal` is software and correctly rounded, so these are the same everywhere.
@@ -33,31 +37,54 @@ _TABLE = tuple(
 )
 
 
-def ln(t: int) -> float:
-    """The natural logarithm of t, equal in every bit on every machine.
+_POINTS, _HIGH, _LOW = (np.array(column) for column in zip(*_TABLE, strict=True))
 
-    With t = 2**e * m and p the multiple of 1/64 next to m, ln t = e ln 2 + ln p + ln(m / p), where
+
+def ln(x: float) -> float:
+    """The natural logarithm of x, equal in every bit on every machine.
+
+    With x = 2**e * m and p the multiple of 1/64 next to m, ln x = e ln 2 + ln p + ln(m / p), where
     ln(m / p) = 2 artanh(s), s = (m - p) / (m + p), |s| < 1/128: four terms of the series leave less
-    than 2**-64. The error is below 1 unit in the last place (2 are promised); therefore
-    ln(t + 1) > ln(t) for every t below 2**46, more duels than anybody will serve.
+    than 2**-64. The error is below 1 unit in the last place (2 are promised), also next to 1, where
+    e ln 2 and ln p cancel exactly; therefore ln(t + 1) > ln(t) for every integer t below 2**46,
+    more duels than anybody will serve.
 
     Args:
-        t: a count, from 1 to 2**1000.
+        x: a count of duels, or a real number, greater than 0 and at most 2**1000.
 
     Raises:
-        ValueError: t is below 1.
+        ValueError: x is not greater than 0.
 
-    >>> ln(1), ln(2), ln(1_000_000)
-    (0.0, 0.6931471805599453, 13.815510557964274)
+    >>> ln(1), ln(2), ln(1_000_000), ln(0.5)
+    (0.0, 0.6931471805599453, 13.815510557964274, -0.6931471805599453)
 
     Source: P. T. P. Tang, "Table-driven implementation of the logarithm function in IEEE
     floating-point arithmetic", ACM TOMS 16(4), 1990 (the idea; tables and terms are our own).
     """
-    if t < 1:
-        raise ValueError(f"the logarithm of a count needs a count from 1 (found {t!r}).")
-    mantissa, exponent = frexp(t)
+    if not x > 0:
+        raise ValueError(f"a logarithm needs a number greater than 0 (found {x!r}).")
+    mantissa, exponent = frexp(x)
     point, high, low = _TABLE[int(mantissa * _STEPS + 0.5) - _STEPS // 2]
     s = (mantissa - point) / (mantissa + point)
     square = s * s
     series = square * (2 / 3 + square * (2 / 5 + square * (2 / 7)))
     return (exponent * _LN2_HIGH + high) + (2 * s + (s * series + (exponent * _LN2_LOW + low)))
+
+
+def ln_each(x: Floats) -> Floats:
+    """`ln` of every element, in the same bits; -inf where an element is 0.
+
+    Args:
+        x: of any shape, each at least 0 and at most 2**1000.
+
+    >>> ln_each(np.array([0.0, 0.5, 2.0])).tolist()
+    [-inf, -0.6931471805599453, 0.6931471805599453]
+    """
+    mantissa, exponent = np.frexp(np.where(x > 0, x, 1.0))
+    row = (mantissa * _STEPS + 0.5).astype(np.int64) - _STEPS // 2
+    point = _POINTS[row]
+    s = (mantissa - point) / (mantissa + point)
+    square = s * s
+    series = square * (2 / 3 + square * (2 / 5 + square * (2 / 7)))
+    low = 2 * s + (s * series + (exponent * _LN2_LOW + _LOW[row]))
+    return np.where(x > 0, (exponent * _LN2_HIGH + _HIGH[row]) + low, -np.inf)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import random
 from collections import Counter
 
 import numpy as np
+import pytest
 from hypothesis import given
 
+from streamduel import policies
+from streamduel.errors import PolicyError
 from tests.contract.policies.rehearsal import (
     ARMS,
     Duel,
@@ -99,7 +103,43 @@ def check_the_winner_is_found(name: str) -> None:
         played = play(policy, 3_000, seed, batch=batch, edge=0.3)
         assert policy.champion() == 0
         early, late = (sum(map(sum, part)) for part in (played[:1_000], played[2_000:]))
-        assert late < early, "worse arms have the higher numbers, and are to be played less"
+        if policies.get(name).adaptive:
+            assert late < early, "worse arms have the higher numbers, and are to be played less"
+
+
+def check_foreseen_duels_are_those_proposed_one_by_one(name: str) -> None:
+    for seed, most in ((0, 1), (1, 7), (2, 1_000)):
+        stepping, jumping = fresh(name, seed=seed), fresh(name, seed=seed)
+        luck, done = random.Random(seed), 0
+        while done < 3_000:
+            pairs, times = jumping.foresee(most)
+            assert pairs.shape == (len(times), 2)
+            assert pairs.dtype == times.dtype == np.int64
+            assert 1 <= times.min() <= times.sum() <= most
+            assert ((times == 1) | (pairs[:, 0] == pairs[:, 1])).all()
+            edges = 0.3 * np.sign(pairs[:, 1] - pairs[:, 0])
+            wins = [float(luck.random() < 0.5 + edge) for edge in edges]
+            for pair, won, often in zip(pairs.tolist(), wins, times.tolist(), strict=True):
+                for _ in range(often):
+                    assert stepping.propose().tolist() == [pair]
+                    stepping.observe(pair[0], pair[1], won)
+            jumping.observe(pairs[:, 0], pairs[:, 1], wins, times)
+            done += int(times.sum())
+        assert jumping.state_dict() == stepping.state_dict()
+
+
+def check_the_horizon_ends_exploration(name: str) -> None:
+    if "horizon" not in policies.get(name).declared:
+        return
+    policy = fresh(name)
+    play(policy, 9_999)
+    policy.observe(0, 1, 1.0, 1)
+    champion = policy.champion()
+    assert policy.propose(3).tolist() == [[champion, champion]] * 3
+    pairs, times = policy.foresee(10**6)
+    assert (pairs.tolist(), times.tolist()) == ([[champion, champion]], [10**6])
+    with pytest.raises(PolicyError, match=r"policy.horizon must be at least .* \(found 4\)"):
+        policies.create(name, ARMS, **{**policy.parameters, "horizon": ARMS - 1})
 
 
 CHECKS = [check for name, check in list(globals().items()) if name.startswith("check_")]

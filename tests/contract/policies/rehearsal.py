@@ -80,7 +80,7 @@ def through_json(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def knowledge(policy: Policy) -> dict[str, Any]:
-    """All of the state but the generator and what a proposal may draw into the policy's own."""
+    """All of the state but the generator and what the algorithm concludes when it is asked."""
     state = policy.state_dict()
     del state["generator"], state["own"]
-    return {**state, "champion": policy.champion(), "candidates": policy.candidates()}
+    return state
