@@ -18,6 +18,10 @@ class PolicyError(StreamduelError, ValueError):
     """A policy was asked, told or configured something outside what it allows."""
 
 
+class PreferenceError(StreamduelError, ValueError):
+    """Preferences that cannot be used, or not so; the command line exits with status 2."""
+
+
 class SnapshotError(StreamduelError):
     """A snapshot that does not fit the configuration or the log it is asked to go on with."""
 

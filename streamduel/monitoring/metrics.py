@@ -27,8 +27,8 @@ from streamduel.monitoring.declaration import (
     of_experiments,
     of_partitions,
 )
-from streamduel.monitoring.regret import KINDS
 from streamduel.monitoring.views import Figures, PartitionView, Tally
+from streamduel.preference.regret import KINDS
 from streamduel.records import Reason
 from streamduel.stream.observer import Observer
 from streamduel.stream.task import PartitionTask

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from streamduel.monitoring.regret import copeland_scores, estimated_regret
 from streamduel.preference.counts import Floats
+from streamduel.preference.estimated_regret import estimated_regret
+from streamduel.preference.winners import copeland_scores
 from streamduel.records import Reason
 from streamduel.stream.experiment import Experiment
 from streamduel.stream.task import PartitionTask

@@ -2,31 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 
 from streamduel.preference.counts import Floats
-
-KINDS: Final = ("condorcet", "copeland", "weak", "strong")
-
-
-def copeland_scores(wins: Floats) -> Floats:
-    """The share of the other arms that each arm beats, from 0 to 1.
-
-    To beat an arm is to have won more than half of the duels against it: a pair that is even, or
-    has not met, counts for neither.
-
-    Args:
-        wins: (K, K): [i, j] is how often i has beaten j.
-
-    Returns:
-        (K,), the number of arms beaten divided by K - 1.
-
-    >>> copeland_scores(np.array([[0.0, 6.0, 3.0], [2.0, 0.0, 1.0], [1.0, 1.0, 0.0]])).tolist()
-    [1.0, 0.0, 0.0]
-    """
-    return np.asarray((wins > wins.T).sum(axis=1) / (len(wins) - 1), dtype=np.float64)
+from streamduel.preference.winners import copeland_scores
 
 
 def estimated_regret(wins: Floats, champion: int) -> dict[str, float]:

@@ -1,0 +1,101 @@
+"""Confidence intervals of how often an arm beats another one, by Hoeffding and by Chernoff."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from streamduel.preference.counts import Floats
+from streamduel.preference.divergence import bernoulli_each
+
+_HALVINGS: Final = 40  # of at most 1: an interval is too wide by 1e-12 at most
+
+
+def hoeffding(wins: Floats, plays: Floats, scale: Floats | float) -> tuple[Floats, Floats]:
+    """The means q with 2 n (p - q)² ≤ scale, p = wins / plays the observed mean, n = plays.
+
+    If the n duels, with n fixed beforehand, are independent, the true mean is below the lower end
+    with a probability of at most exp(-scale), and above the upper end with at most the same. The
+    half-width is sqrt(scale / (2 n)): the bonus sqrt(s / n) of `UpperBounds` is that of
+    scale = 2 s. `kl_interval` of the same scale lies within.
+
+    Args:
+        wins: of any shape: duels won, a tie being half a win.
+        plays: of the same shape: duels played.
+        scale: what the evidence against a mean may reach, in nats; negative is the same as 0.
+
+    Returns:
+        The lower and the upper ends, cut to [0, 1]; of a pair that has not met 0 and 1.
+
+    >>> lower, upper = hoeffding(np.array([6.0, 0.0]), np.array([8.0, 0.0]), scale=0.25)
+    >>> lower.tolist(), upper.tolist()
+    ([0.625, 0.0], [0.875, 1.0])
+
+    Source: W. Hoeffding, "Probability inequalities for sums of bounded random variables", Journal
+    of the American Statistical Association 58, 1963, Theorem 1.
+    """
+    mean, met = _means(wins, plays)
+    width = np.sqrt(np.maximum(scale, 0.0) / (2 * np.where(met, plays, 1.0)))
+    lower = np.where(met, np.maximum(mean - width, 0.0), 0.0)
+    upper = np.where(met, np.minimum(mean + width, 1.0), 1.0)
+    return lower, upper
+
+
+def kl_interval(wins: Floats, plays: Floats, scale: Floats | float) -> tuple[Floats, Floats]:
+    """The means q with n d(p, q) ≤ scale, p = wins / plays the observed mean, n = plays.
+
+    d is the divergence of Bernoulli distributions, with d(1, q) = ln(1 / q) and
+    d(0, q) = ln(1 / (1 - q)): an arm that won all of n duels has the lower end exp(-scale / n), and
+    the upper end 1. The promise is that of `hoeffding`, with a smaller interval: by much near 0 and
+    1, hardly near 1/2.
+
+    The ends are found by halving, rounded outwards, and have the same bits on every machine.
+
+    Args:
+        wins: of any shape: duels won, a tie being half a win.
+        plays: of the same shape: duels played.
+        scale: what the evidence against a mean may reach, in nats; negative is the same as 0.
+
+    Returns:
+        The lower and the upper ends; of a pair that has not met 0 and 1.
+
+    >>> lower, upper = kl_interval(np.array([6.0, 8.0, 0.0]), np.array([8.0, 8.0, 0.0]), 0.25)
+    >>> lower.round(6).tolist(), upper.round(6).tolist()
+    ([0.632954, 0.969233, 0.0], [0.846618, 1.0, 1.0])
+
+    Sources: H. Chernoff, "A measure of asymptotic efficiency for tests of a hypothesis based on
+    the sum of observations", Annals of Mathematical Statistics 23, 1952; Zoghi, Karnin, Whiteson
+    and de Rijke, "Copeland Dueling Bandits", NIPS 2015, Algorithm 4, which takes these intervals.
+    """
+    mean, met = _means(wins, plays)
+    trials = np.where(met, plays, 1.0)
+    lower, upper = hoeffding(wins, plays, scale)
+    return (
+        np.where(met, _between(mean, lower, trials, scale), 0.0),
+        np.where(met, _between(mean, upper, trials, scale), 1.0),
+    )
+
+
+def _means(wins: Floats, plays: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """The observed means, 1/2 in the place of 0/0, and which are no 0/0."""
+    met = plays > 0
+    mean = np.full(np.shape(met), 0.5)
+    np.divide(wins, plays, out=mean, where=met)
+    return mean, met
+
+
+def _between(mean: Floats, end: Floats, trials: Floats, scale: Floats | float) -> Floats:
+    """How far from the observed mean towards an end of Hoeffding's interval a mean may be.
+
+    To begin there saves halvings; and close to the observed mean, where the divergence is nothing
+    but rounding, Hoeffding's formula still holds.
+    """
+    inside, outside = mean, end
+    for _ in range(_HALVINGS):
+        middle = (inside + outside) / 2
+        reached = trials * bernoulli_each(mean, middle) <= scale
+        inside = np.where(reached, middle, inside)
+        outside = np.where(reached, outside, middle)
+    return outside

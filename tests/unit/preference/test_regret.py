@@ -1,0 +1,78 @@
+"""The four regrets of a duel against their definitions."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from streamduel.errors import PreferenceError
+from streamduel.preference.counts import Floats
+from streamduel.preference.regret import KINDS, regrets
+from streamduel.preference.winners import condorcet_winner
+from tests.unit.preference.matrices import CYCLE, EVEN, ORDER, matrices, of_upper
+
+
+@given(matrices())
+def test_each_kind_is_as_defined(p: Floats) -> None:
+    arms = range(len(p))
+    score = [sum(p[i, j] > 0.5 for j in arms) / (len(p) - 1) for i in arms]
+    winner = condorcet_winner(p)
+    for i in arms:
+        for j in arms:
+            copeland = 2 * max(score) - score[i] - score[j]
+            assert regrets(p, "copeland")[i, j] == pytest.approx(copeland, abs=1e-15)
+            if winner is None:
+                continue
+            first, second = p[winner, i] - 0.5, p[winner, j] - 0.5
+            assert regrets(p, "condorcet")[i, j] == (first + second) / 2
+            assert regrets(p, "strong")[i, j] == first + second
+            assert regrets(p, "weak")[i, j] == min(first, second)
+
+
+@given(matrices())
+def test_nothing_is_a_gain_and_the_best_arm_costs_nothing(p: Floats) -> None:
+    winner = condorcet_winner(p)
+    for kind in KINDS if winner is not None else ["copeland"]:
+        cost = regrets(p, kind)
+        assert (cost >= 0).all()
+        assert (cost == cost.T).all()
+        assert cost.min() == 0
+        if winner is not None:
+            assert cost[winner, winner] == 0
+
+
+def test_a_total_order() -> None:
+    assert regrets(ORDER, "condorcet")[1].tolist() == [0.0625, 0.125, 0.1875, 0.25]
+    assert regrets(ORDER, "strong")[1].tolist() == [0.125, 0.25, 0.375, 0.5]
+    assert regrets(ORDER, "weak")[1].tolist() == [0, 0.125, 0.125, 0.125]
+    assert regrets(ORDER, "copeland")[1] == pytest.approx([1 / 3, 2 / 3, 1, 4 / 3])
+
+
+def test_where_all_arms_are_copeland_winners_nothing_costs() -> None:
+    assert not regrets(CYCLE, "copeland").any()
+    assert not regrets(EVEN, "copeland").any()
+
+
+@pytest.mark.parametrize("kind", ["condorcet", "strong", "weak"])
+def test_without_a_condorcet_winner_a_sentence_names_the_copeland_winners(kind: str) -> None:
+    p = np.full((4, 4), 0.75)
+    p[:3, :3], p[3] = CYCLE, [0.25, 0.25, 0.25, 0.5]
+    expected = (
+        f"The regret '{kind}' needs a Condorcet winner, an arm that beats all others (found none;"
+        " Copeland winners: row 1, 2, 3); the regret 'copeland' needs none."
+    )
+    with pytest.raises(PreferenceError, match=f"^{re.escape(expected)}$"):
+        regrets(p, kind)
+
+
+def test_two_arms_that_are_even_have_no_condorcet_winner() -> None:
+    with pytest.raises(PreferenceError, match="Copeland winners: row 1, 2"):
+        regrets(of_upper([0.5], 2), "weak")
+
+
+def test_an_unknown_kind_is_refused() -> None:
+    with pytest.raises(PreferenceError, match=r"found 'stron'; did you mean 'strong'\?"):
+        regrets(ORDER, "stron")
