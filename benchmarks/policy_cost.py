@@ -18,6 +18,9 @@ import numpy.typing as npt
 
 from streamduel import policies
 
+HORIZON = 1_000_000
+"""For policies that need one: long enough that no run here ends in exploitation by the clock."""
+
 Step = Callable[[int, int, float], tuple[int, int]]
 """Take in one outcome, and give the next pair."""
 
@@ -32,7 +35,8 @@ def preferences(n_arms: int) -> npt.NDArray[np.float64]:
 
 def with_policy(name: str, n_arms: int) -> Step:
     """One step of a policy of ours."""
-    policy = policies.create(name, n_arms, seed=1)
+    required = [one.name for one in policies.get(name).declared.values() if one.required]
+    policy = policies.create(name, n_arms, seed=1, **dict.fromkeys(required, HORIZON))
 
     def step(first: int, second: int, first_wins: float) -> tuple[int, int]:
         policy.observe(first, second, first_wins)

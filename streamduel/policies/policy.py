@@ -273,19 +273,19 @@ class Policy(ABC):
             policy._counts = WinCounts.from_state(state["counts"])
             policy._generator = Generator.from_state(state["generator"])
             policy._standing = np.array(state["standing"], dtype=np.int64)
+            arms = list(range(policy.n_arms))
+            if len(policy.wins) != policy.n_arms or sorted(policy._standing.tolist()) != arms:
+                raise PolicyError(
+                    f"a state of policy '{cls.name}' has parts for other numbers of arms."
+                )
             policy._begin()
             if not isinstance(state["own"], Mapping):
                 raise PolicyError(f"a state of policy '{cls.name}' must be a mapping in 'own'.")
             policy._restore(state["own"])
         except PolicyError:
             raise
-        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+        except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
             raise PolicyError(f"a state of policy '{cls.name}' is damaged ({error!r}).") from error
-        arms = list(range(policy.n_arms))
-        if len(policy.wins) != policy.n_arms or sorted(policy._standing.tolist()) != arms:
-            raise PolicyError(
-                f"a state of policy '{cls.name}' has parts for other numbers of arms."
-            )
         return policy
 
     def clone(self) -> Self:

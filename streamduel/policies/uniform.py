@@ -1,0 +1,46 @@
+"""Uniform: every pair of arms equally often, whatever the outcomes."""
+
+from __future__ import annotations
+
+from streamduel.policies.policy import Policy
+
+
+class Uniform(Policy):
+    """Proposes two different arms, each pair with the same probability; it learns, and never acts.
+
+    This is what an A/B test of all pairs does, and the yardstick for every other policy: its regret
+    is that of a random pair, at every step, for ever. Its counts are those of an unbiased sample
+    of all pairs, so it is also what to run when the preference matrix itself is wanted.
+
+    Draws from the generator: one number below K(K - 1) per duel. Outcomes of duels that it did not
+    ask for count like all others.
+
+    Args:
+        n_arms: K, at least 2.
+        seed: of the policy's generator.
+
+    >>> policy = Uniform(n_arms=4, seed=7)
+    >>> policy.propose(3).tolist()
+    [[0, 3], [1, 0], [3, 1]]
+    >>> policy.observe([0, 1, 3], [3, 0, 1], [0, 0, 1])
+    >>> policy.champion(), policy.candidates()
+    (3, 4)
+
+    Source: the baseline of Yue, Broder, Kleinberg and Joachims, "The K-armed dueling bandits
+    problem", JCSS 78(5), 2012.
+    """
+
+    name = "uniform"
+    summary = "every pair equally often: the yardstick, and the way to measure all preferences"
+    paper = "the baseline of Yue et al., The K-armed dueling bandits problem, JCSS 2012"
+    adaptive = False
+
+    def _choose(self, t: int) -> tuple[int, int]:  # noqa: ARG002 - all steps are alike
+        first, other = divmod(
+            self._generator.below(self.n_arms * (self.n_arms - 1)), self.n_arms - 1
+        )
+        return first, other + (other >= first)
+
+    def candidates(self) -> int:
+        """K: it rules nothing out."""
+        return self.n_arms

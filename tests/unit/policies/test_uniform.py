@@ -1,0 +1,22 @@
+"""Uniform: all pairs alike, none of an arm with itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from streamduel.policies import Uniform
+
+
+def test_every_ordered_pair_is_equally_likely() -> None:
+    pairs = Uniform(4, seed=5).propose(12_000).tolist()
+    times = Counter(map(tuple, pairs))
+    assert len(times) == 12
+    # 12,000 draws of 12 pairs: 1,000 ± 4 · 30.3.
+    assert all(abs(count - 1_000) < 122 for count in times.values())
+
+
+def test_outcomes_change_nothing() -> None:
+    told, untold = Uniform(4, seed=5), Uniform(4, seed=5)
+    told.observe(0, [1, 2, 3][0], 1, 10**6)
+    assert told.propose(50).tolist() == untold.propose(50).tolist()
+    assert told.candidates() == 4
