@@ -1,0 +1,266 @@
+"""Upper and lower Copeland scores: how many arms each arm may beat, and how many it must."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from streamduel.preference.counts import Floats, Integers, WinCounts
+
+Truths: TypeAlias = npt.NDArray[np.bool_]
+
+
+class CopelandBounds:
+    """Which pairs are decided: u_ij, l_ij = w_ij / n_ij ± sqrt(scale / n_ij) on one side of 1/2.
+
+    `scale` (α ln t) grows with every duel, so all K² bounds change at each step; on which side of
+    1/2 they are does not. A pair is decided while scale is below its *margin*,
+    n_ij (1/2 - w_ij / n_ij)², which only a duel of the pair changes. So a step has two parts: the
+    pair that was played gets a new margin (`refresh`), and the pairs whose margin the scale has
+    just reached become undecided again (`advance`). Both cost O(K), because the least margin of
+    each row is kept.
+
+    l_ij = 1 - u_ji, so "j's upper bound over i is below 1/2" and "i's lower bound over j is above
+    1/2" are one statement: i surely beats j. Bounds of exactly 1/2 need no rule: α is a rational
+    number, so α ln t is irrational from t = 2 on, and a margin is rational.
+
+    Readings: x/0 := 1 and l = 1 - u, so an unseen pair is undecided, and its upper bound is 2.
+
+    A duel *in flight* has been proposed and its outcome not been seen. It counts in n_ij and leaves
+    the mean as it is (1 for an unseen pair), as if it were to confirm the mean.
+
+    Args:
+        counts: the wins that the bounds are about. Whoever adds to them calls `refresh`.
+
+    Attributes:
+        beats: (K, K), [i, j]: i surely beats j, l_ij > 1/2. Here and below: as of the last
+            `advance`, live, and to be read only.
+        undecided: (K, K), [i, j]: 1/2 is within l_ij and u_ij; false on the diagonal.
+        wins: (K,): the lower Copeland scores, how many arms each arm surely beats.
+        losses: (K,): how many arms surely beat it; K - 1 less this is the upper Copeland score.
+        turns: grows whenever any of these changes, which is seldom.
+        next_turn: the least scale at which the next decided pair becomes undecided.
+
+    >>> counts = WinCounts(3)
+    >>> bounds = CopelandBounds(counts)
+    >>> counts.add_one(0, 1, first_wins=1, count=8)
+    >>> bounds.refresh(0, 1)
+    >>> bounds.advance(scale=1.5)
+    >>> bounds.wins.tolist(), bounds.losses.tolist(), bounds.next_turn
+    ([1, 0, 0], [0, 1, 0], 2.0)
+    >>> bounds.advance(scale=2.0)
+    >>> bounds.undecided[0].tolist()
+    [False, True, True]
+
+    Source: Zoghi, Karnin, Whiteson and de Rijke, "Copeland Dueling Bandits", NIPS 2015,
+    Algorithm 1, lines 6 and 7.
+    """
+
+    __slots__ = (
+        "_columns",
+        "_counts",
+        "_flying",
+        "_least",
+        "_margins",
+        "_means",
+        "_passed",
+        "_row",
+        "_scale",
+        "_stale",
+        "_trials",
+        "beats",
+        "losses",
+        "next_turn",
+        "turns",
+        "undecided",
+        "wins",
+    )
+
+    def __init__(self, counts: WinCounts) -> None:
+        n_arms = len(counts.wins)
+        self._counts = counts.wins
+        self._means = np.empty((n_arms, n_arms))  # [c, j]: the mean of j against c
+        self._trials = np.empty((n_arms, n_arms))
+        self._columns = list(zip(self._trials, self._means, strict=True))
+        self._row = np.empty(n_arms)
+        self._flying: dict[tuple[int, int], int] = {}  # duels in flight, first arm the lower
+        # [i, j] with i < j: the margin of a pair that is decided, else infinity.
+        self._margins = np.full((n_arms, n_arms), inf)
+        self._least = np.full(n_arms, inf)
+        self.next_turn = inf
+        # No pair that is undecided has a larger margin: down to here the scale may go back.
+        self._passed = 0.0
+        self._scale = 0.0
+        self._stale = True
+        self.beats: Truths = np.zeros((n_arms, n_arms), dtype=np.bool_)
+        self.undecided: Truths = ~np.eye(n_arms, dtype=np.bool_)
+        self.wins: Integers = np.zeros(n_arms, dtype=np.int64)
+        self.losses: Integers = np.zeros(n_arms, dtype=np.int64)
+        self.turns = 0
+
+    def refresh(self, first: int, second: int, in_flight: int = 0) -> None:
+        """Take up the counts of one pair as they are now, and its duels in flight.
+
+        Args:
+            first: an arm.
+            second: an arm; the same arm has no bound to refresh.
+            in_flight: how many duels of this pair have been proposed and not been seen.
+        """
+        if first == second:
+            return
+        if in_flight or self._flying:
+            self._note_in_flight(first, second, in_flight)
+        if not self._stale:
+            self._set(first, second, in_flight)
+
+    def _set(self, first: int, second: int, in_flight: int) -> None:
+        """Keep the means and the trials of one pair, and with them its margin."""
+        first_wins, second_wins = self._counts.item(first, second), self._counts.item(second, first)
+        played = first_wins + second_wins
+        if played:
+            trials = played + in_flight
+            first_mean, second_mean = first_wins / played, second_wins / played
+        else:
+            trials = in_flight or inf
+            first_mean = second_mean = 1.0 if in_flight else 2.0
+        self._means[second, first] = first_mean
+        self._means[first, second] = second_mean
+        self._trials[second, first] = self._trials[first, second] = trials
+        if not played:
+            return
+        if first_wins < second_wins:
+            gap = 0.5 - first_mean
+            self._judge(second, first, trials * (gap * gap))
+        else:
+            gap = 0.5 - second_mean
+            self._judge(first, second, trials * (gap * gap))
+
+    def _note_in_flight(self, first: int, second: int, in_flight: int) -> None:
+        """Keep a pair's number of duels in flight."""
+        pair = (first, second) if first < second else (second, first)
+        if in_flight:
+            self._flying[pair] = in_flight
+        else:
+            self._flying.pop(pair, None)
+
+    def refresh_many(self) -> None:
+        """Take up all counts as they will be at the next `advance`."""
+        self._stale = True
+
+    def advance(self, scale: float) -> None:
+        """Bring everything up to date for this scale.
+
+        Args:
+            scale: what stands over n_ij in the bonus, larger than 0 once a duel has been seen.
+        """
+        if self._stale or scale < self._passed:
+            self._rebuild(scale)
+            return
+        self._scale = scale
+        if scale < self.next_turn:
+            return
+        for _ in self._columns:
+            self._release()
+            if scale < self.next_turn:
+                return
+        self._rebuild(scale)  # by now, the pairs one after the other are no quicker
+
+    def _judge(self, leader: int, other: int, margin: float) -> None:
+        """Take up a pair's new margin."""
+        decided = margin > self._scale
+        if self.beats.item(other, leader):
+            self._turn(other, leader, decided=False)
+        if self.beats.item(leader, other) != decided:
+            self._turn(leader, other, decided=decided)
+        if not decided:
+            self._passed = max(self._passed, margin)
+            margin = inf
+        low, high = (leader, other) if leader < other else (other, leader)
+        self._keep_margin(low, high, margin)
+
+    def _release(self) -> None:
+        """Let the pair with the least margin be undecided."""
+        low = int(self._least.argmin())
+        high = int(self._margins[low].argmin())
+        self._passed = self.next_turn
+        if self.beats.item(low, high):
+            self._turn(low, high, decided=False)
+        else:
+            self._turn(high, low, decided=False)
+        self._keep_margin(low, high, inf)
+
+    def _turn(self, winner: int, loser: int, *, decided: bool) -> None:
+        """Note that one arm surely beats another, or no longer does."""
+        self.beats[winner, loser] = decided
+        self.undecided[winner, loser] = self.undecided[loser, winner] = not decided
+        change = 1 if decided else -1
+        self.wins[winner] += change
+        self.losses[loser] += change
+        self.turns += 1
+
+    def _keep_margin(self, low: int, high: int, margin: float) -> None:
+        """Keep the margin of a pair, and with it the least of its row and the least of all."""
+        before = self._margins.item(low, high)
+        if margin == before:
+            return
+        self._margins[low, high] = margin
+        if margin <= self._least.item(low):
+            self._least[low] = margin
+        elif before == self._least.item(low):  # the least has grown; another may be least now
+            row = self._margins[low]
+            self._least[low] = row[row.argmin()]
+        else:
+            return
+        self.next_turn = self._least.item(int(self._least.argmin()))
+
+    def _rebuild(self, scale: float) -> None:
+        """Take up all counts, whole matrices at a time."""
+        played = self._counts + self._counts.T
+        seen = played > 0
+        # An unseen pair has its whole bound of 2 for a mean, and the diagonal its 1/2; their
+        # infinitely many trials add no bonus to it.
+        self._means.fill(2.0)
+        np.fill_diagonal(self._means, 0.5)
+        self._trials.fill(inf)
+        np.divide(self._counts, played, out=self._means.T, where=seen)
+        np.copyto(self._trials, played, where=seen)
+        gaps = np.maximum(0.5 - self._means.T, 0.0)
+        margins = played * (gaps * gaps)  # in the row of the arm that is behind
+        lost = margins > scale
+        np.copyto(self.beats, lost.T)
+        margins += margins.T
+        decided = lost | lost.T
+        np.logical_not(decided, out=self.undecided)
+        np.fill_diagonal(self.undecided, val=False)
+        self._passed = float(margins.max(where=self.undecided, initial=0.0))
+        self._margins.fill(inf)
+        np.copyto(self._margins, margins, where=np.triu(decided))
+        self._margins.min(axis=1, out=self._least)
+        self.next_turn = float(self._least.min())
+        np.add.reduce(self.beats, axis=1, dtype=np.int64, out=self.wins)
+        np.add.reduce(self.beats, axis=0, dtype=np.int64, out=self.losses)
+        self.turns += 1
+        self._scale = scale
+        self._stale = False
+        for (first, second), in_flight in self._flying.items():
+            self._set(first, second, in_flight)
+
+    def against(self, arm: int, scale: float) -> Floats:
+        """u_jc of every arm j against one arm c; 1/2 for c itself.
+
+        Args:
+            arm: c.
+            scale: what stands over n_ij in the bonus.
+
+        Returns:
+            (K,), the caller's to write to until the next call, which fills it anew.
+        """
+        trials, means = self._columns[arm]
+        bounds = self._row
+        np.divide(scale, trials, bounds)
+        np.sqrt(bounds, bounds)
+        np.add(bounds, means, bounds)
+        return bounds

@@ -1,0 +1,379 @@
+"""CCB against the paper: by hand, and against a loop that rebuilds all bounds at every step."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streamduel.errors import PolicyError
+from streamduel.policies import CCB
+from streamduel.policies.generator import Generator
+
+CYCLE = (0.5, 0.8, 0.2)
+
+
+class Textbook:
+    """Algorithm 1 as printed: K x K bounds, new at every step; the draws in CCB's order."""
+
+    def __init__(self, n_arms: int, seed: int, alpha: float) -> None:
+        self.arms, self.alpha = range(n_arms), alpha
+        self.wins = np.zeros((n_arms, n_arms))
+        self.in_flight = np.zeros((n_arms, n_arms))
+        self.t = 1
+        self.generator = Generator(seed)
+        self.generator.permutation(n_arms)
+        self.tallies: Counter[str] = Counter()
+        self.reset()
+
+    def reset(self) -> None:
+        self.best = set(self.arms)
+        self.lists: list[set[int]] = [set() for _ in self.arms]
+        self.losses = len(self.arms)
+
+    def upper_of(self, i: int, j: int) -> float:
+        if i == j:
+            return 0.5
+        played = self.wins[i, j] + self.wins[j, i]
+        trials = played + self.in_flight[i, j]
+        mean = self.wins[i, j] / played if played else 1.0
+        return mean + (math.sqrt(self.alpha * math.log(self.t) / trials) if trials else 1.0)
+
+    def choose(self) -> tuple[int, int]:
+        arms = self.arms
+        u = [[self.upper_of(i, j) for j in arms] for i in arms]  # line 6
+        low = [[1 - u[j][i] for j in arms] for i in arms]
+        over = [sum(u[i][k] >= 0.5 for k in arms if k != i) for i in arms]  # line 7
+        under = [sum(low[i][k] >= 0.5 for k in arms if k != i) for i in arms]
+        among = [i for i in arms if over[i] == max(over)]  # line 8
+        flying = bool(self.in_flight.any())
+        if not flying:
+            self.line_9(u, low, over, under, among)
+        open_pairs = [
+            (i, j) for i in arms for j in sorted(self.lists[i]) if low[i][j] <= 0.5 <= u[i][j]
+        ]
+        if open_pairs and self.generator.coin(1, 4):  # line 10
+            self.tallies["line 10"] += 1
+            return open_pairs[self.generator.below(len(open_pairs))]
+        preferred = [i for i in among if i in self.best]
+        if preferred and preferred != among and self.generator.coin(2, 3):  # line 11
+            self.tallies["line 11"] += 1
+            among = preferred
+        c = self.draw(among)  # line 12
+        listed = [j for j in sorted(self.lists[c]) if low[j][c] <= 0.5]
+        if flying:  # what is expected to be decided is not played
+            listed = [j for j in listed if u[j][c] >= 0.5]
+        everyone = [j for j in arms if low[j][c] <= 0.5]
+        pool = listed if listed and self.generator.coin(1, 2) else everyone  # line 13
+        self.tallies["shortlisted"] += pool is listed
+        highest = max(u[j][c] for j in pool)
+        tied = [j for j in pool if u[j][c] == highest]
+        return c, self.draw([j for j in tied if j != c] if len(tied) > 1 else tied)
+
+    def line_9(
+        self,
+        u: list[list[float]],
+        low: list[list[float]],
+        over: list[int],
+        under: list[int],
+        among: list[int],
+    ) -> None:
+        arms = self.arms
+        if any(low[i][j] > 0.5 for i in arms for j in self.lists[i]):  # A
+            self.tallies["9A"] += 1
+            self.reset()
+        for i in sorted(self.best):  # B
+            if over[i] < max(under):
+                self.tallies["9B"] += 1
+                self.best.remove(i)
+                if len(self.lists[i]) != self.losses + 1:
+                    self.lists[i] = {k for k in arms if u[i][k] < 0.5}
+        if not self.best:
+            self.tallies["emptied"] += 1
+            self.reset()
+        proven = [i for i in among if over[i] == under[i]]  # C
+        for i in proven:
+            self.best.add(i)
+            self.lists[i] = set()
+            self.losses = len(arms) - 1 - over[i]
+        size = self.losses + 1
+        for j in arms:
+            if proven and len(self.lists[j]) < size:
+                self.lists[j] = set()
+            if proven and len(self.lists[j]) > size:
+                self.tallies["cut"] += 1
+                listed = sorted(self.lists[j])
+                order = self.generator.permutation(len(listed))
+                self.lists[j] = {listed[k] for k in order[:size]}
+
+    def draw(self, arms: list[int]) -> int:
+        return arms[self.generator.below(len(arms))]
+
+    def propose(self, n: int) -> list[list[int]]:
+        pairs = []
+        for _ in range(n):
+            c, d = self.choose()
+            pairs.append([c, d])
+            self.in_flight[c, d] += 1
+            self.in_flight[d, c] += 1
+            self.t += 1
+        self.in_flight[:] = 0
+        self.t -= n
+        return pairs
+
+    def observe(self, first: int, second: int, first_wins: float) -> None:
+        self.t += 1
+        if first != second:
+            self.wins[first, second] += first_wins
+            self.wins[second, first] += 1 - first_wins
+
+    def own_state(self) -> dict[str, Any]:
+        return {
+            "best": sorted(self.best),
+            "shortlists": [sorted(listed) for listed in self.lists],
+            "losses": self.losses,
+        }
+
+
+def told(policy: CCB, *results: tuple[int, int, int]) -> CCB:
+    """The policy after `(winner, loser, how often)`."""
+    for winner, loser, count in results:
+        policy.observe(winner, loser, 1, count)
+    return policy
+
+
+def with_own(policy: CCB, **own: object) -> CCB:
+    """The policy with other hypotheses."""
+    state = policy.state_dict()
+    return CCB.from_state({**state, "own": {**state["own"], **own}})
+
+
+def own(policy: CCB) -> dict[str, Any]:
+    """Its hypotheses: B, the B^i and L_C."""
+    own: dict[str, Any] = policy.state_dict()["own"]
+    return own
+
+
+def chance_in_order(first: int, second: int) -> float:
+    return 0.5 + 0.15 * ((second > first) - (second < first)) + 0.02 * (second - first)
+
+
+def chance_in_cycle(first: int, second: int) -> float:
+    """The arms 0, 1 and 2 beat each other in a cycle, and all others."""
+    if max(first, second) < 3:
+        return CYCLE[(second - first) % 3]
+    return chance_in_order(first, second)
+
+
+@pytest.mark.parametrize("chance", [chance_in_order, chance_in_cycle])
+@pytest.mark.parametrize(("n_arms", "steps"), [(3, 2000), (6, 4000), (9, 6000)])
+def test_every_step_is_the_textbooks(n_arms: int, steps: int, chance: Any) -> None:
+    policy, book = CCB(n_arms, seed=n_arms), Textbook(n_arms, seed=n_arms, alpha=0.51)
+    luck = random.Random(n_arms)
+    alone = 0
+    for _ in range(steps):
+        [[first, second]] = policy.propose().tolist()
+        assert [[first, second]] == book.propose(1)
+        assert own(policy) == book.own_state()
+        first_wins = float(luck.random() < chance(first, second))
+        first_wins = 0.5 if luck.random() < 0.1 else first_wins
+        policy.observe(first, second, first_wins)
+        book.observe(first, second, first_wins)
+        alone += first == second
+    assert alone > steps / 10
+    expected = ["line 10", "line 11", "shortlisted", "9B"]
+    assert n_arms == 3 or all(book.tallies[part] > 1 for part in expected), book.tallies
+
+
+def test_changing_users_prove_the_textbooks_hypotheses_wrong() -> None:
+    policy, book = CCB(5, seed=2), Textbook(5, seed=2, alpha=0.51)
+    luck = random.Random(5)
+    for step in range(6000):
+        [[first, second]] = policy.propose().tolist()
+        assert [[first, second]] == book.propose(1)
+        assert own(policy) == book.own_state()
+        edge = 0.2 if step < 500 or step > 3000 else -0.4  # the order of the arms turns over
+        # Half of the time, the users also compare a pair that nobody asked for.
+        others = [luck.sample(range(5), k=2)] * luck.randint(0, 1)
+        for i, j in [(first, second), *others]:
+            first_wins = float(luck.random() < 0.5 + edge * ((j > i) - (j < i)))
+            policy.observe(i, j, first_wins)
+            book.observe(i, j, first_wins)
+    expected = ["line 10", "line 11", "shortlisted", "9A", "9B", "cut"]
+    assert all(book.tallies[part] > 0 for part in expected), book.tallies
+
+
+def test_duels_in_flight_are_the_textbooks() -> None:
+    policy, book = CCB(5, seed=9, alpha=0.6), Textbook(5, seed=9, alpha=0.6)
+    luck = random.Random(2)
+    for _ in range(250):
+        n = luck.choice([1, 2, 7, 30])
+        pairs = policy.propose(n).tolist()
+        assert pairs == book.propose(n)
+        assert own(policy) == book.own_state()
+        # Half of what was proposed never comes back.
+        for first, second in luck.sample(pairs, k=(n + 1) // 2):
+            first_wins = float(luck.random() < chance_in_cycle(first, second))
+            policy.observe(first, second, first_wins)
+            book.observe(first, second, first_wins)
+    assert book.tallies["line 10"] > 10
+
+
+def test_a_disproven_hypothesis_resets_all() -> None:
+    # t = 21, 0.51 ln 21 = 1.55 < 20 / 4: arm 0 surely beats arm 1, which is on its shortlist.
+    policy = told(CCB(3, seed=1), (0, 1, 20))
+    policy = with_own(policy, best=[2], shortlists=[[1], [], [0]], losses=1)
+    policy.propose()
+    assert own(policy) == {"best": [0, 1, 2], "shortlists": [[], [], []], "losses": 3}
+
+
+def test_losers_are_removed_and_those_who_beat_them_listed() -> None:
+    # t = 41, 0.51 ln 41 = 1.89 < 5: arm 0 surely beats both, and each of them beats one at most.
+    policy = told(CCB(3, seed=1), (0, 1, 20), (0, 2, 20))
+    assert policy.candidates() == 1
+    before = policy.state_dict()["generator"]
+    assert policy.propose().tolist() == [[0, 0]]
+    assert own(policy) == {"best": [0], "shortlists": [[], [0], [0]], "losses": 0}
+    assert policy.state_dict()["generator"] == before, "one choice, no draw"
+
+
+def test_a_shortlist_of_the_right_length_is_kept_on_removal() -> None:
+    policy = told(CCB(4, seed=1), (0, 1, 20), (0, 2, 20), (0, 3, 20), (2, 1, 20))
+    policy = with_own(policy, best=[0, 1, 2], shortlists=[[], [3], [1], []], losses=0)
+    # Arm 2 has surely beaten arm 1 on its shortlist: that alone would reset everything.
+    assert own(with_proposal(policy))["best"] == [0]
+    policy = with_own(policy, best=[0, 1, 2, 3], shortlists=[[], [3], [0, 3], [0]], losses=0)
+    policy = with_proposal(policy)
+    assert own(policy) == {"best": [0], "shortlists": [[], [3], [0], [0]], "losses": 0}
+
+
+def with_proposal(policy: CCB) -> CCB:
+    policy.propose()
+    return policy
+
+
+def test_an_empty_set_of_best_arms_resets_all_and_is_looked_at_again() -> None:
+    policy = with_own(told(CCB(3, seed=1), (0, 1, 20), (0, 2, 20)), best=[1], losses=0)
+    policy.propose()
+    assert own(policy) == {"best": [0, 1, 2], "shortlists": [[], [], []], "losses": 0}
+    # The lists of 1 and 2 are then empty, and not L_C + 1 = 1 long.
+    stepping = policy.clone()
+    policy.foresee(1)
+    stepping.propose()
+    assert own(policy) == {"best": [0], "shortlists": [[], [0], [0]], "losses": 0}
+    assert own(stepping) == own(policy)
+
+
+def test_shortlists_are_cut_at_random_or_emptied() -> None:
+    beaten = told(CCB(4), (0, 1, 20), (0, 2, 20), (0, 3, 20)).state_dict()
+    kept: Counter[tuple[int, ...]] = Counter()
+    for seed in range(300):
+        policy = CCB.from_state({**beaten, "generator": Generator(seed).state_dict()})
+        policy = with_own(policy, best=[0], shortlists=[[], [0, 2, 3], [], [0, 2]], losses=3)
+        policy.propose()
+        shortlists = own(policy)["shortlists"]
+        assert [len(listed) for listed in shortlists] == [0, 1, 0, 1]
+        kept[1, shortlists[1][0]] += 1
+        kept[3, shortlists[3][0]] += 1
+    assert all(abs(kept[1, arm] - 100) < 33 for arm in (0, 2, 3))  # four standard deviations
+    assert all(abs(kept[3, arm] - 150) < 35 for arm in (0, 2))
+
+
+def test_an_open_pair_on_a_shortlist_is_played_in_a_quarter_of_the_steps() -> None:
+    policy = with_own(CCB(4, seed=1), shortlists=[[1], [], [], []])
+    pairs = Counter(tuple(policy.propose()[0].tolist()) for _ in range(4000))
+    # Else c is 0 with 1/4, and then d is the listed arm with 1/2, or 1 among three.
+    expected = 4000 * (1 / 4 + 3 / 4 * 1 / 4 * (1 / 2 + 1 / 2 * 1 / 3))
+    assert abs(pairs[0, 1] - expected) < 4 * 31
+    assert all(abs(pairs[i, j] - 250) < 4 * 16 for i, j in ((1, 0), (2, 3), (3, 1)))
+
+
+def test_arms_in_b_are_preferred_in_two_thirds_of_the_steps() -> None:
+    policy = with_own(CCB(3, seed=1), best=[2])
+    champions = Counter(policy.propose()[0, 0].item() for _ in range(3000))
+    assert abs(champions[2] - 3000 * (2 / 3 + 1 / 9)) < 4 * 23
+    assert abs(champions[0] - 3000 / 9) < 4 * 18
+
+
+def test_every_winner_of_a_cycle_is_champion_alike() -> None:
+    policy = told(CCB(4, seed=1), *((i, (i + 1) % 3, 50) for i in range(3)))
+    told(policy, *((i, 3, 50) for i in range(3)))
+    assert policy.candidates() == 3
+    pairs, times = policy.foresee(3000)
+    assert times.tolist() == [1] * 3000
+    counts = Counter(map(tuple, pairs.tolist()))
+    assert set(counts) == {(0, 0), (1, 1), (2, 2)}
+    assert all(abs(count - 1000) < 4 * 26 for count in counts.values())
+    assert own(policy)["losses"] == 1
+
+
+def test_foreseen_duels_of_several_winners_are_those_proposed_one_by_one() -> None:
+    jumping, stepping = CCB(5, seed=3), CCB(5, seed=3)
+    luck, longest = random.Random(3), 0
+    for _ in range(6000):
+        pairs, times = jumping.foresee(700)
+        longest = max(longest, len(pairs))
+        wins = [float(luck.random() < chance_in_cycle(*pair)) for pair in pairs.tolist()]
+        for pair, won in zip(pairs.tolist(), wins, strict=True):
+            assert stepping.propose().tolist() == [pair]
+            stepping.observe(pair[0], pair[1], won)
+        jumping.observe(pairs[:, 0], pairs[:, 1], wins, times)
+        if jumping.duels > 20_000:
+            break
+    assert jumping.state_dict() == stepping.state_dict()
+    assert longest > 300
+
+
+def test_a_winner_is_alone_until_a_bound_crosses_one_half() -> None:
+    # All 8 won: u_10 reaches 1/2 when 0.51 ln t = 8 / 4, between t = 50 and t = 51.
+    policy = told(CCB(3, seed=1), (0, 1, 8), (0, 2, 9))
+    pairs, times = policy.foresee(10**9)
+    assert (pairs.tolist(), times.tolist()) == ([[0, 0]], [math.ceil(math.exp(2 / 0.51)) - 18])
+    assert policy.foresee(5)[1].tolist() == [5]
+    policy.observe(0, 0, 0.5, times.item() - 1)
+    assert policy.candidates() == 1
+    policy.observe(0, 0, 0.5)
+    assert policy.candidates() == 3
+    assert {tuple(sorted(policy.propose()[0].tolist())) for _ in range(50)} >= {(0, 1)}
+    told(policy, (0, 1, 10**12), (0, 2, 10**12))
+    assert policy.foresee(10**12)[1].tolist() == [10**12]
+
+
+def test_proposing_and_forgetting_leaves_the_hypotheses_alone() -> None:
+    # Each pair has been won 3 to 0; 40 duels in flight would decide them all.
+    policy = told(CCB(3, seed=1), (0, 1, 3), (0, 2, 3), (1, 2, 3))
+    policy.propose()
+    before = own(policy)
+    policy.propose(40)
+    assert own(policy) == before
+    assert policy.candidates() == 3
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        ({"best": []}, "some best arms"),
+        ({"best": [0, 3]}, "from 0 to K - 1"),
+        ({"best": [1, 1]}, "ascending"),
+        ({"best": [True]}, "list of integers"),
+        ({"best": "0"}, "list of integers"),
+        ({"shortlists": [[], []]}, "K shortlists"),
+        ({"shortlists": [[0], [], []]}, "own shortlist"),
+        ({"shortlists": [[], [0.0], []]}, "list of integers"),
+        ({"losses": 4}, "losses"),
+        ({"losses": -1}, "losses"),
+        ({"losses": True}, "losses"),
+    ],
+)
+def test_damaged_hypotheses_are_refused(damage: dict[str, object], message: str) -> None:
+    with pytest.raises(PolicyError, match=message):
+        with_own(CCB(3), **damage)
+
+
+def test_alpha_must_exceed_one_half() -> None:
+    with pytest.raises(PolicyError, match=r"greater than 0\.5 \(found 0\.5\); the regret bounds"):
+        CCB(3, alpha=0.5)
