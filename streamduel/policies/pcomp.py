@@ -1,0 +1,91 @@
+"""PCOMP: Pairwise comparisons of all active arms, in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from streamduel.errors import PolicyError
+from streamduel.policies.batched_policy import BatchedPolicy, Truths, estimates
+from streamduel.policies.parameter import Flag
+from streamduel.preference.counts import Floats
+from streamduel.preference.logarithm import ln
+
+
+class PComp(BatchedPolicy):
+    """Compares every pair of active arms in growing rounds; O(K² ln T) regret in O(ln T) rounds.
+
+    In round r each active pair meets q_r times. Then every arm leaves that lost to another by more
+    than the radius γ_r, which shrinks from round to round; the Condorcet winner loses to nobody,
+    and stays with probability 1 - 1/T. It is the simplest batched policy, and the yardstick of the
+    others: C2B, which compares beaten arms with its candidate only, has the better bound.
+
+    Where the paper is not at hand, what is relied on: q = T^(1/B), q_r = ⌊q^r⌋,
+    γ_r = sqrt(ln(1/δ) / 2 q_r), δ = 1 / (6 T K² B), B = ⌊ln T⌋ when left out. Estimates are those
+    of the round alone, since γ_r is the radius for q_r duels; all beaten arms leave at once, and
+    nobody leaves if nobody would be left.
+
+    Late duels: those of a pair that the open batch still wants count towards it, and all that come
+    while a round is open are in its estimates, whichever round, or nobody, proposed them. More
+    than q_r of a pair narrow its estimate, but not γ_r; with `accumulate`, all duels ever seen
+    narrow both. A round ends when, its last quota filled, the next pair is asked for.
+
+    Draws from the generator: for each duel, which of those that the batch lacks.
+
+    Args:
+        n_arms: K, at least 2.
+        seed: of the policy's generator.
+        horizon: T, at least K.
+        rounds: B.
+        accumulate: take the estimates from all duels so far, N_ij of them in the place of q_r.
+
+    >>> import numpy as np
+    >>> preferences = np.array([[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]])
+    >>> policy, users = PComp(n_arms=3, seed=7, horizon=9000), np.random.RandomState(7)
+    >>> for _ in range(9000):
+    ...     first, second = policy.propose()[0]
+    ...     policy.observe(first, second, int(users.random_sample() < preferences[first, second]))
+    >>> policy.champion(), policy.candidates(), policy.rounds, int(policy.wins.sum())
+    (0, 1, 9, 729)
+
+    Source: Agarwal, Ghuge and Nagarajan, "Batched Dueling Bandits", ICML 2022, algorithm PCOMP.
+    """
+
+    name = "pcomp"
+    summary = "all pairs of active arms in few growing rounds; the simplest batched policy"
+    paper = "Agarwal et al., Batched Dueling Bandits, ICML 2022"
+
+    accumulate = Flag(
+        symbol="p̂",
+        default=False,
+        meaning="estimate from all duels so far, not only from those of the round",
+    )
+
+    def _begin(self) -> None:
+        super()._begin()
+        self._before: Floats = np.zeros((self.n_arms, self.n_arms))  # wins before this round
+
+    def _end_round(self) -> Truths:
+        played, means = estimates(self.wins if self.accumulate else self.wins - self._before)
+        trials = played if self.accumulate else self._repeats(self._round)
+        gaps = np.maximum(means - 0.5, 0.0)
+        width = ln(6) + ln(self.horizon) + 2 * ln(self.n_arms) + ln(self.rounds)  # ln(1/δ)
+        beats = (trials * (gaps * gaps) > width / 2) & self._active[:, None]
+        beaten: Truths = np.logical_or.reduce(beats, axis=0)
+        return beaten
+
+    def _begin_round(self) -> Truths:
+        self._before = self.wins.copy()
+        return self._active_pairs()
+
+    def _own_state(self) -> dict[str, Any]:
+        return {**super()._own_state(), "before": self._before.tolist()}
+
+    def _restore(self, own: Mapping[str, Any]) -> None:
+        super()._restore(own)
+        before = np.array(own["before"], dtype=np.float64)
+        if before.shape != self.wins.shape or not ((before >= 0) & (before <= self.wins)).all():
+            raise PolicyError("the wins before the round must be from 0 to the wins.")
+        self._before = before

@@ -1,0 +1,234 @@
+"""SAVAGE against the paper: step by step, and by hand what many duels at once conclude."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from typing import Any, TypeVar
+
+import numpy as np
+import pytest
+
+from streamduel.errors import PolicyError
+from streamduel.policies import CondorcetSavage, CopelandSavage, Policy
+
+Savage = TypeVar("Savage", bound=Policy)
+
+
+def told(policy: Savage, *results: tuple[int, int, int, int]) -> Savage:
+    """The policy after `(first, second, wins of first, wins of second)`, and asked."""
+    for first, second, won, lost in results:
+        for first_wins, count in ((1, won), (0, lost)):
+            if count:
+                policy.observe(first, second, first_wins, count)
+    policy.propose()
+    return policy
+
+
+def next_pairs(policy: Policy, times: int = 60) -> set[tuple[int, int]]:
+    """What the policy proposes, none of it being fought."""
+    return {(min(pair), max(pair)) for pair in policy.propose(times).tolist()}
+
+
+class Textbook:
+    """Algorithm 1 with its tests as printed, all of it new after every duel."""
+
+    def __init__(self, n_arms: int, horizon: int, *, copeland: bool) -> None:
+        self.n_arms, self.copeland = n_arms, copeland
+        n_pairs = n_arms * (n_arms - 1) // 2
+        self.width = math.log(2 * n_pairs * horizon * horizon)
+        self.wins = np.zeros((n_arms, n_arms))
+        self.pairs = {(i, j) for j in range(n_arms) for i in range(j)}
+        self.out: set[int] = set()
+
+    def beats(self, i: int, j: int) -> bool:
+        """1/2 is below the interval of p_ij."""
+        played = self.wins[i, j] + self.wins[j, i]
+        if i == j or not played:
+            return False
+        radius = math.sqrt(self.width / (2 * played))
+        return bool(self.wins[i, j] / played - radius > 0.5)
+
+    def least_played(self) -> set[tuple[int, int]]:
+        times = {(i, j): self.wins[i, j] + self.wins[j, i] for i, j in self.pairs}
+        return {pair for pair in times if times[pair] == min(times.values())}
+
+    def observe(self, first: int, second: int, first_wins: float) -> None:
+        self.wins[first, second] += first_wins
+        self.wins[second, first] += 1 - first_wins
+        arms = range(self.n_arms)
+        least = [sum(self.beats(i, j) for j in arms) for i in arms]
+        most = [self.n_arms - 1 - sum(self.beats(j, i) for j in arms) for i in arms]
+        if self.copeland:
+            self.best = {i for i in arms if least[i] == max(least)}
+            self.pairs = {
+                (i, j)
+                for i, j in self.pairs
+                if not self.beats(i, j)
+                and not self.beats(j, i)
+                and max(most[i], most[j]) > max(least)
+            }
+        else:
+            self.best = {i for i in arms if most[i] == self.n_arms - 1}
+            self.pairs = {(i, j) for i, j in self.pairs if {i, j} <= self.best}
+
+
+@pytest.mark.parametrize("copeland", [False, True])
+@pytest.mark.parametrize(("n_arms", "edge"), [(2, 0.05), (3, 0.1), (5, 0.1), (7, 0.15), (6, -0.2)])
+def test_every_step_is_one_of_the_textbooks(n_arms: int, edge: float, copeland: bool) -> None:
+    horizon, luck = 20_000, random.Random(n_arms)
+    book = Textbook(n_arms, horizon, copeland=copeland)
+    policy = (CopelandSavage if copeland else CondorcetSavage)(n_arms, seed=n_arms, horizon=horizon)
+    for t in range(1, horizon):
+        first, second = policy.propose()[0].tolist()
+        if not book.pairs:
+            assert first == second
+            assert first in book.best
+            assert policy.champion() == first
+            assert policy.candidates() == 1
+            assert t > 50
+            break
+        assert (first, second) in book.least_played()
+        if edge > 0:
+            gap = edge * (second - first)
+        else:  # a cycle: each arm beats the next few
+            gap = edge if (second - first) % n_arms > n_arms // 2 else -edge
+        first_wins = float(luck.random() < 0.5 + gap)
+        policy.observe(first, second, first_wins)
+        book.observe(first, second, first_wins)
+    else:
+        assert edge < 0, "exploration should have ended"
+
+
+def test_the_radius_is_that_of_the_paper() -> None:
+    # All duels won: (1/2)² > ln(2 * 100 * 100) / 2n when n > 19.8.
+    policy = CondorcetSavage(2, seed=1, horizon=100)
+    for _ in range(20):
+        assert policy.propose().tolist() == [[0, 1]]
+        policy.observe(0, 1, 0)
+    assert policy.candidates() == 2, "concluded when asked"
+    assert policy.propose(3).tolist() == [[1, 1]] * 3
+    assert policy.candidates() == 1
+
+
+@pytest.mark.parametrize("horizon", [4_500_000, 10**12, 10**30])
+def test_the_radius_does_not_overflow(horizon: int) -> None:
+    policy = CondorcetSavage(64, horizon=horizon)
+    assert policy._width == pytest.approx(math.log(64 * 63) + 2 * math.log(horizon), rel=1e-14)
+
+
+def test_an_arm_that_is_out_takes_its_pairs_with_it() -> None:
+    policy = told(CondorcetSavage(4, seed=1, horizon=100), (0, 3, 30, 0), (1, 2, 5, 0))
+    assert policy.candidates() == 3
+    assert next_pairs(policy) == {(0, 1), (0, 2), (1, 2)}
+    told(policy, (3, 0, 1000, 0))
+    assert policy.candidates() == 3, "for good"
+
+
+def test_all_who_surely_lost_are_out_at_once() -> None:
+    policy = told(CondorcetSavage(4, horizon=200), (0, 1, 30, 0), (1, 2, 30, 0))
+    assert policy.candidates() == 2
+    assert next_pairs(policy) == {(0, 3)}
+
+
+def test_when_all_have_lost_the_one_that_beats_the_most_stays() -> None:
+    cycle = [(0, 1, 30, 0), (1, 2, 30, 0), (2, 3, 30, 0), (3, 0, 30, 0), (2, 0, 3, 1)]
+    policy = told(CondorcetSavage(4, seed=1, horizon=200), *cycle)
+    assert policy.candidates() == 1
+    assert policy.propose().tolist() == [[2, 2]]
+    winners = {
+        told(CondorcetSavage(4, seed=seed, horizon=200), *cycle[:4]).champion()
+        for seed in range(40)
+    }
+    assert winners == {0, 1, 2, 3}
+
+
+def test_duels_nobody_asked_for_count() -> None:
+    policy = told(CondorcetSavage(3, seed=1, horizon=1000), (0, 1, 3, 3), (0, 2, 3, 2))
+    assert next_pairs(policy, 5) == {(1, 2)}
+    assert next_pairs(policy, 6) == {(1, 2), (0, 2)}
+
+
+def test_copeland_settled_pairs_are_compared_no_more() -> None:
+    policy = told(CopelandSavage(4, seed=1, horizon=300), (0, 1, 30, 0), (2, 3, 30, 0))
+    assert policy.candidates() == 4
+    assert next_pairs(policy) == {(0, 2), (0, 3), (1, 2), (1, 3)}
+    told(policy, (1, 0, 60, 0))
+    assert next_pairs(policy, 8) == {(0, 2), (0, 3), (1, 2), (1, 3)}, "a settled pair stays so"
+
+
+def test_copeland_an_arm_that_can_at_best_draw_level_is_not_explored() -> None:
+    policy = CopelandSavage(4, seed=1, horizon=200)
+    told(policy, (0, 1, 30, 0), (0, 2, 30, 0), (3, 0, 30, 0))
+    # 0 beats two, 1 and 2 at most two; 3 may beat three.
+    assert policy.candidates() == 4
+    assert next_pairs(policy) == {(1, 3), (2, 3)}
+    told(policy, (1, 3, 30, 0))
+    assert policy.propose().tolist() == [[0, 0]]
+    assert (policy.champion(), policy.candidates()) == (0, 1)
+
+
+def test_copeland_with_a_condorcet_winner_needs_only_its_pairs() -> None:
+    policy = told(CopelandSavage(4, horizon=200), (2, 0, 30, 0), (2, 1, 30, 0), (2, 3, 30, 0))
+    assert policy.propose().tolist() == [[2, 2]]
+
+
+def test_copeland_a_tie_is_drawn_once() -> None:
+    cycle = [(0, 1, 40, 0), (1, 2, 40, 0), (2, 0, 40, 0)]
+    served: Counter[int] = Counter()
+    for seed in range(300):
+        policy = told(CopelandSavage(3, seed=seed, horizon=1000), *cycle)
+        best = policy.champion()
+        assert policy.propose(5).tolist() == [[best, best]] * 5
+        told(policy, (0, 1, 0, 90))
+        assert policy.clone().champion() == policy.champion() == best
+        served[best] += 1
+    assert all(abs(served[arm] - 100) < 41 for arm in range(3))  # five standard deviations
+
+
+@pytest.mark.parametrize("kind", [CondorcetSavage, CopelandSavage])
+def test_long_stretches_are_foreseen(kind: type[Policy]) -> None:
+    policy = kind(6, seed=1, horizon=100_000)
+    # No arm can be out before 2 ln(30 T²) = 52.8 duels of a pair.
+    pairs, times = policy.foresee(10**6)
+    assert 52 * 15 < times.sum() <= 53 * 15
+    assert set(np.bincount(pairs[:, 0] * 6 + pairs[:, 1]).tolist()) <= {0, 52, 53}
+
+
+DAMAGES: dict[type[Policy], list[tuple[str, Any]]] = {
+    CondorcetSavage: [
+        ("order", None),
+        ("level", -1),
+        *(("active", damage) for damage in (None, [], [1, 0], [0, 0], [0, 3], [0, True], [0.0])),
+    ],
+    CopelandSavage: [
+        ("order", [7, 7]),
+        ("level", None),
+        *(("best", damage) for damage in (0, -1, True, "0")),
+        *(
+            ("settled", damage)
+            for damage in (
+                None,
+                [[0] * 3] * 2,
+                [[0] * 9],
+                [[0, 1, 0], [1, 0, 0], [0, 0, 0]],
+                [[1, 0, 0], [0, 0, 0], [0, 0, 0]],
+                [[0, 0.0, 0], [0, 0, 0], [0, 0, 0]],
+                [[0, 2, 0], [0, 0, 0], [0, 0, 0]],
+                [[0, 1, 1], [0, 0, 0], [0, 0, 0]],  # that leaves no pair, and no best
+            )
+        ),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "value"), [(kind, *damage) for kind in DAMAGES for damage in DAMAGES[kind]]
+)
+def test_damaged_states_are_refused(kind: type[Policy], key: str, value: Any) -> None:
+    state = told(kind(3, horizon=1000), (0, 1, 3, 0)).state_dict()
+    with pytest.raises(PolicyError):
+        kind.from_state({**state, "own": {**state["own"], key: value}})
+    with pytest.raises(PolicyError):
+        kind.from_state({**state, "own": {k: v for k, v in state["own"].items() if k != key}})
