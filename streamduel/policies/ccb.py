@@ -75,6 +75,7 @@ class CCB(Policy):
     name = "ccb"
     summary = "finds an arm that beats the most others; needs no Condorcet winner and no horizon"
     paper = "Zoghi et al., Copeland Dueling Bandits, NIPS 2015"
+    seeks = "copeland"
 
     alpha = Real(
         symbol="α",

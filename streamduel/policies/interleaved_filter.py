@@ -168,8 +168,7 @@ class InterleavedFilter1(Policy):
         return None if self._rivals.any() else self._candidate
 
     def _mark_in_flight(self, first: int, second: int, in_flight: int) -> None:
-        if first == self._candidate != second:
-            self._in_flight[second] = in_flight
+        self._in_flight[second if first == self._candidate else first] = in_flight
 
     def candidates(self) -> int:
         """How many arms are left, the candidate included, at the last decision."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -51,6 +51,8 @@ class Policy(ABC):
         paper: where it was published.
         declared: its parameters by name.
         adaptive: whether what it proposes depends on what it has seen.
+        seeks: the winner it looks for: "condorcet", an arm that beats all others, or "copeland",
+            one that beats the most, which there always is.
         n_arms: K.
     """
 
@@ -59,6 +61,7 @@ class Policy(ABC):
     paper: ClassVar[str]
     declared: ClassVar[dict[str, Parameter[Any]]] = {}
     adaptive: ClassVar[bool] = True
+    seeks: ClassVar[Literal["condorcet", "copeland"]] = "condorcet"
 
     n_arms: int
     _parameters: dict[str, Any]
@@ -117,6 +120,18 @@ class Policy(ABC):
     def duels(self) -> int:
         """How many duels were observed, those of an arm with itself included."""
         return self._counts.duels
+
+    @classmethod
+    def traits(cls) -> list[str]:
+        """What it needs and what it looks for, in words."""
+        seeks = {"condorcet": "beats every other one", "copeland": "beats the most"}[cls.seeks]
+        plans = "needs a horizon" if "horizon" in cls.declared else "needs no horizon"
+        batched = cls.remaining is not Policy.remaining
+        return [
+            f"looks for the arm that {seeks}",
+            plans,
+            "decides once per batch" if batched else "decides after every duel",
+        ]
 
     # What a service asks and tells.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import ceil, exp
 from typing import Any
 
 from streamduel.errors import PolicyError
@@ -111,6 +112,26 @@ class RUCB(Policy):
             return self._hypothesis
         others = [arm for arm in candidates if arm != self._hypothesis]
         return others[self._generator.below(len(others))]
+
+    def _times_alone(self, arm: int, t: int, most: int) -> int:
+        # While c = d, only ln t changes, and with it the bounds, until one of them reaches 1/2.
+        # Where that is follows from the counts up to a rounding error; a comparison of the very
+        # bounds at the step before and at the step itself settles it.
+        last, end = t, t + most  # the last step known to be alone, the first known not to be
+        if not self._alone(arm, last):
+            return 1
+        guess = min(end, ceil(exp(min(self._bounds.challenge(arm) / self.alpha, ln(end)))))
+        for step in (guess - 1, guess):
+            if last < step < end:
+                last, end = (step, end) if self._alone(arm, step) else (last, step)
+        while end - last > 1:
+            step = (last + end) // 2
+            last, end = (step, end) if self._alone(arm, step) else (last, step)
+        return end - t
+
+    def _alone(self, arm: int, t: int) -> bool:
+        """Whether lines 5 and 6 leave no choice at step t but this arm against itself."""
+        return self._bounds.rules_out_all_but(arm, self.alpha * ln(t))
 
     def _mark_in_flight(self, first: int, second: int, in_flight: int) -> None:
         self._bounds.refresh(first, second, in_flight)

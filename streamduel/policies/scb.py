@@ -77,6 +77,7 @@ class SCB(Policy):
     name = "scb"
     summary = "finds an arm that beats the most others by their estimated scores; for many arms"
     paper = "Zoghi et al., Copeland Dueling Bandits, NIPS 2015"
+    seeks = "copeland"
 
     def _begin(self) -> None:
         self._in_flight: dict[tuple[int, int], int] = {}

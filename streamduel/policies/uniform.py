@@ -33,6 +33,7 @@ class Uniform(Policy):
     name = "uniform"
     summary = "every pair equally often: the yardstick, and the way to measure all preferences"
     paper = "the baseline of Yue et al., The K-armed dueling bandits problem, JCSS 2012"
+    seeks = "copeland"
     adaptive = False
 
     def _choose(self, t: int) -> tuple[int, int]:  # noqa: ARG002 - all steps are alike

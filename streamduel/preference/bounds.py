@@ -144,6 +144,35 @@ class UpperBounds:
         """
         return (self._hurdles <= scale).nonzero()[0]
 
+    def rules_out_all_but(self, arm: int, scale: float) -> bool:
+        """Whether one arm c is the only possible winner, and its 1/2 the only largest bound in it.
+
+        Once that has ceased to hold, no larger scale brings it back: rounding is monotonic, too.
+
+        Args:
+            arm: c.
+            scale: what stands over n_ij in the bonus.
+        """
+        possible = self._hurdles <= scale
+        if not possible[arm] or np.count_nonzero(possible) > 1:
+            return False
+        bounds = self.against(arm, scale)
+        bounds[arm] = -1.0
+        return bool(bounds[bounds.argmax()] < 0.5)
+
+    def challenge(self, arm: int) -> float:
+        """About the scale at which the first u_jc of another arm j reaches 1/2.
+
+        It is the least scale that j itself requires to reach 1/2 against c, computed with other
+        roundings than the bound.
+
+        Args:
+            arm: c.
+        """
+        required = self._required[:, arm].copy()
+        required[arm] = np.inf
+        return required.item(required.argmin())
+
     def against(self, arm: int, scale: float) -> Floats:
         """u_jc of every arm j against one arm c; 1/2 for c itself.
 

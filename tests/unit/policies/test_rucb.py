@@ -12,6 +12,7 @@ import pytest
 from streamduel.errors import PolicyError
 from streamduel.policies import RUCB
 from streamduel.policies.generator import Generator
+from streamduel.preference.bounds import UpperBounds
 
 
 class Textbook:
@@ -221,6 +222,45 @@ def test_self_duels_advance_time() -> None:
     assert policy.candidates() == 1
     policy.observe(0, 0, 0.5)
     assert policy.candidates() == 3
+
+
+@pytest.mark.parametrize("champion_set", [False, True])
+@pytest.mark.parametrize("off_by", [1.0, 0.0, 0.97, 1.03, math.inf])
+def test_a_sure_winner_meets_itself_until_a_bound_reaches_one_half(
+    off_by: float, champion_set: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # From t = 31 to 134, as above; and the estimate of that need not be good.
+    results = [(0, 1, 10, 0), (0, 2, 10, 0), (1, 2, 5, 5)]
+    policy = told(RUCB(3, seed=1, champion_set=champion_set), *results)
+    estimate = UpperBounds.challenge
+    monkeypatch.setattr(UpperBounds, "challenge", lambda *asked: off_by * estimate(*asked))
+    before = policy.state_dict()["generator"]
+    for most, times in ((1, 1), (2, 2), (103, 103), (104, 104), (105, 104), (10**9, 104)):
+        pairs, counts = policy.foresee(most)
+        assert (pairs.tolist(), counts.tolist()) == ([[0, 0]], [times])
+    policy.observe(0, 0, 0.5, 104)
+    assert policy.state_dict()["generator"] == before
+    assert policy.foresee(10**9)[1].tolist() == [1], "a choice between candidates"
+
+
+@pytest.mark.parametrize("champion_set", [False, True])
+def test_what_is_foreseen_is_what_would_be_proposed(champion_set: bool) -> None:
+    policy, book = (
+        RUCB(4, seed=8, champion_set=champion_set),
+        Textbook(4, seed=8, alpha=0.51, champion_set=champion_set),
+    )
+    luck, leaps = random.Random(8), 0
+    while book.t < 20_000:
+        pairs, times = policy.foresee(20_000)
+        [[first, second]], [often] = pairs.tolist(), times.tolist()
+        assert [[first, second]] * often == [
+            book.propose(1)[0] for book.t in range(book.t, book.t + often)
+        ]
+        first_wins = float(luck.random() < 0.5 + 0.2 * (second - first))
+        policy.observe(first, second, first_wins, often)
+        book.observe(first, second, first_wins)
+        leaps += often > 1
+    assert leaps > 20
 
 
 def test_the_champion_beats_the_most_arms() -> None:

@@ -66,3 +66,27 @@ def test_many_pairs_at_once_are_taken_up_like_one_by_one() -> None:
             expected = getattr(one_by_one, name).tolist()
             assert getattr(at_once, name).tolist() == expected, name
             assert getattr(from_counts, name).tolist() == expected, name
+
+
+def test_an_arm_rules_out_all_others_until_the_first_of_them_challenges_it() -> None:
+    counts, dice = WinCounts(4), np.random.RandomState(5)
+    bounds, held = UpperBounds(counts), 0
+    for _ in range(400):
+        first, second = dice.randint(4, size=2).tolist()
+        counts.add_one(first, second, float(dice.random_sample() < 0.5 + 0.2 * (second - first)))
+        bounds.refresh(first, second)
+        challenges = [bounds.challenge(arm) for arm in range(4)]
+        scales = [0.0, 0.3, 2.0, 9.0, *(c * near for c in challenges for near in (1 - 1e-9, 1.01))]
+        for scale in scales:
+            upper = anew(counts.wins, np.zeros((4, 4)), scale)
+            possible = np.flatnonzero((upper >= 0.5).all(axis=1)).tolist()
+            for arm in range(4):
+                others = np.delete(upper[:, arm], arm)
+                alone = possible == [arm] and others.max() < 0.5
+                assert bounds.rules_out_all_but(arm, scale) == alone
+                if alone:
+                    assert scale <= challenges[arm]
+                    held += 1
+                elif possible == [arm] and scale > challenges[arm]:
+                    assert others.max() >= 0.5
+    assert held > 100

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streamduel import policies
 from streamduel.config import Config
 from streamduel.connector import PartitionCommit
 from streamduel.stream.task import Log, PartitionTask
@@ -103,6 +104,25 @@ def test_chunks_and_restarts_leave_no_trace(
     cuts = sorted(data.draw(st.sets(st.integers(1, RECORDS - 1), max_size=12)))
     restarts = data.draw(st.sets(st.sampled_from(cuts))) if cuts else set()
     assert run(config(**changes), log, cuts, restarts) == run(config(**changes), log, [], set())
+
+
+@pytest.mark.parametrize("decide_every", [1, 20])
+@pytest.mark.parametrize("policy", policies.names())
+def test_chunks_and_restarts_leave_no_trace_whatever_the_policy(
+    policy: str, decide_every: int
+) -> None:
+    # Each experiment has some 1,500 duels: enough to get beyond this horizon.
+    needs = [one.name for one in policies.get(policy).declared.values() if one.required]
+    settings = config(
+        policy={"name": policy, **dict.fromkeys(needs, 1_000)},
+        decide_every=decide_every,
+        slate=decide_every,
+    )
+    log = log_of(3, timestamps=True)
+    cuts = [1, 2, 40, 700, 701, 1_500, 2_222, 2_990]
+    output = run(settings, log, cuts, restarts={2, 700, 2_222})
+    assert output == run(settings, log, [], set())
+    assert len(output.assignments) > 10
 
 
 def test_record_by_record_equals_all_at_once() -> None:
