@@ -110,7 +110,9 @@ class InterleavedFilter1(Policy):
         most = min(most, self.horizon - t + 1)
         if len(due) == len(rivals) and (played[rivals] == played[rivals[0]]).all():
             passes = min(self._idle_passes(played[rivals[0]]), most // len(rivals) + 1)
-            due = np.tile(due, passes)
+            due = np.tile(due, passes)[:most]
+            # Nobody can be judged at the end of the passes before the last one.
+            self._passes = int(played[rivals[0]]) + (len(due) - 1) // len(rivals)
         due = due[:most]
         return np.stack((np.full(len(due), self._candidate), due), axis=1), np.ones_like(due)
 
