@@ -18,6 +18,7 @@ from streamduel.config import LoadedConfig, load
 from streamduel.errors import ConfigurationError, SnapshotError, StreamduelError
 from streamduel.progress import FoldProgress, replay_progress
 from streamduel.service import StopSignal, serve
+from streamduel.simulate_command import simulate
 from streamduel.stream import inspection
 from streamduel.stream.observer import Observer
 from streamduel.stream.replay import replay as replay_log
@@ -194,6 +195,9 @@ def replay(config: ConfigPath) -> None:
     )  # fmt: skip
 
 
+app.command()(simulate)
+
+
 @app.command(name="policies")
 def list_policies(
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
@@ -212,6 +216,8 @@ def _described(name: str) -> dict[str, Any]:
         "name": name,
         "summary": policy.summary,
         "paper": policy.paper,
+        "seeks": policy.seeks,
+        "horizon": "horizon" in policy.declared,
         "parameters": {
             parameter.name: {
                 "symbol": parameter.symbol,

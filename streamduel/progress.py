@@ -64,11 +64,23 @@ class FoldProgress(Observer):
 
 
 @contextmanager
-def replay_progress(console: Console) -> Iterator[Callable[[int, int], None]]:
-    """A bar over the records that a replay folds again; silent where there is no terminal."""
+def counting_progress(console: Console, what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar that is told how much is done, and how much there is; silent without a terminal.
+
+    Args:
+        console: where it is shown.
+        what: is being done.
+    """
     if not console.is_terminal:
         yield lambda _done, _total: None
         return
     with _bar(console) as progress:
-        bar = progress.add_task("replaying", total=None)
+        bar = progress.add_task(what, total=None)
         yield lambda done, total: progress.update(bar, completed=done, total=total)
+
+
+@contextmanager
+def replay_progress(console: Console) -> Iterator[Callable[[int, int], None]]:
+    """A bar over the records that a replay folds again; silent where there is no terminal."""
+    with counting_progress(console, "replaying") as progress:
+        yield progress

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Console
 from rich.markup import escape
@@ -108,11 +108,22 @@ def print_places(console: Console, loaded: LoadedConfig) -> None:
             console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
+CHOICE: Final = """\
+Which one?
+  clicks come at once                                double_thompson; rmed1 decides faster
+  perhaps no ranker beats all others                 double_thompson, ccb
+  clicks come late, or decisions must be few         c2b
+  hundreds of rankers                                merge_dts, merge_rucb
+What each of them lost in measurements is in docs/policies.md."""
+
+
 def print_policies(console: Console) -> None:
-    """Every policy with its parameters and its paper."""
+    """Every policy with what it needs, its parameters and its paper."""
+    console.print(CHOICE, highlight=False)
     for name in policies.names():
         policy = policies.get(name)
-        console.print(f"[bold]{name}[/]: {escape(policy.summary)}")
+        console.print(f"\n[bold]{name}[/]: {escape(policy.summary)}", highlight=False)
+        console.print(f"    [green]{'; '.join(policy.traits())}[/]", highlight=False)
         for parameter in policy.declared.values():
             default = "required" if parameter.required else f"default {parameter.default_text}"
             console.print(
@@ -120,4 +131,4 @@ def print_policies(console: Console) -> None:
                 f"{escape(parameter.allowed)}, {default}",
                 highlight=False,
             )
-        console.print(f"    [dim]{escape(policy.paper)}[/]")
+        console.print(f"    [dim]{escape(policy.paper)}[/]", highlight=False)

@@ -86,6 +86,7 @@ def test_policies_are_listed_for_people(streamduel: Streamduel) -> None:
         policy = policies.get(name)
         assert f"{name}: {policy.summary}" in text
         assert policy.paper in text
+        assert "; ".join(policy.traits()) in text
         for parameter in policy.declared.values():
             assert f"{parameter.name} ({parameter.symbol}): {parameter.meaning}; " in text
             assert parameter.allowed in text
@@ -99,4 +100,10 @@ def test_policies_are_listed_for_programs(streamduel: Streamduel) -> None:
         "symbol": "α", "default": 0.51, "allowed": "a finite number greater than 0.5",
         "meaning": policies.get("rucb").declared["alpha"].meaning,
     }  # fmt: skip
-    assert listed["rucb"].keys() == {"name", "summary", "paper", "parameters"}
+    assert listed["c2b"]["parameters"]["rounds"]["default"] == "⌊ln T⌋"
+    assert listed["c2b"]["parameters"]["horizon"]["default"] is None
+    assert listed["rucb"].keys() == {
+        "name", "summary", "paper", "seeks", "horizon", "parameters",
+    }  # fmt: skip
+    assert {name for name, policy in listed.items() if policy["horizon"]} >= {"c2b", "rmed2fh"}
+    assert listed["ccb"]["seeks"] == "copeland"

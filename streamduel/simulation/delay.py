@@ -1,0 +1,102 @@
+"""How long an outcome takes: the number of further duels that are fought before it is known."""
+
+from __future__ import annotations
+
+import math
+import re
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from streamduel.errors import ConfigurationError
+from streamduel.policies.generator import Generator
+
+
+class Delay(ABC):
+    """A distribution of delays, each a number of duels from 0: 0 is known before the next duel."""
+
+    @abstractmethod
+    def draw(self, generator: Generator) -> int:
+        """One delay.
+
+        Args:
+            generator: what it is drawn from.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class FixedDelay(Delay):
+    """Always the same.
+
+    Attributes:
+        duels: how long, from 0.
+    """
+
+    duels: int
+
+    def draw(self, generator: Generator) -> int:  # noqa: ARG002, D102 - inherited
+        return self.duels
+
+    def __str__(self) -> str:
+        return f"{self.duels}"
+
+
+@dataclass(frozen=True, slots=True)
+class UniformDelay(Delay):
+    """Each from `least` to `most` with the same probability."""
+
+    least: int
+    most: int
+
+    def draw(self, generator: Generator) -> int:  # noqa: D102 - inherited
+        return self.least + generator.below(self.most - self.least + 1)
+
+    def __str__(self) -> str:
+        return f"uniform:{self.least}-{self.most}"
+
+
+@dataclass(frozen=True, slots=True)
+class GeometricDelay(Delay):
+    """After each duel the outcome comes with the same probability, 1 / (1 + mean).
+
+    Attributes:
+        mean: above 0.
+    """
+
+    mean: float
+
+    def draw(self, generator: Generator) -> int:  # noqa: D102 - inherited
+        u = (generator.below(1 << 53) + 1) * 2.0**-53  # in (0, 1]
+        return int(math.log(u) / -math.log1p(1 / self.mean))
+
+    def __str__(self) -> str:
+        return f"geometric:{self.mean:g}"
+
+
+def read_delay(text: str) -> Delay:
+    """A delay as it is written on a command line.
+
+    Args:
+        text: `20`, `uniform:10-30` or `geometric:20`.
+
+    Raises:
+        ConfigurationError: it is none of these.
+
+    >>> read_delay("uniform:10-30")
+    UniformDelay(least=10, most=30)
+    >>> str(read_delay("geometric:20"))
+    'geometric:20'
+    """
+    if re.fullmatch(r"\d{1,9}", text):
+        return FixedDelay(int(text))
+    if match := re.fullmatch(r"uniform:(\d{1,9})-(\d{1,9})", text):
+        least, most = map(int, match.groups())
+        if least <= most:
+            return UniformDelay(least, most)
+    if match := re.fullmatch(r"geometric:(\d{1,9}(?:\.\d+)?)", text):
+        mean = float(match[1])
+        if mean > 0:
+            return GeometricDelay(mean)
+    raise ConfigurationError(
+        "the delay must be a number of duels from 0 as in 20, uniform:10-30 or geometric:20"
+        f" (found {text!r})."
+    )

@@ -1,0 +1,189 @@
+"""Pictures of regret and accuracy over time, for a screen and for print."""
+
+from __future__ import annotations
+
+import io
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from streamduel.errors import ConfigurationError, nearest
+from streamduel.preference.counts import Floats
+from streamduel.simulation.labels import labels
+from streamduel.simulation.results import Results
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FORMATS: Final = (".png", ".svg", ".pdf")
+SCALES: Final = ("linear", "log")
+BANDS: Final = ("error", "quantiles")
+
+_COLOURS: Final = (
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#56B4E9", "#E69F00", "#8A7F00",
+)  # fmt: skip
+"""Okabe and Ito's, told apart by the colour blind; their yellow is too pale for a line on white, so
+it is darkened."""
+_DASHES: Final[tuple[Any, ...]] = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (8, 2)))
+_MARKERS: Final = "os^DvPX*<>hd"
+_BAND_WORDS: Final = {
+    "error": "band: mean ± standard error",
+    "quantiles": "line: mean, band: 10 % to 90 % of the runs",
+}
+_MANY: Final = 12
+"""More policies than this are named beside the picture instead of in it."""
+
+
+def check_plot(path: Path, scale: str = "linear", band: str = "error") -> None:
+    """Whether `draw` will be able to do it, before the simulation starts.
+
+    Args:
+        path: of the picture.
+        scale: of the regret.
+        band: what the band shows.
+
+    Raises:
+        ConfigurationError: matplotlib is missing, or an argument is not allowed.
+    """
+    if path.suffix.lower() not in FORMATS:
+        raise ConfigurationError(
+            f"the plot must be a file named .png, .svg or .pdf (found '{path}')."
+        )
+    for what, value, allowed in (("scale", scale, SCALES), ("band", band, BANDS)):
+        if value not in allowed:
+            raise ConfigurationError(
+                f"the {what} of the plot must be {' or '.join(allowed)}"
+                f" (found {value!r}{nearest(value, allowed)})."
+            )
+    if find_spec("matplotlib") is None:
+        raise ConfigurationError("a plot needs matplotlib: pip install 'streamduel[sim]'.")
+
+
+def draw(
+    results: Results, path: Path, *, title: str = "", scale: str = "linear", band: str = "error"
+) -> None:
+    """Cumulative regret over time above, champion accuracy below, time on a log scale.
+
+    Colours, dashes and markers differ together, so that the lines can be told apart without colour
+    too.
+
+    Args:
+        results: of at least one run.
+        path: .png, .svg or .pdf; equal results make equal bytes.
+        title: above the picture.
+        scale: of the regret: linear or log.
+        band: error for one standard error of the mean each way, quantiles for the middle 80 % of
+            the runs.
+
+    Raises:
+        ConfigurationError: as `check_plot`.
+    """
+    check_plot(path, scale, band)
+    from matplotlib import rc_context  # noqa: PLC0415 - an optional extra, and slow to import
+
+    picture = io.BytesIO()
+    with rc_context({"svg.hashsalt": "streamduel", "svg.fonttype": "none", "font.size": 9}):
+        figure = _figure(results, title, scale, band)
+        kind = path.suffix.lower()[1:]
+        # Without a date, for equal results make equal pictures.
+        metadata: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(
+            kind, {}
+        )
+        figure.savefig(picture, format=kind, dpi=160, metadata=metadata)
+    path.write_bytes(picture.getvalue())
+
+
+def _figure(results: Results, title: str, scale: str, band: str) -> Figure:
+    """The picture with both panels."""
+    from matplotlib.figure import Figure  # noqa: PLC0415 - as above
+
+    figure = Figure(figsize=(7.0, 6.0), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=[2.2, 1])
+    finals = {}
+    for place, label in enumerate(labels(results.settings.contestants)):
+        regrets = np.array(results.regrets(place))
+        if len(regrets):
+            finals[label] = _add_policy(above, below, results, place, label, regrets, band)
+    settings = results.settings
+    above.set_ylabel(f"cumulative {settings.regret} regret")
+    _scale_regret(above, scale, finals)
+    below.set_ylabel("champion accuracy")
+    below.set_ylim(-0.03, 1.03)
+    below.set_xlabel(f"duels ({_BAND_WORDS[band]} of {settings.runs} runs)")
+    for panel in (above, below):
+        panel.set_xscale("log")
+        panel.grid(color="#dddddd", linewidth=0.6)
+        panel.set_axisbelow(True)
+        panel.spines[["top", "right"]].set_visible(False)
+    above.set_title(title, loc="left", fontsize=10)
+    _name_lines(figure, above, finals)
+    return figure
+
+
+def _add_policy(
+    above: Axes,
+    below: Axes,
+    results: Results,
+    place: int,
+    label: str,
+    regrets: Floats,
+    band: str,
+) -> float:
+    """Draw one policy into both panels; returns its regret at the end."""
+    times = results.settings.checkpoints
+    mean = regrets.mean(axis=0)
+    if band == "error":
+        deviation = regrets.std(axis=0, ddof=1) if len(regrets) > 1 else np.zeros(len(times))
+        error = deviation / np.sqrt(len(regrets))
+        low, high = mean - error, mean + error
+    else:
+        low, high = np.quantile(regrets, [0.1, 0.9], axis=0)
+    colour = _COLOURS[place % len(_COLOURS)]
+    look: dict[str, Any] = {
+        "color": colour,
+        "linestyle": _DASHES[place % len(_DASHES)],
+        "marker": _MARKERS[place % len(_MARKERS)],
+        "markersize": 4,
+        "markevery": (place % 7, 7),
+        "linewidth": 1.4,
+        "label": label,
+    }
+    above.plot(times, mean, **look)
+    above.fill_between(times, np.maximum(low, 0), high, color=colour, alpha=0.18, linewidth=0)
+    below.plot(times, _accuracy(results, place), **look)
+    return float(mean[-1])
+
+
+def _accuracy(results: Results, place: int) -> list[float]:
+    """The share of runs with the right champion, at each checkpoint."""
+    contestant = results.settings.contestants[place]
+    return next(
+        each.champion_accuracy
+        for each in results.policies()
+        if (each.name, each.params) == contestant
+    )
+
+
+def _scale_regret(panel: Axes, scale: str, finals: dict[str, float]) -> None:
+    """Set up the axis of regret; a log scale begins at 1, or below where regret ends below."""
+    least = min((value for value in finals.values() if value > 0), default=None)
+    if scale == "log" and least is not None:  # where there is no regret, no log scale shows it
+        panel.set_yscale("log", nonpositive="clip")
+        panel.set_ylim(bottom=min(1.0, least / 3))
+    else:
+        panel.set_ylim(bottom=0)
+
+
+def _name_lines(figure: Figure, panel: Axes, finals: dict[str, float]) -> None:
+    """A legend in the order in which the lines end, the highest first."""
+    handles, names = panel.get_legend_handles_labels()
+    order = sorted(range(len(names)), key=lambda place: -finals[names[place]])
+    sorted_handles = [handles[place] for place in order]
+    sorted_names = [names[place] for place in order]
+    if len(names) > _MANY:
+        figure.legend(sorted_handles, sorted_names, loc="outside right upper", frameon=False)
+    else:
+        panel.legend(sorted_handles, sorted_names, loc="upper left", frameon=False, handlelength=4)

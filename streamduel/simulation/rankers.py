@@ -1,0 +1,232 @@
+"""Rankers over graded documents, whose duels are interleaved lists with simulated clicks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from statistics import NormalDist
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from streamduel.errors import ConfigurationError
+from streamduel.interleaving.credit import click_count
+from streamduel.interleaving.team_draft import Team, interleave
+from streamduel.policies.generator import Generator
+from streamduel.preference.counts import Floats, Integers
+from streamduel.simulation.click_models import ClickModel
+from streamduel.simulation.environment import Environment
+from streamduel.simulation.worlds import uniform
+
+GRADE_SHARES: Final = (0.52, 0.32, 0.13, 0.02, 0.01)
+"""How many of a query's documents are of grade 0, 1, 2, 3 and 4: about as in the judged documents
+of MSLR-WEB30K (Qin and Liu, "Introducing LETOR 4.0 datasets", 2013)."""
+
+
+class Impression(NamedTuple):
+    """One interleaved list, and what its user did.
+
+    Attributes:
+        query: what was asked for.
+        docs: the documents shown.
+        teams: per rank, "a" for the first ranker, "b" for the second, None for nobody.
+        clicks: the clicked ranks, ascending.
+    """
+
+    query: int
+    docs: list[int]
+    teams: list[Team]
+    clicks: list[int]
+
+
+class Estimate(NamedTuple):
+    """Preferences measured, not known.
+
+    Attributes:
+        preferences: (K, K), a tie being half a win.
+        std_error: (K, K), the standard error of each; 0 on the diagonal.
+    """
+
+    preferences: Floats
+    std_error: Floats
+
+
+class RankerEnvironment(Environment):
+    """K rankers of the same documents, who differ in how well they know their relevance.
+
+    A ranker orders each query's documents by their grade plus normal noise of its own, drawn once:
+    the less noise, the better. A duel draws a query, shows the two rankings in one list by team
+    draft, lets a user click, and goes to the side with more clicks.
+
+    Args:
+        noise: (K,) the standard deviation of each ranker's error, from 0; the grades are 0 to 4.
+        clicks: how users click.
+        queries: how many different ones there are.
+        documents: how many each query has.
+        length: how many a list shows.
+        samples: impressions of each pair from which `preferences` are estimated.
+        seed: of documents, rankers and users, an integer from 0.
+
+    Raises:
+        ConfigurationError: a number is out of range.
+
+    Attributes:
+        grades: (queries, documents) the relevance of each document.
+        rankings: (K, queries, documents), the documents in each ranker's order.
+
+    >>> from streamduel.simulation.click_models import click_model
+    >>> rankers = RankerEnvironment([0.5, 3.0], click_model("navigational"), seed=7)
+    >>> rankers.impression(0, 1).clicks
+    [1]
+    >>> rankers.estimate.preferences.round(2).tolist()
+    [[0.5, 0.74], [0.26, 0.5]]
+    >>> rankers.estimate.std_error.round(3).tolist()
+    [[0.0, 0.009], [0.009, 0.0]]
+    """
+
+    def __init__(
+        self,
+        noise: Sequence[float],
+        clicks: ClickModel,
+        *,
+        queries: int = 100,
+        documents: int = 30,
+        length: int = 10,
+        samples: int = 2000,
+        seed: int,
+    ) -> None:
+        _check("rankers", len(noise), 2)
+        for each in noise:
+            _check("noise", each, 0)
+        for what, number in (
+            ("queries", queries), ("documents", documents), ("length", length), ("samples", samples)
+        ):  # fmt: skip
+            _check(what, number, 2 if what == "samples" else 1)
+        self.n_arms = len(noise)
+        self._click_model, self._length, self._samples = clicks, length, samples
+        self._seed = seed
+        world = Generator(seed)
+        self.grades: Integers = _draw_grades(world, queries, documents)
+        self.rankings: Integers = np.stack([_rank(world, self.grades, each) for each in noise])
+        # Plain lists, for one impression after the other.
+        self._grade_lists: list[list[int]] = self.grades.tolist()
+        self._ranking_lists: list[list[list[int]]] = self.rankings.tolist()
+        self._users = world
+
+    def impression(self, first: int, second: int) -> Impression:
+        """One list of two different rankers, and one user.
+
+        Args:
+            first: the ranker of side a.
+            second: that of side b.
+        """
+        return self._impression(first, second, self._users)
+
+    def _impression(self, first: int, second: int, users: Generator) -> Impression:
+        query = users.below(len(self._grade_lists))
+        docs, teams = interleave(
+            self._ranking_lists[first][query],
+            self._ranking_lists[second][query],
+            self._length,
+            _Bits(users),
+        )
+        grades = self._grade_lists[query]
+        clicks = self._click_model.clicks([grades[doc] for doc in docs], users)
+        return Impression(query, docs, teams, clicks)
+
+    def outcome(self, first: int, second: int) -> float:  # noqa: D102 - inherited
+        if first == second:
+            return 0.5
+        shown = self.impression(first, second)
+        return click_count(shown.teams, shown.clicks)
+
+    def record(
+        self,
+        first: int,
+        second: int,
+        arms: Sequence[str],
+        *,
+        experiment: str,
+        record_id: str,
+        ts: int,
+    ) -> dict[str, Any]:
+        """A duel as the stream reads it: one record of docs/records.md.
+
+        Args:
+            first: the ranker of side a.
+            second: that of side b; the same as `first` where an arm is served alone.
+            arms: (K,) names.
+            experiment: its name.
+            record_id: of the record, unique in the experiment.
+            ts: milliseconds since the Unix epoch.
+
+        Returns:
+            An `interleaving` record, or a `duel` without a winner for an arm alone.
+        """
+        head = {
+            "id": record_id,
+            "experiment": experiment,
+            "ts": ts,
+            "a": arms[first],
+            "b": arms[second],
+        }
+        if first == second:
+            return {"type": "duel", **head, "winner": None}
+        shown = self.impression(first, second)
+        return {"type": "interleaving", **head, "teams": shown.teams, "clicks": shown.clicks}
+
+    @property
+    def preferences(self) -> Floats:  # type: ignore[override]
+        """(K, K), estimated when first asked for; `estimate` says how well."""
+        return self.estimate.preferences
+
+    @cached_property
+    def estimate(self) -> Estimate:
+        """The preference matrix by Monte Carlo, from users who do not take part in the duels."""
+        users = Generator(self._seed)
+        users.skip(1 << 100)
+        p, error = np.full((2, self.n_arms, self.n_arms), 0.5)
+        np.fill_diagonal(error, 0.0)
+        for first, second in zip(*np.triu_indices(self.n_arms, k=1), strict=True):
+            outcomes = np.empty(self._samples)
+            for sample in range(self._samples):
+                shown = self._impression(int(first), int(second), users)
+                outcomes[sample] = click_count(shown.teams, shown.clicks)
+            p[first, second] = outcomes.mean()
+            p[second, first] = 1 - p[first, second]
+            error[first, second] = outcomes.std(ddof=1) / np.sqrt(self._samples)
+            error[second, first] = error[first, second]
+        return Estimate(p, error)
+
+
+class _Bits:
+    """A generator as the source of randomness that interleaving draws from."""
+
+    def __init__(self, generator: Generator) -> None:
+        self._generator = generator
+
+    def getrandbits(self, k: int, /) -> int:
+        return self._generator.below(1 << k)
+
+
+def _draw_grades(generator: Generator, queries: int, documents: int) -> Integers:
+    """(queries, documents) grades by their shares."""
+    draws = uniform(generator, queries * documents)
+    bounds = np.cumsum(GRADE_SHARES)[:-1]
+    grades: npt.NDArray[np.intp] = np.searchsorted(bounds, draws, side="right")
+    return grades.astype(np.int64).reshape(queries, documents)
+
+
+def _rank(generator: Generator, grades: Integers, noise: float) -> Integers:
+    """(queries, documents): the documents of each query, those that seem best first."""
+    normal = NormalDist()
+    errors = [normal.inv_cdf(draw) for draw in uniform(generator, grades.size).tolist()]
+    scores = grades + noise * np.array(errors).reshape(grades.shape)
+    return np.argsort(-scores, axis=1, kind="stable")
+
+
+def _check(what: str, found: float, least: int) -> None:
+    """Refuse a number that is too small, or none."""
+    if not found >= least:
+        raise ConfigurationError(f"{what} must be at least {least} (found {found}).")

@@ -1,0 +1,172 @@
+"""What a simulation has found: mean regret and its spread, policy by policy."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from streamduel.simulation.play import Run
+from streamduel.simulation.settings import Contestant, Settings
+
+
+class PolicyResult(NamedTuple):
+    """The runs of one policy, added up; each list has an entry for each checkpoint.
+
+    Attributes:
+        name: the policy's.
+        params: all its parameters.
+        runs: how many.
+        checkpoints: after how many duels.
+        mean: of the cumulative regret.
+        std_error: of that mean, from the sample's deviation; 0 for a single run.
+        min: the least regret of a run.
+        max: the largest.
+        champion_accuracy: the share of runs whose champion was right.
+        seconds_per_run: on average.
+    """
+
+    name: str
+    params: dict[str, Any]
+    runs: int
+    checkpoints: list[int]
+    mean: list[float]
+    std_error: list[float]
+    min: list[float]
+    max: list[float]
+    champion_accuracy: list[float]
+    seconds_per_run: float
+
+
+class Results:
+    """The finished runs of a simulation.
+
+    Args:
+        settings: what is simulated.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._runs: list[dict[int, Run]] = [{} for _ in settings.contestants]
+
+    def add(self, run: Run) -> None:
+        """Take a finished run; one of a policy or number that was not asked for is left out.
+
+        Args:
+            run: of any policy.
+        """
+        if run.run < self.settings.runs:
+            for contestant, runs in zip(self.settings.contestants, self._runs, strict=True):
+                if contestant == (run.name, run.params):
+                    runs[run.run] = run
+
+    def missing(self) -> list[tuple[Contestant, int]]:
+        """The runs that are still to be played.
+
+        The first run of all policies comes first, then the second: so that what is there when a
+        simulation is interrupted compares the policies fairly.
+        """
+        return [
+            (contestant, run)
+            for run in range(self.settings.runs)
+            for contestant, runs in zip(self.settings.contestants, self._runs, strict=True)
+            if run not in runs
+        ]
+
+    def regrets(self, place: int) -> list[list[float]]:
+        """The regret of each finished run at each checkpoint.
+
+        Args:
+            place: of the policy among those asked for, from 0.
+        """
+        return [run.regret for _, run in sorted(self._runs[place].items())]
+
+    def policies(self) -> list[PolicyResult]:
+        """Each policy that has a finished run, in the order asked for."""
+        return [
+            _added_up(contestant, self.settings.checkpoints, [runs[run] for run in sorted(runs)])
+            for contestant, runs in zip(self.settings.contestants, self._runs, strict=True)
+            if runs
+        ]
+
+    def report(self, matrix: str | None) -> dict[str, Any]:
+        """All that was found, as JSON can hold it.
+
+        Args:
+            matrix: where the preferences came from.
+        """
+        settings = self.settings
+        listed = []
+        for result in self.policies():
+            fields = result._asdict()
+            del fields["runs"]
+            listed.append(fields)
+        return {
+            "matrix": matrix,
+            "arms": settings.n_arms,
+            "horizon": settings.horizon,
+            "runs": settings.runs,
+            "seed": settings.seed,
+            "regret": settings.regret,
+            "ties": float(settings.ties),
+            "delay": None if settings.delay is None else str(settings.delay),
+            "slate": settings.slate,
+            "policies": listed,
+        }
+
+
+def _added_up(contestant: Contestant, times: Sequence[int], runs: Sequence[Run]) -> PolicyResult:
+    """One policy's result from its runs."""
+    columns = list(zip(*(run.regret for run in runs), strict=True))
+    means = [_mean(column) for column in columns]
+    right = zip(*(run.right for run in runs), strict=True)
+    return PolicyResult(
+        contestant.name,
+        contestant.params,
+        len(runs),
+        list(times),
+        means,
+        [_std_error(column, mean) for column, mean in zip(columns, means, strict=True)],
+        [min(column) for column in columns],
+        [max(column) for column in columns],
+        [sum(column) / len(runs) for column in right],
+        math.fsum(run.seconds for run in runs) / len(runs),
+    )
+
+
+def _mean(sample: Sequence[float]) -> float:
+    """The mean; between the least and the largest value even after rounding."""
+    return min(max(math.fsum(sample) / len(sample), min(sample)), max(sample))
+
+
+def _std_error(sample: Sequence[float], mean: float) -> float:
+    """The standard error of a mean."""
+    n = len(sample)
+    if n == 1:
+        return 0.0
+    return math.sqrt(math.fsum((value - mean) ** 2 for value in sample) / (n - 1) / n)
+
+
+def write_json(path: Path, report: dict[str, Any]) -> None:
+    """Write a report whole or not at all: beside the file first, then one rename.
+
+    Args:
+        path: an existing file is replaced.
+        report: as JSON can hold it.
+    """
+    text = json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    if path.exists() and not path.is_file():  # a pipe or a device, which nothing may replace
+        path.write_text(text, encoding="utf-8")
+        return
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with beside.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)

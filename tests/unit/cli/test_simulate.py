@@ -1,0 +1,353 @@
+"""`streamduel simulate`, as a user types it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streamduel.simulation.arxiv import PREFERENCES
+from tests.unit.cli.bed import SECONDS, Said, Streamduel
+
+# A shell's background job ignores Ctrl-C, and so does all that it starts: not here.
+COMMAND = [
+    sys.executable, "-c",
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
+    "from streamduel.cli import main; main()",
+    "simulate",
+]  # fmt: skip
+LONG = ["--policy", "uniform", "--horizon", "1000", "--runs", "200", "--no-compile"]
+
+
+@pytest.fixture
+def matrix(tmp_path: Path) -> Path:
+    path = tmp_path / "arxiv.txt"
+    np.savetxt(path, PREFERENCES, fmt="%.2f")
+    return path
+
+
+def run(*arguments: object, folder: Path) -> Said:
+    """The command in a process of its own."""
+    done = subprocess.run(
+        [*COMMAND, *map(str, arguments)],
+        capture_output=True, text=True, check=False, timeout=SECONDS, cwd=folder,
+    )  # fmt: skip
+    return Said(done.returncode, done.stdout, done.stderr)
+
+
+def loaded(path: Path) -> dict[str, Any]:
+    """A report without how long it took."""
+    report: dict[str, Any] = json.loads(path.read_text())
+    for policy in report["policies"]:
+        assert policy.pop("seconds_per_run") > 0
+    return report
+
+
+def test_json_is_as_the_contract_says(matrix: Path, tmp_path: Path) -> None:
+    said = run(
+        "--matrix", "./arxiv.txt", "--policy", "rucb", "--policy", "c2b", "--param", "alpha=0.6",
+        "--horizon", 1500, "--runs", 4, "--seed", 3, "--json", "r.json", folder=tmp_path,
+    )  # fmt: skip
+    assert said.status == 0, said.err
+    report = json.loads((tmp_path / "r.json").read_text())
+    asked = {
+        "matrix": "./arxiv.txt", "arms": 6, "horizon": 1500, "runs": 4, "seed": 3,
+        "regret": "condorcet",
+    }  # fmt: skip
+    assert {key: report[key] for key in asked} == asked
+    rucb, c2b = report["policies"]
+    assert (rucb["name"], rucb["params"]) == ("rucb", {"alpha": 0.6, "champion_set": False})
+    assert c2b["name"] == "c2b"
+    assert c2b["params"]["horizon"] == 1500
+    for policy in (rucb, c2b):
+        times = policy["checkpoints"]
+        assert times == sorted(set(times))
+        assert times[-1] == 1500
+        lists = [policy[k] for k in ("mean", "std_error", "min", "max", "champion_accuracy")]
+        assert {len(each) for each in lists} == {len(times)}
+        for mean, error, least, most, accuracy in zip(*lists, strict=True):
+            assert least <= mean <= most
+            assert error >= 0
+            assert 0 <= accuracy <= 1
+        assert policy["seconds_per_run"] > 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["arxiv.txt", "r.json"]
+
+
+def test_a_table_names_the_least_regret_first(matrix: Path, tmp_path: Path) -> None:
+    said = run(
+        "--matrix", matrix, "--policy", "uniform", "--policy", "rucb", "--horizon", "2e4",
+        "--runs", 2, folder=tmp_path,
+    )  # fmt: skip
+    assert said.status == 0, said.err
+    assert "condorcet regret after 20,000 duels on arxiv.txt" in " ".join(said.out.split())
+    assert said.out.index("rucb") < said.out.index("uniform")
+    assert not said.err
+
+
+def test_the_number_of_jobs_changes_nothing(matrix: Path, tmp_path: Path) -> None:
+    for jobs in (1, 2):
+        said = run(
+            "--matrix", matrix, "--policy", "rucb", "--policy", "rmed1", "--horizon", 400,
+            "--runs", 5, "--ties", 0.1, "--jobs", jobs, "--json", f"{jobs}.json", folder=tmp_path,
+        )  # fmt: skip
+        assert said.status == 0, said.err
+    assert loaded(tmp_path / "1.json") == loaded(tmp_path / "2.json")
+
+
+def test_a_policy_may_take_part_twice(streamduel: Streamduel, matrix: Path, tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    said = streamduel(
+        "simulate", "--matrix", matrix, "--policy", "rucb", "--policy", "rucb:alpha=0.9",
+        "--horizon", 100, "--runs", 1, "--jobs", 1, "--json", path,
+    )  # fmt: skip
+    assert said.status == 0, said.err
+    assert "rucb (alpha=0.9)" in said.out
+    report = loaded(path)
+    assert [policy["params"]["alpha"] for policy in report["policies"]] == [0.51, 0.9]
+    assert set(report["policies"][0]["std_error"]) == {0.0}
+
+
+@pytest.mark.parametrize("name", ["bradley-terry", "gaussian", "condorcet", "cyclic"])
+def test_preferences_can_be_drawn(streamduel: Streamduel, tmp_path: Path, name: str) -> None:
+    reports = []
+    for seed in (1, 1, 2):
+        said = streamduel(
+            "simulate", "--environment", name, "--arms", 5, "--gap", 0.1, "--policy", "uniform",
+            "--regret", "copeland", "--horizon", 50, "--runs", 2, "--seed", seed, "--jobs", 1,
+            "--json", tmp_path / "r.json",
+        )  # fmt: skip
+        assert said.status == 0, said.err
+        reports.append(loaded(tmp_path / "r.json"))
+    assert reports[0]["matrix"] is None
+    assert reports[0]["arms"] == 5
+    assert reports[0]["environment"] == {"name": name, "gap": 0.1}
+    assert reports[0] == reports[1]
+
+
+def test_delay_slate_change_and_kind_of_regret(
+    streamduel: Streamduel, matrix: Path, tmp_path: Path
+) -> None:
+    reversed_matrix = tmp_path / "reversed.txt"
+    np.savetxt(reversed_matrix, 1 - np.array(PREFERENCES))
+    said = streamduel(
+        "simulate", "--matrix", matrix, "--policy", "rucb", "--horizon", 300, "--runs", 2,
+        "--delay", "uniform:3-9", "--slate", 4, "--change", f"1e2:{reversed_matrix}",
+        "--regret", "copeland", "--checkpoints", 3, "--jobs", 1, "--json", tmp_path / "r.json",
+    )  # fmt: skip
+    assert said.status == 0, said.err
+    report = loaded(tmp_path / "r.json")
+    assert (report["regret"], report["delay"], report["slate"]) == ("copeland", "uniform:3-9", 4)
+    assert report["policies"][0]["checkpoints"] == [1, 2, 5, 10, 22, 46, 100, 215, 300]
+
+
+def test_plots_are_drawn(streamduel: Streamduel, matrix: Path, tmp_path: Path) -> None:
+    said = streamduel(
+        "simulate", "--matrix", matrix, "--policy", "rucb", "--horizon", 100, "--runs", 2,
+        "--jobs", 1, "--plot", tmp_path / "r.png", "--plot", tmp_path / "r.svg",
+        "--scale", "log", "--band", "quantiles",
+    )  # fmt: skip
+    assert said.status == 0, said.err
+    assert (tmp_path / "r.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in (tmp_path / "r.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"--matrix": "none.txt"}, "none.txt must be a file (found nothing of this name)."),
+        ({"--policy": "rubc"}, "unknown policy 'rubc'; did you mean 'rucb'? 'streamduel policies'"),
+        ({"--param": "alhpa=1"}, "no simulated policy has a parameter 'alhpa'; did you mean 'al"),
+        ({"--param": "alpha=0.3"}, "policy.alpha must be greater than 0.5 (found 0.3)"),
+        ({"--param": "rucb.alhpa=1"}, "policy 'rucb' has no parameter 'alhpa'; did you mean 'alp"),
+        ({"--horizon": "soon"}, "--horizon must be an integer such as 1000 or 1e6 (found 'soon')."),
+        ({"--horizon": "0"}, "the horizon must be an integer from 1 to"),
+        ({"--horizon": "1.5"}, "--horizon must be an integer such as 1000 or 1e6 (found '1.5')."),
+        ({"--runs": "-1"}, "the number of runs must be an integer from 1"),
+        ({"--seed": "-1"}, "the seed must be an integer from 0 (found -1)."),
+        ({"--jobs": "0"}, "the number of jobs must be from 1 to 1000 (found 0)."),
+        ({"--slate": "0"}, "the slate must be an integer from 1"),
+        ({"--checkpoints": "0"}, "the number of checkpoints per decade must be an integer from 1"),
+        ({"--regret": "wek"}, "The regret must be one of condorcet, copeland, weak, strong (foun"),
+        ({"--ties": "1.5"}, "the probability of a tie must be from 0 to 1 (found 1.5)."),
+        ({"--delay": "long"}, "the delay must be a number of duels from 0 as in 20, uniform:10-3"),
+        ({"--environment": "gaussian"}, "a simulation needs either --matrix FILE or --environmen"),
+        ({"--matrix": None}, "a simulation needs either --matrix FILE or --environment NAME."),
+        ({"--arms": "5"}, "--arms and --gap go with --environment, not with --matrix."),
+        ({"--matrix": None, "--environment": "gaussian"}, "--environment gaussian needs --arms K."),
+        (
+            {"--matrix": None, "--environment": "gausian", "--arms": "5"},
+            "the environment must be one of bradley-terry, gaussian, condorcet, cyclic (found"
+            " 'gausian'; did you mean 'gaussian'?).",
+        ),
+        (
+            {"--matrix": None, "--environment": "cyclic", "--arms": "5"},
+            "The regret 'condorcet' needs a Condorcet winner",
+        ),
+        ({"--change": "soon"}, "--change must be written as T:FILE (found 'soon')."),
+        ({"--change": "0:arxiv.txt"}, "the time of a change must be an integer from 1 (found 0)."),
+        ({"--plot": "r.gif"}, "the plot must be a file named .png, .svg or .pdf (found 'r.gif')."),
+        ({"--plot": "r.png", "--scale": "lin"}, "the scale of the plot must be linear or log"),
+        ({"--json": "no/r.json"}, "--json must be in a directory that exists (found 'no/r.json')."),
+        ({"--json": "."}, "--json must be a file (found the directory '.')."),
+        ({"--journal": "arxiv.txt"}, "'arxiv.txt' is no journal of a simulation; name another fi"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_status_2(
+    streamduel: Streamduel,
+    matrix: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    changes: dict[str, str | None],
+    sentence: str,
+) -> None:
+    monkeypatch.chdir(matrix.parent)
+    options = {"--matrix": "arxiv.txt", "--policy": "rucb", "--horizon": "10", "--jobs": "1"}
+    given = {option: value for option, value in {**options, **changes}.items() if value is not None}
+    said = streamduel("simulate", *(part for each in given.items() for part in each))
+    assert said.status == 2
+    assert not said.out
+    assert said.err.startswith(f"streamduel: {sentence}")
+    assert said.err.count("\n") == 1
+    assert [path.name for path in matrix.parent.iterdir()] == ["arxiv.txt"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("0.5 0.7\n0.3 0.5\n0.1 0.2\n", "bad.txt must have as many lines as numbers in a line"),
+        ("0.5 0.7\n0.4 0.5\n", "row 1, column 2 and row 2, column 1 must add up to 1"),
+        ("0.5 1.7\n-0.7 0.5\n", "bad.txt: row 1, column 2 must be from 0 to 1 (found 1.7)."),
+        ("0.5 x\n0.4 0.5\n", "bad.txt, line 1, column 2 must be a number from 0 to 1 (found 'x')."),
+        ("", "bad.txt must have from 1 to"),
+    ],
+)
+def test_a_bad_matrix_is_refused_with_the_place(
+    streamduel: Streamduel,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    sentence: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.txt").write_text(text)
+    said = streamduel("simulate", "--matrix", "bad.txt", "--policy", "rucb")
+    assert said.status == 2
+    assert sentence in said.err
+    assert said.err.count("\n") == 1
+
+
+def test_a_policy_is_needed(streamduel: Streamduel, matrix: Path) -> None:
+    said = streamduel("simulate", "--matrix", matrix)
+    assert said.status == 2
+    assert "Missing option '--policy'" in said.err
+
+
+def test_help_teaches_by_example(streamduel: Streamduel) -> None:
+    said = streamduel("simulate", "--help")
+    assert said.status == 0
+    text = " ".join(said.out.split())
+    assert "streamduel simulate --matrix p.txt --policy rucb --policy ccb" in text
+    for option in ("--matrix", "--param", "--regret", "--jobs", "--json", "--plot", "--delay"):
+        assert f" {option} " in text
+
+
+def started(folder: Path, *more: str) -> subprocess.Popen[str]:
+    """A long simulation in the background, at least three of whose runs are finished."""
+    process = subprocess.Popen(
+        [*COMMAND, "--matrix", "arxiv.txt", *LONG, "--json", "r.json", *more],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder,
+    )  # fmt: skip
+    journal, deadline = folder / "r.json.journal", time.monotonic() + SECONDS
+    while not (journal.exists() and journal.read_bytes().count(b"\n") > 3):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return process
+
+
+def gone(pid: int) -> bool:
+    """Whether no process has this parent any more."""
+    for status in Path("/proc").glob("[0-9]*/status"):
+        try:
+            lines = status.read_text().splitlines()
+        except OSError:  # it has just ended
+            continue
+        if f"PPid:\t{pid}" in lines and "State:\tZ (zombie)" not in lines:
+            return False
+    return True
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_ctrl_c_shows_what_is_there_and_the_same_command_goes_on(
+    matrix: Path, tmp_path: Path, jobs: str
+) -> None:
+    process = started(tmp_path, "--jobs", jobs)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=SECONDS)
+    assert process.returncode == 130
+    assert "uniform" in out
+    assert "Traceback" not in err
+    assert err.startswith("Interrupted with ")
+    assert err.endswith("kept in r.json.journal; the same command goes on from there.\n")
+    assert not (tmp_path / "r.json").exists()
+    assert (tmp_path / "r.json.journal").exists()
+    assert gone(process.pid)
+    check_resumed(tmp_path)
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_after_a_kill_the_same_command_goes_on(matrix: Path, tmp_path: Path, jobs: str) -> None:
+    process = started(tmp_path, "--jobs", jobs)
+    process.kill()
+    process.communicate(timeout=SECONDS)
+    check_resumed(tmp_path)
+
+
+def check_resumed(folder: Path) -> None:
+    """A second life plays only what is missing, and ends like an undisturbed one."""
+    before = (folder / "r.json.journal").read_bytes().count(b"\n") - 1
+    assert 3 <= before < 200
+    arguments = ["--matrix", "arxiv.txt", *LONG]
+    resumed = run(*arguments, "--json", "r.json", folder=folder)
+    assert resumed.status == 0, resumed.err
+    assert not (folder / "r.json.journal").exists()
+    undisturbed = run(*arguments, "--json", "u.json", folder=folder)
+    assert undisturbed.status == 0, undisturbed.err
+    assert loaded(folder / "r.json") == loaded(folder / "u.json")
+
+
+def test_a_terminal_shows_a_bar(matrix: Path, tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, "--matrix", "arxiv.txt", *LONG, "--jobs", "1"],
+        stdout=subprocess.PIPE, stderr=theirs, cwd=tmp_path,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
+    )  # fmt: skip
+    os.close(theirs)
+    seen, deadline = b"", time.monotonic() + SECONDS
+    while b"200" not in seen:
+        assert time.monotonic() < deadline, seen
+        if select.select([ours], [], [], 0.1)[0]:
+            seen += os.read(ours, 65536)
+    process.send_signal(signal.SIGINT)
+    while process.poll() is None:
+        if select.select([ours], [], [], 0.1)[0]:
+            try:
+                seen += os.read(ours, 65536)
+            except OSError:  # the terminal is closed
+                break
+    out, _ = process.communicate(timeout=SECONDS)
+    os.close(ours)
+    assert process.returncode == 130
+    assert b"simulating" in seen
+    assert b"with --json or --journal, finished runs would be kept" in seen
+    assert b"simulating" not in out

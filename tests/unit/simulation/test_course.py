@@ -1,0 +1,121 @@
+"""A course is a policy's own way, one duel at a time, however it is gone."""
+
+from __future__ import annotations
+
+import importlib
+
+import numpy as np
+import pytest
+
+from streamduel import policies
+from streamduel.policies import Policy
+from streamduel.simulation import course as course_module
+from streamduel.simulation.arxiv import PREFERENCES
+from streamduel.simulation.course import SteppedCourse, compiled_course, course
+from streamduel.simulation.environment import MatrixEnvironment
+
+ARXIV = np.array(PREFERENCES)
+T = 1200
+
+
+def created(name: str, seed: int = 5) -> Policy:
+    horizon = {"horizon": T} if "horizon" in policies.get(name).declared else {}
+    return policies.create(name, 6, seed=seed, **horizon)
+
+
+def by_hand(name: str, until: int) -> tuple[Policy, np.ndarray]:
+    """One duel after the other, as a service would have it."""
+    policy, environment = created(name), MatrixEnvironment(ARXIV, ties=0.1, seed=5)
+    plays = np.zeros((6, 6), dtype=np.int64)
+    for _ in range(until):
+        first, second = policy.propose()[0].tolist()
+        policy.observe(first, second, environment.outcome(first, second))
+        plays[first, second] += 1
+    return policy, plays
+
+
+def future(policy: Policy) -> tuple[object, ...]:
+    """All that can be told of a policy from outside: its counts, its draws, and what it does next.
+
+    Two states may differ in what has been concluded already and what will be when asked.
+    """
+    environment, pairs = MatrixEnvironment(ARXIV, seed=9), []
+    policy = policy.clone()
+    state = policy.state_dict()
+    for _ in range(300):
+        first, second = policy.propose()[0].tolist()
+        policy.observe(first, second, environment.outcome(first, second))
+        pairs.append((first, second, policy.champion(), policy.candidates()))
+    return state["counts"], state["generator"], pairs, policy.state_dict()["generator"]
+
+
+@pytest.mark.parametrize("name", policies.names())
+def test_a_stepped_course_is_the_policy_fed_one_by_one(name: str) -> None:
+    expected, plays = by_hand(name, T)
+    way = SteppedCourse(created(name), MatrixEnvironment(ARXIV, ties=0.1, seed=5))
+    for until in (1, 10, 10, 333, 7, T):
+        way.advance(until)
+    assert way.t == T
+    assert (way.plays == plays).all()
+    assert way.champion() == expected.champion()
+    assert future(way.policy()) == future(expected)
+
+
+@pytest.mark.parametrize("name", policies.names())
+def test_stops_on_the_way_change_nothing(name: str) -> None:
+    ways = []
+    for stops in ([T], [1, 2, 3, 50, 500, T]):
+        way = SteppedCourse(created(name), MatrixEnvironment(ARXIV, seed=5))
+        for until in stops:
+            way.advance(until)
+            assert way.t == until == way.plays.sum() == way.policy().duels
+        ways.append(way)
+    assert future(ways[0].policy()) == future(ways[1].policy())
+    assert (ways[0].plays == ways[1].plays).all()
+
+
+def test_plays_are_a_copy() -> None:
+    way = SteppedCourse(created("rucb"), MatrixEnvironment(ARXIV, seed=5))
+    way.plays[:] = 7
+    assert not way.plays.any()
+
+
+def test_long_stretches_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = SteppedCourse(created("c2b"), MatrixEnvironment(ARXIV, seed=5))
+    whole.advance(T)
+    monkeypatch.setattr(course_module, "_STRETCH", 7)
+    cut = SteppedCourse(created("c2b"), MatrixEnvironment(ARXIV, seed=5))
+    cut.advance(T)
+    assert cut.policy().state_dict() == whole.policy().state_dict()
+    assert (cut.plays == whole.plays).all()
+
+
+def test_the_quickest_way_ends_where_the_stepped_one_does() -> None:
+    # So for every policy that has a compiled course: tests/unit/simulation/compiled.
+    quick, stepped = (
+        course(created("rucb"), MatrixEnvironment(ARXIV, ties=0.1, seed=5), compiled=compiled)
+        for compiled in (True, False)
+    )
+    assert type(stepped) is SteppedCourse
+    for way in (quick, stepped):
+        way.advance(400)
+        way.advance(T)
+    assert quick.t == stepped.t
+    assert quick.champion() == stepped.champion()
+    assert (quick.plays == stepped.plays).all()
+    assert quick.policy().state_dict() == stepped.policy().state_dict()
+
+
+def test_without_numba_the_course_is_stepped(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(name: str) -> None:
+        raise ImportError(name)
+
+    monkeypatch.setattr(course_module, "import_module", fail)
+    assert compiled_course("rucb") is None
+    way = course(created("rucb"), MatrixEnvironment(ARXIV, seed=5))
+    assert type(way) is SteppedCourse
+
+
+def test_an_unknown_name_has_no_compiled_course() -> None:
+    assert importlib.import_module("streamduel.simulation.compiled").find("nobody") is None
+    assert compiled_course("nobody") is None

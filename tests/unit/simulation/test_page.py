@@ -1,0 +1,25 @@
+"""What docs/simulation.md shows is what happens."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+PAGE = (Path(__file__).parents[3] / "docs" / "simulation.md").read_text(encoding="utf-8")
+
+
+def test_the_python_on_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    for code in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
+        exec(code, {})
+    said = capsys.readouterr().out
+    assert said.startswith("0 [")  # the ranker with the least noise is found
+    assert "'type': 'interleaving'" in said
+
+
+def test_every_option_on_the_page_exists() -> None:
+    options = Path(__file__).parents[3] / "streamduel" / "simulate_options.py"
+    code = options.read_text(encoding="utf-8")
+    for option in set(re.findall(r"`--([a-z-]+)", PAGE)):
+        assert f'"--{option}"' in code or re.search(rf"^{option.title()} = ", code, re.MULTILINE)

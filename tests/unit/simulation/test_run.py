@@ -1,0 +1,232 @@
+"""Many runs: in one process or several, interrupted or not, the results are the same."""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streamduel.errors import ConfigurationError, StreamduelError
+from streamduel.simulation import run as run_module
+from streamduel.simulation.arxiv import PREFERENCES
+from streamduel.simulation.journal import Journal
+from streamduel.simulation.play import Run, play
+from streamduel.simulation.results import Results, write_json
+from streamduel.simulation.run import simulate
+from streamduel.simulation.settings import Settings
+
+ARXIV = np.array(PREFERENCES)
+
+
+def settings(**changes: Any) -> Settings:
+    given = {"policies": [("rucb", {}), ("uniform", {})], "horizon": 200, "runs": 5, "seed": 7}
+    return Settings(ARXIV, **{**given, **changes})
+
+
+def outcome(results: Results) -> dict[str, Any]:
+    """What was found, without how long it took."""
+    report = results.report("x")
+    for policy in report["policies"]:
+        assert policy.pop("seconds_per_run") > 0
+    return report
+
+
+def test_the_results_do_not_depend_on_the_number_of_processes() -> None:
+    assert outcome(simulate(settings(), jobs=2)) == outcome(simulate(settings()))
+
+
+def test_the_results_are_those_of_every_version() -> None:
+    result = simulate(settings(horizon=1000)).policies()[0]
+    assert result.champion_accuracy[-1] == 1.0
+    assert result.mean[-1] == pytest.approx(52.846, rel=1e-12)
+
+
+def test_figures_are_those_of_the_runs() -> None:
+    asked = settings()
+    runs = [play(asked, asked.contestants[0], run) for run in range(5)]
+    result = simulate(asked).policies()[0]
+    last = [run.regret[-1] for run in runs]
+    assert result.runs == 5
+    assert result.checkpoints == asked.checkpoints
+    assert result.mean[-1] == pytest.approx(statistics.mean(last))
+    assert result.std_error[-1] == pytest.approx(statistics.stdev(last) / math.sqrt(5))
+    assert (result.min[-1], result.max[-1]) == (min(last), max(last))
+    assert result.champion_accuracy[-1] == statistics.mean(run.right[-1] for run in runs)
+
+
+def test_a_single_run_has_no_error() -> None:
+    result = simulate(settings(runs=1)).policies()[0]
+    assert set(result.std_error) == {0.0}
+    assert result.mean == result.min == result.max
+
+
+def test_a_mean_lies_between_the_extremes() -> None:
+    asked = settings(runs=3)
+    results = Results(asked)
+    for run in range(3):
+        n = len(asked.checkpoints)
+        results.add(Run("rucb", asked.contestants[0].params, run, [0.1] * n, [True] * n, 1.0))
+    result = results.policies()[0]
+    assert set(result.mean) == {0.1}
+
+
+def test_progress_is_told() -> None:
+    seen: list[tuple[int, int]] = []
+    simulate(settings(), progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(done, 10) for done in range(11)]
+
+
+@pytest.mark.parametrize("jobs", [0, -1, 1001, True, 1.5])
+def test_a_wrong_number_of_jobs_is_refused(jobs: Any) -> None:
+    with pytest.raises(ConfigurationError, match="number of jobs must be from 1 to 1000"):
+        simulate(settings(), jobs=jobs)
+
+
+class Stopped(Exception):  # noqa: N818 - what a test does, not what went wrong
+    """Stands for Ctrl-C."""
+
+
+def stop_after(count: int) -> Any:
+    def progress(done: int, total: int) -> None:
+        if done == count:
+            raise Stopped
+
+    return progress
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("count", [0, 1, 9])
+def test_an_interrupted_simulation_goes_on_where_it_stopped(
+    tmp_path: Path, count: int, jobs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "runs.journal"
+    with pytest.raises(Stopped):
+        simulate(settings(), jobs=jobs, journal=path, progress=stop_after(count))
+    with Journal(path, settings()) as journal:
+        assert len(list(journal)) == count
+    played: list[tuple[str, int]] = []
+
+    def listen(asked: Settings, contestant: Any, run: int) -> Run:
+        played.append((contestant.name, run))
+        return play(asked, contestant, run)
+
+    monkeypatch.setattr(run_module, "play", listen)
+    resumed = simulate(settings(), journal=path)
+    assert len(played) == len(set(played)) == 10 - count
+    monkeypatch.undo()
+    assert outcome(resumed) == outcome(simulate(settings()))
+
+
+def test_a_journal_serves_more_runs_and_other_policies(tmp_path: Path) -> None:
+    path = tmp_path / "runs.journal"
+    simulate(settings(runs=3), journal=path)
+    more = settings(runs=4, policies=[("ccb", {}), ("rucb", {}), ("rucb", {"alpha": 0.8})])
+    assert outcome(simulate(more, journal=path)) == outcome(simulate(more))
+    fewer = settings(runs=2)
+    assert outcome(simulate(fewer, journal=path)) == outcome(simulate(fewer))
+
+
+def test_a_line_that_was_cut_off_is_played_again(tmp_path: Path) -> None:
+    path = tmp_path / "runs.journal"
+    simulate(settings(), journal=path)
+    whole = path.read_bytes()
+    for length in (len(whole) - 1, len(whole) - 50, len(whole.splitlines()[0]) - 3, 0):
+        path.write_bytes(whole[:length])
+        assert outcome(simulate(settings(), journal=path)) == outcome(simulate(settings()))
+        assert all(json.loads(line) for line in path.read_bytes().splitlines())
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"horizon": 300}, "horizon was 200, is 300"),
+        ({"seed": 8}, "seed was 7, is 8"),
+        ({"regret": "weak"}, 'regret was "condorcet", is "weak"'),
+        ({"ties": 0.1}, "ties was 0.0, is 0.1"),
+        ({"slate": 2}, "slate was 1, is 2"),
+        ({"per_decade": 5}, "checkpoints was 10, is 5"),
+        ({"changes": {100: 1 - ARXIV}, "regret": "copeland"}, "matrix was"),
+    ],
+)
+def test_a_journal_of_other_settings_is_refused(
+    tmp_path: Path, changes: dict[str, Any], words: str
+) -> None:
+    path = tmp_path / "runs.journal"
+    simulate(settings(), journal=path)
+    before = path.read_bytes()
+    with pytest.raises(ConfigurationError, match="holds runs of other settings") as error:
+        simulate(settings(**changes), journal=path)
+    assert words in str(error.value)
+    assert "remove it to begin anew" in str(error.value)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("content", [b"{}\n", b"hello\n", b"[1]\n", b'{"a": 1}\n{"b": 2}\n'])
+def test_a_file_that_is_no_journal_is_refused_and_left_alone(
+    tmp_path: Path, content: bytes
+) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_bytes(content)
+    with pytest.raises(ConfigurationError, match="is no journal of a simulation"):
+        simulate(settings(), journal=path)
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("line", [b"{}", b"rubbish", b'{"name": "rucb", "run": 1}'])
+def test_a_damaged_line_is_named(tmp_path: Path, line: bytes) -> None:
+    path = tmp_path / "runs.journal"
+    simulate(settings(runs=1), journal=path)
+    lines = path.read_bytes().splitlines()
+    path.write_bytes(b"\n".join([lines[0], line, lines[1], b""]))
+    with pytest.raises(ConfigurationError, match=r"line 2 of the journal .* is damaged"):
+        simulate(settings(), journal=path)
+
+
+def test_a_journal_in_use_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "runs.journal"
+    with (
+        Journal(path, settings()),
+        pytest.raises(ConfigurationError, match="in use by another simulation"),
+    ):
+        simulate(settings(), journal=path)
+    simulate(settings(), journal=path)
+
+
+def test_a_journal_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="cannot be written"):
+        simulate(settings(), journal=tmp_path)
+
+
+def test_a_process_that_dies_is_reported_and_finished_runs_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_module, "_play_chunk", _die_at_run_3)
+    path = tmp_path / "runs.journal"
+    with pytest.raises(StreamduelError, match="a process of the simulation died"):
+        simulate(settings(), jobs=2, journal=path)
+    monkeypatch.undo()
+    assert outcome(simulate(settings(), journal=path)) == outcome(simulate(settings()))
+
+
+def _die_at_run_3(tasks: Any) -> list[Run]:
+    import os  # noqa: PLC0415 - in a process of its own
+
+    if any(run == 3 for _, run in tasks):
+        os._exit(9)
+    return run_module._play_chunk(tasks)
+
+
+def test_json_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    write_json(path, {"a": 0.1})
+    with pytest.raises(ValueError, match="Out of range float"):
+        write_json(path, {"a": math.nan})
+    assert json.loads(path.read_text()) == {"a": 0.1}
+    assert list(tmp_path.iterdir()) == [path]
+    write_json(Path("/dev/null"), {"a": 1})
+    assert Path("/dev/null").is_char_device()
