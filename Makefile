@@ -66,7 +66,7 @@ clean: ## Remove the virtual environment, caches, builds and what `make run` lef
 	@touch $@
 
 .venv/run.stamp: .venv/made.stamp
-	$(BIN)/pip install --quiet --editable '.[kafka,sim]'
+	$(BIN)/pip install --quiet --editable '.[kafka]'
 	@touch $@
 
 .venv/dev.stamp: .venv/made.stamp
