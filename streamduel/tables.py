@@ -110,10 +110,10 @@ def print_places(console: Console, loaded: LoadedConfig) -> None:
 
 CHOICE: Final = """\
 Which one?
-  clicks come at once                                double_thompson; rmed1 decides faster
-  perhaps no ranker beats all others                 double_thompson, ccb
-  clicks come late, or decisions must be few         c2b
-  hundreds of rankers                                merge_dts, merge_rucb
+  clicks come at once                          double_thompson; faster: rmed1
+  perhaps no ranker beats all others           double_thompson, ccb
+  clicks come late, or decisions must be few   c2b
+  hundreds of rankers                          merge_dts, merge_rucb
 What each of them lost in measurements is in docs/policies.md."""
 
 

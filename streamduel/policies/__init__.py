@@ -15,11 +15,54 @@ from collections.abc import Mapping
 from typing import Any
 
 from streamduel.errors import PolicyError, nearest
+from streamduel.policies.beat_the_mean import BeatTheMean
+from streamduel.policies.c2b import C2B
+from streamduel.policies.ccb import CCB
+from streamduel.policies.copeland_pbr import CopelandPBR
+from streamduel.policies.double_thompson import DoubleThompson, DoubleThompsonPlus
 from streamduel.policies.duels import Duels
+from streamduel.policies.interleaved_filter import InterleavedFilter1, InterleavedFilter2
+from streamduel.policies.merge_dts import MergeDTS
+from streamduel.policies.merge_rucb import MergeRUCB
+from streamduel.policies.pcomp import PComp
 from streamduel.policies.policy import Policy
+from streamduel.policies.relative_confidence_sampling import RelativeConfidenceSampling
+from streamduel.policies.rmed1 import RMED1
+from streamduel.policies.rmed2 import RMED2
+from streamduel.policies.rmed2fh import RMED2FH
 from streamduel.policies.rucb import RUCB
+from streamduel.policies.savage import CondorcetSavage, CopelandSavage
+from streamduel.policies.scb import SCB
+from streamduel.policies.uniform import Uniform
 
-__all__ = ["RUCB", "Duels", "Policy", "create", "from_state", "get", "names"]
+__all__ = [
+    "C2B",
+    "CCB",
+    "RMED1",
+    "RMED2",
+    "RMED2FH",
+    "RUCB",
+    "SCB",
+    "BeatTheMean",
+    "CondorcetSavage",
+    "CopelandPBR",
+    "CopelandSavage",
+    "DoubleThompson",
+    "DoubleThompsonPlus",
+    "Duels",
+    "InterleavedFilter1",
+    "InterleavedFilter2",
+    "MergeDTS",
+    "MergeRUCB",
+    "PComp",
+    "Policy",
+    "RelativeConfidenceSampling",
+    "Uniform",
+    "create",
+    "from_state",
+    "get",
+    "names",
+]
 
 _REGISTERED: dict[str, type[Policy]] = {
     item.name: item

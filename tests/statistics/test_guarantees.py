@@ -191,3 +191,20 @@ def test_the_condorcet_winner_of_arxiv_is_found(name: str) -> None:
         way.advance(100_000)
         found += arms[way.champion()] == winner
     assert found >= 38
+
+
+def lost(name: str, horizon: int, count: int) -> float:
+    """Mean regret in the clear matrix."""
+    parameters = {"horizon": horizon} if "horizon" in policies.get(name).declared else {}
+    gaps, total = CLEAR[0] - 0.5, 0.0
+    for way, arms in runs(name, CLEAR, count, **parameters):
+        way.advance(horizon)
+        total += float((way.plays * np.add.outer(gaps, gaps)[np.ix_(arms, arms)]).sum()) / 2
+    return total / count
+
+
+@pytest.mark.parametrize("name", sorted(set(policies.names()) - {"uniform"}))
+def test_learning_costs_less_than_not_learning(name: str) -> None:
+    # Beat the Mean is sure after some 18,000 duels only; the others lose at most a tenth.
+    share = 1.0 if name == "beat_the_mean" else 0.1
+    assert lost(name, horizon=20_000, count=4) < share * lost("uniform", horizon=20_000, count=4)

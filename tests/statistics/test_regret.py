@@ -28,6 +28,11 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "c2b_hoeffding": ("c2b", {"elimination": "hoeffding"}),
     "c2b_kl_anytime": ("c2b", {"elimination": "kl_anytime"}),
     "interleaved_filter_2_scale_4": ("interleaved_filter_2", {"confidence_scale": 4.0}),
+    "merge_dts_as_measured": (
+        "merge_dts",
+        {"alpha": 0.8**6, "partition": 16, "constant": 400_000.0},
+    ),
+    "pcomp_accumulate": ("pcomp", {"accumulate": True}),
     "rucb_champion_set": ("rucb", {"champion_set": True}),
 }
 RUNS = 25

@@ -1,0 +1,454 @@
+"""RMED1 against the paper: by hand, and against a loop that adds up all evidence at every step."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+import numpy as np
+import pytest
+
+from streamduel.errors import PolicyError
+from streamduel.policies import RMED1
+from streamduel.policies.generator import Generator
+
+RMED = TypeVar("RMED", bound=RMED1)
+
+
+class Textbook:
+    """Algorithms 1 and 2 as printed, all of it new at every step; the draws in RMED1's order."""
+
+    def __init__(self, n_arms: int, seed: int, f_weight: float = 0.3) -> None:
+        self.arms = range(n_arms)
+        self.wins = np.zeros((n_arms, n_arms))
+        self.t = 1
+        self.generator = Generator(seed)
+        standing = self.generator.permutation(n_arms)
+        self.order = sorted(self.arms, key=standing.__getitem__)
+        self.slack = f_weight * n_arms**1.01
+        self.turns = itertools.cycle(itertools.combinations(self.order, 2))
+        self.tallies: Counter[str] = Counter()
+        self.steps = self.algorithm_1()
+
+    def algorithm_1(self) -> Iterator[tuple[int, int]]:
+        listed = self.order  # L_C
+        while True:
+            yield from self.exploration()
+            waiting, joining = set(listed), set[int]()  # L_R and L_N
+            self.tallies["all listed" if len(listed) == len(self.arms) else "some listed"] += 1
+            for arm in listed:
+                yield arm, self.opponent(arm)
+                waiting.remove(arm)
+                joining |= {j for j in self.close() if j not in waiting}
+            listed = [arm for arm in self.order if arm in joining]
+
+    def exploration(self) -> Iterator[tuple[int, int]]:
+        while (pair := self.due()) is not None:
+            self.tallies["explored"] += 1
+            yield pair
+
+    def due(self) -> tuple[int, int] | None:
+        for _ in range(math.comb(len(self.arms), 2)):
+            pair = next(self.turns)
+            if self.met(*pair) < self.needed():
+                return pair
+        return None
+
+    def needed(self) -> float:
+        return 1
+
+    def close(self) -> list[int]:
+        """The arms j for which J_j(t) is true, t being the step of the duel just seen."""
+        sums = self.sums()
+        return [
+            j
+            for j in self.arms
+            if (sums[j] - min(sums)) / 2**40 <= math.log(self.t - 1) + self.slack
+        ]
+
+    def sums(self) -> list[int]:
+        """I_i(t), its terms cut to multiples of 2**-40, so that equal ones are known as equal."""
+        return [sum(int(self.term(i, j) * 2**40) for j in self.arms) for i in self.arms]
+
+    def term(self, i: int, j: int) -> float:
+        """n_ij d⁺(μ_ij, 1/2)."""
+        won, lost = self.wins.item(i, j), self.wins.item(j, i)
+        if won >= lost:
+            return 0.0
+        evidence = lost * math.log(2 * lost / (won + lost))
+        return evidence + (won * math.log(2 * won / (won + lost)) if won else 0.0)
+
+    def opponent(self, arm: int) -> int:
+        return self.algorithm_2(arm, self.likeliest())
+
+    def likeliest(self) -> int:
+        """i*(t)."""
+        sums = self.sums()
+        return self.draw([i for i in self.arms if sums[i] == min(sums)])
+
+    def algorithm_2(self, arm: int, likeliest: int) -> int:
+        ahead = [j for j in self.arms if j != arm and self.mean(arm, j) <= 0.5]  # O
+        if likeliest in ahead or not ahead:
+            self.tallies["meets i*"] += 1
+            return likeliest
+        self.tallies["meets the strongest"] += 1
+        least = min(self.mean(arm, j) for j in ahead)
+        return self.draw([j for j in ahead if self.mean(arm, j) == least])
+
+    def mean(self, i: int, j: int) -> float:
+        return self.wins.item(i, j) / self.met(i, j) if self.met(i, j) else 0.5
+
+    def met(self, i: int, j: int) -> float:
+        return self.wins.item(i, j) + self.wins.item(j, i)
+
+    def draw(self, arms: list[int]) -> int:
+        return arms[self.generator.below(len(arms))]
+
+    def observe(self, first: int, second: int, first_wins: float) -> None:
+        self.t += 1
+        if first != second:
+            self.wins[first, second] += first_wins
+            self.wins[second, first] += 1 - first_wins
+
+
+def told(policy: RMED, *results: tuple[int, int, int, int]) -> RMED:
+    """The policy after `(first, second, wins of first, wins of second)`."""
+    for first, second, won, lost in results:
+        for first_wins, count in ((1, won), (0, lost)):
+            if count:
+                policy.observe(first, second, first_wins, count)
+    return policy
+
+
+def own(policy: RMED1) -> dict[str, Any]:
+    """Its lists."""
+    lists: dict[str, Any] = policy.state_dict()["own"]
+    return lists
+
+
+def in_pass(policy: RMED, *arms: int, **others: object) -> RMED:
+    """The policy in the midst of a pass, with these arms to come."""
+    state = policy.state_dict()
+    lists = {"exploring": False, "waiting": [*reversed(arms)], "joining": [], "concluding": False}
+    return type(policy).from_state({**state, "own": {**state["own"], **lists, **others}})
+
+
+def step(policy: RMED1, first_wins: float = 0.5) -> list[int]:
+    """The next duel, fought."""
+    pair: list[int] = policy.propose()[0].tolist()
+    policy.observe(pair[0], pair[1], first_wins)
+    return pair
+
+
+def opponents(policy: RMED1, arm: int, times: int = 30) -> Counter[int]:
+    """Whom the arm meets, how often."""
+    luck, met = random.Random(1), Counter[int]()
+    state = in_pass(policy, arm).state_dict()
+    for _ in range(times):
+        state["generator"] = Generator(luck.getrandbits(60)).state_dict()
+        [[first, second]] = type(policy).from_state(state).propose().tolist()
+        assert first == arm
+        met[second] += 1
+    return met
+
+
+def in_order(first: int, second: int) -> float:
+    """The lower arm wins by an edge that evidence needs some time to show."""
+    return 0.5 + 0.1 * ((second > first) - (second < first)) + 0.02 * (second - first)
+
+
+def in_cycle(first: int, second: int) -> float:
+    return (0.5, 0.8, 0.2)[(second - first) % 3]
+
+
+def unordered(pairs: Any) -> Counter[tuple[int, int]]:
+    """How often each pair is among these."""
+    return Counter((min(pair), max(pair)) for pair in pairs.tolist())
+
+
+@pytest.mark.parametrize("f_weight", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize(("n_arms", "steps"), [(2, 1000), (3, 1500), (6, 1500), (10, 800)])
+def test_every_step_is_the_textbooks(n_arms: int, steps: int, f_weight: float) -> None:
+    policy = RMED1(n_arms, seed=n_arms, f_weight=f_weight)
+    book = Textbook(n_arms, n_arms, f_weight)
+    luck = random.Random(n_arms)
+    for _ in range(steps):
+        [[first, second]] = policy.propose().tolist()
+        assert (first, second) == next(book.steps)
+        first_wins = float(luck.random() < in_order(first, second))
+        first_wins = 0.5 if luck.random() < 0.1 else first_wins
+        policy.observe(first, second, first_wins)
+        book.observe(first, second, first_wins)
+        book.tallies["self-duels"] += first == second
+    assert policy.state_dict()["generator"] == book.generator.state_dict()
+    expected = {"all listed", "some listed", "meets i*", "meets the strongest", "self-duels"}
+    expected -= {"meets the strongest"} if n_arms == 2 else set()
+    expected -= {"some listed"} if f_weight == 1 else set()  # too early for that
+    assert all(book.tallies[kind] for kind in expected), book.tallies
+
+
+def test_without_a_winner_it_goes_on_exploring_as_the_textbook_does() -> None:
+    policy, book, luck = RMED1(3, seed=4), Textbook(3, seed=4), random.Random(3)
+    late: Counter[tuple[int, int]] = Counter()
+    for t in range(3000):
+        [[first, second]] = policy.propose().tolist()
+        assert (first, second) == next(book.steps)
+        first_wins = float(luck.random() < in_cycle(first, second))
+        policy.observe(first, second, first_wins)
+        book.observe(first, second, first_wins)
+        late[min(first, second), max(first, second)] += t > 2000
+    assert all(late[pair] > 200 for pair in ((0, 1), (0, 2), (1, 2)))
+
+
+@pytest.mark.parametrize("n_arms", [2, 3, 7])
+def test_all_pairs_meet_once_first(n_arms: int) -> None:
+    policy = RMED1(n_arms, seed=5)
+    before = policy.state_dict()["generator"]
+    pairs = [step(policy, first_wins=1) for _ in range(math.comb(n_arms, 2))]
+    assert set(unordered(np.array(pairs)).values()) == {1}
+    assert policy.state_dict()["generator"] == before, "no draws"
+    assert own(policy)["exploring"]
+    policy.propose()
+    assert not own(policy)["exploring"]
+
+
+def test_the_order_is_drawn_from_the_seed() -> None:
+    first = unordered(np.concatenate([RMED1(3, seed=seed).propose() for seed in range(900)]))
+    assert all(abs(first[pair] - 300) < 57 for pair in ((0, 1), (0, 2), (1, 2)))  # four deviations
+    assert RMED1(9, seed=6).propose(36).tolist() == RMED1(9, seed=6).propose(36).tolist()
+
+
+def test_an_arm_joins_as_long_as_it_lags_no_more_than_ln_t_and_f() -> None:
+    # I_1 = I_2 = 5 ln 2 = 3.466; f(3) = 0.3 * 3^1.01 = 0.910, ln 12 = 2.485, ln 13 = 2.565.
+    policy = in_pass(told(RMED1(3, seed=1), (0, 1, 5, 0), (0, 2, 5, 0)), 0)
+    policy.observe(1, 2, 0.5)
+    assert policy.duels == 11
+    assert step(policy) == [0, 0]  # duel 12
+    assert policy.candidates() == 3, "the next duel is number 13"
+    assert step(policy) == [0, 0], "none has joined, 0 is alone in its pass"
+    assert own(policy)["waiting"] == []
+    policy.propose()
+    assert len(own(policy)["waiting"]) == 2, "all have joined"
+
+
+def test_who_waits_joins_later_and_who_was_left_out_may_come_back() -> None:
+    policy = in_pass(told(RMED1(3, seed=1), (0, 1, 1, 1), (0, 2, 1, 1), (1, 2, 1, 1)), 0, 1)
+    assert step(policy)[0] == 0
+    assert step(policy)[0] == 1
+    assert own(policy)["joining"] == [0, 2], "1 was waiting, 2 was not in this pass"
+    order = [policy.propose()[0, 0].item(), *reversed(own(policy)["waiting"])]
+    assert order == policy._order.tolist()
+    assert own(policy)["joining"] == []
+
+
+@pytest.mark.parametrize(("f_weight", "expected"), [(0.0, 1), (0.29, 1), (0.31, 3), (2.0, 3)])
+def test_a_larger_f_keeps_more_arms(f_weight: float, expected: int) -> None:
+    # 5 ln 2 - ln 13 = 0.901 = 0.297 * 3^1.01.
+    policy = RMED1(3, seed=1, f_weight=f_weight)
+    told(policy, (0, 1, 5, 0), (0, 2, 5, 0), (1, 1, 2, 0))
+    assert policy.candidates() == expected
+
+
+def test_a_negative_f_is_refused() -> None:
+    with pytest.raises(PolicyError, match=r"f_weight .* \(found -0\.1\); the paper requires f"):
+        RMED1(3, f_weight=-0.1)
+    assert RMED1(3, f_weight=0).parameters == {"f_weight": 0}
+
+
+def test_candidates_are_those_whom_the_evidence_has_not_ruled_out() -> None:
+    luck, seen = random.Random(6), Counter[int]()
+    for n_arms in (2, 3, 5, 9) * 6:
+        book, policy = Textbook(n_arms, seed=1, f_weight=0.1), RMED1(n_arms, f_weight=0.1)
+        for _ in range(40 * n_arms):
+            first, second = sorted(luck.sample(range(n_arms), k=2))
+            won = float(luck.random() < 0.8)
+            policy.observe(first, second, won)
+            book.observe(first, second, won)
+        book.t += 1  # as if the duel to come had been seen
+        assert policy.candidates() == len(book.close())
+        seen[policy.candidates()] += 1
+    assert len(seen) > 3
+
+
+# Wins of the first, and of the second. In both, i* = 0.
+UNBEATEN = [(0, 1, 6, 2), (0, 2, 3, 3), (0, 3, 8, 0), (1, 2, 2, 6), (1, 3, 5, 1), (2, 3, 1, 5)]
+BEHIND_3 = [(0, 1, 7, 1), (0, 2, 7, 1), (0, 3, 3, 4), (1, 2, 4, 4), (1, 3, 5, 2), (2, 3, 6, 1)]
+TIED = [*BEHIND_3[:4], (1, 3, 6, 1), (2, 3, 6, 1)]
+AHEAD = [(0, 1, 6, 2), (0, 2, 4, 3), *UNBEATEN[2:]]
+
+
+@pytest.mark.parametrize(
+    ("results", "arm", "expected"),
+    [
+        (UNBEATEN, 1, {0}),
+        (UNBEATEN, 3, {0}),
+        (UNBEATEN, 2, {0}),  # though 3 is further ahead: a tie leaves open that i* is ahead
+        (UNBEATEN, 0, {2}),
+        (BEHIND_3, 0, {3}),
+        (BEHIND_3, 3, {2}),  # i* is behind it, and 2 is further ahead than 1
+        (TIED, 3, {1, 2}),
+        (AHEAD, 0, {0}),
+        (AHEAD, 2, {0}),
+        ([(0, 1, 1, 0)], 0, {2, 3}),
+        ([(0, 1, 1, 0), (0, 2, 1, 1), (1, 2, 1, 0), (1, 3, 1, 0)], 0, {2, 3}),  # unseen: a tie
+        ([(0, 1, 1, 0)], 1, {0, 2, 3}),
+    ],
+)
+def test_opponents_are_those_of_algorithm_2(
+    results: list[tuple[int, int, int, int]], arm: int, expected: set[int]
+) -> None:
+    assert set(opponents(told(RMED1(4, seed=1), *results), arm)) == expected
+
+
+def test_equals_are_met_alike() -> None:
+    # Each of 0, 2 and 3 is i* with the same probability, and not known to be behind 1.
+    policy = told(RMED1(4, seed=1), (0, 1, 1, 0))
+    met = opponents(policy, 1, times=450)
+    assert all(abs(met[arm] - 150) < 40 for arm in (0, 2, 3))  # four standard deviations
+    met = opponents(told(RMED1(4, seed=1), *TIED), 3, times=400)
+    assert all(abs(met[arm] - 200) < 40 for arm in (1, 2))
+
+
+def test_a_winner_alone_meets_itself_and_draws_nothing() -> None:
+    policy = told(RMED1(4, seed=1), *((0, arm, 40, 0) for arm in (1, 2, 3)))
+    policy = in_pass(told(policy, (1, 2, 1, 0), (1, 3, 1, 0), (2, 3, 1, 0)), 0)
+    before = policy.state_dict()["generator"]
+    assert [step(policy) for _ in range(50)] == [[0, 0]] * 50
+    assert policy.state_dict()["generator"] == before
+    assert (policy.champion(), policy.candidates()) == (0, 1)
+
+
+def test_duels_in_flight_are_not_asked_for_again() -> None:
+    policy = RMED1(5, seed=2)
+    for _ in range(3):  # until they have been seen
+        assert set(unordered(policy.propose(10)).values()) == {1}
+    assert len(unordered(policy.propose(10))) == 10
+    pairs = policy.propose(14)
+    assert len(unordered(pairs[:10])) == 10
+    assert pairs[10:, 0].tolist() == policy._order[:4].tolist(), "then the list goes on"
+
+
+def test_what_never_came_is_due_again_before_the_next_pass() -> None:
+    policy = RMED1(5, seed=2)
+    pairs = policy.propose(14)[:8].tolist()
+    for first, second in pairs:
+        policy.observe(first, second, 1)
+    assert policy.propose()[0, 0] == policy._order[4], "the pass goes on"
+    lost = unordered(policy.propose(2))
+    assert len(lost) == 2
+    assert not lost.keys() & unordered(np.array(pairs)).keys()
+
+
+def test_duels_nobody_asked_for_count() -> None:
+    policy = told(RMED1(4, seed=3), (1, 0, 1, 0), (2, 3, 0, 5))
+    assert unordered(policy.propose(4)).keys() == {(0, 2), (0, 3), (1, 2), (1, 3)}
+    told(policy, (0, 2, 1, 0), (0, 3, 1, 0), (1, 2, 0, 1), (1, 3, 0, 1))
+    policy.propose()
+    assert not own(policy)["exploring"]
+
+
+def test_a_winner_is_alone_until_ln_t_lets_another_arm_join() -> None:
+    # I_1 = 8 ln 2 = 5.545 = ln 103.05 + f(3): after duel 104, arm 1 joins.
+    policy = in_pass(told(RMED1(3, seed=1), (0, 1, 8, 0), (0, 2, 9, 0)), 0)
+    policy.observe(1, 2, 0.5)
+    for most, times in ((1, 1), (2, 2), (85, 85), (86, 86), (87, 86), (10**9, 86)):
+        pairs, counts = policy.foresee(most)
+        assert (pairs.tolist(), counts.tolist()) == ([[0, 0]], [times])
+        policy = in_pass(policy, 0)
+    policy.observe(0, 0, 0.5, 84)
+    assert step(policy) == [0, 0], "duel 103"
+    assert step(policy) == [0, 0], "duel 104"
+    next_pass = {policy.propose()[0, 0].item(), *own(policy)["waiting"]}
+    assert next_pass == {0, 1}
+
+
+def test_a_winner_with_company_is_not_foreseen_alone() -> None:
+    policy = told(RMED1(3, seed=1), (0, 1, 30, 0), (0, 2, 30, 0), (1, 2, 1, 0))
+    assert in_pass(policy, 0, 1).foresee(100)[1].tolist() == [1]
+    assert in_pass(policy, 0, joining=[2]).foresee(100)[1].tolist() == [1]
+    assert in_pass(policy, 0).foresee(100)[1].tolist() == [100]
+
+
+def test_the_first_duels_are_foreseen_together() -> None:
+    policy = RMED1(5, seed=1)
+    assert policy.foresee(4)[1].tolist() == [1] * 4
+    pairs, times = RMED1(5, seed=1).foresee(1000)
+    assert times.tolist() == [1] * 10
+    assert len(unordered(pairs)) == 10
+    pairs, times = told(RMED1(3, seed=1), (0, 1, 5, 0)).foresee(1000)
+    assert unordered(pairs) == {(0, 2): 1, (1, 2): 1}
+
+
+@pytest.mark.parametrize("f_weight", [0.0, 0.3])
+def test_what_is_foreseen_is_what_the_textbook_does(f_weight: float) -> None:
+    policy, book = RMED1(4, seed=8, f_weight=f_weight), Textbook(4, 8, f_weight)
+    luck, leaps = random.Random(8), 0
+    while book.t < 5_000:
+        pairs, times = policy.foresee(5_000)
+        wins = [float(luck.random() < 0.5 + 0.1 * (j - i)) for i, j in pairs.tolist()]
+        for pair, often, won in zip(pairs.tolist(), times.tolist(), wins, strict=True):
+            for _ in range(often):
+                assert tuple(pair) == next(book.steps)
+                book.observe(pair[0], pair[1], won)
+            leaps += often > 1
+        policy.observe(pairs[:, 0], pairs[:, 1], wins, times)
+    assert policy.state_dict()["generator"] == book.generator.state_dict()
+    assert leaps > 5
+
+
+def test_many_duels_at_once_are_the_same_as_one_by_one() -> None:
+    luck = np.random.RandomState(3)
+    together, apart = RMED1(6, seed=1), RMED1(6, seed=1)
+    for length in (3, 24, 25, 300):
+        first, second = luck.randint(6, size=(2, length))
+        wins, count = luck.randint(3, size=length) / 2, luck.randint(1, 4, size=length)
+        together.observe(first, second, wins, count)
+        for duel in zip(*(part.tolist() for part in (first, second, wins, count)), strict=True):
+            apart.observe(*duel)
+        assert together.candidates() == apart.candidates()
+        assert together.propose(40).tolist() == apart.propose(40).tolist()
+        assert together.state_dict() == apart.state_dict()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"exploring": 1},
+        {"exploring": None},
+        {"concluding": 0},
+        {"concluding": "no"},
+        {"next_pair": -1},
+        {"next_pair": 3},
+        {"next_pair": 1.0},
+        {"next_pair": True},
+        {"waiting": [0, 3]},
+        {"waiting": [-1]},
+        {"waiting": [1, 1]},
+        {"waiting": [True]},
+        {"waiting": [0.0]},
+        {"waiting": "01"},
+        {"waiting": None},
+        {"waiting": [], "concluding": False},
+        {"joining": [3]},
+        {"joining": [0, 0]},
+        {"joining": ["0"]},
+        {"joining": 0},
+        {"waiting": [0, 1], "joining": [1]},
+    ],
+)
+def test_damaged_lists_are_refused(damage: dict[str, object]) -> None:
+    state = RMED1(3).state_dict()
+    with pytest.raises(PolicyError, match=r"a state of policy 'rmed1' (are|is) damaged.*\.$"):
+        RMED1.from_state({**state, "own": {**state["own"], **damage}})
+
+
+@pytest.mark.parametrize("key", ["exploring", "next_pair", "waiting", "joining", "concluding"])
+def test_missing_lists_are_refused(key: str) -> None:
+    state = RMED1(3).state_dict()
+    del state["own"][key]
+    with pytest.raises(PolicyError, match="'rmed1' is damaged"):
+        RMED1.from_state(state)

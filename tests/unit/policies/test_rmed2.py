@@ -1,0 +1,254 @@
+"""RMED2 against the paper: the price of opponents by hand and anew, and step by step."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from streamduel.errors import PolicyError
+from streamduel.policies import RMED2
+from tests.unit.policies import test_rmed1 as rmed1
+from tests.unit.policies.test_rmed1 import in_cycle, in_order, in_pass, opponents, told, unordered
+
+
+class Textbook(rmed1.Textbook):
+    """Algorithms 1 and 3 as printed, all of it new at every step; the draws in RMED2's order."""
+
+    def __init__(self, n_arms: int, seed: int, alpha: float = 3.0) -> None:
+        super().__init__(n_arms, seed)
+        self.alpha = alpha
+
+    def needed(self) -> float:
+        return max(1, self.alpha * math.log(math.log(self.t))) if self.t > 1 else 1
+
+    def opponent(self, arm: int) -> int:
+        likeliest = self.likeliest()
+        prices = self.prices(arm, likeliest)
+        if prices:
+            tied = [j for j in self.arms if j in prices and prices[j] == min(prices.values())]
+            cheapest = self.draw(tied)  # b(l)
+            if self.suffices(arm, likeliest, cheapest):
+                self.tallies["meets b"] += cheapest != likeliest
+                return cheapest
+        return self.algorithm_2(arm, likeliest)
+
+    def suffices(self, arm: int, likeliest: int, cheapest: int) -> bool:
+        met = self.met(arm, likeliest) if arm != likeliest else 0
+        return met >= self.met(arm, cheapest) / math.log(math.log(self.t))
+
+    def prices(self, arm: int, likeliest: int) -> dict[int, float]:
+        """Equation (6), for all that are ahead of the arm."""
+        lead = [self.mean(likeliest, j) - 0.5 for j in self.arms]
+        terms = {j: self.term(arm, j) for j in self.arms}
+        return {
+            j: (lead[arm] + lead[j]) / (terms[j] / self.met(arm, j)) for j in terms if terms[j] > 0
+        }
+
+
+def after(policy: RMED2, duels: int) -> RMED2:
+    """The policy when so many duels have been seen, those missing being an arm's with itself."""
+    for _ in range(duels > policy.duels):
+        policy.observe(0, 0, 0.5, duels - policy.duels)
+    assert policy.duels == duels
+    return policy
+
+
+@pytest.mark.parametrize("alpha", [0.5, 3.0])
+@pytest.mark.parametrize(("n_arms", "steps"), [(2, 1000), (3, 1500), (6, 1500), (9, 1500)])
+def test_every_step_is_the_textbooks(n_arms: int, steps: int, alpha: float) -> None:
+    policy, book = RMED2(n_arms, seed=n_arms, alpha=alpha), Textbook(n_arms, n_arms, alpha)
+    luck = random.Random(n_arms)
+    for _ in range(steps):
+        [[first, second]] = policy.propose().tolist()
+        assert (first, second) == next(book.steps)
+        first_wins = float(luck.random() < in_order(first, second))
+        first_wins = 0.5 if luck.random() < 0.1 else first_wins
+        policy.observe(first, second, first_wins)
+        book.observe(first, second, first_wins)
+    assert policy.state_dict()["generator"] == book.generator.state_dict()
+    expected = ["meets b", "meets i*", "meets the strongest", "some listed"]
+    assert n_arms == 2 or all(book.tallies[kind] for kind in expected), book.tallies
+    again = book.tallies["explored"] > math.comb(n_arms, 2)
+    assert again == (alpha == 3 and n_arms > 2), "0.5 ln ln t is below 1"
+
+
+def test_without_a_winner_it_follows_the_textbook_too() -> None:
+    policy, book, luck = RMED2(3, seed=4), Textbook(3, seed=4), random.Random(3)
+    for _ in range(1500):
+        [[first, second]] = policy.propose().tolist()
+        assert (first, second) == next(book.steps)
+        first_wins = float(luck.random() < in_cycle(first, second))
+        policy.observe(first, second, first_wins)
+        book.observe(first, second, first_wins)
+    assert policy.state_dict()["generator"] == book.generator.state_dict()
+
+
+@pytest.mark.parametrize(
+    ("alpha", "t", "needed"),
+    [
+        *((3, *case) for case in ((2, 1), (4, 1), (5, 2), (7, 2), (8, 3), (15, 3), (16, 4))),
+        *((3, *case) for case in ((1618, 6), (1619, 7))),  # ln ln t = 2 at 1618.2
+        *((1, *case) for case in ((15, 1), (16, 2), (1618, 2), (1619, 3))),
+        *((0.1, *case) for case in ((2, 1), (10**12, 1))),
+    ],
+)
+def test_pairs_meet_alpha_ln_ln_t_times_before_a_pass(alpha: float, t: int, needed: int) -> None:
+    enough = after(told(RMED2(2, seed=1, alpha=alpha), (0, 1, needed, 0)), t - 1)
+    assert in_pass(enough, 0, exploring=True).propose().tolist() == [[0, 0]]
+    short = after(RMED2(2, seed=1, alpha=alpha), t - 1)
+    if needed > 1:
+        short = after(told(RMED2(2, seed=1, alpha=alpha), (0, 1, needed - 1, 0)), t - 1)
+    assert set(unordered(in_pass(short, 0, exploring=True).propose())) == {(0, 1)}
+
+
+def test_exploration_comes_before_a_pass_and_not_within_it() -> None:
+    # t = 16: 3 ln ln 16 = 3.06 duels of each pair; 0 and 1 have met once.
+    policy = after(told(RMED2(3, seed=1), (0, 1, 1, 0), (0, 2, 5, 0), (1, 2, 5, 0)), 15)
+    policy = in_pass(policy, 0, 2)
+    assert [rmed1.step(policy, 1)[0] for _ in range(2)] == [0, 2]
+    assert [set(rmed1.step(policy, 1)) for _ in range(3)] == [{0, 1}] * 3
+    assert policy.wins[0, 1] + policy.wins[1, 0] == 4
+    first = policy.propose()[0, 0]
+    assert first == next(arm for arm in policy._order if arm in {0, 1, 2})
+    assert not rmed1.own(policy)["exploring"]
+
+
+def test_duels_in_flight_count_as_exploration() -> None:
+    policy = after(told(RMED2(3, seed=1), (0, 1, 1, 0), (0, 2, 1, 0), (1, 2, 2, 0)), 15)
+    policy = in_pass(policy, 0, exploring=True)
+    for _ in range(2):
+        assert unordered(policy.propose(8)) == {(0, 1): 3, (0, 2): 3, (1, 2): 2}
+    assert policy.propose(9)[8].tolist() == [0, 0], "then the list goes on"
+    assert in_pass(policy, 0, exploring=True).foresee(100)[1].tolist() == [1] * 8
+
+
+def by_the_paper(policy: RMED2, arm: int) -> tuple[set[int], bool]:
+    """Whom the arm may meet, from the counts alone; and whether that is b(l), and not i*."""
+    book = Textbook(policy.n_arms, seed=1)
+    book.wins, book.t = np.array(policy.wins), policy.duels + 1
+    sums, allowed, by_price = book.sums(), set[int](), False
+    for likeliest in (i for i in book.arms if sums[i] == min(sums)):
+        prices = book.prices(arm, likeliest)
+        least = min(prices.values(), default=0.0)
+        for j in {j for j in prices if prices[j] < least + 1e-9} or {likeliest}:
+            if prices and book.suffices(arm, likeliest, j):
+                allowed.add(j)
+                by_price |= j != likeliest
+            else:
+                ahead = [k for k in book.arms if k != arm and book.mean(arm, k) <= 0.5]
+                most = min((book.mean(arm, k) for k in ahead), default=0.0)
+                strongest = {k for k in ahead if book.mean(arm, k) == most}
+                allowed |= strongest if ahead and likeliest not in ahead else {likeliest}
+    return allowed, by_price
+
+
+def test_opponents_are_the_cheapest_by_equation_6() -> None:
+    luck, prices = np.random.RandomState(5), Counter[bool]()
+    for n_arms in (3, 4, 5, 8) * 12:
+        rank = luck.permutation(n_arms)
+        chances = 0.5 + 0.35 * np.sign(rank - rank[:, None]) * luck.random_sample((n_arms, n_arms))
+        policy = RMED2(n_arms, seed=2)
+        for first in range(n_arms):
+            for second in range(first):
+                met = luck.randint(1, 60)
+                won = int((luck.random_sample(met) < chances[first, second]).sum())
+                told(policy, (first, second, won, met - won))
+        for arm in range(n_arms):
+            allowed, by_price = by_the_paper(policy, arm)
+            assert opponents(policy, arm, times=2).keys() <= allowed
+            prices[by_price] += len(allowed) == 1
+    assert min(prices.values()) > 50
+
+
+# i* = 0 is ahead of 1 by 1/20, of 2 by 1/10; against 1, 2 finds evidence at a tenth of the price.
+CHEAP = [(0, 1, 11, 9), (0, 2, 12, 8), (1, 2, 36, 4)]
+
+
+@pytest.mark.parametrize(("t", "expected"), [(1618, {0}), (1619, {1})])
+def test_the_winner_is_met_at_least_once_for_ln_ln_t_duels_of_the_cheapest(
+    t: int, expected: set[int]
+) -> None:
+    # N_2b = 40 and N_2* = 20, which is enough for ln ln t ≥ 2, from t = 1618.2 on.
+    policy = after(told(RMED2(3, seed=1), *CHEAP), t - 1)
+    assert set(opponents(policy, 2)) == expected
+
+
+def test_negative_costs_stay_negative() -> None:
+    # i* = 0 is behind 1 and 2 by 1/100, but the others have more against them. For arm 1, costs are
+    # (-0.01 - 0.01) / 0.005 = -4 against 2, and (-0.01 + 0.1) / 0.193 = 0.47 against 3.
+    results = [(0, 1, 49, 51), (0, 2, 49, 51), (0, 3, 60, 40), (1, 2, 45, 55), (1, 3, 20, 80)]
+    policy = told(RMED2(4, seed=1), *results, (2, 3, 30, 70))
+    assert set(opponents(policy, 1)) == {2}
+
+
+def test_equally_cheap_opponents_are_met_alike() -> None:
+    results = [(0, 1, 11, 9), (0, 2, 11, 9), (0, 3, 12, 8), (1, 3, 18, 2), (2, 3, 18, 2)]
+    policy = told(RMED2(4, seed=1), *results, (1, 2, 5, 5))
+    met = opponents(policy, 3, times=400)
+    assert set(met) == {1, 2}
+    assert abs(met[1] - 200) < 40  # four standard deviations
+
+
+def test_where_nobody_is_ahead_algorithm_2_chooses() -> None:
+    policy = told(RMED2(3, seed=1), (0, 1, 2, 2), (0, 2, 4, 0), (1, 2, 4, 0))
+    assert set(opponents(policy, 0)) == {1}
+    policy = told(RMED2(3, seed=1), (0, 1, 9, 2), (0, 2, 4, 0), (1, 2, 4, 0))
+    assert set(opponents(policy, 0)) == {0}
+
+
+def test_at_the_second_duel_the_cheapest_is_met_and_at_the_third_the_likeliest() -> None:
+    # ln ln 2 < 0; ln ln 3 = 0.09. Arms 0 and 1 are equally likely.
+    policy = told(RMED2(3, seed=1), (1, 2, 1, 0))
+    assert set(opponents(policy, 2)) == {1}
+    assert set(opponents(after(policy, 2), 2)) == {0, 1}
+
+
+def test_a_winner_alone_meets_itself_and_draws_nothing() -> None:
+    policy = told(RMED2(3, seed=1), (0, 1, 20, 0), (0, 2, 20, 0), (1, 2, 3, 3))
+    policy = in_pass(policy, 0)
+    before = policy.state_dict()["generator"]
+    assert [rmed1.step(policy) for _ in range(50)] == [[0, 0]] * 50
+    assert policy.state_dict()["generator"] == before
+
+
+def test_a_winner_is_alone_until_ln_ln_t_asks_for_exploration() -> None:
+    # All pairs have met six times, which is enough before duel 1619; ln 1619 < 20 ln 2 - f(3).
+    policy = told(RMED2(3, seed=1), (0, 1, 20, 0), (0, 2, 20, 0), (1, 2, 3, 3))
+    policy = in_pass(policy, 0)
+    pairs, times = policy.foresee(10**9)
+    assert (pairs.tolist(), times.tolist()) == ([[0, 0]], [1618 - 46])
+    policy.observe(0, 0, 0.5, 1618 - 47)
+    assert rmed1.step(policy) == [0, 0], "duel 1618"
+    assert set(unordered(policy.propose())) == {(1, 2)}
+
+
+def test_what_is_foreseen_is_what_the_textbook_does() -> None:
+    policy, book = RMED2(4, seed=8, alpha=2), Textbook(4, 8, alpha=2)
+    luck, leaps = random.Random(8), 0
+    while book.t < 5_000:
+        pairs, times = policy.foresee(5_000)
+        wins = [float(luck.random() < 0.5 + 0.1 * (j - i)) for i, j in pairs.tolist()]
+        for pair, often, won in zip(pairs.tolist(), times.tolist(), wins, strict=True):
+            for _ in range(often):
+                assert tuple(pair) == next(book.steps)
+                book.observe(pair[0], pair[1], won)
+            leaps += often > 1
+        policy.observe(pairs[:, 0], pairs[:, 1], wins, times)
+    assert policy.state_dict()["generator"] == book.generator.state_dict()
+    assert leaps > 5
+
+
+@pytest.mark.parametrize("alpha", [0, -1])
+def test_alpha_must_be_above_0(alpha: float) -> None:
+    with pytest.raises(PolicyError, match=r"policy\.alpha .* 0 \(.*; the paper requires α > 0\."):
+        RMED2(3, alpha=alpha)
+
+
+def test_damaged_lists_are_refused() -> None:
+    state = RMED2(3).state_dict()
+    with pytest.raises(PolicyError, match="'rmed2' are damaged"):
+        RMED2.from_state({**state, "own": {**state["own"], "waiting": [3]}})

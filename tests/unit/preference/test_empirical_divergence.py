@@ -1,0 +1,190 @@
+"""I_i against a plain formula, and its bits: equal for equal results, whatever came first."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pytest
+
+from streamduel.preference.counts import Floats, WinCounts
+from streamduel.preference.empirical_divergence import EmpiricalDivergence, evidence
+
+UNIT = 2.0**-40
+
+Duel = tuple[int, int, float, int]
+"""As `WinCounts.add_one` takes it."""
+
+
+def some_duels(n_arms: int, n: int, seed: int) -> list[Duel]:
+    """The lower arm wins more often, one duel in five is a tie, and some are with oneself."""
+    luck, duels = random.Random(seed), []
+    for _ in range(n):
+        first, second = luck.choices(range(n_arms), k=2)
+        edge = 0.2 * ((second > first) - (second < first))
+        first_wins = 0.5 if luck.random() < 0.2 else float(luck.random() < 0.5 + edge)
+        duels.append((first, second, first_wins, luck.randint(1, 9)))
+    return duels
+
+
+def of(duels: list[Duel], n_arms: int) -> EmpiricalDivergence:
+    """What these duels add up to, one after the other."""
+    counts = WinCounts(n_arms)
+    divergence = EmpiricalDivergence(counts)
+    for first, second, first_wins, count in duels:
+        counts.add_one(first, second, first_wins, count)
+        divergence.refresh(first, second)
+    return divergence
+
+
+def wins_of(duels: list[Duel], n_arms: int) -> Floats:
+    wins = np.zeros((n_arms, n_arms))
+    for first, second, first_wins, count in duels:
+        if first != second:
+            wins[first, second] += first_wins * count
+            wins[second, first] += (1 - first_wins) * count
+    return wins
+
+
+def plain(won: float, lost: float) -> float:
+    """n d(μ, 1/2) where μ = w / n is below 1/2, else 0."""
+    n = won + lost
+    if won >= lost:
+        return 0.0
+    mean = won / n
+    d = (1 - mean) * math.log((1 - mean) / 0.5)
+    return n * (d + (mean * math.log(mean / 0.5) if mean else 0.0))
+
+
+@pytest.mark.parametrize("n_arms", [2, 3, 8])
+def test_sums_and_terms_are_those_of_the_formula(n_arms: int) -> None:
+    for seed, n in enumerate((0, 1, 5, 40, 400)):
+        duels = some_duels(n_arms, n, seed)
+        divergence, wins, arms = of(duels, n_arms), wins_of(duels, n_arms), range(n_arms)
+        expected = np.array([[plain(wins[i, j], wins[j, i]) for j in arms] for i in arms])
+        np.testing.assert_allclose(divergence.terms, expected, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(divergence.sums, expected.sum(axis=1), atol=n_arms * 1e-12)
+
+
+def test_the_formula_by_hand() -> None:
+    # 3 ln(6 / 4) + 1 ln(2 / 4), and 5 ln 2.
+    divergence = of([(0, 1, 0.0, 3), (1, 0, 0.0, 1), (2, 0, 1.0, 5)], 3)
+    by_1, by_2 = 3 * math.log(3 / 2) - math.log(2), 5 * math.log(2)
+    assert divergence.terms.tolist() == [
+        [0.0, pytest.approx(by_1), pytest.approx(by_2)],
+        [0.0] * 3,
+        [0.0] * 3,
+    ]
+    assert divergence.sums.tolist() == [pytest.approx(by_1 + by_2), 0.0, 0.0]
+
+
+def test_ties_are_half_a_win_and_half_a_loss() -> None:
+    divergence = of([(0, 1, 0.5, 3), (0, 1, 0.0, 1)], 2)
+    assert divergence.sums[0] == pytest.approx(plain(1.5, 2.5), abs=UNIT)
+    assert divergence.sums.tolist()[1] == 0.0
+    assert of([(0, 1, 0.5, 1001)], 2).sums.tolist() == [0.0, 0.0]
+
+
+def test_an_arm_that_catches_up_has_nothing_against_it_any_more() -> None:
+    counts = WinCounts(3)
+    divergence = EmpiricalDivergence(counts)
+    for winner, expected in ((1, "behind"), (0, "level"), (0, "ahead")):
+        counts.add_one(winner, 1 - winner, 1.0)
+        divergence.refresh(1, 0)
+        assert (divergence.sums > 0).tolist() == [expected == "behind", expected == "ahead", False]
+        assert (divergence.terms > 0).sum() == (expected != "level")
+
+
+def test_an_arm_has_no_term_against_itself() -> None:
+    divergence = of([(1, 1, 1.0, 50), (1, 1, 0.0, 9)], 2)
+    assert not divergence.terms.any()
+    assert not divergence.sums.any()
+
+
+def test_what_was_counted_before_is_taken_up() -> None:
+    duels = some_duels(5, 60, seed=3)
+    counts = WinCounts(5)
+    for duel in duels:
+        counts.add_one(*duel)
+    taken_up, kept_up = EmpiricalDivergence(counts), of(duels, 5)
+    assert taken_up.sums.tobytes() == kept_up.sums.tobytes()
+    assert taken_up.terms.tobytes() == kept_up.terms.tobytes()
+
+
+@pytest.mark.parametrize("n_arms", [2, 5, 12])
+def test_the_order_of_the_duels_does_not_change_a_bit(n_arms: int) -> None:
+    duels = some_duels(n_arms, 300, seed=n_arms)
+    expected = of(duels, n_arms)
+    for seed in range(5):
+        shuffled = of(random.Random(seed).sample(duels, k=len(duels)), n_arms)
+        assert shuffled.sums.tobytes() == expected.sums.tobytes()
+        assert shuffled.terms.tobytes() == expected.terms.tobytes()
+
+
+def test_the_numbers_of_the_arms_do_not_change_a_bit() -> None:
+    n_arms = 12
+    duels = some_duels(n_arms, 600, seed=1)
+    expected = of(duels, n_arms).sums
+    for seed in range(5):
+        number = random.Random(seed).sample(range(n_arms), k=n_arms)
+        renamed = of([(number[i], number[j], won, n) for i, j, won, n in duels], n_arms).sums
+        assert renamed[number].tobytes() == expected.tobytes()
+
+
+def test_arms_with_equal_results_are_equal_in_every_bit() -> None:
+    # Arms 0 and 1 have the same results against 2 to 9, in opposite orders.
+    luck, n_arms = random.Random(4), 10
+    results = [(rival, luck.randint(0, 30), luck.randint(20, 60)) for rival in range(2, n_arms)]
+    duels = [(0, rival, 1.0, won) for rival, won, _ in results if won]
+    duels += [(0, rival, 0.0, lost) for rival, _, lost in results]
+    duels += [(1, first, wins, count) for _, first, wins, count in reversed(duels)]
+    sums = of(duels, n_arms).sums
+    assert sums[0] == sums[1] > 10
+
+
+def test_sums_are_exact_multiples_of_the_unit() -> None:
+    divergence = of(some_duels(6, 200, seed=9), 6)
+    for arm, terms in enumerate(divergence.terms.tolist()):
+        units = sum(int(term / UNIT) for term in terms)
+        assert divergence.sums[arm] == units * UNIT
+
+
+def test_refreshing_many_is_refreshing_each() -> None:
+    duels = some_duels(7, 150, seed=5)
+    duels += duels[:20]
+    counts = WinCounts(7)
+    together = EmpiricalDivergence(counts)
+    first, second, first_wins, count = (np.array(part) for part in zip(*duels, strict=True))
+    counts.add(first, second, first_wins, count)
+    assert not together.sums.any(), "whoever adds calls refresh"
+    together.refresh_many(first, second)
+    apart = of(duels, 7)
+    assert together.sums.tobytes() == apart.sums.tobytes()
+    assert together.terms.tobytes() == apart.terms.tobytes()
+    together.refresh_many(first[:0], second[:0])
+    assert together.sums.tobytes() == apart.sums.tobytes()
+
+
+def test_only_the_pairs_named_are_refreshed() -> None:
+    counts = WinCounts(3)
+    divergence = EmpiricalDivergence(counts)
+    counts.add_one(0, 1, 0.0, 3)
+    counts.add_one(0, 2, 0.0, 3)
+    divergence.refresh_many(np.array([2, 1]), np.array([0, 1]))
+    assert divergence.terms[0].tolist() == [0.0, 0.0, pytest.approx(3 * math.log(2))]
+
+
+@pytest.mark.parametrize("lead", [0.5, 1, 2, 1000])
+@pytest.mark.parametrize("n", [10**4, 10**9, 10**15])
+def test_evidence_is_never_negative_however_close_the_arms(n: int, lead: float) -> None:
+    # The series of n d(1/2 - g / 2n, 1/2) begins with g² / 2n.
+    found = evidence(n / 2 - lead / 2, n / 2 + lead / 2)
+    assert found >= 0
+    assert found == pytest.approx(lead**2 / (2 * n), rel=3e-3, abs=1e-15 * n)
+
+
+def test_evidence_grows_with_the_duels_lost() -> None:
+    for won in (0, 0.5, 3, 20):
+        found = [evidence(won, lost) for lost in range(math.ceil(won), math.ceil(won) + 200)]
+        assert found == sorted(set(found))
