@@ -24,6 +24,7 @@ from benchmarks import (
     machine,
     memory,
     policies,
+    simulation_speed,
 )
 from benchmarks.measure import tell
 from benchmarks.report import Benchmark, Goal, Result, markdown, show
@@ -37,6 +38,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "commit_interval": commit_interval.measure,
     "dedupe_memory": dedupe_memory.measure,
     "memory": memory.measure,
+    "simulation_speed": simulation_speed.measure,
 }
 
 HEAD = """\

@@ -66,6 +66,19 @@ CYCLE = np.array(
 )
 
 
+# Outside of the fence, 0 or 4 may beat more arms in a sample than 1 and 3 within: it counts in R.
+OUTSIDE = np.array(
+    [
+        [0, 5, 190, 2, 0],
+        [195, 0, 0, 13, 140],
+        [10, 2, 0, 4, 4],
+        [0, 27, 36, 0, 100],
+        [0, 60, 36, 100, 0],
+    ],
+    dtype=float,
+)
+
+
 def in_state(kind: type[DoubleThompson], wins: Floats, scale: float, seed: int = 1) -> Any:
     """A policy that has seen these wins, and whose alpha ln t is as wanted."""
     duels = int(wins.sum()) + 1
@@ -194,6 +207,7 @@ def test_duels_in_flight_count_in_the_bounds(kind: type[DoubleThompson]) -> None
         (DoubleThompsonPlus, FEW, 3.0, [0, 1, 2, 3, 4]),
         (DoubleThompsonPlus, MIXED, 3.5, [0, 1, 2, 4]),
         (DoubleThompsonPlus, CYCLE, 3.2, [0, 1, 2]),
+        (DoubleThompsonPlus, OUTSIDE, 4.0, [1, 3]),
     ],
 )
 def test_a_pair_is_chosen_as_often_as_by_two_whole_samples(
