@@ -58,7 +58,7 @@ def test_a_pair_is_chosen_as_often_as_by_two_whole_samples(n_arms: int) -> None:
 
 
 def test_the_likely_best_meets_the_likely_worst() -> None:
-    wins = np.array([[0, 30, 40, 60], [20, 0, 30, 40], [10, 20, 0, 30], [0, 10, 20, 0.0]])
+    wins = np.array([[0, 12, 16, 24], [8, 0, 12, 16], [4, 8, 0, 12], [0, 4, 8, 0.0]])
     policy = told(wins)
     pairs = Counter(tuple(policy.propose()[0].tolist()) for _ in range(300))
     assert pairs.most_common(1)[0][0] == (0, 3)
@@ -76,7 +76,7 @@ def test_of_two_arms_the_challenger_takes_no_draw() -> None:
 
 
 def test_in_flight_the_challenger_is_one_that_is_so_least() -> None:
-    wins = np.array([[0, 30, 40, 60], [20, 0, 30, 40], [10, 20, 0, 30], [0, 10, 20, 0.0]])
+    wins = np.array([[0, 12, 16, 24], [8, 0, 12, 16], [4, 8, 0, 12], [0, 4, 8, 0.0]])
     times = Counter(map(tuple, np.sort(told(wins).propose(120), axis=1).tolist()))
     with_best = [times[0, arm] for arm in (1, 2, 3)]
     assert min(with_best) > 20

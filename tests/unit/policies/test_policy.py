@@ -74,7 +74,8 @@ def test_a_subclass_adds_to_the_parameters() -> None:
 
 
 def test_a_class_is_registered_by_its_import_alone() -> None:
-    assert {"uniform", "patient", "failing"}.isdisjoint(policies.names())
+    assert {"patient", "failing"}.isdisjoint(policies.names())
+    assert policies.get("uniform") is policies.Uniform  # and not the one above
 
 
 def test_the_champion_among_equals_is_spread_by_the_seed() -> None:
