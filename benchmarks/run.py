@@ -2,7 +2,7 @@
 
     python benchmarks/run.py [--quick] [--only fold kafka_service …] [--output FILE]
 
-Without options all of them run, some ten minutes long, and RESULTS.md is written anew. With
+Without options all of them run, some fifteen minutes long, and RESULTS.md is written anew. With
 `--quick` or `--only` nothing is written unless `--output` says where.
 """
 

@@ -1,0 +1,210 @@
+"""RUCB, compiled: `streamduel.policies.rucb` on `streamduel.preference.bounds`, step by step."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from streamduel.policies import RUCB, Policy
+from streamduel.preference.counts import Floats, Integers
+from streamduel.simulation.compiled.arena import Arena, below, coin, fight, is_stocked
+from streamduel.simulation.compiled.choice import NONE, one_of_largest
+from streamduel.simulation.compiled.compiled_course import CompiledCourse
+from streamduel.simulation.compiled.jit import compiled, kernel
+from streamduel.simulation.compiled.leap import probe, step_of
+from streamduel.simulation.compiled.logarithm import ln
+from streamduel.simulation.environment import Environment
+
+
+class Bounds(NamedTuple):
+    """What `UpperBounds` keeps, by the same names, and room for one row of bounds."""
+
+    means: Floats
+    trials: Floats
+    required: Floats
+    hurdles: Floats
+    row: Floats
+
+
+class RUCBCourse(CompiledCourse):
+    """RUCB's course; its kernel leaps over the duels of a champion with itself as RUCB does."""
+
+    def __init__(self, policy: Policy, environment: Environment) -> None:
+        super().__init__(policy, environment)
+        assert isinstance(policy, RUCB)
+        n_arms = policy.n_arms
+        self._alpha = policy.alpha
+        self._champion_set = policy.champion_set
+        self._bounds = Bounds(
+            means=np.full((n_arms, n_arms), 2.0),
+            trials=np.full((n_arms, n_arms), np.inf),
+            required=np.zeros((n_arms, n_arms)),
+            hurdles=np.zeros(n_arms),
+            row=np.empty(n_arms),
+        )
+        np.fill_diagonal(self._bounds.means, 0.5)
+        for first, second in np.argwhere(self._wins > 0):
+            refresh(self._bounds, self._wins, first, second)
+        hypothesis = self._state["own"]["hypothesis"]
+        self._hypothesis = np.array([NONE if hypothesis is None else hypothesis])
+
+    def _draws_per_step(self) -> int:
+        return 3  # a coin, c and d
+
+    def _run(self, arena: Arena, duels: int, until: int) -> int:
+        return run(
+            arena, self._bounds, self._alpha, self._champion_set, self._hypothesis, duels, until
+        )
+
+    def _own_state(self) -> dict[str, Any]:
+        hypothesis = self._hypothesis.item()
+        return {"hypothesis": None if hypothesis == NONE else hypothesis}
+
+
+@kernel
+def run(
+    arena: Arena,
+    bounds: Bounds,
+    alpha: float,
+    champion_set: bool,
+    hypothesis: Integers,
+    duels: int,
+    until: int,
+) -> int:
+    """The kernel: Algorithm 1 from after `duels` duels; see `CompiledCourse._run`."""
+    while duels < until and is_stocked(arena):
+        t = duels + 1
+        scale = alpha * ln(t)  # lines 3 and 4
+        if champion_set:
+            champion = champion_by_hypothesis(arena, bounds.hurdles, scale, hypothesis)
+        else:
+            champion = any_possible_winner(arena, bounds.hurdles, scale)
+        challenger = strongest_against(arena, bounds, champion, scale)
+        if champion == challenger:
+            times = times_alone(bounds, alpha, champion, t, until - duels)
+            arena.plays[champion, champion] += times
+            duels += times
+            continue
+        fight(arena, champion, challenger)  # line 7
+        refresh(bounds, arena.wins, champion, challenger)
+        duels += 1
+    return duels
+
+
+@compiled
+def any_possible_winner(arena: Arena, hurdles: Floats, scale: float) -> int:
+    """Line 5: c, of those whose hurdles `scale` has reached, or of all."""
+    possible = 0
+    for arm in range(len(hurdles)):
+        possible += hurdles[arm] <= scale
+    if possible == 0:
+        return below(arena, len(hurdles))
+    return nth_possible_winner(hurdles, scale, below(arena, possible), NONE)
+
+
+@compiled
+def nth_possible_winner(hurdles: Floats, scale: float, n: int, without: int) -> int:
+    """The arm before which there are n candidates, one arm not counted among them."""
+    for arm in range(len(hurdles)):
+        if hurdles[arm] <= scale and arm != without:
+            if n == 0:
+                return arm
+            n -= 1
+    return NONE
+
+
+@compiled
+def champion_by_hypothesis(
+    arena: Arena, hurdles: Floats, scale: float, hypothesis: Integers
+) -> int:
+    """Lines 5 to 9 of the proceedings' version: c by way of B."""
+    possible = 0
+    for arm in range(len(hurdles)):
+        possible += hurdles[arm] <= scale
+    if possible == 0:
+        hypothesis[0] = NONE
+        return below(arena, len(hurdles))
+    if possible == 1:
+        only = nth_possible_winner(hurdles, scale, 0, NONE)
+        hypothesis[0] = only
+        return only
+    kept: int = hypothesis[0]
+    if kept != NONE and hurdles[kept] > scale:
+        kept = NONE
+        hypothesis[0] = NONE
+    if kept == NONE:
+        return nth_possible_winner(hurdles, scale, below(arena, possible), NONE)
+    if coin(arena, 1, 2):
+        return kept
+    return nth_possible_winner(hurdles, scale, below(arena, possible - 1), kept)
+
+
+@compiled
+def strongest_against(arena: Arena, bounds: Bounds, champion: int, scale: float) -> int:
+    """Line 6: d, the arm with the largest bound against c; in a tie, another arm than c."""
+    row = bounds.row
+    trials, means = bounds.trials[champion], bounds.means[champion]
+    for arm in range(len(row)):
+        row[arm] = sqrt(scale / trials[arm]) + means[arm]
+    return one_of_largest(arena, row, passed=champion)
+
+
+@compiled
+def times_alone(bounds: Bounds, alpha: float, arm: int, t: int, most: int) -> int:
+    """How many times from step t on c meets itself; see `RUCB._times_alone`."""
+    last, end = t, t + most
+    if not is_alone(bounds, arm, alpha * ln(last)):
+        return 1
+    challenge = np.inf
+    for rival in range(len(bounds.hurdles)):
+        if rival != arm:
+            challenge = min(challenge, bounds.required[rival, arm])
+    guess = step_of(challenge, alpha, end)
+    while end - last > 1:
+        step = probe(last, end, guess)
+        if is_alone(bounds, arm, alpha * ln(step)):
+            last = step
+        else:
+            end = step
+    return end - t
+
+
+@compiled
+def is_alone(bounds: Bounds, arm: int, scale: float) -> bool:
+    """Whether lines 5 and 6 leave only c against itself; `UpperBounds.rules_out_all_but`."""
+    if bounds.hurdles[arm] > scale:
+        return False
+    for rival in range(len(bounds.hurdles)):
+        if rival != arm:
+            bound = sqrt(scale / bounds.trials[arm, rival]) + bounds.means[arm, rival]
+            if bound >= 0.5 or bounds.hurdles[rival] <= scale:
+                return False
+    return True
+
+
+@compiled
+def refresh(bounds: Bounds, wins: Floats, first: int, second: int) -> None:
+    """Take up the counts of one pair as they are now."""
+    played = wins[first, second] + wins[second, first]
+    keep_up(bounds, first, second, wins[first, second] / played, played)
+    keep_up(bounds, second, first, wins[second, first] / played, played)
+
+
+@compiled
+def keep_up(bounds: Bounds, arm: int, rival: int, mean: float, trials: float) -> None:
+    """Keep an arm's mean against a rival, and with it the arm's hurdle."""
+    bounds.means[rival, arm] = mean
+    bounds.trials[rival, arm] = trials
+    gap = 0.5 - mean
+    required = trials * (gap * gap) if gap > 0 else 0.0
+    before = bounds.required[arm, rival]
+    bounds.required[arm, rival] = required
+    if required >= bounds.hurdles[arm]:
+        bounds.hurdles[arm] = required
+    elif before == bounds.hurdles[arm]:  # the largest has shrunk
+        largest = 0.0
+        for other in range(len(bounds.hurdles)):
+            largest = max(largest, bounds.required[arm, other])
+        bounds.hurdles[arm] = largest

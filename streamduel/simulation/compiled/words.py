@@ -1,0 +1,87 @@
+"""Random decisions from 64-bit words that were drawn ahead: those of `Generator`, compiled.
+
+A kernel cannot call a generator. It reads words from an array, in the order in which
+`Generator.below` would draw them, and the generator is then put to where the words taken end.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from streamduel.policies.generator import Generator
+from streamduel.preference.counts import Integers
+from streamduel.simulation.compiled.jit import compiled
+
+Words = npt.NDArray[np.uint64]
+
+_PERIOD: Final = 1 << 128
+"""After as many words a generator is where it was."""
+
+_HALF: Final = np.uint64(32)
+_LOW_HALF: Final = np.uint64(0xFFFFFFFF)
+_ZERO: Final = np.uint64(0)
+
+
+def put_back(generator: Generator, n: int) -> None:
+    """Let the generator's last n words be as if they had not been drawn.
+
+    >>> generator = Generator(seed=7)
+    >>> words = generator.words(5).tolist()
+    >>> put_back(generator, 3)
+    >>> generator.words(3).tolist() == words[2:]
+    True
+    """
+    generator.skip((_PERIOD - n) % _PERIOD)
+
+
+@compiled
+def times(word: np.uint64, n: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """The high and the low word of the product, which has 128 bits.
+
+    >>> high, low = times(np.uint64(2**64 - 1), np.uint64(2**63 + 5))
+    >>> int(high) * 2**64 + int(low) == (2**64 - 1) * (2**63 + 5)
+    True
+    """
+    word_high, word_low = word >> _HALF, word & _LOW_HALF
+    n_high, n_low = n >> _HALF, n & _LOW_HALF
+    lowest = word_low * n_low
+    middle = word_high * n_low + (lowest >> _HALF)
+    other = word_low * n_high + (middle & _LOW_HALF)
+    high = word_high * n_high + (middle >> _HALF) + (other >> _HALF)
+    return high, (other << _HALF) | (lowest & _LOW_HALF)
+
+
+@compiled
+def below(n: int, words: Words, taken: Integers) -> int:
+    """An integer from 0 to n - 1, as `Generator.below(n)` draws it.
+
+    Args:
+        n: from 1 to 2**63 - 1.
+        words: the generator's next words.
+        taken: [0] is how many of them have been taken; kept up.
+    """
+    if n == 1:
+        return 0
+    bound = np.uint64(n)
+    high, low = times(words[taken[0]], bound)
+    taken[0] += 1
+    if low < bound:
+        surplus = (_ZERO - bound) % bound  # 2**64 mod n
+        while low < surplus:
+            high, low = times(words[taken[0]], bound)
+            taken[0] += 1
+    # numba's int() would leave it unsigned, and unsigned and signed together become float64.
+    return np.int64(high)  # type: ignore[return-value]
+
+
+@compiled
+def permute(order: Integers, words: Words, taken: Integers) -> None:
+    """Put 0 to n - 1 into an array of n as `Generator.permutation(n)` orders them."""
+    for place in range(len(order)):
+        order[place] = place
+    for last in range(len(order) - 1, 0, -1):
+        other = below(last + 1, words, taken)
+        order[last], order[other] = order[other], order[last]
