@@ -1,0 +1,158 @@
+"""What an experiment is given: matrices, simulations that can be interrupted, and a place for
+pictures."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from streamduel.preference.counts import Floats
+from streamduel.preference.matrix import read
+from streamduel.simulation.journal import Journal
+from streamduel.simulation.play import Run, play
+from streamduel.simulation.results import Results
+from streamduel.simulation.settings import Contestant, Settings
+
+Task = tuple[str, Contestant, int]
+"""A part of an experiment, a policy and the number of the run."""
+
+Tell = Callable[[str], None]
+
+_SILENCE: Final = 20.0
+"""Seconds between two lines of progress."""
+
+
+@dataclass
+class Laboratory:
+    """Where experiments are made.
+
+    Attributes:
+        cache: the folder for finished runs.
+        images: the folder for pictures.
+        matrices: the folder with the published ones, or None.
+        jobs: how many processes.
+        quick: whether to do the least that shows that all works.
+        tell: takes a line for whoever waits.
+    """
+
+    cache: Path
+    images: Path
+    matrices: Path | None = None
+    jobs: int = 1
+    quick: bool = False
+    tell: Tell = lambda _: None
+
+    def matrix(self, name: str) -> Floats:
+        """A published matrix, from its file."""
+        assert self.matrices is not None
+        return read(self.matrices / name)
+
+    def either(self, thorough: int, quick: int) -> int:
+        """A number of runs, of subsets or of duels."""
+        return quick if self.quick else thorough
+
+    def simulate(self, parts: Mapping[str, Settings]) -> dict[str, Results]:
+        """Play all runs of some simulations, those first that take longest.
+
+        A run that is finished is written down at once, and never played again: not after an
+        interruption, nor for another figure that asks for the same part.
+
+        Args:
+            parts: simulations by a name that is also the file's.
+        """
+        results = {name: Results(settings) for name, settings in parts.items()}
+        longest_first = sorted(parts, key=lambda name: -parts[name].horizon)
+        with ExitStack() as stack:
+            journals = {}
+            for name in longest_first:
+                journal = Journal(self._journal(name, parts[name]), parts[name])
+                journals[name] = stack.enter_context(journal)
+                for run in journal:
+                    results[name].add(run)
+            tasks = [(name, *task) for name in longest_first for task in results[name].missing()]
+            played = stack.enter_context(closing(self._played(parts, tasks)))
+            told = time.monotonic()
+            for count, (name, run) in enumerate(played, start=1):
+                results[name].add(run)
+                journals[name].add(run)
+                told = self._tell_seldom(told, f"{count:,} of {len(tasks):,} runs")
+        return results
+
+    def _journal(self, name: str, settings: Settings) -> Path:
+        """Where the runs of a part are written down; other settings have another file."""
+        digest = hashlib.sha256(json.dumps(settings.header()).encode()).hexdigest()[:10]
+        folder = self.cache / ("quick" if self.quick else "thorough")
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder / f"{name}-{digest}.jsonl"
+
+    def _tell_seldom(self, told: float, line: str) -> float:
+        """Tell it if nothing has been told for a while; returns when something was."""
+        if time.monotonic() - told < _SILENCE:
+            return told
+        self.tell(line)
+        return time.monotonic()
+
+    def _played(
+        self, parts: Mapping[str, Settings], tasks: Sequence[Task]
+    ) -> Generator[tuple[str, Run]]:
+        """The runs as they finish, with the names of their parts."""
+        if self.jobs == 1 or len(tasks) < 2:
+            yield from ((name, play(parts[name], who, run)) for name, who, run in tasks)
+            return
+        others = set(multiprocessing.active_children())
+        pool = ProcessPoolExecutor(
+            min(self.jobs, len(tasks)),
+            multiprocessing.get_context("spawn"),
+            _settle,
+            (dict(parts),),
+        )
+        try:
+            futures = [pool.submit(_play, *task) for task in tasks]
+            for future in as_completed(futures):
+                yield future.result()
+        except BaseException:
+            for worker in set(multiprocessing.active_children()) - others:
+                worker.terminate()
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def processor_seconds() -> float:
+    """Of this process and of its children that have ended."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+_parts: dict[str, Settings]
+"""In a process of its own: what is simulated."""
+
+
+def _settle(parts: dict[str, Settings]) -> None:
+    """Begin a process of its own, which ends with the one that started it, and not by Ctrl-C."""
+    global _parts  # noqa: PLW0603 - the only way in
+    _parts = parts
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _play(name: str, contestant: Contestant, run: int) -> tuple[str, Run]:
+    return name, play(_parts[name], contestant, run)

@@ -1,0 +1,67 @@
+"""What came out, kept next to the page's pictures, so that one figure can be done again alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.papers.experiment import Outcome, Picture, Table
+from benchmarks.papers.verdict import Check
+
+
+@dataclass(frozen=True)
+class Record:
+    """An outcome, and how it came about.
+
+    Attributes:
+        outcome: what came out.
+        quick: whether it is a trial that says nothing.
+        processor_seconds: spent, interrupted attempts included.
+        facts: the machine and the versions.
+    """
+
+    outcome: Outcome
+    quick: bool
+    processor_seconds: float
+    facts: str
+
+
+def load(path: Path) -> dict[str, Record]:
+    """The records by the names of their experiments; none if there is no file."""
+    if not path.exists():
+        return {}
+    found: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return {name: _record(fields) for name, fields in found.items()}
+
+
+def save(path: Path, records: Mapping[str, Record]) -> None:
+    """Write all records."""
+    text = json.dumps(
+        {name: asdict(record) for name, record in records.items()}, indent=1, ensure_ascii=False
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def _record(fields: Mapping[str, Any]) -> Record:
+    outcome = dict(fields["outcome"])
+    for key, kind in (("checks", Check), ("tables", Table), ("pictures", Picture)):
+        outcome[key] = [kind(**each) for each in outcome[key]]
+    return Record(**{**fields, "outcome": Outcome(**outcome)})
+
+
+@dataclass(frozen=True)
+class Spent:
+    """Processor time of an experiment so far, over all attempts, in a file of the cache."""
+
+    path: Path
+
+    def add(self, seconds: float) -> float:
+        """Count an attempt in; returns the sum."""
+        before = float(self.path.read_text()) if self.path.exists() else 0.0
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.write_text(f"{before + seconds}\n")
+        return before + seconds
