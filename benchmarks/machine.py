@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.broker.local_kafka import kafka_version
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("streamduel", "kafka-python", "crc32c", "msgspec", "mmh3", "numpy", "pydantic")
+PACKAGES = ("streamduel", "kafka-python", "crc32c", "msgspec", "mmh3", "numba", "numpy", "pydantic")
 
 
 def facts() -> list[tuple[str, str]]:
