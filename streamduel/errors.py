@@ -42,8 +42,11 @@ def nearest(name: str, allowed: Iterable[str]) -> str:
 
     >>> nearest("rubc", ["rucb", "ccb"])
     "; did you mean 'rucb'?"
+    >>> nearest("RUCB", ["rucb", "ccb"])
+    "; did you mean 'rucb'?"
     >>> nearest("entirely different", ["rucb", "ccb"])
     ''
     """
-    close = difflib.get_close_matches(name, list(allowed), n=1)
-    return f"; did you mean '{close[0]}'?" if close else ""
+    by_small = {known.lower(): known for known in reversed(list(allowed))}
+    close = difflib.get_close_matches(name.lower(), list(by_small), n=1)
+    return f"; did you mean '{by_small[close[0]]}'?" if close else ""

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from streamduel.errors import PolicyError
 from streamduel.policies.batch import Batch
 from streamduel.policies.duels import Duels
-from streamduel.policies.parameter import Whole
+from streamduel.policies.parameter import Horizon, Whole
 from streamduel.policies.policy import Policy
 from streamduel.preference.counts import MOST_DUELS, Floats, Integers
 from streamduel.preference.logarithm import ln
@@ -48,11 +48,7 @@ class BatchedPolicy(Policy):
     which pairs the next one compares (`_begin_round`).
     """
 
-    horizon = Whole(
-        symbol="T",
-        at_least=2,
-        meaning="number of duels planned; afterwards the champion is served alone",
-    )
+    horizon = Horizon()
     rounds = Whole(
         symbol="B",
         at_least=1,

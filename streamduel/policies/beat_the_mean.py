@@ -9,7 +9,7 @@ import numpy as np
 
 from streamduel.errors import PolicyError
 from streamduel.policies.duels import Duels
-from streamduel.policies.parameter import Flag, Real, Whole
+from streamduel.policies.parameter import Flag, Horizon, Real
 from streamduel.policies.policy import Policy
 from streamduel.preference.counts import Floats
 from streamduel.preference.logarithm import ln
@@ -61,11 +61,7 @@ class BeatTheMean(Policy):
     summary = "the arm that wins least against random others leaves; explores first, then exploits"
     paper = "Yue and Joachims, Beat the Mean Bandit, ICML 2011"
 
-    horizon = Whole(
-        symbol="T",
-        at_least=2,
-        meaning="number of duels planned; afterwards the champion is served alone",
-    )
+    horizon = Horizon()
     gamma = Real(
         symbol="γ",
         default=1.3,

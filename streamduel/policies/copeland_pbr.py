@@ -11,7 +11,7 @@ import numpy.typing as npt
 from streamduel.errors import PolicyError
 from streamduel.policies.duels import Duels
 from streamduel.policies.least_played import LeastPlayed
-from streamduel.policies.parameter import Whole
+from streamduel.policies.parameter import Horizon
 from streamduel.policies.policy import Policy
 from streamduel.preference.counts import Integers
 from streamduel.preference.hoeffding import duels_until_sure, is_sure, surely_beats
@@ -75,11 +75,7 @@ class CopelandPBR(Policy):
     paper = "Busa-Fekete et al., Top-k Selection based on Adaptive Sampling, ICML 2013"
     seeks = "copeland"
 
-    horizon = Whole(
-        symbol="T",
-        at_least=2,
-        meaning="number of duels planned; afterwards the champion is served alone",
-    )
+    horizon = Horizon()
 
     def _begin(self) -> None:
         # ln(2 K² n_max / δ), n_max = 1 / δ = T; as a sum, since the product is large.

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from streamduel.errors import PolicyError
-from streamduel.policies.parameter import Real, Whole
+from streamduel.policies.parameter import Horizon, Real
 from streamduel.policies.policy import Policy
 from streamduel.preference.counts import Floats, Integers
 from streamduel.preference.logarithm import ln
@@ -63,11 +63,7 @@ class InterleavedFilter1(Policy):
     summary = "a candidate plays all others in turn; explores first, then exploits"
     paper = "Yue et al., The K-armed Dueling Bandits Problem, COLT 2009 (IF1)"
 
-    horizon = Whole(
-        symbol="T",
-        at_least=2,
-        meaning="number of duels planned; afterwards the champion is served alone",
-    )
+    horizon = Horizon()
     confidence_scale = Real(
         symbol="c",
         default=1.0,

@@ -14,13 +14,20 @@ import math
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Generic, TypeAlias, TypeVar, overload
+from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar, overload
 
 import numpy as np
 
 from streamduel.errors import PolicyError, nearest
+from streamduel.preference.counts import MOST_DUELS
 
 Value = TypeVar("Value", bound=float | str)
+
+_EXTREME_REAL: Final = 1e15
+"""Larger numbers, or smaller than one part in so many, mean nothing and overflow in formulas."""
+
+_EXTREME_WHOLE: Final = MOST_DUELS
+"""No policy counts further, nor can it be asked to plan, or repeat anything, more often."""
 
 Derivation: TypeAlias = Callable[[Mapping[str, Any]], Any]
 """The default of a parameter from the others' values."""
@@ -114,7 +121,13 @@ class Parameter(ABC, Generic[Value]):
 
 
 class _Number(Parameter[Value]):
-    """A number, with limits: `above`, `at_least`, `below` and `at_most`, any of them or none."""
+    """A number, with limits: `above`, `at_least`, `below` and `at_most`, any of them or none.
+
+    Numbers beyond all sense are refused whatever the limits.
+    """
+
+    extremes: ClassVar[tuple[float, float]]
+    """The least that differs from 0, and the most."""
 
     def __init__(
         self,
@@ -144,9 +157,16 @@ class _Number(Parameter[Value]):
         if not all(holds(number, limit) for _, holds, limit in self._limits):
             reason = f"; {self.reason}" if self.reason else ""
             raise PolicyError(
-                f"policy.{self.name} must be {self._range} (found {number!r}){reason}."
+                f"policy.{self.name} must be {self._range} (found {_shown(number)}){reason}."
             )
+        self._check_extremes(number)
         return number
+
+    def _check_extremes(self, number: Any) -> None:
+        least, most = self.extremes
+        if number and not least <= abs(number) <= most:
+            bound = f"at most {most:g}" if abs(number) > most else f"0 or at least {least:g}"
+            raise PolicyError(f"policy.{self.name} must be {bound} (found {_shown(number)}).")
 
 
 class Real(_Number[float]):
@@ -163,6 +183,7 @@ class Real(_Number[float]):
     """
 
     kind = "a finite number"
+    extremes = (1 / _EXTREME_REAL, _EXTREME_REAL)
 
     def _typed(self, value: object) -> float | None:
         if isinstance(value, bool) or not isinstance(value, int | float | np.number):
@@ -178,11 +199,27 @@ class Whole(_Number[int]):
     """An integer; `1e6` is taken for one too, since that is how people write a horizon."""
 
     kind = "an integer"
+    extremes = (1, _EXTREME_WHOLE)
 
     def _typed(self, value: object) -> int | None:
         if isinstance(value, bool) or not isinstance(value, int | float | np.integer):
             return None
         return int(value) if not isinstance(value, float) or value.is_integer() else None
+
+
+class Horizon(Whole):
+    """T, for the policies that plan for a number of duels; that it is at least K, they check."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            symbol="T",
+            at_least=2,
+            meaning="number of duels planned; afterwards the champion is served alone",
+        )
+
+    @property
+    def allowed(self) -> str:  # noqa: D102 - as for every parameter
+        return "an integer at least K, the number of arms"
 
 
 class Flag(Parameter[bool]):
@@ -222,6 +259,11 @@ class Choice(Parameter[str]):
 
     def _typed(self, value: object) -> str | None:
         return value if isinstance(value, str) else None
+
+
+def _shown(number: object) -> str:
+    text = repr(number)
+    return text if len(text) <= 40 else f"{text[:39]}…"
 
 
 def _listed(names: Sequence[str]) -> str:

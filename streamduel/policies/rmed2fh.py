@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from streamduel.errors import PolicyError
-from streamduel.policies.parameter import Whole
+from streamduel.policies.parameter import Horizon
 from streamduel.policies.rmed2 import RMED2
 
 
@@ -46,11 +46,7 @@ class RMED2FH(RMED2):
     summary = "RMED2 that explores first and then keeps its opponents; needs the horizon"
     paper = "Komiyama et al., Regret Lower Bound and Optimal Algorithm, COLT 2015 (RMED2FH)"
 
-    horizon = Whole(
-        symbol="T",
-        at_least=2,
-        meaning="number of duels planned; afterwards the champion is served alone",
-    )
+    horizon = Horizon()
 
     def _begin(self) -> None:
         super()._begin()

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from streamduel.errors import PolicyError
 from streamduel.policies.duels import Duels
 from streamduel.policies.least_played import LeastPlayed
-from streamduel.policies.parameter import Whole
+from streamduel.policies.parameter import Horizon
 from streamduel.policies.policy import Policy
 from streamduel.preference.counts import Integers
 from streamduel.preference.hoeffding import duels_until_sure, is_sure, surely_beats
@@ -31,11 +31,7 @@ class _Savage(Policy):
     who is the winner once no pair is open (`_winner`).
     """
 
-    horizon = Whole(
-        symbol="T",
-        at_least=2,
-        meaning="number of duels planned; afterwards the champion is served alone",
-    )
+    horizon = Horizon()
 
     def _begin(self) -> None:
         # ln(2 N T / δ), N = K (K - 1) / 2, δ = 1 / T; as a sum, since the product is large.

@@ -110,6 +110,32 @@ def test_a_required_parameter_must_be_given() -> None:
     )
 
 
+class Limitless:
+    real = Real(symbol="x", meaning="any", default=0.0)
+    whole = Whole(symbol="n", meaning="any", default=0)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "message"),
+    [
+        (Limitless.real, 1e-300, "policy.real must be 0 or at least 1e-15 (found 1e-300)."),
+        (Limitless.real, -1e308, "policy.real must be at most 1e+15 (found -1e+308)."),
+        (
+            Limitless.whole,
+            10**400,
+            f"policy.whole must be at most 2.2518e+15 (found 1{'0' * 38}…).",
+        ),
+    ],
+)
+def test_numbers_beyond_all_sense_are_refused(
+    parameter: Parameter[Any], value: object, message: str
+) -> None:
+    with pytest.raises(PolicyError) as refused:
+        parameter.check(value)
+    assert str(refused.value) == message
+    assert (parameter.check(0), parameter.check(10**12)) == (0, 10**12)
+
+
 def test_what_is_allowed_is_told_in_words() -> None:
     assert [parameter.allowed for parameter in DECLARED.values()] == [
         "a finite number greater than 0 and at most 2",
