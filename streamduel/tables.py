@@ -110,11 +110,11 @@ def print_places(console: Console, loaded: LoadedConfig) -> None:
 
 CHOICE: Final = """\
 Which one?
-  clicks come at once                          double_thompson; faster: rmed1
+  one ranker surely beats all others           double_thompson; faster: rmed1
   perhaps no ranker beats all others           double_thompson, ccb
-  clicks come late, or decisions must be few   c2b
-  hundreds of rankers                          merge_dts, merge_rucb
-What each of them lost in measurements is in docs/policies.md."""
+  only a few decisions can be rolled out       c2b
+  hundreds of rankers                          double_thompson, tuned merge_dts
+docs/policies.md has what each of them lost in measurements, and more advice."""
 
 
 def print_policies(console: Console) -> None:

@@ -46,8 +46,9 @@ class RMED1(Policy):
     its duel has been seen; those in flight are not asked for again. Then the list goes on with
     what is known, and what never came is due again before the next pass.
 
-    Choose it where there is a Condorcet winner and regret counts: of the policies here, it has
-    the least. Without a winner it goes on exploring.
+    Choose it where one ranker beats all others and a decision must be quick: only Double Thompson
+    Sampling loses less in simulations, at many times the cost of a step. With hundreds of arms, the
+    first meeting of all pairs is dear. Without a winner it goes on exploring.
 
     Draws from the generator, each only if there is more than one choice: i*; then the opponent, if
     that is not to be i*.
