@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,7 +15,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from streamduel import simulate_options as options
-from streamduel.errors import ConfigurationError, PolicyError, PreferenceError
+from streamduel.errors import ConfigurationError, PolicyError, PreferenceError, StreamduelError
+from streamduel.simulation.files import identity, kind, obstacle, reason
 
 if TYPE_CHECKING:
     from streamduel.simulation.results import Results
@@ -25,12 +28,13 @@ INTERRUPTED: Final = 130
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Where the preferences come from: a file, or a name."""
+    """Where the preferences come from: a file, or a name; and the files of later ones."""
 
     matrix: str | None
     environment: str | None
     arms: str | None
     gap: float | None
+    changes: dict[int, str]
 
     @property
     def title(self) -> str:
@@ -46,6 +50,14 @@ class _Outputs:
     plots: list[Path]
     scale: str
     band: str
+
+    def files(self) -> list[tuple[str, Path]]:
+        """All that are written, with what names them."""
+        named = [("--json", self.json), ("--journal", self.journal)]
+        return [
+            *((option, path) for option, path in named if path is not None),
+            *(("--plot", path) for path in self.plots),
+        ]
 
 
 def simulate(
@@ -68,8 +80,8 @@ def simulate(
     json: options.JsonPath = None,
     journal: options.JournalPath = None,
     plot: options.PlotPaths = None,
-    scale: options.Scale = "linear",
-    band: options.Band = "error",
+    scale: options.Scale = None,
+    band: options.Band = None,
     no_compile: options.NoCompile = False,
 ) -> None:
     """Measure the regret of policies on known preferences.
@@ -84,10 +96,8 @@ def simulate(
 
         streamduel simulate --matrix p.txt --policy rucb --policy rucb:alpha=0.8
     """
-    source = _Source(matrix, environment, arms, gap)
-    if journal is None and json is not None and (json.is_file() or not json.exists()):
-        journal = json.with_name(f"{json.name}.journal")
-    outputs = _Outputs(json, journal, plot or [], scale, band)
+    source = _Source(matrix, environment, arms, gap, _changes(change or []))
+    outputs = _outputs(json, journal, plot or [], scale, band)
     numbers = {
         "horizon": whole("horizon", horizon),
         "runs": whole("runs", runs),
@@ -99,10 +109,10 @@ def simulate(
         "compiled": not no_compile,
     }
     try:
-        settings = _settings(source, numbers, policy, param or [], change or [], delay)
+        settings = _settings(source, numbers, policy, param or [], delay)
     except (PolicyError, PreferenceError) as error:
         raise ConfigurationError(str(error)) from error
-    _check_outputs(outputs)
+    _check_outputs(source, outputs)
     _run(settings, source, outputs, _cores() if jobs is None else whole("jobs", jobs))
 
 
@@ -132,12 +142,48 @@ def whole(option: str, text: str) -> int:
     raise ConfigurationError(f"--{option} must be an integer such as 1000 or 1e6 (found {text!r}).")
 
 
+def _changes(texts: list[str]) -> dict[int, str]:
+    """The files of later preferences by the number of duels after which they hold."""
+    found: dict[int, str] = {}
+    for text in texts:
+        time, _, path = text.partition(":")
+        if not path:
+            raise ConfigurationError(f"--change must be written as T:FILE (found {text!r}).")
+        t = whole("change", time)
+        if t in found:
+            raise ConfigurationError(
+                f"--change must be given once for each T (found {t} for '{found[t]}' and '{path}')."
+            )
+        found[t] = path
+    return found
+
+
+def _outputs(
+    json: Path | None, journal: Path | None, plots: list[Path], scale: str | None, band: str | None
+) -> _Outputs:
+    """What is to be made of the results, where a part of it is left out."""
+    for option, value in (("scale", scale), ("band", band)):
+        if value is not None and not plots:
+            raise ConfigurationError(f"--{option} goes with --plot FILE (found no --plot).")
+    # Beside a device or a pipe there is no place for a journal.
+    if journal is None and json is not None and kind(json) in {"a file", "nothing"}:
+        is_link = os.path.islink(json)  # noqa: PTH114 - Path's fails where nobody may look
+        place = identity(json) if is_link else json  # not in /dev, for /dev/stdout
+        journal = place.with_name(f"{place.name}.journal")
+    return _Outputs(
+        json,
+        journal,
+        plots,
+        "linear" if scale is None else scale,
+        "error" if band is None else band,
+    )
+
+
 def _settings(
     source: _Source,
     numbers: dict[str, Any],
     wanted: list[str],
     params: list[str],
-    changes: list[str],
     delay: str | None,
 ) -> Settings:
     """What is simulated."""
@@ -148,17 +194,11 @@ def _settings(
 
     entries = read_entries(wanted, params)
     preferences = _preferences(source, numbers["seed"])
-    later = {}
-    for text in changes:
-        time, _, path = text.partition(":")
-        if not path:
-            raise ConfigurationError(f"--change must be written as T:FILE (found {text!r}).")
-        later[whole("change", time)] = read(path)
     return Settings(
         preferences,
         entries,
         delay=None if delay is None else read_delay(delay),
-        changes=later,
+        changes={t: read(path) for t, path in source.changes.items()},
         **numbers,
     )
 
@@ -179,33 +219,54 @@ def _preferences(source: _Source, seed: int) -> Any:
     name = str(source.environment)
     if source.arms is None:
         raise ConfigurationError(f"--environment {name} needs --arms K.")
-    gap = worlds.LEAST_GAP if source.gap is None else source.gap
+    if source.gap is not None and name in worlds.NAMES and name not in worlds.WITH_GAP:
+        raise ConfigurationError(
+            f"--gap goes with --environment {' or '.join(worlds.WITH_GAP)} (found {name!r})."
+        )
     n_arms = whole("arms", source.arms)
+    gap = worlds.LEAST_GAP if source.gap is None else source.gap
     return worlds.world(name, n_arms, world_generator(seed, name), gap)
 
 
-def _check_outputs(outputs: _Outputs) -> None:
+def _check_outputs(source: _Source, outputs: _Outputs) -> None:
     """Refuse what could not be written, before anything is computed."""
-    paths = {"json": outputs.json, "journal": outputs.journal}
-    named = [(option, path) for option, path in paths.items() if path is not None]
-    for option, path in [*named, *(("plot", path) for path in outputs.plots)]:
-        if path.is_dir():
-            raise ConfigurationError(f"--{option} must be a file (found the directory '{path}').")
-        if not path.parent.is_dir():
+    for option, path in outputs.files():
+        if kind(path) == "a directory":
+            raise ConfigurationError(f"{option} must be a file (found the directory '{path}').")
+        if kind(path.parent) != "a directory":
             raise ConfigurationError(
-                f"--{option} must be in a directory that exists (found '{path}')."
+                f"{option} must be in a directory that exists (found '{path}')."
             )
     if outputs.plots:
         from streamduel.simulation.plot import check_plot  # noqa: PLC0415
 
         for path in outputs.plots:
             check_plot(path, outputs.scale, outputs.band)
+    _check_distinct(source, outputs)
+    for option, path in outputs.files():
+        if why := "" if option == "--journal" else obstacle(path):  # a journal is opened first
+            raise ConfigurationError(
+                f"{option} must be a file that can be written (found '{path}': {why})."
+            )
+
+
+def _check_distinct(source: _Source, outputs: _Outputs) -> None:
+    """Refuse to write one file twice, or what is read; to read a file twice is all right."""
+    matrix = [] if source.matrix is None else [("--matrix", source.matrix)]
+    read = [*matrix, *(("--change", path) for path in source.changes.values())]
+    seen = {identity(Path(path)): option for option, path in read}
+    for option, path in outputs.files():
+        if (same := identity(path)) in seen:
+            raise ConfigurationError(
+                f"{seen[same]} and {option} must name different files (found '{path}' for both)."
+            )
+        seen[same] = option
 
 
 def _run(settings: Settings, source: _Source, outputs: _Outputs, jobs: int) -> None:
     """Simulate, and show and write what was found."""
     from streamduel.progress import counting_progress  # noqa: PLC0415
-    from streamduel.simulation.results import Results, write_json  # noqa: PLC0415
+    from streamduel.simulation.results import Results  # noqa: PLC0415
     from streamduel.simulation.run import simulate as play_all  # noqa: PLC0415
 
     results, err = Results(settings), Console(stderr=True)
@@ -218,24 +279,63 @@ def _run(settings: Settings, source: _Source, outputs: _Outputs, jobs: int) -> N
         _print_table(results, source)
         _print_farewell(err, results, outputs)
         raise typer.Exit(INTERRUPTED) from None
+    except StreamduelError:  # such as a disk that is full: what is finished is still worth seeing
+        if results.policies():
+            _print_table(results, source)
+        raise
     _print_table(results, source)
+    _write(results, source, outputs)
+    if outputs.journal is not None:
+        try:
+            outputs.journal.unlink(missing_ok=True)
+        except OSError as error:
+            raise StreamduelError(
+                f"the journal '{outputs.journal}' cannot be removed ({reason(error)}); it is not"
+                " needed any more."
+            ) from error
+
+
+def _write(results: Results, source: _Source, outputs: _Outputs) -> None:
+    """Write the files; one that cannot be written does not keep the others from it."""
+    from streamduel.simulation.results import write_json  # noqa: PLC0415
+
+    writers: list[Callable[[], None]] = []
     if outputs.json is not None:
-        write_json(outputs.json, _report(results, source))
+        writers.append(partial(write_json, outputs.json, _report(results, source)))
     if outputs.plots:
         from streamduel.simulation.plot import draw  # noqa: PLC0415
 
-        for path in outputs.plots:
-            draw(results, path, title=source.title, scale=outputs.scale, band=outputs.band)
-    if outputs.journal is not None:
-        outputs.journal.unlink(missing_ok=True)
+        looks = {"title": source.title, "scale": outputs.scale, "band": outputs.band}
+        writers += [partial(draw, results, path, **looks) for path in outputs.plots]
+    failures = []
+    for write in writers:
+        try:
+            write()
+        except StreamduelError as error:
+            failures.append(str(error).rstrip("."))
+    if failures and outputs.journal is not None:
+        failures.append(
+            f"the finished runs are kept in '{outputs.journal}', and the same command tries again"
+        )
+    if failures:
+        raise StreamduelError(f"{'; '.join(failures)}.")
 
 
 def _report(results: Results, source: _Source) -> dict[str, Any]:
     """The results as JSON has them; a drawn matrix has no file."""
-    report = results.report(source.matrix)
+    report = results.report(source.matrix, source.changes)
     if source.environment is not None:
-        report["environment"] = {"name": source.environment, "gap": source.gap}
+        report["environment"] = {"name": source.environment, "gap": _gap(source)}
     return report
+
+
+def _gap(source: _Source) -> float | None:
+    """The gap of a drawn matrix, given or not; None for a kind that has none."""
+    from streamduel.simulation import worlds  # noqa: PLC0415
+
+    if source.environment not in worlds.WITH_GAP:
+        return None
+    return worlds.LEAST_GAP if source.gap is None else source.gap
 
 
 def _print_table(results: Results, source: _Source) -> None:
@@ -251,7 +351,7 @@ def _print_table(results: Results, source: _Source) -> None:
     for heading in ("policy", "regret", "± s.e.", "accuracy", "runs", "s/run"):
         is_name = heading == "policy"
         table.add_column(heading, justify="left" if is_name else "right", no_wrap=not is_name)
-    names = labels(settings.contestants)
+    names = labels(settings)
     rows = [
         (result, names[settings.contestants.index((result.name, result.params))])
         for result in results.policies()

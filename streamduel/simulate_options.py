@@ -40,7 +40,8 @@ Change = Annotated[
     list[str] | None,
     typer.Option(
         metavar="T:FILE",
-        help="Users change: after T duels these preferences hold. May be repeated.",
+        help="Users change: after T duels, fewer than the horizon, these preferences hold. May be "
+        "repeated.",
         show_default=False,
     ),
 ]
@@ -69,7 +70,13 @@ Regret = Annotated[
     str,
     typer.Option(metavar="KIND", help="What a duel costs: condorcet, strong, weak or copeland."),
 ]
-Ties = Annotated[float, typer.Option(metavar="P", help="Probability that a duel is a tie.")]
+Ties = Annotated[
+    float,
+    typer.Option(
+        metavar="P",
+        help="Probability that a duel is a tie; the preferences then hold when somebody wins.",
+    ),
+]
 DelayText = Annotated[
     str | None,
     typer.Option(
@@ -113,12 +120,18 @@ PlotPaths = Annotated[
         show_default=False,
     ),
 ]  # fmt: skip
-Scale = Annotated[str, typer.Option(metavar="linear|log", help="Of the regret in the plot.")]
+Scale = Annotated[
+    str | None,
+    typer.Option(
+        metavar="linear|log", help="Of the regret in the plot.  [linear]", show_default=False
+    ),
+]
 Band = Annotated[
-    str,
+    str | None,
     typer.Option(
         metavar="error|quantiles",
-        help="In the plot: the mean ± one standard error, or the middle 80 % of the runs.",
+        help="In the plot: the mean ± one standard error, or the middle 80 % of the runs.  [error]",
+        show_default=False,
     ),
 ]
 NoCompile = Annotated[

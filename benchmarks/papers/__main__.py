@@ -1,4 +1,4 @@
-"""Compute the papers' figures again and write docs/papers.md.
+"""Compute the papers' figures again and write docs/papers.md from benchmarks/papers/outcomes.json.
 
 python -m benchmarks.papers [--matrices DIR] [--only NAME …] [--quick] [--jobs 2] [--out docs]
 """
@@ -88,7 +88,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     if found.matrices is None and os.environ.get(matrices.FOLDER):
         found.matrices = Path(os.environ[matrices.FOLDER])
     if found.out is None:
-        found.out = Path("run/papers" if found.quick else "docs")
+        found.out = Path("run/papers") if found.quick else store.DOCS
     return found
 
 
@@ -97,7 +97,7 @@ def main(given: Sequence[str] | None = None) -> None:
     found = arguments(given)
     say = Console(stderr=True, highlight=False, soft_wrap=True).print
     images: Path = found.out / page.IMAGES
-    outcomes = images / "outcomes.json"
+    outcomes = store.state_file(found.out, quick=found.quick)
     if found.fresh:
         shutil.rmtree(found.cache / ("quick" if found.quick else "thorough"), ignore_errors=True)
     for name in found.only or CHEAPEST_FIRST:

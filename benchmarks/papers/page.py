@@ -37,9 +37,11 @@ folder with `--matrices` or `PUBLISHED_MATRICES`.
 A claim is broken into statements, each with a bound that was fixed in code before anything was
 measured. "Below" and "above" hold when the number keeps the bound by two standard errors, and are
 undecided when it is nearer; a range holds when the number is in it, and is undecided when it is
-less than two standard errors outside. A figure is *reproduced* when all its statements hold, *not
-reproduced* when none does, else *partly*. Nothing was tuned until a figure looked right: parameters
-are the papers', and where a paper is silent, the section says what was taken.
+less than two standard errors outside. "At most" is the range from 0 to its bound: unlike "below" it
+holds as soon as the number itself is in it. A figure is *reproduced* when all its statements
+hold, *not reproduced* when none does, else *partly*. Nothing was tuned until a figure looked right:
+parameters are the papers', and where a paper is silent, the section says what was taken. What came
+out is kept in `benchmarks/papers/outcomes.json`, from which this page is written.
 """
 
 TAIL: Final = """\

@@ -1,4 +1,4 @@
-"""What came out, kept next to the page's pictures, so that one figure can be done again alone."""
+"""What came out, kept so that one figure can be done again alone and the page written anew."""
 
 from __future__ import annotations
 
@@ -6,10 +6,26 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from benchmarks.papers.experiment import Outcome, Picture, Table
 from benchmarks.papers.verdict import Check
+
+COMMITTED: Final = Path(__file__).with_name("outcomes.json")
+"""What docs/papers.md is written from; a part of the project, like the page itself."""
+
+DOCS: Final = Path("docs")
+"""The folder of the project's own page."""
+
+
+def state_file(out: Path, *, quick: bool) -> Path:
+    """Where the outcomes are kept from which a page is written.
+
+    Args:
+        out: the folder of the page.
+        quick: whether they say nothing, and must not get among the project's.
+    """
+    return out / COMMITTED.name if quick or out != DOCS else COMMITTED
 
 
 @dataclass(frozen=True)

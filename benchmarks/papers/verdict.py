@@ -81,6 +81,8 @@ def above(claim: str, found: Measured, bound: float, digits: int = 2) -> Check:
 def within(claim: str, found: Measured, low: float, high: float, digits: int = 2) -> Check:
     """The number is from low to high; undecided if it is less than two standard errors outside.
 
+    "At most" is the range from 0.
+
     >>> within("5 to 10 times", Measured(4.5, 0.3), 5, 10).standing
     'undecided'
     """

@@ -222,7 +222,8 @@ def _array_in_text(lines: IO[str], source: str) -> Floats:
         text = line.partition("#")[0].strip()
         if not text:
             continue
-        rows.append(_numbers_in(text, f"{source}, line {place}"))
+        # Some programs end each line of a table with a comma.
+        rows.append(_numbers_in(text.removesuffix(",").rstrip(), f"{source}, line {place}"))
         places.append(place)
         if len(rows) > MOST_ARMS:
             raise PreferenceError(

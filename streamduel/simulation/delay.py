@@ -6,6 +6,7 @@ import math
 import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from decimal import Decimal
 
 from streamduel.errors import ConfigurationError
 from streamduel.policies.generator import Generator
@@ -69,7 +70,17 @@ class GeometricDelay(Delay):
         return int(math.log(u) / -math.log1p(1 / self.mean))
 
     def __str__(self) -> str:
-        return f"geometric:{self.mean:g}"
+        return f"geometric:{_written(self.mean)}"
+
+
+def _written(number: float) -> str:
+    """A number to the last digit and without an exponent, as `read_delay` takes it.
+
+    >>> _written(20.0), _written(123456.75), _written(0.00001)
+    ('20', '123456.75', '0.00001')
+    """
+    text = f"{Decimal(repr(float(number))):f}"
+    return text.removesuffix(".0")
 
 
 def read_delay(text: str) -> Delay:

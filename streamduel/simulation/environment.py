@@ -22,7 +22,8 @@ class Environment(ABC):
 
     Attributes:
         n_arms: K.
-        preferences: (K, K), [i, j] the probability that i beats j, a tie being half a win.
+        preferences: (K, K), [i, j] the probability that i beats j, 1/2 where neither is better;
+            what a tie counts for, each environment says.
     """
 
     n_arms: int
@@ -66,13 +67,15 @@ class MatrixEnvironment(Environment):
     Args:
         preferences: (K, K), [i, j] the probability that i beats j when one of them wins.
         ties: τ, the probability that nobody wins a duel of two different arms; the first then wins
-            with probability (1 - τ) p.
+            with probability (1 - τ) p, and the second with (1 - τ) (1 - p).
         seed: of the generator, an integer from 0.
 
     Raises:
         PreferenceError: the matrix is none, or τ is no probability.
 
     Attributes:
+        preferences: as given: of the duels that somebody wins, whatever τ. With ties as half a win,
+            i would beat j with probability 1/2 + (1 - τ) (p_ij - 1/2).
         ties: τ.
         win_below: (K, K) thresholds from 0 to 2**53.
         tie_below: (K, K) thresholds from `win_below` to 2**53.

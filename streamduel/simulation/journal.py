@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import fcntl
 import json
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from streamduel.errors import ConfigurationError
+from streamduel.errors import ConfigurationError, StreamduelError
+from streamduel.simulation.files import kind, reason
 from streamduel.simulation.play import Run
 from streamduel.simulation.settings import Settings
 
 FORMAT: Final = 1
+
+
+_BEGINNING: Final = b'{"journal": '
+"""Every journal begins so; what does not is somebody's own file."""
 
 
 class Journal:
@@ -23,7 +30,8 @@ class Journal:
     The header does not say which policies are simulated nor how many runs, for the result of a run
     depends on neither: an interrupted simulation may go on with more policies or more runs.
 
-    A last line that was cut off by a crash is dropped. The file is locked while it is open.
+    A last line that was cut off by a crash is dropped. A file that is refused stays as it was. The
+    file is locked while it is open.
 
     Args:
         path: of the file; made if there is none.
@@ -36,47 +44,70 @@ class Journal:
 
     def __init__(self, path: Path, settings: Settings) -> None:
         self.path = path
+        if (found := kind(path)) == "a device or a pipe":
+            raise ConfigurationError(f"the journal '{path}' must be a file (found {found}).")
         try:
-            self._file = path.open("a+b")
+            # Without a buffer: what a full disk did not take must not be tried again on closing.
+            self._file = path.open("a+b", buffering=0)
         except OSError as error:
             raise ConfigurationError(
-                f"the journal '{path}' cannot be written ({error.strerror})."
+                f"the journal '{path}' cannot be written ({reason(error)})."
             ) from error
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self._file.close()
-            raise ConfigurationError(
-                f"the journal '{path}' is in use by another simulation; name a file of its own"
-                " with --journal."
-            ) from None
-        try:
-            self._runs = self._read(
-                {"journal": FORMAT, **settings.header()}, len(settings.checkpoints)
-            )
+            self._lock()
+            header = _line({"journal": FORMAT, **settings.header()})
+            self._runs = self._read(header, len(settings.checkpoints))
         except BaseException:
             self._file.close()
             raise
 
-    def _read(self, header: dict[str, Any], length: int) -> list[Run]:
-        """The runs of the file, which ends after the last whole line from here on."""
-        self._file.seek(0)
-        whole, _, _ = self._file.read().rpartition(b"\n")
-        lines = whole.splitlines()
-        self._file.truncate(len(whole) + 1 if whole else 0)
-        if not lines:
-            self._write(header)
-            return []
-        self._check_header(lines[0], header)
-        return [self._run(number, line, length) for number, line in enumerate(lines[1:], start=2)]
-
-    def _check_header(self, line: bytes, header: dict[str, Any]) -> None:
-        """Refuse a file that is no journal, or that has another header."""
-        found = _decoded(line)
-        if "journal" not in found:
+    def _lock(self) -> None:
+        """Keep other simulations out until the file is closed."""
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
             raise ConfigurationError(
-                f"'{self.path}' is no journal of a simulation; name another file with --journal."
-            )
+                f"the journal '{self.path}' is in use by another simulation; name a file of its own"
+                " with --journal."
+            ) from None
+
+    def _read(self, header: bytes, length: int) -> list[Run]:
+        """The runs of the file, which is known to be a journal and ends after a line from here on.
+
+        Only a journal's own last line is ever cut away, and only when all others are sound.
+        """
+        text = self._text()
+        # A crash may have cut off even the header; only one that would be written again is taken
+        # for that.
+        if header.startswith(text):
+            self._write(header[len(text) :])
+            return []
+        first, newline, rest = text.partition(b"\n")
+        if not newline:
+            raise self._no_journal()
+        self._check_header(_decoded(first), _decoded(header))
+        *lines, tail = rest.split(b"\n")
+        runs = [self._run(number, line, length) for number, line in enumerate(lines, start=2)]
+        self._file.truncate(len(text) - len(tail))
+        return runs
+
+    def _text(self) -> bytes:
+        """All that is in the file, if it begins like a journal or is empty."""
+        self._file.seek(0)
+        beginning = self._file.read(len(_BEGINNING)) or b""
+        if beginning not in {b"", _BEGINNING}:
+            raise self._no_journal()
+        return beginning + self._file.readall()
+
+    def _no_journal(self) -> ConfigurationError:
+        return ConfigurationError(
+            f"'{self.path}' is no journal of a simulation; name another file with --journal."
+        )
+
+    def _check_header(self, found: dict[str, Any], header: dict[str, Any]) -> None:
+        """Refuse a file that is no journal, or that has another header."""
+        if "journal" not in found:
+            raise self._no_journal()
         for key in [*header, *found]:
             if found.get(key) != header.get(key):
                 raise ConfigurationError(
@@ -87,29 +118,35 @@ class Journal:
 
     def _run(self, number: int, line: bytes, length: int) -> Run:
         """A run from its line."""
-        try:
+        with suppress(TypeError):  # other fields than those of a run
             run = Run(**_decoded(line))
-            is_sound = len(run.regret) == len(run.right) == length
-        except TypeError:
-            is_sound = False
-        if not is_sound:
-            raise ConfigurationError(
-                f"line {number} of the journal '{self.path}' is damaged; remove the file to begin"
-                " anew."
-            )
-        return run
+            if _is_sound(run, length):
+                return run
+        raise ConfigurationError(
+            f"line {number} of the journal '{self.path}' is damaged; remove the file to begin anew."
+        )
 
-    def _write(self, record: dict[str, Any]) -> None:
-        self._file.write(json.dumps(record).encode() + b"\n")
-        self._file.flush()
+    def _write(self, line: bytes) -> None:
+        left = memoryview(line)
+        try:
+            while left:
+                left = left[self._file.write(left) :]
+        except OSError as error:
+            raise StreamduelError(
+                f"the journal '{self.path}' cannot be written ({reason(error)}); the runs that it"
+                " holds are kept, and the same command goes on from there."
+            ) from error
 
     def add(self, run: Run) -> None:
         """Write a finished run down.
 
         Args:
             run: one that is not in the journal yet.
+
+        Raises:
+            StreamduelError: it cannot be written; the runs before it are kept.
         """
-        self._write(asdict(run))
+        self._write(_line(asdict(run)))
 
     def __iter__(self) -> Iterator[Run]:
         """The runs that were in the file when it was opened."""
@@ -131,11 +168,37 @@ class Journal:
         self._file.close()
 
 
+def _line(record: dict[str, Any]) -> bytes:
+    return json.dumps(record).encode() + b"\n"
+
+
+def _is_sound(run: Run, length: int) -> bool:
+    """Whether each field of a run that was read has its type, and each list its length."""
+    return (
+        type(run.name) is str
+        and isinstance(run.params, dict)
+        and type(run.run) is int
+        and run.run >= 0
+        and _is_list(run.regret, length, _is_amount)
+        and _is_list(run.right, length, lambda value: type(value) is bool)
+        and _is_amount(run.seconds)
+    )
+
+
+def _is_list(value: object, length: int, is_right: Callable[[object], bool]) -> bool:
+    return isinstance(value, list) and len(value) == length and all(map(is_right, value))
+
+
+def _is_amount(value: object) -> bool:
+    """Whether it is a finite number from 0; JSON as Python reads it has NaN and infinity too."""
+    return type(value) is float and 0 <= value < math.inf
+
+
 def _decoded(line: bytes) -> dict[str, Any]:
     """A line's object, or an empty one if it is none."""
     try:
         found = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

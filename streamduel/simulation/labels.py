@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from streamduel.simulation.settings import Contestant
+from streamduel.simulation.settings import Settings
 
 
-def labels(contestants: Sequence[Contestant]) -> list[str]:
-    """Each policy's name, with what sets it apart from others of that name.
+def labels(settings: Settings) -> list[str]:
+    """Each policy's name, with the parameters that are not its defaults.
+
+    Where a name is there several times, all that sets them apart is shown, defaults included.
 
     Args:
-        contestants: the policies.
+        settings: what is simulated.
 
-    >>> labels([Contestant("rucb", {"alpha": 0.51}), Contestant("rucb", {"alpha": 0.6})])
-    ['rucb (alpha=0.51)', 'rucb (alpha=0.6)']
+    >>> p = [[0.5, 0.7], [0.3, 0.5]]
+    >>> policies = [("rucb", {"alpha": 0.6}), ("rucb", {}), ("ccb", {}), ("c2b", {"rounds": 7})]
+    >>> labels(Settings(p, policies, horizon=100, runs=1, seed=0))
+    ['rucb (alpha=0.6)', 'rucb (alpha=0.51)', 'ccb', 'c2b (rounds=7)']
     """
     names = []
-    for contestant in contestants:
-        rivals = [other.params for other in contestants if other.name == contestant.name]
+    for place, contestant in enumerate(settings.contestants):
+        rivals = [other.params for other in settings.contestants if other.name == contestant.name]
+        chosen = settings.chosen(place)
         own = [
             f"{key}={value}"
             for key, value in contestant.params.items()
-            if any(params[key] != value for params in rivals)
+            if key in chosen or any(params[key] != value for params in rivals)
         ]
         names.append(f"{contestant.name} ({', '.join(own)})" if own else contestant.name)
     return names

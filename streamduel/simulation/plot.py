@@ -11,6 +11,7 @@ import numpy as np
 
 from streamduel.errors import ConfigurationError, nearest
 from streamduel.preference.counts import Floats
+from streamduel.simulation.files import write_whole
 from streamduel.simulation.labels import labels
 from streamduel.simulation.results import Results
 
@@ -80,6 +81,7 @@ def draw(
 
     Raises:
         ConfigurationError: as `check_plot`.
+        StreamduelError: the file cannot be written.
     """
     check_plot(path, scale, band)
     from matplotlib import rc_context  # noqa: PLC0415 - an optional extra, and slow to import
@@ -93,7 +95,7 @@ def draw(
             kind, {}
         )
         figure.savefig(picture, format=kind, dpi=160, metadata=metadata)
-    path.write_bytes(picture.getvalue())
+    write_whole(path, picture.getvalue())
 
 
 def _figure(results: Results, title: str, scale: str, band: str) -> Figure:
@@ -103,7 +105,7 @@ def _figure(results: Results, title: str, scale: str, band: str) -> Figure:
     figure = Figure(figsize=(7.0, 6.0), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[2.2, 1])
     finals = {}
-    for place, label in enumerate(labels(results.settings.contestants)):
+    for place, label in enumerate(labels(results.settings)):
         regrets = np.array(results.regrets(place))
         if len(regrets):
             finals[label] = _add_policy(above, below, results, place, label, regrets, band)

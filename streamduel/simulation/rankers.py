@@ -178,7 +178,7 @@ class RankerEnvironment(Environment):
 
     @property
     def preferences(self) -> Floats:  # type: ignore[override]
-        """(K, K), estimated when first asked for; `estimate` says how well."""
+        """(K, K), a tie being half a win: estimated when first asked for, as `estimate`."""
         return self.estimate.preferences
 
     @cached_property

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from streamduel.simulation.files import write_whole
 from streamduel.simulation.play import Run
 from streamduel.simulation.settings import Contestant, Settings
 
@@ -92,11 +92,14 @@ class Results:
             if runs
         ]
 
-    def report(self, matrix: str | None) -> dict[str, Any]:
+    def report(
+        self, matrix: str | None, changes: Mapping[int, str] | None = None
+    ) -> dict[str, Any]:
         """All that was found, as JSON can hold it.
 
         Args:
             matrix: where the preferences came from.
+            changes: where those came from that replace them after so many duels.
         """
         settings = self.settings
         listed = []
@@ -114,6 +117,9 @@ class Results:
             "ties": float(settings.ties),
             "delay": None if settings.delay is None else str(settings.delay),
             "slate": settings.slate,
+            "changes": [
+                {"t": t, "matrix": (changes or {}).get(t)} for t in settings.truths if t > 0
+            ],
             "policies": listed,
         }
 
@@ -151,22 +157,14 @@ def _std_error(sample: Sequence[float], mean: float) -> float:
 
 
 def write_json(path: Path, report: dict[str, Any]) -> None:
-    """Write a report whole or not at all: beside the file first, then one rename.
+    """Write a report whole or not at all.
 
     Args:
         path: an existing file is replaced.
         report: as JSON can hold it.
+
+    Raises:
+        StreamduelError: the file cannot be written.
     """
     text = json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    if path.exists() and not path.is_file():  # a pipe or a device, which nothing may replace
-        path.write_text(text, encoding="utf-8")
-        return
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with beside.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+    write_whole(path, text.encode())

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy.typing as npt
 
 from streamduel import __version__, policies
-from streamduel.errors import ConfigurationError
+from streamduel.errors import ConfigurationError, PolicyError
 from streamduel.preference.counts import MOST_DUELS, Floats
 from streamduel.preference.matrix import check
 from streamduel.preference.regret import regrets
@@ -61,10 +61,12 @@ class Settings:
         runs: R, how many runs each policy has.
         seed: of everything, an integer from 0.
         regret: how a duel's cost is counted: condorcet, strong, weak or copeland.
-        ties: the probability that nobody wins a duel of two different arms.
+        ties: the probability that nobody wins a duel of two different arms; `preferences` then
+            are those of the duels that somebody wins, and so is the regret.
         delay: how long outcomes take; None for not at all.
         slate: how many duels a policy proposes at a time, unaware of their outcomes.
-        changes: preferences that replace the first ones after so many duels.
+        changes: preferences that replace the first ones after so many duels, fewer than the
+            horizon.
         per_decade: how many checkpoints there are between a power of ten and the next.
         compiled: whether compiled courses may be taken; they change no result.
 
@@ -129,6 +131,10 @@ class Settings:
     def _changed(self, first: Truth, t: int) -> Truth:
         """What follows from the matrix that holds after t duels."""
         _check_integer("the time of a change", t, 1, None)
+        if t >= self.horizon:
+            raise ConfigurationError(
+                f"the time of a change must be less than the horizon {self.horizon} (found {t})."
+            )
         p = check(self.changes[t], f"The preference matrix from {t} on")
         if p.shape != first.preferences.shape:
             raise ConfigurationError(
@@ -143,6 +149,27 @@ class Settings:
         if "horizon" in policy.declared and "horizon" not in given:
             given = {**given, "horizon": self.horizon}
         return Contestant(name, policy.check_parameters(given, self.n_arms))
+
+    def chosen(self, place: int) -> dict[str, Any]:
+        """The parameters that were given to a policy and are not what they would be anyway.
+
+        Args:
+            place: of the policy among those asked for, from 0.
+        """
+        name, given = self.policies[place]
+        return {
+            key: value
+            for key, value in self.contestants[place].params.items()
+            if key in given and value != self._otherwise(name, given, key)
+        }
+
+    def _otherwise(self, name: str, given: Mapping[str, object], key: str) -> object:
+        """What a parameter would be had it not been given; None if it had to be."""
+        others = {other: value for other, value in given.items() if other != key}
+        try:
+            return self._contestant(name, others).params[key]
+        except PolicyError:
+            return None
 
     def _check_contestants(self) -> None:
         """Refuse a policy that is there twice."""

@@ -170,6 +170,9 @@ _WORLDS: Final = MappingProxyType[str, World](
 NAMES: Final = tuple(_WORLDS)
 """The kinds of matrices that `world` makes."""
 
+WITH_GAP: Final = ("condorcet", "cyclic")
+"""Those of them that have a gap."""
+
 
 def world(name: str, n_arms: int, generator: Generator, gap: float = LEAST_GAP) -> Floats:
     """A preference matrix of a kind, by name.
@@ -179,7 +182,7 @@ def world(name: str, n_arms: int, generator: Generator, gap: float = LEAST_GAP) 
             that beats all others and no further order, `cyclic` no best arm.
         n_arms: K.
         generator: what is drawn from.
-        gap: of `condorcet` the least, of `cyclic` the only gap.
+        gap: of `condorcet` the least, of `cyclic` the only gap; the others have none.
 
     Raises:
         PreferenceError: there is no such kind, or a number is not allowed.

@@ -46,8 +46,9 @@ def test_the_command_writes_a_page_with_a_verdict(
     assert len(runs) == 2
     main([*given, "--only", "copeland_figure_2"])
     assert {path: path.read_bytes() for path in runs} == before
-    records = store.load(tmp_path / "out" / page.IMAGES / "outcomes.json")
+    records = store.load(tmp_path / "out" / "outcomes.json")
     assert records["copeland_figure_2"].processor_seconds > 0
+    assert sorted(path.name for path in picture.parent.iterdir()) == [picture.name]
 
 
 def test_interrupted_simulations_go_on(tmp_path: Path) -> None:
@@ -73,6 +74,24 @@ def test_every_figure_can_be_asked_for(tmp_path: Path, monkeypatch: pytest.Monke
     assert arguments([]).matrices == tmp_path
     with pytest.raises(SystemExit):
         arguments(["--jobs", "0"])
+
+
+def test_only_a_thorough_run_for_the_page_changes_the_committed_outcomes() -> None:
+    assert store.state_file(arguments([]).out, quick=False) == store.COMMITTED
+    for given in (["--quick"], ["--quick", "--out", "docs"], ["--out", "elsewhere"]):
+        found = arguments(given)
+        expected = found.out / "outcomes.json"
+        assert store.state_file(found.out, quick=found.quick) == expected
+
+
+def test_the_committed_outcomes_make_a_page() -> None:
+    records = store.load(store.COMMITTED)
+    assert records
+    assert set(records) <= set(CHEAPEST_FIRST)
+    assert not any(record.quick for record in records.values())
+    text = page.page(EXPERIMENTS, records)
+    assert all(f"`--only {name}`" in text for name in records)
+    assert "`benchmarks/papers/outcomes.json`" in text
 
 
 def test_a_page_of_nothing_says_so() -> None:

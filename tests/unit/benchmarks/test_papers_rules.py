@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from benchmarks.papers import (
     c2b,
     condorcet_assumption,
@@ -12,8 +14,14 @@ from benchmarks.papers import (
     copeland_table_1,
     rucb_figure_4,
 )
+from benchmarks.papers.laboratory import Laboratory
+from benchmarks.papers.matrices import six_rankers
+from benchmarks.papers.page import HEAD
 from benchmarks.papers.rucb_figure_4 import Summary
 from benchmarks.papers.verdict import Check, Measured, verdict
+from streamduel.simulation.play import Run
+from streamduel.simulation.results import Results
+from streamduel.simulation.settings import Settings
 
 
 def standings(checks: list[Check]) -> list[str]:
@@ -114,3 +122,31 @@ def test_c2b() -> None:
     assert verdict(c2b.judge_figure_2(found(95, 90))) == "reproduced"
     assert standings(c2b.judge_figure_2(found(99, 90)))[0] == "undecided"
     assert verdict(c2b.judge_figure_2(found(120, 110))) == "not reproduced"
+
+
+def test_c2b_counts_the_runs_that_lose_the_winner(tmp_path: Path) -> None:
+    short = c2b.tasks(Laboratory(tmp_path, tmp_path))
+    assert [(task.name, task.runs) for task in short] == [("six", 1000)]
+    policies = [("c2b", {"elimination": variant}) for variant in c2b.VARIANTS]
+    settings = Settings(
+        six_rankers(), [*policies, ("rucb", {})], horizon=10, runs=5, seed=1, per_decade=1
+    )
+    results = Results(settings)
+    for place, contestant in enumerate(settings.contestants):
+        for run in range(5):
+            right = [False, place != 1 or run > 1]  # ln t loses the winner in two runs
+            results.add(Run(*contestant, run, [1.0, 2.0], right, 1.0))
+    note = c2b.heavy_tail({"six rankers": results, "five": results})
+    assert "six rankers 0 (C2B, ln T) and 2 (C2B, ln t) of 5; five 0 (" in note
+    assert "heavy tail" in note
+
+
+def test_at_most_is_a_range_from_0() -> None:
+    def standing(kl: float) -> str:
+        numbers = {"rucb": 100, "beat_the_mean": 500, "kl": kl, "kl_anytime": 1}
+        found = {"six": {name: [Measured(value, 5)] for name, value in numbers.items()}}
+        return standings(c2b.judge_figure_1(found))[1]
+
+    # Twice the standard error of the ratio is 0.16.
+    assert [standing(kl) for kl in (1, 124, 126, 150)] == ["holds", "holds", "undecided", "fails"]
+    assert '"At most" is the range from 0 to its bound' in HEAD

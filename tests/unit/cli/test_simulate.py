@@ -62,8 +62,9 @@ def test_json_is_as_the_contract_says(matrix: Path, tmp_path: Path) -> None:
     report = json.loads((tmp_path / "r.json").read_text())
     asked = {
         "matrix": "./arxiv.txt", "arms": 6, "horizon": 1500, "runs": 4, "seed": 3,
-        "regret": "condorcet",
+        "regret": "condorcet", "ties": 0.0, "delay": None, "slate": 1, "changes": [],
     }  # fmt: skip
+    assert set(report) == {*asked, "policies"}
     assert {key: report[key] for key in asked} == asked
     rucb, c2b = report["policies"]
     assert (rucb["name"], rucb["params"]) == ("rucb", {"alpha": 0.6, "champion_set": False})
@@ -86,11 +87,11 @@ def test_json_is_as_the_contract_says(matrix: Path, tmp_path: Path) -> None:
 def test_a_table_names_the_least_regret_first(matrix: Path, tmp_path: Path) -> None:
     said = run(
         "--matrix", matrix, "--policy", "uniform", "--policy", "rucb", "--horizon", "2e4",
-        "--runs", 2, folder=tmp_path,
+        "--runs", 2, "--param", "alpha=0.52", folder=tmp_path,
     )  # fmt: skip
     assert said.status == 0, said.err
     assert "condorcet regret after 20,000 duels on arxiv.txt" in " ".join(said.out.split())
-    assert said.out.index("rucb") < said.out.index("uniform")
+    assert said.out.index("rucb (alpha=0.52)") < said.out.index("uniform ")
     assert not said.err
 
 
@@ -112,6 +113,7 @@ def test_a_policy_may_take_part_twice(streamduel: Streamduel, matrix: Path, tmp_
     )  # fmt: skip
     assert said.status == 0, said.err
     assert "rucb (alpha=0.9)" in said.out
+    assert "rucb (alpha=0.51)" in said.out
     report = loaded(path)
     assert [policy["params"]["alpha"] for policy in report["policies"]] == [0.51, 0.9]
     assert set(report["policies"][0]["std_error"]) == {0.0}
@@ -119,10 +121,11 @@ def test_a_policy_may_take_part_twice(streamduel: Streamduel, matrix: Path, tmp_
 
 @pytest.mark.parametrize("name", ["bradley-terry", "gaussian", "condorcet", "cyclic"])
 def test_preferences_can_be_drawn(streamduel: Streamduel, tmp_path: Path, name: str) -> None:
+    has_gap = name in {"condorcet", "cyclic"}
     reports = []
-    for seed in (1, 1, 2):
+    for seed, *gap in ((1, "--gap", 0.1), (1, "--gap", 0.1), (1,)) if has_gap else ((1,), (1,)):
         said = streamduel(
-            "simulate", "--environment", name, "--arms", 5, "--gap", 0.1, "--policy", "uniform",
+            "simulate", "--environment", name, "--arms", 5, *gap, "--policy", "uniform",
             "--regret", "copeland", "--horizon", 50, "--runs", 2, "--seed", seed, "--jobs", 1,
             "--json", tmp_path / "r.json",
         )  # fmt: skip
@@ -130,8 +133,9 @@ def test_preferences_can_be_drawn(streamduel: Streamduel, tmp_path: Path, name: 
         reports.append(loaded(tmp_path / "r.json"))
     assert reports[0]["matrix"] is None
     assert reports[0]["arms"] == 5
-    assert reports[0]["environment"] == {"name": name, "gap": 0.1}
+    assert reports[0]["environment"] == {"name": name, "gap": 0.1 if has_gap else None}
     assert reports[0] == reports[1]
+    assert reports[-1]["environment"]["gap"] == (0.05 if has_gap else None)
 
 
 def test_delay_slate_change_and_kind_of_regret(
@@ -147,6 +151,8 @@ def test_delay_slate_change_and_kind_of_regret(
     assert said.status == 0, said.err
     report = loaded(tmp_path / "r.json")
     assert (report["regret"], report["delay"], report["slate"]) == ("copeland", "uniform:3-9", 4)
+    assert report["changes"] == [{"t": 100, "matrix": str(reversed_matrix)}]
+    assert report["ties"] == 0.0
     assert report["policies"][0]["checkpoints"] == [1, 2, 5, 10, 22, 46, 100, 215, 300]
 
 
@@ -195,11 +201,29 @@ def test_plots_are_drawn(streamduel: Streamduel, matrix: Path, tmp_path: Path) -
         ),
         ({"--change": "soon"}, "--change must be written as T:FILE (found 'soon')."),
         ({"--change": "0:arxiv.txt"}, "the time of a change must be an integer from 1 (found 0)."),
+        (
+            {"--change": "10:arxiv.txt"},
+            "the time of a change must be less than the horizon 10 (found 10).",
+        ),
+        (
+            {"--matrix": None, "--environment": "gaussian", "--arms": "5", "--gap": "0.1"},
+            "--gap goes with --environment condorcet or cyclic (found 'gaussian').",
+        ),
+        ({"--scale": "linear"}, "--scale goes with --plot FILE (found no --plot)."),
+        ({"--band": "error"}, "--band goes with --plot FILE (found no --plot)."),
+        ({"--plot": "r.png", "--scale": ""}, "the scale of the plot must be linear or log (found"),
         ({"--plot": "r.gif"}, "the plot must be a file named .png, .svg or .pdf (found 'r.gif')."),
         ({"--plot": "r.png", "--scale": "lin"}, "the scale of the plot must be linear or log"),
         ({"--json": "no/r.json"}, "--json must be in a directory that exists (found 'no/r.json')."),
         ({"--json": "."}, "--json must be a file (found the directory '.')."),
-        ({"--journal": "arxiv.txt"}, "'arxiv.txt' is no journal of a simulation; name another fi"),
+        ({"--json": "/proc/r.json"}, "--json must be a file that can be written (found '/proc/r."),
+        ({"--plot": "/proc/r.png"}, "--plot must be a file that can be written (found '/proc/r."),
+        ({"--journal": "/dev/full"}, "the journal '/dev/full' must be a file (found a device or"),
+        ({"--journal": "/proc/j"}, "the journal '/proc/j' cannot be written (No such file or dir"),
+        (
+            {"--journal": "arxiv.txt"},
+            "--matrix and --journal must name different files (found 'arxiv.txt' for both).",
+        ),
     ],
 )
 def test_a_mistake_is_one_sentence_and_status_2(
@@ -323,6 +347,23 @@ def check_resumed(folder: Path) -> None:
     undisturbed = run(*arguments, "--json", "u.json", folder=folder)
     assert undisturbed.status == 0, undisturbed.err
     assert loaded(folder / "r.json") == loaded(folder / "u.json")
+
+
+def test_ctrl_c_before_the_command_line_is_there(tmp_path: Path) -> None:
+    code = """
+import builtins, runpy
+real = builtins.__import__
+def interrupted(name, globals=None, locals=None, fromlist=(), level=0):
+    if name == "streamduel" and "cli" in fromlist:
+        raise KeyboardInterrupt
+    return real(name, globals, locals, fromlist, level)
+builtins.__import__ = interrupted
+runpy.run_module("streamduel", run_name="__main__")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=SECONDS
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 def test_a_terminal_shows_a_bar(matrix: Path, tmp_path: Path) -> None:

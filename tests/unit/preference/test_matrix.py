@@ -265,3 +265,9 @@ def test_damaged_files_are_refused(tmp_path: Path, name: str) -> None:
         except PreferenceError:
             continue
         assert check(p).tolist() == p.tolist()
+
+
+def test_lines_may_end_with_a_comma(tmp_path: Path) -> None:
+    file = tmp_path / "p.csv"
+    file.write_text("0.5, 0.75,\n0.25, 0.5 ,\n")
+    assert read(file).tolist() == TWO

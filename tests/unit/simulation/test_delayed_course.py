@@ -153,6 +153,10 @@ def test_a_geometric_delay_has_its_mean_and_no_memory(mean: float) -> None:
         ("uniform:0-0", UniformDelay(0, 0)),
         ("uniform:10-30", UniformDelay(10, 30)),
         ("geometric:2.5", GeometricDelay(2.5)),
+        ("geometric:123456.75", GeometricDelay(123456.75)),
+        ("geometric:123456789", GeometricDelay(123456789.0)),
+        ("geometric:0.00001", GeometricDelay(1e-5)),
+        ("geometric:0.30000000000000004", GeometricDelay(0.1 + 0.2)),
     ],
 )
 def test_delays_are_read_and_written(text: str, delay: Delay) -> None:

@@ -53,9 +53,7 @@ def test_no_compiled_course_is_taken_where_preferences_drift() -> None:
 def test_regret_is_against_the_truth_of_the_moment() -> None:
     # The gap is 0.4 up to duel 50 and 0.3 after it, and the uniform policy, which knows nothing,
     # has only one pair: each duel costs half the gap.
-    settings = Settings(
-        EARLY, [("uniform", {})], horizon=150, runs=1, seed=3, changes={50: LATE, 1000: EARLY}
-    )
+    settings = Settings(EARLY, [("uniform", {})], horizon=150, runs=1, seed=3, changes={50: LATE})
     run = play(settings, settings.contestants[0], 0)
     costs = {t: 0.2 * min(t, 50) + 0.15 * max(t - 50, 0) for t in settings.checkpoints}
     assert run.regret == pytest.approx(list(costs.values()))

@@ -111,9 +111,27 @@ def test_an_unknown_policy_is_named() -> None:
 def test_labels_say_what_sets_policies_of_one_name_apart() -> None:
     entries = read_entries(["rucb", "rucb:alpha=0.8", "rucb:champion_set=true", "uniform"], [])
     settings = Settings(TWO, entries, horizon=10, runs=1, seed=0)
-    assert labels(settings.contestants) == [
+    assert labels(settings) == [
         "rucb (alpha=0.51, champion_set=False)",
         "rucb (alpha=0.8, champion_set=False)",
         "rucb (alpha=0.51, champion_set=True)",
         "uniform",
     ]
+
+
+@pytest.mark.parametrize(
+    ("entry", "label"),
+    [
+        ("rucb", "rucb"),
+        ("rucb:alpha=0.8", "rucb (alpha=0.8)"),
+        ("rucb:alpha=0.51", "rucb"),
+        ("rucb:champion_set=true,alpha=0.8", "rucb (alpha=0.8, champion_set=True)"),
+        # What follows from the horizon of the simulation, or from another parameter, is no choice.
+        ("rmed2fh", "rmed2fh"),
+        ("c2b:horizon=10", "c2b"),
+        ("c2b:horizon=99999", "c2b (horizon=99999)"),
+    ],
+)
+def test_labels_show_what_is_no_default(entry: str, label: str) -> None:
+    settings = Settings(TWO, read_entries([entry, "uniform"], []), horizon=10, runs=1, seed=0)
+    assert labels(settings) == [label, "uniform"]

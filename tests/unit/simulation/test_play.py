@@ -121,6 +121,10 @@ def test_a_policy_that_needs_a_horizon_gets_that_of_the_simulation() -> None:
         ),
         ({"changes": {-5: ARXIV}}, ConfigurationError, r"time of a change must be an integer from"),
         ({"changes": {0: ARXIV}}, ConfigurationError, r"must be an integer from 1 \(found 0\)"),
+        (
+            {"changes": {500: ARXIV}}, ConfigurationError,
+            r"time of a change must be less than the horizon 500 \(found 500\)",
+        ),
         ({"changes": {5: np.full((2, 2), 0.5)}}, ConfigurationError, r"be of 6 arms .*found 2\)"),
         ({"changes": {5: cyclic(6)}}, PreferenceError, "needs a Condorcet winner"),
         ({"policies": [("rubc", {})]}, PolicyError, "unknown policy 'rubc'"),

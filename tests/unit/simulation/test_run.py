@@ -2,38 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import math
 import statistics
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from streamduel.errors import ConfigurationError, StreamduelError
 from streamduel.simulation import run as run_module
-from streamduel.simulation.arxiv import PREFERENCES
 from streamduel.simulation.journal import Journal
 from streamduel.simulation.play import Run, play
-from streamduel.simulation.results import Results, write_json
+from streamduel.simulation.results import Results
 from streamduel.simulation.run import simulate
 from streamduel.simulation.settings import Settings
-
-ARXIV = np.array(PREFERENCES)
-
-
-def settings(**changes: Any) -> Settings:
-    given = {"policies": [("rucb", {}), ("uniform", {})], "horizon": 200, "runs": 5, "seed": 7}
-    return Settings(ARXIV, **{**given, **changes})
-
-
-def outcome(results: Results) -> dict[str, Any]:
-    """What was found, without how long it took."""
-    report = results.report("x")
-    for policy in report["policies"]:
-        assert policy.pop("seconds_per_run") > 0
-    return report
+from tests.unit.simulation.bed import ARXIV, outcome, settings
 
 
 def test_the_results_do_not_depend_on_the_number_of_processes() -> None:
@@ -131,77 +114,6 @@ def test_a_journal_serves_more_runs_and_other_policies(tmp_path: Path) -> None:
     assert outcome(simulate(fewer, journal=path)) == outcome(simulate(fewer))
 
 
-def test_a_line_that_was_cut_off_is_played_again(tmp_path: Path) -> None:
-    path = tmp_path / "runs.journal"
-    simulate(settings(), journal=path)
-    whole = path.read_bytes()
-    for length in (len(whole) - 1, len(whole) - 50, len(whole.splitlines()[0]) - 3, 0):
-        path.write_bytes(whole[:length])
-        assert outcome(simulate(settings(), journal=path)) == outcome(simulate(settings()))
-        assert all(json.loads(line) for line in path.read_bytes().splitlines())
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"horizon": 300}, "horizon was 200, is 300"),
-        ({"seed": 8}, "seed was 7, is 8"),
-        ({"regret": "weak"}, 'regret was "condorcet", is "weak"'),
-        ({"ties": 0.1}, "ties was 0.0, is 0.1"),
-        ({"slate": 2}, "slate was 1, is 2"),
-        ({"per_decade": 5}, "checkpoints was 10, is 5"),
-        ({"changes": {100: 1 - ARXIV}, "regret": "copeland"}, "matrix was"),
-    ],
-)
-def test_a_journal_of_other_settings_is_refused(
-    tmp_path: Path, changes: dict[str, Any], words: str
-) -> None:
-    path = tmp_path / "runs.journal"
-    simulate(settings(), journal=path)
-    before = path.read_bytes()
-    with pytest.raises(ConfigurationError, match="holds runs of other settings") as error:
-        simulate(settings(**changes), journal=path)
-    assert words in str(error.value)
-    assert "remove it to begin anew" in str(error.value)
-    assert path.read_bytes() == before
-
-
-@pytest.mark.parametrize("content", [b"{}\n", b"hello\n", b"[1]\n", b'{"a": 1}\n{"b": 2}\n'])
-def test_a_file_that_is_no_journal_is_refused_and_left_alone(
-    tmp_path: Path, content: bytes
-) -> None:
-    path = tmp_path / "notes.txt"
-    path.write_bytes(content)
-    with pytest.raises(ConfigurationError, match="is no journal of a simulation"):
-        simulate(settings(), journal=path)
-    assert path.read_bytes() == content
-
-
-@pytest.mark.parametrize("line", [b"{}", b"rubbish", b'{"name": "rucb", "run": 1}'])
-def test_a_damaged_line_is_named(tmp_path: Path, line: bytes) -> None:
-    path = tmp_path / "runs.journal"
-    simulate(settings(runs=1), journal=path)
-    lines = path.read_bytes().splitlines()
-    path.write_bytes(b"\n".join([lines[0], line, lines[1], b""]))
-    with pytest.raises(ConfigurationError, match=r"line 2 of the journal .* is damaged"):
-        simulate(settings(), journal=path)
-
-
-def test_a_journal_in_use_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "runs.journal"
-    with (
-        Journal(path, settings()),
-        pytest.raises(ConfigurationError, match="in use by another simulation"),
-    ):
-        simulate(settings(), journal=path)
-    simulate(settings(), journal=path)
-
-
-def test_a_journal_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="cannot be written"):
-        simulate(settings(), journal=tmp_path)
-
-
 def test_a_process_that_dies_is_reported_and_finished_runs_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,12 +133,11 @@ def _die_at_run_3(tasks: Any) -> list[Run]:
     return run_module._play_chunk(tasks)
 
 
-def test_json_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
-    path = tmp_path / "x.json"
-    write_json(path, {"a": 0.1})
-    with pytest.raises(ValueError, match="Out of range float"):
-        write_json(path, {"a": math.nan})
-    assert json.loads(path.read_text()) == {"a": 0.1}
-    assert list(tmp_path.iterdir()) == [path]
-    write_json(Path("/dev/null"), {"a": 1})
-    assert Path("/dev/null").is_char_device()
+def test_a_report_says_when_preferences_change() -> None:
+    later = settings(changes={100: 1 - ARXIV, 20: ARXIV}, regret="copeland")
+    report = Results(later).report("x", {100: "late.txt", 20: "early.txt"})
+    assert report["changes"] == [
+        {"t": 20, "matrix": "early.txt"}, {"t": 100, "matrix": "late.txt"}
+    ]  # fmt: skip
+    assert Results(later).report("x")["changes"][1] == {"t": 100, "matrix": None}
+    assert Results(settings()).report("x")["changes"] == []
