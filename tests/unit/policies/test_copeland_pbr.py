@@ -156,7 +156,7 @@ def test_the_radius_is_that_of_the_paper() -> None:
     assert (policy.champion(), policy.candidates()) == (1, 1)
 
 
-@pytest.mark.parametrize("horizon", [4_500_000, 10**12, 10**30])
+@pytest.mark.parametrize("horizon", [4_500_000, 10**12, 2**51])
 def test_the_radius_does_not_overflow(horizon: int) -> None:
     policy = CopelandPBR(64, horizon=horizon)
     expected = math.log(2 * 64 * 64) + 2 * math.log(horizon)
