@@ -15,6 +15,7 @@ from rich.console import Console
 
 from streamduel import __version__, policies, tables
 from streamduel.config import LoadedConfig, load
+from streamduel.control_command import control
 from streamduel.errors import ConfigurationError, SnapshotError, StreamduelError
 from streamduel.progress import FoldProgress, replay_progress
 from streamduel.service import StopSignal, serve
@@ -195,6 +196,7 @@ def replay(config: ConfigPath) -> None:
     )  # fmt: skip
 
 
+app.command()(control)
 app.command()(simulate)
 
 

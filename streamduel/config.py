@@ -63,6 +63,19 @@ class CreditSettings(Section):
         return name
 
 
+class StopSettings(Section):
+    """When exploration ends: the champion is then served alone, and the status is `finished`."""
+
+    confidence: Annotated[float, Field(ge=0.5, lt=1)] | None = Field(
+        None,
+        description="Explore until the champion is the winner with this confidence, such as 0.99;"
+        " for ever, if null.",
+    )
+    min_duels: Annotated[Integer, Field(ge=0, le=MAX_TIME)] = Field(
+        0, description="Not before so many duels."
+    )
+
+
 class ExperimentSettings(Section):
     """One experiment: which rankers compete, and how the winner is sought.
 
@@ -88,6 +101,17 @@ class ExperimentSettings(Section):
         description="Duels proposed per decision; an assignment's shares are their frequencies.",
     )
 
+    batch_republish_ms: Annotated[Integer, Field(ge=1, le=MAX_TIME)] = Field(
+        60_000, description="Stream time between two publications of what a batch still lacks."
+    )
+    batch_deadline_ms: Annotated[Integer, Field(ge=1, le=MAX_TIME)] | None = Field(
+        None, description="Stream time after which a batch closes though it is not full."
+    )
+    batch_min_fill: Annotated[float, Field(gt=0, le=1)] = Field(
+        0.5, description="The share of its quota that each pair must have for that."
+    )
+    stop: StopSettings = StopSettings()
+
     @field_validator("arms")
     @classmethod
     def _distinct(cls, arms: list[str]) -> list[str]:
@@ -96,15 +120,18 @@ class ExperimentSettings(Section):
                 raise ValueError(f"has {shown(arm)} twice")
         return arms
 
-    def create_policy(self) -> policies.Policy:
+    def create_policy(self, n_arms: int | None = None) -> policies.Policy:
         """The policy, fresh.
+
+        Args:
+            n_arms: how many arms there are by now; as many as configured, if left out.
 
         Raises:
             PolicyError: its name or a parameter is not allowed.
         """
         kind = policies.get(self.policy.name)
         parameters = kind.check_parameters(self.policy.parameters)
-        return kind(len(self.arms), seed=self.seed, **parameters)
+        return kind(n_arms or len(self.arms), seed=self.seed, **parameters)
 
 
 class DedupeSettings(Section):

@@ -102,6 +102,8 @@ def _allowed(schema: Schema) -> str:
     kind = schema.get("type", "")
     if kind == "integer":
         return "an integer" + _integers(schema)
+    if kind == "number":
+        return "a number" + _reals(schema)
     if kind == "string":
         return _strings(schema)
     entries = _size(schema, _SIZES.get(kind, ""), "entry", "entries")
@@ -109,7 +111,6 @@ def _allowed(schema: Schema) -> str:
 
 
 _WORDS: Final = {
-    "number": "a number",
     "boolean": "true or false",
     "array": "a list",
     "object": "a mapping",
@@ -130,6 +131,13 @@ def _integers(schema: Schema) -> str:
     if most is None:
         return "" if least is None else f" of at least {least}"
     return f" from {least} to {_number(most)}"
+
+
+def _reals(schema: Schema) -> str:
+    words = {"minimum": "at least", "exclusiveMinimum": "above",
+             "maximum": "at most", "exclusiveMaximum": "below"}  # fmt: skip
+    bounds = [f"{word} {schema[name]:g}" for name, word in words.items() if name in schema]
+    return f" {' and '.join(bounds)}" if bounds else ""
 
 
 def _number(number: int) -> str:

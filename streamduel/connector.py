@@ -221,6 +221,13 @@ class Connector(Protocol):
     """The sink and the snapshot store, to write to; the source says who owns what."""
     open_archive: Callable[[BaseModel, BaseModel], Outlet]
     """The same, to read from only, for inspect and replay."""
+    append: Callable[[BaseModel, bytes, bytes], str]
+    """Add one record to the source's log, for `streamduel control`, and say where it stands.
+
+    It takes the source's settings, the key (an experiment's name) and the value (JSON on one
+    line). The record stands in the experiment's home partition, and lasts, when this returns. Not
+    to wait for ever, it raises a ConnectorError if nothing was written, and an UncertainError if
+    that is not known."""
 
 
 def connector_names() -> list[str]:

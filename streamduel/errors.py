@@ -30,6 +30,10 @@ class ConnectorError(StreamduelError):
     """The outside world is not as the configuration says, and waiting will not mend it."""
 
 
+class UncertainError(ConnectorError):
+    """What was to be written may have been written or not; only the id tells a repetition."""
+
+
 class Fenced(StreamduelError):  # noqa: N818 - the field's word for it
     """This process no longer owns what it tried to commit; nothing of the commit is visible.
 

@@ -74,7 +74,21 @@ class Interleaving(InputRecord, tag="interleaving", frozen=True, gc=False):
     ts: Time | None = None
 
 
-InputEvent = Duel | Duels | Interleaving
+Action = Literal["pause", "resume", "add_arm", "retire_arm", "reset"]
+
+
+class Control(InputRecord, tag="control", frozen=True, gc=False):
+    """A change of the experiment, ordered with the data.
+
+    `arm` is whom `add_arm` and `retire_arm` mean; the other actions have no use for it.
+    """
+
+    action: Action
+    arm: Name | None = None
+    ts: Time | None = None
+
+
+InputEvent = Duel | Duels | Interleaving | Control
 """Every input record there is; the field `type` says which."""
 
 

@@ -19,7 +19,7 @@ import msgspec
 from streamduel.config import SECTIONS, Config, settings_model
 from streamduel.config_shape import Schema
 from streamduel.connector import Connector, connector_names, load_connector
-from streamduel.records import Assignment, DeadLetter, Duel, Duels, Interleaving
+from streamduel.records import Assignment, Control, DeadLetter, Duel, Duels, Interleaving
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
@@ -27,6 +27,7 @@ RECORDS: Final[dict[str, type[msgspec.Struct]]] = {
     "duel": Duel,
     "duels": Duels,
     "interleaving": Interleaving,
+    "control": Control,
     "assignment": Assignment,
     "dead_letter": DeadLetter,
 }

@@ -7,6 +7,7 @@ from typing import cast
 from pydantic import BaseModel
 
 from streamduel.connector import Failpoint, Outlet, Source
+from streamduel_files.append import append
 from streamduel_files.outlet import FileArchive, FileOutlet
 from streamduel_files.settings import (
     FileSinkSettings,
@@ -53,3 +54,7 @@ class FilesConnector:
             cast(FileSinkSettings, sink).path, cast(FileSnapshotSettings, snapshots).path
         )
         return Outlet(archive, archive)
+
+    def append(self, settings: BaseModel, key: bytes, value: bytes) -> str:  # noqa: ARG002
+        """Add a line to the click log; a line has no key."""
+        return append(cast(FileSourceSettings, settings).path, value)

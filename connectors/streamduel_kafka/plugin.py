@@ -7,7 +7,7 @@ from typing import cast
 from pydantic import BaseModel
 
 from streamduel.connector import Failpoint, Outlet, Source
-from streamduel_kafka import archive, sink, source
+from streamduel_kafka import append, archive, sink, source
 from streamduel_kafka.settings import SHARED, SinkSettings, SnapshotSettings, SourceSettings
 
 
@@ -40,3 +40,7 @@ class KafkaConnector:
         return archive.open_archive(
             cast(SinkSettings, sink_settings), cast(SnapshotSettings, snapshots)
         )
+
+    def append(self, settings: BaseModel, key: bytes, value: bytes) -> str:
+        """One record, in the partition of its key."""
+        return append.append(cast(SourceSettings, settings), key, value)

@@ -98,7 +98,7 @@ class Transactions:
             try:
                 producer.init_transactions()
             except BaseException:
-                _discard(producer)
+                discard(producer)
                 raise
             self._producer = producer
 
@@ -181,7 +181,7 @@ class Transactions:
             if not isinstance(cause, (errors.KafkaTimeoutError, *REPLACED)):
                 # Else what we left open would delay the next owner of the partitions.
                 _abort(producer)
-            _discard(producer)
+            discard(producer)
         if isinstance(cause, TOO_LARGE):
             return ConnectorError(
                 f"{what} is too large for Kafka ({reason(cause)}); raise max.message.bytes of the "
@@ -200,7 +200,7 @@ class Transactions:
             producer, self._producer = self._producer, None
         if producer is not None:
             _abort(producer)
-            _discard(producer)
+            discard(producer)
 
 
 def _abort(producer: Any) -> None:
@@ -211,7 +211,7 @@ def _abort(producer: Any) -> None:
         result.wait(timeout_ms=1000 * ABORT_SECONDS)
 
 
-def _discard(producer: Any) -> None:
+def discard(producer: Any) -> None:
     """Close a producer whatever its state; `KafkaProducer.close` gives up if it cannot flush."""
     with contextlib.suppress(errors.KafkaError):
         producer.close(timeout=CLOSE_SECONDS)

@@ -27,7 +27,7 @@ from streamduel.monitoring.declaration import (
     of_experiments,
     of_partitions,
 )
-from streamduel.monitoring.views import Figures, PartitionView, Tally
+from streamduel.monitoring.views import ExperimentView, Figures, PartitionView, Tally
 from streamduel.preference.regret import KINDS
 from streamduel.records import Reason
 from streamduel.stream.observer import Observer
@@ -50,6 +50,12 @@ REASONS: Final[tuple[Reason, ...]] = get_args(Reason)
 def _dead_letters(figures: Figures) -> Samples:
     for reason in REASONS:
         yield (reason,), sum(letters.get(reason, 0) for letters in figures.dead_letters.values())
+
+
+def _regret(view: ExperimentView) -> Samples:
+    for kind in KINDS:
+        yield (kind, "estimate"), view.regret[kind]
+        yield (kind, "upper"), view.regret_bound[kind]
 
 
 METRICS: Final[tuple[Declaration, ...]] = (
@@ -85,11 +91,42 @@ METRICS: Final[tuple[Declaration, ...]] = (
         ("experiment", "kind", "bound"),
         "Cumulative regret of all duels so far under the current estimate of the preference "
         "matrix, with the champion as the best arm. An arm that has the better of the champion "
-        "has gap 0, and a duel of an arm with itself counts as the champion's and costs nothing. "
-        "The estimate judges old duels anew, so it may fall.",
+        "has gap 0. The estimate judges old duels anew, so it may fall. `upper` is a bound that "
+        "holds at all times together with 95 % confidence.",
         "experiment",
-        of_experiments(lambda view: (((kind, "estimate"), view.regret[kind]) for kind in KINDS)),
-        times=len(KINDS),
+        of_experiments(_regret),
+        times=2 * len(KINDS),
+    ),
+    Gauge(
+        "streamduel_champion_confidence",
+        ("experiment",),
+        "A lower bound of the probability that the champion is the winner that the policy seeks. "
+        "It is valid at any time, however often one looks, and stays near 0 until the duels "
+        "decide: 0.95 is to be read as `sure enough to stop`.",
+        "experiment",
+        of_experiment(lambda view: view.confidence),
+    ),
+    Gauge(
+        "streamduel_condorcet_winner_possible",
+        ("experiment",),
+        "1 as long as some ranker may beat all others; 0 once each has lost to another one, with "
+        "95 % confidence at any time. Then a policy that seeks such a ranker explores for ever.",
+        "experiment",
+        of_experiment(lambda view: float(view.condorcet_winner_possible)),
+    ),
+    Gauge(
+        "streamduel_batch_round",
+        ("experiment",),
+        "Number of the open batch, from 1. Only of policies that work in batches.",
+        "experiment",
+        of_experiments(lambda view: [((), view.batch[0])] if view.batch else []),
+    ),
+    Gauge(
+        "streamduel_batch_remaining",
+        ("experiment",),
+        "Duels that the open batch still lacks. Only of policies that work in batches.",
+        "experiment",
+        of_experiments(lambda view: [((), view.batch[1])] if view.batch else []),
     ),
     Gauge(
         "streamduel_champion",

@@ -50,8 +50,11 @@ not alive; do not restart one that is only not ready.
 | question | answer |
 |---|---|
 | Who leads? | `streamduel_champion == 1` |
-| Is it settled? | `streamduel_candidates <= 1`, and a flat `streamduel_regret` |
-| What does exploring cost at present? | `deriv(streamduel_regret{kind="strong"}[1h])`, per second |
+| Is it settled? | `streamduel_champion_confidence > 0.95` |
+| Can it ever be? | for a Condorcet policy, not while `streamduel_condorcet_winner_possible == 0` |
+| What has exploring cost at most? | `streamduel_regret{kind="strong", bound="upper"}` |
+| Is a batch stuck? | `streamduel_batch_remaining`, which should fall |
+| What does exploring cost now? | `deriv(streamduel_regret{kind="strong", bound="estimate"}[1h])` |
 | Does the service keep up? | `streamduel_lag_records`, which should hover around 0 |
 | Has a partition stopped? | `streamduel_snapshot_age_seconds > 60 and streamduel_lag_records > 0` |
 | Is something wrong with the input? | `increase(streamduel_dead_letters_total[10m]) > 0` |
@@ -67,8 +70,10 @@ exported by the process that holds its partition, and vanish from it when it los
 _END: Final = """\
 ## What is not promised
 
-- `streamduel_regret` is an estimate from the very duels that it judges. It has no guarantee, and
-  with few duels it says little.
+- The `estimate` of `streamduel_regret` comes from the very duels that it judges. It has no
+  guarantee, and with few duels it says little. `upper` holds with 95 % confidence, and is far above
+  the truth while duels are few.
+- Confidence assumes that a pair's preference stays what it is, and that duels are independent.
 - `streamduel_dead_letters_total` has no label for partitions. In a group of several processes, a
   partition that moves brings its past along to its new process, and its old process keeps its own
   part: `increase` shows a jump at a rebalance, and the sum over processes counts some twice. The
@@ -83,7 +88,20 @@ def example() -> Figures:
     arms = ("ltr-v3", "bm25", "ltr-v1")
     wins = np.array([[0.0, 610.0, 395.5], [190.0, 0.0, 70.0], [204.5, 80.0, 0.0]])
     tallies = {"accepted": 2034, "duplicate": 12, "late": 0, "unjoined": 0}
-    view = ExperimentView("search", arms, 2046, tallies, 2030, 0, 1, 17, wins)
+    view = ExperimentView(
+        name="search",
+        arms=arms,
+        records=2046,
+        tallies=tallies,
+        duels=2030,
+        champion=0,
+        candidates=1,
+        epoch=17,
+        wins=wins,
+        alone=(480, 0, 0),
+        seeks="condorcet",
+        batch=(4, 512),
+    )
     stream_time = 1_790_000_000_000
     commit_seconds, poll_records = Tally.empty(*COMMIT_SECONDS), Tally.empty(*POLL_RECORDS)
     return Figures(

@@ -9,14 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from streamduel.preference.counts import Floats
 from streamduel.preference.estimated_regret import estimated_regret
+from streamduel.preference.evidence import Winner, condorcet_winner_possible, confidence
+from streamduel.preference.regret_bound import regret_bound
 from streamduel.preference.winners import copeland_scores
 from streamduel.records import Reason
 from streamduel.stream.experiment import Experiment
 from streamduel.stream.task import PartitionTask
+
+DELTA: Final = 0.05
+"""What is shown as a bound, or as impossible, is wrong with at most this probability, at any time;
+the custom of statistics."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +39,9 @@ class ExperimentView:
         candidates: how many arms are not ruled out.
         epoch: of the assignment in force.
         wins: (K, K), a copy.
+        alone: (K,), how often each arm was served alone.
+        seeks: which winner the policy looks for.
+        batch: the number of the open batch and how many duels it lacks, of a batched policy.
     """
 
     name: str
@@ -44,21 +53,27 @@ class ExperimentView:
     candidates: int
     epoch: int
     wins: Floats
+    alone: tuple[int, ...]
+    seeks: Winner
+    batch: tuple[int, int] | None
 
     @classmethod
     def of(cls, experiment: Experiment) -> ExperimentView:
         """The experiment as it is now."""
-        plan = experiment.plan
+        plan, arms = experiment.plan, tuple(experiment.roster.arms)
         return cls(
             name=experiment.name,
-            arms=tuple(experiment.settings.arms),
+            arms=arms,
             records=experiment.records,
             tallies=experiment.tallies,
             duels=experiment.policy.duels,
-            champion=plan.champion if plan else experiment.policy.champion(),
+            champion=arms.index(plan.champion) if plan else experiment.policy.champion(),
             candidates=experiment.policy.candidates(),
             epoch=experiment.epoch,
             wins=experiment.policy.wins.copy(),
+            alone=tuple(experiment.alone),
+            seeks=experiment.policy.seeks,
+            batch=experiment.batch,
         )
 
     @cached_property
@@ -81,7 +96,22 @@ class ExperimentView:
     @cached_property
     def regret(self) -> dict[str, float]:
         """The estimated cumulative regret, by kind."""
-        return estimated_regret(self.wins, self.champion)
+        return estimated_regret(self.wins, self.champion, self.alone)
+
+    @cached_property
+    def regret_bound(self) -> dict[str, float]:
+        """An upper bound of the cumulative regret, by kind."""
+        return regret_bound(self.wins, self.alone, self.champion, DELTA)
+
+    @cached_property
+    def confidence(self) -> float:
+        """That the champion is the winner the policy looks for, at least."""
+        return confidence(self.wins, self.champion, self.seeks)
+
+    @cached_property
+    def condorcet_winner_possible(self) -> bool:
+        """Whether some arm may still beat all others."""
+        return condorcet_winner_possible(self.wins, DELTA)
 
 
 @dataclass(frozen=True, eq=False)

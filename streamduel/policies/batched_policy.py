@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
+from math import ceil
 from typing import Any, Final
 
 import numpy as np
@@ -88,10 +89,20 @@ class BatchedPolicy(Policy):
             if remaining.any():
                 self._active = remaining
                 self._last = self._only_arm()
+            if self._last is None and self._round == self.rounds:
+                self._last = self._best_active()  # rounds that were closed early are rounds, too
             if self._last is None:
                 self._round += 1
                 self._batch.open(np.where(self._begin_round(), self._repeats(self._round), 0))
         return self._last
+
+    def _best_active(self) -> int:
+        """Of the active arms the one that beats the most; all others leave."""
+        rank = self._counts.beats * self.n_arms + self._standing
+        best = int(np.where(self._active, rank, -1).argmax())
+        self._active[:] = False
+        self._active[best] = True
+        return best
 
     def _only_arm(self) -> int | None:
         arms = self._active.nonzero()[0]
@@ -111,6 +122,28 @@ class BatchedPolicy(Policy):
     def remaining(self) -> Integers:
         """(K, K), symmetric: how many duels of each pair the open batch still lacks."""
         return self._batch.remaining()
+
+    def open_batch(self) -> Integers:
+        """As `remaining`, after what is due: a complete round ends, and the next one begins."""
+        if self._counts.duels < self.horizon:
+            self._go_on()
+        return self._batch.remaining()
+
+    def lacking(self, fill: float = 1.0) -> int:
+        """How many duels the open batch lacks until each pair has this share of its quota.
+
+        Args:
+            fill: above 0, up to 1.
+        """
+        if fill == 1.0:
+            return self._batch.lacking
+        quota = self._repeats(self._round)
+        spare = quota - ceil(Fraction(str(fill)) * quota)  # 0.07 of 100 are 7, not one more
+        return int(np.maximum(self._batch.remaining() - spare, 0).sum()) // 2
+
+    def close_batch(self) -> None:
+        """End the open batch as it is; what follows from it is concluded by `open_batch`."""
+        self._batch.close()
 
     @property
     def round(self) -> int:

@@ -10,6 +10,7 @@ configuration, the table that `streamduel policies` prints, and `policy.alpha`.
 
 from __future__ import annotations
 
+import inspect
 import math
 import operator
 from abc import ABC, abstractmethod
@@ -306,3 +307,18 @@ def check_parameters(
         if name not in values and parameter.derived is not None:
             values[name] = parameter.check(parameter.derived[1](values))
     return {name: values[name] for name in declared}
+
+
+def signature(declared: Mapping[str, Parameter[Any]]) -> inspect.Signature:
+    """The constructor's signature as the declarations make it, for `help` and for editors."""
+    keyword, empty = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty
+    return inspect.Signature(
+        [
+            inspect.Parameter("n_arms", inspect.Parameter.POSITIONAL_OR_KEYWORD),
+            inspect.Parameter("seed", keyword, default=0),
+            *(
+                inspect.Parameter(name, keyword, default=empty if one.required else one.default)
+                for name, one in declared.items()
+            ),
+        ]
+    )

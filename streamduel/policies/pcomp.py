@@ -30,7 +30,8 @@ class PComp(BatchedPolicy):
     Late duels: those of a pair that the open batch still wants count towards it, and all that come
     while a round is open are in its estimates, whichever round, or nobody, proposed them. More
     than q_r of a pair narrow its estimate, but not γ_r; with `accumulate`, all duels ever seen
-    narrow both. A round ends when, its last quota filled, the next pair is asked for.
+    narrow both. A round ends when, its last quota filled, the next pair is asked for. If it was
+    closed before, γ_r is the radius for as many duels as there were of each pair.
 
     Draws from the generator: for each duel, which of those that the batch lacks.
 
@@ -69,7 +70,8 @@ class PComp(BatchedPolicy):
 
     def _end_round(self) -> Truths:
         played, means = estimates(self.wins if self.accumulate else self.wins - self._before)
-        trials = played if self.accumulate else self._repeats(self._round)
+        # A round that was closed early has fewer than q_r duels of some pairs.
+        trials = played if self.accumulate else np.minimum(played, self._repeats(self._round))
         gaps = np.maximum(means - 0.5, 0.0)
         width = ln(6) + ln(self.horizon) + 2 * ln(self.n_arms) + ln(self.rounds)  # ln(1/δ)
         beats = (trials * (gaps * gaps) > width / 2) & self._active[:, None]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from streamduel.errors import PolicyError
 from streamduel.policies.duels import Arms, Counts, Duels, Outcomes, lone, read_duels
 from streamduel.policies.generator import Generator
-from streamduel.policies.parameter import Parameter, check_parameters
+from streamduel.policies.parameter import Parameter, check_parameters, signature
 from streamduel.preference.counts import MOST_DUELS, Floats, Integers, WinCounts
 
 
@@ -75,7 +74,7 @@ class Policy(ABC):
         super().__init_subclass__(**options)
         own = {name: item for name, item in vars(cls).items() if isinstance(item, Parameter)}
         cls.declared = {**cls.declared, **own}
-        cls.__signature__ = _signature(cls.declared)  # type: ignore[attr-defined]
+        cls.__signature__ = signature(cls.declared)  # type: ignore[attr-defined]
 
     def __init__(self, n_arms: int, *, seed: int = 0, **parameters: object) -> None:
         self.n_arms = _integer("n_arms", n_arms, least=2)
@@ -127,11 +126,8 @@ class Policy(ABC):
         seeks = {"condorcet": "beats every other one", "copeland": "beats the most"}[cls.seeks]
         plans = "needs a horizon" if "horizon" in cls.declared else "needs no horizon"
         batched = cls.remaining is not Policy.remaining
-        return [
-            f"looks for the arm that {seeks}",
-            plans,
-            "decides once per batch" if batched else "decides after every duel",
-        ]
+        decides = "decides once per batch" if batched else "decides after every duel"
+        return [f"looks for the arm that {seeks}", plans, decides]
 
     # What a service asks and tells.
 
@@ -182,6 +178,12 @@ class Policy(ABC):
         None for a policy without batches. Asking changes nothing.
         """
         return None
+
+    @property
+    def finished(self) -> bool:
+        """Whether exploration has ended for good: the horizon is past, or one arm is left."""
+        planned: int | None = self._parameters.get("horizon")
+        return self._winner() is not None or (planned is not None and self.duels >= planned)
 
     def observe(
         self, first: Arms, second: Arms, first_wins: Outcomes, count: Counts = None
@@ -303,6 +305,36 @@ class Policy(ABC):
             raise PolicyError(f"a state of policy '{cls.name}' is damaged ({error!r}).") from error
         return policy
 
+    def with_arms(self, kept: Sequence[int | None]) -> Self:
+        """The policy for other arms: some have left, others have joined.
+
+        The counts among the arms that stay are kept, and so is the number of all duels. What the
+        algorithm keeps besides them, such as a round or the arms that are out, begins anew: from
+        the counts, if it follows from them, else from the beginning. The new generator is seeded by
+        the present one's next word.
+
+        Args:
+            kept: for each of the K' arms to be, which arm it is now, or None if it is new. No arm
+                twice.
+
+        Raises:
+            PolicyError: fewer than two arms, or more than the parameters allow.
+
+        >>> from streamduel.policies import RUCB
+        >>> policy = RUCB(3, seed=7)
+        >>> policy.observe([0, 0, 1], [1, 2, 2], [1, 1, 0])
+        >>> policy.with_arms([0, 2, None]).wins.tolist()
+        [[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
+        """
+        seed = int(Generator.from_state(self._generator.state_dict()).words(1)[0])
+        state = type(self)(len(kept), seed=seed, **self._parameters).state_dict()
+        wins = np.zeros((len(kept), len(kept)))
+        stay = [place for place, arm in enumerate(kept) if arm is not None]
+        were = [arm for arm in kept if arm is not None]
+        wins[np.ix_(stay, stay)] = self.wins[np.ix_(were, were)]
+        counts = {"duels": self.duels, "wins": wins.tolist()}
+        return type(self).from_state({**state, "counts": counts})
+
     def clone(self) -> Self:
         """A policy of its own in the same state."""
         return type(self).from_state(self.state_dict())
@@ -396,21 +428,6 @@ class Policy(ABC):
 
     def _restore(self, own: Mapping[str, Any]) -> None:  # noqa: B027 - as `_begin`
         """Take up what `_own_state` gave; `_begin` has been called."""
-
-
-def _signature(declared: Mapping[str, Parameter[Any]]) -> inspect.Signature:
-    """The constructor's signature as the declarations make it, for `help` and for editors."""
-    keyword, empty = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty
-    return inspect.Signature(
-        [
-            inspect.Parameter("n_arms", inspect.Parameter.POSITIONAL_OR_KEYWORD),
-            inspect.Parameter("seed", keyword, default=0),
-            *(
-                inspect.Parameter(name, keyword, default=empty if one.required else one.default)
-                for name, one in declared.items()
-            ),
-        ]
-    )
 
 
 def _integer(what: str, value: object, least: int) -> int:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from streamduel.preference.counts import Floats
 from streamduel.preference.winners import copeland_scores
 
 
-def estimated_regret(wins: Floats, champion: int) -> dict[str, float]:
+def estimated_regret(
+    wins: Floats, champion: int, alone: Sequence[int] | None = None
+) -> dict[str, float]:
     """The cumulative regret of all duels under the preferences estimated from these same duels.
 
     With n_ij the duels of a pair, p_ij = w_ij / n_ij (1/2 for a pair that has not met), w the
@@ -17,17 +21,17 @@ def estimated_regret(wins: Floats, champion: int) -> dict[str, float]:
     * strong: Δ_i + Δ_j; condorcet: half of that; weak: min(Δ_i, Δ_j);
     * copeland: 2 max_k c_k - c_i - c_j, with c the Copeland scores,
 
-    summed over all duels. Three readings, all of which make it an estimate and no bound:
+    summed over all duels, those of an arm with itself included. Two readings, both of which make it
+    an estimate and no bound (`regret_bound` is one):
 
     * An arm that has the better of the champion in the estimate would have a negative gap. It is
       taken as 0: regret is measured against a best arm, and against that nothing is a gain.
     * The present estimate judges old duels too, so the sum may fall as well as rise.
-    * Counts do not tell which arms met themselves. Those duels are taken as the champion's, which
-      cost nothing; an arm other than the champion served alone is underestimated by it.
 
     Args:
         wins: (K, K): [i, j] is how often i has beaten j, a tie being half a win each way.
         champion: w.
+        alone: (K,): how often each arm has met itself; never, if left out.
 
     Returns:
         The regret of each kind.
@@ -37,7 +41,8 @@ def estimated_regret(wins: Floats, champion: int) -> dict[str, float]:
     {'condorcet': 2.0, 'copeland': 16.0, 'weak': 0.5, 'strong': 4.0}
     """
     duels = wins + wins.T
-    served = duels.sum(axis=1)
+    own = np.zeros(len(wins)) if alone is None else np.asarray(alone, dtype=np.float64)
+    served = duels.sum(axis=1) + 2 * own
     against = duels[champion]
     met = against > 0
     gaps = np.zeros(len(wins))
@@ -48,6 +53,6 @@ def estimated_regret(wins: Floats, champion: int) -> dict[str, float]:
         "condorcet": strong / 2,
         "copeland": float(served @ (scores.max() - scores)),
         # Both halves of the symmetric matrix hold each duel.
-        "weak": float((duels * np.minimum.outer(gaps, gaps)).sum()) / 2,
+        "weak": float((duels * np.minimum.outer(gaps, gaps)).sum()) / 2 + float(own @ gaps),
         "strong": strong,
     }

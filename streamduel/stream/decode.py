@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import msgspec
 
 from streamduel.errors import nearest
-from streamduel.records import InputEvent, Rejected
+from streamduel.records import Action, InputEvent, Rejected
 
 MAX_NESTING: Final = 200
 """JSON nested deeper is refused: far below the interpreter's recursion limit wherever the fold
@@ -27,7 +27,8 @@ _EXPECTED = re.compile(r"^(?P<what>.*?)(?: - at `\$\.?(?P<path>.*)`)?$", re.DOTA
 _HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 
-TYPES: Final = ("duel", "duels", "interleaving")
+TYPES: Final = ("duel", "duels", "interleaving", "control")
+ACTIONS: Final[tuple[str, ...]] = get_args(Action)
 _ALLOWED: Final = {
     "type": "one of " + ", ".join(f"'{name}'" for name in TYPES),
     "id": "a string of 1 to 256 characters",
@@ -46,6 +47,8 @@ _ALLOWED: Final = {
     "clicks[].rank": "an integer from 0",
     "clicks[].ts": "an integer of milliseconds from 0 to 2^53, or null",
     "clicks[].action": "a string",
+    "action": "one of " + ", ".join(f"'{name}'" for name in ACTIONS),
+    "arm": "an arm's name, a string of 1 to 256 characters",
 }
 
 
@@ -178,7 +181,8 @@ def _misfit(record: dict[str, Any], message: str) -> str:
     found = _at(record, path)
     if path == "type" and found in TYPES:
         return "the record has the field 'type' twice, with different values."
-    hint = nearest(found, TYPES) if path == "type" and isinstance(found, str) else ""
+    known = {"type": TYPES, "action": ACTIONS}.get(path, ())
+    hint = nearest(found, known) if isinstance(found, str) else ""
     return f"{path} must be {_allowed(path)} (found {_shown(found)}){hint or '.'}"
 
 

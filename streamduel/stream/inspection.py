@@ -75,7 +75,7 @@ def _report(saved: snapshot.ExperimentEntry, entry: snapshot.PartitionEntry) -> 
         status=state["status"],
         policy=saved.settings["policy"]["name"],
         epoch=state["epoch"],
-        champion=state["arms"][plan["champion"]] if plan else None,
+        champion=plan["champion"] if plan else None,
         duels=state["policy"]["counts"]["duels"],
         wins=state["policy"]["counts"]["wins"],
         tallies=state["tallies"],

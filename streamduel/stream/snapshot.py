@@ -19,7 +19,7 @@ from streamduel.records import Reason
 from streamduel.stream.dedupe import WindowStart
 from streamduel.stream.experiment import Experiment
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Grows when the meaning of an entry changes, so that an old program refuses a newer state."""
 
 PARTITION_ENTRY: Final = "partition"

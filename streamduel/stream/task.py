@@ -14,6 +14,7 @@ from streamduel.connector import LogRecord, Message, PartitionCommit
 from streamduel.errors import nearest
 from streamduel.records import Duel, InputEvent, Reason, Rejected
 from streamduel.stream import snapshot
+from streamduel.stream.batch_clock import NEVER
 from streamduel.stream.dead_letter import dead_letter
 from streamduel.stream.decode import RecordDecoder
 from streamduel.stream.dedupe import DedupeWindow, WindowStart, record_key
@@ -77,6 +78,8 @@ class PartitionTask:
         self._saved_window: WindowStart | None = None
         self._ended: dict[str, bytes] = {}
         self._snapshot_offset = 0
+        self._alarms: dict[str, int] = {}
+        self._alarm = NEVER
         self._assignments: list[Message] = []
         self._letters: list[Message] = []
         self._saved: dict[str, int] = {}
@@ -104,6 +107,7 @@ class PartitionTask:
             snapshot.check_settings(saved, settings)
             experiment = self._experiment(name, settings, saved.started_at, saved.state)
             self.experiments[name] = experiment
+            self._set_alarm(experiment)
             self._saved[name] = experiment.records
 
     def open(self, offset: int) -> None:
@@ -127,7 +131,7 @@ class PartitionTask:
         """Start a configured experiment at the present offset."""
         experiment = self._experiment(name, self._waiting.pop(name), self.next_offset)
         self.experiments[name] = experiment
-        self._decide(experiment, Position(self.partition, self.next_offset - 1, self.stream_time))
+        self._decide(experiment, self._at(self.next_offset - 1))
 
     def _experiment(
         self,
@@ -203,12 +207,24 @@ class PartitionTask:
                 pending.append(code)
                 if len(pending) < experiment.due:
                     continue
-            elif not experiment.learn_special(event):
+            elif not self._learn_special(experiment, event, record):
                 continue
-            self._decide(experiment, Position(self.partition, record.offset, self.stream_time))
+            self._decide(experiment, self._at(record.offset))
 
-    def _event(self, record: LogRecord) -> tuple[InputEvent, Experiment, int]:
-        """A record's event, its experiment and its code.
+    def _at(self, offset: int) -> Position:
+        return Position(self.partition, offset, self.stream_time)
+
+    def _learn_special(self, experiment: Experiment, event: InputEvent, record: LogRecord) -> bool:
+        """Take in what is no plain duel; True when a decision is due."""
+        try:
+            return experiment.learn_special(event, record.offset)
+        except Rejected as verdict:  # a control record that asks for what cannot be
+            self._dead_letter(record, verdict)
+            experiment.dead_letters += 1
+            return False
+
+    def _event(self, record: LogRecord) -> tuple[InputEvent, Experiment]:
+        """A record's event and its experiment.
 
         Raises:
             Rejected: the record is to become a dead letter.
@@ -217,7 +233,7 @@ class PartitionTask:
         experiment = self.experiments.get(event.experiment)
         if experiment is None:
             raise self._stranger(event)
-        return event, experiment, experiment.code(event)
+        return event, experiment
 
     def _remember(self, records: Sequence[LogRecord]) -> None:
         """Rebuild the dedupe window from records that were folded in an earlier life."""
@@ -225,7 +241,8 @@ class PartitionTask:
         for record in records:
             self._advance(record.timestamp, record.offset)
             try:
-                event, experiment, _ = self._event(record)
+                event, experiment = self._event(record)
+                experiment.check_at(event, record.offset)
             except Rejected:
                 continue
             if experiment.started_at > record.offset:
@@ -240,11 +257,29 @@ class PartitionTask:
         if timestamp is not None and timestamp > self.stream_time:
             self.stream_time = timestamp
             self._window.advance(timestamp, offset)
+            if timestamp >= self._alarm:
+                self._ring(Position(self.partition, offset - 1, timestamp))
+
+    def _ring(self, at: Position) -> None:
+        """Let the experiments decide whose time has come; by name, for equal bytes."""
+        for name, alarm in sorted(self._alarms.items()):
+            if alarm <= at.stream_time:
+                experiment = self.experiments[name]
+                self._publish(experiment, experiment.ring(at))
 
     def _decide(self, experiment: Experiment, at: Position) -> None:
-        assignment = experiment.decide(at)
+        self._publish(experiment, experiment.decide(at))
+
+    def _publish(self, experiment: Experiment, assignment: Message | None) -> None:
         if assignment is not None:
             self._assignments.append(assignment)
+        self._set_alarm(experiment)
+
+    def _set_alarm(self, experiment: Experiment) -> None:
+        name, alarm = experiment.name, experiment.alarm
+        if alarm != self._alarms.get(name, NEVER):
+            self._alarms[name] = alarm
+            self._alarm = min(self._alarms.values())
 
     def _stranger(self, event: InputEvent) -> Rejected:
         """The verdict on a record of an experiment that is not folded here."""
@@ -268,17 +303,20 @@ class PartitionTask:
     def _reject(self, record: LogRecord) -> None:
         """Make a dead letter of a record that the inner loop could not use."""
         try:
-            self._event(record)
-        except Rejected as rejected:
-            verdict = rejected
+            event, experiment = self._event(record)
+            experiment.code(event)
+        except Rejected as verdict:
+            self._dead_letter(record, verdict)
         else:
             raise AssertionError(f"record {record.offset} was refused and then accepted")
+        name = self._decode.named_experiment(record.value)
+        named = self.experiments.get(name or (record.key or b"").decode(errors="replace"))
+        if named is not None:
+            named.dead_letters += 1
+
+    def _dead_letter(self, record: LogRecord, verdict: Rejected) -> None:
         self.dead_letters[verdict.reason] += 1
         self._letters.append(dead_letter(record, verdict, self._log.topic, self.partition))
-        name = self._decode.named_experiment(record.value)
-        experiment = self.experiments.get(name or (record.key or b"").decode(errors="replace"))
-        if experiment is not None:
-            experiment.dead_letters += 1
 
     @property
     def outputs(self) -> int:

@@ -12,6 +12,7 @@ from math import log
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from streamduel import policies
 from streamduel.preference.counts import Floats, Integers
@@ -44,13 +45,7 @@ def runs(
 
 def beyond(probability: float, count: int) -> int:
     """So many failures in `count` runs, or more, have a chance below 1 in 1,000."""
-    chance = total = (1 - probability) ** count
-    failures = 0
-    while total < 0.999:
-        chance *= (count - failures) / (failures + 1) * probability / (1 - probability)
-        failures += 1
-        total += chance
-    return failures + 1
+    return int(stats.binom.ppf(0.999, count, probability)) + 1
 
 
 def start_of_the_bound(alpha: float, n_arms: int, delta: float) -> float:

@@ -32,6 +32,9 @@ class Bed(Protocol):
     def append(self, values: Sequence[bytes]) -> None:
         """Add records to the log's only partition."""
 
+    def append_one(self, key: bytes, value: bytes) -> str:
+        """Add a record as `control` does."""
+
     def source(self) -> Source:
         """A source as the service opens it."""
 
@@ -177,6 +180,23 @@ def check_every_experiment_has_a_home(bed: Bed) -> None:
         assert source.partitions == 1
         assert {source.home(name) for name in ("search", "shop", "Suche-äöü", "")} == {0}
         assert source.topic
+
+
+def check_what_is_appended_is_delivered_at_home(bed: Bed) -> None:
+    """In its turn among what others write."""
+    bed.append([b"one"])
+    with closing(bed.source()) as source:
+        own(source)
+        assert source.topic in bed.append_one(b"search", b'{"number":2}')
+    bed.append([b"three"])
+    with closing(bed.source()) as source:
+        home = source.home("search")
+        own(source)
+        records = read(source, 3)
+        assert [record.value for record in records] == [b"one", b'{"number":2}', b"three"]
+        assert [record.offset for record in records] == [0, 1, 2]
+        assert records[1].key in {b"search", None}, "None where a log has no keys"
+    assert home == 0
 
 
 def check_a_fresh_store_is_empty(bed: Bed) -> None:

@@ -23,6 +23,9 @@ class Configured:
     def append(self, values: Sequence[bytes]) -> None:
         self._append(values)
 
+    def append_one(self, key: bytes, value: bytes) -> str:
+        return self._connector.append(self._source, key, value)
+
     def source(self) -> Source:
         return self._connector.open_source(self._source, True)
 

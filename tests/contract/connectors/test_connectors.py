@@ -22,6 +22,10 @@ class InMemory:
     def append(self, values: Sequence[bytes]) -> None:
         self._broker.log = [*self._broker.log, *values]
 
+    def append_one(self, key: bytes, value: bytes) -> str:
+        self.append([value])
+        return MemorySource.topic
+
     def source(self) -> Source:
         return MemorySource(self._broker)
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from streamduel import policies
-from tests.contract.policies import check_observing, check_proposing, check_state
+from tests.contract.policies import check_arms, check_observing, check_proposing, check_state
 
-CHECKS = check_state.CHECKS + check_observing.CHECKS + check_proposing.CHECKS
+CHECKS = check_state.CHECKS + check_observing.CHECKS + check_proposing.CHECKS + check_arms.CHECKS
 
 
 @pytest.mark.parametrize("policy", policies.names())

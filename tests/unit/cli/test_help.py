@@ -17,7 +17,7 @@ from tests.unit.cli.bed import (
 def test_without_arguments_it_teaches(streamduel: Streamduel) -> None:
     said = streamduel()
     assert said.status == 2
-    for command in ("run", "validate", "inspect", "replay", "policies"):
+    for command in ("run", "validate", "inspect", "control", "replay", "policies"):
         assert f" {command} " in said.out + said.err
 
 
@@ -28,6 +28,13 @@ def test_without_arguments_it_teaches(streamduel: Streamduel) -> None:
         ("run", ["--until-end", "SIGTERM", "exits with status 0", "CONFIG"]),
         ("validate", ["Check a configuration and start nothing"]),
         ("inspect", ["--json", "Show the newest snapshots"]),
+        (
+            "control",
+            [
+                *("pause, resume, add-arm, retire-arm, reset", "becomes a dead letter"),
+                *("moves stream time there", "--id", "--json", "EXPERIMENT", "ACTION"),
+            ],
+        ),
         ("replay", ["Exits with 0 when all are equal", "exits with 1"]),
         ("policies", ["--json", "List every policy"]),
     ],

@@ -13,7 +13,10 @@ from streamduel.errors import ConfigurationError
 from tests.unit.config.configurations import GONE, GOOD, KAFKA, changed, written
 
 TOP = "commit, dedupe, experiments, limits, monitoring, sink, snapshots, source"
-EXPERIMENT = "arms, credit, decide_every, policy, seed, slate, ties"
+EXPERIMENT = (
+    "arms, batch_deadline_ms, batch_min_fill, batch_republish_ms, credit, decide_every, policy, "
+    "seed, slate, stop, ties"
+)
 ARMS = "experiments.search.arms"
 POLICY = "experiments.search.policy"
 QUOTES = "; quotes make it a string"

@@ -24,6 +24,9 @@ INTERLEAVING: dict[str, Any] = {
     "type": "interleaving", "id": "1", "experiment": "search", "a": "bm25", "b": "ltr-v1",
     "teams": ["a", "b", None], "clicks": [0],
 }  # fmt: skip
+CONTROL: dict[str, Any] = {
+    "type": "control", "id": "c-1", "experiment": "search", "action": "pause", "arm": None,
+}  # fmt: skip
 
 
 def text(record: Mapping[str, Any], **changes: Any) -> bytes:
@@ -42,7 +45,13 @@ def config(*, search: Mapping[str, Any] | None = None, **parts: Any) -> Config:
 
 
 class Partition:
-    """A partition that has begun; each value folded takes the next offset and millisecond."""
+    """A partition that has begun; each value folded takes the next offset and millisecond.
+
+    Attributes:
+        made_of: its configuration, its number and the homes of experiments.
+        entries: the newest snapshot.
+        log: all records folded.
+    """
 
     def __init__(
         self,
@@ -51,18 +60,37 @@ class Partition:
         home: Callable[[str], int] = lambda experiment: 0,
         entries: Mapping[str, bytes] | None = None,
     ) -> None:
+        self.made_of = settings or config(), number, home
         self.task = PartitionTask(settings or config(), Log("clicks", 2, home), number, entries)
         self.task.begin(self.task.resume_offset or 0)
         self.begun = self.task.take_commit()
         self.entries = {**(entries or {}), **self.begun.entries}
+        self.log: list[Record] = []
 
     def fold(self, *values: bytes | None, key: bytes | None = None) -> PartitionCommit:
         first = self.task.next_offset
-        records = [Record(at, value, at, key) for at, value in enumerate(values, first)]
+        return self._fold([Record(at, value, at, key) for at, value in enumerate(values, first)])
+
+    def fold_at(self, timestamp: int | None, *values: bytes) -> PartitionCommit:
+        """Fold values that all have one broker's timestamp, or none."""
+        first = self.task.next_offset
+        return self._fold([Record(at, value, timestamp) for at, value in enumerate(values, first)])
+
+    def _fold(self, records: list[Record]) -> PartitionCommit:
+        self.log += records
         self.task.fold(records)
         commit = self.task.take_commit()
         self.entries.update(commit.entries)
         return commit
+
+    def restarted(self) -> Partition:
+        """Another life, from the last commit on."""
+        settings, number, home = self.made_of
+        other = Partition(settings, number, home, dict(self.entries))
+        assert other.task.resume_offset is not None
+        other.task.fold(self.log[other.task.resume_offset :])
+        other.log = list(self.log)
+        return other
 
     def tallies(self, experiment: str = "search") -> dict[str, int]:
         return self.task.experiments[experiment].tallies

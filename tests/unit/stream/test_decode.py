@@ -22,7 +22,7 @@ from tests.unit.stream.folding import (
 ID = "a string of 1 to 256 characters"
 ARM = "an arm's name, a string of 1 to 256 characters"
 COUNT = "an integer from 0 to 2^40"
-TYPE = "one of 'duel', 'duels', 'interleaving'"
+TYPE = "one of 'duel', 'duels', 'interleaving', 'control'"
 TEAMS = "an array with 'a', 'b' or null for each rank"
 CLICKS = "an array of ranks, or of objects with a 'rank'"
 CLICK = "a rank (an integer from 0), or an object with a 'rank'"

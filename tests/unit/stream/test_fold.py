@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from hashlib import sha256
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -15,9 +14,9 @@ from hypothesis import strategies as st
 
 from streamduel import policies
 from streamduel.config import Config
-from streamduel.connector import PartitionCommit
-from streamduel.stream.task import Log, PartitionTask
+from streamduel.stream.task import PartitionTask
 from tests.logs import ARMS, Record, duel, values
+from tests.unit.stream.lives import LOG, run
 
 RECORDS = 3000
 
@@ -41,48 +40,6 @@ def log_of(seed: int, *, timestamps: bool) -> list[Record]:
                if timestamps else None, experiment.encode())
         for offset, (experiment, value) in enumerate(made)
     ]  # fmt: skip
-
-
-class Output:
-    """Everything that a run has made visible."""
-
-    def __init__(self) -> None:
-        self.assignments: list[bytes] = []
-        self.dead_letters: list[bytes] = []
-        self.entries: dict[str, bytes] = {}
-
-    def take(self, commit: PartitionCommit) -> None:
-        self.assignments += [message.value for message in commit.assignments]
-        self.dead_letters += [message.value for message in commit.dead_letters]
-        self.entries.update(commit.entries)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Output) and vars(self) == vars(other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-LOG = Log("clicks", 1, lambda experiment: 0)
-
-
-def run(settings: Config, log: list[Record], cuts: list[int], restarts: set[int]) -> Output:
-    """Fold a log cut into batches; at some cuts the process dies and starts from its snapshot.
-
-    Between commit and death a few more records are folded, whose results are lost.
-    """
-    output = Output()
-    task = PartitionTask(settings, LOG, 0)
-    task.begin(0)
-    for begin, end in pairwise([0, *cuts, len(log)]):
-        task.fold(log[begin:end])
-        output.take(task.take_commit())
-        if end in restarts:
-            task.fold(log[end : end + 17])
-            task = PartitionTask(settings, LOG, 0, output.entries)
-            assert task.resume_offset is not None
-            task.begin(task.resume_offset)
-            task.fold(log[task.resume_offset : end])
-    return output
 
 
 @pytest.mark.parametrize("timestamps", [True, False], ids=["broker-time", "event-time"])

@@ -1,0 +1,126 @@
+"""How often one is wrong who looks after every duel: the numbers and the figure of one page.
+
+    python -m benchmarks.confidence [--experiments 10000] [--duels 10000] [--out docs]
+
+Two equal rankers, so that whoever finds one of them better is wrong. Ordinary confidence is
+compared with that of `streamduel.preference.evidence`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from benchmarks.papers import picture
+from benchmarks.papers.picture import Curve
+from streamduel.preference.evidence import log_evidence_of, nats
+
+BEGIN: Final = "<!-- measured: begin -->"
+END: Final = "<!-- measured: end -->"
+SEED: Final = 2026
+CONFIDENCE: Final = 0.95
+NORMAL: Final = 1.959964
+"""So many standard deviations are exceeded by chance in 5 % of all cases."""
+IN_TABLE: Final = (10, 100, 1_000, 10_000)
+CHANCES: Final = (0.52, 0.55, 0.6)
+"""Of the better of two rankers, for how long it takes to be sure."""
+
+
+class Errors(NamedTuple):
+    """Shares of experiments in which a better ranker was found though there is none.
+
+    Attributes:
+        duels: after how many duels.
+        ordinary: by an ordinary test after every duel.
+        ours: by anytime-valid confidence after every duel.
+    """
+
+    duels: list[int]
+    ordinary: list[float]
+    ours: list[float]
+
+
+def errors(experiments: int, duels: int) -> Errors:
+    """Look after every duel of many experiments."""
+    users = np.random.default_rng(SEED)
+    wins = np.zeros(experiments)
+    fooled, sure = np.zeros(experiments, dtype=bool), np.zeros(experiments, dtype=bool)
+    enough = nats(CONFIDENCE, 2, "condorcet")
+    marks = set(np.geomspace(10, duels, 40).astype(int).tolist()) | set(IN_TABLE)
+    found = Errors([], [], [])
+    for n in range(1, duels + 1):
+        wins += users.random(experiments) < 0.5
+        if n >= 10:  # before, nobody would look
+            fooled |= np.abs(wins - n / 2) > NORMAL * np.sqrt(n) / 2
+        ahead = np.maximum(wins, n - wins)
+        sure |= log_evidence_of(ahead, n - ahead) >= enough
+        if n in marks:
+            found.duels.append(n)
+            found.ordinary.append(float(fooled.mean()))
+            found.ours.append(float(sure.mean()))
+    return found
+
+
+def duels_until_sure(chance: float, experiments: int) -> float:
+    """The median number of duels until the better of two rankers is found."""
+    users = np.random.default_rng(SEED)
+    wins, enough = np.zeros(experiments), nats(CONFIDENCE, 2, "condorcet")
+    open_, took = np.ones(experiments, dtype=bool), np.zeros(experiments)
+    n = 0
+    while open_.any():
+        n += 1
+        wins += users.random(experiments) < chance
+        found = open_ & (log_evidence_of(wins, n - wins) >= enough)
+        took[found] = n
+        open_ &= ~found
+    return float(np.median(took))
+
+
+def draw(found: Errors, path: Path) -> None:
+    """The figure."""
+    figure, axes = picture.panels(1, 1, 5.2, 3.2)
+    panel = axes[0][0]
+    curves = [
+        Curve("ordinary 95 % test after every duel", 1, found.duels, found.ordinary),
+        Curve("champion confidence ≥ 0.95", 0, found.duels, found.ours),
+    ]
+    picture.add(panel, curves)
+    panel.axhline(1 - CONFIDENCE, color="#555555", linewidth=0.8, linestyle=":")
+    picture.finish(panel, "two equal rankers", "duels", "share of wrong findings so far")
+    panel.set_ylim(bottom=0)
+    panel.legend(frameon=False)
+    picture.save(figure, path)
+
+
+def table(found: Errors) -> list[str]:
+    """Markdown."""
+    lines = ["| duels | ordinary test, wrong | champion confidence, wrong |", "|--:|--:|--:|"]
+    for n, ordinary, ours in zip(found.duels, found.ordinary, found.ours, strict=True):
+        if n in IN_TABLE:
+            lines.append(f"| {n:,} | {ordinary:.1%} | {ours:.1%} |")
+    lines += ["", "| the better ranker wins | duels until sure, median |", "|--:|--:|"]
+    lines += [f"| {chance:.0%} | {duels_until_sure(chance, 200):,.0f} |" for chance in CHANCES]
+    return lines
+
+
+def main() -> None:
+    """Measure, draw, write."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--experiments", type=int, default=10_000)
+    arguments.add_argument("--duels", type=int, default=10_000)
+    arguments.add_argument("--out", type=Path, default=Path("docs"))
+    given = arguments.parse_args()
+    found = errors(given.experiments, given.duels)
+    draw(found, given.out / "images" / "confidence.png")
+    page = given.out / "confidence.md"
+    before, rest = page.read_text(encoding="utf-8").split(BEGIN)
+    _, after = rest.split(END)
+    lines = "\n".join([BEGIN, "", *table(found), "", END])
+    page.write_text(before + lines + after, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,193 @@
+"""How sure duels make us, at any time: evidence that may be looked at after every single one.
+
+An ordinary confidence interval holds at a sample size fixed beforehand. Whoever looks after every
+duel, and stops when it looks good, is wrong far more often than it says. What stands here holds at
+all times at once, with one and the same probability (a time-uniform confidence sequence), however
+often one looks and whenever one stops.
+
+Let x be the outcomes of n duels of a pair, 1 for a win of arm i, 1/2 for a tie, 0 for a loss. Their
+sum less n p moves like a random walk whose steps are at most 1 wide, so for every λ
+
+    exp(λ (Σ x - n p) - λ² v / 2),  v = n / 4,
+
+is a supermartingale that begins at 1. Its mean over λ ~ N(0, 1/ρ) is one, too:
+
+    M_n(p) = sqrt(ρ / (v + ρ)) exp((Σ x - n p)² / (2 (v + ρ))).
+
+By Ville's inequality, M_n(p) ever reaches 1/α with a probability of at most α. Which pairs duel may
+depend on all outcomes so far, as it does with a bandit; that outcomes arrive late, or in another
+order, changes nothing as long as what makes them late is not who won.
+
+Source: S. R. Howard, A. Ramdas, J. McAuliffe and J. Sekhon, "Time-uniform, nonparametric,
+nonasymptotic confidence sequences", Annals of Statistics 49(2), 2021, equation (14) and its
+one-sided counterpart, Proposition 6; the mixture is Robbins's (1970).
+"""
+
+from __future__ import annotations
+
+from math import exp
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from streamduel.preference.counts import Floats
+from streamduel.preference.logarithm import ln, ln_each
+
+Truths = npt.NDArray[np.bool_]
+Winner: TypeAlias = Literal["condorcet", "copeland"]
+
+RHO: Final = 16.0
+"""ρ: the evidence is strongest, for what it could be, after some thousand duels of a pair."""
+
+
+def log_evidence(wins: Floats) -> Floats:
+    """How strongly duels speak for "i beats j" and against "i does not", as a logarithm.
+
+    M_n(1/2) where i leads, else 1. If in truth i does not beat j, it ever exceeds x with a
+    probability of at most exp(-x).
+
+    Args:
+        wins: (K, K): [i, j] is how often i has beaten j, a tie being half a win each way.
+
+    Returns:
+        (K, K), in nats, 0 where nothing speaks for i; the same bits on every machine.
+
+    >>> log_evidence(np.array([[0.0, 560.0], [440.0, 0.0]])).round(3).tolist()
+    [[0.0, 5.361], [0.0, 0.0]]
+    """
+    return log_evidence_of(wins, wins.T)
+
+
+def log_evidence_of(wins: Floats, losses: Floats) -> Floats:
+    """The same for pairs one by one.
+
+    Args:
+        wins: of any shape.
+        losses: of the same shape.
+    """
+    spread = (wins + losses) / 4  # v
+    lead = (wins - losses) / 2  # Σ x - n / 2
+    evidence = lead * lead / (2 * (spread + RHO)) - ln_each(1 + spread / RHO) / 2
+    return np.where(lead > 0, np.maximum(evidence, 0.0), 0.0)
+
+
+def sure_at(wins: Floats, champion: int, seeks: Winner) -> float:
+    """How strong the evidence is that the champion is the winner: an x for `confidence`.
+
+    It is the Condorcet winner if it beats all others, and a Copeland winner if no arm can beat more
+    others than it surely does. x is the most evidence that can be demanded of every comparison so
+    that this still follows.
+
+    Args:
+        wins: (K, K), as for `log_evidence`.
+        champion: an arm.
+        seeks: which winner it is to be.
+
+    Returns:
+        Nats; infinite if nothing need be known, as for a Copeland winner among two equal arms.
+
+    >>> wins = np.array([[0.0, 560.0, 600.0], [440.0, 0.0, 500.0], [400.0, 500.0, 0.0]])
+    >>> round(sure_at(wins, 0, "condorcet"), 3), round(sure_at(wins, 0, "copeland"), 3)
+    (5.361, 5.361)
+    """
+    evidence = log_evidence(wins)
+    if seeks == "condorcet":
+        return float(np.delete(evidence[champion], champion).min())
+    levels = np.unique(evidence[evidence > 0])
+    least, most = 0, len(levels)  # of the levels, so many are known to do
+    while least < most:
+        middle = (least + most + 1) // 2
+        if _is_copeland_winner(evidence >= levels[middle - 1], champion):
+            least = middle
+        else:
+            most = middle - 1
+    return float(levels[least - 1]) if least else 0.0
+
+
+def _is_copeland_winner(beats: Truths, arm: int) -> bool:
+    """Whether nobody can beat more arms than this one surely does."""
+    most = len(beats) - 1 - beats.sum(axis=0)
+    most[arm] = 0
+    return bool(beats[arm].sum() >= most.max())
+
+
+def nats(confidence: float, n_arms: int, seeks: Winner) -> float:
+    """How much evidence makes a winner sure with this confidence, whoever it is and at any time.
+
+    A wrong champion is named only if one comparison went wrong: for a Condorcet winner one of K,
+    since each wrong arm needs but one opponent that it does not beat; for a Copeland winner one of
+    K (K - 1).
+
+    Args:
+        confidence: 1 - δ, from 0 to below 1.
+        n_arms: K.
+        seeks: which winner.
+
+    >>> round(nats(0.95, 4, "condorcet"), 3), round(nats(0.95, 4, "copeland"), 3)
+    (4.382, 5.481)
+    """
+    comparisons = n_arms if seeks == "condorcet" else n_arms * (n_arms - 1)
+    return ln(comparisons) - ln(1 - confidence)
+
+
+def condorcet_winner_possible(wins: Floats, delta: float) -> bool:
+    """Whether some arm may still beat all others; False once each has surely lost to another one.
+
+    If there is a Condorcet winner, this is ever False with a probability of at most δ.
+
+    Args:
+        wins: (K, K), as for `log_evidence`.
+        delta: δ, between 0 and 1.
+
+    >>> cycle = np.array([[0.0, 90.0, 10.0], [10.0, 0.0, 90.0], [90.0, 10.0, 0.0]])
+    >>> condorcet_winner_possible(cycle, delta=0.05), condorcet_winner_possible(cycle / 10, 0.05)
+    (False, True)
+    """
+    against = log_evidence(wins).max(axis=0)
+    return bool((against < ln(len(wins) - 1) - ln(delta)).any())
+
+
+def intervals(wins: Floats, delta: float) -> tuple[Floats, Floats]:
+    """Bounds of all preferences that hold together, at all times, with probability 1 - δ.
+
+    Those p with M_n(p) < 1/α, α = δ / (K (K - 1) / 2).
+
+    Args:
+        wins: (K, K), as for `log_evidence`.
+        delta: δ, between 0 and 1.
+
+    Returns:
+        (K, K) each: the lower and the upper bounds, within [0, 1]; 0 and 1 for pairs never met.
+
+    >>> lower, upper = intervals(np.array([[0.0, 560.0], [440.0, 0.0]]), delta=0.05)
+    >>> lower.round(3).tolist()[0], upper.round(3).tolist()[0]
+    ([0.0, 0.512], [1.0, 0.608])
+    """
+    n_arms = len(wins)
+    plays = wins + wins.T
+    spread = plays / 4
+    demanded = 2 * (ln(n_arms * (n_arms - 1) / 2) - ln(delta)) + ln_each(1 + spread / RHO)
+    met = plays > 0
+    trials = np.where(met, plays, 1.0)
+    mean = np.where(met, wins / trials, 0.5)
+    radius = np.where(met, np.sqrt((spread + RHO) * demanded) / trials, 1.0)
+    return np.maximum(mean - radius, 0.0), np.minimum(mean + radius, 1.0)
+
+
+def confidence(wins: Floats, champion: int, seeks: Winner) -> float:
+    """A lower bound of the probability that the champion is the winner, valid at any time.
+
+    The largest 1 - δ for which `sure_at` reaches `nats`; 0 if there is none.
+
+    Args:
+        wins: (K, K), as for `log_evidence`.
+        champion: an arm.
+        seeks: which winner it is to be.
+
+    >>> wins = np.array([[0.0, 560.0, 600.0], [440.0, 0.0, 500.0], [400.0, 500.0, 0.0]])
+    >>> round(confidence(wins, 0, "condorcet"), 3), round(confidence(wins, 1, "condorcet"), 3)
+    (0.986, 0.0)
+    """
+    doubt = exp(nats(0.0, len(wins), seeks) - sure_at(wins, champion, seeks))
+    return max(0.0, 1.0 - doubt)

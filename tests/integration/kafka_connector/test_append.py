@@ -1,0 +1,81 @@
+"""Adding one record to the click log, as `streamduel control` does."""
+
+import socket
+import time
+
+import pytest
+
+from streamduel.connector import load_connector
+from streamduel.errors import ConnectorError, UncertainError
+from streamduel_kafka import append as append_module
+from streamduel_kafka.append import append
+from streamduel_kafka.partitioner import home_partition
+from tests.broker.fixture import Topics
+from tests.integration.kafka_connector.bed import Bed, gain, read, start, without_broker
+
+pytestmark = pytest.mark.kafka
+
+NAMES = ("search", "Größe", "a", "recommendations")
+
+
+def test_each_record_stands_where_its_experiment_is_at_home(bed: Bed) -> None:
+    settings = bed.source_settings()
+    places = [append(settings, name.encode(), f"{name}!".encode()) for name in NAMES]
+    log = bed.log()
+    start(log, gain(log))
+    found = read(log, len(NAMES))
+    for name, place in zip(NAMES, places, strict=True):
+        home = log.home(name)
+        [offset] = [record.offset for record in found[home] if record.key == name.encode()]
+        assert place == f"{bed.topic}-{home}@{offset}"
+    assert sum(map(len, found.values())) == len(NAMES)
+
+
+def test_a_missing_topic_is_made_only_where_the_settings_allow_it(bed: Bed, topics: Topics) -> None:
+    missing = f"{bed.topic}-missing"
+    with pytest.raises(ConnectorError, match=r"^source\.topic '.*' does not exist; create it"):
+        append(bed.source_settings(topic=missing), b"search", b"{}")
+    allowed = bed.source_settings(topic=missing, create_topics=True, partitions=3)
+    assert append(allowed, b"search", b"{}") == f"{missing}-{home_partition('search', 3)}@0"
+
+
+def test_a_record_that_the_topic_refuses_is_told_so(bed: Bed, topics: Topics) -> None:
+    settings = bed.source_settings(topic=topics(1, max_message_bytes=200))
+    with pytest.raises(ConnectorError, match=r"does not take the record: .*nothing was written"):
+        append(settings, b"search", b"x" * 1000)
+
+
+def test_without_an_answer_it_is_not_known_whether_it_was_written(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(append_module.PRODUCER, "linger_ms", 3000)  # it is not even asked before
+    monkeypatch.setattr(append_module, "APPEND_SECONDS", 1.0)
+    monkeypatch.setattr(append_module, "GRACE_SECONDS", 0.0)
+    with pytest.raises(UncertainError, match="did not say that the record was written"):
+        append(bed.source_settings(), b"search", b"{}")
+
+
+@without_broker
+def test_a_broker_that_is_away_is_not_waited_for_without_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(append_module, "APPEND_SECONDS", 0.5)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and nobody listens there
+        settings = load_connector("kafka").source_settings.model_validate(
+            {
+                "connector": "kafka",
+                "bootstrap_servers": f"127.0.0.1:{taken.getsockname()[1]}",
+                "topic": "clicks",
+                "group": "g",
+                "security_protocol": "SASL_PLAINTEXT",
+                "sasl_mechanism": "PLAIN",
+                "sasl_plain_username": "u",
+                "sasl_plain_password": "hunter2",
+            }
+        )
+        begin = time.monotonic()
+        with pytest.raises(ConnectorError, match="cannot be reached") as refused:
+            load_connector("kafka").append(settings, b"search", b"{}")
+        assert time.monotonic() - begin < 10
+        assert "hunter2" not in str(refused.value)

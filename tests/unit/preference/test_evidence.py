@@ -1,0 +1,104 @@
+"""Evidence that holds at any time: the formulas, the winners it speaks for, and its bounds."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from streamduel.preference.counts import Floats
+from streamduel.preference.evidence import (
+    RHO,
+    Winner,
+    condorcet_winner_possible,
+    confidence,
+    intervals,
+    log_evidence,
+    nats,
+    sure_at,
+)
+
+ORDER: Floats = np.array([[0, 90, 80, 95], [10, 0, 70, 60], [20, 30, 0, 75], [5, 40, 25, 0.0]])
+CYCLE: Floats = np.array([[0, 90, 10], [10, 0, 90], [90, 10, 0.0]])
+
+
+@pytest.mark.parametrize(("wins", "losses"), [(9, 1), (60.5, 39.5), (5_000, 4_800), (3, 3), (1, 4)])
+def test_evidence_is_the_mixture_of_the_paper_where_an_arm_leads(
+    wins: float, losses: float
+) -> None:
+    spread, lead = (wins + losses) / 4, (wins - losses) / 2
+    mixture = math.sqrt(RHO / (spread + RHO)) * math.exp(lead**2 / (2 * (spread + RHO)))
+    expected = math.log(max(mixture, 1.0)) if lead > 0 else 0.0
+    found = log_evidence(np.array([[0, wins], [losses, 0]]))
+    assert found[0, 1] == pytest.approx(expected, rel=1e-12)
+    assert found[0, 0] == found[1, 1] == 0
+
+
+def test_the_mixture_is_a_fair_bet_on_average() -> None:
+    # Over all 2**12 sequences of a fair coin, the unbounded mixture is 1 or less on average.
+    total = 0.0
+    for outcomes in itertools.product((0, 1), repeat=12):
+        spread, lead = 12 / 4, sum(outcomes) - 6
+        total += math.sqrt(RHO / (spread + RHO)) * math.exp(lead**2 / (2 * (spread + RHO)))
+    assert 0.9 < total / 2**12 <= 1
+
+
+def test_the_weakest_comparison_of_a_condorcet_winner_counts() -> None:
+    assert sure_at(ORDER, 0, "condorcet") == log_evidence(ORDER)[0, 1:].min()
+    assert sure_at(ORDER, 1, "condorcet") == 0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_copeland_winner_is_as_sure_as_the_level_up_to_which_it_follows(seed: int) -> None:
+    users = np.random.RandomState(seed)
+    wins = np.triu(users.randint(0, 200, (5, 5)).astype(np.float64), k=1)
+    wins += np.tril(users.randint(0, 200, (5, 5)), k=-1)
+    evidence = log_evidence(wins)
+    for champion in range(5):
+        follows = [0.0]
+        for level in evidence[evidence > 0]:
+            beats = evidence >= level
+            most = [4 - beats[:, arm].sum() for arm in range(5) if arm != champion]
+            if beats[champion].sum() >= max(most):
+                follows.append(float(level))
+        assert sure_at(wins, champion, "copeland") == max(follows)
+
+
+def test_in_a_cycle_there_is_a_copeland_winner_and_no_condorcet_winner() -> None:
+    assert [confidence(CYCLE, arm, "condorcet") for arm in range(3)] == [0, 0, 0]
+    assert min(confidence(CYCLE, arm, "copeland") for arm in range(3)) > 0.99
+    assert not condorcet_winner_possible(CYCLE, delta=0.05)
+    assert condorcet_winner_possible(ORDER, delta=0.05)
+    assert condorcet_winner_possible(np.zeros((3, 3)), delta=0.05)
+
+
+@pytest.mark.parametrize("seeks", ["condorcet", "copeland"])
+def test_confidence_is_reached_where_evidence_suffices(seeks: Winner) -> None:
+    reached = confidence(ORDER, 0, seeks)
+    assert (
+        nats(reached - 1e-9, 4, seeks) < sure_at(ORDER, 0, seeks) < nats(reached + 1e-9, 4, seeks)
+    )
+
+
+def test_bounds_hold_what_the_evidence_does_not_exclude() -> None:
+    delta = 0.1
+    lower, upper = intervals(ORDER, delta)
+    plays = ORDER + ORDER.T
+    for i, j in itertools.permutations(range(4), 2):
+        demanded = math.log(6 / delta)
+        spread = plays[i, j] / 4
+        for end in (lower[i, j], upper[i, j]):
+            if 0 < end < 1:
+                away = ORDER[i, j] - plays[i, j] * end
+                mixture = math.log(RHO / (spread + RHO)) / 2 + away**2 / (2 * (spread + RHO))
+                assert mixture == pytest.approx(demanded, rel=1e-9)
+    assert np.allclose((lower + upper.T)[~np.eye(4, dtype=bool)], 1)
+
+
+def test_of_a_pair_that_never_met_nothing_is_known() -> None:
+    lower, upper = intervals(np.zeros((2, 2)), 0.05)
+    assert lower.tolist() == [[0, 0], [0, 0]]
+    assert upper.tolist() == [[1, 1], [1, 1]]
+    assert confidence(np.zeros((2, 2)), 0, "condorcet") == 0

@@ -1,0 +1,52 @@
+"""A partition folded in one life or in many: each but the first begins from a snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from streamduel.config import Config
+from streamduel.connector import PartitionCommit
+from streamduel.stream.task import Log, PartitionTask
+from tests.logs import Record
+
+LOG = Log("clicks", 1, lambda experiment: 0)
+
+
+class Output:
+    """Everything that a run has made visible."""
+
+    def __init__(self) -> None:
+        self.assignments: list[bytes] = []
+        self.dead_letters: list[bytes] = []
+        self.entries: dict[str, bytes] = {}
+
+    def take(self, commit: PartitionCommit) -> None:
+        self.assignments += [message.value for message in commit.assignments]
+        self.dead_letters += [message.value for message in commit.dead_letters]
+        self.entries.update(commit.entries)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Output) and vars(self) == vars(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def run(settings: Config, log: Sequence[Record], cuts: Sequence[int], restarts: set[int]) -> Output:
+    """Fold a log cut into batches; at some cuts the process dies and starts from its snapshot.
+
+    Between commit and death a few more records are folded, whose results are lost.
+    """
+    output = Output()
+    task = PartitionTask(settings, LOG, 0)
+    task.begin(0)
+    for begin, end in pairwise([0, *cuts, len(log)]):
+        task.fold(log[begin:end])
+        output.take(task.take_commit())
+        if end in restarts:
+            task.fold(log[end : end + 17])
+            task = PartitionTask(settings, LOG, 0, output.entries)
+            assert task.resume_offset is not None
+            task.begin(task.resume_offset)
+            task.fold(log[task.resume_offset : end])
+    return output

@@ -1,0 +1,172 @@
+"""Codes of events: small integers that say all there is to learn, also after arms have changed."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import product
+from typing import Any
+
+import msgspec
+import pytest
+
+from streamduel.config import ExperimentSettings
+from streamduel.records import Control, Duel, Duels, InputEvent, Interleaving, Rejected
+from streamduel.stream.coding import BULK, CONTROL, MAX_CODES, NO_DUEL, Coder
+from streamduel.stream.roster import Roster
+
+ARMS = ["bm25", "ltr-v1", "ltr-v2"]
+OUTCOMES = {"a": 1.0, "b": 0.0, "tie": 0.5}
+
+
+def coder_of(arms: list[str] = ARMS, **settings: Any) -> tuple[Coder, Roster]:
+    roster = Roster("search", arms)
+    made = ExperimentSettings.model_validate({"arms": arms, **settings})
+    return Coder(made, roster), roster
+
+
+def duel(a: str, b: str, winner: Any) -> Duel:
+    return Duel("1", "search", a, b, winner)
+
+
+def meaning(coder: Coder, code: int) -> tuple[int, int, float]:
+    """What a code says: the arms' indices, and the share of the win that the first has."""
+    first, second, outcome = coder.by_code
+    return first.item(code), second.item(code), outcome.item(code)
+
+
+def refusal(coder: Coder, event: InputEvent, offset: int | None = None) -> str:
+    """Why an event is refused: now, or in hindsight at an offset."""
+    check = coder.code if offset is None else partial(coder.check_at, offset=offset)
+    with pytest.raises(Rejected) as refused:
+        check(event)
+    return refused.value.sentence
+
+
+def test_a_code_says_who_met_whom_and_who_won() -> None:
+    coder, _ = coder_of()
+    seen = set()
+    for (i, a), (j, b), winner in product(enumerate(ARMS), enumerate(ARMS), OUTCOMES):
+        code = coder.code(duel(a, b, winner))
+        seen.add(code)
+        assert meaning(coder, code) == (i, j, OUTCOMES[winner] if i != j else 0.5)
+        assert coder.codes[a][b][winner] == code
+    assert min(seen) == 0 + 2  # the first arm with itself
+    assert max(seen) < len(coder.by_code[0]) == 27
+
+
+@pytest.mark.parametrize("n_arms", [2, 3, 36, 1000])
+def test_codes_of_any_two_arms_differ(n_arms: int) -> None:
+    arms = [f"arm-{number}" for number in range(n_arms)]
+    coder, _ = coder_of(arms)
+    corners = [(i, j) for i, j in product((0, 1, n_arms - 2, n_arms - 1), repeat=2) if i != j]
+    for i, j in corners:
+        code = coder.code(duel(arms[i], arms[j], "a"))
+        assert meaning(coder, code) == (i, j, 1.0)
+
+
+def test_an_interleaving_has_the_code_of_the_duel_that_it_is() -> None:
+    coder, _ = coder_of()
+    cases: list[tuple[list[Any], str]] = [([0], "a"), ([1, 2], "b"), ([], "tie")]
+    for clicks, winner in cases:
+        shown = Interleaving("1", "search", "ltr-v1", "bm25", ["a", "b", "b"], clicks)
+        assert coder.code(shown) == coder.code(duel("ltr-v1", "bm25", winner))
+    dropping, _ = coder_of(ties="drop")
+    assert dropping.code(Interleaving("1", "search", "bm25", "ltr-v1", ["a"], [])) == NO_DUEL
+
+
+def test_a_dropped_tie_is_no_duel_but_an_arm_alone_is_one() -> None:
+    coder, _ = coder_of(ties="drop")
+    assert coder.code(duel("bm25", "ltr-v1", "tie")) == NO_DUEL
+    for winner in ("tie", None, "a"):
+        assert meaning(coder, coder.code(duel("bm25", "bm25", winner)))[:2] == (0, 0)
+
+
+def test_bulk_and_control_have_codes_of_their_own() -> None:
+    coder, _ = coder_of()
+    assert coder.code(Duels("1", "search", "bm25", "ltr-v1", 1, 0, 0)) == BULK
+    for action in ("pause", "resume", "reset"):
+        assert coder.code(Control("1", "search", action)) == CONTROL
+    assert len({NO_DUEL, BULK, CONTROL}) == 3
+    assert max(NO_DUEL, BULK, CONTROL) < 0
+
+
+def test_who_changes_the_arms_must_name_one() -> None:
+    coder, _ = coder_of()
+    for action in ("add_arm", "retire_arm"):
+        event = Control("1", "search", action)
+        sentence = f"'{action}' must name an 'arm' (found none)."
+        assert refusal(coder, event) == refusal(coder, event, 5) == sentence
+        assert coder.code(msgspec.structs.replace(event, arm="whoever")) == CONTROL
+
+
+def test_a_bounded_number_of_codes_is_remembered() -> None:
+    arms = [f"arm-{number}" for number in range(60)]
+    coder, _ = coder_of(arms)
+    told = [duel(a, b, winner) for a, b in product(arms, arms) for winner in ("a", "b")]
+    codes = [coder.code(event) for event in told]
+    remembered = sum(len(row) for rows in coder.codes.values() for row in rows.values())
+    assert remembered == MAX_CODES < len(told)
+    assert [coder.code(event) for event in told] == codes
+
+
+def test_after_arms_have_changed_nothing_of_before_is_remembered() -> None:
+    coder, roster = coder_of()
+    before, codes = coder.code(duel("bm25", "ltr-v2", "a")), coder.codes
+    roster.leave("ltr-v1", 3)
+    coder.renumber()
+    assert coder.codes is codes, "the inner loop holds it"
+    assert not codes
+    after = coder.code(duel("bm25", "ltr-v2", "a"))
+    assert after != before
+    assert meaning(coder, after) == (0, 1, 1.0)
+    assert len(coder.by_code[0]) == 12
+    assert "retired at offset 3" in refusal(coder, duel("bm25", "ltr-v1", "a"))
+
+
+def test_renumbering_makes_room_for_new_codes() -> None:
+    arms = [f"arm-{number}" for number in range(60)]
+    coder, roster = coder_of(arms)
+    for a, b in product(arms, arms):
+        coder.code(duel(a, b, "a"))
+        coder.code(duel(a, b, "b"))
+    roster.leave("arm-0", 3)
+    coder.renumber()
+    coder.code(duel("arm-58", "arm-59", "a"))
+    assert coder.codes["arm-58"]["arm-59"]["a"] >= 0
+
+
+def test_what_was_right_at_its_offset_stays_right_in_hindsight() -> None:
+    coder, roster = coder_of()
+    roster.join("dense", 10)
+    roster.leave("bm25", 20)
+    coder.renumber()
+    old, new = duel("bm25", "ltr-v1", "a"), duel("ltr-v1", "dense", "b")
+    coder.check_at(old, 19)
+    coder.check_at(new, 11)
+    coder.check_at(duel("bm25", "dense", "tie"), 15)
+    assert "retired at offset 20" in refusal(coder, old, 21)
+    assert refusal(coder, new, 9)
+    assert meaning(coder, coder.code(new)) == (0, 2, 0.0)
+
+
+MISTAKES: list[InputEvent] = [
+    duel("bm25", "nobody", "a"),
+    duel("bm25", "ltr-v1", None),
+    Duels("1", "search", "bm25", "bm25", 1, 0, 0),
+    Duels("1", "search", "bm25", "ltr-v1", 0, 0, 0),
+    Duels("1", "search", "bm25", "ltr-v1", 2**40, 1, 0),
+    Interleaving("1", "search", "bm25", "bm25", ["a"], [0]),
+    Interleaving("1", "search", "bm25", "ltr-v1", ["a"], [1]),
+    Control("1", "search", "retire_arm"),
+]
+
+
+@pytest.mark.parametrize("event", MISTAKES)
+@pytest.mark.parametrize("changed", [False, True])
+def test_a_mistake_is_one_in_hindsight_too(event: InputEvent, changed: bool) -> None:
+    coder, roster = coder_of([*ARMS, "dense"])
+    sentence = refusal(coder, event)
+    if changed:
+        roster.leave("dense", 30)
+        coder.renumber()
+    assert refusal(coder, event, 7).split(";")[0] == sentence.split(";")[0]

@@ -1,0 +1,283 @@
+"""Control records: what each action does, at its place in the log, and what it leaves alone."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streamduel.connector import PartitionCommit
+from tests.unit.stream.folding import (
+    CONTROL,
+    DUEL,
+    DUELS,
+    INTERLEAVING,
+    Partition,
+    assignments,
+    config,
+    letters,
+    text,
+)
+
+POLICIES: list[dict[str, Any]] = [
+    {"name": "rucb"},
+    {"name": "double_thompson"},
+    {"name": "rmed1"},
+    {"name": "c2b", "horizon": 10_000},
+    {"name": "interleaved_filter_2", "horizon": 10_000},
+]
+
+
+def search(**settings: Any) -> Partition:
+    return Partition(config(search=settings))
+
+
+def control(action: str, arm: str | None = None, number: int | str = 0) -> bytes:
+    return text(CONTROL, id=f"{action}-{arm}-{number}", action=action, arm=arm)
+
+
+def bulk(a: str, b: str, wins_a: int, wins_b: int, number: int = 0) -> bytes:
+    return text(DUELS, id=f"{a}-{b}-{number}", a=a, b=b, wins_a=wins_a, wins_b=wins_b)
+
+
+def duel(number: int, a: str, b: str, winner: str | None = "a") -> bytes:
+    return text(DUEL, id=f"duel-{number}", a=a, b=b, winner=winner)
+
+
+def last(commit: PartitionCommit) -> dict[str, Any]:
+    return assignments(commit)[-1]
+
+
+def arms_of(assignment: dict[str, Any]) -> set[str]:
+    return {pair[side] for pair in assignment["pairs"] for side in "ab"}
+
+
+# Met each other: ltr-v2 beats both, ltr-v1 beats bm25. Two ties and a self-duel besides.
+KNOWN = (
+    bulk("bm25", "ltr-v1", 10, 30),
+    bulk("bm25", "ltr-v2", 20, 60),
+    bulk("ltr-v1", "ltr-v2", 35, 45),
+    duel(-1, "bm25", "ltr-v1", "tie"),
+    duel(-2, "ltr-v1", "ltr-v2", "tie"),
+    duel(-3, "ltr-v1", "ltr-v1", None),
+)
+WINS = np.array([[0, 10.5, 20], [30.5, 0, 35.5], [60, 45.5, 0]])
+FOUGHT = 203
+
+
+@pytest.fixture(params=POLICIES, ids=lambda policy: policy["name"])
+def informed(request: pytest.FixtureRequest) -> Partition:
+    partition = search(policy=request.param)
+    partition.fold(*KNOWN)
+    assert partition.wins() == WINS.tolist()
+    assert partition.duels() == FOUGHT
+    return partition
+
+
+def test_a_new_arm_has_met_nobody_and_what_is_known_of_the_others_stays(
+    informed: Partition,
+) -> None:
+    informed.fold(control("add_arm", "dense"))
+    assert informed.wins() == np.pad(WINS, (0, 1)).tolist()
+    assert informed.duels() == FOUGHT
+    assert informed.task.experiments["search"].alone == [0, 1, 0, 0]
+    informed.fold(duel(1, "dense", "bm25"), bulk("ltr-v2", "dense", 3, 4))
+    assert informed.wins()[3] == [1, 0, 4, 0]
+    assert informed.duels() == FOUGHT + 8
+
+
+def test_a_new_arm_is_soon_served(informed: Partition) -> None:
+    published = assignments(informed.fold(control("add_arm", "dense")))
+    for number in range(300):
+        pair = sorted(arms_of(published[-1]))
+        published += assignments(informed.fold(duel(number, pair[0], pair[-1])))
+    assert any("dense" in arms_of(assignment) for assignment in published)
+
+
+@pytest.mark.parametrize(("arm", "index"), [("bm25", 0), ("ltr-v1", 1), ("ltr-v2", 2)])
+def test_an_arm_leaves_with_its_wins_and_losses_and_the_others_keep_theirs(
+    informed: Partition, arm: str, index: int
+) -> None:
+    left = [name for name in ("bm25", "ltr-v1", "ltr-v2") if name != arm]
+    commit = informed.fold(control("retire_arm", arm))
+    keep = [at for at in range(3) if at != index]
+    assert informed.wins() == WINS[np.ix_(keep, keep)].tolist()
+    assert informed.duels() == FOUGHT
+    alone = [0, 1, 0]
+    assert informed.task.experiments["search"].alone == [alone[at] for at in keep]
+    published = assignments(commit)
+    for number in range(60):
+        published += assignments(informed.fold(duel(number, *left)))
+    assert {arm for assignment in published for arm in arms_of(assignment)} <= set(left)
+    assert {assignment["champion"] for assignment in published} <= set(left)
+    assert informed.duels() == FOUGHT + 60
+
+
+def test_when_the_champion_leaves_another_takes_its_place_at_once() -> None:
+    partition = search(decide_every=1000)
+    partition.fold(*KNOWN, control("pause"))
+    assignment = last(partition.fold(control("retire_arm", "ltr-v2")))
+    assert (assignment["champion"], assignment["status"]) == ("ltr-v1", "paused")
+    assert arms_of(assignment) == {"ltr-v1"}
+
+
+def test_while_paused_the_champion_alone_is_served_and_duels_count(informed: Partition) -> None:
+    commit = informed.fold(control("pause"))
+    assert last(commit)["status"] == "paused"
+    assert last(commit)["pairs"] == [
+        {"a": "ltr-v2", "b": "ltr-v2", "share": 1.0, "remaining": None}
+    ]
+    commit = informed.fold(
+        duel(1, "ltr-v2", "ltr-v2", None),
+        duel(2, "bm25", "ltr-v1"),
+        bulk("bm25", "ltr-v1", 50, 0, 2),
+        text(INTERLEAVING, id="shown", a="bm25", b="ltr-v1", clicks=[1]),
+    )
+    assert assignments(commit) == []
+    assert informed.duels() == FOUGHT + 53
+    assert informed.wins()[0][1] == 10.5 + 51
+    commit = informed.fold(bulk("bm25", "ltr-v2", 50, 0, 2))  # now bm25 beats both
+    assert (last(commit)["champion"], last(commit)["status"]) == ("bm25", "paused")
+    assert arms_of(last(commit)) == {"bm25"}
+
+
+def test_to_resume_is_to_explore_with_all_that_was_learned_meanwhile() -> None:
+    paused, undisturbed = search(), search()
+    for partition in (paused, undisturbed):
+        partition.fold(*KNOWN)
+    paused.fold(control("pause"))
+    meanwhile = [duel(number, "bm25", "ltr-v1", "ab"[number % 2]) for number in range(40)]
+    paused.fold(*meanwhile)
+    undisturbed.fold(*meanwhile)
+    commit = paused.fold(control("resume"))
+    assert last(commit)["status"] == "running"
+    assert last(commit)["duels"] == FOUGHT + 40
+    assert arms_of(last(commit)) != {"ltr-v2"}
+    assert (paused.wins(), paused.duels()) == (undisturbed.wins(), undisturbed.duels())
+
+
+@pytest.mark.parametrize("action", ["pause", "resume"])
+def test_to_do_what_is_done_already_is_accepted_and_changes_nothing(action: str) -> None:
+    partition = search()
+    partition.fold(*KNOWN, control(action))
+    before, accepted = partition.knows(), partition.tallies()["accepted"]
+    commit = partition.fold(control(action, number=2))
+    assert (commit.assignments, commit.dead_letters) == ([], [])
+    assert partition.tallies()["accepted"] == accepted + 1
+    if action == "pause":  # running, it draws its next pair at every decision
+        after = partition.knows()
+        after["search"]["tallies"]["accepted"] -= 1
+        assert after == before
+
+
+def test_a_pause_outlasts_the_process() -> None:
+    partition = search()
+    partition.fold(*KNOWN, control("pause"))
+    again = partition.restarted()
+    commit = again.fold(bulk("bm25", "ltr-v2", 99, 0, 2), bulk("bm25", "ltr-v1", 99, 0, 2))
+    assert (last(commit)["status"], last(commit)["champion"]) == ("paused", "bm25")
+    assert last(again.restarted().fold(control("resume")))["status"] == "running"
+
+
+def test_a_reset_forgets_all_duels_and_nothing_else(informed: Partition) -> None:
+    informed.fold(control("add_arm", "dense"), control("retire_arm", "ltr-v1"))
+    informed.fold(duel(1, "dense", "dense", None))
+    epoch = informed.task.experiments["search"].epoch
+    tallies = informed.tallies()
+    commit = informed.fold(control("reset"))
+    assert informed.wins() == np.zeros((3, 3)).tolist()
+    assert informed.duels() == last(commit)["duels"] == 0
+    assert last(commit)["epoch"] == epoch + 1
+    assert informed.tallies() == {**tallies, "accepted": tallies["accepted"] + 1}
+    experiment = informed.task.experiments["search"]
+    assert experiment.roster.arms == ["bm25", "ltr-v2", "dense"]
+    assert experiment.alone == [0, 0, 0]
+    assert letters(informed.fold(duel(2, "ltr-v1", "bm25"), control("add_arm", "ltr-v1"))) != []
+
+
+def test_after_a_reset_it_is_as_if_it_had_just_begun(informed: Partition) -> None:
+    fresh = Partition(informed.made_of[0])
+    informed.fold(control("reset"))
+    for number in range(50):
+        for partition in (informed, fresh):
+            partition.fold(duel(number, "bm25", "ltr-v1", "ab"[number % 2]))
+        one, other = (it.task.experiments["search"].policy for it in (informed, fresh))
+        assert one.state_dict() == other.state_dict()
+
+
+def test_a_reset_leaves_a_pause_alone() -> None:
+    partition = search()
+    partition.fold(*KNOWN, control("pause"))
+    assert partition.task.experiments["search"].status == "paused"
+    commit = partition.fold(control("reset"))
+    assert {it["status"] for it in assignments(commit)} <= {"paused"}
+    assert partition.task.experiments["search"].status == "paused"
+
+
+@pytest.mark.parametrize("decide_every", [1, 7, 1000])
+def test_a_change_takes_effect_at_its_place_in_the_log(decide_every: int) -> None:
+    partition = search(decide_every=decide_every)
+    commit = partition.fold(
+        duel(1, "bm25", "ltr-v2"),
+        duel(2, "ltr-v2", "ltr-v1"),
+        control("retire_arm", "bm25"),
+        duel(3, "ltr-v1", "ltr-v2"),
+        duel(4, "bm25", "ltr-v2"),
+        control("add_arm", "dense"),
+        duel(5, "dense", "ltr-v1"),
+        control("reset"),
+        duel(6, "ltr-v2", "dense"),
+    )
+    assert partition.task.experiments["search"].roster.arms == ["ltr-v1", "ltr-v2", "dense"]
+    assert partition.wins() == [[0, 0, 0], [0, 0, 1], [0, 0, 0]]
+    assert partition.duels() == 1
+    assert partition.tallies()["accepted"] == 8
+    assert [letter["offset"] for letter in letters(commit)] == [4]
+    for assignment in assignments(commit):
+        duels_by_offset = [1, 2, 2, 3, 3, 3, 4, 0, 1]
+        assert assignment["duels"] == duels_by_offset[assignment["offset"]]
+
+
+def test_a_control_record_brings_a_decision_at_once() -> None:
+    partition = search(decide_every=1000)
+    partition.fold(*(duel(number, "bm25", "ltr-v1") for number in range(5)))
+    (assignment,) = assignments(partition.fold(control("pause")))
+    assert (assignment["offset"], assignment["duels"], assignment["epoch"]) == (5, 5, 2)
+    assert partition.task.experiments["search"].state()["since_decision"] == 0
+
+
+def test_a_policy_that_had_found_its_winner_explores_again_for_a_new_arm() -> None:
+    partition = search(policy={"name": "c2b", "horizon": 100_000})
+    partition.fold(*(bulk(*pair, 0, 500) for pair in (("bm25", "ltr-v1"), ("bm25", "ltr-v2"))))
+    commit = partition.fold(bulk("ltr-v1", "ltr-v2", 0, 500))
+    assert (last(commit)["status"], last(commit)["champion"]) == ("finished", "ltr-v2")
+    assert arms_of(last(commit)) == {"ltr-v2"}
+    commit = partition.fold(control("add_arm", "dense"))
+    assert last(commit)["status"] == "running"
+    assert {frozenset((pair["a"], pair["b"])) for pair in last(commit)["pairs"]} == {
+        frozenset(("dense", arm)) for arm in ("bm25", "ltr-v1", "ltr-v2")
+    }, "what the others have fought counts towards the first round"
+
+
+def test_arms_may_come_and_go_until_nobody_is_left_of_the_first() -> None:
+    partition = search()
+    for number in range(3):
+        partition.fold(control("add_arm", f"new-{number}"))
+    for arm in ("ltr-v1", "bm25", "ltr-v2"):
+        partition.fold(control("retire_arm", arm))
+    commit = partition.fold(duel(1, "new-0", "new-2"), duel(2, "new-2", "new-1", "b"))
+    assert partition.wins() == [[0, 0, 1], [0, 0, 1], [0, 0, 0]]
+    assert arms_of(last(commit)) <= {"new-0", "new-1", "new-2"}
+    assert partition.restarted().knows() == partition.knows()
+
+
+def test_an_experiments_control_records_do_not_touch_another() -> None:
+    partition = search()
+    before = json.dumps(partition.task.experiments["ads"].state())
+    actions = [("add_arm", "x2"), ("retire_arm", "bm25"), ("pause", None), ("reset", None)]
+    partition.fold(*(control(*action) for action in actions))
+    assert json.dumps(partition.task.experiments["ads"].state()) == before
+    partition.fold(text(CONTROL, experiment="ads", action="add_arm", arm="bm25"))
+    assert partition.task.experiments["ads"].roster.arms == ["x", "y", "bm25"]

@@ -1,0 +1,127 @@
+"""What an assignment says: pairs, shares, and when two plans are the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamduel.policies import Policy, create
+from streamduel.stream.plan import PairPlan, Plan, Status, alone, batch, slate
+
+ARMS = ["bm25", "ltr-v1", "ltr-v2", "dense"]
+
+
+class Scripted(Policy):
+    """Proposes what it was given; the champion is the arm that was made to beat another."""
+
+    name = "scripted"
+    summary = "as told"
+    paper = "none"
+    script: Sequence[tuple[int, int]] = ()
+
+    def _choose(self, t: int) -> tuple[int, int]:
+        return self.script[t - 1 - self.duels]
+
+    def candidates(self) -> int:
+        return self.n_arms
+
+
+def scripted(champion: int, *script: tuple[int, int]) -> Policy:
+    policy = Scripted(len(ARMS))
+    policy.script = script
+    policy.observe(champion, champion - 1, 1.0)
+    return policy
+
+
+def test_the_champion_alone_gets_everything() -> None:
+    for status in ("paused", "finished"):
+        plan = alone("dense", status)
+        assert plan == Plan("dense", (PairPlan("dense", "dense", 1),), status)
+        assert [(pair.a, pair.b, pair.share, pair.remaining) for pair in plan.shares()] == [
+            ("dense", "dense", 1.0, None)
+        ]
+
+
+@pytest.mark.parametrize("pair", [(0, 2), (2, 0)])
+def test_a_slate_of_one_is_one_pair_in_the_order_of_arms(pair: tuple[int, int]) -> None:
+    plan = slate(scripted(1, pair), ARMS, 1)
+    assert plan == Plan("ltr-v1", (PairPlan("bm25", "ltr-v2", 1),), "running")
+
+
+def test_in_a_slate_a_pairs_share_is_how_often_it_is_there() -> None:
+    policy = scripted(3, (3, 0), (1, 2), (0, 3), (2, 2), (0, 3), (1, 0), (2, 1), (0, 0))
+    plan = slate(policy, ARMS, 8)
+    assert plan.champion == "dense"
+    assert plan.pairs == (
+        PairPlan("bm25", "dense", 3),
+        PairPlan("ltr-v1", "ltr-v2", 2),
+        PairPlan("bm25", "bm25", 1),
+        PairPlan("bm25", "ltr-v1", 1),
+        PairPlan("ltr-v2", "ltr-v2", 1),
+    )
+    assert [pair.share for pair in plan.shares()] == [3 / 8, 2 / 8, 1 / 8, 1 / 8, 1 / 8]
+
+
+def test_the_order_of_proposals_within_a_slate_leaves_no_trace() -> None:
+    script = [(0, 1), (2, 3), (1, 1), (3, 2), (0, 1)]
+    forward = slate(scripted(2, *script), ARMS, 5)
+    assert slate(scripted(2, *script[::-1]), ARMS, 5) == forward
+
+
+def test_a_batch_is_served_in_proportion_to_what_it_lacks() -> None:
+    remaining = np.zeros((4, 4), dtype=np.int64)
+    for first, second, lacking in ((0, 1, 2), (0, 3, 5), (1, 2, 1), (2, 3, 2)):
+        remaining[first, second] = remaining[second, first] = lacking
+    plan = batch(scripted(2), ARMS, remaining)
+    assert plan == Plan(
+        "ltr-v2",
+        (
+            PairPlan("bm25", "dense", 5, 5),
+            PairPlan("bm25", "ltr-v1", 2, 2),
+            PairPlan("ltr-v2", "dense", 2, 2),
+            PairPlan("ltr-v1", "ltr-v2", 1, 1),
+        ),
+        "running",
+    )
+    assert [pair.share for pair in plan.shares()] == [0.5, 0.2, 0.2, 0.1]
+    assert [pair.remaining for pair in plan.shares()] == [5, 2, 2, 1]
+
+
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(
+    st.lists(st.integers(0, 2**50), min_size=6, max_size=6).filter(any),
+    st.sampled_from(["running", "paused", "finished"]),
+)
+def test_shares_sum_to_one_and_stand_in_order(lacking: list[int], status: Status) -> None:
+    remaining = np.zeros((4, 4), dtype=np.int64)
+    remaining[np.triu_indices(4, k=1)] = lacking
+    plan = batch(create("rucb", 4), ARMS, remaining)._replace(status=status)
+    shares = plan.shares()
+    assert sum(pair.share for pair in shares) == pytest.approx(1, abs=1e-12)
+    total = sum(lacking)
+    for pair in shares:
+        assert pair.remaining
+        assert pair.share == pytest.approx(Fraction(pair.remaining, total), rel=1e-15)
+    assert [pair.remaining for pair in shares] == sorted(filter(None, lacking), reverse=True)
+    assert Plan.resume(json.loads(json.dumps(plan.state()))) == plan
+
+
+def test_plans_differ_in_champion_pairs_remaining_or_status() -> None:
+    plan = Plan("bm25", (PairPlan("bm25", "dense", 4, 4),))
+    others = [
+        plan._replace(champion="dense"),
+        plan._replace(status="paused"),
+        plan._replace(pairs=(PairPlan("bm25", "dense", 3, 3),)),
+        plan._replace(pairs=(PairPlan("bm25", "dense", 4),)),
+        plan._replace(pairs=(PairPlan("bm25", "ltr-v1", 4, 4),)),
+        plan._replace(pairs=(*plan.pairs, PairPlan("bm25", "ltr-v1", 4, 4))),
+    ]
+    assert all(other != plan for other in others)
+    for one in [plan, *others]:
+        assert Plan.resume(json.loads(json.dumps(one.state()))) == one

@@ -1,0 +1,196 @@
+"""Who competes: arms that join and leave, what a record may name, and when it might have."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamduel.records import Rejected
+from streamduel.stream.roster import MOST_ARMS, MOST_NAMES, Roster
+
+ARMS = ("bm25", "ltr-v1", "ltr-v2")
+
+
+def roster(*changes: str) -> Roster:
+    """The arms after some changes: `+arm` joins, `-arm` leaves, each at the next tenth offset."""
+    made = Roster("search", ARMS)
+    for number, change in enumerate(changes, 1):
+        (made.join if change[0] == "+" else made.leave)(change[1:], 10 * number)
+    return made
+
+
+def verdict(refused: pytest.ExceptionInfo[Rejected]) -> tuple[str, str]:
+    return refused.value.reason, refused.value.sentence
+
+
+def refused_join(made: Roster, arm: str) -> tuple[str, str]:
+    with pytest.raises(Rejected) as refused:
+        made.check_join(arm)
+    return verdict(refused)
+
+
+def refused_leave(made: Roster, arm: str) -> tuple[str, str]:
+    with pytest.raises(Rejected) as refused:
+        made.check_leave(arm)
+    return verdict(refused)
+
+
+def test_arms_are_numbered_in_the_order_in_which_they_joined() -> None:
+    made = roster("+dense", "-ltr-v1", "+hybrid")
+    assert made.arms == ["bm25", "ltr-v2", "dense", "hybrid"]
+    assert made.index == {"bm25": 0, "ltr-v2": 1, "dense": 2, "hybrid": 3}
+
+
+def test_the_arms_given_stay_the_callers() -> None:
+    given_arms = list(ARMS)
+    made = Roster("search", given_arms)
+    made.join("dense", 1)
+    assert given_arms == list(ARMS)
+
+
+def test_what_may_join_or_leave_is_only_checked() -> None:
+    made = roster("+dense", "-ltr-v1")
+    before = made.state()
+    made.check_join("hybrid")
+    assert made.check_leave("dense") == 2
+    for refused in (refused_join(made, "dense"), refused_leave(made, "nobody")):
+        assert refused[0] in {"invalid_record", "unknown_arm"}
+    assert made.state() == before
+
+
+def test_an_arm_that_competes_cannot_join() -> None:
+    sentence = "arm '{}' is in the experiment already."
+    assert refused_join(roster(), "bm25") == ("invalid_record", sentence.format("bm25"))
+    assert refused_join(roster("+dense"), "dense") == ("invalid_record", sentence.format("dense"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "arm", "offset"),
+    [(["-bm25"], "bm25", 10), (["+dense", "+hybrid", "-dense"], "dense", 30)],
+)
+def test_a_name_stays_taken_for_ever(changes: list[str], arm: str, offset: int) -> None:
+    assert refused_join(roster(*changes), arm) == (
+        "invalid_record",
+        f"arm '{arm}' was retired at offset {offset}, and its name stays taken; add the ranker "
+        f"under another name.",
+    )
+
+
+def test_two_arms_must_be_left() -> None:
+    assert roster().check_leave("ltr-v2") == 2
+    assert refused_leave(roster("-bm25"), "ltr-v2") == (
+        "invalid_record", "arm 'ltr-v2' must stay: an experiment has at least 2 arms.",
+    )  # fmt: skip
+
+
+def test_who_does_not_compete_cannot_leave() -> None:
+    assert refused_leave(roster(), "bm52") == (
+        "unknown_arm",
+        "unknown arm 'bm52' in experiment 'search'; did you mean 'bm25'? Its arms are bm25, "
+        "ltr-v1, ltr-v2.",
+    )
+    assert refused_leave(roster("+dense", "-bm25"), "bm25") == (
+        "unknown_arm", "arm 'bm25' of experiment 'search' was retired at offset 20.",
+    )  # fmt: skip
+
+
+def test_a_stranger_is_told_who_competes_by_now() -> None:
+    assert roster("+dense", "-ltr-v1").stranger("xyz").sentence == (
+        "unknown arm 'xyz' in experiment 'search'; its arms are bm25, ltr-v2, dense."
+    )
+    many = Roster("search", [f"arm-{number}" for number in range(11)])
+    assert many.stranger("xyz").sentence.endswith("arm-8, arm-9, ….")
+
+
+@pytest.mark.parametrize("length", [80, 81, 256])
+def test_of_a_long_name_eighty_characters_are_shown(length: int) -> None:
+    name = "x" * length
+    made = Roster("search", [name, "bm25"])
+    sentences = [refused_join(made, name)[1], refused_leave(made, name)[1]]
+    made.join("dense", 5)
+    made.leave(name, 6)
+    sentences += [refused_join(made, name)[1], made.stranger(name).sentence]
+    sentences.append(made.stranger("y" * length).sentence.replace("y", "x"))
+    for sentence in sentences:
+        assert f"'{name[:80]}'" in sentence
+
+
+def test_there_are_at_most_so_many_arms_at_a_time() -> None:
+    made = Roster("search", [f"arm-{number}" for number in range(MOST_ARMS - 1)])
+    made.check_join("one more")
+    made.join("one more", 1)
+    assert refused_join(made, "too many") == (
+        "invalid_record",
+        "an experiment has at most 1000 arms at a time and 10000 ever (found 1000 and 1000).",
+    )
+    made.leave("arm-0", 2)
+    made.check_join("in its place")
+
+
+def test_there_are_at_most_so_many_names_ever() -> None:
+    made = Roster("search", ARMS)
+    for number in range(MOST_NAMES - len(ARMS)):
+        made.check_join(f"arm-{number}")
+        made.join(f"arm-{number}", number)
+        made.leave(f"arm-{number}", number)
+    assert refused_join(made, "too many") == (
+        "invalid_record",
+        "an experiment has at most 1000 arms at a time and 10000 ever (found 3 and 10000).",
+    )
+
+
+def test_an_arm_competes_from_the_record_after_its_joining_up_to_that_of_its_leaving() -> None:
+    made = roster("+dense", "-bm25", "-dense")  # at the offsets 10, 20 and 30
+    for offset, there in [
+        (0, {"bm25"}), (9, {"bm25"}), (10, {"bm25"}), (11, {"bm25", "dense"}),
+        (19, {"bm25", "dense"}), (20, {"dense"}), (21, {"dense"}), (29, {"dense"}), (30, set()),
+        (31, set()),
+    ]:  # fmt: skip
+        assert set(made.known_at(offset)) == there | {"ltr-v1", "ltr-v2"}
+
+
+def test_where_nothing_has_changed_an_earlier_record_may_name_the_same_arms() -> None:
+    made = roster()
+    assert made.known_at(0) == made.known_at(10**9) == made.index
+
+
+NAMES = st.sampled_from([*ARMS, "dense", "hybrid", "neural"])
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(st.lists(st.tuples(NAMES, st.integers(1, 4)), max_size=14))
+def test_hindsight_is_what_was_so_at_the_time(steps: list[tuple[str, int]]) -> None:
+    """Whatever joins and leaves, also after a way through JSON."""
+    made, offset, told = Roster("search", ARMS), 0, {}
+    for arm, further in steps:
+        for at in range(offset + 1, offset + further):
+            told[at] = set(made.index)
+        offset += further
+        try:
+            if arm in made.index:
+                made.check_leave(arm)
+                made.leave(arm, offset)
+            else:
+                made.check_join(arm)
+                made.join(arm, offset)
+        except Rejected:
+            told[offset] = set(made.index)
+    restored = Roster.resume("search", json.loads(json.dumps(made.state())))
+    for at, there in told.items():
+        assert set(made.known_at(at)) == there
+        assert set(restored.known_at(at)) == there
+    assert (restored.arms, restored.index) == (made.arms, made.index)
+    assert restored.state() == made.state()
+
+
+def test_a_state_shares_nothing_with_the_roster() -> None:
+    made = roster("+dense", "-bm25")
+    before, loose = json.dumps(made.state()), made.state()
+    restored = Roster.resume("search", loose)
+    loose["arms"].clear()
+    loose["joined"].clear()
+    loose["left"].clear()
+    assert json.dumps(made.state()) == json.dumps(restored.state()) == before

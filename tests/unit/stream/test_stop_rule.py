@@ -1,0 +1,194 @@
+"""Exploration ends when the champion is sure enough, stays ended, and begins again when it must."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from streamduel.config import StopSettings
+from streamduel.connector import PartitionCommit
+from streamduel.policies import create
+from streamduel.stream.stop_rule import StopRule
+from tests.unit.stream.folding import CONTROL, DUEL, DUELS, Partition, assignments, config, text
+
+
+def search(confidence: float | None = 0.95, min_duels: int = 0, **settings: Any) -> Partition:
+    stop = {"confidence": confidence, "min_duels": min_duels}
+    return Partition(config(search={"stop": stop, **settings}))
+
+
+def bulk(a: str, b: str, wins_a: int, wins_b: int, number: int = 0) -> bytes:
+    return text(DUELS, id=f"{a}-{b}-{number}", a=a, b=b, wins_a=wins_a, wins_b=wins_b)
+
+
+def control(action: str, arm: str | None = None) -> bytes:
+    return text(CONTROL, id=f"{action}-{arm}", action=action, arm=arm)
+
+
+def status(partition: Partition) -> str:
+    return partition.task.experiments["search"].status
+
+
+def last(commit: PartitionCommit) -> dict[str, Any]:
+    return assignments(commit)[-1]
+
+
+def evidence(wins: int, losses: int) -> float:
+    """ln M_n(1/2), from the formula: sqrt(ρ / (v + ρ)) exp(lead² / 2 (v + ρ))."""
+    v, lead = (wins + losses) / 4, (wins - losses) / 2
+    return lead**2 / (2 * (v + 16)) - math.log((v + 16) / 16) / 2
+
+
+def wins_needed(confidence: float, n_arms: int) -> int:
+    """In how many duels without a loss the evidence against one arm suffices."""
+    demanded = math.log(n_arms / (1 - confidence))
+    return next(wins for wins in range(10**4) if evidence(wins, 0) >= demanded)
+
+
+SURE = (bulk("ltr-v2", "bm25", 100, 10), bulk("ltr-v2", "ltr-v1", 100, 10))
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.999])
+def test_the_champion_is_served_alone_once_it_is_sure(confidence: float) -> None:
+    enough = wins_needed(confidence, n_arms=3)
+    partition = search(confidence)
+    partition.fold(bulk("ltr-v2", "bm25", enough, 0), bulk("ltr-v2", "ltr-v1", enough - 1, 0))
+    assert status(partition) == "running"
+    commit = partition.fold(bulk("ltr-v2", "ltr-v1", 1, 0, 2))
+    assert status(partition) == last(commit)["status"] == "finished"
+    assert last(commit)["champion"] == "ltr-v2"
+    assert last(commit)["pairs"] == [
+        {"a": "ltr-v2", "b": "ltr-v2", "share": 1.0, "remaining": None}
+    ]
+
+
+def test_without_a_confidence_exploration_never_ends() -> None:
+    partition = search(None)
+    partition.fold(
+        *SURE, bulk("ltr-v2", "bm25", 10**9, 0, 2), bulk("ltr-v2", "ltr-v1", 10**9, 0, 2)
+    )
+    assert status(partition) == "running"
+
+
+def test_a_lead_that_says_nothing_ends_nothing() -> None:
+    partition = search(0.95)
+    partition.fold(bulk("ltr-v2", "bm25", 10**6, 0), bulk("ltr-v2", "ltr-v1", 505_000, 504_000))
+    assert status(partition) == "running"
+
+
+def test_it_does_not_end_before_so_many_duels() -> None:
+    partition = search(0.95, min_duels=1_000)
+    partition.fold(*SURE, bulk("ltr-v2", "bm25", 779, 0, 2))
+    assert (partition.duels(), status(partition)) == (999, "running")
+    commit = partition.fold(text(DUEL, a="ltr-v2", b="ltr-v2", winner=None))
+    assert (last(commit)["duels"], last(commit)["status"]) == (1_000, "finished")
+
+
+@pytest.mark.parametrize("policy", ["rucb", "double_thompson", "c2b"])
+def test_what_has_ended_stays_ended(policy: str) -> None:
+    horizon = {"horizon": 10**7} if policy == "c2b" else {}
+    partition = search(policy={"name": policy, **horizon})
+    partition.fold(*SURE)
+    assert status(partition) == "finished"
+    for number, life in enumerate((partition, partition.restarted())):
+        commit = life.fold(bulk("bm25", "ltr-v2", 95, 0, 2), bulk("ltr-v1", "ltr-v2", 95, 0, 2))
+        assert status(life) == "finished"
+        assert {it["status"] for it in assignments(commit)} <= {"finished"}
+        assert life.duels() == 410, number
+
+
+def test_after_a_reset_it_begins_again_and_may_end_again() -> None:
+    partition = search(min_duels=200)
+    partition.fold(*SURE)
+    assert last(partition.fold(control("reset")))["status"] == "running"
+    partition.fold(bulk("bm25", "ltr-v2", 100, 0, 2))
+    partition.fold(bulk("bm25", "ltr-v1", 99, 0, 2))
+    assert status(partition) == "running"
+    commit = partition.fold(bulk("bm25", "ltr-v1", 1, 0, 3))
+    assert (last(commit)["status"], last(commit)["champion"]) == ("finished", "bm25")
+
+
+@pytest.mark.parametrize("policy", ["rucb", "c2b"])
+def test_a_new_arm_is_explored_until_the_champion_is_sure_of_it_too(policy: str) -> None:
+    horizon = {"horizon": 10**7} if policy == "c2b" else {}
+    partition = search(policy={"name": policy, **horizon})
+    partition.fold(*SURE)
+    commit = partition.fold(control("add_arm", "dense"))
+    assert last(commit)["status"] == "running"
+    commit = partition.fold(bulk("ltr-v2", "dense", 100, 10))
+    assert (last(commit)["status"], last(commit)["champion"]) == ("finished", "ltr-v2")
+
+
+def test_when_a_beaten_arm_leaves_it_stays_ended() -> None:
+    partition = search()
+    partition.fold(*SURE, bulk("bm25", "ltr-v2", 90, 0, 2))
+    assert status(partition) == "finished"
+    commit = partition.fold(control("retire_arm", "bm25"))
+    assert (assignments(commit), status(partition)) == ([], "finished")
+
+
+@pytest.mark.parametrize("policy", ["rucb", "c2b"])
+def test_when_the_sure_champion_leaves_the_others_are_explored(policy: str) -> None:
+    horizon = {"horizon": 10**7} if policy == "c2b" else {}
+    partition = search(policy={"name": policy, **horizon})
+    partition.fold(*SURE)
+    commit = partition.fold(control("retire_arm", "ltr-v2"))
+    assert last(commit)["status"] == "running"
+    assert {last(commit)["pairs"][0][side] for side in "ab"} <= {"bm25", "ltr-v1"}
+    commit = partition.fold(bulk("ltr-v1", "bm25", 100, 10))
+    assert (last(commit)["status"], last(commit)["champion"]) == ("finished", "ltr-v1")
+
+
+def test_while_paused_nothing_ends() -> None:
+    partition = search()
+    partition.fold(control("pause"), *SURE)
+    assert status(partition) == "paused"
+    commit = partition.fold(control("resume"))
+    assert last(commit)["status"] == "finished"
+
+
+@pytest.mark.parametrize("cut", [1, 7, 1000])
+def test_an_open_batch_ends_with_the_duel_at_which_the_champion_is_sure(cut: int) -> None:
+    enough = wins_needed(0.9, n_arms=2)
+    partition = search(
+        0.9, arms=["bm25", "ltr-v1"], policy={"name": "pcomp", "horizon": 10**9, "rounds": 1}
+    )
+    values = [text(DUEL, id=str(number)) for number in range(enough)]
+    commits = [partition.fold(*values[at : at + cut]) for at in range(0, enough, cut)]
+    published = [it for commit in commits for it in assignments(commit)]
+    assert [it["duels"] for it in published if it["status"] == "finished"] == [enough]
+
+
+def test_it_looks_again_after_one_duel_in_a_hundred_more() -> None:
+    rule, policy = StopRule(StopSettings(confidence=0.95, min_duels=5_000)), create("rucb", 3)
+    assert rule.until_look(policy) == 5_000
+    policy.observe(0, 1, 1.0, 5_000)
+    assert not rule.is_reached(policy)
+    assert rule.state() == {"look_at": 5_051}
+    assert rule.until_look(policy) == 51
+    policy.observe(0, 2, 1.0, 50)
+    assert not rule.is_reached(policy), "it did not look"
+    policy.observe(0, 2, 1.0, 1)
+    assert rule.until_look(policy) == 0
+    assert rule.is_reached(policy)
+
+
+def test_without_a_confidence_it_never_looks() -> None:
+    rule, policy = StopRule(StopSettings()), create("rucb", 2)
+    policy.observe(0, 1, 1.0, 2**40)
+    assert not rule.is_reached(policy)
+    assert rule.until_look(policy) > 2**40
+    assert rule.state() == {"look_at": 0}
+
+
+def test_a_copeland_winner_need_not_beat_everybody() -> None:
+    cycle = [
+        bulk("bm25", "ltr-v1", 900, 100), bulk("ltr-v1", "ltr-v2", 900, 100),
+        bulk("ltr-v2", "bm25", 900, 100),
+    ]  # fmt: skip
+    for policy, ended in (("rucb", "running"), ("double_thompson", "finished")):
+        partition = search(policy={"name": policy})
+        partition.fold(*cycle)
+        assert status(partition) == ended
