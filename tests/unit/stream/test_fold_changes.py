@@ -1,0 +1,199 @@
+"""Equal logs give equal bytes, whatever changes on the way: arms, batches, pauses, the end."""
+
+from __future__ import annotations
+
+import json
+import random
+from functools import cache
+from typing import Any, Literal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamduel import policies
+from streamduel.config import Config
+from streamduel.stream.task import PartitionTask
+from tests.logs import ARMS, Record, encode, values
+from tests.unit.stream.lives import LOG, Output, run
+
+RECORDS = 550
+NEWCOMERS = ("new-0", "new-1", "new-2")
+START = 1_790_000_000_000
+EXPERIMENTS = ("search", "shop")
+
+Time = Literal["broker", "event", "none"]
+
+
+def turbulent(seed: int, time: Time) -> list[Record]:
+    """A log of everything: duels, bulk, duplicates, poison, control records right and wrong.
+
+    A record may name an arm before it joins and after it has left. With an even seed changes are
+    few, so that batches come to their end; with an odd one, many.
+    """
+    rng = random.Random(seed)
+    often = 0.06 if seed % 2 else 0.01
+    made: list[tuple[str, bytes]] = []
+    duels = values(seed, RECORDS, EXPERIMENTS, (*ARMS[:4], *NEWCOMERS), 0.05, 0.02)
+    for number, (experiment, value) in enumerate(duels):
+        made.append((experiment, value))
+        chance = rng.random()
+        if chance < often:
+            made.append((experiment, control(rng, experiment, number)))
+        elif chance < often + 0.05:
+            made.append((experiment, landslide(rng, experiment, number)))
+        elif chance < often + 0.07:
+            made.append(rng.choice(made[-60:]))
+    return [
+        Record(offset, stripped(value) if time == "none" else value,
+               START + offset * 9 - offset % 13 * 20 if time == "broker" else None,
+               experiment.encode())
+        for offset, (experiment, value) in enumerate(made)
+    ]  # fmt: skip
+
+
+def control(rng: random.Random, experiment: str, number: int) -> bytes:
+    actions = ["pause", "resume", "add_arm", "retire_arm", "reset", "stop"]
+    action = rng.choices(actions, weights=[4, 9, 8, 6, 1, 2])[0]
+    arm = rng.choice([*NEWCOMERS, *NEWCOMERS, *ARMS[:4], None])
+    return encode(
+        {"type": "control", "id": f"c-{number}", "experiment": experiment, "action": action,
+         "arm": arm, "ts": START + number * 7}
+    )  # fmt: skip
+
+
+def landslide(rng: random.Random, experiment: str, number: int) -> bytes:
+    """Duels counted already, so many that a batch is filled, a horizon past or a champion sure."""
+    first, second = rng.choice([(0, 3), (1, 3), (2, 3), (1, 2)])
+    return encode(
+        {"type": "duels", "id": f"l-{number}", "experiment": experiment, "a": ARMS[first],
+         "b": ARMS[second], "wins_a": rng.randint(0, 9), "wins_b": rng.randint(20, 200), "ties": 0,
+         "ts": START + number * 7}
+    )  # fmt: skip
+
+
+def stripped(value: bytes) -> bytes:
+    """A record without its time; poison as it is."""
+    try:
+        record = json.loads(value)
+    except ValueError:
+        return value
+    if isinstance(record, dict):
+        record.pop("ts", None)
+    return encode(record)
+
+
+BATCHED: dict[str, Any] = {
+    "batch_republish_ms": 400, "batch_deadline_ms": 1_100, "batch_min_fill": 0.3,
+}  # fmt: skip
+STOP = {"confidence": 0.5, "min_duels": 90}
+CASES: dict[str, dict[str, Any]] = {
+    "c2b": {"policy": {"name": "c2b", "horizon": 1_500, "rounds": 7}},
+    "c2b-deadline": {"policy": {"name": "c2b", "horizon": 1_500, "rounds": 7}, **BATCHED},
+    "c2b-stop": {"policy": {"name": "c2b", "horizon": 10**6}, **BATCHED, "stop": STOP},
+    "c2b-seldom": {"policy": {"name": "c2b", "horizon": 1_000}, "decide_every": 50, "slate": 9},
+    "c2b-short": {"policy": {"name": "c2b", "horizon": 150}, **BATCHED, "decide_every": 900},
+    "pcomp": {"policy": {"name": "pcomp", "horizon": 4_000, "rounds": 9}, **BATCHED},
+    "pcomp-stop": {"policy": {"name": "pcomp", "horizon": 4_000}, "stop": STOP},
+    "rucb": {"stop": STOP},
+    "rucb-slate": {"decide_every": 7, "slate": 5, "stop": STOP},
+    "rmed1": {"policy": {"name": "rmed1"}, "decide_every": 3, "slate": 3},
+    "double-thompson": {"policy": {"name": "double_thompson"}, "decide_every": 4, "slate": 2},
+    "interleaved-filter": {"policy": {"name": "interleaved_filter_2", "horizon": 1_500}},
+    "savage": {"policy": {"name": "condorcet_savage", "horizon": 1_500}, "decide_every": 5},
+}
+
+
+def config(case: str | dict[str, Any]) -> Config:
+    changes = CASES[case] if isinstance(case, str) else case
+    experiment = {"arms": list(ARMS[:4]), "seed": 7, **changes}
+    return Config.model_validate(
+        {
+            "source": {}, "sink": {}, "snapshots": {},
+            "dedupe": {"window_records": 120, "window_ms": 1_500},
+            "experiments": {"search": experiment, "shop": {**experiment, "ties": "drop"}},
+        }
+    )  # fmt: skip
+
+
+@cache
+def in_one_life(case: str, seed: int, time: Time) -> tuple[list[Record], Output]:
+    log = turbulent(seed, time)
+    return log, run(config(case), log, [], set())
+
+
+TIMES = pytest.mark.parametrize("time", ["broker", "event", "none"])
+
+
+@TIMES
+@pytest.mark.parametrize("case", CASES)
+@settings(max_examples=3, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_changes_chunks_and_restarts_leave_no_trace(
+    data: st.DataObject, case: str, time: Time
+) -> None:
+    log, expected = in_one_life(case, data.draw(st.integers(0, 3)), time)
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(log) - 1), max_size=12)))
+    restarts = data.draw(st.sets(st.sampled_from(cuts))) if cuts else set()
+    assert run(config(case), log, cuts, restarts) == expected
+
+
+@TIMES
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("seed", [4, 5])
+def test_commits_after_every_record_leave_no_trace(case: str, time: Time, seed: int) -> None:
+    log, expected = in_one_life(case, seed, time)
+    cuts = list(range(1, len(log)))
+    assert run(config(case), log, cuts, restarts=set(cuts[::29])) == expected
+
+
+@TIMES
+@pytest.mark.parametrize("case", CASES)
+def test_pieces_that_are_not_committed_leave_no_trace(case: str, time: Time) -> None:
+    log, expected = in_one_life(case, 4, time)
+    task, output, rest = PartitionTask(config(case), LOG, 0), Output(), log
+    task.begin(0)
+    luck = random.Random(case)
+    while rest:
+        cut = luck.choice([1, 1, 2, 3, 50])
+        task.fold(rest[:cut])
+        rest = rest[cut:]
+    output.take(task.take_commit())
+    assert output == expected
+
+
+@pytest.mark.parametrize("policy", policies.names())
+def test_changes_leave_no_trace_whatever_the_policy(policy: str) -> None:
+    needs = [one.name for one in policies.get(policy).declared.values() if one.required]
+    experiment = {
+        "policy": {"name": policy, **dict.fromkeys(needs, 2_500)},
+        "decide_every": 3, "slate": 2, "stop": {"confidence": 0.9}, "batch_deadline_ms": 900,
+        "batch_min_fill": 0.2, "batch_republish_ms": 300,
+    }  # fmt: skip
+    log = turbulent(6, "broker")
+    cuts = list(range(1, len(log), 2))
+    output = run(config(experiment), log, cuts, restarts=set(cuts[::60]))
+    assert output == run(config(experiment), log, [], set())
+
+
+def test_all_of_it_happens_in_these_logs() -> None:
+    """Or the tests above would show nothing: every status, every verdict, batches in every way."""
+    outputs = [in_one_life(case, seed, "broker")[1] for case in CASES for seed in (4, 5)]
+    outputs += [in_one_life("rmed1", seed, "broker")[1] for seed in range(4)]
+    published = [json.loads(it) for output in outputs for it in output.assignments]
+    assert {it["status"] for it in published} == {"running", "paused", "finished"}
+    served = {pair[side] for it in published for pair in it["pairs"] for side in "ab"}
+    assert served >= {*ARMS[:4], *NEWCOMERS}
+    errors = [json.loads(it)["error"] for output in outputs for it in output.dead_letters]
+    for words in ("unknown arm", "retired at", "in the experiment already", "stays taken",
+                  "action must be", "must name an 'arm'", "not JSON"):  # fmt: skip
+        assert any(words in error for error in errors), words
+    states = [
+        json.loads(output.entries[f"experiment/{name}"])["state"]
+        for output in outputs for name in EXPERIMENTS
+    ]  # fmt: skip
+    ended = {it["policy"] for it in published if it["status"] == "finished"}
+    assert ended >= {"rucb", "c2b", "interleaved_filter_2"}, "sure, past, or one arm left"
+    assert any(state["tallies"]["duplicate"] > 9 for state in states)
+    assert any(state["joined"] and state["left"] for state in states)
+    assert {state["policy"]["own"].get("round") for state in states} >= {None, 1, 2, 3}
