@@ -23,7 +23,7 @@ from tests.statistics.textbook import (
     scb,
     uniform,
 )
-from tests.statistics.textbook.common import Run
+from tests.statistics.textbook.history import Run
 
 POLICIES: dict[str, Run] = {
     "beat_the_mean": beat_the_mean.run,

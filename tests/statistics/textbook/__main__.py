@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from tests.statistics.textbook import POLICIES
-from tests.statistics.textbook.common import Floats, Run
+from tests.statistics.textbook.history import Floats, Run
 from tests.statistics.textbook.matrices import (
     MATRICES,
     condorcet_regret,

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.statistics.textbook.common import (
+from tests.statistics.textbook.estimates import largest, smallest
+from tests.statistics.textbook.history import (
     Floats,
     Ints,
     duel,
@@ -25,7 +26,6 @@ from tests.statistics.textbook.common import (
     settle,
     summary,
 )
-from tests.statistics.textbook.estimates import largest, smallest
 
 
 @jitted

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.statistics.textbook.common import (
+from tests.statistics.textbook.history import (
     Floats,
     Ints,
     Small,

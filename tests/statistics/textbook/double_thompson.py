@@ -17,15 +17,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.statistics.textbook.common import (
-    Floats,
-    Ints,
-    Truths,
-    jitted,
-    kl,
-    new_history,
-    summary,
-)
 from tests.statistics.textbook.estimates import (
     certainly_beats,
     largest,
@@ -34,6 +25,15 @@ from tests.statistics.textbook.estimates import (
     smallest,
     tournament,
     upper,
+)
+from tests.statistics.textbook.history import (
+    Floats,
+    Ints,
+    Truths,
+    jitted,
+    kl,
+    new_history,
+    summary,
 )
 
 

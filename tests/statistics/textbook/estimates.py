@@ -1,10 +1,10 @@
-"""What the comparators share beyond `common`: counts, estimates, samples, ties in an argmax."""
+"""What the comparators share beyond `history`: counts, estimates, samples, ties in an argmax."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from tests.statistics.textbook.common import Floats, Ints, Small, Truths, duel, jitted, one_of
+from tests.statistics.textbook.history import Floats, Ints, Small, Truths, duel, jitted, one_of
 
 
 @jitted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.statistics.textbook.common import Floats
+from tests.statistics.textbook.history import Floats
 
 # Yue and Joachims, "Beat the Mean Bandit", ICML 2011: six retrieval functions of arXiv.org.
 ARXIV = np.array(

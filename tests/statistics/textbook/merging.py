@@ -25,7 +25,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.statistics.textbook.common import (
+from tests.statistics.textbook.estimates import (
+    largest,
+    play,
+    second_sample,
+    smallest,
+    tournament,
+    upper,
+)
+from tests.statistics.textbook.history import (
     Floats,
     Ints,
     Truths,
@@ -34,14 +42,6 @@ from tests.statistics.textbook.common import (
     one_of,
     settle,
     summary,
-)
-from tests.statistics.textbook.estimates import (
-    largest,
-    play,
-    second_sample,
-    smallest,
-    tournament,
-    upper,
 )
 
 

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.statistics.textbook.common import (
+from tests.statistics.textbook.estimates import largest, play, smallest, tournament, upper
+from tests.statistics.textbook.history import (
     Floats,
     Ints,
     jitted,
@@ -22,7 +23,6 @@ from tests.statistics.textbook.common import (
     one_of,
     summary,
 )
-from tests.statistics.textbook.estimates import largest, play, smallest, tournament, upper
 
 
 @jitted

@@ -22,7 +22,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.statistics.textbook.common import (
+from tests.statistics.textbook.estimates import mean, play, smallest
+from tests.statistics.textbook.history import (
     Floats,
     Ints,
     Small,
@@ -33,7 +34,6 @@ from tests.statistics.textbook.common import (
     one_of,
     summary,
 )
-from tests.statistics.textbook.estimates import mean, play, smallest
 
 
 @jitted

@@ -21,7 +21,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.statistics.textbook.common import (
+from tests.statistics.textbook.estimates import certainly_beats, play
+from tests.statistics.textbook.history import (
     Floats,
     Ints,
     Truths,
@@ -31,7 +32,6 @@ from tests.statistics.textbook.common import (
     settle,
     summary,
 )
-from tests.statistics.textbook.estimates import certainly_beats, play
 
 
 @jitted

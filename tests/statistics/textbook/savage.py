@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.statistics.textbook.common import (
+from tests.statistics.textbook.estimates import certainly_beats, play
+from tests.statistics.textbook.history import (
     Floats,
     Ints,
     Truths,
@@ -28,7 +29,6 @@ from tests.statistics.textbook.common import (
     settle,
     summary,
 )
-from tests.statistics.textbook.estimates import certainly_beats, play
 
 
 @jitted

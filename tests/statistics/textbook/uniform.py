@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.statistics.textbook.common import Floats, Ints, duel, jitted, new_history, summary
+from tests.statistics.textbook.history import Floats, Ints, duel, jitted, new_history, summary
 
 
 @jitted
