@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from streamduel.errors import PolicyError
 from streamduel.policies.batch import Batch
-from streamduel.policies.duels import Duels
 from streamduel.policies.parameter import Horizon, Whole
 from streamduel.policies.policy import Policy
 from streamduel.preference.counts import MOST_DUELS, Floats, Integers
@@ -21,9 +20,6 @@ from streamduel.preference.logarithm import ln
 from streamduel.preference.power import power
 
 Truths = npt.NDArray[np.bool_]
-
-_FEW: Final = 24
-"""Up to as many duels, one by one is quicker than array operations; the result is the same."""
 
 _ABOVE_ONE: Final = 1 + Fraction(1, 10**40)
 """A power that is an integer must not be rounded down to the one below it."""
@@ -160,15 +156,10 @@ class BatchedPolicy(Policy):
     def _mark_in_flight(self, first: int, second: int, in_flight: int) -> None:
         self._batch.mark_in_flight(first, second, in_flight)
 
-    def _observe_one(self, first: int, second: int, first_wins: float, count: int) -> None:
-        self._counts.add_one(first, second, first_wins, count)
+    def _take_up(self, first: int, second: int) -> None:
         self._batch.refresh(first, second)
 
-    def _observe_many(self, duels: Duels) -> None:
-        if len(duels.first) <= _FEW:
-            super()._observe_many(duels)
-            return
-        self._counts.add(duels.first, duels.second, duels.first_wins, duels.count)
+    def _take_up_many(self, first: Integers, second: Integers) -> None:  # noqa: ARG002
         self._batch.refresh_all()
 
     def _own_state(self) -> dict[str, Any]:

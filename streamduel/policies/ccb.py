@@ -8,15 +8,11 @@ from typing import Any, Final
 import numpy as np
 
 from streamduel.errors import PolicyError
-from streamduel.policies.duels import Duels
 from streamduel.policies.parameter import Real
 from streamduel.policies.policy import Policy
 from streamduel.preference.copeland_bounds import CopelandBounds, Truths
 from streamduel.preference.counts import Integers
 from streamduel.preference.logarithm import ln
-
-_FEW: Final = 24
-"""Up to as many duels, one by one is quicker than array operations; the result is the same."""
 
 _BLOCK: Final = 4096
 """As many draws of a champion are foreseen at once; it bounds the memory that takes."""
@@ -230,16 +226,11 @@ class CCB(Policy):
         if not in_flight:
             self._settled_turn = -1
 
-    def _observe_one(self, first: int, second: int, first_wins: float, count: int) -> None:
-        self._counts.add_one(first, second, first_wins, count)  # line 14
+    def _take_up(self, first: int, second: int) -> None:  # line 14 has counted a win
         self._bounds.refresh(first, second)
 
-    def _observe_many(self, duels: Duels) -> None:
-        if len(duels.first) <= _FEW:
-            super()._observe_many(duels)
-            return
-        self._counts.add(duels.first, duels.second, duels.first_wins, duels.count)
-        if (duels.first != duels.second).any():
+    def _take_up_many(self, first: Integers, second: Integers) -> None:
+        if (first != second).any():
             self._bounds.refresh_many()
 
     def candidates(self) -> int:

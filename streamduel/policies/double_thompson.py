@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 
 from streamduel.policies.beta import BetaPosterior, Truths
-from streamduel.policies.duels import Duels
 from streamduel.policies.parameter import Real
 from streamduel.policies.policy import Policy
 from streamduel.preference.copeland_bounds import CopelandBounds
 from streamduel.preference.counts import Floats, Integers
 from streamduel.preference.divergence import bernoulli_each
 from streamduel.preference.logarithm import ln
-
-_FEW: Final = 24
-"""Up to as many duels, one by one is quicker than array operations; the result is the same."""
 
 
 class DoubleThompson(Policy):
@@ -160,18 +154,13 @@ class DoubleThompson(Policy):
     def _mark_in_flight(self, first: int, second: int, in_flight: int) -> None:
         self._bounds.refresh(first, second, in_flight)
 
-    def _observe_one(self, first: int, second: int, first_wins: float, count: int) -> None:
-        self._counts.add_one(first, second, first_wins, count)
+    def _take_up(self, first: int, second: int) -> None:
         self._bounds.refresh(first, second)
         self._posterior.refresh(first, second)
 
-    def _observe_many(self, duels: Duels) -> None:
-        if len(duels.first) <= _FEW:
-            super()._observe_many(duels)
-            return
-        self._counts.add(duels.first, duels.second, duels.first_wins, duels.count)
+    def _take_up_many(self, first: Integers, second: Integers) -> None:
         self._bounds.refresh_many()
-        self._posterior.refresh_many(duels.first, duels.second)
+        self._posterior.refresh_many(first, second)
 
     def candidates(self) -> int:
         """How many arms may beat as many others as any, by their upper bounds; at least 1."""

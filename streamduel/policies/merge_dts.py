@@ -115,11 +115,12 @@ class MergeDTS(MergingPolicy):
         fewest = min(waiting)
         return [arm for arm, many in zip(rivals, waiting, strict=True) if many == fewest]
 
-    def _observe_one(self, first: int, second: int, first_wins: float, count: int) -> None:
-        super()._observe_one(first, second, first_wins, count)
+    def _take_up(self, first: int, second: int) -> None:
+        super()._take_up(first, second)
         self._posterior.refresh(first, second)
 
-    def _take_up(self, first: Integers, second: Integers) -> None:
+    def _take_up_many(self, first: Integers, second: Integers) -> None:
+        super()._take_up_many(first, second)
         self._posterior.refresh_many(first, second)
 
 

@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Final, TypeAlias
 import numpy as np
 
 from streamduel.errors import PolicyError
-from streamduel.policies.duels import Duels
 from streamduel.policies.generator import Generator
 from streamduel.policies.parameter import Real, Whole
 from streamduel.policies.policy import Policy
@@ -20,9 +19,6 @@ from streamduel.preference.counts import Integers
 from streamduel.preference.logarithm import ln
 
 Groups: TypeAlias = list[list[int]]
-
-_FEW: Final = 24
-"""Up to as many duels, one by one is quicker than array operations; the result is the same."""
 
 # The arithmetic of `decimal` is software, and its exp correctly rounded.
 _EXACT: Final = Context(prec=40)
@@ -231,25 +227,16 @@ class MergingPolicy(Policy):
         place = self._home.item(first)
         self._busy[place] = self._busy.get(place, 0) + 1
 
-    def _observe_one(self, first: int, second: int, first_wins: float, count: int) -> None:
-        self._counts.add_one(first, second, first_wins, count)
+    def _take_up(self, first: int, second: int) -> None:
         place = self._home.item(first)
         if place >= 0 and place == self._home.item(second) and first != second:
             news = self._news[place]
             if news is not None:
                 news.add((first, second))
 
-    def _observe_many(self, duels: Duels) -> None:
-        if len(duels.first) <= _FEW:
-            super()._observe_many(duels)
-            return
-        self._counts.add(duels.first, duels.second, duels.first_wins, duels.count)
-        for place in set(self._home[duels.first].tolist()) - {-1}:
+    def _take_up_many(self, first: Integers, second: Integers) -> None:  # noqa: ARG002
+        for place in set(self._home[first].tolist()) - {-1}:
             self._news[place] = None
-        self._take_up(duels.first, duels.second)
-
-    def _take_up(self, first: Integers, second: Integers) -> None:
-        """Take note of the counts of many pairs, for what a policy of the family keeps of them."""
 
     def candidates(self) -> int:
         """How many arms are left, as far as has been concluded."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Final, Literal, Self
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from streamduel.policies.duels import Arms, Counts, Duels, Outcomes, lone, read_
 from streamduel.policies.generator import Generator
 from streamduel.policies.parameter import Parameter, check_parameters, signature
 from streamduel.preference.counts import MOST_DUELS, Floats, Integers, WinCounts
+
+_FEW: Final = 24
+"""Up to as many duels, one by one is quicker than array operations; the result is the same."""
 
 
 class Policy(ABC):
@@ -411,16 +414,24 @@ class Policy(ABC):
     def _observe_one(self, first: int, second: int, first_wins: float, count: int) -> None:
         """Learn one outcome, of `count` identical duels; checked by the caller."""
         self._counts.add_one(first, second, first_wins, count)
+        self._take_up(first, second)
 
     def _observe_many(self, duels: Duels) -> None:
-        """Learn many outcomes, one entry after the other.
-
-        To be overridden by array operations where the order within a batch means nothing.
-        """
+        """Learn many outcomes; the same as one entry after the other."""
+        if len(duels.first) > _FEW:
+            self._counts.add(duels.first, duels.second, duels.first_wins, duels.count)
+            self._take_up_many(duels.first, duels.second)
+            return
         count = np.ones(len(duels.first), dtype=np.int64) if duels.count is None else duels.count
         entries = (duels.first, duels.second, duels.first_wins, count)
         for entry in zip(*(array.tolist() for array in entries), strict=True):
             self._observe_one(*entry)
+
+    def _take_up(self, first: int, second: int) -> None:  # noqa: B027 - the counts may be all
+        """Bring up to date what is kept besides the counts, of a pair whose counts have changed."""
+
+    def _take_up_many(self, first: Integers, second: Integers) -> None:  # noqa: B027 - as above
+        """The same for many pairs, which may repeat and hold an arm twice."""
 
     def _own_state(self) -> dict[str, Any]:
         """What the state holds besides counts and generator, as JSON can hold it."""

@@ -5,22 +5,18 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from streamduel.errors import PolicyError
-from streamduel.policies.duels import Duels
 from streamduel.policies.parameter import Real
 from streamduel.policies.policy import Policy
 from streamduel.preference.counts import Floats, Integers
 from streamduel.preference.empirical_divergence import EmpiricalDivergence
 from streamduel.preference.logarithm import ln
 from streamduel.preference.power import power
-
-_FEW: Final = 24
-"""Up to as many duels, one by one is quicker than array operations; the result is the same."""
 
 
 class RMED1(Policy):
@@ -230,16 +226,11 @@ class RMED1(Policy):
             else:
                 self._in_flight.pop(pair, None)
 
-    def _observe_one(self, first: int, second: int, first_wins: float, count: int) -> None:
-        self._counts.add_one(first, second, first_wins, count)
+    def _take_up(self, first: int, second: int) -> None:
         self._divergence.refresh(first, second)
 
-    def _observe_many(self, duels: Duels) -> None:
-        if len(duels.first) <= _FEW:
-            super()._observe_many(duels)
-            return
-        self._counts.add(duels.first, duels.second, duels.first_wins, duels.count)
-        self._divergence.refresh_many(duels.first, duels.second)
+    def _take_up_many(self, first: Integers, second: Integers) -> None:
+        self._divergence.refresh_many(first, second)
 
     def candidates(self) -> int:
         """How many arms the evidence has not ruled out: I_i - I_i* ≤ ln t + f(K); at least 1."""

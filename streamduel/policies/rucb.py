@@ -7,14 +7,11 @@ from math import ceil, exp
 from typing import Any
 
 from streamduel.errors import PolicyError
-from streamduel.policies.duels import Duels
 from streamduel.policies.parameter import Flag, Real
 from streamduel.policies.policy import Policy
 from streamduel.preference.bounds import UpperBounds
+from streamduel.preference.counts import Integers
 from streamduel.preference.logarithm import ln
-
-_FEW = 24
-"""Up to as many duels, one by one is quicker than array operations; the result is the same."""
 
 
 class RUCB(Policy):
@@ -136,16 +133,11 @@ class RUCB(Policy):
     def _mark_in_flight(self, first: int, second: int, in_flight: int) -> None:
         self._bounds.refresh(first, second, in_flight)
 
-    def _observe_one(self, first: int, second: int, first_wins: float, count: int) -> None:
-        self._counts.add_one(first, second, first_wins, count)  # line 7
+    def _take_up(self, first: int, second: int) -> None:  # line 7 has counted a win
         self._bounds.refresh(first, second)
 
-    def _observe_many(self, duels: Duels) -> None:
-        if len(duels.first) <= _FEW:
-            super()._observe_many(duels)
-            return
-        self._counts.add(duels.first, duels.second, duels.first_wins, duels.count)
-        self._bounds.refresh_many(duels.first, duels.second)
+    def _take_up_many(self, first: Integers, second: Integers) -> None:
+        self._bounds.refresh_many(first, second)
 
     def candidates(self) -> int:
         """How many arms may still be the Condorcet winner; 0 when none can be, as in a cycle."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from streamduel.errors import PolicyError
-from streamduel.policies.duels import Duels
 from streamduel.policies.least_played import LeastPlayed
 from streamduel.policies.parameter import Horizon
 from streamduel.policies.policy import Policy
@@ -19,9 +18,6 @@ from streamduel.preference.hoeffding import duels_until_sure, is_sure, surely_be
 from streamduel.preference.logarithm import ln
 
 Truths = npt.NDArray[np.bool_]
-
-_FEW: Final = 24
-"""Up to as many duels, one by one is quicker than array operations; the result is the same."""
 
 
 class _Savage(Policy):
@@ -72,16 +68,11 @@ class _Savage(Policy):
     def _mark_in_flight(self, first: int, second: int, in_flight: int) -> None:
         self._turns.mark_in_flight(first, second, in_flight)
 
-    def _observe_one(self, first: int, second: int, first_wins: float, count: int) -> None:
-        self._counts.add_one(first, second, first_wins, count)
+    def _take_up(self, first: int, second: int) -> None:
         if self._news is not None:
             self._news.add((first, second))
 
-    def _observe_many(self, duels: Duels) -> None:
-        if len(duels.first) <= _FEW:
-            super()._observe_many(duels)
-            return
-        self._counts.add(duels.first, duels.second, duels.first_wins, duels.count)
+    def _take_up_many(self, first: Integers, second: Integers) -> None:  # noqa: ARG002
         self._news = None
 
     def _own_state(self) -> dict[str, Any]:

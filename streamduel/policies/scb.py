@@ -10,7 +10,6 @@ from typing import Any, Final
 import numpy as np
 
 from streamduel.errors import PolicyError
-from streamduel.policies.duels import Duels
 from streamduel.policies.policy import Policy
 from streamduel.preference.counts import Integers
 from streamduel.preference.divergence import bernoulli
@@ -241,9 +240,6 @@ class SCB(Policy):
             self._in_flight[pair] = in_flight
         else:
             self._in_flight.pop(pair, None)
-
-    def _observe_many(self, duels: Duels) -> None:
-        self._counts.add(duels.first, duels.second, duels.first_wins, duels.count)
 
     def candidates(self) -> int:
         """How many arms the epoch has left: all before the first, one when it has found its arm."""
