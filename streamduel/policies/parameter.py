@@ -322,3 +322,10 @@ def signature(declared: Mapping[str, Parameter[Any]]) -> inspect.Signature:
             ),
         ]
     )
+
+
+def integer(what: str, value: object, least: int) -> int:
+    """An integer from `least`, of Python's type."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise PolicyError(f"{what} must be an integer from {least} (found {value!r}).")
+    return int(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final, Literal, Self
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from streamduel.errors import PolicyError
 from streamduel.policies.duels import Arms, Counts, Duels, Outcomes, lone, read_duels
 from streamduel.policies.generator import Generator
-from streamduel.policies.parameter import Parameter, check_parameters, signature
+from streamduel.policies.parameter import Parameter, check_parameters, integer, signature
 from streamduel.preference.counts import MOST_DUELS, Floats, Integers, WinCounts
 
 _FEW: Final = 24
@@ -80,7 +80,7 @@ class Policy(ABC):
         cls.__signature__ = signature(cls.declared)  # type: ignore[attr-defined]
 
     def __init__(self, n_arms: int, *, seed: int = 0, **parameters: object) -> None:
-        self.n_arms = _integer("n_arms", n_arms, least=2)
+        self.n_arms = integer("n_arms", n_arms, least=2)
         self._parameters = self.check_parameters(parameters, self.n_arms)
         self._generator = Generator(seed)
         self._counts = WinCounts(self.n_arms)
@@ -151,7 +151,7 @@ class Policy(ABC):
             PolicyError: n is no integer from 1.
         """
         if type(n) is not int or n < 1:
-            n = _integer("the number of duels to propose", n, least=1)
+            n = integer("the number of duels to propose", n, least=1)
         return self._propose(n)
 
     def foresee(self, most: int) -> tuple[Integers, Integers]:
@@ -172,7 +172,7 @@ class Policy(ABC):
             PolicyError: `most` is no integer from 1.
         """
         if type(most) is not int or most < 1:
-            most = _integer("the number of duels to foresee", most, least=1)
+            most = integer("the number of duels to foresee", most, least=1)
         return self._foresee(self._counts.duels + 1, most)
 
     def remaining(self) -> Integers | None:
@@ -288,7 +288,7 @@ class Policy(ABC):
                     f"a state of policy '{state['policy']}' does not fit '{cls.name}'."
                 )
             policy = cls.__new__(cls)
-            policy.n_arms = _integer("n_arms", state["n_arms"], least=2)
+            policy.n_arms = integer("n_arms", state["n_arms"], least=2)
             policy._parameters = cls.check_parameters(state["parameters"], policy.n_arms)
             policy._counts = WinCounts.from_state(state["counts"])
             policy._generator = Generator.from_state(state["generator"])
@@ -307,36 +307,6 @@ class Policy(ABC):
         except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
             raise PolicyError(f"a state of policy '{cls.name}' is damaged ({error!r}).") from error
         return policy
-
-    def with_arms(self, kept: Sequence[int | None]) -> Self:
-        """The policy for other arms: some have left, others have joined.
-
-        The counts among the arms that stay are kept, and so is the number of all duels. What the
-        algorithm keeps besides them, such as a round or the arms that are out, begins anew: from
-        the counts, if it follows from them, else from the beginning. The new generator is seeded by
-        the present one's next word.
-
-        Args:
-            kept: for each of the K' arms to be, which arm it is now, or None if it is new. No arm
-                twice.
-
-        Raises:
-            PolicyError: fewer than two arms, or more than the parameters allow.
-
-        >>> from streamduel.policies import RUCB
-        >>> policy = RUCB(3, seed=7)
-        >>> policy.observe([0, 0, 1], [1, 2, 2], [1, 1, 0])
-        >>> policy.with_arms([0, 2, None]).wins.tolist()
-        [[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
-        """
-        seed = int(Generator.from_state(self._generator.state_dict()).words(1)[0])
-        state = type(self)(len(kept), seed=seed, **self._parameters).state_dict()
-        wins = np.zeros((len(kept), len(kept)))
-        stay = [place for place, arm in enumerate(kept) if arm is not None]
-        were = [arm for arm in kept if arm is not None]
-        wins[np.ix_(stay, stay)] = self.wins[np.ix_(were, were)]
-        counts = {"duels": self.duels, "wins": wins.tolist()}
-        return type(self).from_state({**state, "counts": counts})
 
     def clone(self) -> Self:
         """A policy of its own in the same state."""
@@ -439,10 +409,3 @@ class Policy(ABC):
 
     def _restore(self, own: Mapping[str, Any]) -> None:  # noqa: B027 - as `_begin`
         """Take up what `_own_state` gave; `_begin` has been called."""
-
-
-def _integer(what: str, value: object, least: int) -> int:
-    """An integer from `least`, of Python's type."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise PolicyError(f"{what} must be an integer from {least} (found {value!r}).")
-    return int(value)

@@ -13,6 +13,7 @@ from streamduel.config import ExperimentSettings
 from streamduel.connector import Message
 from streamduel.errors import PolicyError
 from streamduel.policies.batched_policy import BatchedPolicy
+from streamduel.policies.change_of_arms import with_arms
 from streamduel.preference.counts import MOST_DUELS, Integers
 from streamduel.records import Assignment, Control, Duels, InputEvent, Rejected
 from streamduel.stream import plan as plans
@@ -217,7 +218,7 @@ class Experiment:
         else:
             kept.pop(self.roster.check_leave(arm))
         try:
-            self.policy = self.policy.with_arms(kept)
+            self.policy = with_arms(self.policy, kept)
         except PolicyError as error:
             raise Rejected("invalid_record", f"arm '{arm[:80]}' cannot join: {error}") from None
         change = self.roster.join if joins else self.roster.leave

@@ -10,6 +10,7 @@ from hypothesis import given
 from streamduel import policies
 from streamduel.errors import PolicyError
 from streamduel.policies import Policy
+from streamduel.policies.change_of_arms import with_arms
 from tests.contract.policies.rehearsal import (
     ARMS,
     Duel,
@@ -48,7 +49,7 @@ def check_arms_that_stay_keep_their_counts(name: str) -> None:
         tell(policy, told)
         policy.propose(3)
         before = policy.state_dict()
-        changed = policy.with_arms(kept)
+        changed = with_arms(policy, kept)
         assert policy.state_dict() == before
         assert type(changed) is type(policy)
         assert changed.parameters == policy.parameters
@@ -68,7 +69,7 @@ def check_with_other_arms_only_these_are_proposed(name: str) -> None:
         policy = fresh(name)
         tell(policy, told)
         policy.propose(2)
-        changed, n_arms = policy.with_arms(kept), len(kept)
+        changed, n_arms = with_arms(policy, kept), len(kept)
         assert 0 <= changed.champion() < n_arms
         assert 0 <= changed.candidates() <= n_arms
         played = np.array(play(changed, 60, batch=batch))
@@ -89,8 +90,8 @@ def check_changes_of_arms_are_deterministic_and_survive_json(name: str) -> None:
         policy = fresh(name)
         tell(policy, told)
         policy.propose(2)
-        one, other = policy.with_arms(kept), policies.from_state(through_json(policy.state_dict()))
-        other = other.with_arms(tuple(kept))
+        one, other = with_arms(policy, kept), policies.from_state(through_json(policy.state_dict()))
+        other = with_arms(other, tuple(kept))
         assert one.state_dict() == other.state_dict()
         restored = policies.from_state(through_json(one.state_dict()))
         assert play(one, 40, batch=2) == play(restored, 40, batch=2) == play(other, 40, batch=2)
@@ -103,7 +104,7 @@ def check_a_changed_policy_shares_nothing_with_the_former(name: str) -> None:
     policy = fresh(name)
     play(policy, 50)
     before = policy.state_dict()
-    changed = policy.with_arms(range(ARMS))
+    changed = with_arms(policy, range(ARMS))
     play(changed, 50)
     assert policy.state_dict() == before
     after = changed.state_dict()
@@ -112,7 +113,7 @@ def check_a_changed_policy_shares_nothing_with_the_former(name: str) -> None:
 
 
 def check_a_new_arm_that_is_the_best_is_found(name: str) -> None:
-    changed = decided(name).with_arms([None, *range(ARMS)])
+    changed = with_arms(decided(name), [None, *range(ARMS)])
     # Some that plan for a horizon explore until then.
     steps = 11_000 if "horizon" in changed.parameters else 3_000
     play(changed, steps, edge=0.3)
@@ -120,7 +121,7 @@ def check_a_new_arm_that_is_the_best_is_found(name: str) -> None:
 
 
 def check_without_the_best_arm_the_next_is_found(name: str) -> None:
-    changed = decided(name).with_arms(range(1, ARMS))
+    changed = with_arms(decided(name), range(1, ARMS))
     assert changed.champion() == 0
     play(changed, 500, edge=0.3)
     assert changed.champion() == 0
@@ -131,7 +132,7 @@ def check_arms_may_change_again_and_again(name: str) -> None:
     for turn in range(12):
         play(policy, 30, seed=turn)
         stay = [arm for arm in range(policy.n_arms) if arm != turn % policy.n_arms]
-        policy = policy.with_arms([*stay, None] if turn % 3 else [None, *stay, None])
+        policy = with_arms(policy, [*stay, None] if turn % 3 else [None, *stay, None])
         policy = policies.from_state(through_json(policy.state_dict()))
     assert policy.n_arms == ARMS + 4
     assert policy.duels == 360
@@ -143,13 +144,13 @@ def check_too_few_or_too_many_arms_are_refused(name: str) -> None:
     before = policy.state_dict()
     for kept in ([], [0], [None]):
         with pytest.raises(PolicyError, match="n_arms must be an integer from 2"):
-            policy.with_arms(kept)
+            with_arms(policy, kept)
     assert policy.state_dict() == before
     if "horizon" in policies.get(name).declared:
         tight = type(policy)(ARMS, **{**policy.parameters, "horizon": ARMS})
-        assert tight.with_arms([0, 3, None]).n_arms == 3
+        assert with_arms(tight, [0, 3, None]).n_arms == 3
         with pytest.raises(PolicyError, match=r"policy.horizon must be at least .* \(found 5\)"):
-            tight.with_arms([*range(ARMS), None])
+            with_arms(tight, [*range(ARMS), None])
 
 
 def check_what_is_finished_serves_its_champion_alone(name: str) -> None:
@@ -173,7 +174,7 @@ def check_what_has_found_its_winner_looks_again_at_a_new_arm(name: str) -> None:
     assert policy.duels < policy.parameters.get("horizon", policy.duels + 1)
     for _ in range(200):
         policy.propose()
-    changed = policy.with_arms([*range(ARMS), None])
+    changed = with_arms(policy, [*range(ARMS), None])
     assert not changed.finished
     assert any(ARMS in pair for pair in play(changed, 3_000, edge=0.3))
 

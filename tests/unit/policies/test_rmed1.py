@@ -2,172 +2,27 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import random
 from collections import Counter
-from collections.abc import Iterator
-from typing import Any, TypeVar
 
 import numpy as np
 import pytest
 
 from streamduel.errors import PolicyError
 from streamduel.policies import RMED1
-from streamduel.policies.generator import Generator
-
-RMED = TypeVar("RMED", bound=RMED1)
-
-
-class Textbook:
-    """Algorithms 1 and 2 as printed, all of it new at every step; the draws in RMED1's order."""
-
-    def __init__(self, n_arms: int, seed: int, f_weight: float = 0.3) -> None:
-        self.arms = range(n_arms)
-        self.wins = np.zeros((n_arms, n_arms))
-        self.t = 1
-        self.generator = Generator(seed)
-        standing = self.generator.permutation(n_arms)
-        self.order = sorted(self.arms, key=standing.__getitem__)
-        self.slack = f_weight * n_arms**1.01
-        self.turns = itertools.cycle(itertools.combinations(self.order, 2))
-        self.tallies: Counter[str] = Counter()
-        self.steps = self.algorithm_1()
-
-    def algorithm_1(self) -> Iterator[tuple[int, int]]:
-        listed = self.order  # L_C
-        while True:
-            yield from self.exploration()
-            waiting, joining = set(listed), set[int]()  # L_R and L_N
-            self.tallies["all listed" if len(listed) == len(self.arms) else "some listed"] += 1
-            for arm in listed:
-                yield arm, self.opponent(arm)
-                waiting.remove(arm)
-                joining |= {j for j in self.close() if j not in waiting}
-            listed = [arm for arm in self.order if arm in joining]
-
-    def exploration(self) -> Iterator[tuple[int, int]]:
-        while (pair := self.due()) is not None:
-            self.tallies["explored"] += 1
-            yield pair
-
-    def due(self) -> tuple[int, int] | None:
-        for _ in range(math.comb(len(self.arms), 2)):
-            pair = next(self.turns)
-            if self.met(*pair) < self.needed():
-                return pair
-        return None
-
-    def needed(self) -> float:
-        return 1
-
-    def close(self) -> list[int]:
-        """The arms j for which J_j(t) is true, t being the step of the duel just seen."""
-        sums = self.sums()
-        return [
-            j
-            for j in self.arms
-            if (sums[j] - min(sums)) / 2**40 <= math.log(self.t - 1) + self.slack
-        ]
-
-    def sums(self) -> list[int]:
-        """I_i(t), its terms cut to multiples of 2**-40, so that equal ones are known as equal."""
-        return [sum(int(self.term(i, j) * 2**40) for j in self.arms) for i in self.arms]
-
-    def term(self, i: int, j: int) -> float:
-        """n_ij d⁺(μ_ij, 1/2)."""
-        won, lost = self.wins.item(i, j), self.wins.item(j, i)
-        if won >= lost:
-            return 0.0
-        evidence = lost * math.log(2 * lost / (won + lost))
-        return evidence + (won * math.log(2 * won / (won + lost)) if won else 0.0)
-
-    def opponent(self, arm: int) -> int:
-        return self.algorithm_2(arm, self.likeliest())
-
-    def likeliest(self) -> int:
-        """i*(t)."""
-        sums = self.sums()
-        return self.draw([i for i in self.arms if sums[i] == min(sums)])
-
-    def algorithm_2(self, arm: int, likeliest: int) -> int:
-        ahead = [j for j in self.arms if j != arm and self.mean(arm, j) <= 0.5]  # O
-        if likeliest in ahead or not ahead:
-            self.tallies["meets i*"] += 1
-            return likeliest
-        self.tallies["meets the strongest"] += 1
-        least = min(self.mean(arm, j) for j in ahead)
-        return self.draw([j for j in ahead if self.mean(arm, j) == least])
-
-    def mean(self, i: int, j: int) -> float:
-        return self.wins.item(i, j) / self.met(i, j) if self.met(i, j) else 0.5
-
-    def met(self, i: int, j: int) -> float:
-        return self.wins.item(i, j) + self.wins.item(j, i)
-
-    def draw(self, arms: list[int]) -> int:
-        return arms[self.generator.below(len(arms))]
-
-    def observe(self, first: int, second: int, first_wins: float) -> None:
-        self.t += 1
-        if first != second:
-            self.wins[first, second] += first_wins
-            self.wins[second, first] += 1 - first_wins
-
-
-def told(policy: RMED, *results: tuple[int, int, int, int]) -> RMED:
-    """The policy after `(first, second, wins of first, wins of second)`."""
-    for first, second, won, lost in results:
-        for first_wins, count in ((1, won), (0, lost)):
-            if count:
-                policy.observe(first, second, first_wins, count)
-    return policy
-
-
-def own(policy: RMED1) -> dict[str, Any]:
-    """Its lists."""
-    lists: dict[str, Any] = policy.state_dict()["own"]
-    return lists
-
-
-def in_pass(policy: RMED, *arms: int, **others: object) -> RMED:
-    """The policy in the midst of a pass, with these arms to come."""
-    state = policy.state_dict()
-    lists = {"exploring": False, "waiting": [*reversed(arms)], "joining": [], "concluding": False}
-    return type(policy).from_state({**state, "own": {**state["own"], **lists, **others}})
-
-
-def step(policy: RMED1, first_wins: float = 0.5) -> list[int]:
-    """The next duel, fought."""
-    pair: list[int] = policy.propose()[0].tolist()
-    policy.observe(pair[0], pair[1], first_wins)
-    return pair
-
-
-def opponents(policy: RMED1, arm: int, times: int = 30) -> Counter[int]:
-    """Whom the arm meets, how often."""
-    luck, met = random.Random(1), Counter[int]()
-    state = in_pass(policy, arm).state_dict()
-    for _ in range(times):
-        state["generator"] = Generator(luck.getrandbits(60)).state_dict()
-        [[first, second]] = type(policy).from_state(state).propose().tolist()
-        assert first == arm
-        met[second] += 1
-    return met
-
-
-def in_order(first: int, second: int) -> float:
-    """The lower arm wins by an edge that evidence needs some time to show."""
-    return 0.5 + 0.1 * ((second > first) - (second < first)) + 0.02 * (second - first)
-
-
-def in_cycle(first: int, second: int) -> float:
-    return (0.5, 0.8, 0.2)[(second - first) % 3]
-
-
-def unordered(pairs: Any) -> Counter[tuple[int, int]]:
-    """How often each pair is among these."""
-    return Counter((min(pair), max(pair)) for pair in pairs.tolist())
+from tests.unit.policies.rmed_textbook import (
+    Textbook,
+    in_cycle,
+    in_order,
+    in_pass,
+    leaps_alike,
+    opponents,
+    own,
+    step,
+    told,
+    unordered,
+)
 
 
 @pytest.mark.parametrize("f_weight", [0.0, 0.3, 1.0])
@@ -386,18 +241,7 @@ def test_the_first_duels_are_foreseen_together() -> None:
 @pytest.mark.parametrize("f_weight", [0.0, 0.3])
 def test_what_is_foreseen_is_what_the_textbook_does(f_weight: float) -> None:
     policy, book = RMED1(4, seed=8, f_weight=f_weight), Textbook(4, 8, f_weight)
-    luck, leaps = random.Random(8), 0
-    while book.t < 5_000:
-        pairs, times = policy.foresee(5_000)
-        wins = [float(luck.random() < 0.5 + 0.1 * (j - i)) for i, j in pairs.tolist()]
-        for pair, often, won in zip(pairs.tolist(), times.tolist(), wins, strict=True):
-            for _ in range(often):
-                assert tuple(pair) == next(book.steps)
-                book.observe(pair[0], pair[1], won)
-            leaps += often > 1
-        policy.observe(pairs[:, 0], pairs[:, 1], wins, times)
-    assert policy.state_dict()["generator"] == book.generator.state_dict()
-    assert leaps > 5
+    assert leaps_alike(policy, book, duels=5_000) > 5
 
 
 def test_many_duels_at_once_are_the_same_as_one_by_one() -> None:

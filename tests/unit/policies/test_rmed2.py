@@ -11,11 +11,19 @@ import pytest
 
 from streamduel.errors import PolicyError
 from streamduel.policies import RMED2
-from tests.unit.policies import test_rmed1 as rmed1
-from tests.unit.policies.test_rmed1 import in_cycle, in_order, in_pass, opponents, told, unordered
+from tests.unit.policies import rmed_textbook
+from tests.unit.policies.rmed_textbook import (
+    in_cycle,
+    in_order,
+    in_pass,
+    leaps_alike,
+    opponents,
+    told,
+    unordered,
+)
 
 
-class Textbook(rmed1.Textbook):
+class Textbook(rmed_textbook.Textbook):
     """Algorithms 1 and 3 as printed, all of it new at every step; the draws in RMED2's order."""
 
     def __init__(self, n_arms: int, seed: int, alpha: float = 3.0) -> None:
@@ -109,12 +117,12 @@ def test_exploration_comes_before_a_pass_and_not_within_it() -> None:
     # t = 16: 3 ln ln 16 = 3.06 duels of each pair; 0 and 1 have met once.
     policy = after(told(RMED2(3, seed=1), (0, 1, 1, 0), (0, 2, 5, 0), (1, 2, 5, 0)), 15)
     policy = in_pass(policy, 0, 2)
-    assert [rmed1.step(policy, 1)[0] for _ in range(2)] == [0, 2]
-    assert [set(rmed1.step(policy, 1)) for _ in range(3)] == [{0, 1}] * 3
+    assert [rmed_textbook.step(policy, 1)[0] for _ in range(2)] == [0, 2]
+    assert [set(rmed_textbook.step(policy, 1)) for _ in range(3)] == [{0, 1}] * 3
     assert policy.wins[0, 1] + policy.wins[1, 0] == 4
     first = policy.propose()[0, 0]
     assert first == next(arm for arm in policy._order if arm in {0, 1, 2})
-    assert not rmed1.own(policy)["exploring"]
+    assert not rmed_textbook.own(policy)["exploring"]
 
 
 def test_duels_in_flight_count_as_exploration() -> None:
@@ -211,7 +219,7 @@ def test_a_winner_alone_meets_itself_and_draws_nothing() -> None:
     policy = told(RMED2(3, seed=1), (0, 1, 20, 0), (0, 2, 20, 0), (1, 2, 3, 3))
     policy = in_pass(policy, 0)
     before = policy.state_dict()["generator"]
-    assert [rmed1.step(policy) for _ in range(50)] == [[0, 0]] * 50
+    assert [rmed_textbook.step(policy) for _ in range(50)] == [[0, 0]] * 50
     assert policy.state_dict()["generator"] == before
 
 
@@ -222,24 +230,13 @@ def test_a_winner_is_alone_until_ln_ln_t_asks_for_exploration() -> None:
     pairs, times = policy.foresee(10**9)
     assert (pairs.tolist(), times.tolist()) == ([[0, 0]], [1618 - 46])
     policy.observe(0, 0, 0.5, 1618 - 47)
-    assert rmed1.step(policy) == [0, 0], "duel 1618"
+    assert rmed_textbook.step(policy) == [0, 0], "duel 1618"
     assert set(unordered(policy.propose())) == {(1, 2)}
 
 
 def test_what_is_foreseen_is_what_the_textbook_does() -> None:
     policy, book = RMED2(4, seed=8, alpha=2), Textbook(4, 8, alpha=2)
-    luck, leaps = random.Random(8), 0
-    while book.t < 5_000:
-        pairs, times = policy.foresee(5_000)
-        wins = [float(luck.random() < 0.5 + 0.1 * (j - i)) for i, j in pairs.tolist()]
-        for pair, often, won in zip(pairs.tolist(), times.tolist(), wins, strict=True):
-            for _ in range(often):
-                assert tuple(pair) == next(book.steps)
-                book.observe(pair[0], pair[1], won)
-            leaps += often > 1
-        policy.observe(pairs[:, 0], pairs[:, 1], wins, times)
-    assert policy.state_dict()["generator"] == book.generator.state_dict()
-    assert leaps > 5
+    assert leaps_alike(policy, book, duels=5_000) > 5
 
 
 @pytest.mark.parametrize("alpha", [0, -1])

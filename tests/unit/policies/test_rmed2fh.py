@@ -12,7 +12,16 @@ import pytest
 from streamduel.errors import PolicyError
 from streamduel.policies import RMED2FH
 from tests.unit.policies import test_rmed2 as rmed2
-from tests.unit.policies.test_rmed1 import in_order, in_pass, opponents, own, step, told, unordered
+from tests.unit.policies.rmed_textbook import (
+    in_order,
+    in_pass,
+    leaps_alike,
+    opponents,
+    own,
+    step,
+    told,
+    unordered,
+)
 
 
 class Textbook(rmed2.Textbook):
@@ -193,18 +202,7 @@ def test_a_winner_is_alone_without_further_exploration() -> None:
 
 def test_what_is_foreseen_is_what_the_textbook_does() -> None:
     policy, book = RMED2FH(4, seed=8, horizon=4_000), Textbook(4, 8, horizon=4_000)
-    luck, leaps = random.Random(8), 0
-    while book.t <= 4_000:
-        pairs, times = policy.foresee(4_001 - book.t)
-        wins = [float(luck.random() < 0.5 + 0.1 * (j - i)) for i, j in pairs.tolist()]
-        for pair, often, won in zip(pairs.tolist(), times.tolist(), wins, strict=True):
-            for _ in range(often):
-                assert tuple(pair) == next(book.steps)
-                book.observe(pair[0], pair[1], won)
-            leaps += often > 1
-        policy.observe(pairs[:, 0], pairs[:, 1], wins, times)
-    assert policy.state_dict()["generator"] == book.generator.state_dict()
-    assert leaps > 5
+    assert leaps_alike(policy, book, duels=4_000) > 5
     champion = policy.champion()
     pairs, times = policy.foresee(10**9)
     assert (pairs.tolist(), times.tolist()) == ([[champion, champion]], [10**9])

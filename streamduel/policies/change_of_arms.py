@@ -1,0 +1,45 @@
+"""A policy for other arms: what it goes on with when rankers join or leave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from streamduel.policies.generator import Generator
+from streamduel.policies.policy import Policy
+
+AnyPolicy = TypeVar("AnyPolicy", bound=Policy)
+
+
+def with_arms(policy: AnyPolicy, kept: Sequence[int | None]) -> AnyPolicy:
+    """The policy for other arms: some have left, others have joined.
+
+    The counts among the arms that stay are kept, and so is the number of all duels. What the
+    algorithm keeps besides them, such as a round or the arms that are out, begins anew: from the
+    counts, if it follows from them, else from the beginning. The new generator is seeded by the
+    present one's next word. The given policy stays as it is.
+
+    Args:
+        policy: any.
+        kept: for each of the K' arms to be, which arm it is now, or None if it is new. No arm
+            twice.
+
+    Raises:
+        PolicyError: fewer than two arms, or more than the parameters allow.
+
+    >>> from streamduel.policies import RUCB
+    >>> policy = RUCB(3, seed=7)
+    >>> policy.observe([0, 0, 1], [1, 2, 2], [1, 1, 0])
+    >>> with_arms(policy, [0, 2, None]).wins.tolist()
+    [[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
+    """
+    seed = int(Generator.from_state(policy.state_dict()["generator"]).words(1)[0])
+    state = type(policy)(len(kept), seed=seed, **policy.parameters).state_dict()
+    wins = np.zeros((len(kept), len(kept)))
+    stay = [place for place, arm in enumerate(kept) if arm is not None]
+    were = [arm for arm in kept if arm is not None]
+    wins[np.ix_(stay, stay)] = policy.wins[np.ix_(were, were)]
+    counts = {"duels": policy.duels, "wins": wins.tolist()}
+    return type(policy).from_state({**state, "counts": counts})
