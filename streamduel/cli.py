@@ -17,6 +17,7 @@ from streamduel import __version__, policies, tables
 from streamduel.config import LoadedConfig, load
 from streamduel.control_command import control
 from streamduel.errors import ConfigurationError, SnapshotError, StreamduelError
+from streamduel.monitoring.chronicle import Chronicle
 from streamduel.progress import FoldProgress, replay_progress
 from streamduel.service import StopSignal, serve
 from streamduel.simulate_command import simulate
@@ -99,7 +100,7 @@ def run(
     loaded = load(config)
     stop = StopSignal()
     stop.listen()
-    watchers: list[Observer] = []
+    watchers: list[Observer] = [Chronicle()]
     server = _monitor(loaded, watchers)
     try:
         if until_end and err.is_terminal:
@@ -224,6 +225,7 @@ def _described(name: str) -> dict[str, Any]:
             parameter.name: {
                 "symbol": parameter.symbol,
                 "default": parameter.derived[0] if parameter.derived else parameter.default,
+                "required": parameter.required,
                 "allowed": parameter.allowed,
                 "meaning": parameter.meaning,
             }

@@ -5,133 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from streamduel import policies
 from streamduel.config_mistakes import sentences
 from streamduel.config_shape import Shape, is_text, one_of, shown
 from streamduel.config_yaml import read_document, read_value
 from streamduel.connector import Connector, connector_names, load_connector
 from streamduel.errors import ConfigurationError, PolicyError, nearest
-from streamduel.interleaving.credit import CREDITS
+from streamduel.experiment_settings import ExperimentSettings, Integer, Name, Section
 from streamduel.records import MAX_TIME
 
 ENVIRONMENT_PREFIX = "STREAMDUEL_"
 SECTIONS = ("source", "sink", "snapshots")
-
-# Strict: `true` is no port, and a quoted number is a mistake to point out.
-Integer = Annotated[int, Field(strict=True)]
-Name = Annotated[str, Field(min_length=1, max_length=256, strict=True)]
-
-
-class Section(BaseModel):
-    """A part of the configuration: unknown keys are mistakes, values do not change."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class PolicySettings(Section):
-    """The dueling-bandit policy of an experiment; every further key is its parameter."""
-
-    model_config = ConfigDict(extra="allow", frozen=True)
-
-    name: str = Field("rucb", description="One of those that `streamduel policies` lists.")
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The policy's own parameters, those not given left out."""
-        return dict(self.model_extra or {})
-
-
-class CreditSettings(Section):
-    """How the clicks of an interleaved impression are credited to a side."""
-
-    name: str = Field(
-        "click_count",
-        description="The credit function: the side with more clicks wins the impression.",
-        json_schema_extra={"enum": [*CREDITS]},
-    )
-
-    @field_validator("name")
-    @classmethod
-    def _known(cls, name: str) -> str:
-        if name not in CREDITS:
-            hint = nearest(name, CREDITS)
-            raise ValueError(f"must be {one_of(CREDITS)} (found {shown(name)}){hint}")
-        return name
-
-
-class StopSettings(Section):
-    """When exploration ends: the champion is then served alone, and the status is `finished`."""
-
-    confidence: Annotated[float, Field(ge=0.5, lt=1)] | None = Field(
-        None,
-        description="Explore until the champion is the winner with this confidence, such as 0.99;"
-        " for ever, if null.",
-    )
-    min_duels: Annotated[Integer, Field(ge=0, le=MAX_TIME)] = Field(
-        0, description="Not before so many duels."
-    )
-
-
-class ExperimentSettings(Section):
-    """One experiment: which rankers compete, and how the winner is sought.
-
-    All of it enters the fold, so none of it may change while the experiment runs.
-    """
-
-    arms: Annotated[list[Name], Field(min_length=2, max_length=1000)] = Field(
-        description="The rankers' names, 2 to 1000 of them."
-    )
-    policy: PolicySettings = PolicySettings(name="rucb")
-    seed: Annotated[Integer, Field(ge=0, lt=2**64)] = Field(
-        0, description="Of the policy's random generator."
-    )
-    ties: Literal["half", "drop"] = Field(
-        "half", description="A tie is a duel and half a win each way, or no duel at all."
-    )
-    credit: CreditSettings = CreditSettings(name="click_count")
-    decide_every: Annotated[Integer, Field(ge=1, le=10**9)] = Field(
-        1, description="Duels between two decisions."
-    )
-    slate: Annotated[Integer, Field(ge=1, le=10_000)] = Field(
-        1,
-        description="Duels proposed per decision; an assignment's shares are their frequencies.",
-    )
-
-    batch_republish_ms: Annotated[Integer, Field(ge=1, le=MAX_TIME)] = Field(
-        60_000, description="Stream time between two publications of what a batch still lacks."
-    )
-    batch_deadline_ms: Annotated[Integer, Field(ge=1, le=MAX_TIME)] | None = Field(
-        None, description="Stream time after which a batch closes though it is not full."
-    )
-    batch_min_fill: Annotated[float, Field(gt=0, le=1)] = Field(
-        0.5, description="The share of its quota that each pair must have for that."
-    )
-    stop: StopSettings = StopSettings()
-
-    @field_validator("arms")
-    @classmethod
-    def _distinct(cls, arms: list[str]) -> list[str]:
-        for index, arm in enumerate(arms):
-            if arm in arms[:index]:
-                raise ValueError(f"has {shown(arm)} twice")
-        return arms
-
-    def create_policy(self, n_arms: int | None = None) -> policies.Policy:
-        """The policy, fresh.
-
-        Args:
-            n_arms: how many arms there are by now; as many as configured, if left out.
-
-        Raises:
-            PolicyError: its name or a parameter is not allowed.
-        """
-        kind = policies.get(self.policy.name)
-        parameters = kind.check_parameters(self.policy.parameters)
-        return kind(n_arms or len(self.arms), seed=self.seed, **parameters)
 
 
 class DedupeSettings(Section):
@@ -222,7 +109,7 @@ def load(path: Path, environment: Mapping[str, str] | None = None) -> LoadedConf
         config = Config.model_validate(document)
     except ValidationError as error:
         raise ConfigurationError("\n".join(sentences(error, Config))) from None
-    mistakes = [*_policy_mistakes(config), *_connector_mistakes(config)]
+    mistakes = [*_experiment_mistakes(config), *_connector_mistakes(config)]
     if mistakes:
         raise ConfigurationError("\n".join(mistakes))
     return _connect(path, config)
@@ -275,13 +162,15 @@ def _wants_text(document: dict[str, Any], location: list[str]) -> bool:
     return is_text(Shape(settings_model(section, load_connector(name))).at(rest))
 
 
-def _policy_mistakes(config: Config) -> Iterator[str]:
+def _experiment_mistakes(config: Config) -> Iterator[str]:
     for name, experiment in config.experiments.items():
         try:
             experiment.create_policy()
         except PolicyError as error:
             joint = "." if str(error).startswith("policy.") else ": "
             yield f"experiments.{name}{joint}{error}"
+        for mistake in experiment.guardrails.mistakes(experiment.arms):
+            yield f"experiments.{name}.guardrails.{mistake}"
 
 
 def _connector_mistakes(config: Config) -> Iterator[str]:

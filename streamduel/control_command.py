@@ -18,7 +18,8 @@ from streamduel.stream.decode import RecordDecoder
 ACTIONS: Final[dict[str, Action]] = {name.replace("_", "-"): name for name in get_args(Action)}
 """What an action is called on the command line, and in a record."""
 
-OF_AN_ARM: Final = ("add-arm", "retire-arm")
+ARMS_OF: Final = {"add-arm": 1, "retire-arm": 1, "freeze-pair": 2}
+"""How many arms an action is about; the others mean the whole experiment."""
 
 ConfigPath = Annotated[
     Path,
@@ -33,9 +34,13 @@ ActionName = Annotated[
 ArmName = Annotated[
     str | None,
     typer.Argument(
-        metavar="ARM", help="Whom add-arm and retire-arm mean.", show_default=False
+        metavar="ARM", help="Whom add-arm, retire-arm and freeze-pair mean.", show_default=False
     ),
 ]  # fmt: skip
+OtherArmName = Annotated[
+    str | None,
+    typer.Argument(metavar="OTHER", help="The second arm of freeze-pair.", show_default=False),
+]
 RecordId = Annotated[
     str | None,
     typer.Option(
@@ -53,10 +58,11 @@ def control(
     experiment: ExperimentName,
     action: ActionName,
     arm: ArmName = None,
+    other: OtherArmName = None,
     record_id: RecordId = None,
     as_json: AsJson = False,
 ) -> None:
-    """Pause, resume or reset an experiment, or change its arms, while it runs.
+    """Pause, resume or reset an experiment, change its arms, or freeze a pair, while it runs.
 
     Writes one control record to the source's log, where it takes effect in the order of the data,
     also in a replay. It does not wait for that. What cannot be done, such as to retire an arm that
@@ -72,14 +78,18 @@ def control(
     loaded = load(config)
     if record_id is None:
         record_id = str(uuid.uuid4())
-    _check(loaded, experiment, action, arm)
-    record = Control(record_id, experiment, ACTIONS[action], arm, int(1000 * time.time()))
+    arms = [name for name in (arm, other) if name is not None]
+    _check(loaded, experiment, action, arms)
+    names = zip(("a", "b") if len(arms) == 2 else ("arm",), arms, strict=False)
+    record = Control(
+        record_id, experiment, ACTIONS[action], ts=int(1000 * time.time()), **dict(names)
+    )
     value = _encoded(record, loaded.config.limits.max_record_bytes)
     where = _append(loaded, record, value)
     if as_json:
         typer.echo(value.decode())
         return
-    done = action if arm is None else f"{action} '{arm}'"
+    done = " ".join([action, *(f"'{name}'" for name in arms)])
     typer.echo(
         f"Wrote {done} for experiment '{experiment}' to {where} (id {record_id}); "
         f"`streamduel inspect {config}` shows its effect, or one more dead letter if it cannot be "
@@ -98,7 +108,7 @@ def _append(loaded: LoadedConfig, record: Control, value: bytes) -> str:
         ) from error
 
 
-def _check(loaded: LoadedConfig, experiment: str, action: str, arm: str | None) -> None:
+def _check(loaded: LoadedConfig, experiment: str, action: str, arms: list[str]) -> None:
     """Refuse what would certainly become a dead letter."""
     experiments = loaded.config.experiments
     if experiment not in experiments:
@@ -112,12 +122,16 @@ def _check(loaded: LoadedConfig, experiment: str, action: str, arm: str | None) 
             f"ACTION must be one of {', '.join(ACTIONS)} (found '{action}')"
             f"{nearest(action, ACTIONS) or '.'}"
         )
-    if action in OF_AN_ARM and arm is None:
-        raise ConfigurationError(f"{action} needs an ARM: whom it means.")
-    if action not in OF_AN_ARM and arm is not None:
-        raise ConfigurationError(
-            f"{action} takes no ARM (found '{arm}'): it means the whole experiment."
-        )
+    wanted = ARMS_OF.get(action, 0)
+    if len(arms) < wanted:
+        needs = "an ARM: whom it means" if wanted == 1 else "two arms, ARM and OTHER"
+        raise ConfigurationError(f"{action} needs {needs}.")
+    if len(arms) > wanted:
+        means = "one arm" if wanted else "the whole experiment"
+        found = f"takes no {'second ' if wanted else ''}ARM (found '{arms[wanted]}')"
+        raise ConfigurationError(f"{action} {found}: it means {means}.")
+    if wanted == 2 and arms[0] == arms[1]:
+        raise ConfigurationError(f"{action} needs two arms (found '{arms[0]}' twice).")
 
 
 def _encoded(record: Control, max_bytes: int) -> bytes:

@@ -74,17 +74,22 @@ class Interleaving(InputRecord, tag="interleaving", frozen=True, gc=False):
     ts: Time | None = None
 
 
-Action = Literal["pause", "resume", "add_arm", "retire_arm", "reset"]
+Action = Literal[
+    "pause", "resume", "add_arm", "retire_arm", "reset", "freeze_pair", "unfreeze_pair"
+]
 
 
-class Control(InputRecord, tag="control", frozen=True, gc=False):
+class Control(InputRecord, tag="control", frozen=True, gc=False, omit_defaults=True):
     """A change of the experiment, ordered with the data.
 
-    `arm` is whom `add_arm` and `retire_arm` mean; the other actions have no use for it.
+    `arm` is whom `add_arm` and `retire_arm` mean, `a` and `b` are the pair of `freeze_pair`; the
+    other actions have no use for them.
     """
 
     action: Action
     arm: Name | None = None
+    a: Name | None = None
+    b: Name | None = None
     ts: Time | None = None
 
 
@@ -109,7 +114,9 @@ class Assignment(msgspec.Struct, tag_field="type", tag="assignment", frozen=True
 
     A reader ignores an epoch that is not larger than the last it saw. `offset` is the last
     input record that the assignment takes into account (-1: none yet), `ts` the stream time
-    there (0: none yet).
+    there (0: none yet). `stage` is the algorithm at work, the policy itself unless it goes over
+    to others. Where there is a fallback, a reader serves that arm alone from `valid_until` on, by
+    its own clock, until it sees the next assignment.
     """
 
     experiment: Name
@@ -122,6 +129,9 @@ class Assignment(msgspec.Struct, tag_field="type", tag="assignment", frozen=True
     partition: Annotated[int, Meta(ge=0)]
     offset: Annotated[int, Meta(ge=-1)]
     ts: Time
+    stage: str
+    valid_until: Time | None = None
+    fallback: Name | None = None
 
 
 Reason = Literal[

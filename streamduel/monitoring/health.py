@@ -24,7 +24,10 @@ def why_not_live(figures: Figures) -> Sequence[str]:
 
 
 def why_not_ready(figures: Figures) -> Sequence[str]:
-    """Why no records are folded; nothing if they are, or would be if there were any."""
+    """Why no records are folded; nothing if they are, or would be if there were any.
+
+    An experiment with a fallback must have records, too.
+    """
     reasons = list(why_not_live(figures))
     if not figures.connected:
         reasons.append("the source's log cannot be reached.")
@@ -35,4 +38,13 @@ def why_not_ready(figures: Figures) -> Sequence[str]:
             "no partition is restored: none is assigned to this process, or its snapshot is "
             "being read."
         )
+    for view in figures.experiments():
+        if view.fallback is not None:
+            arm, allowed = view.fallback
+            idle = figures.now - view.changed_at
+            if idle > allowed:
+                reasons.append(
+                    f"no record of experiment '{view.name}' has come for {idle:.0f} s, where "
+                    f"{allowed:g} s are allowed; ranker services are told to serve '{arm}' alone."
+                )
     return reasons

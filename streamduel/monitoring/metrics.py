@@ -58,6 +58,12 @@ def _regret(view: ExperimentView) -> Samples:
         yield (kind, "upper"), view.regret_bound[kind]
 
 
+def _guardrail_regret(view: ExperimentView) -> Samples:
+    if view.guardrails:
+        for kind in KINDS:
+            yield (kind,), view.guardrail_regret[kind]
+
+
 METRICS: Final[tuple[Declaration, ...]] = (
     Counter(
         "streamduel_records_total",
@@ -96,6 +102,24 @@ METRICS: Final[tuple[Declaration, ...]] = (
         "experiment",
         of_experiments(_regret),
         times=2 * len(KINDS),
+    ),
+    Gauge(
+        "streamduel_guardrail_share",
+        ("experiment",),
+        "The share of the impressions that guardrails take from what the policy proposes, at "
+        "present. Only of experiments with guardrails.",
+        "experiment",
+        of_experiments(lambda view: [((), view.guardrails.share)] if view.guardrails else []),
+    ),
+    Gauge(
+        "streamduel_guardrail_regret",
+        ("experiment", "kind"),
+        "The part of streamduel_regret (estimate) that comes from duels fought because guardrails "
+        "wanted them: of the control arm alone, and of a frozen pair. What a cap costs, learning "
+        "that takes longer, is not in it. Only of experiments with guardrails.",
+        "experiment",
+        of_experiments(_guardrail_regret),
+        times=len(KINDS),
     ),
     Gauge(
         "streamduel_champion_confidence",

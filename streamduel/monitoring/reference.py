@@ -16,7 +16,7 @@ from prometheus_client.core import Metric
 
 from streamduel.monitoring.declaration import Declaration
 from streamduel.monitoring.metrics import COMMIT_SECONDS, METRICS, POLL_RECORDS
-from streamduel.monitoring.views import ExperimentView, Figures, PartitionView, Tally
+from streamduel.monitoring.views import ExperimentView, Figures, Guarded, PartitionView, Tally
 
 _BEGINNING: Final = """\
 <!-- Made by `python -m streamduel.monitoring.reference docs/metrics.md`; do not edit. -->
@@ -101,6 +101,12 @@ def example() -> Figures:
         alone=(480, 0, 0),
         seeks="condorcet",
         batch=(4, 512),
+        policy="c2b",
+        stage="c2b",
+        status="running",
+        guardrails=Guarded(0.1, ((1, 1, 150),)),
+        fallback=("bm25", 600.0),
+        changed_at=0.0,
     )
     stream_time = 1_790_000_000_000
     commit_seconds, poll_records = Tally.empty(*COMMIT_SECONDS), Tally.empty(*POLL_RECORDS)

@@ -12,17 +12,39 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from streamduel.preference.counts import Floats
-from streamduel.preference.estimated_regret import estimated_regret
+from streamduel.preference.estimated_regret import estimated_regret, regret_of
 from streamduel.preference.evidence import Winner, condorcet_winner_possible, confidence
 from streamduel.preference.regret_bound import regret_bound
 from streamduel.preference.winners import copeland_scores
 from streamduel.records import Reason
 from streamduel.stream.experiment import Experiment
+from streamduel.stream.guardrails import share_taken
 from streamduel.stream.task import PartitionTask
 
 DELTA: Final = 0.05
 """What is shown as a bound, or as impossible, is wrong with at most this probability, at any time;
 the custom of statistics."""
+
+
+class Guarded(NamedTuple):
+    """What guardrails do to an experiment.
+
+    Attributes:
+        share: of the impressions, that they take from the policy at present.
+        pairs: two arms, and how many of their duels have been fought for a guardrail's sake.
+    """
+
+    share: float
+    pairs: tuple[tuple[int, int, int], ...]
+
+    @classmethod
+    def of(cls, experiment: Experiment) -> Guarded | None:
+        """Of an experiment; None if it has, and has had, no guardrail."""
+        rails, plan, index = experiment.guardrails, experiment.plan, experiment.roster.index
+        if not rails.at_work and not rails.served:
+            return None
+        pairs = tuple((index[a], index[b], duels) for (a, b), duels in rails.served.items())
+        return cls(share_taken(plan, rails.settings) if plan else 0.0, pairs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +64,13 @@ class ExperimentView:
         alone: (K,), how often each arm was served alone.
         seeks: which winner the policy looks for.
         batch: the number of the open batch and how many duels it lacks, of a batched policy.
+        policy: as configured.
+        stage: the algorithm at work.
+        status: whether duels change the plan.
+        guardrails: which share of the impressions they take from the policy, and how many duels
+            of which pairs have been fought for them; None without guardrails.
+        fallback: what is served when no records come, and after how many seconds without any.
+        changed_at: when its last record was seen, by the observer's clock.
     """
 
     name: str
@@ -56,10 +85,20 @@ class ExperimentView:
     alone: tuple[int, ...]
     seeks: Winner
     batch: tuple[int, int] | None
+    policy: str
+    stage: str
+    status: str
+    guardrails: Guarded | None
+    fallback: tuple[str, float] | None
+    changed_at: float
 
     @classmethod
-    def of(cls, experiment: Experiment) -> ExperimentView:
-        """The experiment as it is now."""
+    def of(
+        cls, experiment: Experiment, now: float, former: ExperimentView | None = None
+    ) -> ExperimentView:
+        """The experiment as it is now, and as it was."""
+        fallback = experiment.settings.guardrails.fallback
+        still = former is not None and former.tallies == experiment.tallies
         plan, arms = experiment.plan, tuple(experiment.roster.arms)
         return cls(
             name=experiment.name,
@@ -74,6 +113,12 @@ class ExperimentView:
             alone=tuple(experiment.alone),
             seeks=experiment.policy.seeks,
             batch=experiment.batch,
+            policy=experiment.settings.policy.name,
+            stage=experiment.policy.stage,
+            status=experiment.status,
+            guardrails=Guarded.of(experiment),
+            fallback=(fallback.arm, fallback.idle_ms / 1000) if fallback.arm else None,
+            changed_at=former.changed_at if former and still else now,
         )
 
     @cached_property
@@ -97,6 +142,12 @@ class ExperimentView:
     def regret(self) -> dict[str, float]:
         """The estimated cumulative regret, by kind."""
         return estimated_regret(self.wins, self.champion, self.alone)
+
+    @cached_property
+    def guardrail_regret(self) -> dict[str, float]:
+        """What the duels that were fought for guardrails have cost, by kind."""
+        pairs = self.guardrails.pairs if self.guardrails else ()
+        return regret_of(pairs, self.wins, self.champion)
 
     @cached_property
     def regret_bound(self) -> dict[str, float]:
@@ -138,7 +189,7 @@ class PartitionView:
         for name, experiment in task.experiments.items():
             view = known.get(name)
             if view is None or view.records != experiment.records:
-                view = ExperimentView.of(experiment)
+                view = ExperimentView.of(experiment, now, view)
             experiments[name] = view
         return cls(task.stream_time, now, experiments, dict(task.dead_letters))
 

@@ -123,6 +123,11 @@ class Policy(ABC):
         """How many duels were observed, those of an arm with itself included."""
         return self._counts.duels
 
+    @property
+    def stage(self) -> str:
+        """The algorithm at work: its own name, unless it is a policy that goes over to another."""
+        return self.name
+
     @classmethod
     def traits(cls) -> list[str]:
         """What it needs and what it looks for, in words."""

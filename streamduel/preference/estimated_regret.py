@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -42,12 +42,45 @@ def estimated_regret(
     """
     duels = wins + wins.T
     own = np.zeros(len(wins)) if alone is None else np.asarray(alone, dtype=np.float64)
-    served = duels.sum(axis=1) + 2 * own
-    against = duels[champion]
+    return _cost(duels, own, _gaps(wins, champion), copeland_scores(wins))
+
+
+def regret_of(
+    pairs: Iterable[tuple[int, int, int]], wins: Floats, champion: int
+) -> dict[str, float]:
+    """What some of the duels have cost, judged as `estimated_regret` judges all of them.
+
+    Args:
+        pairs: two arms, perhaps the same, and how many duels.
+        wins: (K, K), of all duels.
+        champion: w.
+
+    >>> wins = np.array([[0.0, 6.0, 3.0], [2.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
+    >>> regret_of([(1, 1, 4)], wins, champion=0)
+    {'condorcet': 1.0, 'copeland': 8.0, 'weak': 1.0, 'strong': 2.0}
+    """
+    duels, own = np.zeros_like(wins), np.zeros(len(wins))
+    for first, second, count in pairs:
+        if first == second:
+            own[first] += count
+        else:
+            duels[first, second] += count
+            duels[second, first] += count
+    return _cost(duels, own, _gaps(wins, champion), copeland_scores(wins))
+
+
+def _gaps(wins: Floats, champion: int) -> Floats:
+    """Δ of every arm."""
+    against = wins[champion] + wins[:, champion]
     met = against > 0
     gaps = np.zeros(len(wins))
     gaps[met] = np.maximum(0.0, wins[champion, met] / against[met] - 0.5)
-    scores = copeland_scores(wins)
+    return gaps
+
+
+def _cost(duels: Floats, own: Floats, gaps: Floats, scores: Floats) -> dict[str, float]:
+    """The regret of each kind, from how often pairs and arms by themselves were served."""
+    served = duels.sum(axis=1) + 2 * own
     strong = float(served @ gaps)
     return {
         "condorcet": strong / 2,

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from streamduel.config import ExperimentSettings
+from streamduel.experiment_settings import ExperimentSettings
 from streamduel.interleaving.credit import CREDITS
 from streamduel.preference.counts import Floats, Integers
 from streamduel.records import (
@@ -132,6 +132,8 @@ class Coder:
 def _control_code(event: Control) -> int:
     if event.action in {"add_arm", "retire_arm"} and event.arm is None:
         raise Rejected("invalid_record", f"'{event.action}' must name an 'arm' (found none).")
+    if event.action == "freeze_pair" and (None in {event.a, event.b} or event.a == event.b):
+        raise Rejected("invalid_record", "'freeze_pair' must name two arms, 'a' and 'b'.")
     return CONTROL
 
 

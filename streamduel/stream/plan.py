@@ -37,12 +37,16 @@ class Plan(NamedTuple):
     Attributes:
         champion: the arm to serve if exploration ended now.
         pairs: the most frequent first.
+        stage: the algorithm at work.
         status: whether duels change the plan at present.
+        frozen: the pair is somebody's wish, and not the policy's.
     """
 
     champion: str
     pairs: tuple[PairPlan, ...]
+    stage: str
     status: Status = "running"
+    frozen: bool = False
 
     def shares(self) -> list[PairShare]:
         """As an assignment has them; they add up to 1."""
@@ -55,18 +59,23 @@ class Plan(NamedTuple):
     def state(self) -> dict[str, Any]:
         """As JSON has it."""
         pairs = [list(pair) for pair in self.pairs]
-        return {"champion": self.champion, "pairs": pairs, "status": self.status}
+        return {**self._asdict(), "pairs": pairs}
 
     @classmethod
     def resume(cls, state: Mapping[str, Any]) -> Plan:
         """The plan whose `state` this was."""
-        pairs = tuple(PairPlan(*pair) for pair in state["pairs"])
-        return cls(state["champion"], pairs, state["status"])
+        return cls(**{**state, "pairs": tuple(PairPlan(*pair) for pair in state["pairs"])})
 
 
-def alone(champion: str, status: Status) -> Plan:
+def alone(policy: Policy, arms: Sequence[str], status: Status) -> Plan:
     """The champion alone."""
-    return Plan(champion, (PairPlan(champion, champion, 1),), status)
+    champion = arms[policy.champion()]
+    return Plan(champion, (PairPlan(champion, champion, 1),), policy.stage, status)
+
+
+def frozen(policy: Policy, arms: Sequence[str], pair: tuple[str, str]) -> Plan:
+    """One pair, whatever the policy wants."""
+    return Plan(arms[policy.champion()], (PairPlan(*pair, 1),), policy.stage, frozen=True)
 
 
 def slate(policy: Policy, arms: Sequence[str], size: int) -> Plan:
@@ -75,11 +84,11 @@ def slate(policy: Policy, arms: Sequence[str], size: int) -> Plan:
     champion = arms[policy.champion()]
     if size == 1:
         first, second = sorted(proposed[0])
-        return Plan(champion, (PairPlan(arms[first], arms[second], 1),))
+        return Plan(champion, (PairPlan(arms[first], arms[second], 1),), policy.stage)
     duels = Counter((min(pair), max(pair)) for pair in proposed)
     ordered = sorted(duels.items(), key=lambda item: (-item[1], item[0]))
     pairs = tuple(PairPlan(arms[i], arms[j], times) for (i, j), times in ordered)
-    return Plan(champion, pairs)
+    return Plan(champion, pairs, policy.stage)
 
 
 def batch(policy: Policy, arms: Sequence[str], remaining: Integers) -> Plan:
@@ -91,4 +100,4 @@ def batch(policy: Policy, arms: Sequence[str], remaining: Integers) -> Plan:
         key=lambda entry: (-entry[2], entry[0], entry[1]),
     )
     pairs = tuple(PairPlan(arms[i], arms[j], duels, duels) for i, j, duels in entries)
-    return Plan(arms[policy.champion()], pairs)
+    return Plan(arms[policy.champion()], pairs, policy.stage)

@@ -103,6 +103,17 @@ class Roster:
         self._left[arm] = offset
         self._number()
 
+    def pair(self, a: str, b: str) -> tuple[str, str]:
+        """Two present arms, in the order in which they joined.
+
+        Raises:
+            Rejected: one of them does not compete.
+        """
+        for arm in (a, b):
+            if arm not in self.index:
+                raise self.stranger(arm)
+        return (a, b) if self.index[a] < self.index[b] else (b, a)
+
     def stranger(self, arm: str) -> Rejected:
         """The verdict on a record that names an arm which does not compete."""
         if arm in self._left:

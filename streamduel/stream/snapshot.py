@@ -13,13 +13,13 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec import structs
 
-from streamduel.config import ExperimentSettings
 from streamduel.errors import SnapshotError
+from streamduel.experiment_settings import ExperimentSettings
 from streamduel.records import Reason
 from streamduel.stream.dedupe import WindowStart
 from streamduel.stream.experiment import Experiment
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """Grows when the meaning of an entry changes, so that an old program refuses a newer state."""
 
 PARTITION_ENTRY: Final = "partition"

@@ -9,16 +9,18 @@ from typing import Any, NamedTuple
 
 from msgspec import DecodeError
 
-from streamduel.config import Config, ExperimentSettings
+from streamduel.config import Config
 from streamduel.connector import LogRecord, Message, PartitionCommit
 from streamduel.errors import nearest
+from streamduel.experiment_settings import ExperimentSettings
 from streamduel.records import Duel, InputEvent, Reason, Rejected
 from streamduel.stream import snapshot
 from streamduel.stream.batch_clock import NEVER
 from streamduel.stream.dead_letter import dead_letter
+from streamduel.stream.decisions import Position
 from streamduel.stream.decode import RecordDecoder
 from streamduel.stream.dedupe import DedupeWindow, WindowStart, record_key
-from streamduel.stream.experiment import Experiment, Position
+from streamduel.stream.experiment import Experiment
 from streamduel.stream.snapshot import PartitionEntry
 
 

@@ -81,6 +81,10 @@ def test_a_run_takes_each_action_in_its_turn(streamduel: Streamduel, folder: Pat
     assert told("retire-arm", retired)["duels"] == duels
     search = inspected(streamduel, folder)["experiments"]["search"]
     assert search["arms"] == [*(arm for arm in ARMS if arm != retired), "ltr-v4"]
+    one, other = search["arms"][:2]
+    frozen = told("freeze-pair", other, one)["pairs"]
+    assert [(pair["a"], pair["b"], pair["share"]) for pair in frozen] == [(one, other, 1)]
+    assert told("unfreeze-pair")["status"] == "running"
     assert told("reset")["duels"] == 0
     assert streamduel("replay", config).status == 0
 
@@ -124,14 +128,18 @@ def test_a_last_line_without_its_newline_stays_whole(
         (["serch", "pause"], "unknown experiment 'serch'; did you mean 'search'? Configured: "
          "'search'."),
         (["other", "pause"], "unknown experiment 'other'. Configured: 'search'."),
-        (["search", "puase"], "ACTION must be one of pause, resume, add-arm, retire-arm, reset "
-         "(found 'puase'); did you mean 'pause'?"),
+        (["search", "puase"], "ACTION must be one of pause, resume, add-arm, retire-arm, reset, "
+         "freeze-pair, unfreeze-pair (found 'puase'); did you mean 'pause'?"),
         (["search", "add_arm", "x"], "ACTION must be one of pause, resume, add-arm, retire-arm, "
-         "reset (found 'add_arm'); did you mean 'add-arm'?"),
+         "reset, freeze-pair, unfreeze-pair (found 'add_arm'); did you mean 'add-arm'?"),
         (["search", "add-arm"], "add-arm needs an ARM: whom it means."),
         (["search", "retire-arm"], "retire-arm needs an ARM: whom it means."),
         (["search", "reset", "bm25"],
          "reset takes no ARM (found 'bm25'): it means the whole experiment."),
+        (["search", "freeze-pair", "bm25"], "freeze-pair needs two arms, ARM and OTHER."),
+        (["search", "freeze-pair", "x", "x"], "freeze-pair needs two arms (found 'x' twice)."),
+        (["search", "add-arm", "x", "y"],
+         "add-arm takes no second ARM (found 'y'): it means one arm."),
         (["search", "add-arm", ""],
          "arm must be an arm's name, a string of 1 to 256 characters (found '')."),
         (["search", "add-arm", "x" * 257], f"arm must be an arm's name, a string of 1 to 256 "
@@ -149,10 +157,10 @@ def test_a_mistake_is_refused_and_nothing_written(
 
 
 def test_a_record_that_would_be_too_large_is_refused(streamduel: Streamduel, folder: Path) -> None:
-    config = configure(folder, {"limits.max_record_bytes": 90})
+    config = configure(folder, {"limits.max_record_bytes": 80})
     said = streamduel("control", config, "search", "pause", "--id", "c-1")
     assert said.status == 2
-    assert "bytes; limits.max_record_bytes allows 90." in said.err
+    assert "bytes; limits.max_record_bytes allows 80." in said.err
     assert not log_of(folder)
 
 

@@ -104,11 +104,15 @@ def test_policies_are_listed_for_programs(streamduel: Streamduel) -> None:
     listed = {policy["name"]: policy for policy in json.loads(said.out)}
     assert list(listed) == policies.names()
     assert listed["rucb"]["parameters"]["alpha"] == {
-        "symbol": "α", "default": 0.51, "allowed": "a finite number greater than 0.5",
+        "symbol": "α", "default": 0.51, "required": False,
+        "allowed": "a finite number greater than 0.5",
         "meaning": policies.get("rucb").declared["alpha"].meaning,
     }  # fmt: skip
     assert listed["c2b"]["parameters"]["rounds"]["default"] == "⌊ln T⌋"
     assert listed["c2b"]["parameters"]["horizon"]["default"] is None
+    assert listed["c2b"]["parameters"]["horizon"]["required"] is True
+    assert listed["rucb"]["parameters"]["window"]["default"] is None
+    assert listed["rucb"]["parameters"]["window"]["required"] is False
     assert listed["rucb"].keys() == {
         "name", "summary", "paper", "seeks", "horizon", "parameters",
     }  # fmt: skip

@@ -14,11 +14,12 @@ from tests.unit.config.configurations import GONE, GOOD, KAFKA, changed, written
 
 TOP = "commit, dedupe, experiments, limits, monitoring, sink, snapshots, source"
 EXPERIMENT = (
-    "arms, batch_deadline_ms, batch_min_fill, batch_republish_ms, credit, decide_every, policy, "
-    "seed, slate, stop, ties"
+    "arms, batch_deadline_ms, batch_min_fill, batch_republish_ms, credit, decide_every, "
+    "guardrails, policy, seed, slate, stop, ties"
 )
 ARMS = "experiments.search.arms"
 POLICY = "experiments.search.policy"
+GUARDRAILS = "experiments.search.guardrails"
 QUOTES = "; quotes make it a string"
 NAME = "a string of 1 to 256 characters"
 TOPIC = "a string of 1 to 249 characters that matches ^[A-Za-z0-9._-]+$"
@@ -153,6 +154,32 @@ MISTAKES: list[tuple[str, Any, str]] = [
     ("experiments", {"x" * 257: {"arms": ["a", "b"]}},
      f"experiments has the key '{'x' * 58}…; a key must be {NAME}."),
     # Choices.
+    # Guardrails that contradict the arms or themselves.
+    (GUARDRAILS, {"max_shares": 0.5},
+     f"unknown key '{GUARDRAILS}.max_shares'; did you mean 'max_share'? Allowed there: "
+     "control_arm, fallback, freeze_pair, max_share, min_share."),
+    (GUARDRAILS, {"control_arm": "bm52", "min_share": 0.1},
+     f"{GUARDRAILS}.control_arm must be one of the arms, bm25, ltr-v1, ltr-v2 (found 'bm52'); did "
+     "you mean 'bm25'?"),
+    (GUARDRAILS, {"freeze_pair": ["bm25", "x"]},
+     f"{GUARDRAILS}.freeze_pair must be one of the arms, bm25, ltr-v1, ltr-v2 (found 'x')."),
+    (GUARDRAILS, {"freeze_pair": ["bm25", "bm25"]},
+     f"{GUARDRAILS}.freeze_pair must be two arms (found 'bm25' twice)."),
+    (GUARDRAILS, {"fallback": {"arm": "x"}},
+     f"{GUARDRAILS}.fallback.arm must be one of the arms, bm25, ltr-v1, ltr-v2 (found 'x')."),
+    (GUARDRAILS, {"fallback": {"arm": "bm25", "idle_ms": 10}},
+     f"{GUARDRAILS}.fallback.idle_ms must be an integer from 1000 to 2^53 (found 10)."),
+    (GUARDRAILS, {"control_arm": "bm25"},
+     f"{GUARDRAILS}.min_share must be given, too: control_arm has no effect without it."),
+    (GUARDRAILS, {"min_share": 0.2},
+     f"{GUARDRAILS}.control_arm must be given, too: min_share has no effect without it."),
+    (GUARDRAILS, {"control_arm": "bm25", "min_share": 1.0},
+     f"{GUARDRAILS}.min_share must be a number at least 0 and below 1, or null (found 1.0)."),
+    (GUARDRAILS, {"max_share": 0},
+     f"{GUARDRAILS}.max_share must be a number above 0 and at most 1, or null (found 0)."),
+    (GUARDRAILS, {"control_arm": "bm25", "min_share": 0.5, "max_share": 0.4},
+     f"{GUARDRAILS}.min_share must be at most max_share, 0.4 (found 0.5), because the control arm "
+     "need not be the champion."),
     ("experiments.search.ties", "hlaf",
      "experiments.search.ties must be 'half' or 'drop' (found 'hlaf'); did you mean 'half'?"),
     ("experiments.search.ties", "win",
@@ -179,10 +206,10 @@ MISTAKES: list[tuple[str, Any, str]] = [
      f"{POLICY}.alpha must be a finite number (found nan)."),
     (POLICY, {"name": "rucb", "alfa": 0.6},
      "experiments.search: policy 'rucb' has no parameter 'alfa'; did you mean 'alpha'? "
-     "It has 'alpha', 'champion_set'."),
+     "It has 'alpha', 'champion_set', 'window'."),
     *((POLICY, {"name": "rucb", taken: 5},
        f"experiments.search: policy 'rucb' has no parameter '{taken}'; it has 'alpha', "
-       f"'champion_set'.") for taken in ("seed", "n_arms", "self")),
+       f"'champion_set', 'window'.") for taken in ("seed", "n_arms", "self")),
     (POLICY, {"name": "rucb", 5: 5}, f"{POLICY} has the key 5; a key must be a string."),
     # Connectors.
     ("source.connector", "fils",

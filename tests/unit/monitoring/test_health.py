@@ -2,7 +2,7 @@ import pytest
 
 from streamduel.monitoring.health import SILENT_SECONDS, why_not_live, why_not_ready
 from streamduel.monitoring.metrics import Metrics
-from tests.unit.monitoring.fold import Clock, commit, config, task
+from tests.unit.monitoring.fold import Clock, commit, config, duels, fold, task
 
 NO_PARTITION = (
     "no partition is restored: none is assigned to this process, or its snapshot is being read."
@@ -72,4 +72,33 @@ def test_is_not_ready_after_fencing_until_something_is_restored(metrics: Metrics
     metrics.lost([1])
     assert why_not_ready(metrics.figures) == [REFUSED]
     gain(metrics, 1)
+    assert why_not_ready(metrics.figures) == []
+
+
+IDLE = {"fallback": {"arm": "x", "idle_ms": 90_000}}
+
+
+def test_is_not_ready_when_no_record_of_an_experiment_comes(metrics: Metrics, clock: Clock) -> None:
+    metrics.connection(source=True)
+    watched = task(config({"search": ("x", "y"), "ads": ("x", "y")}, guardrails=IDLE))
+    metrics.restored(watched)
+    commit(metrics, watched)
+    for number in range(3):
+        clock.now += 60
+        metrics.turned()
+        fold(watched, *duels("search", number, "x", "y", "a"), *duels("ads", number, "x", "y", "a"))
+        commit(metrics, watched)
+        assert why_not_ready(metrics.figures) == []
+    for number in range(3):
+        clock.now += 60
+        metrics.turned()
+        fold(watched, *duels("search", 10 + number, "x", "y", "a"))
+        commit(metrics, watched)
+    assert why_not_ready(metrics.figures) == [
+        "no record of experiment 'ads' has come for 180 s, where 90 s are allowed; ranker services "
+        "are told to serve 'x' alone."
+    ]
+    assert not why_not_live(metrics.figures), "a restart would not help"
+    fold(watched, *duels("ads", 20, "x", "y", "a"))
+    commit(metrics, watched)
     assert why_not_ready(metrics.figures) == []

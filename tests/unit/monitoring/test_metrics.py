@@ -31,6 +31,8 @@ PROMISED = {
     "streamduel_dead_letters_total": ("counter", ("reason",)),
     "streamduel_duels_total": ("counter", ("experiment",)),
     "streamduel_regret": ("gauge", ("experiment", "kind", "bound")),
+    "streamduel_guardrail_share": ("gauge", ("experiment",)),
+    "streamduel_guardrail_regret": ("gauge", ("experiment", "kind")),
     "streamduel_champion": ("gauge", ("experiment", "arm")),
     "streamduel_arm_copeland_score": ("gauge", ("experiment", "arm")),
     "streamduel_arm_duels_total": ("counter", ("experiment", "arm")),
@@ -76,8 +78,9 @@ class TestDeclarations:
             assert {key for key, _ in labels} - {"le"} == set(PROMISED[family][1]), name
 
     def test_series_are_as_many_as_declared(self, metrics: Metrics) -> None:
-        policy = {"name": "c2b", "horizon": 1000}  # only a batched policy has all series
-        configured = config({"search": ARMS, "ads": ("x", "y")}, policy=policy)
+        # Only a batched policy with guardrails has all series.
+        policy, rails = {"name": "c2b", "horizon": 1000}, {"max_share": 0.5}
+        configured = config({"search": ARMS, "ads": ("x", "y")}, policy=policy, guardrails=rails)
         watched = task(configured)
         fold(watched, *duels("search", 0, "bm25", "ltr", "ab"))
         commit(metrics, watched)
@@ -102,6 +105,35 @@ class TestDeclarations:
 
 
 class TestExperiments:
+    def test_show_what_guardrails_take_and_cost(self, metrics: Metrics) -> None:
+        rails = {"control_arm": "bm25", "min_share": 0.25, "max_share": 0.5}
+        watched = task(config({"search": ARMS}, guardrails=rails))
+        fold(
+            watched,
+            *duels("search", 0, "ltr", "bm25", "aaab"),  # bm25 is 1/4 worse than the champion
+            *duels("search", 10, "ltr", "dense", "aaaa"),
+            *duels("search", 20, "bm25", "bm25", "tttttt"),
+            *duels("search", 30, "dense", "dense", "tt"),  # what no guardrail has asked for
+        )
+        commit(metrics, watched)
+        now = scrape(metrics.registry)
+        regret = {
+            kind: value(now, "guardrail_regret", experiment="search", kind=kind)
+            for kind in ("condorcet", "strong", "weak", "copeland")
+        }
+        assert regret == {"condorcet": 1.5, "strong": 3, "weak": 1.5, "copeland": 6 * 2 * 1.0}
+        plan = watched.experiments["search"].plan
+        assert plan is not None
+        [pair] = plan.pairs
+        # The cap leaves it half of all impressions, of which the control arm has had its floor.
+        kept = 0.25 if "bm25" in {pair.first, pair.second} else 0.5
+        assert value(now, "guardrail_share", experiment="search") == pytest.approx(1 - kept)
+
+    def test_of_no_guardrails_nothing_is_shown(self, metrics: Metrics) -> None:
+        watched = task(config({"search": ARMS}))
+        commit(metrics, watched)
+        assert not [name for name, _ in scrape(metrics.registry) if "guardrail" in name]
+
     def test_show_what_was_folded(self, metrics: Metrics) -> None:
         watched = task(config({"search": ARMS}))
         fold(

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from streamduel.config import ExperimentSettings
+from streamduel.experiment_settings import ExperimentSettings
 from streamduel.records import Control, Duel, Duels, InputEvent, Interleaving, Rejected
 from streamduel.stream.coding import BULK, CONTROL, MAX_CODES, NO_DUEL, Coder
 from streamduel.stream.roster import Roster

@@ -149,7 +149,8 @@ def test_the_first_assignment_is_out_before_any_record() -> None:
     assert first == {
         "type": "assignment", "experiment": "search", "epoch": 1, "policy": "rucb",
         "champion": first["champion"], "pairs": first["pairs"], "duels": 0, "status": "running",
-        "partition": 0, "offset": -1, "ts": 0,
+        "partition": 0, "offset": -1, "ts": 0, "stage": "rucb", "valid_until": None,
+        "fallback": None,
     }  # fmt: skip
 
 

@@ -53,12 +53,13 @@ def turbulent(seed: int, time: Time) -> list[Record]:
 
 
 def control(rng: random.Random, experiment: str, number: int) -> bytes:
-    actions = ["pause", "resume", "add_arm", "retire_arm", "reset", "stop"]
-    action = rng.choices(actions, weights=[4, 9, 8, 6, 1, 2])[0]
-    arm = rng.choice([*NEWCOMERS, *NEWCOMERS, *ARMS[:4], None])
+    actions = ["pause", "resume", "add_arm", "retire_arm", "reset", "stop", "freeze_pair",
+               "unfreeze_pair"]  # fmt: skip
+    action = rng.choices(actions, weights=[4, 9, 8, 6, 1, 2, 3, 3])[0]
+    arm, a, b = (rng.choice([*NEWCOMERS, *NEWCOMERS, *ARMS[:4], None]) for _ in range(3))
     return encode(
         {"type": "control", "id": f"c-{number}", "experiment": experiment, "action": action,
-         "arm": arm, "ts": START + number * 7}
+         "arm": arm, "a": a, "b": b, "ts": START + number * 7}
     )  # fmt: skip
 
 
@@ -87,6 +88,11 @@ BATCHED: dict[str, Any] = {
     "batch_republish_ms": 400, "batch_deadline_ms": 1_100, "batch_min_fill": 0.3,
 }  # fmt: skip
 STOP = {"confidence": 0.5, "min_duels": 90}
+RAILS: dict[str, Any] = {
+    "control_arm": ARMS[1], "min_share": 0.15, "max_share": 0.4,
+    "fallback": {"arm": ARMS[0], "idle_ms": 1_000},
+}  # fmt: skip
+FROZEN = {**RAILS, "freeze_pair": [ARMS[2], ARMS[0]]}
 CASES: dict[str, dict[str, Any]] = {
     "c2b": {"policy": {"name": "c2b", "horizon": 1_500, "rounds": 7}},
     "c2b-deadline": {"policy": {"name": "c2b", "horizon": 1_500, "rounds": 7}, **BATCHED},
@@ -100,6 +106,18 @@ CASES: dict[str, dict[str, Any]] = {
     "rmed1": {"policy": {"name": "rmed1"}, "decide_every": 3, "slate": 3},
     "double-thompson": {"policy": {"name": "double_thompson"}, "decide_every": 4, "slate": 2},
     "interleaved-filter": {"policy": {"name": "interleaved_filter_2", "horizon": 1_500}},
+    "guarded": {"decide_every": 3, "slate": 3, "stop": STOP, "guardrails": RAILS},
+    "guarded-batches": {
+        "policy": {"name": "c2b", "horizon": 1_500, "rounds": 7},
+        **BATCHED,
+        "guardrails": RAILS,
+    },
+    "frozen": {"guardrails": FROZEN, "decide_every": 4, "slate": 4},
+    "frozen-batches": {
+        "policy": {"name": "pcomp", "horizon": 4_000},
+        **BATCHED,
+        "guardrails": FROZEN,
+    },
     "savage": {"policy": {"name": "condorcet_savage", "horizon": 1_500}, "decide_every": 5},
 }
 
@@ -179,7 +197,8 @@ def test_changes_leave_no_trace_whatever_the_policy(policy: str) -> None:
 def test_all_of_it_happens_in_these_logs() -> None:
     """Or the tests above would show nothing: every status, every verdict, batches in every way."""
     outputs = [in_one_life(case, seed, "broker")[1] for case in CASES for seed in (4, 5)]
-    outputs += [in_one_life("rmed1", seed, "broker")[1] for seed in range(4)]
+    more = ("rmed1", "c2b", "c2b-deadline")
+    outputs += [in_one_life(case, seed, "broker")[1] for case in more for seed in range(4)]
     published = [json.loads(it) for output in outputs for it in output.assignments]
     assert {it["status"] for it in published} == {"running", "paused", "finished"}
     served = {pair[side] for it in published for pair in it["pairs"] for side in "ab"}
@@ -197,3 +216,9 @@ def test_all_of_it_happens_in_these_logs() -> None:
     assert any(state["tallies"]["duplicate"] > 9 for state in states)
     assert any(state["joined"] and state["left"] for state in states)
     assert {state["policy"]["own"].get("round") for state in states} >= {None, 1, 2, 3}
+    rails = [state["guardrails"] for state in states]
+    assert {bool(it["frozen"]) for it in rails} == {True, False}
+    for_guardrails = [pair for it in rails for pair in it["served"]]
+    assert {a == b for a, b, _ in for_guardrails} == {True, False}, "control alone, frozen pairs"
+    assert any("frozen pair" in error for error in errors)
+    assert any(it["valid_until"] for it in published)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamduel.policies import Policy, create
-from streamduel.stream.plan import PairPlan, Plan, Status, alone, batch, slate
+from streamduel.stream.plan import PairPlan, Plan, Status, alone, batch, frozen, slate
 
 ARMS = ["bm25", "ltr-v1", "ltr-v2", "dense"]
 
@@ -41,8 +41,8 @@ def scripted(champion: int, *script: tuple[int, int]) -> Policy:
 
 def test_the_champion_alone_gets_everything() -> None:
     for status in ("paused", "finished"):
-        plan = alone("dense", status)
-        assert plan == Plan("dense", (PairPlan("dense", "dense", 1),), status)
+        plan = alone(scripted(3), ARMS, status)
+        assert plan == Plan("dense", (PairPlan("dense", "dense", 1),), "scripted", status)
         assert [(pair.a, pair.b, pair.share, pair.remaining) for pair in plan.shares()] == [
             ("dense", "dense", 1.0, None)
         ]
@@ -51,7 +51,14 @@ def test_the_champion_alone_gets_everything() -> None:
 @pytest.mark.parametrize("pair", [(0, 2), (2, 0)])
 def test_a_slate_of_one_is_one_pair_in_the_order_of_arms(pair: tuple[int, int]) -> None:
     plan = slate(scripted(1, pair), ARMS, 1)
-    assert plan == Plan("ltr-v1", (PairPlan("bm25", "ltr-v2", 1),), "running")
+    assert plan == Plan("ltr-v1", (PairPlan("bm25", "ltr-v2", 1),), "scripted", "running")
+
+
+def test_a_frozen_pair_gets_everything_whoever_the_champion_is() -> None:
+    plan = frozen(scripted(3), ARMS, ("bm25", "ltr-v1"))
+    assert plan.champion == "dense"
+    assert [(pair.a, pair.b, pair.share) for pair in plan.shares()] == [("bm25", "ltr-v1", 1.0)]
+    assert (plan.status, plan.frozen) == ("running", True)
 
 
 def test_in_a_slate_a_pairs_share_is_how_often_it_is_there() -> None:
@@ -87,6 +94,7 @@ def test_a_batch_is_served_in_proportion_to_what_it_lacks() -> None:
             PairPlan("ltr-v2", "dense", 2, 2),
             PairPlan("ltr-v1", "ltr-v2", 1, 1),
         ),
+        "scripted",
         "running",
     )
     assert [pair.share for pair in plan.shares()] == [0.5, 0.2, 0.2, 0.1]
@@ -112,9 +120,11 @@ def test_shares_sum_to_one_and_stand_in_order(lacking: list[int], status: Status
     assert Plan.resume(json.loads(json.dumps(plan.state()))) == plan
 
 
-def test_plans_differ_in_champion_pairs_remaining_or_status() -> None:
-    plan = Plan("bm25", (PairPlan("bm25", "dense", 4, 4),))
+def test_plans_differ_in_all_that_they_say() -> None:
+    plan = Plan("bm25", (PairPlan("bm25", "dense", 4, 4),), "c2b")
     others = [
+        plan._replace(stage="ccb"),
+        plan._replace(frozen=True),
         plan._replace(champion="dense"),
         plan._replace(status="paused"),
         plan._replace(pairs=(PairPlan("bm25", "dense", 3, 3),)),

@@ -1,0 +1,166 @@
+"""Limits within which a policy has its way: who is always served, and who not too often."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from streamduel.experiment_settings import GuardrailSettings
+from streamduel.preference.counts import Integers
+from streamduel.records import PairShare
+from streamduel.stream.plan import Plan
+
+Pair = tuple[str, str]
+
+
+def guarded_shares(plan: Plan, rails: GuardrailSettings) -> list[PairShare]:
+    """A plan's shares, held within the guardrails; the most frequent pair first.
+
+    First the cap: a pair is cut down so that no arm of it, the champion excepted, takes part in
+    more than `max_share` of the impressions. What is cut off goes to the champion alone, which
+    costs nothing if it is the best arm. Then the floor, additive: with f = `min_share`, the control
+    arm alone has f + (1 - f) times its former share, and every other pair (1 - f) times its own.
+
+    Plans of experiments that are paused or finished, which is the champion alone, stay as they are.
+
+    Args:
+        plan: the policy's.
+        rails: the experiment's guardrails.
+
+    Returns:
+        Shares above 0 that add up to 1. `remaining` is the plan's.
+
+    >>> from streamduel.stream.plan import PairPlan
+    >>> pairs = (PairPlan("ltr-v1", "ltr-v2", 3), PairPlan("bm25", "ltr-v2", 1))
+    >>> plan = Plan("ltr-v2", pairs, "rucb")
+    >>> rails = GuardrailSettings(control_arm="bm25", min_share=0.1, max_share=0.45)
+    >>> for pair in guarded_shares(plan, rails):
+    ...     print(pair.a, pair.b, round(pair.share, 3))
+    ltr-v1 ltr-v2 0.45
+    bm25 ltr-v2 0.225
+    ltr-v2 ltr-v2 0.225
+    bm25 bm25 0.1
+    """
+    wanted = plan.shares()
+    if plan.status != "running" or (rails.max_share is None and rails.control_arm is None):
+        return wanted
+    factors = _factors(plan, wanted, rails)
+    kept = [(pair, min(factors[pair.a], factors[pair.b])) for pair in wanted]
+    freed = sum(pair.share * (1 - factor) for pair, factor in kept)
+    extra: dict[Pair, float] = {}
+    if freed > 0:
+        extra[plan.champion, plan.champion] = (1 - rails.floor) * freed
+    if rails.control_arm is not None:
+        alone = (rails.control_arm, rails.control_arm)
+        extra[alone] = extra.get(alone, 0.0) + rails.floor
+    shares = []
+    for pair, factor in kept:
+        share = (1 - rails.floor) * factor * pair.share + extra.pop((pair.a, pair.b), 0.0)
+        shares.append(PairShare(pair.a, pair.b, share, pair.remaining))
+    shares += [PairShare(*pair, share) for pair, share in extra.items()]
+    return sorted((pair for pair in shares if pair.share > 0), key=lambda pair: -pair.share)
+
+
+def _factors(plan: Plan, wanted: list[PairShare], rails: GuardrailSettings) -> dict[str, float]:
+    """By how much the pairs of each arm are to be cut down, so that it is below the cap."""
+    takes_part: dict[str, float] = {}
+    for pair in wanted:
+        for arm in {pair.a, pair.b}:
+            takes_part[arm] = takes_part.get(arm, 0.0) + pair.share
+    factors = dict.fromkeys(takes_part, 1.0)
+    if rails.max_share is not None:
+        for arm, share in takes_part.items():
+            if arm != plan.champion:
+                floor = rails.floor if arm == rails.control_arm else 0.0
+                allowed = (rails.max_share - floor) / (1 - rails.floor)
+                factors[arm] = min(1.0, allowed / share)
+    return factors
+
+
+def share_taken(plan: Plan, rails: GuardrailSettings) -> float:
+    """The share of the impressions that guardrails take from the policy's own plan.
+
+    A frozen pair takes all that the control arm's floor leaves.
+    """
+    if plan.frozen:
+        return 1.0
+    held = {(pair.a, pair.b): pair.share for pair in guarded_shares(plan, rails)}
+    return sum(max(0.0, pair.share - held.get((pair.a, pair.b), 0.0)) for pair in plan.shares())
+
+
+class Guardrails:
+    """The guardrails of one experiment at work: what is frozen, and what they were served for.
+
+    Args:
+        settings: as configured.
+        state: what `state` returned in an earlier life; None for a fresh start.
+
+    Attributes:
+        settings: as configured.
+        frozen: the pair that is served whatever the policy wants, if any.
+        served: how many duels have been fought, by pair, while a guardrail demanded them.
+    """
+
+    __slots__ = ("_watched", "frozen", "served", "settings")
+
+    def __init__(self, settings: GuardrailSettings, state: Mapping[str, Any] | None = None) -> None:
+        self.settings = settings
+        frozen = settings.freeze_pair if state is None else state["frozen"]
+        self.frozen: Pair | None = (frozen[0], frozen[1]) if frozen else None
+        served = [] if state is None else state["served"]
+        self.served: dict[Pair, int] = {(a, b): duels for a, b, duels in served}
+        self._watched: list[tuple[int, int, Pair]] = []  # two indexes and the names
+
+    @property
+    def at_work(self) -> bool:
+        """Whether any of them may change what a policy proposes."""
+        limits = self.settings
+        return bool(self.frozen or limits.control_arm or limits.max_share is not None)
+
+    def watch(self, plan: Plan, index: Mapping[str, int]) -> None:
+        """From now on count the duels of the pairs that a plan has for a guardrail's sake."""
+        self._watched = []
+        if self.settings.control_arm is None and not plan.frozen:
+            return
+        pairs = []
+        if plan.status == "running" and self.settings.control_arm is not None:
+            pairs.append((self.settings.control_arm, self.settings.control_arm))
+        if plan.frozen:
+            pairs.append((plan.pairs[0].first, plan.pairs[0].second))
+        self._watched = [(index[a], index[b], (a, b)) for a, b in pairs]
+
+    def count(self, first: int, second: int, duels: int) -> None:
+        """So many duels of a pair have been fought."""
+        for one, other, pair in self._watched:
+            if (first, second) in {(one, other), (other, one)}:
+                self.served[pair] = self.served.get(pair, 0) + duels
+
+    def count_many(self, first: Integers, second: Integers) -> None:
+        """A duel each of many pairs has been fought."""
+        for one, other, pair in self._watched:
+            there = (first == one) & (second == other) | (first == other) & (second == one)
+            duels = int(np.count_nonzero(there))
+            if duels:
+                self.served[pair] = self.served.get(pair, 0) + duels
+
+    def needed(self, arm: str) -> str | None:
+        """Why an arm cannot leave, if a guardrail needs it."""
+        if arm == self.settings.control_arm:
+            return "it is the control arm"
+        if self.frozen is not None and arm in self.frozen:
+            return "it is in the frozen pair"
+        if arm == self.settings.fallback.arm:
+            return "it is the fallback"
+        return None
+
+    def forget(self, arm: str | None = None) -> None:
+        """Forget what was served with an arm that has left, or all of it."""
+        kept = self.served.items() if arm is not None else ()
+        self.served = {pair: duels for pair, duels in kept if arm not in pair}
+
+    def state(self) -> dict[str, Any]:
+        """As JSON has it."""
+        served = [[*pair, duels] for pair, duels in sorted(self.served.items())]
+        return {"frozen": self.frozen and list(self.frozen), "served": served}
