@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -39,7 +40,7 @@ class Roster:
     (['ltr-v1', 'ltr-v2'], ['bm25', 'ltr-v1', 'ltr-v2'], ['bm25', 'ltr-v1'])
     """
 
-    __slots__ = ("_experiment", "_joined", "_left", "arms", "index")
+    __slots__ = ("_changed_at", "_experiment", "_joined", "_left", "_present", "arms", "index")
 
     def __init__(self, experiment: str, arms: Iterable[str]) -> None:
         self._experiment = experiment
@@ -51,6 +52,9 @@ class Roster:
 
     def _number(self) -> None:
         self.index = {arm: index for index, arm in enumerate(self.arms)}
+        joined = [offset + 1 for offset in self._joined.values()]
+        self._changed_at = sorted([*joined, *self._left.values()])
+        self._present: tuple[int, dict[str, Any]] = -1, {}
 
     def check_join(self, arm: str) -> None:
         """Whether an arm may join.
@@ -132,8 +136,15 @@ class Roster:
 
     def known_at(self, offset: int) -> Mapping[str, Any]:
         """The arms that a record at this offset may name, whatever has changed since."""
-        if not self._joined and not self._left:
+        if not self._changed_at:
             return self.index
+        # Between two changes all offsets have the same arms: worked out once, not per record.
+        span = bisect_right(self._changed_at, offset)
+        if span != self._present[0]:
+            self._present = span, self._present_at(offset)
+        return self._present[1]
+
+    def _present_at(self, offset: int) -> dict[str, Any]:
         there = {arm: None for arm in self.arms if self._joined.get(arm, -1) < offset}
         for arm, left in self._left.items():
             if self._joined.get(arm, -1) < offset < left:
@@ -150,4 +161,5 @@ class Roster:
         roster = cls(experiment, state["arms"])
         roster._joined.update(state["joined"])
         roster._left.update(state["left"])
+        roster._number()
         return roster
