@@ -119,11 +119,10 @@ class BatchedPolicy(Policy):
         """(K, K), symmetric: how many duels of each pair the open batch still lacks."""
         return self._batch.remaining()
 
-    def open_batch(self) -> Integers:
-        """As `remaining`, after what is due: a complete round ends, and the next one begins."""
+    def open_batch(self) -> None:
+        """Do what is due before `remaining` is asked: end a complete round, begin the next one."""
         if self._counts.duels < self.horizon:
             self._go_on()
-        return self._batch.remaining()
 
     def lacking(self, fill: float = 1.0) -> int:
         """How many duels the open batch lacks until each pair has this share of its quota.

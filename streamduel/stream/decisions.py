@@ -206,14 +206,14 @@ class Decisions:
         clock, before = self._clock, policy.round
         if clock.is_overdue(now) and policy.lacking(self._settings.batch_min_fill) == 0:
             policy.close_batch()
-        remaining = policy.open_batch()
+        policy.open_batch()
         if policy.round != before or clock.begins(now):
             clock.open(now)
         elif now >= clock.alarm:
             clock.published_at = now
         elif self.plan is not None and self._policy_decides:
             return self.plan  # the batch is not complete; what it lacks was published lately
-        return plans.batch(policy, self._roster.arms, remaining)
+        return plans.batch(policy, self._roster.arms, policy.remaining())
 
     def _publish(self, plan: Plan, policy: Policy, at: Position, records: int) -> Message:
         self.epoch += 1

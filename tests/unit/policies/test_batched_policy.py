@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from streamduel.policies import C2B, PComp
 from streamduel.policies.batched_policy import BatchedPolicy
+from streamduel.preference.counts import Integers
 
 PAIRS = [*combinations(range(3), 2)]
 KINDS = pytest.mark.parametrize("kind", [C2B, PComp])
@@ -24,6 +25,12 @@ def even(policy: BatchedPolicy, times: int) -> None:
         policy.observe(*pair, 0.5, times)
 
 
+def opened(policy: BatchedPolicy) -> Integers:
+    """What the batch lacks that is open once all that is due is done."""
+    policy.open_batch()
+    return policy.remaining()
+
+
 def lacked(policy: BatchedPolicy) -> int:
     return int(policy.remaining().sum()) // 2
 
@@ -32,7 +39,7 @@ def lacked(policy: BatchedPolicy) -> int:
 def test_the_first_batch_is_open_from_the_beginning(kind: type[BatchedPolicy]) -> None:
     policy = kind(3, seed=1, horizon=1000)
     before = policy.state_dict()
-    assert policy.open_batch().tolist() == [[0, 3, 3], [3, 0, 3], [3, 3, 0]]
+    assert opened(policy).tolist() == [[0, 3, 3], [3, 0, 3], [3, 3, 0]]
     assert policy.state_dict() == before
     assert (policy.round, policy.lacking()) == (1, 9)
 
@@ -42,12 +49,12 @@ def test_only_what_is_complete_is_followed_by_the_next(kind: type[BatchedPolicy]
     policy = kind(3, seed=1, horizon=1000)
     even(policy, 3)
     assert (policy.round, policy.lacking()) == (1, 0)
-    assert (policy.open_batch() == 10 - 10 * np.eye(3)).all()
+    assert (opened(policy) == 10 - 10 * np.eye(3)).all()
     assert policy.round == 2
     policy.observe(0, 1, 0.5, 9)
-    opened = policy.open_batch()
-    assert (policy.round, opened[0, 1], policy.lacking()) == (2, 1, 21)
-    opened[:] = 0
+    batch = opened(policy)
+    assert (policy.round, batch[0, 1], policy.lacking()) == (2, 1, 21)
+    batch[:] = 0
     assert policy.lacking() == lacked(policy) == 21, "what was handed out is the caller's"
 
 
@@ -55,13 +62,13 @@ def test_only_what_is_complete_is_followed_by_the_next(kind: type[BatchedPolicy]
 def test_to_open_is_what_asking_for_a_pair_does_but_for_the_draw(
     kind: type[BatchedPolicy],
 ) -> None:
-    opened, asked = kind(4, seed=1, horizon=1000), kind(4, seed=1, horizon=1000)
+    told, asked = kind(4, seed=1, horizon=1000), kind(4, seed=1, horizon=1000)
     for quota in (3, 10, 31):
-        for policy in (opened, asked):
+        for policy in (told, asked):
             even(policy, quota)
-        opened.open_batch()
+        told.open_batch()
         asked.propose()
-        mine, yours = opened.state_dict(), asked.state_dict()
+        mine, yours = told.state_dict(), asked.state_dict()
         assert mine["own"] == yours["own"]
         asked = kind.from_state({**yours, "generator": mine["generator"]})
 
@@ -104,7 +111,7 @@ def test_a_closed_batch_lacks_nothing_and_ends_when_the_next_is_opened(
     assert policy.state_dict()["generator"] == generator
     restored = kind.from_state(policy.state_dict())
     for it in (policy, restored):
-        assert (it.open_batch() == 10 - 10 * np.eye(3)).all(), "late duels count from now on"
+        assert (opened(it) == 10 - 10 * np.eye(3)).all(), "late duels count from now on"
         assert it.round == 2
 
 
@@ -146,7 +153,7 @@ def test_beyond_the_horizon_nothing_is_opened(kind: type[BatchedPolicy]) -> None
     policy = kind(3, seed=1, horizon=1000)
     even(policy, 400)
     assert policy.finished
-    assert not policy.open_batch().any()
+    assert not opened(policy).any()
     assert policy.round == 1
 
 
