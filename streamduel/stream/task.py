@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from msgspec import DecodeError
 
@@ -22,6 +22,10 @@ from streamduel.stream.decode import RecordDecoder
 from streamduel.stream.dedupe import DedupeWindow, WindowStart, record_key
 from streamduel.stream.experiment import Experiment
 from streamduel.stream.snapshot import PartitionEntry
+
+MOST_COMPARED: Final = 50
+"""Experiments that a mistaken name is compared with, some 10 µs each. If there are more, no name is
+proposed: a service that logs under a wrong one must not take the others' time."""
 
 
 class Log(NamedTuple):
@@ -66,6 +70,7 @@ class PartitionTask:
         self._decode = RecordDecoder(config.limits.max_record_bytes)
         self._window = DedupeWindow(config.dedupe.window_records, config.dedupe.window_ms)
         self._homes = {name: log.home(name) for name in config.experiments}
+        self._names = sorted(self._homes)
         self._waiting: dict[str, ExperimentSettings] = {
             name: settings
             for name, settings in config.experiments.items()
@@ -287,9 +292,9 @@ class PartitionTask:
         """The verdict on a record of an experiment that is not folded here."""
         name, home = event.experiment, self._homes.get(event.experiment)
         if home is None:
-            known = ", ".join(f"'{known}'" for known in sorted(self._homes)[:10])
-            more = ", …" if len(self._homes) > 10 else ""
-            hint = nearest(name, self._homes)
+            known = ", ".join(f"'{known}'" for known in self._names[:10])
+            more = ", …" if len(self._names) > 10 else ""
+            hint = nearest(name, self._names) if len(self._names) <= MOST_COMPARED else ""
             return Rejected(
                 "unknown_experiment",
                 f"unknown experiment '{name[:80]}'"
