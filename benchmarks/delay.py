@@ -1,4 +1,4 @@
-"""What late outcomes cost, and what slates do about it: tables and picture of docs/delay.md.
+"""What late outcomes cost, and what slates do about it: tables and pictures of docs/delay.md.
 
     python -m benchmarks.delay [--runs 20] [--jobs 1] [--out docs] [--quick]
 
@@ -71,7 +71,7 @@ class Plan:
         far: duels of each of the long runs.
         remote: what is compared in these; the first is undelayed.
         judged: where the slow policy has more runs.
-        long: the policy that has them.
+        long: the policies that have them.
     """
 
     horizon: int
@@ -80,7 +80,7 @@ class Plan:
     far: int
     remote: tuple[Cell, ...]
     judged: Cell
-    long: str = "rmed1"
+    long: tuple[str, ...] = ("rmed1", SLOW)
 
     def runs(self, name: str, cell: Cell, runs: int) -> int:
         """How many runs a policy has there.
@@ -93,6 +93,10 @@ class Plan:
         if name != SLOW:
             return runs
         return 2 * runs if cell == self.judged else max(2, runs // 2)
+
+    def long_runs(self, cell: Cell, runs: int) -> int:
+        """How many long runs each policy has there."""
+        return 2 * runs if cell.flying else 5 * runs
 
     def has(self, name: str, cell: Cell) -> bool:
         """Whether a policy is measured there."""
@@ -193,10 +197,10 @@ def measure(name: str, cell: Cell, horizon: int, runs: int, jobs: int) -> Policy
     return result
 
 
-def ratio(result: PolicyResult, undelayed: PolicyResult) -> tuple[float, float]:
-    """Regret relative to undelayed, and its standard error (to first order)."""
-    quotient = result.mean[-1] / undelayed.mean[-1]
-    parts = (each.std_error[-1] / each.mean[-1] for each in (result, undelayed))
+def ratio(result: PolicyResult, undelayed: PolicyResult, look: int = -1) -> tuple[float, float]:
+    """Regret relative to undelayed at a checkpoint, and its standard error (to first order)."""
+    quotient = result.mean[look] / undelayed.mean[look]
+    parts = (each.std_error[look] / each.mean[look] for each in (result, undelayed))
     return quotient, quotient * math.hypot(*parts)
 
 
@@ -234,22 +238,33 @@ def table(plan: Plan, found: Measured) -> list[str]:
     return lines
 
 
-def long_table(plan: Plan, results: list[PolicyResult]) -> list[str]:
-    """Markdown: the long runs."""
-    lines = [
-        f"Regret of `{plan.long}` after {plan.far:,} duels, {results[1].runs} runs"
-        f" ({results[0].runs} undelayed):",
-        "",
-        "| in flight | decisions | regret | times the undelayed one |",
-        "|--:|---|--:|--:|",
+def long_table(plan: Plan, far: Measured) -> list[str]:
+    """Markdown: the long runs, at each power of ten from the first late outcome on."""
+    none, late, *_ = plan.remote
+    first = far[plan.long[0], none]
+    looks = [
+        look
+        for look, t in enumerate(first.checkpoints)
+        if t >= late.flying and math.log10(t).is_integer()
     ]
-    for cell, result in zip(plan.remote, results, strict=True):
-        quotient, error = ratio(result, results[0])
-        times = f"{quotient:.2f} ± {error:.2f}" if cell.flying else ""
-        lines.append(
-            f"| {cell.flying:,} | {cell.words} | {result.mean[-1]:,.0f} ±"
-            f" {result.std_error[-1]:,.0f} | {times} |"
-        )
+    times = [f"after {first.checkpoints[look]:,}" for look in looks]
+    lines = [
+        "Long runs: regret, mean ± standard error, and in brackets how many times the undelayed"
+        f" one. {far[plan.long[0], late].runs} runs of each policy, {first.runs} undelayed.",
+        "",
+        "| " + " | ".join(["policy", "in flight", "decisions", *times]) + " |",
+        "|---|--:|---" + "|--:" * len(times) + "|",
+    ]
+    for name in plan.long:
+        for cell in plan.remote:
+            result = far[name, cell]
+            texts = [f"`{name}`", f"{cell.flying:,}", cell.words]
+            for look in looks:
+                text = f"{result.mean[look]:,.0f} ± {result.std_error[look]:,.0f}"
+                if cell.flying:
+                    text += " ({:.2f} ± {:.2f})".format(*ratio(result, far[name, none], look))
+                texts.append(text)
+            lines.append("| " + " | ".join(texts) + " |")
     return lines
 
 
@@ -289,8 +304,27 @@ def draw(plan: Plan, found: Measured, path: Path) -> None:
     save(figure, path)
 
 
+def draw_long(plan: Plan, far: Measured, path: Path) -> None:
+    """A panel for each policy with long runs: regret over time, undelayed and not."""
+    figure, grid = panels(1, len(plan.long), 7.2, 3.0)
+    top = 1.05 * max(each.mean[-1] + each.std_error[-1] for each in far.values())
+    for panel, name in zip(grid.flat, plan.long, strict=True):
+        curves = []
+        for place, cell in enumerate(plan.remote):
+            result = far[name, cell]
+            band = list(zip(result.mean, result.std_error, strict=True))
+            low, high = [mean - by for mean, by in band], [mean + by for mean, by in band]
+            label = f"{cell.flying:,} in flight, {cell.words}" if cell.flying else "undelayed"
+            curves.append(Curve(label, place, result.checkpoints, result.mean, low, high))
+        add(panel, curves)
+        finish(panel, name, "duels", "regret")
+        panel.set_ylim(0, top)  # one scale, so that the policies can be compared
+    grid.flat[0].legend(fontsize=8, frameon=False)
+    save(figure, path)
+
+
 def main(given: list[str] | None = None) -> None:
-    """Measure, and write the page and the picture."""
+    """Measure, and write the page and the pictures."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--runs", type=int, default=20)
     arguments.add_argument("--jobs", type=int, default=1)
@@ -300,19 +334,19 @@ def main(given: list[str] | None = None) -> None:
     plan, runs, jobs = QUICK if options.quick else FULL, options.runs, options.jobs
     # Fast policies first, so that an interrupted measurement has whole tables of these.
     found: Measured = {}
-    far: list[PolicyResult] = []
+    far: Measured = {}
     for name in sorted(POLICIES, key=lambda name: name == SLOW):
-        if name == SLOW:
-            far = [
-                measure(plan.long, cell, plan.far, (2 if cell.flying else 5) * runs, jobs)
-                for cell in plan.remote
-            ]
         for cell in plan.cells:
             if plan.has(name, cell):
                 count = plan.runs(name, cell, runs)
                 found[name, cell] = measure(name, cell, plan.horizon, count, jobs)
+        for cell in plan.remote:
+            if name in plan.long:
+                count = plan.long_runs(cell, runs)
+                far[name, cell] = measure(name, cell, plan.far, count, jobs)
     put_in(options.out / "delay.md", [*table(plan, found), "", *long_table(plan, far)])
     draw(plan, found, options.out / "images" / "delay.png")
+    draw_long(plan, far, options.out / "images" / "delay-long.png")
 
 
 if __name__ == "__main__":

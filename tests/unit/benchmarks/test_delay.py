@@ -10,7 +10,7 @@ from streamduel.simulation.delay import FixedDelay
 from streamduel.simulation.environment import MatrixEnvironment
 
 
-def test_the_command_writes_page_and_picture(
+def test_the_command_writes_page_and_pictures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -22,10 +22,15 @@ def test_the_command_writes_page_and_picture(
     assert text.startswith("before\n")
     assert text.endswith("\nafter\n")
     rows = [line for line in text.splitlines() if line.startswith("| ")]
-    # Each table has a line of heads besides its cells.
-    assert len(rows) == len(delay.QUICK.cells) + len(delay.QUICK.remote) + 2
-    picture = tmp_path / "images" / "delay.png"
-    assert 5_000 < picture.stat().st_size < 150_000
+    # Each table has a line of heads besides its cells; the second has these for each policy.
+    long = [
+        f"| `{name}` | {cell.flying} |" for name in delay.QUICK.long for cell in delay.QUICK.remote
+    ]
+    assert len(rows) == len(delay.QUICK.cells) + len(long) + 2
+    for beginning, row in zip(long, rows[-len(long) :], strict=True):
+        assert row.startswith(beginning)
+    for name in ("delay.png", "delay-long.png"):
+        assert 5_000 < (tmp_path / "images" / name).stat().st_size < 150_000
     assert "rucb, 0 in flight, slate of 1, 500 duels" in capsys.readouterr().err
 
     journals = {path: path.read_bytes() for path in (tmp_path / "cache").rglob("*.jsonl")}
