@@ -41,7 +41,7 @@ ENV PATH=/opt/streamduel/bin:$PATH \
 
 EXPOSE 9400
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
-    CMD ["python", "-c", "import os, urllib.request as r; r.urlopen('http://127.0.0.1:' + os.environ.get('STREAMDUEL_MONITORING__PORT', '9400') + '/readyz', timeout=4)"]
+    CMD ["python", "-c", "import os, urllib.request as r; r.urlopen('http://127.0.0.1:' + os.environ.get('STREAMDUEL_MONITORING__PORT', '9400') + '/healthz', timeout=4)"]
 
 # No shell in between: SIGTERM reaches streamduel, which commits and leaves.
 ENTRYPOINT ["streamduel"]

@@ -7,8 +7,10 @@ measured on arXiv; a real service interleaves the two rankers' lists and logs th
 """
 
 import json
+import math
 import random
 import sys
+import time
 import uuid
 
 from kafka import KafkaConsumer, KafkaProducer
@@ -42,6 +44,8 @@ for impression in range(IMPRESSIONS):
         print(f"{impression:>7} impressions, epoch {plan['epoch']:>5}, champion {plan['champion']}")
     pair = users.choices(plan["pairs"], [pair["share"] for pair in plan["pairs"]])[0]
     a, b = pair["a"], pair["b"]
+    if 1000 * time.time() >= (plan.get("valid_until") or math.inf):  # no news for too long
+        a = b = plan["fallback"]
     winner = None if a == b else "a" if users.random() < win_rate[a, b] else "b"
     duel = {"type": "duel", "id": str(uuid.UUID(int=users.getrandbits(128))),
             "experiment": EXPERIMENT, "a": a, "b": b, "winner": winner}  # fmt: skip

@@ -43,9 +43,10 @@ scrape_configs:
 ```
 
 The address is `monitoring.host` and `monitoring.port` of the configuration. Beside the metrics,
-`/healthz` answers 200 while the service is alive, and `/readyz` while it also reaches its log and
-holds at least one partition; otherwise they answer 503 and say why. Restart a process that is
-not alive; do not restart one that is only not ready.
+`/healthz` answers 200 while the service is alive, and `/readyz` while it also reaches its log,
+holds at least one partition, and gets records for each experiment that has a
+[fallback](guardrails.md#when-streamduel-is-silent); otherwise they answer 503 and say why. Restart
+a process that is not alive; do not restart one that is only not ready.
 
 | question | answer |
 |---|---|
@@ -54,6 +55,7 @@ not alive; do not restart one that is only not ready.
 | Can it ever be? | for a Condorcet policy, not while `streamduel_condorcet_winner_possible == 0` |
 | What has exploring cost at most? | `streamduel_regret{kind="strong", bound="upper"}` |
 | Is a batch stuck? | `streamduel_batch_remaining`, which should fall |
+| What have hold-out and frozen pairs cost? | `streamduel_guardrail_regret{kind="strong"}` |
 | What does exploring cost now? | `deriv(streamduel_regret{kind="strong", bound="estimate"}[1h])` |
 | Does the service keep up? | `streamduel_lag_records`, which should hover around 0 |
 | Has a partition stopped? | `streamduel_snapshot_age_seconds > 60 and streamduel_lag_records > 0` |

@@ -23,7 +23,8 @@ def guarded_shares(plan: Plan, rails: GuardrailSettings) -> list[PairShare]:
     costs nothing if it is the best arm. Then the floor, additive: with f = `min_share`, the control
     arm alone has f + (1 - f) times its former share, and every other pair (1 - f) times its own.
 
-    Plans of experiments that are paused or finished, which is the champion alone, stay as they are.
+    A frozen pair is not cut down: somebody wants just that. Plans of experiments that are paused or
+    finished, which is the champion alone, stay as they are.
 
     Args:
         plan: the policy's.
@@ -70,7 +71,7 @@ def _factors(plan: Plan, wanted: list[PairShare], rails: GuardrailSettings) -> d
         for arm in {pair.a, pair.b}:
             takes_part[arm] = takes_part.get(arm, 0.0) + pair.share
     factors = dict.fromkeys(takes_part, 1.0)
-    if rails.max_share is not None:
+    if rails.max_share is not None and not plan.frozen:
         for arm, share in takes_part.items():
             if arm != plan.champion:
                 floor = rails.floor if arm == rails.control_arm else 0.0

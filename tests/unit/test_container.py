@@ -89,7 +89,7 @@ def test_health_is_asked_of_the_service_itself() -> None:
     python, flag, program = json.loads(command)
     assert (python, flag) == ("python", "-c")
     compile(program, "HEALTHCHECK", "exec")
-    assert "/readyz" in program
+    assert "/healthz" in program, "a restart mends no silent log, and no lost partition"
     assert last("EXPOSE") in program
 
 

@@ -83,6 +83,14 @@ def test_floors_and_caps_hold_whatever_the_plan(plan: Plan, limits: GuardrailSet
     assert 0 <= share_taken(plan, limits) <= 1
 
 
+def test_a_frozen_pair_leaves_room_for_the_floor_and_knows_no_cap() -> None:
+    limits = GuardrailSettings(control_arm="bm25", min_share=0.2, max_share=0.3)
+    plan = Plan("dense", (PairPlan("ltr-v1", "ltr-v2", 1),), "rucb", frozen=True)
+    held = {(pair.a, pair.b): pair.share for pair in guarded_shares(plan, limits)}
+    assert held == {("ltr-v1", "ltr-v2"): 0.8, ("bm25", "bm25"): 0.2}
+    assert share_taken(plan, limits) == 1
+
+
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(plans(), st.floats(0.01, 0.9))
 def test_a_floor_is_additive(plan: Plan, floor: float) -> None:
