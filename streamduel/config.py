@@ -15,6 +15,7 @@ from streamduel.config_yaml import read_document, read_value
 from streamduel.connector import Connector, connector_names, load_connector
 from streamduel.errors import ConfigurationError, PolicyError, nearest
 from streamduel.experiment_settings import ExperimentSettings, Integer, Name, Section
+from streamduel.logs import FORMATS, Settings
 from streamduel.records import MAX_TIME
 
 ENVIRONMENT_PREFIX = "STREAMDUEL_"
@@ -78,6 +79,16 @@ class Config(Section):
         description="Each experiment under its name, which its records bear."
     )
 
+    @property
+    def log_format(self) -> Settings | None:
+        """How the log is to be translated; None if it is made of streamduel's own records.
+
+        Raises:
+            ConfigurationError: one sentence per mistake, a line each.
+        """
+        section = self.source.get("format")
+        return None if section is None else _log_format(section)
+
 
 class LoadedConfig(BaseModel):
     """A configuration whose every part was checked, with its connectors."""
@@ -110,6 +121,10 @@ def load(path: Path, environment: Mapping[str, str] | None = None) -> LoadedConf
     except ValidationError as error:
         raise ConfigurationError("\n".join(sentences(error, Config))) from None
     mistakes = [*_experiment_mistakes(config), *_connector_mistakes(config)]
+    try:
+        _ = config.log_format
+    except ConfigurationError as error:
+        mistakes.append(str(error))
     if mistakes:
         raise ConfigurationError("\n".join(mistakes))
     return _connect(path, config)
@@ -171,6 +186,29 @@ def _experiment_mistakes(config: Config) -> Iterator[str]:
             yield f"experiments.{name}{joint}{error}"
         for mistake in experiment.guardrails.mistakes(experiment.arms):
             yield f"experiments.{name}.guardrails.{mistake}"
+        if (experiment.join_window_ms or 0) > config.dedupe.window_ms:
+            yield (
+                f"experiments.{name}.join_window_ms must be at most dedupe.window_ms,"
+                f" {config.dedupe.window_ms} (found {experiment.join_window_ms}): an impression is"
+                f" remembered while it waits for clicks."
+            )
+
+
+def _log_format(section: object) -> Settings:
+    """The settings of a foreign log, from `format: ubi` or `format: {name: ubi, …}`."""
+    section = {"name": section} if isinstance(section, str) else section
+    name = section.get("name") if isinstance(section, dict) else None
+    if not isinstance(name, str) or name not in FORMATS:
+        hint = nearest(name, FORMATS) if isinstance(name, str) else ""
+        raise ConfigurationError(
+            f"source.format must be {one_of(FORMATS)}, or a mapping with one of these as 'name' "
+            f"(found {shown(name)}){hint or '.'}"
+        )
+    try:
+        return FORMATS[name].model_validate(section)
+    except ValidationError as error:
+        found = sentences(error, FORMATS[name], prefix=("source", "format"))
+        raise ConfigurationError("\n".join(found)) from None
 
 
 def _connector_mistakes(config: Config) -> Iterator[str]:
@@ -196,6 +234,8 @@ def _connect(path: Path, config: Config) -> LoadedConfig:
     mistakes: list[str] = []
     for section, connector in connectors.items():
         raw = dict(getattr(config, section))
+        if section == "source":
+            raw.pop("format", None)  # how it is written is no concern of who brings it
         if section != "source" and raw["connector"] == config.source["connector"]:
             mistakes += _share(section, raw, config.source, connector.shared_settings)
         model = settings_model(section, connector)

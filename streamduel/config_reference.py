@@ -291,7 +291,7 @@ def _entry(key: Key) -> str:
     """A key with its value, under a comment of what it means and what it may be."""
     schema, indent = key.schema, "  " * (len(key.where) - 1)
     comment, line = key.meaning, f"{key.where[-1]}:"
-    if isinstance(schema.get("additionalProperties"), dict):
+    if key.required and isinstance(schema.get("additionalProperties"), dict):
         line += f"\n{indent}  {NAME}:"
     elif "properties" not in schema:
         wanted = allowed(schema) + ("; required" if key.required else "")

@@ -22,6 +22,18 @@ class PreferenceError(StreamduelError, ValueError):
     """Preferences that cannot be used, or not so; the command line exits with status 2."""
 
 
+class InterleavingError(StreamduelError, ValueError):
+    """Rankings or lengths that cannot be interleaved, or clicks that cannot be credited."""
+
+
+class ClientError(StreamduelError):
+    """A ranker service asked for what cannot be, or wanted to log what streamduel would refuse."""
+
+
+class BufferFullError(ClientError):
+    """Nothing was logged: too many records wait to be written already."""
+
+
 class SnapshotError(StreamduelError):
     """A snapshot that does not fit the configuration or the log it is asked to go on with."""
 

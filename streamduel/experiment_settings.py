@@ -6,19 +6,28 @@ All of it enters the fold, so none of it may change while the experiment runs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from streamduel import policies
 from streamduel.config_shape import one_of, shown
 from streamduel.errors import nearest
-from streamduel.interleaving.credit import CREDITS
+from streamduel.interleaving.credit import CREDITS, Credit, create
+from streamduel.interleaving.credit.by_worth import DEEPEST, MOST_ETA, MOST_WEIGHT
 from streamduel.records import MAX_TIME
+
+_JOIN_WINDOW_MS: Final = 600_000
+"""Ten minutes: hardly anybody comes back to a page of results after that."""
 
 # Strict: `true` is no port, and a quoted number is a mistake to point out.
 Integer = Annotated[int, Field(strict=True)]
 Name = Annotated[str, Field(min_length=1, max_length=256, strict=True)]
+Action = Annotated[str, Field(min_length=1, max_length=64, strict=True)]
+Weight = Annotated[float, Field(strict=True, ge=-MOST_WEIGHT, le=MOST_WEIGHT)]
+Weights = Annotated[dict[Action, Weight], Field(min_length=1, max_length=1000)]
+Propensity = Annotated[float, Field(strict=True, gt=0, le=1)]
+Propensities = Annotated[list[Propensity], Field(min_length=1, max_length=DEEPEST)]
 
 
 class Section(BaseModel):
@@ -45,8 +54,24 @@ class CreditSettings(Section):
 
     name: str = Field(
         "click_count",
-        description="The credit function: the side with more clicks wins the impression.",
+        description="The credit function: what makes a side win the impression. See"
+        " docs/credit.md.",
         json_schema_extra={"enum": [*CREDITS]},
+    )
+    weights: Weights | None = Field(
+        None,
+        description="Of `weighted`, which needs them: what a click of each action weighs, from"
+        " -1000 to 1000.",
+    )
+    propensities: Propensities | None = Field(
+        None,
+        description="Of `position_debiased`, which needs them or `eta`: how likely a user is to"
+        " look at each rank, above 0 and at most 1.",
+    )
+    eta: Annotated[float, Field(strict=True, ge=0, le=MOST_ETA)] | None = Field(
+        None,
+        description="Of `position_debiased`: the propensity of rank r, from 0, is"
+        " 1 / (r + 1) ** eta.",
     )
 
     @field_validator("name")
@@ -56,6 +81,20 @@ class CreditSettings(Section):
             hint = nearest(name, CREDITS)
             raise ValueError(f"must be {one_of(CREDITS)} (found {shown(name)}){hint}")
         return name
+
+    @model_validator(mode="after")
+    def _complete(self) -> CreditSettings:
+        self.create()
+        return self
+
+    def create(self) -> Credit:
+        """The credit function.
+
+        Raises:
+            InterleavingError: a parameter is missing, or is of another credit function.
+        """
+        given = {key: value for key, value in self if key != "name" and value is not None}
+        return create(self.name, **given)
 
 
 class StopSettings(Section):
@@ -125,7 +164,7 @@ class GuardrailSettings(Section):
                 listed = ", ".join(arms[:10]) + (", …" if len(arms) > 10 else "")
                 yield f"{key} must be one of the arms, {listed} (found {shown(arm)}){hint}"
         if (self.control_arm is None) != (self.min_share is None):
-            there, lacking = ("min_share", "control_arm")[:: 1 if self.min_share else -1]
+            there, lacking = ("min_share", "control_arm")[:: -1 if self.min_share is None else 1]
             yield f"{lacking} must be given, too: {there} has no effect without it."
         if self.freeze_pair and self.freeze_pair[0] == self.freeze_pair[1]:
             yield f"freeze_pair must be two arms (found {shown(self.freeze_pair[0])} twice)."
@@ -153,6 +192,15 @@ class ExperimentSettings(Section):
         "half", description="A tie is a duel and half a win each way, or no duel at all."
     )
     credit: CreditSettings = CreditSettings(name="click_count")
+    no_click: Literal["tie", "drop"] = Field(
+        "tie", description="An impression without clicks is a tie, or no duel at all."
+    )
+    join_window_ms: Annotated[Integer, Field(ge=0, le=MAX_TIME)] | None = Field(
+        None,
+        description="Stream time for which an `impression` waits for its clicks, and a `click` that"
+        " comes first for its impression. At most `dedupe.window_ms`; if null, ten minutes or that,"
+        " if it is shorter.",
+    )
     decide_every: Annotated[Integer, Field(ge=1, le=10**9)] = Field(
         1, description="Duels between two decisions."
     )
@@ -172,6 +220,14 @@ class ExperimentSettings(Section):
     )
     stop: StopSettings = StopSettings()
     guardrails: GuardrailSettings = GuardrailSettings()
+
+    def join_window(self, longest: int) -> int:
+        """For how much stream time an impression waits for its clicks.
+
+        Args:
+            longest: for how much the dedupe window remembers its id.
+        """
+        return min(_JOIN_WINDOW_MS, longest) if self.join_window_ms is None else self.join_window_ms
 
     @field_validator("arms")
     @classmethod

@@ -24,6 +24,10 @@ Count = Annotated[int, Meta(ge=0, le=MAX_COUNT)]
 Rank = Annotated[int, Meta(ge=0, le=MAX_TIME, description="Position in the list, from 0.")]
 Time = Annotated[int, Meta(ge=0, le=MAX_TIME, description="Milliseconds since the Unix epoch.")]
 Side = Literal["a", "b"]
+Doc = Annotated[str, Meta(min_length=1, max_length=1024, description="A document's id.")]
+Chance = Annotated[float, Meta(ge=0, le=1)]
+Epoch = Annotated[int, Meta(ge=1, le=MAX_TIME, description="Of an assignment.")]
+ActionName = Annotated[str, Meta(min_length=1, max_length=64, description="What was done.")]
 
 
 class InputRecord(msgspec.Struct, tag_field="type", frozen=True, gc=False):
@@ -61,16 +65,48 @@ class RankClick(msgspec.Struct, frozen=True, gc=False):
 
     rank: Rank
     ts: Time | None = None
-    action: str = "click"
+    action: ActionName = "click"
 
 
 class Interleaving(InputRecord, tag="interleaving", frozen=True, gc=False):
-    """One finished interleaved impression: whose document stood where, and what was clicked."""
+    """One finished interleaved impression: whose document stood where, and what was clicked.
+
+    `chances` holds for each rank how likely its document was to come from side a: what the
+    credit function `probabilistic` goes by. `epoch` is of the assignment that asked for the pair.
+    """
 
     a: Name
     b: Name
     teams: list[Side | None]
     clicks: list[Rank | RankClick]
+    chances: list[Chance | None] | None = None
+    epoch: Epoch | None = None
+    ts: Time | None = None
+
+
+class Impression(InputRecord, tag="impression", frozen=True, gc=False):
+    """An interleaved list was shown; its clicks come as records of their own.
+
+    `docs` holds the document of each rank, so that clicks may name documents. For `chances` and
+    `epoch`, see `Interleaving`.
+    """
+
+    a: Name
+    b: Name
+    teams: list[Side | None]
+    docs: list[Doc] | None = None
+    chances: list[Chance | None] | None = None
+    epoch: Epoch | None = None
+    ts: Time | None = None
+
+
+class Click(InputRecord, tag="click", frozen=True, gc=False):
+    """A click on an impression, by rank or by document; it may arrive before the impression."""
+
+    impression: Id
+    rank: Rank | None = None
+    doc: Doc | None = None
+    action: ActionName = "click"
     ts: Time | None = None
 
 
@@ -93,7 +129,7 @@ class Control(InputRecord, tag="control", frozen=True, gc=False, omit_defaults=T
     ts: Time | None = None
 
 
-InputEvent = Duel | Duels | Interleaving | Control
+InputEvent = Duel | Duels | Interleaving | Impression | Click | Control
 """Every input record there is; the field `type` says which."""
 
 

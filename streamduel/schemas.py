@@ -19,7 +19,16 @@ import msgspec
 from streamduel.config import SECTIONS, Config, settings_model
 from streamduel.config_shape import Schema
 from streamduel.connector import Connector, connector_names, load_connector
-from streamduel.records import Assignment, Control, DeadLetter, Duel, Duels, Interleaving
+from streamduel.records import (
+    Assignment,
+    Click,
+    Control,
+    DeadLetter,
+    Duel,
+    Duels,
+    Impression,
+    Interleaving,
+)
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
@@ -27,6 +36,8 @@ RECORDS: Final[dict[str, type[msgspec.Struct]]] = {
     "duel": Duel,
     "duels": Duels,
     "interleaving": Interleaving,
+    "impression": Impression,
+    "click": Click,
     "control": Control,
     "assignment": Assignment,
     "dead_letter": DeadLetter,

@@ -49,6 +49,9 @@ def print_report(console: Console, report: Report) -> None:
     for name, experiment in report.experiments.items():
         console.print(_experiment_table(name, experiment))
     _print_dead_letters(console, report.dead_letters)
+    if report.ignored:
+        told = ", ".join(f"{reason} {count:,}" for reason, count in report.ignored.items())
+        console.print(f"ignored: {escape(told)}", soft_wrap=True)
 
 
 def _experiment_table(name: str, experiment: ExperimentReport) -> Table:

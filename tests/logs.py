@@ -81,15 +81,20 @@ def _record(
         "a": arms[first], "b": arms[second], "ts": 1_790_000_000_000 + number * 7,
     }  # fmt: skip
     kind = rng.random()
-    if kind < 0.8:
+    if kind < 0.7:
         winner = "tie" if rng.random() < 0.05 else "a" if first_wins else "b"
         if rng.random() < 0.05:
             return {"type": "duel", **record, "b": record["a"], "winner": None}
         return {"type": "duel", **record, "winner": winner}
-    if kind < 0.95:
+    if kind < 0.9:
         teams = [side for _ in range(5) for side in rng.sample("ab", 2)]
+        if kind < 0.8:
+            return {"type": "impression", **record, "teams": teams}
         side = "a" if first_wins else "b"
         clicks = [rank for rank, team in enumerate(teams) if team == side][: rng.randint(0, 2)]
         return {"type": "interleaving", **record, "teams": teams, "clicks": clicks}
+    if kind < 0.95:  # often on what is no impression, or long over, or still to come
+        other = f"{experiment}-{max(0, number - rng.randint(-5, 60))}"
+        return {"type": "click", **record, "impression": other, "rank": rng.randint(0, 9)}
     counts = {"wins_a": rng.randint(0, 30), "wins_b": rng.randint(0, 20), "ties": rng.randint(1, 3)}
     return {"type": "duels", **record, **counts}

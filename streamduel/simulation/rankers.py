@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from streamduel.errors import ConfigurationError
-from streamduel.interleaving.credit import click_count
+from streamduel.interleaving.credit import Shown, click_count, on_ranks
 from streamduel.interleaving.team_draft import Team, interleave
 from streamduel.policies.generator import Generator
 from streamduel.preference.counts import Floats, Integers
@@ -38,6 +38,11 @@ class Impression(NamedTuple):
     docs: list[int]
     teams: list[Team]
     clicks: list[int]
+
+    @property
+    def outcome(self) -> float:
+        """1.0 if the first ranker has more clicks, 0.0 if the second has, else 0.5."""
+        return click_count(Shown(self.teams), on_ranks(self.clicks))
 
 
 class Estimate(NamedTuple):
@@ -138,8 +143,7 @@ class RankerEnvironment(Environment):
     def outcome(self, first: int, second: int) -> float:  # noqa: D102 - inherited
         if first == second:
             return 0.5
-        shown = self.impression(first, second)
-        return click_count(shown.teams, shown.clicks)
+        return self.impression(first, second).outcome
 
     def record(
         self,
@@ -191,8 +195,7 @@ class RankerEnvironment(Environment):
         for first, second in zip(*np.triu_indices(self.n_arms, k=1), strict=True):
             outcomes = np.empty(self._samples)
             for sample in range(self._samples):
-                shown = self._impression(int(first), int(second), users)
-                outcomes[sample] = click_count(shown.teams, shown.clicks)
+                outcomes[sample] = self._impression(int(first), int(second), users).outcome
             p[first, second] = outcomes.mean()
             p[second, first] = 1 - p[first, second]
             error[first, second] = outcomes.std(ddof=1) / np.sqrt(self._samples)

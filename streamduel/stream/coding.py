@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from streamduel.experiment_settings import ExperimentSettings
-from streamduel.interleaving.credit import CREDITS
+from streamduel.interleaving.credit import ClickLike, ShownLike
 from streamduel.preference.counts import Floats, Integers
 from streamduel.records import (
     MAX_COUNT,
+    Click,
     Control,
     Duel,
     Duels,
+    Impression,
     InputEvent,
     Interleaving,
+    RankClick,
     Rejected,
 )
+from streamduel.stream.attribution import Shown
 from streamduel.stream.roster import Roster
 
 NO_DUEL: Final = -1
@@ -27,6 +31,8 @@ BULK: Final = -2
 """The code of a record that stands for many duels."""
 CONTROL: Final = -3
 """The code of a record that changes the experiment."""
+PART: Final = -4
+"""The code of an impression, or of a click that comes apart from it."""
 MAX_CODES: Final = 4096
 """Codes of `duel` records that are looked up at once: all of them for up to 36 arms."""
 OUTCOMES: Final = 3
@@ -48,12 +54,13 @@ class Coder:
         codes: of `duel` records seen before; always the same object.
     """
 
-    __slots__ = ("_credit", "_noted", "_roster", "_winners", "by_code", "codes")
+    __slots__ = ("_credit", "_drops_unclicked", "_noted", "_roster", "_winners", "by_code", "codes")
 
     def __init__(self, settings: ExperimentSettings, roster: Roster) -> None:
         self._roster = roster
-        self._credit = CREDITS[settings.credit.name]
+        self._credit = settings.credit.create()
         tie = _TIE if settings.ties == "half" else NO_DUEL
+        self._drops_unclicked = settings.no_click == "drop"
         self._winners = {"a": _A_WINS, "b": _B_WINS, "tie": tie}
         self.codes: dict[str, dict[str, dict[str | None, int]]] = {}
         self.renumber()
@@ -85,8 +92,8 @@ class Coder:
         self._work_out(event, self._roster.known_at(offset))
 
     def _work_out(self, event: InputEvent, known: Mapping[str, Any]) -> int:
-        if isinstance(event, Control):
-            return _control_code(event)
+        if isinstance(event, Control | Click):
+            return _control_code(event) if isinstance(event, Control) else _click_code(event)
         for arm in (event.a, event.b):
             if arm not in known:
                 raise self._roster.stranger(arm)
@@ -106,8 +113,10 @@ class Coder:
             )
         elif isinstance(event, Duels):
             return _bulk_code(event)
+        elif isinstance(event, Impression):
+            return _impression_code(event)
         else:
-            outcome = self._credited(event)
+            outcome = self._credited_whole(event)
         if outcome < 0:
             return NO_DUEL
         first, second = known[event.a], known[event.b]
@@ -115,18 +124,56 @@ class Coder:
             return NO_DUEL  # checked in hindsight, where arms have no index
         return int((first * len(known) + second) * OUTCOMES + outcome)
 
-    def _credited(self, event: Interleaving) -> int:
-        ranks = [click if isinstance(click, int) else click.rank for click in event.clicks]
+    def outcome(self, shown: Shown) -> int:
+        """The code of an impression to which no more clicks can come."""
+        index = self._roster.index
+        first, second = index.get(shown.a), index.get(shown.b)
+        if first is None or second is None:
+            return NO_DUEL  # an arm has been retired since
+        outcome = self._credited(shown, shown.clicks)
+        return NO_DUEL if outcome < 0 else (first * len(index) + second) * OUTCOMES + outcome
+
+    def _credited(self, shown: ShownLike, clicks: Sequence[ClickLike]) -> int:
+        if not clicks and self._drops_unclicked:
+            return NO_DUEL
+        first_wins = self._credit(shown, clicks)
+        return self._winners["tie" if first_wins == 0.5 else "a" if first_wins else "b"]
+
+    def _credited_whole(self, event: Interleaving) -> int:
+        if event.chances is not None:
+            _check_length("chances", event)
+        clicks = [RankClick(it) if isinstance(it, int) else it for it in event.clicks]
         try:
-            first_wins = self._credit(event.teams, ranks)
+            return self._credited(event, clicks)
         except IndexError:
             length = len(event.teams)
-            outside = next(rank for rank in ranks if rank >= length)
+            outside = next(click.rank for click in clicks if click.rank >= length)
             raise Rejected(
                 "invalid_record",
                 f"clicks has rank {outside}, outside the list: 'teams' has {length} ranks, from 0.",
             ) from None
-        return self._winners["tie" if first_wins == 0.5 else "a" if first_wins else "b"]
+
+
+def _click_code(event: Click) -> int:
+    if event.rank is None and event.doc is None:
+        raise Rejected("invalid_record", "a click must name a 'rank' or a 'doc' (found neither).")
+    return PART
+
+
+def _impression_code(event: Impression) -> int:
+    for name in ("docs", "chances"):
+        if getattr(event, name) is not None:
+            _check_length(name, event)
+    return PART
+
+
+def _check_length(name: str, event: Impression | Interleaving) -> None:
+    ranks, found = len(event.teams), len(getattr(event, name))
+    if found != ranks:
+        raise Rejected(
+            "invalid_record",
+            f"{name} must have an entry for each rank, {ranks} as 'teams' has (found {found}).",
+        )
 
 
 def _control_code(event: Control) -> int:

@@ -53,13 +53,14 @@ class Decisions:
     Attributes:
         plan: the one in force; None before the first decision.
         epoch: of its assignment.
+        assignment: the last one, as it was published; None before the first.
         guardrails: within which the policy has its way.
         paused: whether the champion is served alone because somebody said so.
     """
 
     __slots__ = (
         "_clock", "_name", "_renewal", "_roster", "_settings", "_since_decision", "_stop",
-        "_stopped", "epoch", "guardrails", "paused", "plan",
+        "_stopped", "assignment", "epoch", "guardrails", "paused", "plan",
     )  # fmt: skip
 
     def __init__(
@@ -73,12 +74,14 @@ class Decisions:
         rails, self._stop = settings.guardrails, StopRule(settings.stop)
         if state is None:
             self.plan: Plan | None = None
+            self.assignment: Assignment | None = None
             self.epoch = self._since_decision = 0
             self.paused = self._stopped = False
             self._clock = BatchClock(settings)
             self._renewal, self.guardrails = Renewal(rails.fallback), Guardrails(rails)
             return
         self.plan = state["plan"] and Plan.resume(state["plan"])
+        self.assignment = msgspec.convert(state["assignment"], Assignment | None)
         self.epoch, self._since_decision = state["epoch"], state["since_decision"]
         self.paused, self._stopped = state["paused"], state["stopped"]
         self._clock = BatchClock(settings, **state["batch"])
@@ -218,7 +221,7 @@ class Decisions:
     def _publish(self, plan: Plan, policy: Policy, at: Position, records: int) -> Message:
         self.epoch += 1
         valid_until, fallback = self._renewal.published(at.stream_time, records)
-        assignment = Assignment(
+        self.assignment = Assignment(
             experiment=self._name,
             epoch=self.epoch,
             policy=self._settings.policy.name,
@@ -233,13 +236,14 @@ class Decisions:
             valid_until=valid_until,
             fallback=fallback,
         )
-        return Message(self._name.encode(), _encode(assignment))
+        return Message(self._name.encode(), _encode(self.assignment))
 
     def state(self) -> dict[str, Any]:
         """As JSON has it."""
         return {
             "epoch": self.epoch,
             "plan": self.plan and self.plan.state(),
+            "assignment": msgspec.to_builtins(self.assignment),
             "since_decision": self._since_decision,
             "paused": self.paused,
             "stopped": self._stopped,

@@ -13,6 +13,7 @@ from typing import Any, Final, get_args
 import msgspec
 
 from streamduel.errors import nearest
+from streamduel.logs import Translator
 from streamduel.records import Action, InputEvent, Rejected
 
 MAX_NESTING: Final = 200
@@ -27,7 +28,7 @@ _EXPECTED = re.compile(r"^(?P<what>.*?)(?: - at `\$\.?(?P<path>.*)`)?$", re.DOTA
 _HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 
-TYPES: Final = ("duel", "duels", "interleaving", "control")
+TYPES: Final = ("duel", "duels", "interleaving", "impression", "click", "control")
 ACTIONS: Final[tuple[str, ...]] = get_args(Action)
 _ALLOWED: Final = {
     "type": "one of " + ", ".join(f"'{name}'" for name in TYPES),
@@ -46,9 +47,18 @@ _ALLOWED: Final = {
     "clicks[]": "a rank (an integer from 0), or an object with a 'rank'",
     "clicks[].rank": "an integer from 0",
     "clicks[].ts": "an integer of milliseconds from 0 to 2^53, or null",
-    "clicks[].action": "a string",
+    "clicks[].action": "a string of 1 to 64 characters",
     "action": "one of " + ", ".join(f"'{name}'" for name in ACTIONS),
+    "click.action": "a string of 1 to 64 characters",
     "arm": "an arm's name, a string of 1 to 256 characters",
+    "docs": "an array with a document's id for each rank, or null",
+    "docs[]": "a document's id, a string of 1 to 1024 characters",
+    "chances": "an array with a number from 0 to 1, or null, for each rank",
+    "chances[]": "a number from 0 to 1, or null",
+    "epoch": "an integer from 1 to 2^53, or null",
+    "impression": "the id of an impression, a string of 1 to 256 characters",
+    "rank": "an integer from 0, or null",
+    "doc": "a document's id, a string of 1 to 1024 characters, or null",
 }
 
 
@@ -57,6 +67,10 @@ class RecordDecoder:
 
     For ASCII of at most `plain_bytes` bytes, `plain` gives the same event sooner; where it
     raises, the decoder itself says why.
+
+    Args:
+        max_record_bytes: a larger record is refused.
+        translate: of a log that is not made of streamduel's own records.
 
     Attributes:
         plain: msgspec's own decoding.
@@ -70,8 +84,9 @@ class RecordDecoder:
     streamduel.records.Rejected: winner must be 'a', 'b', 'tie' or null (found 'c').
     """
 
-    def __init__(self, max_record_bytes: int) -> None:
+    def __init__(self, max_record_bytes: int, translate: Translator | None = None) -> None:
         self._max_record_bytes = max_record_bytes
+        self._translate = translate
         self.plain: Callable[[bytes], InputEvent] = msgspec.json.Decoder(InputEvent).decode
         # JSON of n bytes is nested at most n / 2 deep: shorter records need no closer look.
         self.plain_bytes = min(max_record_bytes, 2 * MAX_NESTING)
@@ -99,6 +114,18 @@ class RecordDecoder:
             raise Rejected(
                 "invalid_json", f"the value is not UTF-8: {error.reason} (byte {error.start})."
             ) from None
+
+    def events(self, value: bytes | None) -> list[InputEvent]:
+        """The events that a record's value holds, of a log in whatever format.
+
+        Raises:
+            Rejected: it holds none, and should.
+            Ignored: it is of no concern.
+        """
+        if self._translate is None or value is None:
+            return [self(value)]
+        self._check_bounds(value)
+        return self._translate(value)
 
     def named_experiment(self, value: bytes | None) -> str:
         """The experiment that the value of a refused record names all the same, or ""."""
@@ -177,17 +204,21 @@ def _misfit(record: dict[str, Any], message: str) -> str:
     if what.startswith("Object missing required field"):
         field = what.split("`")[1]
         where = f"{path} misses the field" if path else "the record misses the field"
-        return f"{where} '{field}'; it must be {_allowed(f'{path}.{field}' if path else field)}."
+        path = f"{path}.{field}" if path else field
+        return f"{where} '{field}'; it must be {_allowed(path, record)}."
     found = _at(record, path)
     if path == "type" and found in TYPES:
         return "the record has the field 'type' twice, with different values."
-    known = {"type": TYPES, "action": ACTIONS}.get(path, ())
-    hint = nearest(found, known) if isinstance(found, str) else ""
-    return f"{path} must be {_allowed(path)} (found {_shown(found)}){hint or '.'}"
+    allowed = _allowed(path, record)
+    known = [name for name in (*TYPES, *ACTIONS) if f"'{name}'" in allowed]
+    hint = nearest(found, known) if isinstance(found, str) and path in {"type", "action"} else ""
+    return f"{path} must be {allowed} (found {_shown(found)}){hint or '.'}"
 
 
-def _allowed(path: str) -> str:
-    return _ALLOWED.get(re.sub(r"\[\d+\]", "[]", path).replace("[...]", "[]"), "of another type")
+def _allowed(path: str, record: dict[str, Any]) -> str:
+    """What a field may hold; the same name may mean different things in different records."""
+    path = re.sub(r"\[\d+\]", "[]", path).replace("[...]", "[]")
+    return _ALLOWED.get(f"{record.get('type')}.{path}") or _ALLOWED.get(path, "of another type")
 
 
 def _at(record: Any, path: str) -> Any:

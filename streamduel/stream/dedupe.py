@@ -89,6 +89,11 @@ class DedupeWindow:
         self._trim()
         return len(self.order)
 
+    def __contains__(self, key: object) -> bool:
+        """Whether a key is remembered."""
+        self._trim()
+        return key in self.keys
+
     @property
     def start(self) -> WindowStart:
         """Where to start reading to rebuild this window, also when it is empty."""

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from array import array
+from collections import deque
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from streamduel import policies
-from streamduel.connector import Message
+from streamduel.config import DedupeSettings
+from streamduel.connector import LogRecord, Message
 from streamduel.errors import PolicyError
 from streamduel.experiment_settings import ExperimentSettings
 from streamduel.policies.batched_policy import BatchedPolicy
 from streamduel.policies.change_of_arms import with_arms
 from streamduel.preference.counts import MOST_DUELS, Integers
-from streamduel.records import Control, Duels, InputEvent, Rejected
+from streamduel.records import Assignment, Click, Control, Duels, Impression, InputEvent, Rejected
+from streamduel.stream.attribution import Attribution
 from streamduel.stream.coding import FIRST_WINS, OUTCOMES, Coder
 from streamduel.stream.decisions import Decisions, Position
+from streamduel.stream.dedupe import DedupeWindow, record_key
 from streamduel.stream.guardrails import Guardrails
 from streamduel.stream.plan import Plan, Status
 from streamduel.stream.roster import Roster
@@ -33,6 +39,7 @@ class Experiment:
     Args:
         name: the experiment's.
         settings: its part of the configuration.
+        dedupe: how long the dedupe window remembers.
         seed: of its record keys in the dedupe window.
         started_at: the offset of the first record that can belong to it.
         state: what `state` returned in an earlier life; None for a fresh start.
@@ -41,17 +48,20 @@ class Experiment:
         pending: codes of duels that are not learned yet.
         due: a decision is due when so many are pending.
         alone: how often each arm has been served alone.
+        attribution: the impressions that are open, and clicks that wait for theirs.
     """
 
     __slots__ = (
-        "_changes", "_coder", "_decisions", "accepted", "alone", "codes", "dead_letters", "due",
-        "duplicates", "name", "pending", "policy", "roster", "seed", "settings", "started_at",
+        "_changes", "_coder", "_decisions", "_settled", "accepted", "alone", "attribution", "codes",
+        "dead_letters", "due", "duplicates", "late", "name", "pending", "policy", "roster", "seed",
+        "settings", "started_at", "unjoined",
     )  # fmt: skip
 
     def __init__(
         self,
         name: str,
         settings: ExperimentSettings,
+        dedupe: DedupeSettings,
         seed: int,
         started_at: int,
         state: dict[str, Any] | None = None,
@@ -62,11 +72,14 @@ class Experiment:
         self.seed = seed
         self.pending = array("q")
         self._changes = 0
+        self._settled = 0  # of those pending, from impressions, which were counted when they came
+        window_ms = settings.join_window(dedupe.window_ms)
+        self.attribution = Attribution(window_ms, dedupe.window_records)
         if state is None:
             self.roster = Roster(name, settings.arms)
             self.policy = settings.create_policy()
             self.alone = [0] * len(settings.arms)
-            self.accepted = self.duplicates = self.dead_letters = 0
+            self.accepted = self.duplicates = self.dead_letters = self.late = self.unjoined = 0
         else:
             self.roster = Roster.resume(name, state)
             self.policy = policies.from_state(state["policy"])
@@ -75,6 +88,7 @@ class Experiment:
             self.accepted = tallies["accepted"]
             self.duplicates = tallies["duplicate"]
             self.dead_letters = tallies["dead_letter"]
+            self.late, self.unjoined = tallies["late"], tallies["unjoined"]
         self._decisions = Decisions(name, settings, self.roster, state)
         self._coder = Coder(settings, self.roster)
         self.codes = self._coder.codes
@@ -101,7 +115,8 @@ class Experiment:
         noted = len(self.pending)
         if noted == 0:
             return
-        self.accepted += noted
+        self.accepted += noted - self._settled
+        self._settled = 0
         room = MOST_DUELS - self.policy.duels
         if noted > room:
             del self.pending[room:]  # beyond it, a float64 cannot tell one duel more from none
@@ -153,6 +168,63 @@ class Experiment:
                 self._decisions.guardrails.count(first, second, count)
                 self._passed(count)
         return self.due <= 0
+
+    # Impressions, and clicks that come apart from them.
+
+    def show(
+        self, event: Impression, key: int, offset: int, now: int
+    ) -> Iterator[tuple[LogRecord, Rejected]]:
+        """An impression has come; what is yielded are clicks before it that do not fit it."""
+        self.accepted += 1
+        for record, verdict in self.attribution.open(key, event, offset, now):
+            if verdict is None:
+                self.accepted += 1
+            else:
+                yield record, verdict
+
+    def click(self, event: Click, record: LogRecord, now: int, window: DedupeWindow) -> None:
+        """A click has come.
+
+        Raises:
+            Rejected: it does not fit its impression.
+        """
+        key = record_key(event.impression, self.seed)
+        fate = self.attribution.click(key, event, record, now, window)
+        if fate == "joined":
+            self.accepted += 1
+        elif fate == "late":
+            self.late += 1
+
+    def close(self, offset: int, now: int) -> Iterator[bool]:
+        """End the windows that are over; after each duel of that, whether a decision is due."""
+        given_up = self.attribution.give_up(offset, now)
+        self.unjoined += given_up
+        for shown in self.attribution.close(offset, now):
+            self._changes += 1
+            code = self._coder.outcome(shown)
+            if code >= 0:
+                self.pending.append(code)
+                self._settled += 1
+                yield len(self.pending) >= self.due
+        if given_up:
+            yield False
+
+    def remember(
+        self, event: Impression | Click, key: int, record: LogRecord, now: int, window: DedupeWindow
+    ) -> None:
+        """Do once more what was done in an earlier life, but for what came of it."""
+        self.end_remembering(now, record.offset)
+        if isinstance(event, Impression):
+            self.attribution.open(key, event, record.offset, now)
+            return
+        with suppress(Rejected):
+            impression = record_key(event.impression, self.seed)
+            self.attribution.click(impression, event, record, now, window)
+
+    def end_remembering(self, now: int, offset: int = 0) -> None:
+        """What was over by then was ended in an earlier life."""
+        self.attribution.give_up(offset, now)
+        deque(self.attribution.close(offset, now), maxlen=0)
 
     def _passed(self, duels: int) -> None:
         self._decisions.learned(self.policy, duels)
@@ -220,7 +292,7 @@ class Experiment:
     @property
     def alarm(self) -> int:
         """The stream time at which `ring` is due, whether or not there were duels."""
-        return self._decisions.alarm(self.policy)
+        return min(self._decisions.alarm(self.policy), self.attribution.alarm)
 
     # What is known of it.
 
@@ -233,6 +305,11 @@ class Experiment:
     def epoch(self) -> int:
         """Of the last assignment."""
         return self._decisions.epoch
+
+    @property
+    def assignment(self) -> Assignment | None:
+        """The last one, as it was published; None before the first decision."""
+        return self._decisions.assignment
 
     @property
     def guardrails(self) -> Guardrails:
@@ -258,7 +335,9 @@ class Experiment:
     @property
     def _seen(self) -> int:
         """How many records it has had, those that were no use included."""
-        return self.accepted + self.duplicates + self.dead_letters + len(self.pending)
+        told = self.accepted + len(self.pending) - self._settled
+        unattributed = self.late + self.unjoined + self.attribution.waiting
+        return told + self.duplicates + self.dead_letters + unattributed
 
     @property
     def tallies(self) -> dict[str, int]:
@@ -267,8 +346,8 @@ class Experiment:
             "accepted": self.accepted,
             "duplicate": self.duplicates,
             "dead_letter": self.dead_letters,
-            "late": 0,
-            "unjoined": 0,
+            "late": self.late,
+            "unjoined": self.unjoined,
         }
 
     def state(self) -> dict[str, Any]:
@@ -280,5 +359,6 @@ class Experiment:
             **self._decisions.state(),
             "alone": list(self.alone),
             "tallies": self.tallies,
+            "open": {"impressions": len(self.attribution), "clicks": self.attribution.waiting},
             "policy": self.policy.state_dict(),
         }

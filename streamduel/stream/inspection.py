@@ -17,6 +17,7 @@ class ExperimentReport(msgspec.Struct, frozen=True):
 
     Attributes:
         wins: wins[i][j] is how often arm i beat arm j, a tie a half each way.
+        open: how many impressions wait for clicks, and clicks, in no tally yet, for impressions.
         offset: the log's topic, the experiment's partition, and the next offset there.
         state_hash: over the whole hard state; equal logs give equal hashes.
     """
@@ -29,6 +30,7 @@ class ExperimentReport(msgspec.Struct, frozen=True):
     duels: int
     wins: list[list[float]]
     tallies: dict[str, int]
+    open: dict[str, int]
     offset: dict[str, Any]
     state_hash: str
 
@@ -39,10 +41,12 @@ class Report(msgspec.Struct, frozen=True):
     Attributes:
         experiments: by name.
         dead_letters: of the whole log, by reason.
+        ignored: records of a foreign log that are of no concern, by reason.
     """
 
     experiments: dict[str, ExperimentReport]
     dead_letters: dict[Reason, int]
+    ignored: dict[str, int]
 
 
 def inspect(archive: Outlet) -> Report:
@@ -56,15 +60,21 @@ def inspect(archive: Outlet) -> Report:
     """
     experiments: dict[str, ExperimentReport] = {}
     dead_letters: Counter[Reason] = Counter()
+    ignored: Counter[str] = Counter()
     for partition in archive.snapshots.partitions():
         entries = archive.snapshots.load(partition)
         if not entries:
             continue
         entry = snapshot.partition_entry(entries, partition)
         dead_letters.update(entry.dead_letters)
+        ignored.update(entry.ignored)
         for name, saved in snapshot.experiment_entries(entries).items():
             experiments[name] = _report(saved, entry)
-    return Report(dict(sorted(experiments.items())), dict(sorted(dead_letters.items())))
+    return Report(
+        dict(sorted(experiments.items())),
+        dict(sorted(dead_letters.items())),
+        dict(sorted(ignored.items())),
+    )
 
 
 def _report(saved: snapshot.ExperimentEntry, entry: snapshot.PartitionEntry) -> ExperimentReport:
@@ -79,6 +89,7 @@ def _report(saved: snapshot.ExperimentEntry, entry: snapshot.PartitionEntry) -> 
         duels=state["policy"]["counts"]["duels"],
         wins=state["policy"]["counts"]["wins"],
         tallies=state["tallies"],
+        open=state["open"],
         offset={"topic": entry.topic, "partition": entry.partition, "next": entry.next},
         state_hash=snapshot.state_hash(state),
     )

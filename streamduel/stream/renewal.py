@@ -60,9 +60,9 @@ class Renewal:
         Returns:
             Until when it holds, and which arm is to be served alone afterwards.
         """
-        self._published_at, self._records, self.lapses = now, records, False
         if self._settings.arm is None:
             return None, None
+        self._published_at, self._records, self.lapses = now, records, False
         return (now + self._settings.idle_ms if now else None), self._settings.arm
 
     def state(self) -> dict[str, Any]:

@@ -15,11 +15,13 @@ from msgspec import structs
 
 from streamduel.errors import SnapshotError
 from streamduel.experiment_settings import ExperimentSettings
+from streamduel.logs import Settings
 from streamduel.records import Reason
 from streamduel.stream.dedupe import WindowStart
 from streamduel.stream.experiment import Experiment
+from streamduel.stream.rescan import Mark
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 """Grows when the meaning of an entry changes, so that an old program refuses a newer state."""
 
 PARTITION_ENTRY: Final = "partition"
@@ -33,8 +35,12 @@ class PartitionEntry(msgspec.Struct, frozen=True):
 
     Attributes:
         next: the first offset that is not folded yet.
-        window: from where the dedupe window is rebuilt.
+        window: from where the dedupe window is rebuilt, and with it all that is open.
+        open_since: from where on impressions and clicks are read again; None if nothing is open.
+        mark: what `window` will follow from when something is open.
         dead_letters: how many, by reason, since the log's beginning.
+        ignored: how many records of a foreign log are of no concern, by reason.
+        log_format: the settings of its format.
     """
 
     topic: str
@@ -43,7 +49,11 @@ class PartitionEntry(msgspec.Struct, frozen=True):
     next: int
     stream_time: int
     window: WindowStart
+    open_since: int | None
+    mark: Mark
     dead_letters: dict[Reason, int]
+    ignored: dict[str, int]
+    log_format: dict[str, Any] | None
     format: int = FORMAT
 
 
@@ -156,6 +166,25 @@ def check_log(entry: PartitionEntry, topic: str, partition: int, partitions: int
         raise SnapshotError(
             f"the snapshot was made with {entry.partitions} partitions of '{topic}' (found "
             f"{partitions} now); experiments would change partitions, so use a new topic."
+        )
+
+
+def described(log_format: Settings | None) -> dict[str, Any] | None:
+    """The settings of a log's format as a snapshot keeps them."""
+    return None if log_format is None else log_format.model_dump(mode="json")
+
+
+def check_format(entry: PartitionEntry, log_format: Settings | None) -> None:
+    """Refuse to read in another format a log that was begun in one.
+
+    Raises:
+        SnapshotError: it is another one.
+    """
+    if entry.log_format != described(log_format):
+        before = "none" if entry.log_format is None else f"'{entry.log_format['name']}'"
+        raise SnapshotError(
+            f"source.format must stay what it was, {before} with its settings, while the log is "
+            f"read; restore it, or start afresh with other snapshots."
         )
 
 

@@ -5,27 +5,24 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import DecodeError
 
 from streamduel.config import Config
 from streamduel.connector import LogRecord, Message, PartitionCommit
-from streamduel.errors import nearest
 from streamduel.experiment_settings import ExperimentSettings
-from streamduel.records import Duel, InputEvent, Reason, Rejected
+from streamduel.records import Click, Duel, Impression, InputEvent, Reason, Rejected
 from streamduel.stream import snapshot
-from streamduel.stream.batch_clock import NEVER
+from streamduel.stream.alarms import Alarms
 from streamduel.stream.dead_letter import dead_letter
 from streamduel.stream.decisions import Position
-from streamduel.stream.decode import RecordDecoder
 from streamduel.stream.dedupe import DedupeWindow, WindowStart, record_key
 from streamduel.stream.experiment import Experiment
+from streamduel.stream.homes import Homes
+from streamduel.stream.reading import RecordReader
+from streamduel.stream.rescan import Mark, Rescan
 from streamduel.stream.snapshot import PartitionEntry
-
-MOST_COMPARED: Final = 50
-"""Experiments that a mistaken name is compared with, some 10 µs each. If there are more, no name is
-proposed: a service that logs under a wrong one must not take the others' time."""
 
 
 class Log(NamedTuple):
@@ -67,26 +64,27 @@ class PartitionTask:
     ) -> None:
         self.partition = partition
         self._log = log
-        self._decode = RecordDecoder(config.limits.max_record_bytes)
+        self._dedupe = config.dedupe
         self._window = DedupeWindow(config.dedupe.window_records, config.dedupe.window_ms)
-        self._homes = {name: log.home(name) for name in config.experiments}
-        self._names = sorted(self._homes)
+        self._homes = Homes(config.experiments, log.home, partition)
         self._waiting: dict[str, ExperimentSettings] = {
             name: settings
             for name, settings in config.experiments.items()
-            if self._homes[name] == partition
+            if self._homes.here(name)
         }
         self.experiments: dict[str, Experiment] = {}
+        self._reader = RecordReader(config, self._homes, self.experiments)
         self.dead_letters: Counter[Reason] = Counter()
         self.stream_time = 0
         self.next_offset = 0
         self.resume_offset: int | None = None
         self._rebuilt_time = 0
-        self._saved_window: WindowStart | None = None
+        self._rescan = Rescan(self._window)
+        self._resumed_from: tuple[WindowStart, int | None, Mark] | None = None
+        self._rebuilding = False
         self._ended: dict[str, bytes] = {}
         self._snapshot_offset = 0
-        self._alarms: dict[str, int] = {}
-        self._alarm = NEVER
+        self._alarms = Alarms()
         self._assignments: list[Message] = []
         self._letters: list[Message] = []
         self._saved: dict[str, int] = {}
@@ -97,13 +95,17 @@ class PartitionTask:
     def _restore(self, entries: Mapping[str, bytes]) -> None:
         entry = snapshot.partition_entry(entries, self.partition)
         snapshot.check_log(entry, self._log.topic, self.partition, self._log.partitions)
+        snapshot.check_format(entry, self._reader.log_format)
         self.next_offset = self._committed_offset = self._snapshot_offset = entry.next
         self.stream_time = entry.stream_time
         self.dead_letters.update(entry.dead_letters)
-        self._saved_window = entry.window
+        self._reader.ignored.update(entry.ignored)
+        self._resumed_from = entry.window, entry.open_since, entry.mark
+        self._rebuilding = True
         self._rebuilt_time = entry.window.stream_time
         self.resume_offset = entry.window.offset
         self._window.advance(entry.window.stream_time, entry.window.offset)
+        self._rescan.resume(entry.mark)
         for name, saved in snapshot.experiment_entries(entries).items():
             settings = self._waiting.pop(name, None)
             if settings is None:
@@ -122,6 +124,7 @@ class PartitionTask:
         if self.resume_offset is None:
             self.next_offset = offset
             self._window.advance(self.stream_time, offset)
+            self._rescan.mark(offset)
         elif offset > self.next_offset:
             self.next_offset = offset  # the log has lost what lies between
 
@@ -148,7 +151,8 @@ class PartitionTask:
         state: dict[str, Any] | None = None,
     ) -> Experiment:
         # Any seed will do that no other experiment of the partition has: keys are never stored.
-        return Experiment(name, settings, len(self.experiments), started_at, state)
+        seed = len(self.experiments)
+        return Experiment(name, settings, self._dedupe, seed, started_at, state)
 
     def fold(self, records: Sequence[LogRecord]) -> None:
         """Take in records, in the order of their offsets, each exactly once."""
@@ -156,7 +160,11 @@ class PartitionTask:
             if block[0].offset < self._snapshot_offset:
                 self._remember(block)
             else:
-                self._fold(block)
+                if self._rebuilding:
+                    self._end_rebuilding()
+                foreign = self._reader.log_format is not None
+                fold = self._fold_foreign if foreign else self._fold
+                fold(block)
                 self.next_offset = block[-1].offset + 1
 
     def _blocks(self, records: Sequence[LogRecord]) -> Iterator[Sequence[LogRecord]]:
@@ -164,6 +172,7 @@ class PartitionTask:
         while records:
             if records[0].offset >= self._window.block_end:
                 self._window.begin_block(records[0].offset)
+                self._rescan.mark(records[0].offset)
             end = self._window.block_end
             if records[0].offset < self._snapshot_offset:
                 end = min(end, self._snapshot_offset)
@@ -173,7 +182,8 @@ class PartitionTask:
 
     def _fold(self, records: Sequence[LogRecord]) -> None:  # noqa: C901, PLR0912 - see below
         """The inner loop: what it does by itself, it does to save a call for each record."""
-        plain, plain_bytes, window = self._decode.plain, self._decode.plain_bytes, self._window
+        decode, window = self._reader.decode, self._window
+        plain, plain_bytes = decode.plain, decode.plain_bytes
         keys, order, key_of = window.keys, window.order, record_key
         experiments, latest, name = self.experiments, None, None
         for record in records:
@@ -184,9 +194,7 @@ class PartitionTask:
             try:
                 value: Any = record.value  # None has no length: a TypeError
                 event = (
-                    plain(value)
-                    if len(value) <= plain_bytes and value.isascii()
-                    else self._decode(value)
+                    plain(value) if len(value) <= plain_bytes and value.isascii() else decode(value)
                 )
                 if event.experiment != name:
                     experiment, name = experiments[event.experiment], event.experiment
@@ -214,65 +222,135 @@ class PartitionTask:
                 pending.append(code)
                 if len(pending) < experiment.due:
                     continue
-            elif not self._learn_special(experiment, event, record):
+            elif not self._learn_special(experiment, event, record, key):
                 continue
             self._decide(experiment, self._at(record.offset))
+
+    def _fold_foreign(self, records: Sequence[LogRecord]) -> None:
+        """The same for a log in another format, of whose records each may hold several events."""
+        for record in records:
+            self._advance(record.timestamp, record.offset)
+            try:
+                events = [(*it, it[1].code(it[0])) for it in self._reader.events(record)]
+            except Rejected:
+                self._reject(record)
+                continue
+            if not events:
+                self._reader.ignore(record)
+            for event, experiment, code in events:
+                if record.timestamp is None:
+                    self._advance(event.ts, record.offset)
+                key = record_key(event.id, experiment.seed)
+                if self._window.sight(key):
+                    experiment.duplicates += 1
+                    continue
+                if code >= 0:
+                    experiment.pending.append(code)
+                    due = len(experiment.pending) >= experiment.due
+                else:
+                    due = self._learn_special(experiment, event, record, key)
+                if due:
+                    self._decide(experiment, self._at(record.offset))
 
     def _at(self, offset: int) -> Position:
         return Position(self.partition, offset, self.stream_time)
 
-    def _learn_special(self, experiment: Experiment, event: InputEvent, record: LogRecord) -> bool:
+    def _learn_special(
+        self, experiment: Experiment, event: InputEvent, record: LogRecord, key: int
+    ) -> bool:
         """Take in what is no plain duel; True when a decision is due."""
         try:
+            if isinstance(event, Impression | Click):
+                self._attribute(experiment, event, record, key)
+                return False
             return experiment.learn_special(event, record.offset)
-        except Rejected as verdict:  # a control record that asks for what cannot be
-            self._dead_letter(record, verdict)
-            experiment.dead_letters += 1
+        except Rejected as verdict:  # what asks for what cannot be: a control record, a click
+            self._dead_letter(record, verdict, experiment)
             return False
 
-    def _event(self, record: LogRecord) -> tuple[InputEvent, Experiment]:
-        """A record's event and its experiment.
+    def _attribute(
+        self, experiment: Experiment, event: Impression | Click, record: LogRecord, key: int
+    ) -> None:
+        """Take in a part of an interleaved impression."""
+        at = self._at(record.offset)
+        self._close(experiment, at, record.offset)
+        idle = not experiment.attribution
+        if isinstance(event, Click):
+            experiment.click(event, record, at.stream_time, self._window)
+        else:
+            for early, verdict in experiment.show(event, key, record.offset, at.stream_time):
+                self._dead_letter(early, verdict, experiment)
+        if idle:
+            self._set_alarm(experiment)
 
-        Raises:
-            Rejected: the record is to become a dead letter.
+    def _close(self, experiment: Experiment, at: Position, offset: int) -> None:
+        """End the windows of impressions that are over, and decide whenever it is due.
+
+        Those of which too many records have come since the offset end only when the next part of
+        an impression comes, which a later life reads again, and not when time passes.
         """
-        event = self._decode(record.value)
-        experiment = self.experiments.get(event.experiment)
-        if experiment is None:
-            raise self._stranger(event)
-        return event, experiment
+        closed = False
+        for due in experiment.close(offset, at.stream_time):
+            closed = True
+            if due:
+                self._decide(experiment, at)
+        if closed:
+            self._set_alarm(experiment)
 
     def _remember(self, records: Sequence[LogRecord]) -> None:
-        """Rebuild the dedupe window from records that were folded in an earlier life."""
+        """Rebuild dedupe window and open impressions from records of an earlier life."""
+        assert self._resumed_from is not None, "there is an earlier life"
+        open_since = self._resumed_from[1]
         now, self.stream_time = self.stream_time, self._rebuilt_time
         for record in records:
-            self._advance(record.timestamp, record.offset)
+            self._pass(record.timestamp, record.offset)
             try:
-                event, experiment = self._event(record)
-                experiment.check_at(event, record.offset)
+                events = self._reader.events(record)
+                for event, experiment in events:
+                    experiment.check_at(event, record.offset)
             except Rejected:
                 continue
-            if experiment.started_at > record.offset:
-                continue
-            if record.timestamp is None:
-                self._advance(event.ts, record.offset)
-            self._window.sight(record_key(event.id, experiment.seed))
+            for event, experiment in events:
+                if experiment.started_at > record.offset:
+                    continue
+                if record.timestamp is None:
+                    self._pass(event.ts, record.offset)
+                key = record_key(event.id, experiment.seed)
+                again = self._window.sight(key)
+                if again or open_since is None or record.offset < open_since:
+                    continue
+                if isinstance(event, Impression | Click):
+                    experiment.remember(event, key, record, self.stream_time, self._window)
         self._rebuilt_time = self.stream_time
         self.stream_time = max(now, self.stream_time)
 
+    def _end_rebuilding(self) -> None:
+        """What is open is known again, and so is when it is to be closed."""
+        self._rebuilding = False
+        for experiment in self.experiments.values():
+            experiment.end_remembering(self.stream_time)
+            self._set_alarm(experiment)
+
+    def _pass(self, timestamp: int | None, offset: int) -> bool:
+        """Stream time moves on, if it does."""
+        if timestamp is None or timestamp <= self.stream_time:
+            return False
+        self.stream_time = timestamp
+        self._window.advance(timestamp, offset)
+        return True
+
     def _advance(self, timestamp: int | None, offset: int) -> None:
-        if timestamp is not None and timestamp > self.stream_time:
-            self.stream_time = timestamp
-            self._window.advance(timestamp, offset)
-            if timestamp >= self._alarm:
-                self._ring(Position(self.partition, offset - 1, timestamp))
+        if self._pass(timestamp, offset) and self.stream_time >= self._alarms.next:
+            self._ring(self._at(offset - 1))
 
     def _ring(self, at: Position) -> None:
-        """Let the experiments decide whose time has come; by name, for equal bytes."""
-        for name, alarm in sorted(self._alarms.items()):
-            if alarm <= at.stream_time:
-                experiment = self.experiments[name]
+        """Let the experiments do what their time has come for."""
+        for name in self._alarms.due(at.stream_time):
+            experiment = self.experiments[name]
+            self._close(experiment, at, 0)
+            if experiment.alarm <= at.stream_time:
                 self._publish(experiment, experiment.ring(at))
+            self._set_alarm(experiment)
 
     def _decide(self, experiment: Experiment, at: Position) -> None:
         self._publish(experiment, experiment.decide(at))
@@ -283,46 +361,24 @@ class PartitionTask:
         self._set_alarm(experiment)
 
     def _set_alarm(self, experiment: Experiment) -> None:
-        name, alarm = experiment.name, experiment.alarm
-        if alarm != self._alarms.get(name, NEVER):
-            self._alarms[name] = alarm
-            self._alarm = min(self._alarms.values())
-
-    def _stranger(self, event: InputEvent) -> Rejected:
-        """The verdict on a record of an experiment that is not folded here."""
-        name, home = event.experiment, self._homes.get(event.experiment)
-        if home is None:
-            known = ", ".join(f"'{known}'" for known in self._names[:10])
-            more = ", …" if len(self._names) > 10 else ""
-            hint = nearest(name, self._names) if len(self._names) <= MOST_COMPARED else ""
-            return Rejected(
-                "unknown_experiment",
-                f"unknown experiment '{name[:80]}'"
-                f"{f'{hint} Configured' if hint else '; configured'} are {known}{more}.",
-            )
-        return Rejected(
-            "wrong_partition",
-            f"experiment '{name}' belongs into partition {home} (found in {self.partition}); "
-            f"the record's key must be the experiment's name, hashed as Kafka's default "
-            f"partitioner does.",
-        )
+        self._alarms.set(experiment.name, experiment.alarm)
 
     def _reject(self, record: LogRecord) -> None:
         """Make a dead letter of a record that the inner loop could not use."""
         try:
-            event, experiment = self._event(record)
-            experiment.code(event)
+            for event, experiment in self._reader.events(record):
+                experiment.code(event)
         except Rejected as verdict:
-            self._dead_letter(record, verdict)
+            self._dead_letter(record, verdict, self._reader.experiment_of(record))
         else:
             raise AssertionError(f"record {record.offset} was refused and then accepted")
-        name = self._decode.named_experiment(record.value)
-        named = self.experiments.get(name or (record.key or b"").decode(errors="replace"))
-        if named is not None:
-            named.dead_letters += 1
 
-    def _dead_letter(self, record: LogRecord, verdict: Rejected) -> None:
+    def _dead_letter(
+        self, record: LogRecord, verdict: Rejected, experiment: Experiment | None
+    ) -> None:
         self.dead_letters[verdict.reason] += 1
+        if experiment is not None:
+            experiment.dead_letters += 1
         self._letters.append(dead_letter(record, verdict, self._log.topic, self.partition))
 
     @property
@@ -353,15 +409,23 @@ class PartitionTask:
         return commit
 
     def _partition_entry(self) -> PartitionEntry:
-        # Before anything new is folded, the window may still be on its way to be rebuilt.
-        news = self.next_offset != self._snapshot_offset
-        saved = None if news else self._saved_window
+        if self._rebuilding and self._resumed_from is not None:
+            window, open_since, mark = self._resumed_from  # nothing new is folded
+        else:
+            since = (experiment.attribution.since for experiment in self.experiments.values())
+            open_since = min((it for it in since if it is not None), default=None)
+            mark = self._rescan.last(open_since)
+            window = self._window.start if open_since is None else mark.start
         return PartitionEntry(
             topic=self._log.topic,
             partition=self.partition,
             partitions=self._log.partitions,
             next=self.next_offset,
             stream_time=self.stream_time,
-            window=saved or self._window.start,
+            window=window,
+            open_since=open_since,
+            mark=mark,
             dead_letters=dict(sorted(self.dead_letters.items())),
+            ignored=dict(sorted(self._reader.ignored.items())),
+            log_format=snapshot.described(self._reader.log_format),
         )

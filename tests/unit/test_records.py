@@ -20,7 +20,7 @@ EXAMPLES = [
     for block in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
     for line in block.strip().split("\n\n")
 ]
-INPUTS = {"duel", "duels", "interleaving"}
+INPUTS = {"duel", "duels", "interleaving", "impression", "click"}
 
 
 def example(type_: str) -> list[str]:
@@ -44,7 +44,7 @@ def test_the_page_shows_each_type_and_all_of_its_fields(type_: str) -> None:
 
 def test_every_input_example_is_accepted() -> None:
     texts = [text.encode() for type_ in INPUTS for text in example(type_)]
-    arms = sorted({json.loads(text)[side] for text in texts for side in "ab"})
+    arms = sorted({json.loads(text).get(side, "bm25") for text in texts for side in "ab"})
     partition = Partition(config(search={"arms": arms}))
     assert not letters(partition.fold(*texts))
     assert partition.tallies()["accepted"] == len(texts)

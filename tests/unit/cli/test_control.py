@@ -70,9 +70,12 @@ def test_a_run_takes_each_action_in_its_turn(streamduel: Streamduel, folder: Pat
         assert last(folder)["epoch"] == epoch + 1
         return last(folder)
 
-    duels = last(folder)["duels"]
+    # A control record bears the present time: impressions that wait for clicks wait no longer.
+    assert streamduel("control", config, "search", "resume").status == 0
+    fold(folder)
+    duels = inspected(streamduel, folder)["experiments"]["search"]["duels"]
     paused = told("pause")
-    assert (paused["status"], paused["duels"], paused["offset"]) == ("paused", duels, len(LOG))
+    assert (paused["status"], paused["duels"], paused["offset"]) == ("paused", duels, len(LOG) + 1)
     assert {(pair["a"], pair["b"]) for pair in paused["pairs"]} == {(paused["champion"],) * 2}
     assert told("resume")["status"] == "running"
     added = told("add-arm", "ltr-v4")

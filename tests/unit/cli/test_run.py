@@ -67,7 +67,8 @@ def test_inspect_for_programs_has_what_they_rely_on(streamduel: Streamduel, fold
     tallies = search["tallies"]
     assert tallies.keys() == {"accepted", "duplicate", "dead_letter", "late", "unjoined"}
     unnamed = sum(report["dead_letters"].values()) - tallies["dead_letter"]
-    assert sum(tallies.values()) + unnamed == len(LOG)
+    assert sum(tallies.values()) + search["open"]["clicks"] + unnamed == len(LOG)
+    assert search["open"]["impressions"] > 0
     assert sum(map(sum, search["wins"])) <= search["duels"]
     assert sum(report["dead_letters"].values()) == len(lines(folder, "dead_letters.jsonl"))
 

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from streamduel import config_reference, schemas
 from streamduel.config import Config, LoadedConfig, load, settings_model
 from streamduel.connector import connector_names, load_connector
+from streamduel.interleaving.credit import Click, Shown
 from tests.unit.config.configurations import GOOD, KAFKA, changed, written
 
 ROOT = Path(__file__).parents[3]
@@ -67,6 +68,25 @@ def test_policy_parameters_reach_the_policy(tmp_path: Path) -> None:
     made = load(path, {}).config.experiments["search"].create_policy()
     assert made.parameters == {"alpha": 0.7, "champion_set": True}
     assert made.n_arms == 3
+
+
+@pytest.mark.parametrize(
+    "credit",
+    [
+        {"name": "weighted", "weights": {"cart": 3, "hide": -0.5}},
+        {"name": "position_debiased", "propensities": [1, 0.6, 1e-3], "eta": None},
+        {"name": "position_debiased", "eta": 0},
+        *({"name": name} for name in ("any_click", "first_click", "last_click", "probabilistic")),
+    ],
+)
+def test_credit_parameters_reach_the_credit_function(credit: Any, tmp_path: Path) -> None:
+    path = tmp_path / "search.yaml"
+    path.write_text(written(changed({"experiments.search.credit": credit})))
+    settings = load(path, {}).config.experiments["search"].credit
+    assert settings.model_dump(exclude_none=True) == {
+        name: value for name, value in credit.items() if value is not None
+    }
+    assert settings.create()(Shown(["b"]), [Click(0, "cart")]) == 0.0
 
 
 def test_relative_paths_are_relative_to_the_file(

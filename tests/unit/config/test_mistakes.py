@@ -15,10 +15,11 @@ from tests.unit.config.configurations import GONE, GOOD, KAFKA, changed, written
 TOP = "commit, dedupe, experiments, limits, monitoring, sink, snapshots, source"
 EXPERIMENT = (
     "arms, batch_deadline_ms, batch_min_fill, batch_republish_ms, credit, decide_every, "
-    "guardrails, policy, seed, slate, stop, ties"
+    "guardrails, join_window_ms, no_click, policy, seed, slate, stop, ties"
 )
 ARMS = "experiments.search.arms"
 POLICY = "experiments.search.policy"
+CREDIT = "experiments.search.credit"
 GUARDRAILS = "experiments.search.guardrails"
 QUOTES = "; quotes make it a string"
 NAME = "a string of 1 to 256 characters"
@@ -68,7 +69,8 @@ MISTAKES: list[tuple[str, Any, str]] = [
      f"unknown key 'experiments.search.decide_evry'; did you mean 'decide_every'? "
      f"Allowed there: {EXPERIMENT}."),
     ("experiments.search.credit", {"nam": "click_count"},
-     "unknown key 'experiments.search.credit.nam'; did you mean 'name'? Allowed there: name."),
+     "unknown key 'experiments.search.credit.nam'; did you mean 'name'? Allowed there: eta, name, "
+     "propensities, weights."),
     # What is missing.
     ("source", GONE, "source is missing: where the click log comes from."),
     ("sink", GONE, "sink is missing: where assignments and dead letters go."),
@@ -171,6 +173,8 @@ MISTAKES: list[tuple[str, Any, str]] = [
      f"{GUARDRAILS}.fallback.idle_ms must be an integer from 1000 to 2^53 (found 10)."),
     (GUARDRAILS, {"control_arm": "bm25"},
      f"{GUARDRAILS}.min_share must be given, too: control_arm has no effect without it."),
+    (GUARDRAILS, {"min_share": 0},
+     f"{GUARDRAILS}.control_arm must be given, too: min_share has no effect without it."),
     (GUARDRAILS, {"min_share": 0.2},
      f"{GUARDRAILS}.control_arm must be given, too: min_share has no effect without it."),
     (GUARDRAILS, {"control_arm": "bm25", "min_share": 1.0},
@@ -186,9 +190,36 @@ MISTAKES: list[tuple[str, Any, str]] = [
      "experiments.search.ties must be 'half' or 'drop' (found 'win')."),
     ("experiments.search.ties", False,
      "experiments.search.ties must be 'half' or 'drop' (found false)."),
-    ("experiments.search.credit", {"name": "click_cuont"},
-     "experiments.search.credit.name must be 'click_count' (found 'click_cuont'); "
-     "did you mean 'click_count'?"),
+    # Credit.
+    (CREDIT, {"name": "click_cuont"},
+     f"{CREDIT}.name must be 'click_count', 'any_click', 'first_click', 'last_click', 'weighted', "
+     "'position_debiased' or 'probabilistic' (found 'click_cuont'); did you mean 'click_count'?"),
+    (CREDIT, {"eta": 1},
+     f"{CREDIT}: credit function 'click_count' has no parameter 'eta'; it has none."),
+    (CREDIT, {"name": "weighted", "weights": {"cart": 3}, "propensities": [1]},
+     f"{CREDIT}: credit function 'weighted' has no parameter 'propensities'; it has 'weights'."),
+    (CREDIT, {"name": "weighted", "wieghts": {"cart": 3}},
+     f"unknown key '{CREDIT}.wieghts'; did you mean 'weights'? Allowed there: eta, name, "
+     "propensities, weights."),
+    (CREDIT, {"name": "weighted"}, f"{CREDIT}: credit function 'weighted' needs 'weights'."),
+    (CREDIT, {"name": "weighted", "weights": {}},
+     f"{CREDIT}.weights must be a mapping of 1 to 1000 entries, or null (found an empty mapping)."),
+    (CREDIT, {"name": "weighted", "weights": {"cart": 3, "click": "one"}},
+     f"{CREDIT}.weights.click must be a number at least -1000 and at most 1000 (found 'one')."),
+    (CREDIT, {"name": "weighted", "weights": {"cart": float("nan")}},
+     f"{CREDIT}.weights.cart must be a number at least -1000 and at most 1000 (found nan)."),
+    (CREDIT, {"name": "weighted", "weights": {5: 5}},
+     f"{CREDIT}.weights has the key 5; a key must be a string of 1 to 64 characters."),
+    (CREDIT, {"name": "position_debiased"},
+     f"{CREDIT}: 'position_debiased' needs either 'propensities' or 'eta' (found neither)."),
+    (CREDIT, {"name": "position_debiased", "propensities": [1, 0.5], "eta": 1},
+     f"{CREDIT}: 'position_debiased' needs either 'propensities' or 'eta' (found both)."),
+    (CREDIT, {"name": "position_debiased", "propensities": [1, 0]},
+     f"{CREDIT}.propensities[1] must be a number above 0 and at most 1 (found 0)."),
+    (CREDIT, {"name": "position_debiased", "propensities": [1] * 101},
+     f"{CREDIT}.propensities must be a list of 1 to 100 entries, or null (found a list of 101)."),
+    (CREDIT, {"name": "position_debiased", "eta": "1"},
+     f"{CREDIT}.eta must be a number at least 0 and at most 10, or null (found '1')."),
     # Policies.
     (POLICY, {"name": "rubc"},
      "experiments.search: unknown policy 'rubc'; did you mean 'rucb'? 'streamduel policies' lists "

@@ -48,5 +48,5 @@ def run(settings: Config, log: Sequence[Record], cuts: Sequence[int], restarts: 
             task = PartitionTask(settings, LOG, 0, output.entries)
             assert task.resume_offset is not None
             task.begin(task.resume_offset)
-            task.fold(log[task.resume_offset : end])
+            task.fold([record for record in log[:end] if record.offset >= task.resume_offset])
     return output

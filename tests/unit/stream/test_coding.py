@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import product
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 import pytest
 
 from streamduel.experiment_settings import ExperimentSettings
-from streamduel.records import Control, Duel, Duels, InputEvent, Interleaving, Rejected
+from streamduel.records import (
+    Control,
+    Duel,
+    Duels,
+    InputEvent,
+    Interleaving,
+    RankClick,
+    Rejected,
+)
 from streamduel.stream.coding import BULK, CONTROL, MAX_CODES, NO_DUEL, Coder
 from streamduel.stream.roster import Roster
 
@@ -72,6 +81,37 @@ def test_an_interleaving_has_the_code_of_the_duel_that_it_is() -> None:
         assert coder.code(shown) == coder.code(duel("ltr-v1", "bm25", winner))
     dropping, _ = coder_of(ties="drop")
     assert dropping.code(Interleaving("1", "search", "bm25", "ltr-v1", ["a"], [])) == NO_DUEL
+
+
+TOLD: list[tuple[dict[str, Any], list[Any], str]] = [
+    ({"name": "click_count"}, [0, 1, 2], "b"),
+    ({"name": "any_click"}, [0, 1, 2], "tie"),
+    ({"name": "first_click"}, [RankClick(1), RankClick(0)], "b"),
+    ({"name": "first_click"}, [RankClick(1, 9), RankClick(0, 5)], "a"),
+    ({"name": "first_click"}, [RankClick(1, 9), 0], "b"),
+    ({"name": "last_click"}, [RankClick(1, 9), RankClick(0, 5)], "b"),
+    ({"name": "weighted", "weights": {"cart": 3, "click": 1}},
+     [RankClick(0, action="cart"), 1, RankClick(2)], "a"),
+    ({"name": "position_debiased", "eta": 1}, [0, 0, 0, 1], "a"),
+    ({"name": "position_debiased", "propensities": [1, 0.25]}, [0, 0, 0, 1], "b"),
+    ({"name": "probabilistic"}, [0, 1], "b"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("credit", "clicks", "winner"), TOLD)
+def test_the_credit_function_is_the_configured_one(
+    credit: dict[str, Any], clicks: list[Any], winner: str
+) -> None:
+    """In an `interleaving` record, and in an impression whose clicks came by themselves."""
+    coder, _ = coder_of(credit=credit)
+    teams: list[Any] = ["a", "b", "b"]
+    chances = [0.6, 0.1, 0.5]
+    told = coder.code(duel("ltr-v1", "bm25", winner))
+    record = Interleaving("1", "search", "ltr-v1", "bm25", teams, clicks, chances)  # type: ignore[arg-type]
+    assert coder.code(record) == told
+    sent = tuple(RankClick(it) if isinstance(it, int) else it for it in clicks)
+    shown: Any = SimpleNamespace(a="ltr-v1", b="bm25", teams=teams, chances=chances, clicks=sent)
+    assert coder.outcome(shown) == told
 
 
 def test_a_dropped_tie_is_no_duel_but_an_arm_alone_is_one() -> None:
@@ -157,6 +197,7 @@ MISTAKES: list[InputEvent] = [
     Duels("1", "search", "bm25", "ltr-v1", 2**40, 1, 0),
     Interleaving("1", "search", "bm25", "bm25", ["a"], [0]),
     Interleaving("1", "search", "bm25", "ltr-v1", ["a"], [1]),
+    Interleaving("1", "search", "bm25", "ltr-v1", ["a", "b"], [1], [0.5]),
     Control("1", "search", "retire_arm"),
 ]
 

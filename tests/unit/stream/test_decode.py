@@ -22,7 +22,7 @@ from tests.unit.stream.folding import (
 ID = "a string of 1 to 256 characters"
 ARM = "an arm's name, a string of 1 to 256 characters"
 COUNT = "an integer from 0 to 2^40"
-TYPE = "one of 'duel', 'duels', 'interleaving', 'control'"
+TYPE = "one of 'duel', 'duels', 'interleaving', 'impression', 'click', 'control'"
 TEAMS = "an array with 'a', 'b' or null for each rank"
 CLICKS = "an array of ranks, or of objects with a 'rank'"
 CLICK = "a rank (an integer from 0), or an object with a 'rank'"
@@ -166,7 +166,7 @@ def test_a_wrong_value_is_shown_with_what_the_field_must_be(
     ("value", "sentence"),
     [
         (text(DUEL, type="dual"), f"type must be {TYPE} (found 'dual'); did you mean 'duel'?"),
-        (text(DUEL, type="impression"), f"type must be {TYPE} (found 'impression')."),
+        (text(DUEL, type="clicks"), f"type must be {TYPE} (found 'clicks'); did you mean 'click'?"),
         (b'{"type": "duel", "type": "duels"}',
          "the record has the field 'type' twice, with different values."),
         (text(DUEL, id="x" * 257), f"id must be {ID} (found '{'x' * 78}…)."),
@@ -209,7 +209,7 @@ def test_a_wrong_value_is_shown_with_what_the_field_must_be(
         (text(INTERLEAVING, clicks=[{"rank": 0, "ts": -2}]),
          f"clicks[0].ts must be {TIME} (found -2)."),
         (text(INTERLEAVING, clicks=[{"rank": 0, "action": 3}]),
-         "clicks[0].action must be a string (found 3)."),
+         "clicks[0].action must be a string of 1 to 64 characters (found 3)."),
         (text(INTERLEAVING, clicks=[0, 3]),
          "clicks has rank 3, outside the list: 'teams' has 3 ranks, from 0."),
         (text(INTERLEAVING, clicks=[{"rank": 9}]),

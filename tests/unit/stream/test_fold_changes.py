@@ -197,7 +197,7 @@ def test_changes_leave_no_trace_whatever_the_policy(policy: str) -> None:
 def test_all_of_it_happens_in_these_logs() -> None:
     """Or the tests above would show nothing: every status, every verdict, batches in every way."""
     outputs = [in_one_life(case, seed, "broker")[1] for case in CASES for seed in (4, 5)]
-    more = ("rmed1", "c2b", "c2b-deadline")
+    more = ("rmed1", "c2b", "c2b-deadline", "rucb", "rucb-slate", "frozen")
     outputs += [in_one_life(case, seed, "broker")[1] for case in more for seed in range(4)]
     published = [json.loads(it) for output in outputs for it in output.assignments]
     assert {it["status"] for it in published} == {"running", "paused", "finished"}
@@ -213,9 +213,11 @@ def test_all_of_it_happens_in_these_logs() -> None:
     ]  # fmt: skip
     ended = {it["policy"] for it in published if it["status"] == "finished"}
     assert ended >= {"rucb", "c2b", "interleaved_filter_2"}, "sure, past, or one arm left"
-    assert any(state["tallies"]["duplicate"] > 9 for state in states)
+    for tally, count in (("duplicate", 5), ("late", 3), ("unjoined", 1)):
+        assert any(state["tallies"][tally] >= count for state in states), tally
+    assert any(state["open"]["impressions"] > 2 for state in states)
     assert any(state["joined"] and state["left"] for state in states)
-    assert {state["policy"]["own"].get("round") for state in states} >= {None, 1, 2, 3}
+    assert {state["policy"]["own"].get("round") for state in states} >= {None, 1, 2}
     rails = [state["guardrails"] for state in states]
     assert {bool(it["frozen"]) for it in rails} == {True, False}
     for_guardrails = [pair for it in rails for pair in it["served"]]

@@ -80,9 +80,9 @@ def test_a_snapshot_without_its_position_is_refused(entries: dict[str, bytes]) -
 
 @pytest.mark.parametrize("name", ["partition", "experiment/search"])
 def test_a_newer_format_is_refused(entries: dict[str, bytes], name: str) -> None:
-    entries[name] = json.dumps({**json.loads(entries[name]), "format": 4}).encode()
+    entries[name] = json.dumps({**json.loads(entries[name]), "format": 5}).encode()
     assert refusal(entries) == (
-        f"the snapshot's entry '{name}' has format 4; this program reads format 3."
+        f"the snapshot's entry '{name}' has format 5; this program reads format 4."
     )
 
 

@@ -1,0 +1,77 @@
+"""How likely users are to look at a rank, from what they clicked."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+
+from streamduel.errors import InterleavingError
+
+_PerRank = Mapping[Hashable, Mapping[int, int]]
+"""How often something happened, by document and rank."""
+
+
+def estimate_propensities(
+    impressions: Iterable[tuple[Sequence[Hashable], Iterable[int]]], length: int
+) -> list[float]:
+    """What `position_debiased` needs, from interleaved lists and their clicks.
+
+    Interleaving puts the same document sometimes here, sometimes a rank lower. If it is clicked
+    half as often there, then half as many look there. All documents that were shown at both ranks
+    are compared in this way (the Mantel-Haenszel ratio, which also holds where each was shown a few
+    times only), and so on from rank to rank.
+
+    This takes the position-based model for granted: a user clicks if he looks at the rank and likes
+    the document, whatever the others are. People who stop after a good document are not like that.
+    And the errors add up on the way down: tens of thousands of clicks are wanted.
+
+    Args:
+        impressions: for each, the documents shown and the clicked ranks. A document is liked for
+            one query and not for another: give pairs (query, document), unless all is one query.
+        length: how many ranks to estimate, from 1.
+
+    Returns:
+        The propensities, in proportion to the largest, which is 1.
+
+    Raises:
+        IndexError: a rank lies outside its list.
+        InterleavingError: no document was shown and clicked at two ranks that are to be compared.
+
+    >>> up, down = ["d1", "d2"], ["d2", "d1"]
+    >>> estimate_propensities([(up, [0]), (up, [0]), (up, [1]), (down, [0]), (down, [1])], 2)
+    [1.0, 0.7142857142857143]
+
+    Source: Agarwal, Zaitsev, Wang, Li, Najork and Joachims, "Estimating Position Bias without
+    Intrusive Interventions", WSDM 2019, by chaining adjacent ranks; Mantel and Haenszel,
+    "Statistical Aspects of the Analysis of Data from Retrospective Studies", 1959.
+    """
+    shown: dict[Hashable, Counter[int]] = defaultdict(Counter)
+    clicked: dict[Hashable, Counter[int]] = defaultdict(Counter)
+    for docs, ranks in impressions:
+        for rank, document in enumerate(docs[:length]):
+            shown[document][rank] += 1
+        for rank in set(ranks):  # the model knows one click on a document, or none
+            clicked[docs[rank]][rank] += 1
+    found = [1.0]
+    for rank in range(1, length):
+        found.append(found[-1] * _ratio(shown, clicked, rank))
+    largest = max(found)
+    return [propensity / largest for propensity in found]
+
+
+def _ratio(shown: _PerRank, clicked: _PerRank, rank: int) -> float:
+    """The propensity of a rank, relative to that of the rank above."""
+    above = below = 0.0
+    for document, times in shown.items():
+        n_above, n_below = times.get(rank - 1, 0), times.get(rank, 0)
+        if n_above and n_below:
+            clicks = clicked.get(document, {})
+            above += clicks.get(rank - 1, 0) * n_below / (n_above + n_below)
+            below += clicks.get(rank, 0) * n_above / (n_above + n_below)
+    if not above or not below:
+        raise InterleavingError(
+            f"rank {rank} cannot be compared with rank {rank - 1}: of the documents shown at both, "
+            f"none was clicked at rank {rank if above else rank - 1}; give more impressions, or a "
+            f"length of {rank}."
+        )
+    return below / above

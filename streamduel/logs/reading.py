@@ -1,0 +1,206 @@
+"""Reading a foreign record: JSON, fields by their paths, and values by what they must be."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from streamduel.records import MAX_TIME, Control, Rejected
+
+MAX_ID: Final = 256
+"""Characters of an id and of a name, as in streamduel's own records."""
+
+MAX_DOC: Final = 1024
+"""Characters of a document's id, as in streamduel's own records."""
+
+SHOWN: Final = 80
+"""Characters of a found value that a sentence repeats."""
+
+MAX_DIGITS: Final = 16
+"""Of a number written as text: `MAX_TIME` has so many, and longer ones are slow to read."""
+
+_DIGITS = re.compile(rf"\d{{1,{MAX_DIGITS}}}", re.ASCII)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Found(NamedTuple):
+    """What a record has in a field: None where it has nothing, null or an empty text.
+
+    Attributes:
+        where: the field's path.
+        value: what stands there.
+    """
+
+    where: str
+    value: Any
+
+    def misfit(self, allowed: str) -> Rejected:
+        """The verdict on a record that has something else there."""
+        shown = _shown(self.value)
+        return Rejected("invalid_record", f"{self.where} must be {allowed} (found {shown}).")
+
+
+def read_object(value: bytes) -> dict[str, Any]:
+    """A record as a JSON object.
+
+    Raises:
+        Rejected: it is none.
+    """
+    try:
+        value.decode()  # msgspec says less well what is wrong
+        found = msgspec.json.decode(value)
+    except UnicodeDecodeError as error:
+        raise Rejected(
+            "invalid_json", f"the value is not UTF-8: {error.reason} (byte {error.start})."
+        ) from None
+    except msgspec.ValidationError:  # JSON has no bound, but a number of 5000 digits is no count
+        raise Rejected("invalid_record", "the record has a number that is out of range.") from None
+    except msgspec.DecodeError as error:
+        detail = str(error).removeprefix("JSON is malformed: ")
+        raise Rejected("invalid_json", f"the value is not JSON: {detail}.") from None
+    except RecursionError:  # far beyond what the stream allows, and checks before
+        raise Rejected("invalid_record", "the record is nested too deep.") from None
+    if not isinstance(found, dict):
+        shown = _shown(found)
+        raise Rejected("invalid_record", f"the value is {shown}; a record is a JSON object.")
+    return found
+
+
+def control(record: dict[str, Any]) -> Control:
+    """A control record of streamduel's own, which may stand in any log.
+
+    Raises:
+        Rejected: it is not as it should be.
+    """
+    try:
+        return msgspec.convert(record, Control)
+    except msgspec.ValidationError as error:
+        raise Rejected("invalid_record", f"the control record cannot be used: {error}.") from None
+
+
+def look_up(record: dict[str, Any], paths: Sequence[str]) -> Found:
+    """The first of these fields that the record has.
+
+    Args:
+        record: the record.
+        paths: each is the names of fields, the outermost first, with points between.
+
+    >>> look_up({"position": {"ordinal": 3}}, ["position.ordinal.index", "position.ordinal"])
+    Found(where='position.ordinal', value=3)
+    """
+    for path in paths:
+        value: Any = record
+        for name in path.split("."):
+            value = value.get(name) if isinstance(value, dict) else None
+        if value is not None and value != "":
+            return Found(path, value)
+    return Found(paths[0] if paths else "", None)
+
+
+def name(found: Found, allowed: str = "a string of 1 to 256 characters") -> str:
+    """An arm's or an experiment's name."""
+    if not isinstance(found.value, str) or not 1 <= len(found.value) <= MAX_ID:
+        raise found.misfit(allowed)
+    return found.value
+
+
+def identifier(found: Found) -> str:
+    """An id of whatever length; other systems' may be numbers."""
+    if isinstance(found.value, str) or _is_integer(found.value):
+        return short(str(found.value))
+    raise found.misfit("a string or an integer")
+
+
+def document(found: Found) -> str:
+    """A document's id."""
+    text = str(found.value) if _is_integer(found.value) else found.value
+    if not isinstance(text, str) or not 1 <= len(text) <= MAX_DOC:
+        raise found.misfit("a document's id, a string of 1 to 1024 characters or an integer")
+    return text
+
+
+def integer(found: Found, least: int) -> int:
+    """An integer, which may be written as text or as a float."""
+    value = found.value
+    if isinstance(value, str) and _DIGITS.fullmatch(value):
+        value = int(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if not _is_integer(value) or not least <= value <= MAX_TIME:
+        raise found.misfit(f"an integer from {least}")
+    return int(value)
+
+
+def milliseconds(found: Found) -> int | None:
+    """A time, in milliseconds since the Unix epoch; None if there is none.
+
+    Raises:
+        Rejected: what is there is neither ISO 8601, nor milliseconds as a number or as text.
+
+    >>> milliseconds(Found("timestamp", "2025-01-24T08:31:30.699+0100"))
+    1737703890699
+    >>> milliseconds(Found("timestamp", "1737703890699"))
+    1737703890699
+    """
+    value = found.value
+    if value is None:
+        return None
+    time = -1
+    if isinstance(value, str) and _DIGITS.fullmatch(value):
+        time = int(value)
+    elif isinstance(value, str):
+        try:
+            moment = datetime.fromisoformat(value)
+        except ValueError:
+            moment = None
+        if moment is not None:
+            zoned = moment.replace(tzinfo=moment.tzinfo or UTC)  # as the world's servers have it
+            time = (zoned - _EPOCH) // timedelta(milliseconds=1)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        time = int(value)
+    if not 0 <= time <= MAX_TIME:
+        raise found.misfit("a time since 1970, in ISO 8601 or in milliseconds")
+    return time
+
+
+def compose(*parts: Any) -> str:
+    """An id from all that tells a record from others, for logs whose records have none.
+
+    Args:
+        *parts: as JSON has them; neither their borders nor their order are lost.
+
+    >>> compose("click", "q-1", None, 3)
+    '["click","q-1",null,3]'
+    """
+    return short(msgspec.json.encode(parts).decode())
+
+
+def short(text: str) -> str:
+    """An id as it stands, or its hash if it is too long for one."""
+    if len(text) <= MAX_ID:
+        return text
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _shown(value: Any) -> str:
+    """A value as a sentence repeats it, in JSON's words and cut to a readable length."""
+    match value:
+        case dict():
+            return "an object"
+        case list():
+            return f"an array of {len(value)}"
+        case None:
+            return "null"
+        case bool():
+            return str(value).lower()
+    text = repr(value[:SHOWN] if isinstance(value, str) else value)
+    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"

@@ -1,0 +1,421 @@
+"""Impressions and clicks that come apart: by hand, and against a slow reading of the definition."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter, defaultdict
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamduel.connector import PartitionCommit
+from tests.logs import Record
+from tests.unit.stream.folding import (
+    ARMS,
+    CONTROL,
+    DUEL,
+    Partition,
+    assignments,
+    config,
+    letters,
+    text,
+)
+from tests.unit.stream.lives import run
+
+START = 1_790_000_000_000
+WINDOW = 1000
+
+IMPRESSION: dict[str, Any] = {
+    "type": "impression", "id": "i-1", "experiment": "search", "a": "bm25", "b": "ltr-v1",
+    "teams": ["a", "b", None], "docs": ["d1", "d2", "d3"],
+}  # fmt: skip
+CLICK: dict[str, Any] = {
+    "type": "click", "id": "c-1", "experiment": "search", "impression": "i-1", "rank": 0,
+}  # fmt: skip
+
+
+class Stream:
+    """An experiment whose impressions wait for a second, and a hand on the clock."""
+
+    def __init__(self, window_records: int = 10**6, **experiment: Any) -> None:
+        dedupe = {"window_records": window_records, "window_ms": 3_600_000}
+        search = {"join_window_ms": WINDOW, **experiment}
+        self.partition = Partition(config(search=search, dedupe=dedupe))
+        self.now = START
+        self._number = 0
+
+    def fold(self, *records: bytes, after: int = 0) -> PartitionCommit:
+        self.now += after
+        commit = self.partition.fold_at(self.now, *records)
+        self.verdicts = [(it["offset"], it["reason"], it["error"]) for it in letters(commit)]
+        return commit
+
+    def tick(self, after: int = WINDOW + 1) -> PartitionCommit:
+        """A duel of no consequence, so that time passes."""
+        self._number += 1
+        return self.fold(text(DUEL, id=f"t-{self._number}", a="ltr-v2", b="ltr-v2", winner=None),
+                         after=after)  # fmt: skip
+
+    @property
+    def wins(self) -> tuple[float, float]:
+        wins = self.partition.wins()
+        return wins[0][1], wins[1][0]
+
+    def tallies(self) -> tuple[int, ...]:
+        tallies = self.partition.tallies()
+        names = ("accepted", "duplicate", "late", "unjoined", "dead_letter")
+        assert tallies.keys() == {*names}
+        return tuple(tallies[name] for name in names)
+
+
+def impression(number: int | str, **changes: Any) -> bytes:
+    return text(IMPRESSION, id=f"i-{number}", **changes)
+
+
+def click(number: int | str, on: int | str, **changes: Any) -> bytes:
+    return text(CLICK, id=f"c-{number}", impression=f"i-{on}", **changes)
+
+
+def test_an_impression_becomes_a_duel_when_its_window_is_over() -> None:
+    stream = Stream()
+    stream.fold(impression(1))
+    stream.fold(click(1, 1), after=WINDOW // 2)
+    assert stream.wins == (0, 0)
+    stream.tick(after=WINDOW - WINDOW // 2)
+    assert stream.wins == (0, 0), "clicks may come with this very millisecond"
+    stream.tick(after=1)
+    assert stream.wins == (1, 0)
+    assert stream.tallies() == (4, 0, 0, 0, 0)
+
+
+@pytest.mark.parametrize(("delay", "late"), [(0, 0), (WINDOW, 0), (WINDOW + 1, 1), (50_000, 1)])
+def test_a_click_after_the_window_is_late(delay: int, late: int) -> None:
+    stream = Stream()
+    stream.fold(impression(1))
+    stream.fold(click(1, 1, rank=1), after=delay)
+    stream.tick()
+    assert stream.wins == ((0.5, 0.5) if late else (0, 1))
+    assert stream.tallies() == (3 - late, 0, late, 0, 0)
+
+
+@pytest.mark.parametrize(("delay", "lost"), [(0, 0), (WINDOW, 0), (WINDOW + 1, 1)])
+def test_a_click_may_come_before_its_impression(delay: int, lost: int) -> None:
+    stream = Stream()
+    stream.fold(click(1, 1, rank=1))
+    assert stream.tallies() == (0, 0, 0, 0, 0), "nothing is said yet"
+    stream.fold(impression(1), after=delay)
+    stream.tick()
+    assert stream.wins == ((0.5, 0.5) if lost else (0, 1))
+    assert stream.tallies() == (3 - lost, 0, 0, lost, 0)
+
+
+def test_a_click_whose_impression_never_comes_is_unjoined() -> None:
+    stream = Stream()
+    stream.fold(click(1, "nowhere"), click(2, "nowhere"))
+    stream.tick()
+    assert stream.tallies() == (1, 0, 0, 2, 0)
+
+
+def test_clicks_may_name_ranks_or_documents_and_all_count() -> None:
+    stream = Stream()
+    stream.fold(
+        impression(1), click(1, 1, rank=0), click(2, 1, rank=None, doc="d2"), click(3, 1, rank=1),
+        click(4, 1, rank=None, doc="d3"),
+    )  # fmt: skip
+    stream.tick()
+    assert stream.wins == (0, 1)
+
+
+def test_the_same_record_twice_is_a_duplicate() -> None:
+    stream = Stream()
+    stream.fold(impression(1), impression(1), click(1, 1), click(1, 1), click(2, 1, rank=1))
+    stream.tick()
+    assert stream.wins == (0.5, 0.5)
+    assert stream.tallies() == (4, 2, 0, 0, 0)
+
+
+@pytest.mark.parametrize(("no_click", "wins"), [("tie", (0.5, 0.5)), ("drop", (0, 0))])
+def test_an_impression_without_clicks_is_a_tie_or_no_duel(no_click: str, wins: Any) -> None:
+    stream = Stream(no_click=no_click)
+    stream.fold(impression(1))
+    stream.tick()
+    assert stream.wins == wins
+    assert stream.tallies() == (2, 0, 0, 0, 0)
+    whole = {"type": "interleaving", "teams": ["a", "b"], "clicks": []}
+    stream.fold(text(IMPRESSION, **{**whole, "id": "w"}))
+    assert stream.wins == (2 * wins[0], 2 * wins[1])
+
+
+def test_a_tie_that_is_dropped_is_no_duel() -> None:
+    stream = Stream(ties="drop")
+    stream.fold(impression(1), click(1, 1), click(2, 1, rank=1))
+    stream.tick()
+    assert (stream.wins, stream.partition.duels()) == ((0, 0), 1)
+
+
+NO_FIT: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+    ({"rank": 3}, {}, "the click has rank 3, but impression 'i-1' has 3 ranks, from 0."),
+    ({"rank": None, "doc": "d9"}, {},
+     "the click names the document 'd9', which impression 'i-1' has not."),
+    ({"rank": None, "doc": "d1"}, {"docs": None},
+     "the click names the document 'd1', but impression 'i-1' has no docs."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("early", [True, False])
+@pytest.mark.parametrize(("on_click", "on_impression", "sentence"), NO_FIT)
+def test_a_click_that_does_not_fit_is_one_dead_letter(
+    early: bool, on_click: dict[str, Any], on_impression: dict[str, Any], sentence: str
+) -> None:
+    stream = Stream()
+    shown, wrong = impression(1, **on_impression), click(1, 1, **on_click)
+    if early:
+        stream.fold(wrong)
+        assert stream.verdicts == []
+        commit = stream.fold(shown)
+    else:
+        stream.fold(shown)
+        commit = stream.fold(wrong)
+    assert stream.verdicts == [(0 if early else 1, "invalid_record", sentence)]
+    assert letters(commit)[0]["value"] == wrong.decode()
+    stream.fold(wrong)
+    assert stream.tallies() == (1, 1, 0, 0, 1), "its id is remembered all the same"
+
+
+REFUSED: list[tuple[bytes, str, str]] = [
+    (click(1, 1, rank=None), "invalid_record",
+     "a click must name a 'rank' or a 'doc' (found neither)."),
+    (click(1, 1, rank=-1), "invalid_record", "rank must be an integer from 0, or null (found -1)."),
+    (click(1, 1, action=""), "invalid_record",
+     "action must be a string of 1 to 64 characters (found '')."),
+    (impression(1, b="bm25"), "invalid_record",
+     "a and b must be two arms (found 'bm25' twice); only a 'duel' may have one arm on both "
+     "sides."),
+    (impression(1, a="nobody"), "unknown_arm",
+     "unknown arm 'nobody' in experiment 'search'; its arms are bm25, ltr-v1, ltr-v2."),
+    (impression(1, docs=["d1"]), "invalid_record",
+     "docs must have an entry for each rank, 3 as 'teams' has (found 1)."),
+    (impression(1, chances=[0.5]), "invalid_record",
+     "chances must have an entry for each rank, 3 as 'teams' has (found 1)."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "reason", "sentence"), REFUSED)
+def test_what_cannot_be_used_is_refused_when_it_comes(
+    value: bytes, reason: str, sentence: str
+) -> None:
+    stream = Stream()
+    stream.fold(value)
+    assert stream.verdicts == [(0, reason, sentence)]
+    assert stream.tallies() == (0, 0, 0, 0, 1)
+
+
+def test_a_thousand_clicks_on_one_impression_are_enough() -> None:
+    stream = Stream()
+    stream.fold(impression(1), *(click(number, 1, rank=1) for number in range(1001)))
+    assert stream.verdicts == [
+        (1001, "invalid_record", "the click is one too many: impression 'i-1' has had 1000.")
+    ]
+
+
+def test_the_duel_of_an_arm_that_has_left_meanwhile_is_none() -> None:
+    stream = Stream()
+    stream.fold(impression(1), click(1, 1))
+    stream.fold(text(CONTROL, id="r-1", action="retire_arm", arm="bm25"))
+    stream.tick()
+    assert stream.partition.duels() == 1
+    assert stream.tallies() == (4, 0, 0, 0, 0)
+
+
+def test_decisions_come_where_windows_end() -> None:
+    stream = Stream(decide_every=3)
+    stream.fold(*(impression(number, a="bm25", b="ltr-v2") for number in range(8)),
+                *(click(number, number, rank=1) for number in range(8)))  # fmt: skip
+    commit = stream.tick()
+    made = [it for it in assignments(commit) if it["experiment"] == "search"]
+    assert [it["duels"] for it in made][:1] == [3]
+    assert {it["duels"] for it in made} <= {3, 6}
+    assert {it["offset"] for it in made} == {15}, "before the record with the later time"
+
+
+def test_too_many_records_end_a_window_though_time_stands_still() -> None:
+    stream = Stream(window_records=5)
+    stream.fold(impression(1), click(1, 1), *(DUEL_OF(number) for number in range(3)))
+    assert stream.wins[0] == 3, "its window is open"
+    stream.fold(click(2, 1))
+    assert stream.wins[0] == 4, "the dedupe window has forgotten it"
+    assert stream.partition.task.experiments["search"].attribution.waiting == 1
+
+
+def DUEL_OF(number: int) -> bytes:  # noqa: N802 - reads as a record
+    return text(DUEL, id=f"d-{number}")
+
+
+def test_impressions_without_times_wait_for_records() -> None:
+    settings_ = config(
+        search={"join_window_ms": WINDOW}, dedupe={"window_records": 40, "window_ms": WINDOW}
+    )
+    partition = Partition(settings_)
+    for number in range(100):
+        partition.fold_at(None, impression(number), click(number, number))
+    assert partition.duels() == 100 - 20, "of the last forty records, half are impressions"
+
+
+# Against the definition.
+
+
+def noise(rng: random.Random, count: int, span: int, step: int = 1) -> list[Record]:
+    """Impressions and clicks, early, late, twice, on nothing, wrong; with duels in between."""
+    made: list[Record] = []
+    now = START
+    shown = 0
+    for offset in range(0, count * step, step):
+        now += rng.choice([0, 1, span // 10, span // 3]) if rng.random() < 0.5 else 0
+        chance = rng.random()
+        if chance < 0.35:
+            shown += 1
+            a, b = rng.sample(ARMS, 2)
+            length = rng.randint(1, 4)
+            value = impression(
+                shown, a=a, b=b, teams=[rng.choice(["a", "b", None]) for _ in range(length)],
+                docs=[f"d{rank}" for rank in range(length)] if rng.random() < 0.5 else None,
+            )  # fmt: skip
+        elif chance < 0.85:
+            on = max(1, shown + rng.randint(-6, 3))
+            where: dict[str, Any] = {"rank": rng.randint(0, 4)}
+            if rng.random() < 0.4:
+                where = {"rank": None, "doc": f"d{rng.randint(0, 4)}"}
+            value = click(offset, on, **where)
+        elif chance < 0.95 and made:
+            value = rng.choice(made[-30:]).value or b""
+        else:
+            value = text(DUEL, id=f"d-{offset}", winner="b")
+        made.append(Record(offset, value, now, b"search"))
+    return made
+
+
+class Shown(NamedTuple):
+    at: int
+    offset: int
+    event: dict[str, Any]
+    ranks: list[int]
+
+
+class Definition:
+    """What becomes of each record, found by looking through the whole log again and again."""
+
+    def __init__(self, log: list[Record], window: int, most: int) -> None:
+        self.fates: Counter[str] = Counter()
+        self.wins: defaultdict[tuple[str, str], float] = defaultdict(float)
+        self.window, self.most = window, most
+        self.shown: list[Shown] = []
+        self.waiting: list[tuple[int, int, dict[str, Any]]] = []
+        seen: list[tuple[int, str]] = []  # when, and the id
+        parts: list[int] = []  # offsets
+        for record in log:
+            now, event = record.timestamp or 0, json.loads(record.value or b"")
+            remembered = [it for at, it in seen if at >= now - 3_600_000][-most:]
+            seen.append((now, event["id"]))
+            if event["id"] in remembered:
+                self.fates["duplicate"] += 1
+            elif event["type"] == "duel":
+                self.fates["accepted"] += 1
+                self.wins[event["b"], event["a"]] += 1
+            else:
+                parts.append(record.offset)
+                known = [*remembered, event["id"]][-most:]
+                self._part(event, now, record.offset, known)
+        last = log[-1].timestamp or 0
+        for at, offset, _ in self.waiting:
+            over = last - at > window or any(part - offset >= most for part in parts)
+            self.fates["unjoined" if over else "waiting"] += 1
+        for it in self.shown:
+            if last - it.at > window or any(part - it.offset >= most for part in parts):
+                self._end(it)
+
+    def _in_time(self, at: int, offset: int, later: int, later_offset: int) -> bool:
+        return later - at <= self.window and later_offset - offset < self.most
+
+    def _part(self, event: dict[str, Any], now: int, offset: int, known: list[str]) -> None:
+        if event["type"] == "impression":
+            self.fates["accepted"] += 1
+            self.shown.append(Shown(now, offset, event, []))
+            mine = [it for it in self.waiting if it[2]["impression"] == event["id"]]
+            self.waiting = [it for it in self.waiting if it not in mine]
+            for at, earlier, click_ in mine:
+                if self._in_time(at, earlier, now, offset):
+                    self._join(self.shown[-1], click_)
+                else:
+                    self.fates["unjoined"] += 1
+            return
+        there = [it for it in self.shown if it.event["id"] == event["impression"]]
+        if there and self._in_time(there[-1].at, there[-1].offset, now, offset):
+            self._join(there[-1], event)
+        elif event["impression"] in known:
+            self.fates["late"] += 1
+        else:
+            self.waiting.append((now, offset, event))
+
+    def _join(self, shown: Shown, event: dict[str, Any]) -> None:
+        rank, docs = event["rank"], shown.event["docs"] or []
+        if rank is None:
+            rank = docs.index(event["doc"]) if event["doc"] in docs else 99
+        if rank >= len(shown.event["teams"]):
+            self.fates["dead_letter"] += 1
+        else:
+            self.fates["accepted"] += 1
+            shown.ranks.append(rank)
+
+    def _end(self, shown: Shown) -> None:
+        teams = [shown.event["teams"][rank] for rank in shown.ranks]
+        lead = teams.count("a") - teams.count("b")
+        share = 0.5 + 0.5 * ((lead > 0) - (lead < 0))
+        self.wins[shown.event["a"], shown.event["b"]] += share
+        self.wins[shown.event["b"], shown.event["a"]] += 1 - share
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.integers(0, 10**6), st.sampled_from([60, 300, 5000]), st.sampled_from([15, 40, 10**6]))
+def test_counts_and_tallies_are_those_of_the_definition(seed: int, span: int, most: int) -> None:
+    log = noise(random.Random(seed), 300, span)
+    dedupe = {"window_records": most, "window_ms": 3_600_000}
+    partition = Partition(config(search={"join_window_ms": WINDOW}, dedupe=dedupe))
+    partition.task.fold(log)
+    partition.task.take_commit()
+    expected = Definition(log, WINDOW, most)
+    waiting = partition.task.experiments["search"].attribution.waiting
+    told = {name: count for name, count in partition.tallies().items() if count}
+    assert {**told, **({"waiting": waiting} if waiting else {})} == expected.fates
+    wins = partition.wins()
+    for i, one in enumerate(ARMS):
+        for j, other in enumerate(ARMS):
+            assert wins[i][j] == expected.wins[one, other], (one, other)
+
+
+@pytest.mark.parametrize("most", [15, 60, 10**6])
+@pytest.mark.parametrize("dedupe_ms", [WINDOW, 3 * WINDOW])
+@settings(max_examples=12, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_chunks_and_restarts_leave_no_trace(data: st.DataObject, most: int, dedupe_ms: int) -> None:
+    seed, span = data.draw(st.integers(0, 10**6)), data.draw(st.sampled_from([60, 300, 5000]))
+    step = data.draw(st.sampled_from([1, 41]))  # with gaps, as compaction leaves, and many blocks
+    log = noise(random.Random(seed), 400, span, step)
+    made = config(
+        search={"join_window_ms": WINDOW, "decide_every": 3, "slate": 2},
+        dedupe={"window_records": most * step, "window_ms": dedupe_ms},
+    )
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(log) - 1), max_size=40)))
+    restarts = set(data.draw(st.lists(st.sampled_from(cuts)))) if cuts else set()
+    assert run(made, log, cuts, restarts) == run(made, log, [], set())
+
+
+def test_all_of_it_happens_in_these_logs() -> None:
+    fates: Counter[str] = Counter()
+    for seed in range(6):
+        for span in (60, 5000):
+            fates += Definition(noise(random.Random(seed), 300, span), WINDOW, 40).fates
+    assert fates.keys() == {"accepted", "duplicate", "late", "unjoined", "waiting", "dead_letter"}
+    assert min(fates.values()) > 3

@@ -1,0 +1,124 @@
+"""A log in another format: each record is counted once, and no cut or restart leaves a trace."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamduel.config import Config
+from streamduel.errors import SnapshotError
+from streamduel.stream.reading import MOST_REASONS
+from streamduel.stream.task import PartitionTask
+from tests.logs import Record, encode
+from tests.unit.stream.lives import LOG, run
+
+ARMS = ["bm25", "ltr-v1", "ltr-v2"]
+START = 1_790_000_000_000
+UBI: dict[str, Any] = {"name": "ubi", "experiment": "search"}
+
+
+def config(log_format: Any = UBI, **experiment: Any) -> Config:
+    return Config.model_validate(
+        {
+            "source": {"format": log_format}, "sink": {}, "snapshots": {},
+            "dedupe": {"window_records": 200, "window_ms": 60_000},
+            "experiments": {"search": {"arms": ARMS, "join_window_ms": 5_000, **experiment}},
+        }
+    )  # fmt: skip
+
+
+def ubi(seed: int, count: int) -> list[Record]:
+    """Queries of two rankers and events on them, among others; out of order, and damaged."""
+    rng = random.Random(seed)
+    made: list[Record] = []
+    for number in range(count):
+        now = START + number * 40
+        back = rng.randint(130, 180) if rng.random() < 0.1 else rng.randint(-3, 30)
+        query = f"q-{max(0, number - back)}"
+        record: dict[str, Any] = {"query_id": query, "timestamp": now, "client_id": "c"}
+        chance = rng.random()
+        if chance < 0.4:
+            a, b = rng.sample(ARMS, 2)
+            teams = [rng.choice([a, b]) for _ in range(3)]
+            shown = {"query_attributes": {"a": a, "b": b, "teams": teams}}
+            record |= {"query_id": f"q-{number}", "query_response_hit_ids": ["d0", "d1", "d2"]}
+            record |= shown if chance < 0.35 else {}
+        else:
+            record["action_name"] = rng.choice(["click", "click", "item_click", "hover", "login"])
+            record["event_attributes"] = {"object": {"object_id": f"d{rng.randint(0, 3)}"}}
+        value = encode(record)
+        if chance > 0.97:
+            value = rng.choice([b"{", b"[]", b"", encode({"index": {}})])
+        made.append(Record(number, value, now if seed % 2 else None))
+    return made
+
+
+def task_of(made: Config, log: list[Record]) -> PartitionTask:
+    task = PartitionTask(made, LOG, 0)
+    task.begin(0)
+    task.fold(log)
+    return task
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_every_record_is_counted_once(seed: int) -> None:
+    log = ubi(seed, 600)
+    task = task_of(config(), log)
+    task.take_commit()
+    experiment = task.experiments["search"]
+    ignored = task._reader.ignored
+    assert set(ignored) == {"hover", "login", "query without teams", "bulk action"}
+    told = sum(experiment.tallies.values()) + experiment.attribution.waiting
+    assert told + sum(ignored.values()) == len(log)
+    assert min(experiment.tallies[it] for it in ("accepted", "late", "unjoined")) > 0
+    assert experiment.policy.duels > 100
+    assert experiment.tallies["dead_letter"] == sum(task.dead_letters.values()) > 3
+
+
+@pytest.mark.parametrize("sides", ["query", "events"])
+@settings(max_examples=15, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_chunks_and_restarts_leave_no_trace(data: st.DataObject, sides: str) -> None:
+    log = ubi(data.draw(st.integers(0, 50)), 300)
+    made = config({**UBI, "sides": sides, "pair": ARMS[:2]}, decide_every=2)
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(log) - 1), max_size=20)))
+    restarts = set(data.draw(st.lists(st.sampled_from(cuts)))) if cuts else set()
+    assert run(made, log, cuts, restarts) == run(made, log, [], set())
+
+
+def test_dead_letters_hold_the_text_as_it_was() -> None:
+    broken = b'{"query_id": "q", "action_name": "click", "timestamp": 1}'
+    commit = task_of(config(), [Record(0, broken, START)]).take_commit()
+    [letter] = [json.loads(message.value) for message in commit.dead_letters]
+    assert letter["value"] == broken.decode()
+    assert letter["reason"] == "invalid_record"
+    assert letter["error"].startswith("a click must say where it was")
+
+
+def test_a_format_is_for_the_life_of_a_log() -> None:
+    task = task_of(config(), ubi(1, 20))
+    entries = task.take_commit().entries
+    assert PartitionTask(config(), LOG, 0, entries).next_offset == 20
+    for other, named in (({**UBI, "sides": "events"}, "'ubi'"), (None, "'ubi'")):
+        with pytest.raises(SnapshotError) as refused:
+            PartitionTask(config(other), LOG, 0, entries)
+        assert str(refused.value).startswith(f"source.format must stay what it was, {named}")
+
+
+def test_reasons_are_counted_one_by_one_up_to_a_bound() -> None:
+    log = [
+        Record(number, encode({"query_id": "q", "action_name": f"a-{number}", "timestamp": START}))
+        for number in range(MOST_REASONS + 50)
+    ]
+    ignored = task_of(config(), log)._reader.ignored
+    assert (len(ignored), ignored["other"]) == (MOST_REASONS + 1, 50)
+
+
+def test_a_tombstone_is_a_dead_letter() -> None:
+    task = task_of(config(), [Record(0, None, START)])
+    assert task.dead_letters == {"invalid_record": 1}
