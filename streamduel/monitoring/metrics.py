@@ -103,6 +103,61 @@ METRICS: Final[tuple[Declaration, ...]] = (
         of_experiments(_regret),
         times=2 * len(KINDS),
     ),
+    Counter(
+        "streamduel_impressions_total",
+        ("experiment",),
+        "Interleaved impressions: `impression` and `interleaving` records.",
+        "experiment",
+        of_experiment(lambda view: view.served.impressions),
+    ),
+    Counter(
+        "streamduel_ties_total",
+        ("experiment",),
+        "Impressions and duels that were no win for either side, those that are dropped included. "
+        "A share that changes suddenly is a change in logging more often than in users.",
+        "experiment",
+        of_experiment(lambda view: view.served.ties),
+    ),
+    Counter(
+        "streamduel_team_ranks_total",
+        ("experiment", "side"),
+        "Documents shown in interleaved impressions, by the side whose they were.",
+        "experiment",
+        of_experiments(lambda view: zip((("a",), ("b",)), view.served.ranks, strict=True)),
+        times=2,
+    ),
+    Gauge(
+        "streamduel_team_mismatch",
+        ("experiment",),
+        "How sure it is, from 0 to 1, that services do not interleave fairly: that one side has "
+        "the longer team, or the top rank, more often than a coin would give it. Valid at any "
+        "time; above 0.95, look at the service. Optimised interleaving has no such coin.",
+        "experiment",
+        of_experiment(lambda view: view.served.unfairness),
+    ),
+    Counter(
+        "streamduel_unassigned_impressions_total",
+        ("experiment",),
+        "Interleaved impressions of a pair that no assignment of the last hour of stream time has "
+        "named. A service that follows assignments has none.",
+        "experiment",
+        of_experiment(lambda view: view.served.unassigned),
+    ),
+    Gauge(
+        "streamduel_open_impressions",
+        ("experiment",),
+        "Impressions that wait for clicks.",
+        "experiment",
+        of_experiment(lambda view: view.open["impressions"]),
+    ),
+    Gauge(
+        "streamduel_waiting_clicks",
+        ("experiment",),
+        "Clicks that wait for their impression; they are in no outcome of streamduel_records_total "
+        "yet.",
+        "experiment",
+        of_experiment(lambda view: view.open["clicks"]),
+    ),
     Gauge(
         "streamduel_guardrail_share",
         ("experiment",),

@@ -16,7 +16,14 @@ from prometheus_client.core import Metric
 
 from streamduel.monitoring.declaration import Declaration
 from streamduel.monitoring.metrics import COMMIT_SECONDS, METRICS, POLL_RECORDS
-from streamduel.monitoring.views import ExperimentView, Figures, Guarded, PartitionView, Tally
+from streamduel.monitoring.views import (
+    ExperimentView,
+    Figures,
+    Guarded,
+    PartitionView,
+    Served,
+    Tally,
+)
 
 _BEGINNING: Final = """\
 <!-- Made by `python -m streamduel.monitoring.reference docs/metrics.md`; do not edit. -->
@@ -95,10 +102,12 @@ def example() -> Figures:
         arms=arms,
         records=2046,
         tallies=tallies,
+        open={"impressions": 40, "clicks": 2},
         duels=2030,
         champion=0,
         candidates=1,
         epoch=17,
+        assignment=None,
         wins=wins,
         alone=(480, 0, 0),
         seeks="condorcet",
@@ -109,6 +118,7 @@ def example() -> Figures:
         guardrails=Guarded(0.1, ((1, 1, 150),)),
         fallback=("bm25", 600.0),
         changed_at=0.0,
+        served=Served(1500, 410, (7480, 7520), 3, 0.12),
     )
     stream_time = 1_790_000_000_000
     commit_seconds, poll_records = Tally.empty(*COMMIT_SECONDS), Tally.empty(*POLL_RECORDS)

@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, NamedTuple
 
+import msgspec
+
 from streamduel.preference.counts import Floats
 from streamduel.preference.estimated_regret import estimated_regret, regret_of
 from streamduel.preference.evidence import Winner, condorcet_winner_possible, confidence
 from streamduel.preference.regret_bound import regret_bound
 from streamduel.preference.winners import copeland_scores
-from streamduel.records import Reason
+from streamduel.records import Assignment, Reason
 from streamduel.stream.experiment import Experiment
 from streamduel.stream.guardrails import share_taken
 from streamduel.stream.task import PartitionTask
@@ -24,6 +26,31 @@ from streamduel.stream.task import PartitionTask
 DELTA: Final = 0.05
 """What is shown as a bound, or as impossible, is wrong with at most this probability, at any time;
 the custom of statistics."""
+
+
+class Served(NamedTuple):
+    """What interleaved impressions tell of the services that log them.
+
+    Attributes:
+        impressions: with clicks or without.
+        ties: impressions, and duels, that were no win for either side.
+        ranks: documents shown, of side a and of side b.
+        unassigned: impressions of a pair that no assignment had named lately.
+        unfairness: how sure it is that the sides are not treated alike.
+    """
+
+    impressions: int
+    ties: int
+    ranks: tuple[int, int]
+    unassigned: int
+    unfairness: float
+
+    @classmethod
+    def of(cls, experiment: Experiment) -> Served:
+        """Of an experiment."""
+        trust = experiment.trust
+        ranks = trust.ranks_a, trust.ranks_b
+        return cls(trust.impressions, experiment.ties, ranks, trust.unassigned, trust.unfairness)
 
 
 class Guarded(NamedTuple):
@@ -56,10 +83,12 @@ class ExperimentView:
     Attributes:
         records: how many had changed the experiment; equal numbers, equal views.
         tallies: how many records had which fate.
+        open: how many impressions wait for clicks, and clicks for impressions.
         duels: all of them, those of an arm with itself included.
         champion: of the assignment in force, an index into `arms`.
         candidates: how many arms are not ruled out.
         epoch: of the assignment in force.
+        assignment: the one in force, as it was published; None before the first decision.
         wins: (K, K), a copy.
         alone: (K,), how often each arm was served alone.
         seeks: which winner the policy looks for.
@@ -71,16 +100,19 @@ class ExperimentView:
             of which pairs have been fought for them; None without guardrails.
         fallback: what is served when no records come, and after how many seconds without any.
         changed_at: when its last record was seen, by the observer's clock.
+        served: what impressions tell of the services that log them.
     """
 
     name: str
     arms: tuple[str, ...]
     records: int
     tallies: Mapping[str, int]
+    open: Mapping[str, int]
     duels: int
     champion: int
     candidates: int
     epoch: int
+    assignment: Assignment | None
     wins: Floats
     alone: tuple[int, ...]
     seeks: Winner
@@ -91,6 +123,7 @@ class ExperimentView:
     guardrails: Guarded | None
     fallback: tuple[str, float] | None
     changed_at: float
+    served: Served
 
     @classmethod
     def of(
@@ -105,10 +138,12 @@ class ExperimentView:
             arms=arms,
             records=experiment.records,
             tallies=experiment.tallies,
+            open=experiment.open,
             duels=experiment.policy.duels,
             champion=arms.index(plan.champion) if plan else experiment.policy.champion(),
             candidates=experiment.policy.candidates(),
             epoch=experiment.epoch,
+            assignment=experiment.assignment,
             wins=experiment.policy.wins.copy(),
             alone=tuple(experiment.alone),
             seeks=experiment.policy.seeks,
@@ -119,7 +154,16 @@ class ExperimentView:
             guardrails=Guarded.of(experiment),
             fallback=(fallback.arm, fallback.idle_ms / 1000) if fallback.arm else None,
             changed_at=former.changed_at if former and still else now,
+            served=Served.of(experiment),
         )
+
+    def shows(self, experiment: Experiment) -> bool:
+        """Whether the experiment is still as the view has it.
+
+        What is open also changes while it is read again after a restart, which is no change of
+        the experiment.
+        """
+        return self.records == experiment.records and self.open == experiment.open
 
     @cached_property
     def champions(self) -> list[float]:
@@ -164,6 +208,25 @@ class ExperimentView:
         """Whether some arm may still beat all others."""
         return condorcet_winner_possible(self.wins, DELTA)
 
+    @cached_property
+    def summary(self) -> msgspec.Raw:
+        """The experiment in JSON, as `/api/experiments` shows it."""
+        summary = {
+            "assignment": self.assignment,
+            "status": self.status,
+            "policy": self.policy,
+            "stage": self.stage,
+            "champion": self.arms[self.champion],
+            "champion_confidence": self.confidence,
+            "epoch": self.epoch,
+            "duels": self.duels,
+            "arms": self.arms,
+            "copeland_scores": dict(zip(self.arms, self.copeland, strict=True)),
+            "tallies": self.tallies,
+            "open": self.open,
+        }
+        return msgspec.Raw(msgspec.json.encode(summary))
+
 
 @dataclass(frozen=True, eq=False)
 class PartitionView:
@@ -188,7 +251,7 @@ class PartitionView:
         experiments = {}
         for name, experiment in task.experiments.items():
             view = known.get(name)
-            if view is None or view.records != experiment.records:
+            if view is None or not view.shows(experiment):
                 view = ExperimentView.of(experiment, now, view)
             experiments[name] = view
         return cls(task.stream_time, now, experiments, dict(task.dead_letters))

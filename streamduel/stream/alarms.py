@@ -50,4 +50,12 @@ class Alarms:
 
     def due(self, now: int) -> list[str]:
         """Whose time has come, by name, for equal bytes."""
-        return sorted(name for name, at in self._at.items() if at <= now)
+        found = set()
+        places = [0]
+        for place in places:  # it grows: below an entry of the heap stand those that come later
+            if place < len(self._heap) and self._heap[place][0] <= now:
+                at, name = self._heap[place]
+                if self._at[name] == at:
+                    found.add(name)
+                places += (2 * place + 1, 2 * place + 2)
+        return sorted(found)

@@ -38,7 +38,7 @@ MAX_CODES: Final = 4096
 OUTCOMES: Final = 3
 FIRST_WINS: Final = (0.0, 1.0, 0.5)
 """What an outcome means for the first arm: b wins, a wins, a tie."""
-_B_WINS, _A_WINS, _TIE = 0, 1, 2
+_B_WINS, _A_WINS, TIE = 0, 1, 2
 
 
 class Coder:
@@ -59,7 +59,7 @@ class Coder:
     def __init__(self, settings: ExperimentSettings, roster: Roster) -> None:
         self._roster = roster
         self._credit = settings.credit.create()
-        tie = _TIE if settings.ties == "half" else NO_DUEL
+        tie = TIE if settings.ties == "half" else NO_DUEL
         self._drops_unclicked = settings.no_click == "drop"
         self._winners = {"a": _A_WINS, "b": _B_WINS, "tie": tie}
         self.codes: dict[str, dict[str, dict[str | None, int]]] = {}
@@ -99,7 +99,7 @@ class Coder:
                 raise self._roster.stranger(arm)
         alike = event.a == event.b
         if isinstance(event, Duel):
-            outcome = _TIE if alike else self._winners.get(event.winner)  # type: ignore[arg-type]
+            outcome = TIE if alike else self._winners.get(event.winner)  # type: ignore[arg-type]
             if outcome is None:
                 raise Rejected(
                     "invalid_record",

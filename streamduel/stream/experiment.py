@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -15,17 +15,19 @@ from streamduel.config import DedupeSettings
 from streamduel.connector import LogRecord, Message
 from streamduel.errors import PolicyError
 from streamduel.experiment_settings import ExperimentSettings
+from streamduel.policies import Policy
 from streamduel.policies.batched_policy import BatchedPolicy
 from streamduel.policies.change_of_arms import with_arms
 from streamduel.preference.counts import MOST_DUELS, Integers
 from streamduel.records import Assignment, Click, Control, Duels, Impression, InputEvent, Rejected
 from streamduel.stream.attribution import Attribution
-from streamduel.stream.coding import FIRST_WINS, OUTCOMES, Coder
+from streamduel.stream.coding import FIRST_WINS, OUTCOMES, TIE, Coder
 from streamduel.stream.decisions import Decisions, Position
 from streamduel.stream.dedupe import DedupeWindow, record_key
 from streamduel.stream.guardrails import Guardrails
 from streamduel.stream.plan import Plan, Status
 from streamduel.stream.roster import Roster
+from streamduel.stream.trust import Trust
 
 
 class Experiment:
@@ -49,12 +51,14 @@ class Experiment:
         due: a decision is due when so many are pending.
         alone: how often each arm has been served alone.
         attribution: the impressions that are open, and clicks that wait for theirs.
+        ties: how many impressions and duels were no win for either side, dropped ones included.
+        trust: what impressions tell of the services that log them.
     """
 
     __slots__ = (
         "_changes", "_coder", "_decisions", "_settled", "accepted", "alone", "attribution", "codes",
         "dead_letters", "due", "duplicates", "late", "name", "pending", "policy", "roster", "seed",
-        "settings", "started_at", "unjoined",
+        "settings", "started_at", "ties", "trust", "unjoined",
     )  # fmt: skip
 
     def __init__(
@@ -80,6 +84,7 @@ class Experiment:
             self.policy = settings.create_policy()
             self.alone = [0] * len(settings.arms)
             self.accepted = self.duplicates = self.dead_letters = self.late = self.unjoined = 0
+            self.ties, self.trust = 0, Trust()
         else:
             self.roster = Roster.resume(name, state)
             self.policy = policies.from_state(state["policy"])
@@ -89,6 +94,7 @@ class Experiment:
             self.duplicates = tallies["duplicate"]
             self.dead_letters = tallies["dead_letter"]
             self.late, self.unjoined = tallies["late"], tallies["unjoined"]
+            self.ties, self.trust = state["ties"], Trust(state["trust"])
         self._decisions = Decisions(name, settings, self.roster, state)
         self._coder = Coder(settings, self.roster)
         self.codes = self._coder.codes
@@ -126,6 +132,8 @@ class Experiment:
             self.policy.observe(first, second, FIRST_WINS[outcome])
             if first == second:
                 self.alone[first] += 1
+            elif outcome == TIE:
+                self.ties += 1
             self._decisions.guardrails.count(first, second, 1)
         else:
             self._learn_many(np.frombuffer(self.pending, np.int64))
@@ -137,7 +145,9 @@ class Experiment:
         duels = policies.Duels(firsts[codes], seconds[codes], outcomes[codes])
         self.policy.learn(duels)
         self._decisions.guardrails.count_many(duels.first, duels.second)
-        by_themselves = duels.first[duels.first == duels.second]
+        alike = duels.first == duels.second
+        self.ties += int(np.count_nonzero(~alike & (codes % OUTCOMES == TIE)))
+        by_themselves = duels.first[alike]
         if len(by_themselves):
             counts = np.bincount(by_themselves, minlength=len(self.alone)).tolist()
             self.alone = [sum(both) for both in zip(self.alone, counts, strict=True)]
@@ -155,7 +165,9 @@ class Experiment:
             return True
         self.accepted += 1
         if not isinstance(event, Duels):
-            return False  # no duel
+            self.ties += 1  # which was dropped
+            return False
+        self.ties += event.ties
         self.learn()
         first, second = self.roster.index[event.a], self.roster.index[event.b]
         told = [(1.0, event.wins_a), (0.0, event.wins_b)]
@@ -176,6 +188,7 @@ class Experiment:
     ) -> Iterator[tuple[LogRecord, Rejected]]:
         """An impression has come; what is yielded are clicks before it that do not fit it."""
         self.accepted += 1
+        self.trust.shown(event.a, event.b, event.teams, now)
         for record, verdict in self.attribution.open(key, event, offset, now):
             if verdict is None:
                 self.accepted += 1
@@ -206,6 +219,8 @@ class Experiment:
                 self.pending.append(code)
                 self._settled += 1
                 yield len(self.pending) >= self.due
+            elif {shown.a, shown.b} <= self.roster.index.keys():
+                self.ties += 1
         if given_up:
             yield False
 
@@ -277,17 +292,24 @@ class Experiment:
     def decide(self, at: Position) -> Message | None:
         """Take a decision from all duels so far; an assignment if it changes the plan."""
         self.learn()
-        assignment = self._decisions.decide(self.policy, at, self._seen)
+        return self._decided(self._decisions.decide, at)
+
+    def _decided(
+        self, how: Callable[[Policy, Position, int], Message | None], at: Position
+    ) -> Message | None:
+        before = self._decisions.plan
+        assignment = how(self.policy, at, self._seen)
         self.due = self._decisions.until_due(self.policy)
+        after = self._decisions.plan
+        if after is not None and after != before:
+            self.trust.decided(before, after, at.stream_time)
         return assignment
 
     def ring(self, at: Position) -> Message | None:
         """Do what is due because stream time has reached `alarm`."""
         self._changes += 1
         self.learn()
-        assignment = self._decisions.ring(self.policy, at, self._seen)
-        self.due = self._decisions.until_due(self.policy)
-        return assignment
+        return self._decided(self._decisions.ring, at)
 
     @property
     def alarm(self) -> int:
@@ -350,6 +372,11 @@ class Experiment:
             "unjoined": self.unjoined,
         }
 
+    @property
+    def open(self) -> dict[str, int]:
+        """How many impressions wait for clicks, and clicks, in no tally yet, for impressions."""
+        return {"impressions": len(self.attribution), "clicks": self.attribution.waiting}
+
     def state(self) -> dict[str, Any]:
         """The hard state, as JSON has it; `Experiment(…, state=…)` goes on from it exactly."""
         self.learn()
@@ -359,6 +386,8 @@ class Experiment:
             **self._decisions.state(),
             "alone": list(self.alone),
             "tallies": self.tallies,
-            "open": {"impressions": len(self.attribution), "clicks": self.attribution.waiting},
+            "ties": self.ties,
+            "trust": self.trust.state(),
+            "open": self.open,
             "policy": self.policy.state_dict(),
         }

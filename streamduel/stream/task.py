@@ -7,21 +7,30 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from msgspec import DecodeError
+from msgspec import DecodeError, structs
 
 from streamduel.config import Config
 from streamduel.connector import LogRecord, Message, PartitionCommit
 from streamduel.experiment_settings import ExperimentSettings
-from streamduel.records import Click, Duel, Impression, InputEvent, Reason, Rejected
+from streamduel.records import (
+    Click,
+    Duel,
+    Impression,
+    InputEvent,
+    Interleaving,
+    Reason,
+    Rejected,
+)
 from streamduel.stream import snapshot
 from streamduel.stream.alarms import Alarms
 from streamduel.stream.dead_letter import dead_letter
 from streamduel.stream.decisions import Position
-from streamduel.stream.dedupe import DedupeWindow, WindowStart, record_key
+from streamduel.stream.dedupe import DedupeWindow, record_key
 from streamduel.stream.experiment import Experiment
 from streamduel.stream.homes import Homes
 from streamduel.stream.reading import RecordReader
-from streamduel.stream.rescan import Mark, Rescan
+from streamduel.stream.rebuild import Rebuild
+from streamduel.stream.rescan import Rescan
 from streamduel.stream.snapshot import PartitionEntry
 
 
@@ -78,10 +87,8 @@ class PartitionTask:
         self.stream_time = 0
         self.next_offset = 0
         self.resume_offset: int | None = None
-        self._rebuilt_time = 0
         self._rescan = Rescan(self._window)
-        self._resumed_from: tuple[WindowStart, int | None, Mark] | None = None
-        self._rebuilding = False
+        self._rebuild: Rebuild | None = None
         self._ended: dict[str, bytes] = {}
         self._snapshot_offset = 0
         self._alarms = Alarms()
@@ -100,11 +107,8 @@ class PartitionTask:
         self.stream_time = entry.stream_time
         self.dead_letters.update(entry.dead_letters)
         self._reader.ignored.update(entry.ignored)
-        self._resumed_from = entry.window, entry.open_since, entry.mark
-        self._rebuilding = True
-        self._rebuilt_time = entry.window.stream_time
         self.resume_offset = entry.window.offset
-        self._window.advance(entry.window.stream_time, entry.window.offset)
+        self._rebuild = Rebuild(entry, self._window, self._reader)
         self._rescan.resume(entry.mark)
         for name, saved in snapshot.experiment_entries(entries).items():
             settings = self._waiting.pop(name, None)
@@ -157,15 +161,21 @@ class PartitionTask:
     def fold(self, records: Sequence[LogRecord]) -> None:
         """Take in records, in the order of their offsets, each exactly once."""
         for block in self._blocks(records):
-            if block[0].offset < self._snapshot_offset:
-                self._remember(block)
+            if self._rebuild is not None and block[0].offset < self._snapshot_offset:
+                self._rebuild.read(block)
             else:
-                if self._rebuilding:
-                    self._end_rebuilding()
+                self._end_rebuild()
                 foreign = self._reader.log_format is not None
                 fold = self._fold_foreign if foreign else self._fold
                 fold(block)
                 self.next_offset = block[-1].offset + 1
+
+    def _end_rebuild(self) -> None:
+        if self._rebuild is not None:
+            self._rebuild.end(self.experiments.values())
+            self._rebuild = None
+            for experiment in self.experiments.values():
+                self._set_alarm(experiment)
 
     def _blocks(self, records: Sequence[LogRecord]) -> Iterator[Sequence[LogRecord]]:
         """Cut records where the window begins a new block, and at the snapshot's offset."""
@@ -218,6 +228,8 @@ class PartitionTask:
             elif window.sight(key):
                 experiment.duplicates += 1
                 continue
+            if type(event) is Interleaving:
+                experiment.trust.shown(event.a, event.b, event.teams, self.stream_time)
             if code >= 0:
                 pending.append(code)
                 if len(pending) < experiment.due:
@@ -297,51 +309,12 @@ class PartitionTask:
         if closed:
             self._set_alarm(experiment)
 
-    def _remember(self, records: Sequence[LogRecord]) -> None:
-        """Rebuild dedupe window and open impressions from records of an earlier life."""
-        assert self._resumed_from is not None, "there is an earlier life"
-        open_since = self._resumed_from[1]
-        now, self.stream_time = self.stream_time, self._rebuilt_time
-        for record in records:
-            self._pass(record.timestamp, record.offset)
-            try:
-                events = self._reader.events(record)
-                for event, experiment in events:
-                    experiment.check_at(event, record.offset)
-            except Rejected:
-                continue
-            for event, experiment in events:
-                if experiment.started_at > record.offset:
-                    continue
-                if record.timestamp is None:
-                    self._pass(event.ts, record.offset)
-                key = record_key(event.id, experiment.seed)
-                again = self._window.sight(key)
-                if again or open_since is None or record.offset < open_since:
-                    continue
-                if isinstance(event, Impression | Click):
-                    experiment.remember(event, key, record, self.stream_time, self._window)
-        self._rebuilt_time = self.stream_time
-        self.stream_time = max(now, self.stream_time)
-
-    def _end_rebuilding(self) -> None:
-        """What is open is known again, and so is when it is to be closed."""
-        self._rebuilding = False
-        for experiment in self.experiments.values():
-            experiment.end_remembering(self.stream_time)
-            self._set_alarm(experiment)
-
-    def _pass(self, timestamp: int | None, offset: int) -> bool:
-        """Stream time moves on, if it does."""
-        if timestamp is None or timestamp <= self.stream_time:
-            return False
-        self.stream_time = timestamp
-        self._window.advance(timestamp, offset)
-        return True
-
     def _advance(self, timestamp: int | None, offset: int) -> None:
-        if self._pass(timestamp, offset) and self.stream_time >= self._alarms.next:
-            self._ring(self._at(offset - 1))
+        if timestamp is not None and timestamp > self.stream_time:
+            self.stream_time = timestamp
+            self._window.advance(timestamp, offset)
+            if timestamp >= self._alarms.next:
+                self._ring(self._at(offset - 1))
 
     def _ring(self, at: Position) -> None:
         """Let the experiments do what their time has come for."""
@@ -409,13 +382,12 @@ class PartitionTask:
         return commit
 
     def _partition_entry(self) -> PartitionEntry:
-        if self._rebuilding and self._resumed_from is not None:
-            window, open_since, mark = self._resumed_from  # nothing new is folded
-        else:
-            since = (experiment.attribution.since for experiment in self.experiments.values())
-            open_since = min((it for it in since if it is not None), default=None)
-            mark = self._rescan.last(open_since)
-            window = self._window.start if open_since is None else mark.start
+        if self._rebuild is not None:
+            return structs.replace(self._rebuild.entry, next=self.next_offset)
+        since = (experiment.attribution.since for experiment in self.experiments.values())
+        open_since = min((it for it in since if it is not None), default=None)
+        mark = self._rescan.last(open_since)
+        window = self._window.start if open_since is None else mark.start
         return PartitionEntry(
             topic=self._log.topic,
             partition=self.partition,

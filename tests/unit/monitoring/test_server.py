@@ -6,58 +6,22 @@ import struct
 import threading
 import time
 from collections.abc import Iterator
-from types import SimpleNamespace
-from typing import cast
 
 import httpx
 import pytest
 
-from streamduel.config import LoadedConfig, MonitoringSettings
 from streamduel.errors import ConfigurationError
-from streamduel.monitoring import Monitoring, server
+from streamduel.monitoring import server
 from streamduel.monitoring.app import HEADERS
 from tests.unit.monitoring.fold import Clock, commit, config, duels, fold, parse, task, value
-
-ARMS = tuple(f"arm{number}" for number in range(16))
-
-PATIENCE = 0.8 * server.EXCHANGE_SECONDS
-"""Seconds that a test waits on a busy machine: fewer than it takes until hanging clients go."""
-
-
-def monitoring(clock: Clock, host: str = "127.0.0.1", port: int = 0) -> Monitoring:
-    loaded = SimpleNamespace(config=config({"search": ARMS}))
-    settings = MonitoringSettings(host=host, port=port)
-    return Monitoring(settings, cast("LoadedConfig", loaded), clock)
-
-
-class Service:
-    """A monitoring server that runs, and ways to talk to it."""
-
-    def __init__(self) -> None:
-        self.clock = Clock()
-        self.monitoring = monitoring(self.clock)
-        self.host, self.port = self.monitoring.start()
-        self.client = httpx.Client(base_url=f"http://{self.host}:{self.port}", timeout=PATIENCE)
-
-    def get(self, path: str, **headers: str) -> httpx.Response:
-        return self.client.get(path, headers=headers)
-
-    def hang(self, request: bytes) -> socket.socket:
-        """A client that sends something and then does nothing more, reading included."""
-        client = socket.socket()
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        client.settimeout(PATIENCE)
-        client.connect((self.host, self.port))
-        client.sendall(request)
-        return client
+from tests.unit.monitoring.served import ARMS, PATIENCE, Service, monitoring
 
 
 @pytest.fixture
 def service() -> Iterator[Service]:
     made = Service()
     yield made
-    made.client.close()
-    made.monitoring.stop()
+    made.close()
 
 
 def grow(service: Service) -> None:
@@ -146,7 +110,7 @@ class TestPages:
         for line in answer.text.splitlines()[2:]:
             assert service.get(line.split()[0]).status_code in {200, 503}
 
-    @pytest.mark.parametrize("path", ["/", "/metrics", "/healthz", "/readyz"])
+    @pytest.mark.parametrize("path", ["/", "/metrics", "/healthz", "/readyz", "/api/experiments"])
     def test_only_reading_is_allowed(self, service: Service, path: str) -> None:
         head = service.client.head(path)
         assert head.status_code == service.get(path).status_code
@@ -156,7 +120,13 @@ class TestPages:
             assert answer.status_code == 405
             assert set(answer.headers["allow"].split(", ")) == {"GET", "HEAD"}
 
-    @pytest.mark.parametrize("path", ["/", "/metrics", "/healthz", "/readyz", "/nowhere"])
+    @pytest.mark.parametrize(
+        "path",
+        [
+            "/", "/metrics", "/healthz", "/readyz", "/api/experiments", "/api/experiments/unknown",
+            "/nowhere",
+        ],
+    )  # fmt: skip
     def test_every_answer_is_safe_in_a_browser(self, service: Service, path: str) -> None:
         headers = service.get(path).headers
         assert HEADERS.items() <= dict(headers).items()
@@ -225,8 +195,7 @@ class TestAddress:
         made = Service()
         made.get("/healthz")
         assert [signal.getsignal(number) for number in numbers] == before
-        made.client.close()
-        made.monitoring.stop()
+        made.close()
         assert [signal.getsignal(number) for number in numbers] == before
 
     def test_the_thread_does_not_keep_the_process_alive(self, service: Service) -> None:

@@ -6,10 +6,13 @@ import json
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 import pytest
 
+from streamduel.config import DedupeSettings
 from streamduel.connector import PartitionCommit
 from streamduel.preference.counts import MOST_DUELS
+from streamduel.stream.experiment import Experiment
 from tests.unit.stream.folding import (
     DUEL,
     DUELS,
@@ -228,6 +231,22 @@ def test_the_winner_becomes_champion() -> None:
     last = searched(partition.fold(*values))[-1]
     assert last["champion"] == "ltr-v2"
     assert partition.task.experiments["search"].state()["arms"][2] == "ltr-v2"
+
+
+def test_the_assignment_in_force_is_kept_as_it_was_published() -> None:
+    partition = search(guardrails={"control_arm": "bm25", "min_share": 0.1}, decide_every=7)
+    [*_, published] = searched(partition.fold(*(duel(i, "bm25", "ltr-v1", "a") for i in range(40))))
+    for life in (partition, partition.restarted()):
+        kept = life.task.experiments["search"].assignment
+        assert msgspec.to_builtins(kept) == published
+
+
+def test_there_is_no_assignment_before_the_first_decision() -> None:
+    made_of = search().task.experiments["search"].settings
+    experiment = Experiment("search", made_of, DedupeSettings(), seed=0, started_at=0)
+    assert experiment.assignment is None
+    again = Experiment("search", made_of, DedupeSettings(), 0, 0, experiment.state())
+    assert again.assignment is None
 
 
 def test_experiments_do_not_touch_one_another() -> None:
