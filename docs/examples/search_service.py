@@ -1,0 +1,84 @@
+"""A search service that closes the loop: two rankers, one list of both, and what was clicked.
+
+    KAFKA=localhost:9092 uvicorn --app-dir docs/examples search_service:app
+    ASSIGNMENTS=out/assignments.jsonl CLICKS=clicks.jsonl uvicorn … (the same, without Kafka)
+
+docs/client.md tells what streamduel's own configuration for it looks like.
+"""
+
+import os
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Annotated, Any
+
+from fastapi import FastAPI, HTTPException, Query
+
+from streamduel.client import Assignments, ClientError, EventLog, Interleaver
+
+PAGE = 3
+VOTES = {
+    "apple pie": 80, "apple strudel": 64, "carrot cake": 71, "cherry pie": 35, "lemon cake": 52,
+    "lemon tart": 47, "mushroom pie": 18, "onion soup": 59, "onion tart": 23, "pea soup": 12,
+    "plum cake": 41, "pumpkin soup": 66,
+}  # fmt: skip
+
+
+def by_votes(query: str) -> list[str]:
+    """What has any of the words, the most popular first."""
+    words = set(query.split())
+    return sorted((dish for dish in VOTES if words & set(dish.split())), key=lambda d: -VOTES[d])
+
+
+def by_words(query: str) -> list[str]:
+    """What has more of the words first."""
+    words = set(query.split())
+    return sorted(sorted(by_votes(query)), key=lambda dish: -len(words & set(dish.split())))
+
+
+RANKERS = {"words": by_words, "votes": by_votes}
+interleaver = Interleaver(length=4 * PAGE)  # as many pages as anybody turns to
+client: dict[str, Any] = {}
+
+
+def connect() -> tuple[Assignments, EventLog]:
+    """To Kafka, or to files; a session keeps its pair for ten minutes."""
+    defaults = {"recipes": "words"}  # until streamduel has spoken
+    if servers := os.environ.get("KAFKA"):
+        assignments = Assignments.from_kafka(servers, defaults=defaults, keep=600)
+        return assignments, EventLog.to_kafka(servers)
+    assignments = Assignments.from_file(os.environ["ASSIGNMENTS"], defaults=defaults, keep=600)
+    return assignments, EventLog.to_file(os.environ["CLICKS"])
+
+
+@asynccontextmanager
+async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+    """Connect when a worker process has started, and write what is left when it ends."""
+    client["assignments"], client["events"] = connect()
+    with client["assignments"], client["events"]:
+        yield
+
+
+app = FastAPI(lifespan=lifespan)
+
+
+@app.get("/search")
+def search(query: str, session: str, page: int = 0, impression: str = "") -> dict[str, Any]:
+    """A page of results; the next page, and clicks, name the first one's `impression`."""
+    draw = client["assignments"].draw("recipes", sticky_key=session)
+    impression = impression or str(uuid.uuid4())
+    lists = RANKERS[draw.a](query), RANKERS[draw.b](query)
+    shown = interleaver.merge(draw, *lists, sticky_key=impression)
+    if page == 0:
+        client["events"].impression("recipes", draw, shown, record_id=impression)
+    rank, named = page * PAGE, None if draw.alone else impression  # alone, clicks teach nothing
+    return {"impression": named, "rank": rank, "results": shown.docs[rank : rank + PAGE]}
+
+
+@app.post("/click", status_code=204)
+def click(impression: str, rank: Annotated[int, Query(ge=0, lt=4 * PAGE)]) -> None:
+    """Somebody clicked; the rank counts through all pages, from 0."""
+    try:
+        client["events"].click("recipes", impression, rank=rank)
+    except ClientError as error:
+        raise HTTPException(400, str(error)) from None

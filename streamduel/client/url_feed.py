@@ -1,0 +1,126 @@
+"""Assignments over HTTP: from the monitoring port of a running streamduel."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+from urllib.request import (
+    HTTPDefaultErrorHandler,
+    HTTPErrorProcessor,
+    HTTPHandler,
+    HTTPSHandler,
+    OpenerDirector,
+    ProxyHandler,
+    Request,
+)
+
+import msgspec
+
+from streamduel.client.feed import News
+from streamduel.errors import ClientError
+
+EVERY_SECONDS: Final = 2.0
+"""Between two looks. Streamduel commits twice a second; what is a few seconds old costs little."""
+
+SILENCE_SECONDS: Final = 3.0
+"""Without a byte, on connecting too. The service answers in milliseconds."""
+
+ANSWER_SECONDS: Final = 10.0
+"""For an answer as a whole, however slowly it drips."""
+
+MAX_ANSWER_BYTES: Final = 16 << 20
+"""A hundred rankers have some 5,000 pairs of 100 bytes: half a megabyte for an experiment."""
+
+CHUNK_BYTES: Final = 1 << 16
+"""Read at a time, and between two looks at the clock."""
+
+_NULL: Final = b"null"
+
+
+class _Entry(msgspec.Struct):
+    """What is said of one experiment; its assignment is read later, so that one bad one is one."""
+
+    assignment: msgspec.Raw = msgspec.Raw(_NULL)
+
+
+class _Answer(msgspec.Struct):
+    experiments: dict[str, _Entry]
+
+
+class UrlFeed:
+    """Asks a running streamduel for its assignments, again and again.
+
+    Args:
+        url: such as `http://streamduel:9400/api/experiments`.
+        every: seconds between two questions.
+        headers: to be sent along, such as `Authorization`; they are never logged.
+
+    Raises:
+        ClientError: the URL is none of HTTP, or holds a password.
+    """
+
+    def __init__(
+        self, url: str, every: float = EVERY_SECONDS, headers: Mapping[str, str] | None = None
+    ) -> None:
+        parts = urlsplit(url)
+        if parts.username is not None or parts.password is not None:
+            raise ClientError(
+                "the URL of the assignments must hold no user and no password; give them as the "
+                "header 'Authorization'."
+            )
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise ClientError(
+                f"the URL of the assignments must be such as "
+                f"'http://streamduel:9400/api/experiments' (found '{url}')."
+            )
+        self.every = every
+        self._url = url
+        self._headers = {"Accept": "application/json", **(headers or {})}
+        # Without redirects: the headers may hold what is not for others.
+        self._opener = OpenerDirector()
+        self._opener.add_handler(ProxyHandler())
+        self._opener.add_handler(HTTPHandler())
+        self._opener.add_handler(HTTPSHandler())
+        self._opener.add_handler(HTTPErrorProcessor())
+        self._opener.add_handler(HTTPDefaultErrorHandler())
+
+    def poll(self) -> Iterator[News]:
+        """The assignment of every experiment that the service speaks of.
+
+        Raises:
+            ClientError: the answer cannot be used.
+            OSError: there is none.
+        """
+        request = Request(self._url, headers=self._headers)  # noqa: S310 - HTTP only, see above
+        deadline = time.monotonic() + ANSWER_SECONDS
+        try:
+            with self._opener.open(request, timeout=SILENCE_SECONDS) as response:
+                text = self._read(response, deadline)
+        except HTTPError as error:
+            error.close()
+            raise ClientError(f"{self._url} answered with status {error.code}.") from None
+        try:
+            answer = msgspec.json.decode(text, type=_Answer)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise ClientError(f"{self._url} answered with something else: {error}.") from None
+        for entry in answer.experiments.values():
+            if (assignment := bytes(entry.assignment)) != _NULL:
+                yield News(assignment)
+
+    def _read(self, response: Any, deadline: float) -> bytes:
+        text = b""
+        while chunk := response.read1(CHUNK_BYTES):
+            text += chunk
+            if len(text) > MAX_ANSWER_BYTES:
+                raise ClientError(
+                    f"{self._url} answered with more than {MAX_ANSWER_BYTES >> 20} MB."
+                )
+            if time.monotonic() > deadline:
+                raise ClientError(f"{self._url} took more than {ANSWER_SECONDS:.0f} s to answer.")
+        return text
+
+    def close(self) -> None:
+        """Nothing to let go of: each question has a connection of its own."""

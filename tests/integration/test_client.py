@@ -1,0 +1,235 @@
+"""The client on a real broker: what it reads, where it writes, and what it outlives."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+
+from streamduel.client import (
+    Assignments,
+    ClientError,
+    Draw,
+    EventLog,
+    Merged,
+    Message,
+    Written,
+    kafka_writer,
+)
+from streamduel.client.kafka_feed import KafkaFeed
+from streamduel.client.kafka_writer import KafkaWriter
+from streamduel_kafka.partitioner import home_partition
+from tests.broker.fixture import Broker, Topics, without_broker
+from tests.broker.local_kafka import BrokerUnavailableError, LocalKafka
+from tests.unit.client.bed import PATIENCE, alone, eventually
+
+pytestmark = pytest.mark.kafka
+
+PAIR = Draw("bm25", "ltr", 1)
+SHOWN = Merged(["d1", "d2"], ["a", "b"])
+
+
+@contextlib.contextmanager
+def publisher(servers: str, name: str) -> Iterator[Any]:
+    """A transactional producer, as streamduel has one."""
+    with KafkaProducer(bootstrap_servers=servers, transactional_id=name) as producer:
+        producer.init_transactions()
+        yield producer
+
+
+def publish(producer: Any, topic: str, *values: str, commit: bool = True) -> None:
+    producer.begin_transaction()
+    for value in values:
+        key = json.loads(value)["experiment"].encode()
+        producer.send(topic, key=key, value=value.encode())
+    if commit:
+        producer.commit_transaction()
+    else:
+        producer.flush()
+        producer.abort_transaction()
+
+
+def read(servers: str, topic: str) -> list[Any]:
+    """Every record of a topic, partition by partition."""
+    with contextlib.closing(KafkaConsumer(bootstrap_servers=servers)) as consumer:
+        parts = [TopicPartition(topic, n) for n in sorted(consumer.partitions_for_topic(topic))]
+        ends = consumer.end_offsets(parts)
+        consumer.assign(parts)
+        consumer.seek_to_beginning(*parts)
+        found: list[Any] = []
+        while any(consumer.position(part) < ends[part] for part in parts):
+            for records in consumer.poll(timeout_ms=50).values():
+                found += records
+        return sorted(found, key=lambda record: (record.partition, record.offset))
+
+
+def test_committed_assignments_are_followed_and_aborted_ones_never_seen(
+    kafka: Broker, topics: Topics
+) -> None:
+    servers, topic = kafka.bootstrap_servers, topics(3, compacted=True)
+    with publisher(servers, topic) as streamduel:
+        publish(streamduel, topic, alone("x", 1), alone("p", 1, experiment="ads"))
+        publish(streamduel, topic, alone("x", 2))
+        publish(streamduel, topic, alone("never", 9), commit=False)
+        with Assignments.from_kafka(servers, topic) as assignments:
+            assert assignments.wait_for("search", PATIENCE)
+            assert assignments.wait_for("ads", PATIENCE)
+            eventually(lambda: assignments.draw("search") == Draw("x", "x", 2))
+            assert 0 <= assignments.age("search") < PATIENCE
+            publish(streamduel, topic, alone("never", 9), commit=False)
+            publish(streamduel, topic, alone("y", 3))
+            eventually(lambda: assignments.draw("search") == Draw("y", "y", 3))
+            assert assignments.draw("ads") == Draw("p", "p", 1)
+
+
+def test_a_tombstone_does_no_harm(kafka: Broker, topics: Topics) -> None:
+    servers, topic = kafka.bootstrap_servers, topics(1, compacted=True)
+    with KafkaProducer(bootstrap_servers=servers) as producer:
+        producer.send(topic, key=b"old", value=None)
+        producer.send(topic, key=b"search", value=alone("x").encode())
+    with Assignments.from_kafka(servers, topic) as assignments:
+        assert assignments.wait_for("search", PATIENCE)
+
+
+def test_a_topic_that_is_missing_is_not_made_but_waited_for(
+    kafka: Broker, topics: Topics, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("streamduel.client.follower.LONGEST_PAUSE", 0.1)
+    missing = f"{topics(1)}-missing"
+    feed = KafkaFeed(kafka.bootstrap_servers, missing)
+    for _ in range(2):
+        with pytest.raises(ClientError, match=f"^there is no topic '{missing}'"):
+            feed.poll()
+    with Assignments(feed, defaults={"search": "x"}) as assignments:
+        eventually(lambda: f"there is no topic '{missing}'" in caplog.text)
+        assert assignments.draw("search") == Draw("x", "x")
+
+
+def test_records_land_where_streamduel_expects_them(kafka: Broker, topics: Topics) -> None:
+    servers, topic = kafka.bootstrap_servers, topics(5)
+    names = ["search", "ads", "Größe", "recommendations"]
+    with EventLog.to_kafka(servers, topic) as log:
+        for name in names:
+            impression = log.impression(name, PAIR, SHOWN)
+            log.click(name, impression, rank=1)
+            log.duel(name, "ltr", "ltr", None)
+            log.interleaving(name, PAIR, SHOWN, [0])
+        assert log.flush(PATIENCE)
+        assert (log.written, log.dropped) == (16, 0)
+    found = read(servers, topic)
+    for name in names:
+        own = [record for record in found if record.key == name.encode()]
+        kinds = [json.loads(record.value)["type"] for record in own]
+        assert kinds == ["impression", "click", "duel", "interleaving"]
+        assert {record.partition for record in own} == {home_partition(name, 5)}
+        assert {json.loads(record.value)["experiment"] for record in own} == {name}
+
+
+@pytest.mark.parametrize("limit", ["the topic's", "the producer's"])
+def test_what_is_never_taken_is_counted_and_does_not_hold_the_rest_up(
+    kafka: Broker, topics: Topics, caplog: pytest.LogCaptureFixture, limit: str
+) -> None:
+    servers = kafka.bootstrap_servers
+    topic = topics(1, max_message_bytes=3000) if limit == "the topic's" else topics(1)
+    own = {"max_request_size": 3000} if limit == "the producer's" else {}
+    large = Merged([f"{n}" * 1000 for n in range(5)], ["a"] * 5)
+    with EventLog.to_kafka(servers, topic, kafka=own) as log:
+        for number in range(60):
+            log.click("search", "i-1", rank=0, record_id=f"{number}")
+            if number in {7, 30}:
+                log.impression("search", PAIR, large, record_id=f"large {number}")
+        assert log.flush(PATIENCE)
+        assert (log.written, log.dropped) == (60, 2)
+    assert caplog.text.count(f"topic '{topic}' does not take a record: ") == 2
+    ids = {json.loads(record.value)["id"] for record in read(servers, topic)}
+    assert ids == {f"{number}" for number in range(60)}
+
+
+def test_what_is_never_taken_is_found_among_what_was_sent_with_it(
+    kafka: Broker, topics: Topics
+) -> None:
+    topic = topics(1, max_message_bytes=3000)
+    sizes = [100] * 20 + [5000] + [100] * 20 + [5000]
+    messages = [Message(b"search", b"%d " % n + b"x" * size) for n, size in enumerate(sizes)]
+    with contextlib.closing(KafkaWriter(kafka.bootstrap_servers, topic)) as writer:
+        assert writer.write(messages) == Written([], refused=2)
+    found = {record.value for record in read(kafka.bootstrap_servers, topic)}
+    assert found == {message.value for message in messages if len(message.value) < 1000}
+
+
+def test_a_topic_to_write_to_is_not_made_either(
+    kafka: Broker, topics: Topics, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(kafka_writer, "PRODUCER", {**kafka_writer.PRODUCER, "max_block_ms": 300})
+    missing = f"{topics(1)}-missing"
+    log = EventLog.to_kafka(kafka.bootstrap_servers, missing)
+    log.click("search", "i-1", rank=0)
+    eventually(lambda: "the event log cannot be written to: " in caplog.text)
+    log.close(timeout=0)
+    assert log.dropped == 1
+
+
+@pytest.fixture
+def own_broker() -> Iterator[LocalKafka]:
+    """A broker that this test may stop for as long as it likes."""
+    try:
+        broker = LocalKafka().__enter__()
+    except BrokerUnavailableError as error:
+        without_broker(str(error))
+    yield broker
+    broker.close()
+
+
+@pytest.fixture
+def _collected(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Collects the garbage of a test while its warnings are still filtered as it says."""
+    yield
+    for phase in ("setup", "call", "teardown"):  # their records hold errors, which hold sockets
+        with contextlib.suppress(KeyError):
+            caplog.get_records(phase).clear()
+    gc.collect()
+
+
+@pytest.mark.slow
+# kafka-python leaves a refused socket to the garbage collector, which then warns.
+@pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+@pytest.mark.usefixtures("_collected")
+def test_a_broker_may_go_and_come_back(
+    own_broker: LocalKafka, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    servers = own_broker.bootstrap_servers
+    soon = {"delivery_timeout_ms": 1500, "max_block_ms": 1000}
+    monkeypatch.setattr(kafka_writer, "PRODUCER", {**kafka_writer.PRODUCER, **soon})
+    with KafkaAdminClient(bootstrap_servers=servers) as admin:
+        topics = {name: {"num_partitions": 2} for name in ("assignments", "clicks")}
+        admin.create_topics(topics, wait_for_metadata=True)
+    with publisher(servers, "streamduel") as streamduel:
+        publish(streamduel, "assignments", alone("x", 1))
+    quick = {"request_timeout_ms": 1000}
+    with (
+        Assignments.from_kafka(servers) as assignments,
+        EventLog.to_kafka(servers, kafka=quick) as log,
+    ):
+        assert assignments.wait_for("search", PATIENCE)
+        log.click("search", "i-1", rank=0, record_id="before")
+        assert log.flush(PATIENCE)
+        own_broker.kill()
+        log.click("search", "i-1", rank=0, record_id="while away")
+        eventually(lambda: "topic 'clicks' cannot be written to: " in caplog.text)
+        eventually(lambda: "the event log cannot be written to: " in caplog.text)
+        assert assignments.draw("search") == Draw("x", "x", 1)
+        own_broker.start()
+        log.click("search", "i-1", rank=0, record_id="after")
+        assert log.flush(PATIENCE)
+        with publisher(servers, "streamduel") as streamduel:
+            publish(streamduel, "assignments", alone("y", 2))
+        eventually(lambda: assignments.draw("search") == Draw("y", "y", 2))
+    assert (log.written, log.dropped) == (3, 0)
+    ids = [json.loads(record.value)["id"] for record in read(servers, "clicks")]
+    # What was not confirmed may stand there twice, under one id.
+    assert sorted(set(ids)) == ["after", "before", "while away"]

@@ -1,0 +1,205 @@
+import contextlib
+import math
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streamduel.client import Assignments, ClientError, Draw, Given, News
+from tests.unit.client.bed import NOW, Clock, alone, eventually, record
+
+KEYS = [f"session {number}" for number in range(200)]
+
+
+@contextlib.contextmanager
+def following(*records: str, **options: Any) -> Iterator[tuple[Assignments, Given]]:
+    feed = Given(*records)
+    with Assignments(feed, **options) as assignments:
+        for experiment in ("search",) if records else ():
+            assert assignments.wait_for(experiment)
+        yield assignments, feed
+
+
+def draws(assignments: Assignments) -> list[Draw]:
+    return [assignments.draw("search", sticky_key=key) for key in KEYS]
+
+
+def test_the_largest_epoch_wins_in_whatever_order_they_come() -> None:
+    with following(alone("x", 3), alone("y", 5), alone("z", 4), alone("w", 5)) as (assignments, _):
+        eventually(lambda: assignments.draw("search") == Draw("y", "y", 5))
+        assert assignments.wait_for("search")
+
+
+def test_experiments_have_their_own_epochs() -> None:
+    with following(alone("x", 30), alone("y", 2, experiment="ads")) as (assignments, _):
+        assert assignments.wait_for("ads")
+        assert assignments.draw("search") == Draw("x", "x", 30)
+        assert assignments.draw("ads") == Draw("y", "y", 2)
+
+
+def test_all_instances_draw_the_same_pair_for_a_session() -> None:
+    with following(record()) as (one, _), following(record()) as (other, _):
+        assert draws(one) == draws(other) == draws(one)
+        assert len(set(draws(one))) == 2
+
+
+def test_experiments_draw_apart_for_the_same_session() -> None:
+    half = {("a", "b"): 0.5, ("a", "c"): 0.5}
+    with following(record(1, half), record(1, half, experiment="ads")) as (assignments, _):
+        assert assignments.wait_for("ads")
+        alike = [assignments.draw("search", key) == assignments.draw("ads", key) for key in KEYS]
+    # A fair coin for each of 200 keys: five standard deviations of 7.07.
+    assert abs(alike.count(True) - 100) < 36
+
+
+def test_without_a_key_pairs_are_drawn_by_the_generator() -> None:
+    shares = {("a", "b"): 0.6, ("a", "c"): 0.3, ("a", "a"): 0.1}
+    with following(record(1, shares), rng=np.random.default_rng(7)) as (assignments, _):
+        drawn = [assignments.draw("search")[:2] for _ in range(10_000)]
+    with following(record(1, shares), rng=np.random.default_rng(7)) as (assignments, _):
+        assert drawn == [assignments.draw("search")[:2] for _ in range(10_000)]
+    counts = Counter(drawn)
+    for pair, share in shares.items():
+        # A binomial count: five standard deviations.
+        assert abs(counts[pair] - 10_000 * share) < 5 * (10_000 * share * (1 - share)) ** 0.5
+
+
+def test_a_default_arm_is_served_until_something_is_known() -> None:
+    with following(defaults={"search": "bm25"}) as (assignments, feed):
+        assert assignments.draw("search", "any") == Draw("bm25", "bm25", None)
+        assert not assignments.wait_for("search", timeout=0)
+        feed.add(alone("ltr", 1))
+        assert assignments.wait_for("search")
+        assert assignments.draw("search", "any") == Draw("ltr", "ltr", 1)
+
+
+def test_without_a_default_arm_it_says_what_is_known() -> None:
+    with following(record(), defaults={"ads": "x"}) as (assignments, _):
+        with pytest.raises(ClientError) as refused:
+            assignments.draw("serach")
+        assert str(refused.value) == (
+            "no assignment of experiment 'serach' has been read, and it has no default arm; "
+            "did you mean 'search'?"
+        )
+        with pytest.raises(ClientError, match=r"has no default arm\.$"):
+            assignments.draw("recommendations")
+
+
+def test_what_cannot_be_read_is_logged_and_changes_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    bad = ("{", "[]", record(99, pairs={("x", "y"): -1}), "[" * 100_000)
+    with following(alone("x", 3), *bad, alone("y", 4)) as (assignments, _):
+        eventually(lambda: assignments.draw("search").epoch == 4)
+    assert "an assignment cannot be read, the last one holds: " in caplog.text
+
+
+def test_after_its_time_the_fallback_is_served_to_everybody() -> None:
+    clock = Clock()
+    until = int(1000 * NOW) + 60_000
+    first = record(1, valid_until=until, fallback="bm25")
+    with following(first, clock=clock, keep=600) as (assignments, feed):
+        before = draws(assignments)
+        clock.now += 59.999
+        assert draws(assignments) == before
+        clock.now += 0.001
+        assert {*draws(assignments), assignments.draw("search")} == {Draw("bm25", "bm25", 1)}
+        feed.add(alone("new", 2, valid_until=until + 60_000, fallback="bm25"))
+        eventually(lambda: assignments.draw("search") == Draw("new", "new", 2))
+        clock.now += 60
+        assert assignments.draw("search") == Draw("bm25", "bm25", 2)
+
+
+def test_without_keep_a_session_follows_the_epoch() -> None:
+    with following(alone("old", 1)) as (assignments, feed):
+        assert assignments.draw("search", "s") == Draw("old", "old", 1)
+        feed.add(alone("new", 2))
+        eventually(lambda: assignments.draw("search", "s") == Draw("new", "new", 2))
+
+
+def test_with_keep_a_session_has_its_pair_for_a_while() -> None:
+    clock = Clock()
+    with following(alone("old", 1), clock=clock, keep=600) as (assignments, feed):
+        assert assignments.draw("search", "early") == Draw("old", "old", 1)
+        feed.add(alone("new", 2))
+        eventually(lambda: assignments.draw("search").epoch == 2)
+        assert assignments.draw("search", "early") == Draw("old", "old", 1)
+        assert assignments.draw("search", "late") == Draw("new", "new", 2)
+        clock.now += 600
+        assert assignments.draw("search", "early") == Draw("new", "new", 2)
+
+
+def test_with_keep_experiments_stay_apart() -> None:
+    with following(alone("x"), alone("y", experiment="ads"), keep=600) as (assignments, _):
+        assert assignments.wait_for("ads")
+        assert assignments.draw("search", "s").a == "x"
+        assert assignments.draw("ads", "s").a == "y"
+
+
+def test_no_session_outlives_a_pause() -> None:
+    with following(alone("old", 1), keep=600) as (assignments, feed):
+        assert assignments.draw("search", "s") == Draw("old", "old", 1)
+        feed.add(alone("champion", 2, status="paused"))
+        eventually(lambda: assignments.draw("search", "s") == Draw("champion", "champion", 2))
+
+
+def test_as_many_sessions_are_kept_as_was_said() -> None:
+    with following(alone("old", 1), keep=600, most_kept=2) as (assignments, feed):
+        for key in ("first", "second", "third"):
+            assignments.draw("search", key)
+        feed.add(alone("new", 2))
+        eventually(lambda: assignments.draw("search").epoch == 2)
+        assert [assignments.draw("search", key).epoch for key in ("third", "second")] == [1, 1]
+        assert assignments.draw("search", "first").epoch == 2
+
+
+def test_age_is_the_time_since_the_last_sign_of_life() -> None:
+    clock = Clock()
+    with following(alone("x"), clock=clock) as (assignments, feed):
+        assert assignments.age("search") == 0
+        assert assignments.age("ads") == math.inf
+        clock.now += 5
+        feed.add(alone("x"))  # nothing new, but a sign of life
+        eventually(lambda: assignments.age("search") == 0)
+        clock.now -= 100
+        assert assignments.age("search") == 0
+
+
+class Dated(Given):
+    """News that tell when they were published."""
+
+    def poll(self) -> list[News]:
+        dates = {"1": NOW - 100, "2": NOW - 40, "3": NOW - 70}
+        return [News(alone("x", int(epoch)), at) for epoch, at in dates.items()]
+
+
+def test_age_counts_from_when_an_assignment_was_published() -> None:
+    with Assignments(Dated(), clock=Clock()) as assignments:
+        assert assignments.wait_for("search")
+        eventually(lambda: assignments.draw("search").epoch == 3)
+        assert assignments.age("search") == 40  # what epoch 2 said of it
+
+
+def test_several_feeds_are_followed_at_once() -> None:
+    with Assignments(Given(alone("x", 3)), Given(alone("y", 4))) as assignments:
+        eventually(lambda: assignments.draw("search") == Draw("y", "y", 4))
+
+
+def test_after_close_the_last_assignment_still_holds() -> None:
+    with following(alone("x", 3)) as (assignments, feed):
+        pass
+    feed.add(alone("y", 4))
+    assert assignments.draw("search") == Draw("x", "x", 3)
+    assert not [each for each in threading.enumerate() if each.name == "streamduel-follower"]
+
+
+def test_threads_of_a_service_draw_at_the_same_time() -> None:
+    with following(record(), keep=600, most_kept=50) as (assignments, _):
+        alone_first = draws(assignments)
+        with ThreadPoolExecutor(8) as pool:
+            many = list(pool.map(lambda _: draws(assignments), range(16)))
+    assert all(each == alone_first for each in many)

@@ -1,0 +1,66 @@
+"""The code of docs/client.md does what the page says."""
+
+from __future__ import annotations
+
+import re
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamduel.client import Assignments, EventLog, Given
+from streamduel.client.stable import stable_fraction
+from tests.unit.client.bed import PATIENCE, eventually, record
+
+PAGE = (Path(__file__).parents[3] / "docs" / "client.md").read_text()
+FIRST, SECURITY, TESTING = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+
+
+def test_the_first_screen_closes_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clicks = tmp_path / "clicks.jsonl"
+    monkeypatch.setattr(
+        Assignments, "from_kafka", lambda _, **options: Assignments(Given(record()), **options)
+    )
+    monkeypatch.setattr(EventLog, "to_kafka", lambda _: EventLog.to_file(clicks))
+    names: dict[str, Any] = {
+        "rankers": {"bm25": lambda query: ["d1", query], "ltr": lambda query: [query, "d1"]}
+    }
+    exec(FIRST, names)
+    with names["assignments"] as assignments, names["events"]:
+        assert assignments.wait_for("search", PATIENCE)
+        impression, docs = names["search"]("d2", "session")
+        names["clicked"](impression, 1)
+    assert sorted(docs) == ["d1", "d2"]
+    assert clicks.read_text().count(impression) == 2
+
+
+def test_passwords_are_handed_to_both(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[dict[str, Any]] = []
+
+    def connect(_: object, *__: str, **settings: Any) -> None:
+        opened.append(settings)
+        raise OSError("nobody at home")
+
+    monkeypatch.setattr("streamduel.client.kafka_feed.connect", connect)
+    monkeypatch.setattr("streamduel.client.kafka_writer.connect", connect)
+    monkeypatch.setattr(Path, "read_text", lambda _: "s3cret\n")
+    names: dict[str, Any] = {"Assignments": Assignments, "EventLog": EventLog}
+    exec(SECURITY, names)
+    with names["assignments"], names["events"] as events:
+        events.duel("search", "x", "x", None)
+        eventually(lambda: len(opened) >= 2)
+        events.close(timeout=0)
+    for settings in opened:
+        assert settings["bootstrap_servers"] == ["kafka-1:9093"]
+        assert settings["security_protocol"] == "SASL_SSL"
+        assert settings["sasl_plain_password"] == "s3cret"
+
+
+def test_a_service_is_tested_so() -> None:
+    exec(TESTING, {})
+
+
+def test_a_service_in_another_language_can_draw_the_same() -> None:
+    eight = blake2b(b'["search",17,"session"]', digest_size=8).digest()
+    assert stable_fraction("search", 17, "session") == int.from_bytes(eight) // 2**11 / 2**53

@@ -1,0 +1,241 @@
+import json
+import threading
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from streamduel.client import (
+    BufferFullError,
+    ClientError,
+    Draw,
+    EventLog,
+    Merged,
+    Message,
+    RankClick,
+    Written,
+)
+from streamduel.client.checking import MAX_RECORD_BYTES
+from streamduel.records import Click, Duel, Impression, Interleaving
+from tests.unit.client.bed import NOW, PATIENCE, Clock
+
+PAIR = Draw("bm25", "ltr", 17)
+ALONE = Draw("ltr", "ltr", 17)
+SHOWN = Merged(["d1", "d2", "d3"], ["a", "b", None])
+TS = int(1000 * NOW)
+
+
+class Kept:
+    """A writer that keeps what it is given, once its gate is open."""
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self.gate = threading.Event()
+        self.gate.set()
+
+    def write(self, messages: Sequence[Message]) -> Written:
+        assert self.gate.wait(PATIENCE)
+        self.messages += messages
+        return Written()
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+
+def logged(log: EventLog, kept: Kept) -> list[Any]:
+    log.close()
+    kind = Impression | Click | Duel | Interleaving
+    return [msgspec.json.decode(message.value, type=kind) for message in kept.messages]
+
+
+@pytest.fixture
+def kept() -> Kept:
+    return Kept()
+
+
+@pytest.fixture
+def log(kept: Kept) -> Iterator[EventLog]:
+    with EventLog(kept, clock=Clock()) as log:
+        yield log
+
+
+def test_an_impression(log: EventLog, kept: Kept) -> None:
+    assert log.impression("search", PAIR, SHOWN, record_id="i-1") == "i-1"
+    [found] = logged(log, kept)
+    assert found == Impression(
+        "i-1", "search", "bm25", "ltr", ["a", "b", None],
+        docs=["d1", "d2", "d3"], chances=None, epoch=17, ts=TS,
+    )  # fmt: skip
+    assert kept.messages[0].key == b"search"
+
+
+def test_an_impression_without_documents_and_epoch_but_with_chances(
+    log: EventLog, kept: Kept
+) -> None:
+    shown = SHOWN._replace(chances=[0.9, 0.2, None])
+    log.impression("search", Draw("bm25", "ltr"), shown, docs=False, ts=5)
+    [found] = logged(log, kept)
+    assert (found.docs, found.epoch, found.ts) == (None, None, 5)
+    assert found.chances == [0.9, 0.2, None]
+
+
+def test_documents_of_any_kind_are_logged_as_text(log: EventLog, kept: Kept) -> None:
+    impression = log.impression("search", PAIR, Merged([7, 8], ["a", "b"]))
+    log.click("search", impression, doc=8)
+    shown, click = logged(log, kept)
+    assert (shown.docs, click.doc) == (["7", "8"], "8")
+
+
+def test_clicks(log: EventLog, kept: Kept) -> None:
+    assert log.click("Größe", "i-1", rank=2, record_id="c-1") == "c-1"
+    log.click("Größe", "i-1", doc="d2", action="cart", record_id="c-2", ts=5)
+    assert logged(log, kept) == [
+        Click("c-1", "Größe", "i-1", rank=2, doc=None, action="click", ts=TS),
+        Click("c-2", "Größe", "i-1", rank=None, doc="d2", action="cart", ts=5),
+    ]
+    assert kept.messages[0].key == "Größe".encode()
+
+
+def test_duels(log: EventLog, kept: Kept) -> None:
+    log.duel("search", "bm25", "ltr", "tie", record_id="d-1")
+    log.duel("search", "ltr", "ltr", None, record_id="d-2", ts=5)
+    assert logged(log, kept) == [
+        Duel("d-1", "search", "bm25", "ltr", "tie", TS),
+        Duel("d-2", "search", "ltr", "ltr", None, 5),
+    ]
+
+
+def test_whole_impressions(log: EventLog, kept: Kept) -> None:
+    bought = RankClick(1, ts=6, action="buy")
+    log.interleaving("search", PAIR, SHOWN, [0, bought], record_id="i-1", ts=5)
+    assert logged(log, kept) == [
+        Interleaving(
+            "i-1", "search", "bm25", "ltr", ["a", "b", None], [0, bought], epoch=17, ts=5
+        )
+    ]  # fmt: skip
+
+
+def test_a_ranker_alone_is_a_duel_that_nobody_wins(log: EventLog, kept: Kept) -> None:
+    shown = Merged(["d1"], [None])
+    assert log.impression("search", ALONE, shown, record_id="i-1") == "i-1"
+    assert log.interleaving("search", ALONE, shown, [0], record_id="i-2", ts=5) == "i-2"
+    assert logged(log, kept) == [
+        Duel("i-1", "search", "ltr", "ltr", None, TS),
+        Duel("i-2", "search", "ltr", "ltr", None, 5),
+    ]
+
+
+def test_records_have_ids_of_their_own(log: EventLog, kept: Kept) -> None:
+    given = [log.impression("search", PAIR, SHOWN), log.click("search", "i", rank=0)]
+    given += [log.duel("search", "x", "y", "a"), log.interleaving("search", PAIR, SHOWN, [])]
+    assert [record.id for record in logged(log, kept)] == given
+    assert {uuid.UUID(each).version for each in given} == {4}
+    assert len(set(given)) == 4
+
+
+def refusals(log: EventLog) -> dict[str, Any]:
+    """What cannot be logged, by what is said of it."""
+    return {
+        "this click would be refused: it must have a rank or a document (found neither).":
+            lambda: log.click("search", "i-1"),
+        "this click would be refused: Expected `int` >= 0 - at `$.rank`.":
+            lambda: log.click("search", "i-1", rank=-1),
+        "this click would be refused: Expected `int | null`, got `str` - at `$.rank`.":
+            lambda: log.click("search", "i-1", rank="1"),  # type: ignore[arg-type]
+        "this click would be refused: Expected `str` of length <= 256 - at `$.id`.":
+            lambda: log.click("search", "i-1", rank=1, record_id="x" * 257),
+        "this click would be refused: Expected `str` of length >= 1 - at `$.experiment`.":
+            lambda: log.click("", "i-1", rank=1),
+        "this impression would be refused: docs must have as many ranks as teams, 3 (found 1).":
+            lambda: log.impression("search", PAIR, SHOWN._replace(docs=["d1"])),
+        "this impression would be refused: chances must have as many ranks as teams, 3 (found 1).":
+            lambda: log.impression("search", PAIR, SHOWN._replace(chances=[0.5])),
+        "this impression would be refused: Expected `float` <= 1.0 - at `$.chances[0]`.":
+            lambda: log.impression("search", PAIR, SHOWN._replace(chances=[7, None, None])),
+        "this interleaving would be refused: clicks must be within the list of 3 ranks, from 0 "
+        "(found 3).":
+            lambda: log.interleaving("search", PAIR, SHOWN, [2, 3]),
+        "this interleaving would be refused: clicks must be within the list of 3 ranks, from 0 "
+        "(found 4).":
+            lambda: log.interleaving("search", PAIR, SHOWN, [RankClick(4)]),
+        "this interleaving would be refused: chances must have as many ranks as teams, 3 "
+        "(found 2).":
+            lambda: log.interleaving("search", PAIR, SHOWN._replace(chances=[0.5, 0.5]), []),
+        "this duel would be refused: winner must be 'a', 'b' or 'tie' in a duel of two rankers, "
+        "and None where one was served alone (found None for 'x' and 'y').":
+            lambda: log.duel("search", "x", "y", None),
+        "this duel would be refused: winner must be 'a', 'b' or 'tie' in a duel of two rankers, "
+        "and None where one was served alone (found 'a' for 'x' and 'x').":
+            lambda: log.duel("search", "x", "x", "a"),
+        f"this impression would be refused: it has 1004217 bytes, and at most {MAX_RECORD_BYTES} "
+        "are allowed.":
+            lambda: log.impression(
+                "search", PAIR, Merged(["d" * 1000] * 997, ["a"] * 997), record_id="i" * 114, ts=1
+            ),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(14))
+def test_what_would_be_a_dead_letter_is_refused(log: EventLog, kept: Kept, number: int) -> None:
+    sentence, attempt = list(refusals(log).items())[number]
+    with pytest.raises(ClientError) as refused:
+        attempt()
+    assert str(refused.value) == sentence
+    assert logged(log, kept) == []
+
+
+def test_text_that_is_no_text_is_refused(log: EventLog, kept: Kept) -> None:
+    with pytest.raises(ClientError, match=r"this click would be refused: .*surrogates"):
+        log.click("search", "\ud800", rank=0)
+    with pytest.raises(ClientError, match=r"this click would be refused: .*unsupported"):
+        log.click("search", object(), rank=0)  # type: ignore[arg-type]
+    assert logged(log, kept) == []
+
+
+def test_a_full_buffer_drops_and_counts(kept: Kept, caplog: pytest.LogCaptureFixture) -> None:
+    kept.gate.clear()
+    log = EventLog(kept, buffer_bytes=1000)
+    for _ in range(10):
+        log.click("search", "i-1", rank=0, record_id="c")
+    held = log.waiting
+    assert 1 <= held < 5
+    assert (log.waiting, log.written, log.dropped) == (held, 0, 10 - held)
+    assert caplog.text.count("the event log is full and drops records") == 1
+    kept.gate.set()
+    assert log.flush(PATIENCE)
+    assert (log.waiting, log.written) == (0, held)
+    log.click("search", "i-1", rank=0, record_id="d")
+    assert logged(log, kept)[-1].id == "d"
+    assert log.dropped == 10 - held
+
+
+def test_a_full_buffer_may_raise_instead(kept: Kept) -> None:
+    kept.gate.clear()
+    log = EventLog(kept, buffer_bytes=500, full="raise")
+    log.click("search", "i-1", rank=0)
+    with pytest.raises(BufferFullError) as full:
+        log.click("search", "i-1", rank=0)
+    assert str(full.value) == "the event log is full: 1 records wait to be written."
+    kept.gate.set()
+    log.close()
+    assert (log.written, log.dropped) == (1, 1)
+
+
+def test_there_is_no_third_way(kept: Kept) -> None:
+    with pytest.raises(ClientError, match=r"^full must be 'drop' or 'raise' \(found 'wait'\)\.$"):
+        EventLog(kept, full="wait")  # type: ignore[arg-type]
+
+
+def test_a_file_holds_the_records_as_lines(tmp_path: Path) -> None:
+    path = tmp_path / "clicks.jsonl"
+    with EventLog.to_file(path) as log:
+        impression = log.impression("search", PAIR, SHOWN)
+        log.click("search", impression, rank=1)
+    shown, click = map(json.loads, path.read_text().splitlines())
+    assert shown["id"] == click["impression"] == impression
+    assert (log.waiting, log.written, log.dropped) == (0, 2, 0)
+    with pytest.raises(ClientError, match=r"^the event log is closed; it takes no more records\.$"):
+        log.click("search", impression, rank=1)

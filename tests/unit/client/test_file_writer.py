@@ -1,0 +1,68 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from streamduel.client import ClientError
+from streamduel.client.file_writer import FileWriter
+from streamduel.client.outbox import Message, Written
+
+ONE, TWO, THREE = (Message(b"search", text) for text in (b"one", b"two", b"three"))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "clicks.jsonl"
+
+
+def test_each_record_is_a_line_after_what_is_there(path: Path) -> None:
+    path.write_text("zero\n")
+    writer = FileWriter(path)
+    assert writer.write([ONE, TWO]) == Written([], 0)
+    assert writer.write([THREE]) == Written([], 0)
+    writer.close()
+    assert path.read_text() == "zero\none\ntwo\nthree\n"
+
+
+def test_a_line_that_somebody_left_unfinished_is_ended(path: Path) -> None:
+    path.write_text("zero")
+    writer = FileWriter(path)
+    assert writer.write([ONE]) == Written([], 0)
+    writer.close()
+    assert path.read_text() == "zero\none\n"
+
+
+@pytest.mark.parametrize("torn", [False, True])
+@pytest.mark.parametrize(
+    ("room", "again"), [(0, [ONE, TWO]), (2, [ONE, TWO]), (4, [TWO]), (6, [TWO]), (8, [])]
+)
+def test_what_a_full_disk_cuts_off_is_written_again_on_a_line_of_its_own(
+    path: Path, monkeypatch: pytest.MonkeyPatch, torn: bool, room: int, again: list[Message]
+) -> None:
+    path.write_text("zero" if torn else "")
+    writer = FileWriter(path)
+    write = os.write
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", lambda file, text: write(file, text[: room + torn]))
+        left, _ = writer.write([ONE, TWO])
+    assert list(left) == again
+    writer.write(left)
+    writer.close()
+    lines = path.read_text().splitlines()
+    assert [line for line in lines if line in {"one", "two"}] == ["one", "two"]
+
+
+def test_a_disk_that_fails_has_written_nothing(path: Path) -> None:
+    writer = FileWriter(path)
+    writer.close()
+    with pytest.raises(OSError, match="descriptor"):
+        writer.write([ONE])
+
+
+def test_a_file_that_cannot_be_made_is_told_so(tmp_path: Path) -> None:
+    path = tmp_path / "nowhere" / "clicks.jsonl"
+    with pytest.raises(ClientError) as refused:
+        FileWriter(path)
+    assert str(refused.value) == (
+        f"the file {path} cannot be written to: No such file or directory."
+    )

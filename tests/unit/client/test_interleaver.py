@@ -1,0 +1,100 @@
+from random import Random
+
+import pytest
+
+from streamduel.client import Draw, Interleaver, Merged
+from streamduel.errors import InterleavingError
+from streamduel.interleaving.methods import INTERLEAVINGS
+from streamduel.interleaving.probabilistic import chances
+
+PAIR = Draw("bm25", "ltr", 17)
+A = [f"d{n}" for n in range(30)]
+B = A[::-1]
+
+
+@pytest.mark.parametrize("method", sorted(INTERLEAVINGS))
+def test_every_method_merges_as_it_does_by_itself(method: str) -> None:
+    merged = Interleaver(method, length=6, seed=3).merge(PAIR, A[:8], B[:8])
+    rng = Random(3)
+    INTERLEAVINGS[method]([], [], 6, rng)
+    assert merged[:2] == INTERLEAVINGS[method](A[:8], B[:8], 6, rng)[:2]
+    assert len(merged.docs) == 6
+
+
+@pytest.mark.parametrize("method", sorted(INTERLEAVINGS))
+def test_a_key_makes_it_the_same_on_every_instance(method: str) -> None:
+    one, other = Interleaver(method, length=6), Interleaver(method, length=6)
+    lists = [one.merge(PAIR, A[:8], B[:8], sticky_key=f"s1 query {n}") for n in range(20)]
+    assert lists == [other.merge(PAIR, A[:8], B[:8], f"s1 query {n}") for n in range(20)]
+    assert len({tuple(merged.docs) for merged in lists}) > 1
+
+
+def test_a_page_fits_the_one_before() -> None:
+    deep = Interleaver(length=30)
+    merged = deep.merge(PAIR, A, B, sticky_key="s1 shoes")
+    again = deep.merge(PAIR, A, B, sticky_key="s1 shoes")
+    assert sorted(merged.docs[:10] + again.docs[10:20] + again.docs[20:]) == sorted(A)
+
+
+def test_the_next_epoch_changes_nothing_as_long_as_the_pair_stays() -> None:
+    merge = Interleaver().merge
+    assert merge(PAIR, A, B, "s") == merge(Draw("bm25", "ltr", 18), A, B, "s")
+
+
+def test_seed_and_pair_matter() -> None:
+    merge = Interleaver().merge
+    lists = [merge(PAIR, A, B, "s"), merge(Draw("bm25", "x"), A, B, "s")]
+    lists.append(Interleaver(seed=1).merge(PAIR, A, B, "s"))
+    assert len({tuple(merged.teams) for merged in lists}) == 3
+
+
+def test_without_a_key_a_seed_makes_a_run_repeatable() -> None:
+    one, other = Interleaver(seed=7), Interleaver(seed=7)
+    lists = [one.merge(PAIR, A, B) for _ in range(20)]
+    assert lists == [other.merge(PAIR, A, B) for _ in range(20)]
+    assert len({tuple(merged.teams) for merged in lists}) > 1
+
+
+def test_without_key_and_seed_it_is_as_random_as_it_can_be() -> None:
+    merge = Interleaver(length=1).merge
+    first = [merge(PAIR, ["x"], ["y"]).docs[0] for _ in range(200)]
+    # A fair coin 200 times: all alike once in 2^199.
+    assert set(first) == {"x", "y"}
+
+
+def test_a_ranker_alone_is_shown_as_it_is() -> None:
+    merged = Interleaver(length=3).merge(Draw("ltr", "ltr", 17), A, [])
+    assert merged == Merged(["d0", "d1", "d2"], [None, None, None], None)
+
+
+def test_short_lists_make_short_ones() -> None:
+    assert Interleaver().merge(PAIR, [], []) == Merged([], [])
+    assert Interleaver().merge(PAIR, ["x"], []) == Merged(["x"], [None])
+
+
+def test_probabilistic_interleaving_knows_its_chances() -> None:
+    merged = Interleaver("probabilistic", length=3).merge(PAIR, ["x", "y"], ["y", "x", "z"], "s")
+    assert merged.chances == chances(["x", "y"], ["y", "x", "z"], merged.docs)
+    assert [chance is None for chance in merged.chances] == [False, False, True]
+    assert Interleaver().merge(PAIR, ["x"], ["y"]).chances is None
+
+
+def test_a_method_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(InterleavingError) as refused:
+        Interleaver("team-draft")
+    assert str(refused.value) == (
+        "unknown interleaving method 'team-draft'; did you mean 'team_draft'?"
+    )
+    with pytest.raises(InterleavingError, match=r"'x'; there are balanced, .*team_draft\.$"):
+        Interleaver("x")
+
+
+@pytest.mark.parametrize(("method", "length"), [("team_draft", -1), ("optimised", 11)])
+def test_a_length_that_is_not_for_the_method_is_refused_at_once(method: str, length: int) -> None:
+    with pytest.raises(InterleavingError, match=rf"found {length}"):
+        Interleaver(method, length)
+
+
+def test_lists_that_cannot_be_interleaved_are_refused() -> None:
+    with pytest.raises(InterleavingError, match="list_b must have each document once"):
+        Interleaver().merge(PAIR, ["x"], ["y", "y"])

@@ -1,0 +1,184 @@
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from kafka import KafkaConsumer, errors
+
+from streamduel.client import Assignments, ClientError, EventLog
+from streamduel.client.kafka_clients import Secret, connect
+from streamduel.client.kafka_feed import KafkaFeed
+from streamduel.client.kafka_writer import KafkaWriter
+from tests.unit.client.bed import PATIENCE
+
+Opened = Callable[..., Any]
+WAYS: list[Opened] = [Assignments.from_kafka, EventLog.to_kafka]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("topic", "kafka", "sentence"),
+    [
+        (
+            "clicks",
+            {"sasl_plain_pasword": "s3cret"},
+            "kafka-python has no setting 'sasl_plain_pasword'; did you mean 'sasl_plain_password'?",
+        ),
+        ("clicks", {"zzz": "s3cret"}, "kafka-python has no setting 'zzz'."),
+        (
+            "clicks",
+            {"metrics_enabled": True},
+            "the setting 'metrics_enabled' of kafka-python is not to be chosen here.",
+        ),
+        ("", {}, "topic '' cannot be used: All topics must be non-empty strings."),
+        (None, {}, "topic None cannot be used: All topics must not be None."),
+    ],
+)
+def test_settings_are_checked_before_anything_is_opened(
+    way: Opened, topic: str, kafka: Mapping[str, Any], sentence: str
+) -> None:
+    with pytest.raises(ClientError) as refused:
+        way("nowhere:9092", topic, kafka=kafka)
+    assert str(refused.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("way", "name"),
+    [
+        (KafkaFeed, "isolation_level"), (KafkaFeed, "group_id"), (KafkaFeed, "auto_offset_reset"),
+        (KafkaWriter, "acks"), (KafkaWriter, "enable_idempotence"), (KafkaWriter, "partitioner"),
+        (KafkaWriter, "transactional_id"), (KafkaWriter, "bootstrap_servers"),
+    ],
+)  # fmt: skip
+def test_what_the_promises_rest_on_is_not_to_be_chosen(way: Opened, name: str) -> None:
+    with pytest.raises(ClientError, match=f"^the setting '{name}' of kafka-python is not to be"):
+        way("nowhere:9092", "clicks", {name: "x"})
+
+
+def test_the_service_may_choose_the_rest() -> None:
+    feed = KafkaFeed(["a:1", "b:2"], "t", {"request_timeout_ms": 9000, "client_id": "me"})
+    assert feed._settings["request_timeout_ms"] == 9000
+    assert feed._settings["client_id"] == "me"
+    assert feed._settings["bootstrap_servers"] == ["a:1", "b:2"]
+    assert feed._settings["isolation_level"] == "read_committed"
+    writer = KafkaWriter("a:1, b:2", "t", {"compression_type": "gzip"})
+    assert writer._settings["bootstrap_servers"] == ["a:1", "b:2"]
+    assert writer._settings["compression_type"] == "gzip"
+    assert writer._settings["acks"] == "all"
+
+
+def test_a_password_does_not_show() -> None:
+    chosen = {"sasl_plain_password": "s3cret", "ssl_password": None, "sasl_plain_username": "ada"}
+    settings = KafkaWriter("a:1", "t", chosen)._settings
+    assert settings["sasl_plain_password"] == "s3cret"  # as kafka-python will see it
+    assert "s3cret" not in repr(settings)
+    assert "ada" in repr(settings)
+    assert repr(Secret("s3cret")) == "'**********'"
+    assert chosen["sasl_plain_password"].__class__ is str  # the caller's own is left alone
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_without_kafka_python_it_says_what_to_install(
+    way: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("kafka_feed", "kafka_writer"):
+        monkeypatch.setitem(sys.modules, f"streamduel.client.{module}", None)
+    with pytest.raises(ClientError, match=r"needs? kafka-python; install it with pip install"):
+        way("nowhere:9092")
+
+
+AWAY = """
+import logging, sys
+from kafka import errors
+from streamduel.client.kafka_feed import KafkaFeed
+
+logging.basicConfig(level=logging.DEBUG)
+feed = KafkaFeed(sys.argv[1], "assignments", {
+    "security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN", "sasl_plain_username": "ada",
+    "sasl_plain_password": "s3cret", "bootstrap_timeout_ms": 300,
+})
+try:
+    feed.poll()
+except errors.KafkaError as error:
+    print(feed._consumer, repr(error))
+feed.close()
+"""
+
+
+def test_a_broker_that_is_away_is_told_and_the_password_is_not() -> None:
+    # A process of its own: kafka-python leaves a refused socket to the garbage collector.
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and nobody listens there
+        servers = f"127.0.0.1:{taken.getsockname()[1]}"
+        ran = subprocess.run(
+            [sys.executable, "-c", AWAY, servers], capture_output=True, text=True, timeout=PATIENCE
+        )
+    assert ran.stdout.startswith("None KafkaTimeoutError("), ran.stderr
+    assert servers in ran.stderr  # the debug log
+    assert "s3cret" not in ran.stdout + ran.stderr
+
+
+def test_whatever_goes_wrong_on_opening_closes_what_was_opened() -> None:
+    closed: list[Any] = []
+
+    class Half:
+        def __init__(self, kafka_client: Opened, **settings: Any) -> None:
+            made = kafka_client(**KafkaConsumer.DEFAULT_CONFIG)
+            closed.append(made.close)
+            made.close = lambda: closed.append("closed")
+            raise RuntimeError("half way")
+
+    with pytest.raises(RuntimeError, match="half way"):
+        connect(Half)
+    really_close, last = closed
+    really_close()
+    assert last == "closed"
+
+
+def test_while_kafka_is_away_a_service_starts_and_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise errors.KafkaTimeoutError("nobody at home")
+
+    monkeypatch.setattr("streamduel.client.kafka_feed.connect", refuse)
+    monkeypatch.setattr("streamduel.client.kafka_writer.connect", refuse)
+    with (
+        Assignments.from_kafka("nowhere:9092", defaults={"search": "bm25"}) as assignments,
+        EventLog.to_kafka("nowhere:9092") as log,
+    ):
+        assert assignments.draw("search").a == "bm25"
+        log.duel("search", "bm25", "bm25", None)
+        assert log.waiting == 1
+        log.close(timeout=0)
+    assert log.dropped == 1
+    assert not assignments.wait_for("search", timeout=0)
+
+
+class Stuck:
+    """A producer that has something left which it cannot send."""
+
+    def __init__(self) -> None:
+        self._closed = False
+        self._sender = self
+        self.calls: list[str] = []
+
+    def close(self, timeout: float) -> None:
+        self.calls.append(f"close {timeout:.0f}")
+        if "force" not in self.calls:
+            raise errors.KafkaTimeoutError("something is left")
+        self._closed = True
+
+    def force_close(self) -> None:
+        self.calls.append("force")
+
+    def join(self, timeout: float) -> None:
+        self.calls.append(f"join {timeout:.0f}")
+
+
+def test_a_producer_that_cannot_finish_is_closed_all_the_same() -> None:
+    writer = KafkaWriter("a:1", "clicks")
+    writer._producer = producer = Stuck()
+    writer.close()
+    assert producer.calls == ["close 1", "force", "join 1", "close 0"]
+    assert writer._producer is None

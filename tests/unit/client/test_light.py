@@ -1,0 +1,40 @@
+"""A ranker service imports the client: it must not pay for what only the stream needs."""
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = (
+    "kafka", "matplotlib", "mmh3", "numba", "prometheus_client", "pydantic", "rich", "scipy",
+    "starlette", "typer", "uvicorn", "yaml",
+)  # fmt: skip
+FOREIGN = ("streamduel.config", "streamduel.policies", "streamduel.simulation", "streamduel.stream")
+
+
+def loaded_after(statement: str) -> set[str]:
+    """The modules that a fresh interpreter has loaded afterwards."""
+    code = f"{statement}\nimport sys\nprint(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(ran.stdout.split())
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import streamduel.client",
+        "from streamduel.client import *\n"
+        "Interleaver('optimised', 3).merge(Draw('x', 'y'), ['d', 'e'], ['d', 'e'])\n"
+        "with Assignments(Given(), defaults={'s': 'x'}) as known: known.draw('s', 'key')",
+    ],
+)
+def test_it_loads_numpy_and_msgspec_and_nothing_heavy(statement: str) -> None:
+    loaded = loaded_after(statement)
+    assert {"numpy", "msgspec", "streamduel.client"} <= loaded
+    assert not loaded & {*HEAVY, *FOREIGN}
+
+
+def test_kafka_is_loaded_where_kafka_is_used() -> None:
+    loaded = loaded_after("from streamduel.client import EventLog\nEventLog.to_kafka('nowhere:1')")
+    assert "kafka" in loaded
+    assert not loaded & ({*HEAVY, *FOREIGN} - {"kafka"})

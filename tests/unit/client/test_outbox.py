@@ -1,0 +1,203 @@
+import threading
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from streamduel.client import ClientError, outbox
+from streamduel.client.outbox import OVERHEAD_BYTES, Message, Outbox, Written
+from tests.unit.client.bed import PATIENCE, eventually
+
+ROOM = 1 << 20
+
+
+def message(number: int) -> Message:
+    return Message(b"search", b"%d" % number)
+
+
+class Notebook:
+    """A writer that does as it is told, and writes only while its gate is open."""
+
+    def __init__(self, *plans: Written | Exception) -> None:
+        self.plans = list(plans)
+        self.batches: list[list[int]] = []
+        self.gate = threading.Event()
+        self.gate.set()
+        self.entered = threading.Event()
+        self.closed = False
+
+    def write(self, messages: Sequence[Message]) -> Written:
+        self.entered.set()
+        assert self.gate.wait(PATIENCE)
+        self.batches.append([int(each.value) for each in messages])
+        plan = self.plans.pop(0) if self.plans else Written()
+        if isinstance(plan, Exception):
+            raise plan
+        return plan
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(outbox, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(outbox, "LONGEST_PAUSE", 0.004)
+    yield
+    assert not [each for each in threading.enumerate() if each.name == "streamduel-outbox"]
+
+
+def test_all_is_written_in_order_by_the_end() -> None:
+    notebook = Notebook()
+    box = Outbox(notebook, ROOM)
+    for number in range(2500):
+        assert box.put(message(number))
+    box.close(PATIENCE)
+    assert [number for batch in notebook.batches for number in batch] == list(range(2500))
+    assert max(map(len, notebook.batches)) <= outbox.MOST_AT_ONCE
+    assert notebook.closed
+    assert (box.written, box.waiting, box.dropped) == (2500, 0, 0)
+
+
+def test_what_comes_while_a_batch_is_written_goes_together() -> None:
+    notebook = Notebook()
+    notebook.gate.clear()
+    box = Outbox(notebook, ROOM)
+    box.put(message(0))
+    assert notebook.entered.wait(PATIENCE)
+    for number in range(1, 6):
+        box.put(message(number))
+    assert box.waiting == 6
+    notebook.gate.set()
+    box.close(PATIENCE)
+    assert notebook.batches == [[0], [1, 2, 3, 4, 5]]
+
+
+def test_failures_are_tried_again_before_anything_else(caplog: pytest.LogCaptureFixture) -> None:
+    notebook = Notebook(OSError("away"), Written(again=[message(0)]), Written())
+    notebook.gate.clear()
+    box = Outbox(notebook, ROOM)
+    box.put(message(0))
+    assert notebook.entered.wait(PATIENCE)
+    box.put(message(1))
+    notebook.gate.set()
+    box.close(PATIENCE)
+    assert notebook.batches == [[0], [0], [0], [1]]
+    assert (box.written, box.waiting, box.dropped) == (2, 0, 0)
+    assert "the event log cannot be written to: away" in caplog.text
+
+
+def test_pauses_grow_until_something_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    wait = threading.Event.wait
+
+    def waited(event: threading.Event, timeout: float | None = None) -> bool:
+        if threading.current_thread().name == "streamduel-outbox" and timeout != PATIENCE:
+            pauses.append(timeout or 0)
+        return wait(event, timeout)
+
+    monkeypatch.setattr(threading.Event, "wait", waited)
+    away = OSError("away")
+    some = Written(again=[message(1)])
+    notebook = Notebook(away, away, away, away, some, away)
+    notebook.gate.clear()
+    box = Outbox(notebook, ROOM)
+    box.put(message(0))
+    assert notebook.entered.wait(PATIENCE)
+    notebook.plans.insert(0, Written())
+    box.put(message(1))
+    box.put(message(2))
+    notebook.gate.set()
+    box.close(PATIENCE)
+    assert notebook.batches == [[0], *[[1, 2]] * 5, *[[1]] * 2]
+    assert pauses == [0.001, 0.002, 0.004, 0.004, 0.001]
+
+
+def test_refused_records_are_counted_and_gone() -> None:
+    notebook = Notebook()
+    notebook.gate.clear()
+    box = Outbox(notebook, ROOM)
+    box.put(message(0))
+    assert notebook.entered.wait(PATIENCE)
+    notebook.plans = [Written(), Written(again=[message(3)], refused=1)]
+    for number in (1, 2, 3):
+        box.put(message(number))
+    notebook.gate.set()
+    box.close(PATIENCE)
+    assert notebook.batches == [[0], [1, 2, 3], [3]]
+    assert (box.written, box.waiting, box.dropped) == (3, 0, 1)
+
+
+def test_there_is_room_for_so_many_bytes_and_again_when_they_are_written() -> None:
+    notebook = Notebook()
+    notebook.gate.clear()
+    box = Outbox(notebook, capacity=3 * (OVERHEAD_BYTES + len(b"search") + 1))
+    assert [box.put(message(number)) for number in range(4)] == [True, True, True, False]
+    assert (box.waiting, box.dropped) == (3, 1)
+    notebook.gate.set()
+    assert box.flush(PATIENCE)
+    assert box.put(message(4))
+    box.close(PATIENCE)
+    assert (box.written, box.waiting, box.dropped) == (4, 0, 1)
+
+
+def test_flush_waits_for_what_was_taken_before_it() -> None:
+    notebook = Notebook()
+    notebook.gate.clear()
+    box = Outbox(notebook, ROOM)
+    box.put(message(0))
+    assert not box.flush(0.01)
+    notebook.gate.set()
+    assert box.flush(PATIENCE)
+    assert box.written == 1
+    assert box.flush(0)
+    box.close(PATIENCE)
+
+
+def test_what_is_not_written_in_time_is_dropped(caplog: pytest.LogCaptureFixture) -> None:
+    notebook = Notebook(*[OSError("away")] * 10_000)
+    box = Outbox(notebook, ROOM)
+    for number in range(3):
+        box.put(message(number))
+    eventually(lambda: len(notebook.batches) > 3)
+    box.close(0)
+    assert (box.written, box.waiting, box.dropped) == (0, 0, 3)
+    assert "3 records of the event log could not be written in time" in caplog.text
+    assert notebook.closed
+
+
+def test_what_waits_behind_a_batch_is_dropped_too() -> None:
+    notebook = Notebook()
+    notebook.gate.clear()
+    box = Outbox(notebook, ROOM)
+    box.put(message(0))
+    assert notebook.entered.wait(PATIENCE)
+    box.put(message(1))
+    closing = threading.Thread(target=box.close, args=(0,))
+    closing.start()
+    assert box._hurry.wait(PATIENCE)
+    notebook.gate.set()  # within the grace
+    closing.join(PATIENCE)
+    assert (box.written, box.waiting, box.dropped) == (1, 0, 1)
+
+
+def test_a_writer_that_hangs_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outbox, "GRACE_SECONDS", 0)
+    notebook = Notebook()
+    notebook.gate.clear()
+    box = Outbox(notebook, ROOM)
+    box.put(message(0))
+    assert notebook.entered.wait(PATIENCE)
+    box.close(0)
+    assert (box.written, box.waiting, box.dropped) == (0, 0, 1)
+    notebook.gate.set()
+    eventually(lambda: notebook.closed)
+    assert (box.written, box.waiting, box.dropped) == (0, 0, 1)
+    box._thread.join(PATIENCE)
+
+
+def test_after_close_nothing_is_taken() -> None:
+    box = Outbox(Notebook(), ROOM)
+    box.close(PATIENCE)
+    box.close(PATIENCE)
+    with pytest.raises(ClientError, match="closed"):
+        box.put(message(0))

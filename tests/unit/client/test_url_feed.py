@@ -1,0 +1,219 @@
+import contextlib
+import http.server
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from streamduel.client import Assignments, ClientError, Draw, url_feed
+from streamduel.client.url_feed import UrlFeed
+from tests.unit.client.bed import PATIENCE, alone, eventually
+
+Handler = http.server.BaseHTTPRequestHandler
+Reply = Callable[[Handler], None]
+
+
+class Service:
+    """Stands in for streamduel's monitoring port, and answers as it is told."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, dict[str, str]]] = []
+        self.reply: Reply = answer({})
+        service = self
+
+        class Answering(Handler):
+            def do_GET(self) -> None:  # noqa: N802 - the base class's word
+                service.asked.append((self.path, dict(self.headers)))
+                with contextlib.suppress(ConnectionError):
+                    service.reply(self)
+
+            def log_message(self, *_: object) -> None:
+                """Not on the tests' standard error."""
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answering)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+        self.host = f"127.0.0.1:{self._server.server_port}"
+        self.url = f"http://{self.host}/api/experiments"
+        self._thread.start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    made = Service()
+    yield made
+    made.close()
+
+
+def answer(body: Any, status: int = 200, **headers: str) -> Reply:
+    text = body if isinstance(body, bytes) else json.dumps(body).encode()
+
+    def reply(handler: Handler) -> None:
+        handler.send_response(status)
+        for name, value in headers.items():
+            handler.send_header(name, value)
+        handler.end_headers()
+        handler.wfile.write(text)
+
+    return reply
+
+
+def experiments(**assignments: str | None) -> dict[str, Any]:
+    """What the monitoring port says: much about each experiment, its assignment among it."""
+    return {
+        "experiments": {
+            name: {"arms": ["x", "y"], "assignment": text and json.loads(text)}
+            for name, text in assignments.items()
+        },
+        "version": "0.1.0",
+    }
+
+
+def values(feed: UrlFeed) -> list[Any]:
+    return [json.loads(news.value) for news in feed.poll()]
+
+
+def test_it_reads_the_assignment_of_every_experiment(service: Service) -> None:
+    service.reply = answer(experiments(search=alone("x", 3), ads=alone("y", experiment="ads")))
+    found = values(UrlFeed(service.url))
+    assert found == [json.loads(alone("x", 3)), json.loads(alone("y", experiment="ads"))]
+    [(path, headers)] = service.asked
+    assert path == "/api/experiments"
+    assert headers["Accept"] == "application/json"
+
+
+def test_an_experiment_without_an_assignment_is_passed_over(service: Service) -> None:
+    body = experiments(ads=None, search=alone("x"))
+    body["experiments"]["new"] = {}
+    service.reply = answer(body)
+    assert values(UrlFeed(service.url)) == [json.loads(alone("x"))]
+
+
+def test_headers_are_sent_along(service: Service) -> None:
+    service.reply = answer(experiments())
+    values(UrlFeed(service.url, headers={"Authorization": "Bearer s3cret"}))
+    assert service.asked[0][1]["Authorization"] == "Bearer s3cret"
+
+
+def test_it_is_followed(service: Service) -> None:
+    service.reply = answer(experiments(search=alone("x", 1)))
+    with Assignments.from_url(service.url, every=0.01) as assignments:
+        assert assignments.wait_for("search")
+        assert assignments.draw("search") == Draw("x", "x", 1)
+        service.reply = answer(experiments(search=alone("y", 2)))
+        eventually(lambda: assignments.draw("search") == Draw("y", "y", 2))
+
+
+def test_one_assignment_that_cannot_be_read_does_not_take_the_others_along(
+    service: Service,
+) -> None:
+    body = experiments(bad=alone("x", 0, experiment="bad"), search=alone("x"))
+    service.reply = answer(body)
+    with Assignments.from_url(service.url, every=0.01) as assignments:
+        assert assignments.wait_for("search")
+        assert not assignments.wait_for("bad", timeout=0)
+
+
+def test_several_processes_share_the_experiments_out(service: Service) -> None:
+    service.reply = answer(experiments(search=alone("x")))
+    other = Service()
+    other.reply = answer(experiments(ads=alone("y", experiment="ads")))
+    with contextlib.closing(other), Assignments.from_url(service.url, other.url) as assignments:
+        assert assignments.wait_for("search")
+        assert assignments.wait_for("ads")
+
+
+@pytest.mark.parametrize(
+    ("reply", "problem"),
+    [
+        (answer(b"down for a while", 503), r"answered with status 503\.$"),
+        (answer(b"<html>"), "answered with something else: JSON is malformed"),
+        (answer(b"\xff\xfe"), "answered with something else: "),
+        (answer([]), "answered with something else: Expected `object`, got `array`"),
+        (answer({"status": "ok"}), "something else: .* missing required field `experiments`"),
+        (answer(b"x" * 3000), "answered with more than 0 MB"),
+    ],
+)
+def test_what_is_no_answer_is_told_so(
+    service: Service, monkeypatch: pytest.MonkeyPatch, reply: Reply, problem: str
+) -> None:
+    monkeypatch.setattr(url_feed, "MAX_ANSWER_BYTES", 2000)
+    service.reply = reply
+    with pytest.raises(ClientError, match=f"^{service.url} .*{problem}"):
+        values(UrlFeed(service.url))
+
+
+def test_it_follows_nobody_elsewhere(service: Service) -> None:
+    service.reply = answer(b"", 302, Location="http://127.0.0.1:9/elsewhere")
+    with pytest.raises(ClientError, match=r"answered with status 302\.$"):
+        values(UrlFeed(service.url, headers={"Authorization": "Bearer s3cret"}))
+    assert len(service.asked) == 1
+
+
+def test_an_answer_that_drips_is_given_up(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(url_feed, "ANSWER_SECONDS", 0.05)
+    enough = threading.Event()
+
+    def drip(handler: Handler) -> None:
+        handler.send_response(200)
+        handler.end_headers()
+        while not enough.is_set():
+            handler.wfile.write(b" ")
+            time.sleep(0.002)
+
+    service.reply = drip
+    with pytest.raises(ClientError, match="took more than 0 s to answer"):
+        values(UrlFeed(service.url))
+    enough.set()
+
+
+def test_silence_is_not_waited_for_without_end(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(url_feed, "SILENCE_SECONDS", 0.05)
+    enough = threading.Event()
+
+    def say_nothing(_: Handler) -> None:
+        enough.wait(PATIENCE)
+
+    service.reply = say_nothing
+    with pytest.raises(OSError, match="timed out"):
+        values(UrlFeed(service.url))
+    enough.set()
+
+
+def test_nobody_at_home_is_an_ordinary_failure() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and nobody listens there
+        feed = UrlFeed(f"http://127.0.0.1:{taken.getsockname()[1]}/api/experiments")
+        with pytest.raises(OSError, match="refused"):
+            values(feed)
+
+
+@pytest.mark.parametrize("url", ["streamduel:9400", "file:///etc/passwd", "http:///api", ""])
+def test_a_url_of_something_else_is_refused(url: str) -> None:
+    with pytest.raises(ClientError) as refused:
+        Assignments.from_url(url)
+    assert str(refused.value) == (
+        f"the URL of the assignments must be such as 'http://streamduel:9400/api/experiments' "
+        f"(found '{url}')."
+    )
+
+
+@pytest.mark.parametrize("url", ["http://ada:s3cret@host/api", "http://s3cret@host/api"])
+def test_a_password_in_a_url_is_refused_and_not_repeated(url: str) -> None:
+    with pytest.raises(ClientError, match="must hold no user and no password") as refused:
+        UrlFeed(url)
+    assert "s3cret" not in str(refused.value)
