@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from streamduel.errors import PolicyError, nearest
+from streamduel.policies.auto import Auto
 from streamduel.policies.beat_the_mean import BeatTheMean
 from streamduel.policies.c2b import C2B
 from streamduel.policies.ccb import CCB
@@ -43,6 +44,7 @@ __all__ = [
     "RMED2FH",
     "RUCB",
     "SCB",
+    "Auto",
     "BeatTheMean",
     "CondorcetSavage",
     "CopelandPBR",
@@ -89,6 +91,7 @@ def get(name: str) -> type[Policy]:
     ...     print(parameter.name, parameter.symbol, parameter.default, parameter.allowed, sep=" | ")
     alpha | α | 0.51 | a finite number greater than 0.5
     champion_set | B | False | true or false
+    window | τ | None | an integer at least 16
     >>> get("rubc")
     Traceback (most recent call last):
         ...

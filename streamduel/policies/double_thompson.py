@@ -6,14 +6,14 @@ import numpy as np
 
 from streamduel.policies.beta import BetaPosterior, Truths
 from streamduel.policies.parameter import Real
-from streamduel.policies.policy import Policy
+from streamduel.policies.windowed_policy import Window, WindowedPolicy
 from streamduel.preference.copeland_bounds import CopelandBounds
 from streamduel.preference.counts import Floats, Integers
 from streamduel.preference.divergence import bernoulli_each
 from streamduel.preference.logarithm import ln
 
 
-class DoubleThompson(Policy):
+class DoubleThompson(WindowedPolicy):
     """Finds a Copeland winner, or the Condorcet winner if there is one; needs no horizon.
 
     Thompson sampling, twice: what may be true is drawn from the posterior distribution of the
@@ -47,6 +47,7 @@ class DoubleThompson(Policy):
         n_arms: K, at least 2.
         seed: of the policy's generator.
         alpha: α, above 1/2: the bonus is sqrt(α ln t / n). Larger explores more.
+        window: τ, from 16, or None: go by so many recent duels alone (`WindowedPolicy`).
 
     >>> import numpy as np
     >>> preferences = np.array([[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]])
@@ -73,6 +74,7 @@ class DoubleThompson(Policy):
         meaning="width of the confidence bounds; larger explores more",
         reason="the regret bounds of D-TS hold only above it",
     )
+    window = Window()
 
     def _begin(self) -> None:
         self._bounds = CopelandBounds(self._counts)
@@ -186,6 +188,7 @@ class DoubleThompsonPlus(DoubleThompson):
         n_arms: K, at least 2.
         seed: of the policy's generator.
         alpha: α, above 1/2: the bonus is sqrt(α ln t / n). Larger explores more.
+        window: τ, from 16, or None: go by so many recent duels alone (`WindowedPolicy`).
 
     >>> import numpy as np
     >>> preferences = np.array([[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]])

@@ -51,10 +51,11 @@ class Parameter(ABC, Generic[Value]):
         derived: for a default that follows from the other parameters: how, in words or symbols, and
             the function of them that computes it.
         reason: why no other values are allowed; an error message ends with it.
+        optional: whether it may be left out, or None, though it has no default: it is off then.
 
     Attributes:
         name: the constructor's keyword and the configuration's key.
-        required: whether it has no default.
+        required: whether it must be given.
     """
 
     kind: str
@@ -68,13 +69,15 @@ class Parameter(ABC, Generic[Value]):
         default: Value | None = None,
         derived: tuple[str, Derivation] | None = None,
         reason: str = "",
+        optional: bool = False,
     ) -> None:
         self.name = ""
         self.symbol = symbol
         self.meaning = meaning
         self.default = default
         self.derived = derived
-        self.required = default is None and derived is None
+        self.optional = optional
+        self.required = default is None and derived is None and not optional
         self.reason = reason
 
     @property
@@ -82,6 +85,8 @@ class Parameter(ABC, Generic[Value]):
         """The default as one would write it; empty for a parameter that is required."""
         if self.derived is not None:
             return self.derived[0]
+        if self.optional:
+            return "none"
         return "" if self.default is None else str(self.default)
 
     @property
@@ -114,7 +119,7 @@ class Parameter(ABC, Generic[Value]):
     def __get__(self, policy: Any, owner: type) -> Parameter[Value] | Value:
         if policy is None:
             return self
-        value: Value = policy._parameters[self.name]
+        value: Value = policy._parameters.get(self.name)  # an optional one may be off
         return value
 
     def __set__(self, policy: object, value: object) -> None:
@@ -138,10 +143,16 @@ class _Number(Parameter[Value]):
         default: Value | None = None,
         derived: tuple[str, Derivation] | None = None,
         reason: str = "",
+        optional: bool = False,
         **limits: float,
     ) -> None:
         super().__init__(
-            symbol=symbol, meaning=meaning, default=default, derived=derived, reason=reason
+            symbol=symbol,
+            meaning=meaning,
+            default=default,
+            derived=derived,
+            reason=reason,
+            optional=optional,
         )
         self._limits = [(*_LIMITS[name], limit) for name, limit in limits.items()]
 
@@ -276,6 +287,8 @@ def check_parameters(
 ) -> dict[str, Any]:
     """Every declared parameter with its value: the one given, or the default.
 
+    An optional one that is off is left out: what does not use it need not know of it.
+
     Args:
         policy: the policy's name, for the message.
         declared: the declarations by name.
@@ -301,12 +314,13 @@ def check_parameters(
     values = {
         name: parameter.check(given.get(name, parameter.default))
         for name, parameter in declared.items()
-        if name in given or parameter.derived is None
+        if (name in given or parameter.derived is None)
+        and not (parameter.optional and given.get(name) is None)
     }
     for name, parameter in declared.items():
         if name not in values and parameter.derived is not None:
             values[name] = parameter.check(parameter.derived[1](values))
-    return {name: values[name] for name in declared}
+    return {name: values[name] for name in declared if name in values}
 
 
 def signature(declared: Mapping[str, Parameter[Any]]) -> inspect.Signature:

@@ -30,7 +30,8 @@ class Policy(ABC):
     counts it sets up in `_begin`, and saves and restores by `_own_state` and `_restore`. Every
     random decision is drawn from `self._generator`.
 
-    Learning is counting, and nothing else: outcomes may come late, in any order and by the million.
+    Learning is counting, and nothing else: outcomes may come late, in any order and by the million
+    (with a `WindowedPolicy` that forgets, their order matters).
     Whatever an algorithm concludes from its counts, to eliminate an arm or to begin a new round, it
     concludes when it is asked for the next pair. Fed one duel at a time this is the published
     algorithm; fed in bulk, the same algorithm with fewer occasions to look.
@@ -83,7 +84,7 @@ class Policy(ABC):
         self.n_arms = integer("n_arms", n_arms, least=2)
         self._parameters = self.check_parameters(parameters, self.n_arms)
         self._generator = Generator(seed)
-        self._counts = WinCounts(self.n_arms)
+        self._counts = self._counts_of(None)
         # Arms that beat equally many others stand in an order drawn once: the champion is then as
         # random as by a fresh draw, asking for it changes nothing, and it does not flicker.
         self._standing = np.array(self._generator.permutation(self.n_arms), dtype=np.int64)
@@ -110,7 +111,7 @@ class Policy(ABC):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The parameters by name, defaults included; a new dictionary."""
+        """The parameters by name, defaults included, without what is off; a new dictionary."""
         return dict(self._parameters)
 
     @property
@@ -225,13 +226,11 @@ class Policy(ABC):
             and 0 <= one < self.n_arms
             and 0 <= other < self.n_arms
             and outcome in {0, 0.5, 1}
-            and 1 <= times <= MOST_DUELS - self._counts.duels
+            and 1 <= times <= MOST_DUELS - self.duels
         ):
             self._observe_one(one, other, outcome, times)
             return
-        duels = read_duels(
-            first, second, first_wins, count, n_arms=self.n_arms, seen=self._counts.duels
-        )
+        duels = read_duels(first, second, first_wins, count, n_arms=self.n_arms, seen=self.duels)
         self._observe_many(duels)
 
     def learn(self, duels: Duels) -> None:
@@ -295,7 +294,7 @@ class Policy(ABC):
             policy = cls.__new__(cls)
             policy.n_arms = integer("n_arms", state["n_arms"], least=2)
             policy._parameters = cls.check_parameters(state["parameters"], policy.n_arms)
-            policy._counts = WinCounts.from_state(state["counts"])
+            policy._counts = policy._counts_of(state["counts"])
             policy._generator = Generator.from_state(state["generator"])
             policy._standing = np.array(state["standing"], dtype=np.int64)
             arms = list(range(policy.n_arms))
@@ -326,6 +325,10 @@ class Policy(ABC):
         return f"{type(self).__name__}(n_arms={self.n_arms}{parameters})"
 
     # What an algorithm fills in.
+
+    def _counts_of(self, state: Mapping[str, Any] | None) -> WinCounts:
+        """What the algorithm goes by: counts of no duels yet, or those that a state holds."""
+        return WinCounts(self.n_arms) if state is None else WinCounts.from_state(state)
 
     def _begin(self) -> None:  # noqa: B027 - the counts may be all it keeps
         """Set up what the algorithm keeps besides the counts; they may already hold duels."""

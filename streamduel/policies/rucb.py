@@ -8,13 +8,13 @@ from typing import Any
 
 from streamduel.errors import PolicyError
 from streamduel.policies.parameter import Flag, Real
-from streamduel.policies.policy import Policy
+from streamduel.policies.windowed_policy import Window, WindowedPolicy
 from streamduel.preference.bounds import UpperBounds
 from streamduel.preference.counts import Integers
 from streamduel.preference.logarithm import ln
 
 
-class RUCB(Policy):
+class RUCB(WindowedPolicy):
     """Finds the Condorcet winner with O(K ln T) regret, and need not be told T.
 
     A champion c is drawn from the arms that may still be the winner, each of their upper bounds
@@ -36,6 +36,7 @@ class RUCB(Policy):
         alpha: α, above 1/2: the bonus is sqrt(α ln t / n). Larger explores more.
         champion_set: keep a hypothesized champion, the set B of the proceedings' Algorithm 1, and
             choose it half of the time while it is a candidate.
+        window: τ, from 16, or None: go by so many recent duels alone (`WindowedPolicy`).
 
     >>> import numpy as np
     >>> preferences = np.array([[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]])
@@ -66,6 +67,7 @@ class RUCB(Policy):
         default=False,
         meaning="keep a hypothesized champion, as in the proceedings of ICML",
     )
+    window = Window()
 
     def _begin(self) -> None:
         self._bounds = UpperBounds(self._counts)  # line 1 (and W, in the counts)

@@ -132,7 +132,7 @@ class WinCounts:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A copy of the attributes would cut the read-only views off from their arrays.
-        return WinCounts.from_state, (self.state_dict(),)
+        return type(self).from_state, (self.state_dict(),)
 
     def _count_beats(self, arms: Integers) -> None:
         """Count afresh how many arms each of these beats."""

@@ -126,7 +126,8 @@ def course(policy: Policy, environment: Environment, *, compiled: bool = True) -
         policy: a policy that has seen nothing.
         environment: where it will fight.
         compiled: whether a compiled course may be taken. It is, if numba is installed, there is
-            one for this policy, and the environment is a matrix that never changes.
+            one for this policy, and the environment is a matrix that never changes; but none of
+            them forgets, as a policy with a window does.
 
     >>> from streamduel import policies
     >>> environment = MatrixEnvironment([[0.5, 0.7], [0.3, 0.5]], seed=7)
@@ -134,7 +135,8 @@ def course(policy: Policy, environment: Environment, *, compiled: bool = True) -
     >>> type(way).__name__
     'SteppedCourse'
     """
-    quick = compiled_course(policy.name) if compiled else None
+    forgets = policy.parameters.get("window") is not None
+    quick = compiled_course(policy.name) if compiled and not forgets else None
     if quick is not None and type(environment) is MatrixEnvironment:
         return quick(policy, environment)
     return SteppedCourse(policy, environment)

@@ -25,7 +25,7 @@ def labels(settings: Settings) -> list[str]:
         own = [
             f"{key}={value}"
             for key, value in contestant.params.items()
-            if key in chosen or any(params[key] != value for params in rivals)
+            if key in chosen or any(params.get(key) != value for params in rivals)
         ]
         names.append(f"{contestant.name} ({', '.join(own)})" if own else contestant.name)
     return names

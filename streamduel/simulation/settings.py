@@ -167,7 +167,7 @@ class Settings:
         """What a parameter would be had it not been given; None if it had to be."""
         others = {other: value for other, value in given.items() if other != key}
         try:
-            return self._contestant(name, others).params[key]
+            return self._contestant(name, others).params.get(key)
         except PolicyError:
             return None
 

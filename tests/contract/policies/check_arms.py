@@ -17,6 +17,7 @@ from tests.contract.policies.rehearsal import (
     duels,
     examples,
     fresh,
+    kind,
     play,
     tell,
     through_json,
@@ -146,7 +147,7 @@ def check_too_few_or_too_many_arms_are_refused(name: str) -> None:
         with pytest.raises(PolicyError, match="n_arms must be an integer from 2"):
             with_arms(policy, kept)
     assert policy.state_dict() == before
-    if "horizon" in policies.get(name).declared:
+    if "horizon" in kind(name).declared:
         tight = type(policy)(ARMS, **{**policy.parameters, "horizon": ARMS})
         assert with_arms(tight, [0, 3, None]).n_arms == 3
         with pytest.raises(PolicyError, match=r"policy.horizon must be at least .* \(found 5\)"):

@@ -69,7 +69,7 @@ def check_wrong_construction_is_refused(name: str) -> None:
         with pytest.raises(PolicyError, match="seed must be an integer from 0"):
             fresh(name, seed=seed)  # type: ignore[arg-type]
     policy = fresh(name)
-    with pytest.raises(PolicyError, match=f"policy '{name}' has no parameter 'nonesuch'"):
+    with pytest.raises(PolicyError, match=f"policy '{policy.name}' has no parameter 'nonesuch'"):
         type(policy)(ARMS, nonesuch=1)
 
 

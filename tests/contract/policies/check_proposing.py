@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from streamduel import policies
 from streamduel.errors import PolicyError
 from tests.contract.policies.rehearsal import (
     ARMS,
@@ -18,6 +17,7 @@ from tests.contract.policies.rehearsal import (
     duels,
     examples,
     fresh,
+    kind,
     knowledge,
     play,
     tell,
@@ -105,7 +105,7 @@ def check_the_winner_is_found(name: str) -> None:
         played = play(policy, steps, seed, batch=batch, edge=0.3)
         assert policy.champion() == 0
         early, late = (sum(map(sum, part)) for part in (played[:1_000], played[-1_000:]))
-        if policies.get(name).adaptive:
+        if kind(name).adaptive:
             assert late < early, "worse arms have the higher numbers, and are to be played less"
 
 
@@ -131,7 +131,7 @@ def check_foreseen_duels_are_those_proposed_one_by_one(name: str) -> None:
 
 
 def check_the_horizon_ends_exploration(name: str) -> None:
-    if "horizon" not in policies.get(name).declared:
+    if "horizon" not in kind(name).declared:
         return
     policy = fresh(name)
     play(policy, 9_999)
@@ -141,7 +141,7 @@ def check_the_horizon_ends_exploration(name: str) -> None:
     pairs, times = policy.foresee(10**6)
     assert (pairs.tolist(), times.tolist()) == ([[champion, champion]], [10**6])
     with pytest.raises(PolicyError, match=r"policy.horizon must be at least .* \(found 4\)"):
-        policies.create(name, ARMS, **{**policy.parameters, "horizon": ARMS - 1})
+        kind(name)(ARMS, **{**policy.parameters, "horizon": ARMS - 1})
 
 
 CHECKS = [check for name, check in list(globals().items()) if name.startswith("check_")]

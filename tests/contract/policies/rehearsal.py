@@ -16,6 +16,14 @@ from streamduel.policies import Policy
 
 ARMS = 5
 
+FORGETFUL: dict[str, tuple[str, dict[str, Any]]] = {
+    f"{name}, window {window}": (name, {"window": window})
+    for name in ("rucb", "double_thompson")
+    for window in (40, 1_500)
+}
+"""With the small window, whatever is told makes the policy forget; the large one holds enough to
+find a winner."""
+
 # Fixed examples: a check that fails sometimes teaches people to run it again.
 examples = settings(derandomize=True, max_examples=20, deadline=None, database=None)
 
@@ -29,10 +37,16 @@ class Duel(NamedTuple):
     times: int
 
 
+def kind(name: str) -> type[Policy]:
+    """The class of a policy, forgetful or not."""
+    return policies.get(FORGETFUL[name][0] if name in FORGETFUL else name)
+
+
 def fresh(name: str, n_arms: int = ARMS, seed: int = 3) -> Policy:
-    """A policy with its defaults, and a horizon if it cannot do without."""
-    required = [one.name for one in policies.get(name).declared.values() if one.required]
-    return policies.create(name, n_arms, seed=seed, **dict.fromkeys(required, 10_000))
+    """A policy with its defaults, and a horizon if it cannot do without; or a forgetful one."""
+    _, parameters = FORGETFUL.get(name, (name, {}))
+    required = [one.name for one in kind(name).declared.values() if one.required]
+    return kind(name)(n_arms, seed=seed, **dict.fromkeys(required, 10_000), **parameters)
 
 
 def duels(least: int = 0, most: int = 60) -> st.SearchStrategy[list[Duel]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import partial
 
 from tests.statistics.textbook import (
+    auto,
     beat_the_mean,
     c2b,
     ccb,
@@ -26,6 +27,7 @@ from tests.statistics.textbook import (
 from tests.statistics.textbook.history import Run
 
 POLICIES: dict[str, Run] = {
+    "auto": auto.run,
     "beat_the_mean": beat_the_mean.run,
     "beat_the_mean_tight": beat_the_mean.run_tight,
     "c2b": c2b.run,

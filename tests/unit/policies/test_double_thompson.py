@@ -338,7 +338,7 @@ def test_after_proposing_nothing_is_in_flight(kind: type[DoubleThompson]) -> Non
 
 @pytest.mark.parametrize("kind", BOTH)
 def test_it_needs_no_horizon_and_looks_for_a_copeland_winner(kind: type[DoubleThompson]) -> None:
-    assert list(kind.declared) == ["alpha"]
+    assert list(kind.declared) == ["alpha", "window"]
     assert kind.traits() == [
         "looks for the arm that beats the most",
         "needs no horizon",

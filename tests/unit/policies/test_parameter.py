@@ -19,6 +19,7 @@ class Declared:
     rounds = Whole(symbol="B", meaning="rounds", at_least=1, below=10)
     eager = Flag(symbol="", meaning="hurry", default=False)
     rule = Choice("kl", "hoeffding", symbol="", meaning="which rule", default="kl")
+    limit = Whole(symbol="", meaning="a limit", at_least=5, optional=True)
 
 
 DECLARED: dict[str, Parameter[Any]] = {
@@ -32,6 +33,14 @@ def check(**given: object) -> dict[str, Any]:
 
 def test_defaults_fill_in_what_is_left_out() -> None:
     assert check() == {"width": 1.0, "rounds": 3, "eager": False, "rule": "kl"}
+
+
+def test_what_is_optional_is_off_unless_it_is_given() -> None:
+    assert not Declared.limit.required
+    assert Declared.limit.default_text == "none"
+    assert check(limit=None) == check()
+    assert check(limit=5)["limit"] == 5
+    assert (RUCB(3).window, RUCB(3, window=16).window) == (None, 16)
 
 
 @pytest.mark.parametrize(
@@ -81,11 +90,12 @@ def test_values_are_kept_in_the_parameters_type(given: dict[str, object], kept: 
         (
             {"widht": 1},
             "policy 'declared' has no parameter 'widht'; did you mean 'width'?"
-            " It has 'width', 'rounds', 'eager', 'rule'.",
+            " It has 'width', 'rounds', 'eager', 'rule', 'limit'.",
         ),
         (
             {"zzz": 1},
-            "policy 'declared' has no parameter 'zzz'; it has 'width', 'rounds', 'eager', 'rule'.",
+            "policy 'declared' has no parameter 'zzz'; it has 'width', 'rounds', 'eager', 'rule',"
+            " 'limit'.",
         ),
     ],
 )
@@ -142,11 +152,13 @@ def test_what_is_allowed_is_told_in_words() -> None:
         "an integer at least 1 and less than 10",
         "true or false",
         "one of 'kl', 'hoeffding'",
+        "an integer at least 5",
     ]
 
 
 def test_a_policy_shows_its_parameters() -> None:
-    assert str(inspect.signature(RUCB)) == "(n_arms, *, seed=0, alpha=0.51, champion_set=False)"
+    shown = "(n_arms, *, seed=0, alpha=0.51, champion_set=False, window=None)"
+    assert str(inspect.signature(RUCB)) == shown
     policy = RUCB(4, alpha=1)
     assert (policy.alpha, policy.champion_set) == (1.0, False)
     assert RUCB.alpha.symbol == "α"

@@ -64,15 +64,17 @@ def test_each_policy_gets_what_is_meant_for_it(
         (
             ["rucb"], ["alhpa=0.6"],
             "no simulated policy has a parameter 'alhpa'; did you mean 'alpha'? It has 'alpha',"
-            " 'champion_set'.",
+            " 'champion_set', 'window'.",
         ),
         (
             ["rucb"], ["nonsense=0.6"],
-            "no simulated policy has a parameter 'nonsense'; it has 'alpha', 'champion_set'.",
+            "no simulated policy has a parameter 'nonsense'; it has 'alpha', 'champion_set',"
+            " 'window'.",
         ),
         (
             ["rucb", "uniform"], ["nonsense=0.6"],
-            "no simulated policy has a parameter 'nonsense'; they have 'alpha', 'champion_set'.",
+            "no simulated policy has a parameter 'nonsense'; they have 'alpha', 'champion_set',"
+            " 'window'.",
         ),
         (
             ["rucb"], ["rucbb.alpha=0.6"],

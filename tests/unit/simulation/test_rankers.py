@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from streamduel.errors import ConfigurationError
-from streamduel.interleaving.credit import click_count
+from streamduel.interleaving.credit import Shown, click_count, on_ranks
 from streamduel.policies import create
 from streamduel.preference.matrix import check
 from streamduel.preference.winners import is_total_order
@@ -96,7 +96,7 @@ def test_records_are_those_of_the_stream() -> None:
         record = msgspec.json.decode(json.dumps(made_record), type=Duel | Interleaving)
         assert isinstance(record, Interleaving)
         assert (record.id, record.a, record.b) == (f"r{number}", "good", "fair")
-        credited = click_count(made_record["teams"], made_record["clicks"])
+        credited = click_count(Shown(made_record["teams"]), on_ranks(made_record["clicks"]))
         assert credited == fought.outcome(0, 1)
 
 

@@ -1,0 +1,116 @@
+"""When the best arm changes, a policy with a window finds the new one, and what that costs.
+
+Four arms, each of which beats the next ones in 80 % of their duels; then the best becomes the
+worst. All seeds are fixed. What `RUNS` runs must show was derived from `OTHERS`, 400 other runs
+(numbers 1,000 to 1,399) of the very functions below: a mean lies within four standard errors.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import pytest
+
+from streamduel import policies
+from streamduel.preference.counts import Floats
+from streamduel.preference.regret import regrets
+from streamduel.simulation.course import course
+from streamduel.simulation.environment import MatrixEnvironment
+
+BEFORE: Final[Floats] = np.array(
+    [[0.5, 0.8, 0.8, 0.8], [0.2, 0.5, 0.8, 0.8], [0.2, 0.2, 0.5, 0.8], [0.2, 0.2, 0.2, 0.5]]
+)
+TURNED: Final = np.roll(np.arange(4), 1)
+AFTER: Final[Floats] = BEFORE[np.ix_(TURNED, TURNED)]
+BEST: Final = 1
+"""The best arm after the change; it was the second."""
+WINDOW, LATER, RUNS = 1_000, 2_000, 20
+"""Duels of the window, and after the change; runs."""
+GRID, SETTLED = 50, 5
+"""The champion is looked at every 50 duels, and is no chance if it is right five times in a row."""
+
+
+class Sample(NamedTuple):
+    """Mean and deviation of a run."""
+
+    mean: float
+    deviation: float
+
+    def holds(self, runs: list[float]) -> bool:
+        """Whether the mean of some runs is within four standard errors of it."""
+        error = self.deviation * (1 / len(runs) + 1 / 400) ** 0.5
+        return bool(abs(np.mean(runs) - self.mean) <= 4 * error)
+
+
+class Life(NamedTuple):
+    """What came of one run: regret in the second window, before the change; regret since the
+    change; and after how many duels the champion was right, and stayed so."""
+
+    price: float
+    lost: float
+    found: int
+
+
+OTHERS: Final[dict[tuple[str, int | None], tuple[Sample, Sample]]] = {
+    ("rucb", None): (Sample(3.51, 3.04), Sample(507.8, 158.5)),
+    ("rucb", WINDOW): (Sample(34.46, 8.02), Sample(103.7, 26.6)),
+    ("double_thompson", None): (Sample(1.76, 1.11), Sample(592.5, 44.3)),
+    ("double_thompson", WINDOW): (Sample(10.93, 3.46), Sample(60.8, 21.1)),
+}
+"""By policy and window: what a run loses while nothing changes, and after the change. With the
+window the champion was right after 550 duels at most in all 400 runs of each policy."""
+
+
+def live(name: str, window: int | None, run: int) -> Life:
+    """A run. The change comes after 20,000 duels; with a window, after two or up to three of it."""
+    arms = np.random.RandomState(run).permutation(4)
+    there = np.ix_(arms, arms)
+    policy = policies.create(name, 4, seed=run, window=window)
+    way = course(policy, MatrixEnvironment(BEFORE[there], seed=run + 5_000))
+    way.advance(WINDOW)
+    early = way.plays
+    way.advance(2 * WINDOW)
+    price = float(((way.plays - early) * regrets(BEFORE[there], "condorcet")).sum())
+    way.advance(20_000 if window is None else 2 * WINDOW + run % RUNS * WINDOW // RUNS)
+    way = course(way.policy(), MatrixEnvironment(AFTER[there], seed=run + 15_000))
+    found, streak = LATER, 0
+    for t in range(GRID, LATER + 1, GRID):
+        way.advance(t)
+        streak = streak + 1 if arms[way.champion()] == BEST else 0
+        if streak == SETTLED:
+            found = min(found, t - (SETTLED - 1) * GRID)
+    lost = float((way.plays * regrets(AFTER[there], "condorcet")).sum())
+    return Life(price, lost, found)
+
+
+@pytest.fixture(scope="module", params=["rucb", "double_thompson"])
+def lives(request: pytest.FixtureRequest) -> tuple[str, list[Life], list[Life]]:
+    """A policy's runs without and with the window."""
+    name = request.param
+    plain, windowed = ([live(name, w, run) for run in range(RUNS)] for w in (None, WINDOW))
+    return name, plain, windowed
+
+
+Lives = tuple[str, list[Life], list[Life]]
+
+
+def test_the_new_best_arm_is_found_within_the_window(lives: Lives) -> None:
+    # 400 runs without a failure: its probability is below 0.75 %, as surely as 95 %, and then more
+    # than 2 of 20 runs would fail with a chance below 1 in 1,000.
+    _, _, windowed = lives
+    assert sum(life.found > WINDOW for life in windowed) <= 2
+
+
+def test_the_change_costs_less_than_half_of_what_it_costs_without_a_window(lives: Lives) -> None:
+    name, plain, windowed = lives
+    for window, runs in ((None, plain), (WINDOW, windowed)):
+        assert OTHERS[name, window][1].holds([life.lost for life in runs])
+    # It follows from the bands: of RUCB, at most 128 and at least 362.
+    assert np.mean([life.lost for life in windowed]) < np.mean([life.lost for life in plain]) / 2
+
+
+def test_while_nothing_changes_a_window_has_the_price_that_was_measured(lives: Lives) -> None:
+    name, plain, windowed = lives
+    for window, runs in ((None, plain), (WINDOW, windowed)):
+        assert OTHERS[name, window][0].holds([life.price for life in runs])
