@@ -106,6 +106,10 @@ CASES: dict[str, dict[str, Any]] = {
     "rmed1": {"policy": {"name": "rmed1"}, "decide_every": 3, "slate": 3},
     "double-thompson": {"policy": {"name": "double_thompson"}, "decide_every": 4, "slate": 2},
     "interleaved-filter": {"policy": {"name": "interleaved_filter_2", "horizon": 1_500}},
+    "rucb-window": {"policy": {"name": "rucb", "window": 64}, "decide_every": 2, "slate": 2},
+    "double-thompson-window": {
+        "policy": {"name": "double_thompson", "window": 100}, "decide_every": 5, "slate": 3,
+    },
     "guarded": {"decide_every": 3, "slate": 3, "stop": STOP, "guardrails": RAILS},
     "guarded-batches": {
         "policy": {"name": "c2b", "horizon": 1_500, "rounds": 7},
