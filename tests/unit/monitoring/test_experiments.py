@@ -11,7 +11,6 @@ import pytest
 
 from streamduel.client import Assignments, Draw
 from streamduel.stream.homes import MOST_COMPARED
-from streamduel.stream.task import PartitionTask
 from tests.logs import Record, encode
 from tests.unit.client.bed import eventually
 from tests.unit.monitoring.fold import STREAM_TIME, commit, config, duels, fold, scrape, task, value
