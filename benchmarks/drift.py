@@ -1,0 +1,271 @@
+"""What a window costs, and what it saves when the best arm changes, for docs/drift.md.
+
+    python -m benchmarks.drift [--runs 10] [--jobs 2] [--out docs] [--quick]
+
+Some five minutes on two cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import statistics
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from math import sqrt
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from benchmarks.papers.picture import Curve, add, finish, panels, save
+from benchmarks.policy_regret import put_in
+from streamduel import policies
+from streamduel.preference.counts import Floats
+from streamduel.preference.regret import regrets
+from streamduel.simulation.arxiv import PREFERENCES
+from streamduel.simulation.course import Course, course
+from streamduel.simulation.environment import MatrixEnvironment
+from streamduel.simulation.seeds import arrangement, run_seeds
+
+SEED: Final = 2026
+POLICIES: Final = ("double_thompson", "rucb")
+BEFORE: Final = np.asarray(PREFERENCES)
+_TURNED: Final = np.roll(np.arange(len(BEFORE)), 1)
+AFTER: Final = BEFORE[np.ix_(_TURNED, _TURNED)]
+"""The best ranker is what the last one was, and every other one what the one before it was."""
+PER: Final = 100_000
+"""The price of a window is told for so many duels."""
+SETTLED: Final = 8
+"""An arm that is champion at so many looks in a row is not so by chance."""
+
+
+class Case(NamedTuple):
+    """A policy's memory, and when the best arm changes.
+
+    Attributes:
+        window: in duels, or None for all.
+        before: duels before the change; with a window, what has been three windows ago matters to
+            nobody, and the change comes after two windows and up to one more, so that it meets the
+            policy at any time of its forgetting and learning.
+    """
+
+    window: int | None
+    before: int
+
+    @classmethod
+    def of(cls, window: int) -> Case:
+        """With a window."""
+        return cls(window, 2 * window)
+
+    def changes_at(self, run: int, runs: int) -> int:
+        """When the best arm of one run changes."""
+        return self.before + (self.window or 0) * run // runs
+
+    @property
+    def words(self) -> str:
+        """In the picture."""
+        if self.window:
+            return f"window {self.window:,}"
+        return f"no window, change after {self.before:,}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is measured.
+
+    Attributes:
+        cases: each with both policies.
+        after: duels after the change.
+        grid: so many duels apart, the champion is looked at.
+    """
+
+    cases: tuple[Case, ...]
+    after: int
+    grid: int
+
+
+FULL: Final = Plan(
+    (
+        Case(None, 100_000),
+        Case(None, 1_000_000),
+        *(Case.of(window) for window in (5_000, 20_000, 50_000, 100_000)),
+    ),
+    after=50_000,
+    grid=250,
+)
+QUICK: Final = Plan((Case(None, 500), Case.of(100), Case.of(200)), after=500, grid=50)
+
+
+class Life(NamedTuple):
+    """What came of one run.
+
+    Attributes:
+        price: regret per 100,000 duels while nothing changed and learning was over: of the second
+            half of the duels before the change, or of the second window.
+        lost: regret since the change, at each look.
+        found: after so many duels the new best arm was champion, and remained so for `SETTLED`
+            looks; None if it never was.
+        right: how often, of all looks from then on, it was champion; 0 if never.
+    """
+
+    price: float
+    lost: list[float]
+    found: int | None
+    right: float
+
+
+def live(plan: Plan, runs: int, task: tuple[str, Case, int]) -> Life:
+    """One run."""
+    name, case, run = task
+    arms = arrangement(SEED, run, len(BEFORE))
+    there = np.ix_(arms, arms)
+    seeds, later = run_seeds(SEED, run, name), run_seeds(SEED + 1, run, name)
+    policy = policies.create(name, len(arms), seed=seeds.policy, window=case.window)
+    way = course(policy, MatrixEnvironment(BEFORE[there], seed=seeds.environment))
+    price = _price(way, case, regrets(BEFORE[there], "condorcet"))
+    way.advance(case.changes_at(run, runs))
+    best = arms.index(int(_TURNED.argmin()))
+    way = course(way.policy(), MatrixEnvironment(AFTER[there], seed=later.environment))
+    costs, lost, right = regrets(AFTER[there], "condorcet"), [0.0], []
+    for t in range(plan.grid, plan.after + 1, plan.grid):
+        way.advance(t)
+        lost.append(float((way.plays * costs).sum()))
+        right.append(way.champion() == best)
+    starts = range(len(right) - SETTLED + 1)
+    start = next((each for each in starts if all(right[each : each + SETTLED])), None)
+    if start is None:
+        return Life(price, lost, None, 0.0)
+    return Life(price, lost, (start + 1) * plan.grid, statistics.fmean(right[start:]))
+
+
+def _price(way: Course, case: Case, costs: Floats) -> float:
+    """Regret per 100,000 duels in the second half of those before the change."""
+    half = case.before // 2
+    way.advance(half)
+    learned = way.plays
+    way.advance(case.before)
+    return float(((way.plays - learned) * costs).sum()) * PER / half
+
+
+def measure(plan: Plan, runs: int, jobs: int) -> dict[tuple[str, Case], list[Life]]:
+    """All runs of all cases."""
+    tasks = [(name, case, run) for name, case, run in product(POLICIES, plan.cases, range(runs))]
+    found: dict[tuple[str, Case], list[Life]] = {}
+    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+        lives = (pool.map if jobs > 1 else map)(partial(live, plan, runs), tasks)
+        for (name, case, _), life in zip(tasks, lives, strict=True):
+            found.setdefault((name, case), []).append(life)
+            if len(found[name, case]) == runs:
+                print(f"{name}, {case.words}: {runs} runs", file=sys.stderr, flush=True)
+    return found
+
+
+def mean_and_error(sample: Sequence[float]) -> tuple[float, float]:
+    """The mean, and its standard error."""
+    return statistics.fmean(sample), statistics.stdev(sample) / sqrt(len(sample))
+
+
+def duels_until(lives: Sequence[Life], plan: Plan) -> str:
+    """Median and largest number of duels until the new best arm was champion and stayed so."""
+    never = plan.after + 1
+    each = sorted(never if life.found is None else life.found for life in lives)
+    words = [
+        f"over {plan.after:,}" if number == never else f"{number:,}"
+        for number in (each[(len(each) - 1) // 2], each[-1])
+    ]
+    return f"{words[0]} ({words[1]})"
+
+
+def table(plan: Plan, found: dict[tuple[str, Case], list[Life]]) -> list[str]:
+    """Markdown, a line for each policy and case."""
+    runs = len(next(iter(found.values())))
+    lines = [
+        f"Mean ± standard error of {runs} runs; for the duels until the champion is right, the"
+        " median and in brackets the slowest run; then, at how many of the later looks it was so.",
+        "",
+        f"| policy | window | change after | regret per {PER:,} duels without a change | regret in"
+        f" the {plan.after:,} duels after it | duels until the champion is right | right since |",
+        "|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    for (name, case), lives in found.items():
+        price, price_error = mean_and_error([life.price for life in lives])
+        lost, lost_error = mean_and_error([life.lost[-1] for life in lives])
+        since = [life.right for life in lives if life.found is not None]
+        right = f"{statistics.fmean(since):.1%}" if since else ""
+        window = f"{case.window:,}" if case.window else "none"
+        when = "2 to 3 windows" if case.window else f"{case.before:,}"
+        lines.append(
+            f"| `{name}` | {window} | {when} | {price:,.0f} ± {price_error:,.0f}"
+            f" | {lost:,.0f} ± {lost_error:,.0f} | {duels_until(lives, plan)} | {right} |"
+        )
+    return lines
+
+
+def between(plan: Plan, case: Case, lives: Sequence[Life], duels: int) -> str:
+    """What is lost from one change to the next, so many duels later."""
+    if case.window is None and case.before != duels:
+        return ""
+    lost = statistics.fmean(life.lost[-1] for life in lives)
+    if any(life.found is None for life in lives):
+        return f"over {lost:,.0f}"
+    price = statistics.fmean(life.price for life in lives)
+    return f"{lost + price * (duels - plan.after) / PER:,.0f}"
+
+
+def choice(plan: Plan, found: dict[tuple[str, Case], list[Life]]) -> list[str]:
+    """Markdown: which window is best if changes come so many duels apart."""
+    apart = [case.before for case in plan.cases if case.window is None]
+    lines = [
+        f"Regret from one change to the next: that of the {plan.after:,} duels after a change, and"
+        " the price of the others. Without a window, of the first change.",
+        "",
+        "| policy | window | " + " | ".join(f"changes {duels:,} apart" for duels in apart) + " |",
+        "|---|--:|" + "--:|" * len(apart),
+    ]
+    for (name, case), lives in found.items():
+        window = f"{case.window:,}" if case.window else f"none, after {case.before:,}"
+        costs = [between(plan, case, lives, duels) for duels in apart]
+        lines.append(f"| `{name}` | {window} | " + " | ".join(costs) + " |")
+    return lines
+
+
+def draw(plan: Plan, found: dict[tuple[str, Case], list[Life]], path: Path) -> None:
+    """A panel for each policy: regret since the change, with its standard error."""
+    figure, grid = panels(1, len(POLICIES), 7.2, 3.4)
+    x = [t / 1_000 for t in range(0, plan.after + 1, plan.grid)]
+    top = 1.05 * max(mean_and_error([life.lost[-1] for life in each])[0] for each in found.values())
+    for panel, name in zip(grid.flat, POLICIES, strict=True):
+        curves = []
+        for place, case in enumerate(plan.cases):
+            columns = zip(*(life.lost for life in found[name, case]), strict=True)
+            band = [mean_and_error(column) for column in columns]
+            low, high = [mean - by for mean, by in band], [mean + by for mean, by in band]
+            curves.append(Curve(case.words, place, x, [mean for mean, _ in band], low, high))
+        add(panel, curves)
+        finish(panel, name, "thousand duels since the change", "regret since then", log_x=False)
+        panel.set_ylim(0, top)  # one scale, so that the policies can be compared
+    grid.flat[0].legend(fontsize=7, frameon=False)
+    save(figure, path)
+
+
+def main(given: list[str] | None = None) -> None:
+    """Measure, and write the page and the picture."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--runs", type=int, default=10)
+    arguments.add_argument("--jobs", type=int, default=2)
+    arguments.add_argument("--out", type=Path, default=Path("docs"))
+    arguments.add_argument("--quick", action="store_true", help="few duels, to see that it works")
+    options = arguments.parse_args(given)
+    plan = QUICK if options.quick else FULL
+    found = measure(plan, options.runs, options.jobs)
+    put_in(options.out / "drift.md", [*table(plan, found), "", *choice(plan, found)])
+    draw(plan, found, options.out / "images" / "drift.png")
+
+
+if __name__ == "__main__":
+    main()
