@@ -2,7 +2,7 @@
 
     python benchmarks/run.py [--quick] [--only fold kafka_service …] [--output FILE]
 
-Without options all of them run, some fifteen minutes long, and RESULTS.md is written anew. With
+Without options all of them run, some twenty minutes long, and RESULTS.md is written anew. With
 `--quick` or `--only` nothing is written unless `--output` says where.
 """
 
@@ -17,11 +17,13 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks import (
+    attribution,
     commit_interval,
     dedupe_memory,
     fold,
     kafka_service,
     machine,
+    many_experiments,
     memory,
     policies,
     simulation_speed,
@@ -33,11 +35,13 @@ RESULTS = Path(__file__).with_name("RESULTS.md")
 
 BENCHMARKS: dict[str, Benchmark] = {
     "fold": fold.measure,
+    "attribution": attribution.measure,
     "policies": policies.measure,
     "kafka_service": kafka_service.measure,
     "commit_interval": commit_interval.measure,
     "dedupe_memory": dedupe_memory.measure,
     "memory": memory.measure,
+    "many_experiments": many_experiments.measure,
     "simulation_speed": simulation_speed.measure,
 }
 

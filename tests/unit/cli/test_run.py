@@ -101,7 +101,9 @@ def test_inspect_before_the_first_run_says_so(streamduel: Streamduel, tmp_path: 
     assert (said.status, said.out) == (
         0, "There is no snapshot yet: has `streamduel run` been started?\n",
     )  # fmt: skip
-    assert inspected(streamduel, tmp_path) == {"experiments": {}, "dead_letters": {}}
+    assert inspected(streamduel, tmp_path) == {
+        "experiments": {}, "dead_letters": {}, "ignored": {},
+    }  # fmt: skip
 
 
 def test_a_log_that_is_not_there_is_told_so(folder: Path) -> None:

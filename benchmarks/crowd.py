@@ -1,0 +1,324 @@
+"""What is measured of many experiments in one process; `many_experiments.py` says what came out.
+
+Every function that takes a configuration's path is for a fresh process: it times what is warm in
+an old one, or looks at the size of the process itself.
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+import statistics
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import yaml
+from prometheus_client.exposition import generate_latest
+
+from benchmarks.fold import POLL
+from benchmarks.measure import resident_bytes
+from benchmarks.records import START, Record, arms, configuration, duel_values, fresh_task
+from streamduel.config import load
+from streamduel.connector import Outlet, Source, no_failpoint
+from streamduel.monitoring.metrics import Metrics
+from streamduel.monitoring.server import Monitoring
+from streamduel.service import GC_THRESHOLDS, serve
+from streamduel.stream.commit import commit
+from streamduel.stream.observer import Observer
+from streamduel.stream.task import Log, PartitionTask
+
+ARMS: Final = 8
+WINDOW: Final = 1_000
+"""Ids that are remembered while memory is measured: experiments share the window, and it has a
+section of its own."""
+SCRAPE_SECONDS: Final = 1.0
+"""Between two scrapes, of the service's processor time: what else the machine does must not let it
+be scraped more often. Prometheus itself waits 15 s to a minute."""
+LOOK_SECONDS: Final = 0.02
+"""Between two looks at that time."""
+
+Logs = Mapping[str, Sequence[bytes]]
+"""The records of each experiment, by its name."""
+
+
+class Case(NamedTuple):
+    """Experiments that are alike."""
+
+    policy: str
+    decide_every: int
+
+    def settings(self, names: Sequence[str]) -> dict[str, Any]:
+        """Their part of a configuration; the seeds differ."""
+        alike = {
+            "arms": arms(ARMS),
+            "policy": {"name": self.policy},
+            "decide_every": self.decide_every,
+        }
+        return {name: {**alike, "seed": seed} for seed, name in enumerate(names)}
+
+
+def logs(experiments: int, duels: int) -> Logs:
+    """So many duels of each experiment."""
+    names = [f"search-{number:04d}" for number in range(experiments)]
+    return {
+        name: list(duel_values(duels, ARMS, name, seed)) for seed, name in enumerate(names, start=1)
+    }
+
+
+def in_rounds(together: Sequence[Sequence[bytes]]) -> Iterator[bytes]:
+    """One log of several: a record of each in turn, in another order in each round."""
+    order, luck = list(range(len(together))), random.Random(1)
+    for turn in range(len(together[0])):
+        luck.shuffle(order)
+        for place in order:
+            yield together[place][turn]
+
+
+def fold_seconds(case: Case, every: Logs, at_a_time: int) -> float:
+    """Processor time to fold all experiments, so many of them in one task.
+
+    Whatever that number, each experiment has the same records and takes the same decisions.
+    """
+    names, seconds = list(every), 0.0
+    for start in range(0, len(names), at_a_time):
+        group = names[start : start + at_a_time]
+        task = fresh_task(configuration(ARMS, 1, experiments=case.settings(group)))
+        numbered = enumerate(in_rounds([every[name] for name in group]))
+        while batch := [
+            Record(offset, START + offset // 50, b"", value)
+            for offset, value in islice(numbered, POLL)
+        ]:
+            began = time.process_time()
+            task.fold(batch)
+            seconds += time.process_time() - began
+    return seconds
+
+
+def write_service(folder: Path, case: Case, every: Logs, **sections: Any) -> Path:
+    """A log as a file, and the configuration of a service that reads it; its path."""
+    folder.mkdir()
+    (folder / "clicks.jsonl").write_bytes(b"".join(v + b"\n" for v in in_rounds([*every.values()])))
+    places = {"source": "clicks.jsonl", "sink": "out", "snapshots": "state"}
+    document = {
+        **{name: {"connector": "files", "path": path} for name, path in places.items()},
+        "experiments": case.settings(list(every)),
+        **sections,
+    }
+    path = folder / "streamduel.yaml"
+    path.write_text(yaml.safe_dump(document))
+    return path
+
+
+class Opened(NamedTuple):
+    """A service before its first record.
+
+    Attributes:
+        reading: seconds of processor time to read and check the configuration.
+        starting: likewise from then on, until each experiment has its assignment.
+    """
+
+    source: Source
+    outlet: Outlet
+    task: PartitionTask
+    reading: float
+    starting: float
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Opened]:
+    """Start a service, from its snapshot if there is one; to find the place in the log is free."""
+    gc.set_threshold(*GC_THRESHOLDS)
+    began = time.process_time()
+    loaded = load(path, {})
+    reading = time.process_time() - began
+    source = loaded.source_connector.open_source(loaded.source, True)
+    source.poll(0)  # it hands the partition out
+    began = time.process_time()
+    outlet = loaded.outlet_connector.open_outlet(
+        loaded.sink, loaded.snapshots, source, no_failpoint
+    )
+    log = Log(source.topic, source.partitions, source.home)
+    task = PartitionTask(loaded.config, log, 0, outlet.snapshots.load(0))
+    starting = time.process_time() - began
+    start = source.seek(0, task.resume_offset)
+    began = time.process_time()
+    task.begin(start)
+    if task.changed:
+        commit(outlet, [task.take_commit()])
+    starting += time.process_time() - began
+    try:
+        yield Opened(source, outlet, task, reading, starting)
+    finally:
+        outlet.sink.close()
+        outlet.snapshots.close()
+        source.close()
+
+
+class Life(NamedTuple):
+    """What one process did with its experiments, from an empty folder to the end of the log.
+
+    Attributes:
+        reading: see `Opened`.
+        starting: see `Opened`.
+        commit: seconds of processor time of the median commit, each after one poll of a megabyte.
+        resident: bytes in use by then.
+        scraped: bytes in use after scrapes of the metrics.
+        scrape: seconds of processor time of a scrape when every experiment has changed.
+        again: the same when none has.
+    """
+
+    reading: float
+    starting: float
+    commit: float
+    resident: int
+    scraped: int
+    scrape: float
+    again: float
+
+
+def life(path: Path) -> Life:
+    """Start, fold the log, commit after each poll, and be scraped."""
+    with opened(path) as service:
+        commits = []
+        while not service.source.caught_up(0):
+            for records in service.source.poll(0).records.values():
+                service.task.fold(records)
+            began = time.process_time()
+            commit(service.outlet, [service.task.take_commit()])
+            commits.append(time.process_time() - began)
+        resident = _settled_size()
+        metrics = Metrics("files")
+        metrics.committed([service.task], 0.0)
+        fresh, again = scrape_seconds(metrics), scrape_seconds(metrics)
+        return Life(
+            service.reading,
+            service.starting,
+            statistics.median(commits),
+            resident,
+            _settled_size(),
+            fresh,
+            again,
+        )
+
+
+def _settled_size() -> int:
+    gc.collect()
+    return resident_bytes()
+
+
+def scrape_seconds(metrics: Metrics) -> float:
+    """Processor time to write the whole page."""
+    began = time.process_time()
+    generate_latest(metrics.registry)
+    return time.process_time() - began
+
+
+def restart(path: Path) -> float:
+    """Seconds of processor time until a service has its experiments back from the snapshot."""
+    with opened(path) as service:
+        return service.starting
+
+
+class Served(NamedTuple):
+    """A run of the whole service from its first poll with records, which does not count.
+
+    Attributes:
+        records: that it folded.
+        cpu: seconds of processor time until the last commit, of all threads.
+        commit: seconds of the median commit.
+        committing: the share of the time that commits took.
+        scrapes: how many there were.
+    """
+
+    records: int
+    cpu: float
+    commit: float
+    committing: float
+    scrapes: int
+
+    @property
+    def per_second(self) -> float:
+        """Records, by processor time."""
+        return self.records / self.cpu
+
+
+class Stopwatch(Observer):
+    """Times a service from outside."""
+
+    def __init__(self) -> None:
+        self.began: float | None = None
+        self.cpu_began = 0.0
+        self.records = 0
+        self.seconds = self.cpu = 0.0
+        self.commits: list[float] = []
+
+    def polled(self, records: int) -> None:
+        """Records have been folded."""
+        if self.began is None:
+            self.began, self.cpu_began = time.monotonic(), time.process_time()
+        else:
+            self.records += records
+
+    def committed(self, tasks: Sequence[PartitionTask], seconds: float) -> None:  # noqa: ARG002
+        """They are visible."""
+        if self.began is not None:
+            self.commits.append(seconds)
+            self.seconds = time.monotonic() - self.began
+            self.cpu = time.process_time() - self.cpu_began
+
+
+class Scraper(threading.Thread):
+    """Asks for the metrics once a second.
+
+    Attributes:
+        answers: how many it has got.
+    """
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        super().__init__(daemon=True)
+        self._url = f"http://{address[0]}:{address[1]}/metrics"
+        self._enough = threading.Event()
+        self.answers = 0
+
+    def run(self) -> None:
+        """Until it is stopped."""
+        due = time.process_time()
+        while not self._enough.wait(LOOK_SECONDS):
+            if time.process_time() < due:
+                continue
+            due += SCRAPE_SECONDS
+            with urllib.request.urlopen(self._url) as answer:
+                answer.read()
+            self.answers += 1
+
+    def stop(self) -> None:
+        """Ask no more."""
+        self._enough.set()
+        self.join()
+
+
+def serve_watched(path: Path, *, scraped: bool) -> Served:
+    """Run the service to the end of its log, with its metrics, scraped or not."""
+    loaded, watch = load(path, {}), Stopwatch()
+    assert loaded.config.monitoring is not None
+    monitoring = Monitoring(loaded.config.monitoring, loaded)
+    scraper = Scraper(monitoring.start())
+    if scraped:
+        scraper.start()
+    serve(loaded, lambda: False, until_end=True, observers=[watch, monitoring.observer])
+    if scraped:
+        scraper.stop()
+    monitoring.stop()
+    return Served(
+        watch.records,
+        watch.cpu,
+        statistics.median(watch.commits),
+        sum(watch.commits) / watch.seconds,
+        scraper.answers,
+    )

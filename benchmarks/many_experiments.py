@@ -1,0 +1,318 @@
+"""What it costs that experiments share a process: numbers and picture of docs/many-experiments.md.
+
+    python -m benchmarks.many_experiments [--quick] [--out docs]
+
+`benchmarks/run.py` shows the same tables and leaves the page alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import logging
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+from benchmarks.crowd import (
+    ARMS,
+    WINDOW,
+    Case,
+    Life,
+    Served,
+    fold_seconds,
+    life,
+    logs,
+    restart,
+    serve_watched,
+    write_service,
+)
+from benchmarks.measure import Spread, in_fresh_process, in_turns, ratios, tell
+from benchmarks.papers.picture import Curve, add, finish, panels, save
+from benchmarks.policy_regret import put_in
+from benchmarks.report import Result, markdown
+from streamduel.service import GC_THRESHOLDS
+
+POLICIES: Final = ("rucb", "double_thompson")
+SELDOM: Final = 100
+"""Duels between two decisions, where the cost of a record is to show and not that of a decision."""
+FEWEST: Final = 20_000
+"""Records of a whole life: some five polls, so that the median commit is none of the first."""
+FEW: Final = 100
+"""The size of fewer experiments is lost in the chance size of a process."""
+
+Folds = dict[tuple[Case, int], list[float]]
+Lives = dict[tuple[str, int], list[Life]]
+Restarts = dict[tuple[str, int], list[float]]
+Services = dict[bool, list[Served]]
+
+RECORDS = """\
+{most:,} experiments of {arms} arms, folded one at a time, or several together in one task, a
+record of each in turn. Each has the same duels and takes the same decisions either way, so what
+differs is the price of company. Records in memory, 5,000 at a time, no commits; processor time;
+median (min–max), the ratio within each turn."""
+
+PROCESSES = """\
+Fresh processes that read a YAML file, start, fold {duels} duels of each experiment in turn from a
+JSON Lines file (more if that makes few polls), and commit to files after each poll of a megabyte.
+{arms} arms, `decide_every: {every}`, a dedupe window of {window:,} ids, so that the size is that of
+the experiments. *Each*: resident set beyond that of a process with one experiment, per further one.
+All times are processor time, medians of {repetitions}. *Start*: once the configuration is read,
+until every experiment has its first assignment. *Restart*: the same from the snapshot, in another
+process; to rebuild the dedupe window comes on top and depends on the window alone. *Commit*: with
+nearly all experiments changed, if the poll brought enough records for that. *Scrape*: the whole
+page of metrics; *again*: when nothing has changed since."""
+
+SCRAPES = """\
+The whole service with `{policy}`, {most:,} experiments of {arms} arms, `decide_every: 1`, {count:,}
+duels from a JSON Lines file, all else as by default. Its metrics are asked for over HTTP once a
+second, or not at all. Seconds are those in which it has a processor, so that what else the machine
+does changes little; commits alone are timed by the clock. Median (min–max) of the runs, ratios and
+differences within each turn."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is measured.
+
+    Attributes:
+        numbers: of experiments in one process, from 1 up to all.
+        folds: what is folded, and the duels of each experiment.
+        duels: of each experiment in a whole life.
+        served: of each experiment of a service that is scraped.
+        repetitions: of all.
+    """
+
+    numbers: Sequence[int]
+    folds: Mapping[Case, int]
+    duels: int
+    served: int
+    repetitions: int
+
+
+FULL: Final = Plan(
+    numbers=(1, 10, 100, 1_000),
+    folds={Case(name, every): n for every, n in ((SELDOM, 500), (1, 50)) for name in POLICIES},
+    duels=200,
+    served=200,
+    repetitions=3,
+)
+QUICK: Final = Plan(
+    numbers=(1, 10, 100),
+    folds={Case(name, every): 100 for every in (SELDOM, 1) for name in POLICIES},
+    duels=100,
+    served=1_000,
+    repetitions=1,
+)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was measured: a value for each repetition.
+
+    Attributes:
+        folds: microseconds per record, by case and number of experiments in a task.
+        lives: by policy and number of experiments.
+        restarts: seconds, likewise.
+        services: with all experiments, scraped or not.
+    """
+
+    folds: Folds
+    lives: Lives
+    restarts: Restarts
+    services: Services
+
+
+def find(plan: Plan) -> Found:
+    """Measure all of it."""
+    gc.set_threshold(*GC_THRESHOLDS)
+    folds: Folds = {}
+    for case in plan.folds:
+        folds |= _folds(plan, case)
+    with tempfile.TemporaryDirectory() as name:
+        lives, restarts = _lives(plan, Path(name))
+        services = _services(plan, Path(name))
+    return Found(folds, lives, restarts, services)
+
+
+def _folds(plan: Plan, case: Case) -> Folds:
+    every, duels = logs(plan.numbers[-1], plan.folds[case]), plan.folds[case]
+
+    def microseconds(number: int) -> float:
+        return fold_seconds(case, every, number) / (len(every) * duels) * 1e6
+
+    runs = {(case, number): partial(microseconds, number) for number in plan.numbers}
+    return in_turns(runs, plan.repetitions)
+
+
+def _lives(plan: Plan, folder: Path) -> tuple[Lives, Restarts]:
+    """From nothing to the end of the log, and then from the snapshot that is left."""
+    kinds = [(policy, number) for policy in POLICIES for number in plan.numbers]
+    lives: Lives = {kind: [] for kind in kinds}
+    restarts: Restarts = {kind: [] for kind in kinds}
+    for turn in range(plan.repetitions):
+        for policy, number in kinds:
+            tell(f"{number} experiments of {policy}, {turn + 1} of {plan.repetitions}")
+            path = write_service(
+                folder / f"{policy}-{number}-{turn}",
+                Case(policy, SELDOM),
+                logs(number, max(plan.duels, FEWEST // number)),
+                dedupe={"window_records": WINDOW},
+            )
+            lives[policy, number].append(in_fresh_process(life, path))
+            restarts[policy, number].append(in_fresh_process(restart, path))
+    return lives, restarts
+
+
+def _services(plan: Plan, folder: Path) -> Services:
+    """All experiments, decided after each duel as by default; scraped, and not."""
+    every = logs(plan.numbers[-1], plan.served)
+    services: Services = {False: [], True: []}
+    for turn in range(plan.repetitions):
+        for scraped, runs in services.items():
+            tell(f"service {'scraped' if scraped else 'alone'}, {turn + 1} of {plan.repetitions}")
+            path = write_service(
+                folder / f"service-{scraped}-{turn}",
+                Case(POLICIES[0], 1),
+                every,
+                monitoring={"port": 0},
+            )
+            runs.append(in_fresh_process(serve_watched, path, scraped=scraped))
+    return services
+
+
+def results(plan: Plan, found: Found) -> list[Result]:
+    """The tables."""
+    return [_of_records(plan, found), _of_processes(plan, found), _of_scrapes(plan, found)]
+
+
+def _of_records(plan: Plan, found: Found) -> Result:
+    most = plan.numbers[-1]
+    rows = []
+    for case, duels in plan.folds.items():
+        folds = [found.folds[case, number] for number in plan.numbers]
+        rows.append(
+            [
+                f"`{case.policy}`, `decide_every: {case.decide_every}`",
+                f"{duels:,}",
+                *(Spread.of(values).text() for values in folds),
+                ratios(folds[-1], folds[0]).text(),
+            ]
+        )
+    heads = [f"{number:,} together, µs" for number in plan.numbers]
+    columns = ["policy", "duels each", *heads, f"{most:,} ÷ 1"]
+    title = f"Time per record of {most:,} experiments"
+    return Result(title, RECORDS.format(most=most, arms=ARMS), columns, rows)
+
+
+def _of_processes(plan: Plan, found: Found) -> Result:
+    rows = [_of_process(found, kind, (kind[0], plan.numbers[0])) for kind in found.lives]
+    columns = [
+        "policy, experiments", "process, MB", "each, kB", "each with metrics, kB",
+        "reading, s", "start, s", "restart, s", "commit, ms", "scrape, ms", "again, ms",
+    ]  # fmt: skip
+    method = PROCESSES.format(
+        arms=ARMS, duels=plan.duels, every=SELDOM, window=WINDOW, repetitions=plan.repetitions
+    )
+    return Result("A process with many experiments", method, columns, rows)
+
+
+def _of_process(found: Found, kind: tuple[str, int], lone: tuple[str, int]) -> list[str]:
+    policy, number = kind
+
+    def middle(figure: str, of: tuple[str, int] = kind) -> float:
+        return float(median(getattr(one, figure) for one in found.lives[of]))
+
+    def each(figure: str) -> str:
+        more = middle(figure) - middle(figure, lone)
+        return f"{more / (number - 1) / 1e3:.0f}" if number >= FEW else ""
+
+    return [
+        f"`{policy}`, {number:,}",
+        f"{middle('resident') / 1e6:.0f}",
+        each("resident"),
+        each("scraped"),
+        f"{middle('reading'):.2f}",
+        f"{middle('starting'):.2f}",
+        f"{median(found.restarts[kind]):.2f}",
+        *(f"{1000 * middle(figure):.1f}" for figure in ("commit", "scrape", "again")),
+    ]
+
+
+def _of_scrapes(plan: Plan, found: Found) -> Result:
+    alone, scraped = found.services[False], found.services[True]
+    rows = [
+        [
+            name,
+            Spread.of([run.per_second for run in runs]).text(0),
+            Spread.of([1000 * run.commit for run in runs]).text(0),
+            Spread.of([100 * run.committing for run in runs]).text(0),
+        ]
+        for name, runs in (("not scraped", alone), ("scraped", scraped))
+    ]
+    left = ratios([run.per_second for run in scraped], [run.per_second for run in alone])
+    cost = [
+        (run.cpu - run.records / other.per_second) / run.scrapes
+        for run, other in zip(scraped, alone, strict=True)
+    ]
+    rows.append(["scraped ÷ not scraped", left.text(), "", ""])
+    rows.append(["processor time of a scrape, s", Spread.of(cost).text(), "", ""])
+    columns = ["", "records per s of processor time", "commit, ms", "committing, % of the time"]
+    most = plan.numbers[-1]
+    method = SCRAPES.format(policy=POLICIES[0], most=most, arms=ARMS, count=most * plan.served)
+    return Result(f"A scrape a second of {most:,} experiments", method, columns, rows)
+
+
+def draw(plan: Plan, found: Found, path: Path) -> None:
+    """Memory and time per record over the number of experiments."""
+    figure, ((memory, time),) = panels(1, 2, 7.2, 3.2)
+    x = list(plan.numbers)
+    for place, policy in enumerate(POLICIES):
+        sizes = [median(one.scraped for one in found.lives[policy, n]) / 1e6 for n in x]
+        add(memory, [Curve(policy, place, x, sizes, apart=True)])
+    for place, case in enumerate(plan.folds):
+        label = f"{case.policy}, a decision every {case.decide_every}"
+        each = [median(found.folds[case, n]) for n in x]
+        add(time, [Curve(label, place, x, each, apart=True)])
+    finish(memory, "memory of the process", "experiments", "MB")
+    memory.set_ylim(bottom=0)
+    finish(time, "time per record", "experiments together", "µs")
+    time.set_yscale("log")
+    time.set_ylim(1, 2_000)  # room for the legend
+    for panel in (memory, time):
+        panel.set_xticks(x, [f"{number:,}" for number in x])
+        panel.minorticks_off()
+        panel.legend(fontsize=7, frameon=False, loc="upper left")
+    save(figure, path)
+
+
+def write(plan: Plan, found: Found, folder: Path) -> None:
+    """Put the tables into the page, and the picture beside it."""
+    draw(plan, found, folder / "images" / "many-experiments.png")
+    tables = [markdown(result).replace("## ", "### ", 1) for result in results(plan, found)]
+    put_in(folder / "many-experiments.md", "\n".join(tables).splitlines())
+
+
+def measure(quick: bool) -> list[Result]:
+    """The tables."""
+    plan = QUICK if quick else FULL
+    return results(plan, find(plan))
+
+
+def main(given: Sequence[str] | None = None) -> None:
+    """Measure and write the page."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--quick", action="store_true", help="few of all, to see that it works")
+    arguments.add_argument("--out", type=Path, default=Path("docs"))
+    options = arguments.parse_args(given)
+    logging.basicConfig(level=logging.ERROR)
+    plan = QUICK if options.quick else FULL
+    write(plan, find(plan), options.out)
+
+
+if __name__ == "__main__":
+    main()
