@@ -21,6 +21,7 @@ from pydantic import BaseModel
 from streamduel.config import SECTIONS, Config, settings_model
 from streamduel.config_shape import Schema, Shape, Step, allowed
 from streamduel.connector import connector_names, load_connector
+from streamduel.logs import FORMATS
 
 MADE_BY: Final = (
     "python -m streamduel.config_reference docs/configuration.md configs/reference.yaml"
@@ -209,7 +210,7 @@ _END: Final = """\
 
 def page() -> str:
     """The text of docs/configuration.md."""
-    return "".join([_BEGINNING, *_connectors(), *_core(), _END])
+    return "".join([_BEGINNING, *_connectors(), *_formats(), *_core(), _END])
 
 
 def _connectors() -> Iterator[str]:
@@ -225,6 +226,19 @@ def _connectors() -> Iterator[str]:
                     "The sections `sink` and `snapshots` take these from the source, and may not "
                     "differ in them:\n" + _wrapped_names(sorted(plugin.shared_settings)) + ".\n\n"
                 )
+
+
+def _formats() -> Iterator[str]:
+    yield "## Logs in other formats\n\n"
+    yield (
+        "`source.format`, with any connector, says that the log is not made of streamduel's own\n"
+        "records: [logs.md](logs.md). The name alone, as in `format: ubi`, takes all defaults.\n\n"
+    )
+    for name, model in FORMATS.items():
+        meaning = (model.__doc__ or "").partition("\n")[0]
+        yield f"`format: {{name: {name}, …}}`. {meaning}\n\n"
+        keys = keys_of(Shape(model), ("source", "format"))
+        yield _table([it for it in keys if it.where[2] != "name" and "properties" not in it.schema])
 
 
 def _first_line(model: type[BaseModel]) -> str:

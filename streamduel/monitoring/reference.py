@@ -53,7 +53,8 @@ The address is `monitoring.host` and `monitoring.port` of the configuration. Bes
 `/healthz` answers 200 while the service is alive, and `/readyz` while it also reaches its log,
 holds at least one partition, and gets records for each experiment that has a
 [fallback](guardrails.md#when-streamduel-is-silent); otherwise they answer 503 and say why. Restart
-a process that is not alive; do not restart one that is only not ready.
+a process that is not alive; do not restart one that is only not ready. `/api/experiments` has the
+assignments and what else is known of each experiment [as JSON](client.md#over-http).
 
 | question | answer |
 |---|---|

@@ -156,6 +156,15 @@ MISTAKES: list[tuple[str, Any, str]] = [
     ("experiments", {"x" * 257: {"arms": ["a", "b"]}},
      f"experiments has the key '{'x' * 58}…; a key must be {NAME}."),
     # Choices.
+    # Logs in other formats.
+    ("source.format", "ubj",
+     "source.format must be 'ubi' or 'solr', or a mapping with one of these as 'name' (found "
+     "'ubj'); did you mean 'ubi'?"),
+    ("source.format", {"sides": "query"},
+     "source.format must be 'ubi' or 'solr', or a mapping with one of these as 'name' (found "
+     "nothing)."),
+    ("source.format", {"name": "ubi", "sides": "quory"},
+     "source.format.sides must be 'query' or 'events' (found 'quory'); did you mean 'query'?"),
     # Guardrails that contradict the arms or themselves.
     (GUARDRAILS, {"max_shares": 0.5},
      f"unknown key '{GUARDRAILS}.max_shares'; did you mean 'max_share'? Allowed there: "
