@@ -72,6 +72,12 @@ def produce(servers: str, topic: str, records: int) -> None:
 
 def read(servers: str, topic: str) -> Iterator[dict[str, Any]]:
     """Everything that a `read_committed` reader sees, partition by partition."""
+    for record in records(servers, topic):
+        yield json.loads(record.value)
+
+
+def records(servers: str, topic: str) -> Iterator[Any]:
+    """The same as kafka-python's records, with key and place."""
     with closing(
         KafkaConsumer(bootstrap_servers=servers, isolation_level="read_committed")
     ) as consumer:
@@ -81,8 +87,7 @@ def read(servers: str, topic: str) -> Iterator[dict[str, Any]]:
             consumer.seek_to_beginning(at)
             end = consumer.end_offsets([at])[at]
             while consumer.position(at) < end:
-                for record in consumer.poll(timeout_ms=200, max_records=5000).get(at, ()):
-                    yield json.loads(record.value)
+                yield from consumer.poll(timeout_ms=200, max_records=5000).get(at, ())
 
 
 def visible(run: Run, servers: str) -> tuple[Any, Any, Any]:

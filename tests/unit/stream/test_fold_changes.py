@@ -108,7 +108,9 @@ CASES: dict[str, dict[str, Any]] = {
     "interleaved-filter": {"policy": {"name": "interleaved_filter_2", "horizon": 1_500}},
     "rucb-window": {"policy": {"name": "rucb", "window": 64}, "decide_every": 2, "slate": 2},
     "double-thompson-window": {
-        "policy": {"name": "double_thompson", "window": 100}, "decide_every": 5, "slate": 3,
+        "policy": {"name": "double_thompson", "window": 100},
+        "decide_every": 5,
+        "slate": 3,
     },
     "guarded": {"decide_every": 3, "slate": 3, "stop": STOP, "guardrails": RAILS},
     "guarded-batches": {

@@ -1,0 +1,51 @@
+"""Simulated users of the search service: they look for a dish and click on what tempts them.
+
+    python simulated_users.py [HOST:PORT [SEARCHES]]
+
+A dish of 80 votes tempts four users of five. They look at the first page from the top, and click on
+the first dish that tempts them. The seed makes the same users again, whatever they are shown.
+"""
+
+import json
+import random
+import sys
+import time
+from http.client import HTTPConnection
+from urllib.parse import urlencode
+
+from search_service import VOTES
+
+ADDRESS = sys.argv[1] if len(sys.argv) > 1 else "localhost:8000"
+SEARCHES = int(sys.argv[2]) if len(sys.argv) > 2 else 2000
+PAUSE = 0.005  # what comes all at once goes by one assignment: give streamduel time for the next
+
+users = random.Random(7)
+service = HTTPConnection(ADDRESS)
+
+
+def ask(method: str, path: str, **parameters: object) -> bytes:
+    """The service's answer."""
+    service.request(method, f"{path}?{urlencode(parameters)}")
+    answer = service.getresponse()
+    text = answer.read()
+    if answer.status >= 400:
+        sys.exit(f"{path} answered with status {answer.status}: {text.decode()}")
+    return text
+
+
+both = clicks = 0
+for number in range(1, SEARCHES + 1):
+    dish = users.choice(list(VOTES))
+    tempting = {dish for dish, votes in VOTES.items() if users.random() < votes / 100}
+    found = json.loads(ask("GET", "/search", query=dish, session=f"user {number}"))
+    if found["impression"]:  # else one ranker was served alone, and clicks teach nothing
+        both += 1
+        for rank, shown in enumerate(found["results"]):
+            if shown in tempting:
+                ask("POST", "/click", impression=found["impression"], rank=rank)
+                clicks += 1
+                break
+    if number % 500 == 0:
+        print(f"{number:>5} searches, the last 500: {both:>3} of both rankers, {clicks:>3} clicks")
+        both = clicks = 0
+    time.sleep(PAUSE)

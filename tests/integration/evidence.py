@@ -1,0 +1,133 @@
+"""What a run leaves behind, and a second opinion on what that should be."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.faults.lives import inspect
+from tests.faults.test_kafka_killed import read, records
+
+Assignment = Mapping[str, Any]
+
+FIRST_WINS = {"a": 1.0, "b": 0.0, "tie": 0.5}
+
+
+class Run(NamedTuple):
+    """A configuration, with topics of its own; its group is called as the log."""
+
+    servers: str
+    config: Path
+    log: str
+    assignments: str
+    dead_letters: str
+
+
+class Evidence:
+    """All that is on a run's topics and in its snapshots, by experiment.
+
+    Attributes:
+        log: offset and record.
+        assignments: in the order of publication.
+        dead_letters: offset and reason.
+        inspected: what `streamduel inspect` says.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.log: dict[str, list[tuple[int, dict[str, Any]]]] = defaultdict(list)
+        for record in records(run.servers, run.log):
+            self.log[record.key.decode()].append((record.offset, json.loads(record.value)))
+        self.assignments: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for assignment in read(run.servers, run.assignments):
+            self.assignments[assignment["experiment"]].append(assignment)
+        self.dead_letters: dict[str, list[tuple[int, str]]] = defaultdict(list)
+        for record in records(run.servers, run.dead_letters):
+            letter = json.loads(record.value)
+            self.dead_letters[record.key.decode()].append((letter["offset"], letter["reason"]))
+        self.inspected: dict[str, Any] = inspect(run.config)["experiments"]
+
+
+class Account:
+    """Duels and changes of arms, by the rules of docs/records.md, in plain steps.
+
+    Args:
+        arms: with which the experiment began.
+        log: offset and record of each of its records.
+
+    Attributes:
+        arms: those present at the end.
+        rosters: from which offset on which arms were present; one more than there were changes.
+        dead_letters: the offsets of those that name an arm which is not there.
+        wins: [a, b] how often a has beaten b.
+    """
+
+    def __init__(self, arms: Iterable[str], log: Iterable[tuple[int, Mapping[str, Any]]]) -> None:
+        self.arms = list(arms)
+        self.rosters = [(-1, tuple(self.arms))]
+        self.accepted = self.duplicates = self.duels = 0
+        self.dead_letters: list[int] = []
+        self.wins: dict[tuple[str, str], float] = defaultdict(float)
+        self._seen: set[str] = set()
+        for offset, record in log:
+            self._enter(offset, record)
+
+    def _enter(self, offset: int, record: Mapping[str, Any]) -> None:
+        if record["type"] == "control":
+            change = {"add_arm": self.arms.append, "retire_arm": self.arms.remove}
+            change[record["action"]](record["arm"])
+            self.rosters.append((offset, tuple(self.arms)))
+            self.accepted += 1
+        elif not {record["a"], record["b"]} <= set(self.arms):
+            self.dead_letters.append(offset)  # and its id is not remembered
+        elif record["id"] in self._seen:
+            self.duplicates += 1
+        else:
+            self._seen.add(record["id"])
+            self.accepted += 1
+            self._learn(record["a"], record["b"], record["winner"])
+
+    def _learn(self, a: str, b: str, winner: str | None) -> None:
+        self.duels += 1
+        if winner is not None:
+            self.wins[a, b] += FIRST_WINS[winner]
+            self.wins[b, a] += 1 - FIRST_WINS[winner]
+
+    @property
+    def tallies(self) -> dict[str, int]:
+        return {
+            "accepted": self.accepted, "duplicate": self.duplicates,
+            "dead_letter": len(self.dead_letters), "late": 0, "unjoined": 0,
+        }  # fmt: skip
+
+    def matrix(self) -> list[list[float]]:
+        return [[self.wins[a, b] for b in self.arms] for a in self.arms]
+
+    def stretches(
+        self, assignments: Sequence[Assignment]
+    ) -> Iterator[tuple[tuple[str, ...], list[Assignment]]]:
+        """Between two changes, the arms that were present and the assignments that were made."""
+        for (since, arms), (until, _) in pairwise([*self.rosters, (float("inf"), ())]):
+            made = [each for each in assignments if since <= each["offset"] < until]
+            yield arms, made
+
+
+def batches(assignments: Iterable[Assignment]) -> list[list[Assignment]]:
+    """Those of each batch of a batched policy: as long as no pair lacks more than it did.
+
+    A batch demands more of each of its pairs than the one before, so it is another one that begins
+    where a pair lacks more, or comes back.
+    """
+    found: list[list[Assignment]] = []
+    before: dict[tuple[str, str], int] = {}
+    for assignment in assignments:
+        if assignment["status"] == "running":
+            now = {(pair["a"], pair["b"]): pair["remaining"] for pair in assignment["pairs"]}
+            if any(lacks > before.get(pair, 0) for pair, lacks in now.items()):
+                found.append([])
+            found[-1].append(assignment)
+            before = now
+    return found

@@ -1,0 +1,208 @@
+"""docs/quickstart-ranker.md, command by command: what it tells readers to type is what is run."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pytest
+
+from streamduel.client import Assignments, EventLog, Given
+from tests.broker.fixture import without_broker
+from tests.broker.local_kafka import BrokerUnavailableError, LocalKafka, free_port
+from tests.faults.lives import ROOT
+from tests.unit.client.bed import PATIENCE, eventually, record
+
+PAGE: Final = (ROOT / "docs" / "quickstart-ranker.md").read_text(encoding="utf-8")
+
+SECONDS: Final = 300.0
+"""For the whole page: it takes a minute, half of it `sleep`."""
+
+PREPARED: Final = ("1. Install", "2. Start Kafka")
+"""Sections that the bed does instead: a fresh environment would need the package index."""
+
+PARTS: Final = re.compile(
+    r"(?P<number>\d[\d.,]*\d|\d)|(?P<rule>[━─]+)|(?P<end>(?<=\w)\n)|(?P<blank>\s+)|\w+|."
+)
+LIKE: Final = {"number": r"\d[\d.,]*", "rule": "[━─]+", "end": r".*\n", "blank": r"\s*"}
+"""What stands for a part of an answer; `end`: a line may say more, such as one tally more."""
+
+
+class Command(NamedTuple):
+    """What a reader types, and what the page says comes of it."""
+
+    line: str
+    answer: str
+
+
+def sections() -> dict[str, list[tuple[str, str]]]:
+    """The fenced blocks below each heading: language and text."""
+    headed = re.split(r"^## (.+)\n", PAGE, flags=re.MULTILINE)[1:]
+    return {
+        heading: re.findall(r"^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+        for heading, text in zip(headed[::2], headed[1::2], strict=True)
+    }
+
+
+def commands(console: str) -> list[Command]:
+    """Those of a console block: each line after a `$`, with the lines that follow it."""
+    parts = re.split(r"^\$ ", console, flags=re.MULTILINE)
+    assert parts.pop(0) == "", "a block begins with a command"
+    return [Command(*part.split("\n", 1)) for part in parts]
+
+
+def looks_like(answer: str) -> re.Pattern[str]:
+    """Matches the same words in the same order, whatever the numbers, and however it is laid out.
+
+    >>> bool(looks_like("│ ltr │ 65,513 │ 0.552 │").search("│ ltr    │ 7 │ 0.6  │"))
+    True
+    >>> bool(looks_like("champion ltr").search("champion bm25"))
+    False
+    >>> bool(looks_like("2 accepted\\nNo letters.").search("2 accepted, 1 late\\nNo letters."))
+    True
+    """
+    return re.compile(
+        "".join(
+            LIKE.get(str(part.lastgroup), re.escape(part[0])) for part in PARTS.finditer(answer)
+        )
+    )
+
+
+class Terminal:
+    """A shell in which a reader works through the page."""
+
+    def __init__(self, folder: Path) -> None:
+        own = Path(sys.executable).parent
+        environment = {**os.environ, "PATH": f"{own}:{os.environ['PATH']}", "no_proxy": "localhost"}
+        for name in [name for name in environment if name.startswith("STREAMDUEL_")]:
+            del environment[name]
+        self._bash = subprocess.Popen(
+            ["bash"], cwd=folder, env=environment, text=True, start_new_session=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        self._deadline = threading.Timer(SECONDS, self._kill)
+        self._deadline.start()
+
+    def follow(self, command: Command) -> None:
+        """Type a command, and see it succeed and answer as the page says.
+
+        What only asks is asked again for a while: no reader is as fast as this one.
+        """
+        line, answer = command.line, looks_like(command.answer.strip())
+        deadline = time.monotonic() + PATIENCE
+        while not ((shown := self._type(line)).endswith("=0=\n") and answer.search(shown)):
+            if line.endswith("&"):
+                self._read_until(answer)
+                break
+            assert line.startswith("curl"), f"'{line}' answered:\n{shown}"
+            assert time.monotonic() < deadline, f"'{line}' answers still:\n{shown}"
+            time.sleep(0.2)
+
+    def _type(self, line: str) -> str:
+        assert self._bash.stdin is not None
+        self._bash.stdin.write(f"{line}\nprintf '\\n=%d=\\n' $?\n")
+        self._bash.stdin.flush()
+        return self._read_until(re.compile(r"^=\d+=\n", re.MULTILINE))
+
+    def _read_until(self, end: re.Pattern[str]) -> str:
+        assert self._bash.stdout is not None
+        shown = ""
+        while not end.search(shown):
+            line = self._bash.stdout.readline()
+            assert line, f"nothing like '{end.pattern}' in {SECONDS:.0f} s after:\n{shown}"
+            shown += line
+        return shown
+
+    def close(self) -> None:
+        """End the shell and all that was started in it."""
+        self._deadline.cancel()
+        self._kill()
+        self._bash.communicate()
+
+    def _kill(self) -> None:
+        os.killpg(self._bash.pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def broker() -> Iterator[LocalKafka]:
+    """A broker without any topics: the page's have ordinary names."""
+    try:
+        broker = LocalKafka().__enter__()
+    except BrokerUnavailableError as error:
+        without_broker(str(error))
+    yield broker
+    broker.close()
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Terminal]:
+    """In an empty folder, beside the source code."""
+    (tmp_path / "streamduel").symlink_to(ROOT)
+    (tmp_path / "recipes").mkdir()
+    terminal = Terminal(tmp_path / "recipes")
+    yield terminal
+    terminal.close()
+
+
+@pytest.mark.kafka
+@pytest.mark.slow
+def test_a_reader_gets_what_the_page_shows(
+    broker: LocalKafka, terminal: Terminal, tmp_path: Path
+) -> None:
+    # Among the answers is that 'votes' has won. It wins a list of both rankers that is clicked on
+    # with a probability of 0.63. With 1,500 searches, each of which counts 400 searches later, it
+    # was the champion at the end of each of 2,000 simulated runs.
+    here = {
+        "localhost:9092": broker.bootstrap_servers,
+        "9400": str(free_port()),
+        "8000": str(free_port()),
+    }
+    typed: list[str] = []
+    for heading, blocks in sections().items():
+        for language, text in blocks if heading not in PREPARED else ():
+            for there, instead in here.items():
+                assert there in PAGE
+                text = text.replace(there, instead)  # noqa: PLW2901 - for this machine
+            if language == "yaml":
+                (tmp_path / "recipes" / "recipes.yaml").write_text(text, encoding="utf-8")
+            for command in commands(text) if language == "console" else ():
+                terminal.follow(command)
+                typed.append(command.line)
+                if command.line.startswith("streamduel run"):
+                    ready = f"curl -sf localhost:{here['9400']}/readyz; true"
+                    terminal.follow(Command(ready, '{"status":"ready"}'))
+    assert typed[-1] == "kill %2", "which is the last that the page has"
+
+
+def test_a_service_of_your_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ((_, code),) = [block for block in sections()["Your own service"] if block[0] == "python"]
+    clicks = tmp_path / "clicks.jsonl"
+    given = Given()
+    monkeypatch.setattr(
+        Assignments, "from_kafka", lambda _, **options: Assignments(given, **options)
+    )
+    monkeypatch.setattr(EventLog, "to_kafka", lambda _: EventLog.to_file(clicks))
+    names: dict[str, Any] = {
+        "by_bm25": lambda query: ["d1", query], "by_ltr": lambda query: [query, "d1"]
+    }  # fmt: skip
+    exec(code, names)
+    with names["assignments"] as assignments, names["events"]:
+        assert names["search"]("d2", "session") == (None, ["d1", "d2"])
+        given.add(record(1, {("bm25", "ltr"): 1.0}))
+        eventually(lambda: assignments.draw("search").epoch == 1)
+        impression, docs = names["search"]("d2", "session")
+        assert sorted(docs) == ["d1", "d2"]
+        names["clicked"](impression, 1)
+    assert re.findall(r'"type":"(\w+)"', clicks.read_text()) == ["duel", "impression", "click"]
+
+
+def test_the_page_prepares_what_the_test_has_prepared() -> None:
+    assert list(sections())[:2] == list(PREPARED)
