@@ -133,7 +133,7 @@ METRICS: Final[tuple[Declaration, ...]] = (
         "the longer team, or the top rank, more often than a coin would give it. Valid at any "
         "time; above 0.95, look at the service. Optimised interleaving has no such coin.",
         "experiment",
-        of_experiment(lambda view: view.served.unfairness),
+        of_experiment(lambda view: view.team_mismatch),
     ),
     Counter(
         "streamduel_unassigned_impressions_total",

@@ -119,7 +119,7 @@ def example() -> Figures:
         guardrails=Guarded(0.1, ((1, 1, 150),)),
         fallback=("bm25", 600.0),
         changed_at=0.0,
-        served=Served(1500, 410, (7480, 7520), 3, 0.12),
+        served=Served(1500, 410, (7480, 7520), 3, ((110, 170), (760, 740))),
     )
     stream_time = 1_790_000_000_000
     commit_seconds, poll_records = Tally.empty(*COMMIT_SECONDS), Tally.empty(*POLL_RECORDS)

@@ -16,6 +16,7 @@ import msgspec
 from streamduel.preference.counts import Floats
 from streamduel.preference.estimated_regret import estimated_regret, regret_of
 from streamduel.preference.evidence import Winner, condorcet_winner_possible, confidence
+from streamduel.preference.fairness import unfairness
 from streamduel.preference.regret_bound import regret_bound
 from streamduel.preference.winners import copeland_scores
 from streamduel.records import Assignment, Reason
@@ -36,21 +37,21 @@ class Served(NamedTuple):
         ties: impressions, and duels, that were no win for either side.
         ranks: documents shown, of side a and of side b.
         unassigned: impressions of a pair that no assignment had named lately.
-        unfairness: how sure it is that the sides are not treated alike.
+        coins: how often either side had the longer team, and how often the top rank.
     """
 
     impressions: int
     ties: int
     ranks: tuple[int, int]
     unassigned: int
-    unfairness: float
+    coins: tuple[tuple[int, int], tuple[int, int]]
 
     @classmethod
     def of(cls, experiment: Experiment) -> Served:
         """Of an experiment."""
         trust = experiment.trust
         ranks = trust.ranks_a, trust.ranks_b
-        return cls(trust.impressions, experiment.ties, ranks, trust.unassigned, trust.unfairness)
+        return cls(trust.impressions, experiment.ties, ranks, trust.unassigned, trust.coins)
 
 
 class Guarded(NamedTuple):
@@ -192,6 +193,11 @@ class ExperimentView:
         """What the duels that were fought for guardrails have cost, by kind."""
         pairs = self.guardrails.pairs if self.guardrails else ()
         return regret_of(pairs, self.wins, self.champion)
+
+    @cached_property
+    def team_mismatch(self) -> float:
+        """How sure it is that services do not treat the sides alike."""
+        return unfairness(self.served.coins)
 
     @cached_property
     def regret_bound(self) -> dict[str, float]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from streamduel.preference.fairness import unfairness
 from streamduel.records import Side
 from streamduel.stream.plan import Plan
 
@@ -88,9 +87,9 @@ class Trust:
             self.unassigned += 1
 
     @property
-    def unfairness(self) -> float:
-        """How sure it is that the sides are not treated alike; see `unfairness`."""
-        return unfairness([(self.more_a, self.more_b), (self.top_a, self.top_b)])
+    def coins(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """What should be even: who had the longer team, and who the top rank."""
+        return (self.more_a, self.more_b), (self.top_a, self.top_b)
 
     def state(self) -> dict[str, Any]:
         """As JSON has it."""

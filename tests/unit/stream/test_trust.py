@@ -50,7 +50,7 @@ def seen(teams: Interleave, impressions: int, seed: int = 1) -> float:
     assert trust.impressions == impressions
     again = partition.restarted().task.experiments["search"].trust
     assert again.state() == trust.state()
-    return trust.unfairness
+    return unfairness(trust.coins)
 
 
 @pytest.mark.parametrize("teams", [favoured, greedy, always_first])
