@@ -27,6 +27,8 @@ pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 RECORDS = 500_000
 KILLS = 20
 PARTITIONS = 4
+PATIENCE = 90.0
+"""Seconds for a transaction to be given up; the broker does so after 30, and looks every 10."""
 EXPERIMENTS = [f"experiment-{number}" for number in range(6)]
 QUICK_RECORDS = 60_000
 
@@ -77,16 +79,24 @@ def read(servers: str, topic: str) -> Iterator[dict[str, Any]]:
 
 
 def records(servers: str, topic: str) -> Iterator[Any]:
-    """The same as kafka-python's records, with key and place."""
-    with closing(
-        KafkaConsumer(bootstrap_servers=servers, isolation_level="read_committed")
-    ) as consumer:
+    """The same as kafka-python's records, with key and place.
+
+    A process that was killed in the midst of a transaction keeps readers from all that comes after
+    it until the broker gives the transaction up. So what counts as the end is what was written.
+    """
+    isolated = (
+        KafkaConsumer(bootstrap_servers=servers, isolation_level=f"read_{level}")
+        for level in ("committed", "uncommitted")
+    )
+    with closing(next(isolated)) as consumer, closing(next(isolated)) as writer:
         for partition in sorted(consumer.partitions_for_topic(topic)):
             at = TopicPartition(topic, partition)
             consumer.assign([at])
             consumer.seek_to_beginning(at)
-            end = consumer.end_offsets([at])[at]
+            end = writer.end_offsets([at])[at]
+            deadline = time.monotonic() + PATIENCE
             while consumer.position(at) < end:
+                assert time.monotonic() < deadline, f"{at} is held up by a transaction"
                 yield from consumer.poll(timeout_ms=200, max_records=5000).get(at, ())
 
 

@@ -15,7 +15,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from tests.integration.evidence import Run
 
 DELAY: Final = 2_000
-"""A duel is known only after so many further ones have been served."""
+"""A duel is written only after at least so many further ones have been served."""
 
 TIES: Final = 0.05
 """The share of duels that nobody wins."""
@@ -27,7 +27,7 @@ RECENT: Final = 5_000
 """One of the last so many: the duplicate may come long after a change of arms."""
 
 TURN: Final = 500
-"""Impressions that each service serves before it looks for news: a quarter of the delay."""
+"""Impressions that a service serves before it looks for an assignment: a quarter of the delay."""
 
 LAG: Final = 1_000
 """Records that may wait to be folded, so that the delay is what it is said to be, on any machine.
@@ -64,9 +64,8 @@ class SimulatedService:
         self.preferences = preferences
         self.assignments: list[dict[str, Any]] = []
         self.in_flight: deque[bytes] = deque()
-        self.written = 0
+        self.served = self.written = 0
         self._random = random.Random(seed)
-        self.served = 0
         self._recent: deque[bytes] = deque(maxlen=RECENT)
 
     def follow(self, assignment: dict[str, Any]) -> None:
@@ -164,6 +163,18 @@ class ClosedLoop:
             self._write(service.experiment, service.close())
         self.follow_until(lambda: self._arrears() <= 0)
 
+    def follow_until(self, satisfied: Callable[[], bool]) -> None:
+        """Serve nothing, and take in assignments until it is so."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            done = satisfied()
+            for records in self._reader.poll(timeout_ms=10).values():
+                for record in records:
+                    self._services[record.key.decode()].follow(json.loads(record.value))
+            if done:
+                return
+            assert time.monotonic() < deadline, f"it did not; {self._arrears()} records in arrears"
+
     def _write(self, experiment: str, records: list[bytes]) -> None:
         key = experiment.encode()
         sent = [self._producer.send(self._log, record, key=key) for record in records]
@@ -181,15 +192,3 @@ class ClosedLoop:
             ),
             default=0,
         )
-
-    def follow_until(self, satisfied: Callable[[], bool]) -> None:
-        """Serve nothing, and take in assignments until it is so."""
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            done = satisfied()
-            for records in self._reader.poll(timeout_ms=10).values():
-                for record in records:
-                    self._services[record.key.decode()].follow(json.loads(record.value))
-            if done:
-                return
-            assert time.monotonic() < deadline, f"it did not; {self._arrears()} records in arrears"
