@@ -59,7 +59,7 @@ class MonitoringSettings(Section):
         "127.0.0.1", description="The address to listen on; 0.0.0.0 for everyone."
     )
     port: Annotated[Integer, Field(ge=0, le=65535)] = Field(
-        9400, description="Of /metrics, /healthz and /readyz; 0 takes a free one."
+        9400, description="Of /metrics, /healthz, /readyz and /api/experiments; 0 takes a free one."
     )
 
 
