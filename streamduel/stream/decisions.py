@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from streamduel import policies
 from streamduel.connector import Message
 from streamduel.experiment_settings import ExperimentSettings
 from streamduel.policies import Policy
@@ -59,8 +60,8 @@ class Decisions:
     """
 
     __slots__ = (
-        "_clock", "_name", "_renewal", "_roster", "_settings", "_since_decision", "_stop",
-        "_stopped", "assignment", "epoch", "guardrails", "paused", "plan",
+        "_batched", "_clock", "_name", "_renewal", "_roster", "_settings", "_since_decision",
+        "_stop", "_stopped", "assignment", "epoch", "guardrails", "paused", "plan",
     )  # fmt: skip
 
     def __init__(
@@ -71,6 +72,7 @@ class Decisions:
         state: Mapping[str, Any] | None = None,
     ) -> None:
         self._name, self._settings, self._roster = name, settings, roster
+        self._batched = issubclass(policies.get(settings.policy.name), BatchedPolicy)
         rails, self._stop = settings.guardrails, StopRule(settings.stop)
         if state is None:
             self.plan: Plan | None = None
@@ -145,6 +147,8 @@ class Decisions:
         That is so from the decision that has published a batch up to the one that publishes
         something else, whatever was learned since: when that was, leaves no trace.
         """
+        if not self._batched:  # a flag, since to ask an abstract class takes half a microsecond
+            return None
         return policy if isinstance(policy, BatchedPolicy) and self._policy_decides else None
 
     @property
@@ -197,7 +201,7 @@ class Decisions:
         if self.status(policy) == "running":
             if frozen is not None:
                 return plans.frozen(policy, arms, frozen)
-            if isinstance(policy, BatchedPolicy):
+            if self._batched and isinstance(policy, BatchedPolicy):
                 plan = self._decided_in_batch(policy, now)
             else:
                 plan = plans.slate(policy, arms, self._settings.slate)

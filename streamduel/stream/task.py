@@ -195,7 +195,7 @@ class PartitionTask:
         decode, window = self._reader.decode, self._window
         plain, plain_bytes = decode.plain, decode.plain_bytes
         keys, order, key_of = window.keys, window.order, record_key
-        experiments, latest, name = self.experiments, None, None
+        experiments, latest, name, shown = self.experiments, None, None, None
         for record in records:
             timestamp = record.timestamp
             if timestamp != latest:
@@ -216,6 +216,7 @@ class PartitionTask:
                         code = experiment.code(event)
                 else:
                     code = experiment.code(event)
+                    shown = event if type(event) is Interleaving else None
             except (DecodeError, KeyError, TypeError, UnicodeDecodeError, Rejected):
                 self._reject(record)
                 continue
@@ -227,9 +228,11 @@ class PartitionTask:
                 order.append(key)
             elif window.sight(key):
                 experiment.duplicates += 1
+                shown = None
                 continue
-            if type(event) is Interleaving:
-                experiment.trust.shown(event.a, event.b, event.teams, self.stream_time)
+            if shown is not None:
+                experiment.trust.shown(shown.a, shown.b, shown.teams, self.stream_time)
+                shown = None
             if code >= 0:
                 pending.append(code)
                 if len(pending) < experiment.due:
