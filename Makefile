@@ -76,11 +76,12 @@ clean: ## Remove the virtual environment, caches, builds and what `make run` lef
 run/clicks.jsonl: | .venv/run.stamp
 	$(BIN)/python -m streamduel.simulation.click_log $@ --records $(CLICKS)
 
-# The tests on Kafka use STREAMDUEL_TEST_KAFKA, else Docker, else Java and Maven.
+# The tests on Kafka use STREAMDUEL_TEST_KAFKA, else Docker, else Java and Maven; some start and stop
+# a broker of their own, which takes Java, and one types what a page says, which takes curl.
 broker:
-	@test -n "$$STREAMDUEL_TEST_KAFKA" || { $(HAS_DOCKER); } \
-		|| { command -v java >/dev/null && command -v mvn >/dev/null; } \
+	@{ command -v java && command -v mvn && command -v curl; } >/dev/null \
 		|| { $(CAN_INSTALL) && $(APT) update \
-			&& { $(APT) install --yes --no-install-recommends openjdk-17-jre-headless maven \
-				|| $(APT) install --yes --no-install-recommends default-jre-headless maven; }; } \
+			&& { $(APT) install --yes --no-install-recommends openjdk-17-jre-headless maven curl \
+				|| $(APT) install --yes --no-install-recommends default-jre-headless maven curl; }; } \
+		|| test -n "$$STREAMDUEL_TEST_KAFKA" || { $(HAS_DOCKER); } \
 		|| echo 'No Kafka for the tests: give STREAMDUEL_TEST_KAFKA, Docker, or Java and Maven.' >&2
