@@ -43,27 +43,22 @@ class RecordReader:
         self._experiments = experiments
 
     def events(self, record: LogRecord) -> list[tuple[InputEvent, Experiment]]:
-        """What a record says; nothing, if it is to be ignored.
+        """What a record says.
 
         Raises:
             Rejected: the record is to become a dead letter.
+            Ignored: the record, of a foreign log, is of no concern.
         """
-        try:
-            events = self.decode.events(record.value)
-        except Ignored:
-            return []
+        events = self.decode.events(record.value)
         for event in events:
             if event.experiment not in self._experiments:
                 raise self._homes.stranger(event)
         return [(event, self._experiments[event.experiment]) for event in events]
 
-    def ignore(self, record: LogRecord) -> None:
-        """Count a record of which `events` has made nothing."""
-        try:
-            self.decode.events(record.value)
-        except Ignored as verdict:
-            known = verdict.reason in self.ignored or len(self.ignored) < MOST_REASONS
-            self.ignored[verdict.reason if known else "other"] += 1
+    def ignore(self, verdict: Ignored) -> None:
+        """Count a record that is of no concern."""
+        known = verdict.reason in self.ignored or len(self.ignored) < MOST_REASONS
+        self.ignored[verdict.reason if known else "other"] += 1
 
     def experiment_of(self, record: LogRecord) -> Experiment | None:
         """The experiment of whose tallies a dead letter is, if it says."""

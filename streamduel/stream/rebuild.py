@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from streamduel.connector import LogRecord
+from streamduel.logs import Ignored
 from streamduel.records import Click, Impression, Rejected
 from streamduel.stream.dedupe import DedupeWindow, record_key
 from streamduel.stream.experiment import Experiment
@@ -41,7 +42,7 @@ class Rebuild:
                 events = self._reader.events(record)
                 for event, experiment in events:
                     experiment.check_at(event, record.offset)
-            except Rejected:
+            except (Ignored, Rejected):
                 continue
             for event, experiment in events:
                 if experiment.started_at > record.offset:

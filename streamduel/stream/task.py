@@ -12,6 +12,7 @@ from msgspec import DecodeError, structs
 from streamduel.config import Config
 from streamduel.connector import LogRecord, Message, PartitionCommit
 from streamduel.experiment_settings import ExperimentSettings
+from streamduel.logs import Ignored
 from streamduel.records import (
     Click,
     Duel,
@@ -56,7 +57,7 @@ class PartitionTask:
     same state and have put out the same bytes.
 
     A task made from a snapshot wants the log from `resume_offset` on, which may lie before the
-    snapshot's own offset: the records in between only rebuild the dedupe window.
+    snapshot's own offset: the records in between only rebuild dedupe window and open impressions.
 
     Args:
         config: the configuration; its experiments whose home is this partition are folded.
@@ -247,11 +248,12 @@ class PartitionTask:
             self._advance(record.timestamp, record.offset)
             try:
                 events = [(*it, it[1].code(it[0])) for it in self._reader.events(record)]
+            except Ignored as verdict:
+                self._reader.ignore(verdict)
+                continue
             except Rejected:
                 self._reject(record)
                 continue
-            if not events:
-                self._reader.ignore(record)
             for event, experiment, code in events:
                 if record.timestamp is None:
                     self._advance(event.ts, record.offset)
