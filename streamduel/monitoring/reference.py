@@ -14,8 +14,8 @@ import numpy as np
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import Metric
 
+from streamduel.monitoring.catalogue import COMMIT_SECONDS, METRICS, POLL_RECORDS
 from streamduel.monitoring.declaration import Declaration
-from streamduel.monitoring.metrics import COMMIT_SECONDS, METRICS, POLL_RECORDS
 from streamduel.monitoring.views import (
     ExperimentView,
     Figures,

@@ -3,7 +3,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from streamduel.monitoring.metrics import METRICS
+from streamduel.monitoring.catalogue import METRICS
 from streamduel.monitoring.reference import reference
 
 ROOT = Path(__file__).parents[3]
