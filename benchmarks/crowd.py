@@ -30,8 +30,9 @@ from streamduel.monitoring.metrics import Metrics
 from streamduel.monitoring.server import Monitoring
 from streamduel.service import GC_THRESHOLDS, serve
 from streamduel.stream.commit import commit
+from streamduel.stream.homes import Log
 from streamduel.stream.observer import Observer
-from streamduel.stream.task import Log, PartitionTask
+from streamduel.stream.task import PartitionTask
 
 ARMS: Final = 8
 WINDOW: Final = 1_000

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from streamduel.config import Config
-from streamduel.stream.task import Log, PartitionTask
+from streamduel.stream.homes import Log
+from streamduel.stream.task import PartitionTask
 
 START = 1_790_000_000_000
 """Stream time of the first record, in milliseconds."""

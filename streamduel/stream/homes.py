@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 from streamduel.errors import nearest
 from streamduel.records import InputEvent, Rejected
@@ -13,18 +13,32 @@ MOST_COMPARED: Final = 50
 proposed: a service that logs under a wrong one must not take the others' time."""
 
 
+class Log(NamedTuple):
+    """The log that a task folds one partition of.
+
+    Attributes:
+        topic: its name.
+        partitions: how many it has.
+        home: the partition of an experiment, by the experiment's name.
+    """
+
+    topic: str
+    partitions: int
+    home: Callable[[str], int]
+
+
 class Homes:
     """The configured experiments and their partitions.
 
     Args:
         names: of the experiments.
-        home: an experiment's partition.
+        log: how its partitions are assigned.
         partition: the one that is folded here.
     """
 
-    def __init__(self, names: Iterable[str], home: Callable[[str], int], partition: int) -> None:
+    def __init__(self, names: Iterable[str], log: Log, partition: int) -> None:
         self._names = sorted(names)
-        self._homes = {name: home(name) for name in self._names}
+        self._homes = {name: log.home(name) for name in self._names}
         self._partition = partition
 
     def here(self, name: str) -> bool:

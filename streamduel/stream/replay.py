@@ -12,8 +12,9 @@ from streamduel.config import Config
 from streamduel.connector import LogRecord, Outlet, Source
 from streamduel.errors import SnapshotError
 from streamduel.stream import snapshot
+from streamduel.stream.homes import Log
 from streamduel.stream.runner import RESTORE_POLL
-from streamduel.stream.task import Log, PartitionTask
+from streamduel.stream.task import PartitionTask
 
 
 @dataclass(slots=True)

@@ -11,8 +11,9 @@ from streamduel.config import Config
 from streamduel.connector import Failpoint, LogRecord, Outlet, Source, no_failpoint
 from streamduel.errors import Fenced
 from streamduel.stream.commit import commit
+from streamduel.stream.homes import Log
 from streamduel.stream.observer import Observer
-from streamduel.stream.task import Log, PartitionTask
+from streamduel.stream.task import PartitionTask
 
 log = logging.getLogger(__name__)
 

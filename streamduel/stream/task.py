@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from msgspec import DecodeError, structs
 
@@ -28,25 +28,11 @@ from streamduel.stream.dead_letter import dead_letter
 from streamduel.stream.decisions import Position
 from streamduel.stream.dedupe import DedupeWindow, record_key
 from streamduel.stream.experiment import Experiment
-from streamduel.stream.homes import Homes
+from streamduel.stream.homes import Homes, Log
 from streamduel.stream.reading import RecordReader
 from streamduel.stream.rebuild import Rebuild
 from streamduel.stream.rescan import Rescan
 from streamduel.stream.snapshot import PartitionEntry
-
-
-class Log(NamedTuple):
-    """The log that a task folds one partition of.
-
-    Attributes:
-        topic: its name.
-        partitions: how many it has.
-        home: the partition of an experiment, by the experiment's name.
-    """
-
-    topic: str
-    partitions: int
-    home: Callable[[str], int]
 
 
 class PartitionTask:
@@ -76,7 +62,7 @@ class PartitionTask:
         self._log = log
         self._dedupe = config.dedupe
         self._window = DedupeWindow(config.dedupe.window_records, config.dedupe.window_ms)
-        self._homes = Homes(config.experiments, log.home, partition)
+        self._homes = Homes(config.experiments, log, partition)
         self._waiting: dict[str, ExperimentSettings] = {
             name: settings
             for name, settings in config.experiments.items()

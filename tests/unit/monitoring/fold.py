@@ -11,7 +11,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from streamduel.config import Config
 from streamduel.monitoring.metrics import Metrics
-from streamduel.stream.task import Log, PartitionTask
+from streamduel.stream.homes import Log
+from streamduel.stream.task import PartitionTask
 from tests.logs import Record, duel
 
 STREAM_TIME = 1_790_000_000_000

@@ -8,7 +8,8 @@ from typing import Any
 
 from streamduel.config import Config
 from streamduel.connector import PartitionCommit
-from streamduel.stream.task import Log, PartitionTask
+from streamduel.stream.homes import Log
+from streamduel.stream.task import PartitionTask
 from tests.logs import Record, encode
 
 ARMS = ["bm25", "ltr-v1", "ltr-v2"]

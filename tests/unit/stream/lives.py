@@ -7,7 +7,8 @@ from itertools import pairwise
 
 from streamduel.config import Config
 from streamduel.connector import PartitionCommit
-from streamduel.stream.task import Log, PartitionTask
+from streamduel.stream.homes import Log
+from streamduel.stream.task import PartitionTask
 from tests.logs import Record
 
 LOG = Log("clicks", 1, lambda experiment: 0)

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamduel.stream.dedupe import DedupeWindow, record_key
-from streamduel.stream.task import Log, PartitionTask
+from streamduel.stream.homes import Log
+from streamduel.stream.task import PartitionTask
 from tests.logs import Record
 from tests.unit.stream.folding import DUEL, DUELS, INTERLEAVING, Partition, config, letters, text
 

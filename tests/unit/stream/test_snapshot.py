@@ -10,7 +10,8 @@ import pytest
 
 from streamduel.errors import SnapshotError
 from streamduel.stream import snapshot
-from streamduel.stream.task import Log, PartitionTask
+from streamduel.stream.homes import Log
+from streamduel.stream.task import PartitionTask
 from tests.unit.stream.folding import DUEL, Partition, config, text
 
 LOG = Log("clicks", 2, lambda experiment: 0)
