@@ -22,11 +22,11 @@ from tests.broker.local_kafka import (
     STOP_SECONDS,
     BrokerUnavailableError,
     LocalKafka,
-    broker_properties,
     free_port,
     kafka_version,
     wait_for_broker,
 )
+from tests.broker.properties import broker_properties
 
 EXTERNAL = "STREAMDUEL_TEST_KAFKA"
 REQUIRE = "STREAMDUEL_REQUIRE_KAFKA"

@@ -1,0 +1,263 @@
+"""Configurations with one mistake each, and the sentence that tells it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.unit.config.configurations import GONE
+
+TOP = "commit, dedupe, experiments, limits, monitoring, sink, snapshots, source"
+EXPERIMENT = (
+    "arms, batch_deadline_ms, batch_min_fill, batch_republish_ms, credit, decide_every, "
+    "guardrails, join_window_ms, no_click, policy, seed, slate, stop, ties"
+)
+ARMS = "experiments.search.arms"
+POLICY = "experiments.search.policy"
+CREDIT = "experiments.search.credit"
+GUARDRAILS = "experiments.search.guardrails"
+QUOTES = "; quotes make it a string"
+NAME = "a string of 1 to 256 characters"
+TOPIC = "a string of 1 to 249 characters that matches ^[A-Za-z0-9._-]+$"
+
+MISTAKES: list[tuple[str, Any, str]] = [
+    # Unknown keys, at every level.
+    ("sorce", {}, f"unknown key 'sorce'; did you mean 'source'? Allowed there: {TOP}."),
+    ("qqq", 1, f"unknown key 'qqq'. Allowed there: {TOP}."),
+    ("source.pth", "x",
+     "unknown key 'source.pth'; did you mean 'path'? Allowed there: connector, path."),
+    ("sink.bath", "x",
+     "unknown key 'sink.bath'; did you mean 'path'? Allowed there: connector, path."),
+    ("snapshots.topic", "x",
+     "unknown key 'snapshots.topic'. Allowed there: connector, path."),
+    ("dedupe.window_record", 5,
+     "unknown key 'dedupe.window_record'; did you mean 'window_records'? "
+     "Allowed there: window_ms, window_records."),
+    ("limits.max_bytes", 5,
+     "unknown key 'limits.max_bytes'; did you mean 'max_record_bytes'? "
+     "Allowed there: max_record_bytes."),
+    ("commit.interval", 5,
+     "unknown key 'commit.interval'; did you mean 'interval_ms'? "
+     "Allowed there: interval_ms, max_outputs."),
+    ("monitoring", {"prot": 9400},
+     "unknown key 'monitoring.prot'; did you mean 'port'? Allowed there: host, port."),
+    ("experiments.search.arm", [],
+     f"unknown key 'experiments.search.arm'; did you mean 'arms'? Allowed there: {EXPERIMENT}."),
+    ("experiments.search.decide_evry", 5,
+     f"unknown key 'experiments.search.decide_evry'; did you mean 'decide_every'? "
+     f"Allowed there: {EXPERIMENT}."),
+    ("experiments.search.credit", {"nam": "click_count"},
+     "unknown key 'experiments.search.credit.nam'; did you mean 'name'? Allowed there: eta, name, "
+     "propensities, weights."),
+    # What is missing.
+    ("source", GONE, "source is missing: where the click log comes from."),
+    ("sink", GONE, "sink is missing: where assignments and dead letters go."),
+    ("snapshots", GONE, "snapshots is missing: where the state is kept."),
+    ("experiments", GONE,
+     "experiments is missing: each experiment under its name, which its records bear."),
+    (ARMS, GONE, f"{ARMS} is missing: the rankers' names, 2 to 1000 of them."),
+    ("source.path", GONE,
+     "source.path is missing: the file: plain, gzipped (.gz), or '-' for standard input."),
+    ("source.connector", GONE, "source.connector must be 'files' or 'kafka' (found nothing)."),
+    # Wrong types.
+    ("source", None, "source must be a mapping (found nothing)."),
+    ("sink", "out/", "sink must be a mapping (found 'out/')."),
+    ("snapshots", [], "snapshots must be a mapping (found an empty list)."),
+    ("dedupe", 5, "dedupe must be a mapping (found 5)."),
+    ("limits", None, "limits must be a mapping (found nothing)."),
+    ("commit", True, "commit must be a mapping (found true)."),
+    ("monitoring", 9400, "monitoring must be a mapping, or null (found 9400)."),
+    ("experiments", ["search"],
+     "experiments must be a mapping of at least 1 entry (found a list of 1)."),
+    ("experiments", {},
+     "experiments must be a mapping of at least 1 entry (found an empty mapping)."),
+    ("experiments.search", None, "experiments.search must be a mapping (found nothing)."),
+    ("experiments.search.credit", "click_count",
+     "experiments.search.credit must be a mapping (found 'click_count')."),
+    ("source.path", 5, f"source.path must be a path (found 5){QUOTES}."),
+    ("source.path", None, "source.path must be a path (found nothing)."),
+    ("source.path", "", "source.path must be a path (found '')."),
+    ("sink.path", "-", "sink.path must be a folder (found '-'); only source.path may be a "
+     "standard stream."),
+    ("sink.path", ["out"], "sink.path must be a path (found a list of 1)."),
+    ("monitoring", {"host": ""},
+     "monitoring.host must be a string of at least 1 character (found '')."),
+    # Numbers.
+    ("monitoring", {"port": 65536},
+     "monitoring.port must be an integer from 0 to 65535 (found 65536)."),
+    ("monitoring", {"port": -1}, "monitoring.port must be an integer from 0 to 65535 (found -1)."),
+    ("monitoring", {"port": "9400"},
+     "monitoring.port must be an integer from 0 to 65535 (found '9400')."),
+    ("monitoring", {"port": True},
+     "monitoring.port must be an integer from 0 to 65535 (found true)."),
+    ("experiments.search.decide_every", 0,
+     "experiments.search.decide_every must be an integer from 1 to 1000000000 (found 0)."),
+    ("experiments.search.decide_every", 1.5,
+     "experiments.search.decide_every must be an integer from 1 to 1000000000 (found 1.5)."),
+    ("experiments.search.slate", 10_001,
+     "experiments.search.slate must be an integer from 1 to 10000 (found 10001)."),
+    ("experiments.search.seed", -1,
+     "experiments.search.seed must be an integer from 0 to 2^64 - 1 (found -1)."),
+    ("experiments.search.seed", 2**64,
+     "experiments.search.seed must be an integer from 0 to 2^64 - 1 (found 18446744073709551616)."),
+    ("experiments.search.seed", "seven",
+     "experiments.search.seed must be an integer from 0 to 2^64 - 1 (found 'seven')."),
+    ("experiments.search.seed", None,
+     "experiments.search.seed must be an integer from 0 to 2^64 - 1 (found nothing)."),
+    ("dedupe.window_records", 0,
+     "dedupe.window_records must be an integer from 1 to 1000000000 (found 0)."),
+    ("dedupe.window_ms", -1, "dedupe.window_ms must be an integer from 0 to 2^53 (found -1)."),
+    ("limits.max_record_bytes", 2**24 + 1,
+     "limits.max_record_bytes must be an integer from 1 to 16777216 (found 16777217)."),
+    ("commit.interval_ms", 0,
+     "commit.interval_ms must be an integer from 1 to 60000 (found 0)."),
+    ("commit.max_outputs", 0,
+     "commit.max_outputs must be an integer from 1 to 1000000000 (found 0)."),
+    # Arms.
+    (ARMS, ["bm25", "bm25"], f"{ARMS} has 'bm25' twice."),
+    (ARMS, ["bm25", "ltr", "bm25"], f"{ARMS} has 'bm25' twice."),
+    (ARMS, ["bm25"], f"{ARMS} must be a list of 2 to 1000 entries (found a list of 1)."),
+    (ARMS, [], f"{ARMS} must be a list of 2 to 1000 entries (found an empty list)."),
+    (ARMS, "bm25", f"{ARMS} must be a list of 2 to 1000 entries (found 'bm25')."),
+    (ARMS, {"bm25": 1}, f"{ARMS} must be a list of 2 to 1000 entries (found a mapping)."),
+    (ARMS, [str(i) for i in range(1001)],
+     f"{ARMS} must be a list of 2 to 1000 entries (found a list of 1001)."),
+    (ARMS, ["bm25", 5], f"{ARMS}[1] must be {NAME} (found 5){QUOTES}."),
+    (ARMS, [True, "bm25"], f"{ARMS}[0] must be {NAME} (found true){QUOTES}."),
+    (ARMS, ["", "bm25"], f"{ARMS}[0] must be {NAME} (found '')."),
+    (ARMS, ["bm25", None], f"{ARMS}[1] must be {NAME} (found nothing)."),
+    (ARMS, ["bm25", "x" * 257], f"{ARMS}[1] must be {NAME} (found '{'x' * 58}…)."),
+    # Names of experiments.
+    ("experiments.", {"arms": ["a", "b"]}, f"experiments has the key ''; a key must be {NAME}."),
+    ("experiments", {5: {"arms": ["a", "b"]}},
+     f"experiments has the key 5; a key must be {NAME}."),
+    ("experiments", {"x" * 257: {"arms": ["a", "b"]}},
+     f"experiments has the key '{'x' * 58}…; a key must be {NAME}."),
+    # Choices.
+    # Logs in other formats.
+    ("source.format", "ubj",
+     "source.format must be 'ubi' or 'solr', or a mapping with one of these as 'name' (found "
+     "'ubj'); did you mean 'ubi'?"),
+    ("source.format", {"sides": "query"},
+     "source.format must be 'ubi' or 'solr', or a mapping with one of these as 'name' (found "
+     "nothing)."),
+    ("source.format", {"name": "ubi", "sides": "quory"},
+     "source.format.sides must be 'query' or 'events' (found 'quory'); did you mean 'query'?"),
+    # Guardrails that contradict the arms or themselves.
+    (GUARDRAILS, {"max_shares": 0.5},
+     f"unknown key '{GUARDRAILS}.max_shares'; did you mean 'max_share'? Allowed there: "
+     "control_arm, fallback, freeze_pair, max_share, min_share."),
+    (GUARDRAILS, {"control_arm": "bm52", "min_share": 0.1},
+     f"{GUARDRAILS}.control_arm must be one of the arms, bm25, ltr-v1, ltr-v2 (found 'bm52'); did "
+     "you mean 'bm25'?"),
+    (GUARDRAILS, {"freeze_pair": ["bm25", "x"]},
+     f"{GUARDRAILS}.freeze_pair must be one of the arms, bm25, ltr-v1, ltr-v2 (found 'x')."),
+    (GUARDRAILS, {"freeze_pair": ["bm25", "bm25"]},
+     f"{GUARDRAILS}.freeze_pair must be two arms (found 'bm25' twice)."),
+    (GUARDRAILS, {"fallback": {"arm": "x"}},
+     f"{GUARDRAILS}.fallback.arm must be one of the arms, bm25, ltr-v1, ltr-v2 (found 'x')."),
+    (GUARDRAILS, {"fallback": {"arm": "bm25", "idle_ms": 10}},
+     f"{GUARDRAILS}.fallback.idle_ms must be an integer from 1000 to 2^53 (found 10)."),
+    (GUARDRAILS, {"control_arm": "bm25"},
+     f"{GUARDRAILS}.min_share must be given, too: control_arm has no effect without it."),
+    (GUARDRAILS, {"min_share": 0},
+     f"{GUARDRAILS}.control_arm must be given, too: min_share has no effect without it."),
+    (GUARDRAILS, {"min_share": 0.2},
+     f"{GUARDRAILS}.control_arm must be given, too: min_share has no effect without it."),
+    (GUARDRAILS, {"control_arm": "bm25", "min_share": 1.0},
+     f"{GUARDRAILS}.min_share must be a number at least 0 and below 1, or null (found 1.0)."),
+    (GUARDRAILS, {"max_share": 0},
+     f"{GUARDRAILS}.max_share must be a number above 0 and at most 1, or null (found 0)."),
+    (GUARDRAILS, {"control_arm": "bm25", "min_share": 0.5, "max_share": 0.4},
+     f"{GUARDRAILS}.min_share must be at most max_share, 0.4 (found 0.5), because the control arm "
+     "need not be the champion."),
+    ("experiments.search.ties", "hlaf",
+     "experiments.search.ties must be 'half' or 'drop' (found 'hlaf'); did you mean 'half'?"),
+    ("experiments.search.ties", "win",
+     "experiments.search.ties must be 'half' or 'drop' (found 'win')."),
+    ("experiments.search.ties", False,
+     "experiments.search.ties must be 'half' or 'drop' (found false)."),
+    # Credit.
+    (CREDIT, {"name": "click_cuont"},
+     f"{CREDIT}.name must be 'click_count', 'any_click', 'first_click', 'last_click', 'weighted', "
+     "'position_debiased' or 'probabilistic' (found 'click_cuont'); did you mean 'click_count'?"),
+    (CREDIT, {"eta": 1},
+     f"{CREDIT}: credit function 'click_count' has no parameter 'eta'; it has none."),
+    (CREDIT, {"name": "weighted", "weights": {"cart": 3}, "propensities": [1]},
+     f"{CREDIT}: credit function 'weighted' has no parameter 'propensities'; it has 'weights'."),
+    (CREDIT, {"name": "weighted", "wieghts": {"cart": 3}},
+     f"unknown key '{CREDIT}.wieghts'; did you mean 'weights'? Allowed there: eta, name, "
+     "propensities, weights."),
+    (CREDIT, {"name": "weighted"}, f"{CREDIT}: credit function 'weighted' needs 'weights'."),
+    (CREDIT, {"name": "weighted", "weights": {}},
+     f"{CREDIT}.weights must be a mapping of 1 to 1000 entries, or null (found an empty mapping)."),
+    (CREDIT, {"name": "weighted", "weights": {"cart": 3, "click": "one"}},
+     f"{CREDIT}.weights.click must be a number at least -1000 and at most 1000 (found 'one')."),
+    (CREDIT, {"name": "weighted", "weights": {"cart": float("nan")}},
+     f"{CREDIT}.weights.cart must be a number at least -1000 and at most 1000 (found nan)."),
+    (CREDIT, {"name": "weighted", "weights": {5: 5}},
+     f"{CREDIT}.weights has the key 5; a key must be a string of 1 to 64 characters."),
+    (CREDIT, {"name": "position_debiased"},
+     f"{CREDIT}: 'position_debiased' needs either 'propensities' or 'eta' (found neither)."),
+    (CREDIT, {"name": "position_debiased", "propensities": [1, 0.5], "eta": 1},
+     f"{CREDIT}: 'position_debiased' needs either 'propensities' or 'eta' (found both)."),
+    (CREDIT, {"name": "position_debiased", "propensities": [1, 0]},
+     f"{CREDIT}.propensities[1] must be a number above 0 and at most 1 (found 0)."),
+    (CREDIT, {"name": "position_debiased", "propensities": [1] * 101},
+     f"{CREDIT}.propensities must be a list of 1 to 100 entries, or null (found a list of 101)."),
+    (CREDIT, {"name": "position_debiased", "eta": "1"},
+     f"{CREDIT}.eta must be a number at least 0 and at most 10, or null (found '1')."),
+    # Policies.
+    (POLICY, {"name": "rubc"},
+     "experiments.search: unknown policy 'rubc'; did you mean 'rucb'? 'streamduel policies' lists "
+     "all."),
+    (POLICY, {"name": "zzz"},
+     "experiments.search: unknown policy 'zzz'; 'streamduel policies' lists all."),
+    (POLICY, "rucb", f"{POLICY} must be a mapping (found 'rucb')."),
+    (POLICY, {"name": 5}, f"{POLICY}.name must be a string (found 5){QUOTES}."),
+    (POLICY, {"name": "rucb", "alpha": 0.3},
+     f"{POLICY}.alpha must be greater than 0.5 (found 0.3); the regret bounds of RUCB hold only "
+     f"above it."),
+    (POLICY, {"name": "rucb", "alpha": "wide"},
+     f"{POLICY}.alpha must be a finite number (found 'wide')."),
+    (POLICY, {"name": "rucb", "alpha": float("nan")},
+     f"{POLICY}.alpha must be a finite number (found nan)."),
+    (POLICY, {"name": "rucb", "alfa": 0.6},
+     "experiments.search: policy 'rucb' has no parameter 'alfa'; did you mean 'alpha'? "
+     "It has 'alpha', 'champion_set', 'window'."),
+    *((POLICY, {"name": "rucb", taken: 5},
+       f"experiments.search: policy 'rucb' has no parameter '{taken}'; it has 'alpha', "
+       f"'champion_set', 'window'.") for taken in ("seed", "n_arms", "self")),
+    (POLICY, {"name": "rucb", 5: 5}, f"{POLICY} has the key 5; a key must be a string."),
+    # Connectors.
+    ("source.connector", "fils",
+     "source.connector must be 'files' or 'kafka' (found 'fils'); did you mean 'files'?"),
+    ("sink.connector", "pulsar", "sink.connector must be 'files' or 'kafka' (found 'pulsar')."),
+    ("snapshots.connector", 5, "snapshots.connector must be 'files' or 'kafka' (found 5)."),
+    ("snapshots", {"connector": "kafka", "topic": "s"},
+     "snapshots.connector must be 'files' as sink.connector is (found 'kafka'): they become "
+     "visible in one commit."),
+    ("sink", {"connector": "kafka", "assignments": "a", "dead_letters": "d"},
+     "snapshots.connector must be 'kafka' as sink.connector is (found 'files'): they become "
+     "visible in one commit."),
+]  # fmt: skip
+
+KAFKA_MISTAKES: list[tuple[str, Any, str]] = [
+    ("source.topic", GONE,
+     "source.topic is missing: the click log; a record's key is its experiment's name."),
+    ("source.topic", "my clicks", f"source.topic must be {TOPIC} (found 'my clicks')."),
+    ("snapshots.topic", "", f"snapshots.topic must be {TOPIC} (found '')."),
+    ("source.ssl_cafile", "nowhere.pem", "source.ssl_cafile: there is no file HERE/nowhere.pem."),
+    ("source.sasl_mechanism", GONE, "source: security_protocol SASL_SSL needs sasl_mechanism."),
+    ("source.sasl_plain_username", GONE,
+     "source: sasl_mechanism PLAIN needs sasl_plain_username."),
+    ("source.security_protocol", "SASL_SLL",
+     "source.security_protocol must be 'PLAINTEXT', 'SSL', 'SASL_PLAINTEXT' or 'SASL_SSL' "
+     "(found 'SASL_SLL'); did you mean 'SASL_SSL'?"),
+    ("source.replication_factor", 0,
+     "source: replication_factor must be at least 1, or -1 (found 0)."),
+    ("source.create_topics", "maybe",
+     "source.create_topics must be true or false (found 'maybe')."),
+    ("sink.bootstrap_servers", ["other:9092"],
+     "sink.bootstrap_servers must be the same as source.bootstrap_servers, or be left out: input, "
+     "outputs and snapshots share one commit."),
+]  # fmt: skip
