@@ -23,6 +23,7 @@ from streamduel.records import Assignment, Reason
 from streamduel.stream.experiment import Experiment
 from streamduel.stream.guardrails import share_taken
 from streamduel.stream.task import PartitionTask
+from streamduel.stream.trust import Coin
 
 DELTA: Final = 0.05
 """What is shown as a bound, or as impossible, is wrong with at most this probability, at any time;
@@ -37,21 +38,22 @@ class Served(NamedTuple):
         ties: impressions, and duels, that were no win for either side.
         ranks: documents shown, of side a and of side b.
         unassigned: impressions of a pair that no assignment had named lately.
-        coins: how often either side had the longer team, and how often the top rank.
+        coins: of the sides, and of each arm, how much they had of what should be even, and how much
+            who stood against them had.
     """
 
     impressions: int
     ties: int
     ranks: tuple[int, int]
     unassigned: int
-    coins: tuple[tuple[int, int], tuple[int, int]]
+    coins: tuple[Coin, ...]
 
     @classmethod
     def of(cls, experiment: Experiment) -> Served:
         """Of an experiment."""
         trust = experiment.trust
-        ranks = trust.ranks_a, trust.ranks_b
-        return cls(trust.impressions, experiment.ties, ranks, trust.unassigned, trust.coins)
+        coins = trust.coins(experiment.roster.arms) if trust.impressions else ()
+        return cls(trust.impressions, experiment.ties, trust.ranks, trust.unassigned, coins)
 
 
 class Guarded(NamedTuple):
@@ -73,6 +75,26 @@ class Guarded(NamedTuple):
             return None
         pairs = tuple((index[a], index[b], duels) for (a, b), duels in rails.served.items())
         return cls(share_taken(plan, rails.settings) if plan else 0.0, pairs)
+
+
+class Assessment(NamedTuple):
+    """What an experiment's duels and impressions say, all of it as of the same moment.
+
+    Attributes:
+        regret: estimated, by kind.
+        regret_bound: at most, by kind.
+        guardrail_regret: what guardrails have cost of it, by kind; None without guardrails.
+        confidence: that the champion is the winner the policy looks for, at least.
+        condorcet_winner_possible: whether some arm may still beat all others.
+        team_mismatch: how sure it is that services do not treat the sides alike.
+    """
+
+    regret: Mapping[str, float]
+    regret_bound: Mapping[str, float]
+    guardrail_regret: Mapping[str, float] | None
+    confidence: float
+    condorcet_winner_possible: bool
+    team_mismatch: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,6 +189,12 @@ class ExperimentView:
         return self.records == experiment.records and self.open == experiment.open
 
     @cached_property
+    def shape(self) -> tuple[object, ...]:
+        """Equal shapes, the same series: their names and labels hang on nothing else."""
+        parts = self.batch is None, self.guardrails is None
+        return self.name, self.arms, self.policy, self.stage, self.seeks, parts
+
+    @cached_property
     def champions(self) -> list[float]:
         """1 for the champion and 0 for the others, arm by arm."""
         return [float(arm == self.champion) for arm in range(len(self.arms))]
@@ -198,6 +226,18 @@ class ExperimentView:
     def team_mismatch(self) -> float:
         """How sure it is that services do not treat the sides alike."""
         return unfairness(self.served.coins)
+
+    @property
+    def assessment(self) -> Assessment:
+        """All that takes arithmetic, and some time with many arms."""
+        return Assessment(
+            self.regret,
+            self.regret_bound,
+            self.guardrail_regret if self.guardrails else None,
+            self.confidence,
+            self.condorcet_winner_possible,
+            self.team_mismatch,
+        )
 
     @cached_property
     def regret_bound(self) -> dict[str, float]:
@@ -306,6 +346,8 @@ class Figures:
         partitions: those at hand.
         lags: records not folded yet, by partition, where known.
         dead_letters: by reason, of every partition that was ever at hand.
+        restores: how often a partition's state was restored.
+        commit_failures: how often a commit came to nothing.
         now: by the clock that the other times were read from.
     """
 
@@ -318,6 +360,8 @@ class Figures:
     partitions: Mapping[int, PartitionView] = field(default_factory=dict)
     lags: Mapping[int, int] = field(default_factory=dict)
     dead_letters: Mapping[int, Mapping[Reason, int]] = field(default_factory=dict)
+    restores: int = 0
+    commit_failures: int = 0
     now: float = 0.0
 
     def experiments(self) -> Iterator[ExperimentView]:

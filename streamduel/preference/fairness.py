@@ -10,14 +10,17 @@ import numpy as np
 from streamduel.preference.evidence import log_evidence_of
 
 
-def unfairness(counts: Iterable[tuple[int, int]]) -> float:
+def unfairness(counts: Iterable[tuple[float, float]]) -> float:
     """How sure it is that a fair coin is not behind one of these counts, at any time.
+
+    Instead of a coin, anything will do that is split in two parts of one whole, and as even in the
+    long run: half a tie each, say, or a quarter and three quarters.
 
     A sample-ratio mismatch, for those who look at a dashboard rather than once at the end: over the
     whole life of what is counted, the chance that fair coins ever reach x is at most 1 - x.
 
     Args:
-        counts: heads and tails of some coins, each as often as it was thrown so far.
+        counts: of some coins, how much fell to either side so far.
 
     Returns:
         From 0, nothing speaks against fairness, towards 1.

@@ -19,7 +19,16 @@ from streamduel.policies import Policy
 from streamduel.policies.batched_policy import BatchedPolicy
 from streamduel.policies.change_of_arms import with_arms
 from streamduel.preference.counts import MOST_DUELS, Integers
-from streamduel.records import Assignment, Click, Control, Duels, Impression, InputEvent, Rejected
+from streamduel.records import (
+    Assignment,
+    Click,
+    Control,
+    Duels,
+    Impression,
+    InputEvent,
+    Interleaving,
+    Rejected,
+)
 from streamduel.stream.attribution import Attribution
 from streamduel.stream.coding import FIRST_WINS, OUTCOMES, TIE, Coder
 from streamduel.stream.decisions import Decisions, Position
@@ -183,12 +192,16 @@ class Experiment:
 
     # Impressions, and clicks that come apart from them.
 
+    def saw(self, event: Impression | Interleaving, now: int) -> None:
+        """Take note of how a ranker service interleaves."""
+        self.trust.shown(event.a, event.b, event.teams, event.epoch, now)
+
     def show(
         self, event: Impression, key: int, offset: int, now: int
     ) -> Iterator[tuple[LogRecord, Rejected]]:
         """An impression has come; what is yielded are clicks before it that do not fit it."""
         self.accepted += 1
-        self.trust.shown(event.a, event.b, event.teams, now)
+        self.saw(event, now)
         for record, verdict in self.attribution.open(key, event, offset, now):
             if verdict is None:
                 self.accepted += 1
@@ -212,6 +225,7 @@ class Experiment:
         """End the windows that are over; after each duel of that, whether a decision is due."""
         given_up = self.attribution.give_up(offset, now)
         self.unjoined += given_up
+        self._changes += given_up  # which `records` had before, as clicks that wait
         for shown in self.attribution.close(offset, now):
             self._changes += 1
             code = self._coder.outcome(shown)
@@ -287,6 +301,7 @@ class Experiment:
         del self.alone[index]
         self.roster.leave(arm, offset)
         self._decisions.arm_left(arm)
+        self.trust.left(arm)
         self._coder.renumber()
 
     def decide(self, at: Position) -> Message | None:
@@ -302,7 +317,7 @@ class Experiment:
         self.due = self._decisions.until_due(self.policy)
         after = self._decisions.plan
         if after is not None and after != before:
-            self.trust.decided(before, after, at.stream_time)
+            self.trust.decided(before, after, self._decisions.epoch, at.stream_time)
         return assignment
 
     def ring(self, at: Position) -> Message | None:

@@ -21,7 +21,7 @@ from streamduel.stream.dedupe import WindowStart
 from streamduel.stream.experiment import Experiment
 from streamduel.stream.rescan import Mark
 
-FORMAT: Final = 4
+FORMAT: Final = 5
 """Grows when the meaning of an entry changes, so that an old program refuses a newer state."""
 
 PARTITION_ENTRY: Final = "partition"

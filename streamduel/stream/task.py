@@ -218,7 +218,7 @@ class PartitionTask:
                 shown = None
                 continue
             if shown is not None:
-                experiment.trust.shown(shown.a, shown.b, shown.teams, self.stream_time)
+                experiment.saw(shown, self.stream_time)
                 shown = None
             if code >= 0:
                 pending.append(code)
@@ -247,6 +247,8 @@ class PartitionTask:
                 if self._window.sight(key):
                     experiment.duplicates += 1
                     continue
+                if type(event) is Interleaving:
+                    experiment.saw(event, self.stream_time)
                 if code >= 0:
                     experiment.pending.append(code)
                     due = len(experiment.pending) >= experiment.due

@@ -13,86 +13,178 @@ GRACE_MS: Final = 3_600_000
 caches, batch uploads and sessions that keep their pair are no fault."""
 
 IN_FORCE: Final = -1
-"""Instead of the time when a pair was assigned last."""
+"""Instead of the last epoch of a pair that the plan in force names."""
 
-_FIELDS: Final = (
-    "impressions", "ranks_a", "ranks_b", "more_a", "more_b", "top_a", "top_b", "unassigned",
-)  # fmt: skip
+WHOLE: Final = 1000
+"""What a list's prominence comes to: leads are whole thousandths of it, so that their sum is exact
+and the same on every machine."""
+
+MOST_PATTERNS: Final = 4096
+"""Patterns of teams whose look is kept; ten ranks of two teams have 1024."""
+
+Look = tuple[int, int, int, int, int]
+Coin = tuple[float, float]
+
+_SHOWN, _OURS, _THEIRS, _OUR_TOPS, _THEIR_TOPS, _LEAD = range(6)
+
+
+def look_of(teams: Sequence[Side | None]) -> Look:
+    """What a list shows of the two sides.
+
+    Returns:
+        Documents of side a, and of side b; whether the top rank is a's, and b's; and by how many
+        thousandths of all prominence a leads, rank r from 0 having the prominence 1/(r + 1).
+
+    >>> look_of(["a", "b", "b"]), look_of(["a", "a", "b"])
+    ((1, 2, 1, 0, 91), (2, 1, 1, 0, 636))
+    """
+    ours, theirs = teams.count("a"), teams.count("b")
+    if not teams:
+        return 0, 0, 0, 0, 0
+    prominence = [1 / (rank + 1) for rank in range(len(teams))]
+    signs = [(team == "a") - (team == "b") for team in teams]
+    lead = sum(sign * each for sign, each in zip(signs, prominence, strict=True))
+    top = teams[0]
+    return ours, theirs, int(top == "a"), int(top == "b"), round(WHOLE * lead / sum(prominence))
 
 
 class Trust:
     """Counts what tells fair interleaving from unfair, and obedience from its lack.
 
-    Whoever interleaves fairly gives each side the longer team as often as the other one, and the
-    top rank, too: a coin decides both in team draft and in probabilistic interleaving. And he
-    serves pairs that an assignment has named.
+    Whoever interleaves fairly is as kind to one ranker as to the other. In team draft and in
+    probabilistic interleaving a coin decides whose turn it is, and so, for each arm against
+    whomever it meets, and for side a against side b, three things come out even in the long run:
+    the documents shown, the top ranks, and the prominence of the ranks. That is so whatever the
+    rankings, short ones included. Balanced and optimised interleaving are fair in other ways.
+
+    Whoever obeys serves pairs that an assignment has named. If records have the assignment's
+    `epoch`, the pair must be of that very assignment.
 
     Args:
         state: what `state` returned in an earlier life; None for a fresh start.
 
     Attributes:
-        impressions: interleaved ones, with their clicks or without.
-        ranks_a: documents shown of side a, of all impressions.
-        ranks_b: of side b.
-        more_a: impressions in which side a had more documents.
-        more_b: in which side b had more.
-        top_a: impressions with a document of side a at the top.
-        top_b: of side b.
-        unassigned: impressions of a pair that no assignment of the last hour has named.
+        unassigned: impressions of a pair that was not assigned.
     """
 
-    __slots__ = ("_assigned", "_looked_at", *_FIELDS)
-
-    impressions: int
-    ranks_a: int
-    ranks_b: int
-    more_a: int
-    more_b: int
-    top_a: int
-    top_b: int
-    unassigned: int
+    __slots__ = ("_arms", "_assigned", "_looked_at", "_looks", "_sides", "unassigned")
 
     def __init__(self, state: Mapping[str, Any] | None = None) -> None:
-        for field in _FIELDS:
-            setattr(self, field, state[field] if state else 0)
+        self.unassigned: int = state["unassigned"] if state else 0
         self._looked_at: int = state["looked_at"] if state else 0
+        self._sides: list[int] = list(state["sides"]) if state else [0] * 6
+        arms = state["arms"] if state else {}
+        self._arms: dict[str, list[int]] = {arm: list(tally) for arm, tally in arms.items()}
+        # By pair: the first and the last epoch of its last time in the plan, and when that ended.
         pairs = state["assigned"] if state else []
-        self._assigned: dict[tuple[str, str], int] = {(a, b): at for a, b, at in pairs}
+        self._assigned: dict[tuple[str, str], tuple[int, int, int]] = {
+            (a, b): (since, until, at) for a, b, since, until, at in pairs
+        }
+        self._looks: dict[tuple[Side | None, ...], Look] = {}
 
-    def decided(self, before: Plan | None, plan: Plan, now: int) -> None:
-        """A plan takes the place of another."""
+    def decided(self, before: Plan | None, plan: Plan, epoch: int, now: int) -> None:
+        """A plan takes the place of another, by the assignment of that epoch."""
         assigned = self._assigned
         for pair in before.pairs if before else ():
-            assigned[pair.first, pair.second] = now
+            names = pair.first, pair.second
+            assigned[names] = assigned[names][0], epoch - 1, now
         for pair in plan.pairs:
-            assigned[pair.first, pair.second] = IN_FORCE
+            names = pair.first, pair.second
+            since, until, _ = assigned.get(names, (epoch, 0, 0))
+            assigned[names] = since if until == epoch - 1 else epoch, IN_FORCE, now
         if now - self._looked_at > GRACE_MS:  # seldom: there may be as many as arms have pairs
             self._looked_at = now
-            for gone in [it for it, at in assigned.items() if IN_FORCE < at < now - GRACE_MS]:
-                del assigned[gone]
+            past = now - GRACE_MS
+            for names, (_, until, at) in list(assigned.items()):
+                if until != IN_FORCE and at < past:
+                    del assigned[names]
 
-    def shown(self, a: str, b: str, teams: Sequence[Side | None], now: int) -> None:
+    def left(self, arm: str) -> None:
+        """An arm was retired: what was counted of it goes."""
+        self._arms.pop(arm, None)
+
+    def shown(
+        self, a: str, b: str, teams: Sequence[Side | None], epoch: int | None, now: int
+    ) -> None:
         """An interleaved impression has come."""
-        ours, theirs = teams.count("a"), teams.count("b")
-        self.impressions += 1
-        self.ranks_a += ours
-        self.ranks_b += theirs
-        self.more_a += ours > theirs
-        self.more_b += theirs > ours
-        if teams:
-            self.top_a += teams[0] == "a"
-            self.top_b += teams[0] == "b"
-        at = self._assigned.get((a, b), self._assigned.get((b, a)))
-        if at is None or IN_FORCE < at < now - GRACE_MS:
+        pattern = tuple(teams)
+        look = self._looks.get(pattern)
+        if look is None:
+            look = look_of(pattern)
+            if len(self._looks) < MOST_PATTERNS:
+                self._looks[pattern] = look
+        ours, theirs, top, other_top, lead = look
+        arms = self._arms
+        for tally in (self._sides, arms.get(a) or self._tally(a)):
+            tally[_SHOWN] += 1
+            tally[_OURS] += ours
+            tally[_THEIRS] += theirs
+            tally[_OUR_TOPS] += top
+            tally[_THEIR_TOPS] += other_top
+            tally[_LEAD] += lead
+        tally = arms.get(b) or self._tally(b)
+        tally[_SHOWN] += 1
+        tally[_OURS] += theirs
+        tally[_THEIRS] += ours
+        tally[_OUR_TOPS] += other_top
+        tally[_THEIR_TOPS] += top
+        tally[_LEAD] -= lead
+        run = self._assigned.get((a, b)) or self._assigned.get((b, a))
+        if run is None or not _is_obedient(run, epoch, now):
             self.unassigned += 1
 
+    def _tally(self, arm: str) -> list[int]:
+        tally = self._arms[arm] = [0] * 6
+        return tally
+
     @property
-    def coins(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """What should be even: who had the longer team, and who the top rank."""
-        return (self.more_a, self.more_b), (self.top_a, self.top_b)
+    def impressions(self) -> int:
+        """Interleaved ones, with their clicks or without."""
+        return self._sides[_SHOWN]
+
+    @property
+    def ranks(self) -> tuple[int, int]:
+        """Documents shown of side a, and of side b, of all impressions."""
+        return self._sides[_OURS], self._sides[_THEIRS]
+
+    def coins(self, arms: Sequence[str]) -> tuple[Coin, ...]:
+        """What should be even: for the sides, and for each arm, three sums and what is against.
+
+        Args:
+            arms: those that compete.
+        """
+        none = [0] * 6
+        tallies = [self._sides, *(self._arms.get(arm, none) for arm in arms)]
+        return tuple(coin for tally in tallies for coin in _coins(tally))
 
     def state(self) -> dict[str, Any]:
         """As JSON has it."""
-        assigned = [[*pair, at] for pair, at in sorted(self._assigned.items())]
-        counts = {field: getattr(self, field) for field in _FIELDS}
-        return {**counts, "assigned": assigned, "looked_at": self._looked_at}
+        return {
+            "sides": list(self._sides),
+            "arms": {arm: list(tally) for arm, tally in sorted(self._arms.items())},
+            "unassigned": self.unassigned,
+            "assigned": [[*pair, *run] for pair, run in sorted(self._assigned.items())],
+            "looked_at": self._looked_at,
+        }
+
+
+def _coins(tally: Sequence[int]) -> tuple[Coin, Coin, Coin]:
+    """Documents, top ranks, and prominence: of each impression one whole part, split in two."""
+    lead = tally[_LEAD] / WHOLE
+    prominence = (tally[_SHOWN] + lead) / 2, (tally[_SHOWN] - lead) / 2
+    return (
+        (tally[_OURS], tally[_THEIRS]),
+        (tally[_OUR_TOPS], tally[_THEIR_TOPS]),
+        prominence,
+    )
+
+
+def _is_obedient(run: tuple[int, int, int], epoch: int | None, now: int) -> bool:
+    """Whether a pair may be served, whose last time in the plan was this one.
+
+    Of earlier times nothing is remembered: an epoch before this one gets the benefit of the doubt.
+    """
+    _, until, at = run
+    if until == IN_FORCE:
+        return True
+    return at >= now - GRACE_MS and (epoch is None or epoch <= until)

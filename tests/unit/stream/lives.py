@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -33,6 +34,13 @@ class Output:
     __hash__ = None  # type: ignore[assignment]
 
 
+def check_saved(task: PartitionTask, output: Output) -> None:
+    """What has been saved of each experiment, now or earlier, is what it is now."""
+    for name, experiment in task.experiments.items():
+        saved = json.loads(output.entries[f"experiment/{name}"])
+        assert saved["state"] == json.loads(json.dumps(experiment.state())), name
+
+
 def run(settings: Config, log: Sequence[Record], cuts: Sequence[int], restarts: set[int]) -> Output:
     """Fold a log cut into batches; at some cuts the process dies and starts from its snapshot.
 
@@ -44,6 +52,7 @@ def run(settings: Config, log: Sequence[Record], cuts: Sequence[int], restarts: 
     for begin, end in pairwise([0, *cuts, len(log)]):
         task.fold(log[begin:end])
         output.take(task.take_commit())
+        check_saved(task, output)
         if end in restarts:
             task.fold(log[end : end + 17])
             task = PartitionTask(settings, LOG, 0, output.entries)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import sys
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -109,6 +112,47 @@ def test_a_click_whose_impression_never_comes_is_unjoined() -> None:
     stream.fold(click(1, "nowhere"), click(2, "nowhere"))
     stream.tick()
     assert stream.tallies() == (1, 0, 0, 2, 0)
+
+
+@pytest.mark.parametrize("passing", [text(DUEL, experiment="ads", a="x", b="y"), b"nonsense"])
+def test_what_is_over_by_anybodys_record_is_over_for_good(passing: bytes) -> None:
+    stream = Stream()
+    stream.fold(click(1, "nowhere"))
+    stream.fold(passing, after=WINDOW + 1)
+    search = stream.partition.task.experiments["search"]
+    assert (search.tallies["unjoined"], search.open["clicks"]) == (1, 0)
+    again = stream.partition.restarted().task.experiments["search"]
+    assert again.state() == search.state()
+
+
+@pytest.mark.parametrize(("mates", "most"), [(1, 450), (2, 800), (50, 400)])
+def test_a_click_that_waits_takes_little_more_than_its_text(mates: int, most: int) -> None:
+    """Measured: 350, 730 and 350 bytes, of which 110 are the dedupe window's."""
+    count = 20_000
+    stream = Stream()
+    values = [click(number, number // mates, action="cart") for number in range(count)]
+    text_bytes = sum(map(sys.getsizeof, values)) / count
+    tracemalloc.start()
+    stream.fold(*[bytes(bytearray(value)) for value in values])  # copies, as a source makes them
+    stream.partition.log.clear()
+    gc.collect()
+    each = tracemalloc.get_traced_memory()[0] / count
+    tracemalloc.stop()
+    assert stream.partition.task.experiments["search"].open["clicks"] == count
+    assert text_bytes < each < text_bytes + most
+
+
+def test_clicks_that_wait_for_one_impression_are_given_up_one_by_one() -> None:
+    stream = Stream()
+    for number in range(4):
+        stream.fold(click(number, 1, rank=number % 2), after=WINDOW // 4)
+    stream.tick(after=WINDOW // 2)
+    stream.tick(after=1)
+    assert stream.tallies() == (2, 0, 0, 2, 0)
+    stream.fold(impression(1))
+    assert stream.tallies() == (5, 0, 0, 2, 0), "two have waited until now"
+    stream.tick()
+    assert stream.wins == (0.5, 0.5)
 
 
 def test_clicks_may_name_ranks_or_documents_and_all_count() -> None:

@@ -145,6 +145,15 @@ def test_counts_and_tallies_are_those_of_the_definition(seed: int, span: int, mo
             assert wins[i][j] == expected.wins[one, other], (one, other)
 
 
+def among_others(log: list[Record], rng: random.Random, share: float) -> list[Record]:
+    """The same log, a share of which has become other experiments' records, and no records."""
+    others = text(DUEL, experiment="ads", a="x", b="y"), b"nonsense", None
+    return [
+        record if rng.random() >= share else record._replace(value=rng.choice(others), key=b"ads")
+        for record in log
+    ]
+
+
 @pytest.mark.parametrize("most", [15, 60, 10**6])
 @pytest.mark.parametrize("dedupe_ms", [WINDOW, 3 * WINDOW])
 @settings(max_examples=12, deadline=None, derandomize=True)
@@ -152,12 +161,13 @@ def test_counts_and_tallies_are_those_of_the_definition(seed: int, span: int, mo
 def test_chunks_and_restarts_leave_no_trace(data: st.DataObject, most: int, dedupe_ms: int) -> None:
     seed, span = data.draw(st.integers(0, 10**6)), data.draw(st.sampled_from([60, 300, 5000]))
     step = data.draw(st.sampled_from([1, 41]))  # with gaps, as compaction leaves, and many blocks
-    log = noise(random.Random(seed), 400, span, step)
+    rng = random.Random(seed)
+    log = among_others(noise(rng, 400, span, step), rng, data.draw(st.sampled_from([0, 0.6, 0.97])))
     made = config(
         search={"join_window_ms": WINDOW, "decide_every": 3, "slate": 2},
         dedupe={"window_records": most * step, "window_ms": dedupe_ms},
     )
-    cuts = sorted(data.draw(st.sets(st.integers(1, len(log) - 1), max_size=40)))
+    cuts = sorted(rng.sample(range(1, len(log)), data.draw(st.sampled_from([0, 5, 60]))))
     restarts = set(data.draw(st.lists(st.sampled_from(cuts)))) if cuts else set()
     assert run(made, log, cuts, restarts) == run(made, log, [], set())
 

@@ -81,9 +81,9 @@ def test_a_snapshot_without_its_position_is_refused(entries: dict[str, bytes]) -
 
 @pytest.mark.parametrize("name", ["partition", "experiment/search"])
 def test_a_newer_format_is_refused(entries: dict[str, bytes], name: str) -> None:
-    entries[name] = json.dumps({**json.loads(entries[name]), "format": 5}).encode()
+    entries[name] = json.dumps({**json.loads(entries[name]), "format": 6}).encode()
     assert refusal(entries) == (
-        f"the snapshot's entry '{name}' has format 5; this program reads format 4."
+        f"the snapshot's entry '{name}' has format 6; this program reads format 5."
     )
 
 

@@ -7,24 +7,37 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 
-from streamduel.interleaving import team_draft
+from streamduel.interleaving import probabilistic, team_draft
 from streamduel.interleaving.interleaved import Team
 from streamduel.preference.fairness import unfairness
-from streamduel.stream.trust import GRACE_MS
-from tests.unit.stream.folding import CONTROL, DUEL, DUELS, INTERLEAVING, Partition, config, text
+from streamduel.stream.trust import GRACE_MS, WHOLE, look_of
+from tests.unit.stream.folding import (
+    ARMS,
+    CONTROL,
+    DUEL,
+    DUELS,
+    INTERLEAVING,
+    Partition,
+    config,
+    text,
+)
 
 START = 1_790_000_000_000
 Interleave = Callable[[random.Random], Sequence[Team]]
 
 
-def lists(luck: random.Random) -> tuple[list[int], list[int]]:
-    return luck.sample(range(30), 20), luck.sample(range(30), 20)
+def interleaved(method: Any, short: bool, length: int) -> Interleave:
+    """By a method that is fair; one ranker may find no more than four documents."""
 
+    def teams(luck: random.Random) -> Sequence[Team]:
+        first = luck.sample(range(30), luck.randint(0, 4) if short else 20)
+        second = luck.sample(range(30), 20)
+        return [*method.interleave(first, second, length, luck).teams]
 
-def fair(length: int) -> Interleave:
-    return lambda luck: team_draft.interleave(*lists(luck), length, luck).teams
+    return teams
 
 
 def favoured(luck: random.Random) -> Sequence[Team]:
@@ -41,26 +54,74 @@ def always_first(luck: random.Random) -> Sequence[Team]:
     return ["a", "b"] * 5
 
 
+def larger(luck: random.Random) -> Sequence[Team]:
+    """The top rank, and the longer team, are either side's by a coin; a's is longer by more."""
+    top, others = ("a", "aaaaaaaab") if luck.random() < 0.5 else ("b", "aaaabbbbb")
+    return [top, *luck.sample(others, 9)]  # type: ignore[list-item]
+
+
+def buried(luck: random.Random) -> Sequence[Team]:
+    """Tops and sizes are even, but below the top all of side a stands above all of b."""
+    return [*("aaaaabbbbb" if luck.random() < 0.5 else "baaaaabbbb")]
+
+
+def unlabelled(luck: random.Random) -> Sequence[Team]:
+    """Three of ten labels of side b are lost."""
+    return [None if team == "b" and luck.random() < 0.3 else team for team in favours_none(luck)]
+
+
+favours_none = interleaved(team_draft, False, 10)
+
+
 def seen(teams: Interleave, impressions: int, seed: int = 1) -> float:
     luck, partition = random.Random(seed), Partition()
     for number in range(impressions):
         kind = INTERLEAVING if number % 2 else {**INTERLEAVING, "type": "impression"}
         partition.fold(text(kind, id=f"{number}", teams=[*teams(luck)], clicks=[]))
+    return suspicion(partition, impressions)
+
+
+def suspicion(partition: Partition, impressions: int) -> float:
     trust = partition.task.experiments["search"].trust
     assert trust.impressions == impressions
     again = partition.restarted().task.experiments["search"].trust
     assert again.state() == trust.state()
-    return unfairness(trust.coins)
+    return unfairness(trust.coins(ARMS))
 
 
-@pytest.mark.parametrize("teams", [favoured, greedy, always_first])
+@pytest.mark.parametrize("teams", [favoured, greedy, always_first, larger, buried, unlabelled])
 def test_a_service_that_interleaves_unfairly_is_noticed_within_1000(teams: Interleave) -> None:
     assert seen(teams, 1000) > 0.95
 
 
+@pytest.mark.parametrize("ranker", ARMS)
+def test_a_service_that_favours_one_ranker_is_noticed_on_whichever_side_it_stands(
+    ranker: str,
+) -> None:
+    luck, partition = random.Random(3), Partition()
+    for number in range(1000):
+        a, b = luck.sample(ARMS, 2)
+        top = "a" if ranker == a else "b" if ranker == b else luck.choice("ab")
+        teams = [top, "b" if top == "a" else "a"] * 3
+        partition.fold(text(INTERLEAVING, id=f"{number}", a=a, b=b, teams=teams, clicks=[]))
+    assert suspicion(partition, 1000) > 0.95
+
+
 @pytest.mark.parametrize("length", [9, 10])
-def test_team_draft_is_found_fair(length: int) -> None:
-    assert seen(fair(length), 1000) < 0.95
+@pytest.mark.parametrize("short", [False, True])
+@pytest.mark.parametrize("method", [team_draft, probabilistic])
+def test_fair_interleaving_is_found_fair(method: Any, short: bool, length: int) -> None:
+    assert seen(interleaved(method, short, length), 1000) < 0.95
+
+
+@pytest.mark.parametrize("method", [team_draft, probabilistic])
+@pytest.mark.parametrize("short", [False, True])
+def test_what_should_be_even_is_even_whatever_the_rankings(method: Any, short: bool) -> None:
+    # Means of 6,000 lists, each from -1 to 1: 5 standard errors are at most 0.065.
+    luck = random.Random(8)
+    looks = np.array([look_of(interleaved(method, short, 7)(luck)) for _ in range(6000)])
+    even = [(looks[:, 0] - looks[:, 1]) / 7, looks[:, 2] - looks[:, 3], looks[:, 4] / WHOLE]
+    assert np.abs(np.mean(even, axis=1)).max() < 0.065
 
 
 def test_fair_coins_are_suspected_no_more_often_than_promised() -> None:
@@ -108,6 +169,43 @@ def test_impressions_of_pairs_that_nobody_asked_for_are_counted() -> None:
     remembered = [pair[:2] for pair in trust.state()["assigned"]]
     assert ["bm25", "ltr-v2"] in remembered
     assert ["bm25", "ltr-v1"] not in remembered, "what is long past is forgotten"
+
+
+def test_a_record_with_an_epoch_is_held_to_that_very_assignment() -> None:
+    partition = Partition(config(search={"guardrails": {"freeze_pair": ["bm25", "ltr-v1"]}}))
+    trust = partition.task.experiments["search"].trust
+
+    def serve(number: int, a: str, b: str, epoch: int) -> int:
+        partition.fold_at(START, text(json.loads(shown(number, a, b)), epoch=epoch))
+        return trust.unassigned
+
+    def freeze(number: int, a: str, b: str) -> None:
+        control = text(CONTROL, id=f"c-{number}", action="freeze_pair", a=a, b=b)
+        partition.fold_at(START, control)
+
+    assert serve(1, "bm25", "ltr-v1", 1) == 0
+    freeze(1, "bm25", "ltr-v2")
+    second = partition.task.experiments["search"].epoch
+    assert second > 1
+    assert serve(2, "bm25", "ltr-v1", 1) == 0, "a session that keeps its pair says so"
+    assert serve(3, "ltr-v1", "bm25", second) == 1, "of another assignment than it says"
+    assert serve(4, "ltr-v1", "ltr-v2", second) == 2, "of none"
+    freeze(2, "bm25", "ltr-v1")
+    third = partition.task.experiments["search"].epoch
+    assert serve(5, "bm25", "ltr-v2", third) == 3
+    assert serve(6, "bm25", "ltr-v2", second) == 3
+    assert serve(7, "bm25", "ltr-v1", 1) == 3, "its earlier time in the plan is forgotten"
+    again = partition.restarted().task.experiments["search"].trust
+    assert again.state() == trust.state()
+
+
+def test_what_a_retired_arm_had_is_forgotten() -> None:
+    partition = Partition()
+    partition.fold(shown(1, "bm25", "ltr-v2"), shown(2, "ltr-v1", "ltr-v2"))
+    trust = partition.task.experiments["search"].trust
+    assert {*trust.state()["arms"]} == {*ARMS}
+    partition.fold(text(CONTROL, action="retire_arm", arm="ltr-v2"))
+    assert {*trust.state()["arms"]} == {"bm25", "ltr-v1"}
 
 
 @pytest.mark.parametrize("ties", ["half", "drop"])
