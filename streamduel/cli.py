@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
-import logging
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
+import structlog
 import typer
 from rich.console import Console
 
-from streamduel import __version__, policies, tables
+from streamduel import __version__, log_lines, policies, tables
 from streamduel.config import LoadedConfig, load
 from streamduel.control_command import control
+from streamduel.demo_command import demo
 from streamduel.errors import ConfigurationError, SnapshotError, StreamduelError
 from streamduel.monitoring.chronicle import Chronicle
+from streamduel.monitoring.logbook import Logbook
 from streamduel.progress import FoldProgress, replay_progress
 from streamduel.service import StopSignal, serve
 from streamduel.simulate_command import simulate
@@ -35,6 +37,7 @@ app = typer.Typer(
 )
 out = Console()
 err = Console(stderr=True)
+log = structlog.stdlib.get_logger(__name__)
 
 MISTAKE = 2
 """Exit status of a mistake in the configuration or on the command line."""
@@ -45,21 +48,29 @@ ConfigPath = Annotated[
     Path,
     typer.Argument(metavar="CONFIG", help="The configuration, a YAML file.", show_default=False),
 ]
+LogFormat = Annotated[
+    log_lines.Chosen,
+    typer.Option(
+        "--log-format",
+        envvar="STREAMDUEL_LOG_FORMAT",
+        help="What the log on standard error looks like: text shows warnings, json what happens, "
+        "too, and auto is text on a terminal and json elsewhere.",
+    ),
+]
 
 
 def main() -> None:
     """Run the command line; a mistake is one sentence on standard error, never a traceback."""
     try:
         app()
-    except (ConfigurationError, SnapshotError) as error:
-        _fail(error, MISTAKE)
     except StreamduelError as error:
-        _fail(error, FAILURE)
+        sentence = log_lines.hidden(f"streamduel: {error}")
+        err.print(sentence, markup=False, highlight=False, soft_wrap=True)
+        sys.exit(_status(error))
 
 
-def _fail(error: StreamduelError, status: int) -> None:
-    err.print(f"streamduel: {error}", markup=False, highlight=False, soft_wrap=True)
-    sys.exit(status)
+def _status(error: StreamduelError) -> int:
+    return MISTAKE if isinstance(error, ConfigurationError | SnapshotError) else FAILURE
 
 
 def _version(wanted: bool) -> None:
@@ -70,20 +81,35 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
+    context: typer.Context,
     version: Annotated[  # noqa: ARG001 - handled by its callback
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which.")
     ] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log more.")] = False,
+    verbose: Annotated[
+        int,
+        typer.Option(
+            "--verbose",
+            "-v",
+            count=True,
+            show_default=False,
+            help="Log more: -v what happens, -vv every detail, -vvv those of libraries, too.",
+        ),
+    ] = 0,
 ) -> None:
-    logging.basicConfig(
-        level=logging.INFO if verbose else logging.WARNING,
-        format="%(asctime)s %(levelname)s %(name)s %(message)s",
-        stream=sys.stderr,
-    )
+    context.obj = verbose
+    log_lines.set_up("text", verbose)
+
+
+def _load(path: Path) -> LoadedConfig:
+    """The configuration, whose passwords no line will show."""
+    loaded = load(path)
+    log_lines.hide(loaded.source, loaded.sink, loaded.snapshots)
+    return loaded
 
 
 @app.command()
 def run(
+    context: typer.Context,
     config: ConfigPath,
     until_end: Annotated[
         bool,
@@ -91,32 +117,52 @@ def run(
             "--until-end", help="Stop, with a last snapshot, at the present end of the log."
         ),
     ] = False,
+    log_format: LogFormat = "text",
 ) -> None:
     """Run the service: read clicks, learn, publish assignments.
 
     SIGTERM or Ctrl-C commits what is done and exits with status 0. Killed in any other way, it
     goes on from its last commit at the next start, and nothing is lost or counted twice.
     """
-    loaded = load(config)
-    stop = StopSignal()
+    form = log_lines.chosen(log_format, sys.stderr)
+    log_lines.set_up(form, context.obj)
+    log_lines.take_over()
+    try:
+        loaded = _load(config)
+        _serve(loaded, form, until_end=until_end)
+        if until_end:
+            report = _report(loaded)
+            tables.print_report(out, report)
+            tables.print_places(out, loaded)
+    except StreamduelError as error:
+        if form == "text":
+            raise
+        log.error("failed", error=str(error), status=_status(error))
+        raise typer.Exit(_status(error)) from None
+
+
+def _serve(loaded: LoadedConfig, form: log_lines.Form, *, until_end: bool) -> None:
+    """The service from its start to its end, with everybody who watches it."""
+    stop, logbook = StopSignal(), Logbook(reported=until_end)
     stop.listen()
-    watchers: list[Observer] = [Chronicle()]
-    server = _monitor(loaded, watchers)
+    logbook.started(loaded)
+    watchers: list[Observer] = [Chronicle(), logbook]
+    why, server = "an error", _monitor(loaded, watchers, form)
     try:
         if until_end and err.is_terminal:
             with FoldProgress(err) as progress:
                 serve(loaded, stop, until_end=True, observers=[*watchers, progress])
         else:
             serve(loaded, stop, until_end=until_end, observers=watchers)
+        why = stop.signal or "the end of the log"
     finally:
         server()
-    if until_end:
-        report = _report(loaded)
-        tables.print_report(out, report)
-        tables.print_places(out, loaded)
+        logbook.stopped(why)
 
 
-def _monitor(loaded: LoadedConfig, watchers: list[Observer]) -> Callable[[], None]:
+def _monitor(
+    loaded: LoadedConfig, watchers: list[Observer], form: log_lines.Form
+) -> Callable[[], None]:
     """Serve metrics and health if the configuration wants it; returns how to end that."""
     settings = loaded.config.monitoring
     if settings is None:
@@ -124,17 +170,21 @@ def _monitor(loaded: LoadedConfig, watchers: list[Observer]) -> Callable[[], Non
     from streamduel.monitoring import Monitoring  # noqa: PLC0415 - its imports cost 0.2 s
 
     monitoring = Monitoring(settings, loaded)
-    watchers.append(monitoring.observer)
+    watchers.extend(monitoring.observers)
     host, port = monitoring.start()
     shown = f"[{host}]" if ":" in host else host  # an IPv6 address
-    err.print(f"metrics and health on http://{shown}:{port}/", markup=False, highlight=False)
+    url = f"http://{shown}:{port}/"
+    if form == "text":  # also where only warnings are shown
+        err.print(f"status page and metrics on {url}", markup=False, highlight=False)
+    else:
+        log.info("monitoring served", url=url)
     return monitoring.stop
 
 
 @app.command()
 def validate(config: ConfigPath) -> None:
     """Check a configuration and start nothing."""
-    loaded = load(config)
+    loaded = _load(config)
     count = len(loaded.config.experiments)
     out.print(
         f"{config} is valid: {count} experiment{'s' if count > 1 else ''}, "
@@ -149,7 +199,7 @@ def inspect(
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """Show the newest snapshots: who leads, by how much, and how many records had which fate."""
-    loaded = load(config)
+    loaded = _load(config)
     report = _report(loaded)
     if as_json:
         sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(report)) + b"\n")
@@ -172,7 +222,7 @@ def replay(config: ConfigPath) -> None:
 
     Exits with 0 when all are equal; else shows the first difference and exits with 1.
     """
-    loaded = load(config)
+    loaded = _load(config)
     log = loaded.source_connector.open_log(loaded.source)
     archive = loaded.outlet_connector.open_archive(loaded.sink, loaded.snapshots)
     try:
@@ -198,6 +248,7 @@ def replay(config: ConfigPath) -> None:
 
 
 app.command()(control)
+app.command()(demo)
 app.command()(simulate)
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Final, get_args
 import msgspec
 import typer
 
+from streamduel import log_lines
 from streamduel.config import LoadedConfig, load
 from streamduel.errors import ConfigurationError, UncertainError, nearest
 from streamduel.records import Action, Control, Rejected
@@ -76,6 +77,7 @@ def control(
         streamduel control search.yaml search add-arm ltr-v4
     """
     loaded = load(config)
+    log_lines.hide(loaded.source, loaded.sink, loaded.snapshots)
     if record_id is None:
         record_id = str(uuid.uuid4())
     arms = [name for name in (arm, other) if name is not None]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import logging
 import os
 import signal
 import threading
@@ -12,12 +11,14 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Final
 
+import structlog
+
 from streamduel.config import LoadedConfig
 from streamduel.connector import Failpoint, no_failpoint
 from streamduel.stream.observer import Observer
 from streamduel.stream.runner import Runner
 
-log = logging.getLogger(__name__)
+log = structlog.stdlib.get_logger(__name__)
 
 SHUTDOWN_SECONDS: Final = 8.0
 """After a stop signal the last commit may take this long; orchestrators often kill after 10."""
@@ -33,10 +34,15 @@ class StopSignal:
     A signal during a commit to a broker that is away must not hang: after `SHUTDOWN_SECONDS`
     the process ends anyway, with status 1. Nothing is lost by that: what was not committed is
     folded again at the next start.
+
+    Attributes:
+        stopped: whether a signal has come.
+        signal: its name; None before.
     """
 
     def __init__(self) -> None:
         self.stopped = False
+        self.signal: str | None = None
 
     def listen(self) -> None:
         """Install the handlers; only the main thread may."""
@@ -46,7 +52,7 @@ class StopSignal:
     def _stop(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
         if self.stopped:
             return
-        self.stopped = True
+        self.stopped, self.signal = True, signal.Signals(number).name
         watchdog = threading.Timer(SHUTDOWN_SECONDS, _give_up)
         watchdog.daemon = True
         watchdog.start()
@@ -58,10 +64,9 @@ class StopSignal:
 
 def _give_up() -> None:
     log.error(
-        "not stopped within %.0f s of the stop signal, so ended; what was not committed will be "
-        "folded again at the next start",
-        SHUTDOWN_SECONDS,
-    )
+        "stop overdue", seconds=SHUTDOWN_SECONDS,
+        advice="ended at once; what was not committed will be folded again at the next start",
+    )  # fmt: skip
     os._exit(1)
 
 

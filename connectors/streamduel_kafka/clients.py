@@ -11,8 +11,6 @@ from kafka.net.compat import KafkaNetClient
 
 from streamduel.errors import ConnectorError
 
-log = logging.getLogger(__name__)
-
 # A cluster that answers at all answers within a second; a rolling restart of one that is being
 # started together with us takes most of half a minute.
 BOOTSTRAP_SECONDS = 30.0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import logging
 import os
 import re
 import socket
@@ -13,7 +12,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-log = logging.getLogger(__name__)
+import structlog
+
+log = structlog.stdlib.get_logger(__name__)
 
 # More processes of one group on one host than cores on any host.
 MAX_SLOTS = 1024
@@ -47,7 +48,11 @@ class Instance:
             except (BlockingIOError, PermissionError):
                 continue  # another process's, or another user's
             except OSError as error:
-                log.warning("no lock file in %s (%s): this process is number 0", directory, error)
+                log.warning(
+                    "lock file impossible", directory=str(directory), error=str(error),
+                    advice="this process calls itself number 0; if another one of the group runs "
+                    "on this host, give each its own source.instance",
+                )  # fmt: skip
                 return 0
             return slot
         return 0

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import logging
 import threading
 import time
 from collections.abc import Sequence
 from typing import Any
 
+import structlog
 from kafka import KafkaConsumer, TopicPartition, errors
 
 from streamduel.connector import PartitionCommit
@@ -19,7 +19,7 @@ from streamduel_kafka.settings import SnapshotSettings
 from streamduel_kafka.source import KafkaSource
 from streamduel_kafka.transaction import Transactions
 
-log = logging.getLogger(__name__)
+log = structlog.stdlib.get_logger(__name__)
 
 # The entry that says up to where the snapshot goes: JSON, with the next offset as `next`.
 POSITION_ENTRY = "partition"
@@ -104,7 +104,7 @@ class KafkaSnapshots:
                     raise ConnectorError(
                         f"the snapshot of partition {partition} cannot be read: {reason(error)}."
                     ) from error
-                log.warning("loading partition %d: %s; trying again", partition, reason(error))
+                log.warning("snapshot not read yet", partition=partition, error=reason(error))
                 deadline = None  # the broker needs its time anew when it is back
             else:
                 if problem is None:
@@ -112,7 +112,7 @@ class KafkaSnapshots:
                 deadline = deadline or time.monotonic() + self._patience()
                 if time.monotonic() > deadline:
                     raise SnapshotError(problem)
-                log.debug("waiting for a transaction: %s", problem)
+                log.debug("snapshot awaits a transaction", partition=partition, why=problem)
             self._closing.wait(pause)
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
         raise ConnectorError(f"the snapshot of partition {partition} was not loaded: shutting down")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
+import structlog
 from kafka import KafkaConsumer, TopicPartition, errors
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
@@ -27,7 +27,7 @@ from streamduel_kafka.partitioner import home_partition
 from streamduel_kafka.settings import SourceSettings
 from streamduel_kafka.topics import Topics
 
-log = logging.getLogger(__name__)
+log = structlog.stdlib.get_logger(__name__)
 
 # How long a question about offsets may hold up everything else. Answers take milliseconds; while
 # the broker is away, the loop of polls is the better place to wait in.
@@ -178,7 +178,7 @@ class KafkaSource:
                 raise taken() from error
             if is_fatal(error) or not error.retriable:
                 raise self._unreadable(error) from error
-            log.warning("reading '%s': %s", self._topic, reason(error))
+            log.warning("read failed", topic=self._topic, error=reason(error))
             rest = timeout - (time.monotonic() - started)
             time.sleep(max(0.0, min(rest, PAUSE_SECONDS)))
             return {}
@@ -250,7 +250,9 @@ class KafkaSource:
             except errors.KafkaError as error:
                 if is_fatal(error):
                     raise self._unreadable(error) from error
-                log.warning("the offsets of %s cannot be had: %s", _name(at), reason(error))
+                log.warning(
+                    "offsets unknown", topic=at.topic, partition=at.partition, error=reason(error)
+                )
                 time.sleep(min(rest, PAUSE_SECONDS))
             else:
                 return Bounds(begin, end)
@@ -265,8 +267,10 @@ class KafkaSource:
                 raise _truncated(at, position, bounds.end)
             if position < bounds.begin:
                 log.error(
-                    "%s no longer holds the offsets %d to %d, and they were not read: its "
-                    "retention is shorter than our lag", _name(at), position, bounds.begin - 1
+                    "records missed", topic=at.topic, partition=at.partition,
+                    first=position, last=bounds.begin - 1,
+                    advice="the topic no longer holds them, and they were never folded; its "
+                    "retention is shorter than our lag",
                 )  # fmt: skip
                 self._consumer.seek(at, bounds.begin)
 
@@ -286,7 +290,7 @@ class KafkaSource:
         try:
             ends = self._consumer.end_offsets(asked, timeout_ms=int(1000 * LAG_SECONDS))
         except errors.KafkaError as error:
-            log.debug("the ends of '%s' cannot be had: %s", self._topic, reason(error))
+            log.debug("lag unknown", topic=self._topic, error=reason(error))
             return {}
         return {
             at.partition: max(0, end - self._position(at.partition)) for at, end in ends.items()

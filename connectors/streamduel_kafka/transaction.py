@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import threading
 import time
 from collections.abc import Mapping
@@ -14,8 +13,6 @@ from kafka import KafkaProducer, TopicPartition, errors
 from streamduel.connector import Failpoint
 from streamduel.errors import ConnectorError, Fenced
 from streamduel_kafka.clients import connect, is_fatal, reason, taken
-
-log = logging.getLogger(__name__)
 
 # Longer than an election of a leader or the restart of a broker usually takes, and half of the
 # 30 s that orchestrators give a process between SIGTERM and SIGKILL.
@@ -191,7 +188,6 @@ class Transactions:
             return taken()
         if is_fatal(cause):
             return ConnectorError(f"Kafka does not take {what}: {reason(cause)}.")
-        log.warning("Kafka did not take %s: %s", what, reason(cause))
         return Fenced(f"Kafka did not take {what}: {reason(cause)}")
 
     def close(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from streamduel.connector import PartitionCommit
 from streamduel.stream.task import PartitionTask
 
 
@@ -23,6 +24,9 @@ class Observer:
     def connection(self, *, source: bool) -> None:
         """The log can be reached at present, or it cannot."""
 
+    def gained(self, partitions: Sequence[int]) -> None:
+        """These partitions were given to this process; their states are being read."""
+
     def restored(self, task: PartitionTask) -> None:
         """A partition was gained and its state is in memory."""
 
@@ -31,6 +35,9 @@ class Observer:
 
     def committed(self, tasks: Sequence[PartitionTask], seconds: float) -> None:
         """The work of these partitions has become visible; the commit took that long."""
+
+    def published(self, commits: Sequence[PartitionCommit]) -> None:
+        """What these commits put out, dead letters too, can be read by everybody now."""
 
     def fenced(self) -> None:
         """A commit came to nothing; its work will be done again from the last visible state."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
+
+import structlog
 
 from streamduel.config import Config
 from streamduel.connector import Failpoint, LogRecord, Outlet, Source, no_failpoint
@@ -15,7 +16,7 @@ from streamduel.stream.homes import Log
 from streamduel.stream.observer import Observer
 from streamduel.stream.task import PartitionTask
 
-log = logging.getLogger(__name__)
+log = structlog.stdlib.get_logger(__name__)
 
 IDLE_POLL: Final = 0.2
 """Seconds that a poll waits when nothing is due: a stop signal is noticed within it."""
@@ -97,6 +98,8 @@ class Runner:
             self._restoring[partition] = self._restorer.submit(
                 self._outlet.snapshots.load, partition
             )
+        if poll.gained:
+            self._tell(lambda observer: observer.gained(poll.gained))
         self._restore()
         self._fold(poll.records)
         if self._due():
@@ -135,13 +138,11 @@ class Runner:
         start = self._source.seek(partition, wanted)
         if wanted is not None and start > task.next_offset:
             log.error(
-                "records %d to %d of partition %d of '%s' are gone from the log and were "
-                "never folded: keep the log longer than streamduel may be down",
-                task.next_offset,
-                start - 1,
-                partition,
-                self._log.topic,
-            )
+                "records missed", topic=self._log.topic, partition=partition,
+                first=task.next_offset, last=start - 1,
+                advice="they are gone from the log and were never folded; keep the log longer than "
+                "streamduel may be down",
+            )  # fmt: skip
         task.begin(start)
         self.tasks[partition] = task
         self._tell(lambda observer: observer.restored(task))
@@ -167,16 +168,18 @@ class Runner:
         self._last_commit = began = self._clock()
         if not changed:
             return True
+        commits = [task.take_commit() for task in changed]
         try:
-            commit(self._outlet, [task.take_commit() for task in changed], self._failpoint)
+            commit(self._outlet, commits, self._failpoint)
         except Fenced as fenced:
-            log.warning("%s Going back to the last commit.", fenced)
+            log.warning("commit refused", why=str(fenced))
             self._tell(lambda observer: observer.fenced())
             self._forget(list(self.tasks))
             self._source.reannounce()
             return False
         seconds = self._clock() - began
         self._tell(lambda observer: observer.committed(changed, seconds))
+        self._tell(lambda observer: observer.published(commits))
         return True
 
     def _look_at_lag(self) -> None:
@@ -192,7 +195,7 @@ class Runner:
                 event(observer)
             except Exception:
                 # Whoever only watches must not stop the fold, nor fill the log with each poll.
-                log.exception("%s failed and is told nothing any more", type(observer).__name__)
+                log.exception("observer failed", observer=type(observer).__name__)
                 self._observers.remove(observer)
 
     def _caught_up(self) -> bool:

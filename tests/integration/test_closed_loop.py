@@ -30,7 +30,7 @@ def service(kafka: Broker, monkeypatch: pytest.MonkeyPatch) -> Iterator[subproce
         command, cwd=ROOT, env=os.environ, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stderr is not None
-        assert "metrics and health on http://127.0.0.1:" in process.stderr.readline()
+        assert "status page and metrics on http://127.0.0.1:" in process.stderr.readline()
         yield process
         process.kill()
 

@@ -81,7 +81,7 @@ def running(config: Path) -> Iterator[str]:
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         try:
-            told = (re.search(r"metrics and health on (\S+)", line) for line in process.stderr)
+            told = (re.search(r"status page and metrics on (\S+)", line) for line in process.stderr)
             yield next(f"{found[1]}metrics" for found in told if found)
             process.terminate()
             assert process.wait(timeout=PATIENCE) == 0

@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from structlog.typing import EventDict
 
 from streamduel_kafka import instance
 from streamduel_kafka.instance import Instance
@@ -56,12 +57,13 @@ def test_a_killed_process_frees_its_slot(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_without_lock_files_everybody_is_number_zero(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch, told: list[EventDict]
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
     with Instance(None, "x") as first, Instance(None, "x") as second:
         assert first.name == second.name == "node-7.example-0"
-    assert "this process is number 0" in caplog.text
+    assert [line["event"] for line in told] == ["lock file impossible"] * 2
+    assert told[0]["directory"] == "/nowhere"
 
 
 def test_another_users_lock_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:

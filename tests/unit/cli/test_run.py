@@ -79,6 +79,8 @@ def test_inspect_for_people_shows_the_same(streamduel: Streamduel, folder: Path)
     assert said.status == 0
     assert f"search: champion {search['champion']}" in said.out
     assert f"{search['duels']:,} duels" in said.out
+    impressions, clicks = search["open"]["impressions"], search["open"]["clicks"]
+    assert f"open: {impressions} impressions, {clicks} click" in said.out
     assert all(arm in said.out for arm in ARMS)
     assert "dead letters" in said.out
 

@@ -96,7 +96,9 @@ def test_a_signal_commits_what_is_done_and_ends_with_status_0(
     shutil.rmtree(folder / "state")
     service = start(configure(folder, {"commit": {"interval_ms": 60_000}}))
     service.wait_for(lambda: service.has_read(folder / "clicks.jsonl"))
-    assert service.stop(number) == (0, "", "")
+    said = service.stop(number)
+    assert (said.status, said.out) == (0, "")
+    assert all("[warning  ] dead letters reason=" in line for line in said.err.splitlines())
     assert inspected(streamduel, folder)["experiments"]["search"]["offset"]["next"] == len(LOG)
     assert lines(folder) == lines(finished)
 

@@ -6,10 +6,11 @@ import json
 from typing import Any
 
 import pytest
+from structlog.typing import EventDict
 
-from streamduel.monitoring.chronicle import Chronicle
+from streamduel.monitoring.chronicle import REIGN_SECONDS, Chronicle
 from streamduel.stream.task import PartitionTask
-from tests.unit.monitoring.fold import config, duels, fold, task
+from tests.unit.monitoring.fold import Clock, config, duels, fold, task
 
 NUMBERS = iter(range(10**6))
 
@@ -19,66 +20,136 @@ def control(action: str, **fields: Any) -> bytes:
     return json.dumps({**record, "action": action, **fields}).encode()
 
 
-class Told:
+def won(a: str, b: str, wins_a: int, wins_b: int) -> bytes:
+    record = {"type": "duels", "id": f"d-{next(NUMBERS)}", "experiment": "search", "ties": 0}
+    return json.dumps({**record, "a": a, "b": b, "wins_a": wins_a, "wins_b": wins_b}).encode()
+
+
+class Experiment:
     """An experiment whose chronicle is read after every commit."""
 
-    def __init__(self, caplog: pytest.LogCaptureFixture, **settings: Any) -> None:
-        self.caplog, self.chronicle = caplog, Chronicle()
+    def __init__(self, told: list[EventDict], **settings: Any) -> None:
+        self.told, self.clock = told, Clock()
+        self.chronicle = Chronicle(self.clock)
         self.task: PartitionTask = task(config({"search": ("x", "y", "z")}, **settings))
         self.chronicle.restored(self.task)
 
-    def lines(self, *records: bytes) -> list[str]:
+    def events(self, *records: bytes) -> list[EventDict]:
         fold(self.task, *records)
         self.task.take_commit()
-        assert self.caplog.messages == [], "nothing before the commit"
+        assert self.told == [], "nothing before the commit"
         self.chronicle.committed([self.task], 0.1)
-        lines = [line.partition(" (epoch")[0] for line in self.caplog.messages]
-        self.caplog.clear()
-        return lines
+        return self.taken()
+
+    def taken(self) -> list[EventDict]:
+        """What was told since the last time, of the experiment, each with the epoch it led to."""
+        taken = [*self.told]
+        self.told.clear()
+        epoch = self.task.experiments["search"].epoch
+        for line in taken:
+            assert (line.pop("experiment"), line.pop("epoch")) == ("search", epoch)
+            assert line.pop("log_level") == "info"
+        return taken
 
 
-def test_every_turn_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    told = Told(caplog)
-    assert told.lines(*duels("search", 0, "x", "y", "aaa")) == []
-    assert told.lines(control("pause")) == [
-        "experiment 'search': paused, before running; the champion is 'x'"
+def test_every_turn_is_told_once(told: list[EventDict]) -> None:
+    search = Experiment(told)
+    assert search.events(*duels("search", 0, "x", "y", "aaa")) == []
+    assert search.events(control("pause")) == [{"event": "experiment paused", "champion": "x"}]
+    assert search.events(*duels("search", 10, "x", "y", "aaa")) == []
+    assert search.events(control("resume"), control("add_arm", arm="w")) == [
+        {"event": "arm joined", "arm": "w"},
+        {"event": "experiment resumed", "champion": "x"},
     ]
-    assert told.lines(*duels("search", 10, "x", "y", "aaa")) == []
-    assert told.lines(control("resume"), control("add_arm", arm="w")) == [
-        "experiment 'search': arm 'w' has joined",
-        "experiment 'search': running, before paused; the champion is 'x'",
+    assert search.events(control("retire_arm", arm="z")) == [{"event": "arm retired", "arm": "z"}]
+    assert search.events(control("freeze_pair", a="w", b="x")) == [
+        {"event": "pair frozen", "pair": ("x", "w")}
     ]
-    assert told.lines(control("retire_arm", arm="z")) == [
-        "experiment 'search': arm 'z' was retired"
+    assert search.events(control("unfreeze_pair")) == [
+        {"event": "pair unfrozen", "pair": ("x", "w")}
     ]
-    assert told.lines(control("freeze_pair", a="w", b="x")) == [
-        "experiment 'search': the pair 'x' and 'w' is frozen"
-    ]
-    assert told.lines(control("unfreeze_pair")) == ["experiment 'search': no pair is frozen now"]
 
 
-def test_the_change_of_algorithm_is_told(caplog: pytest.LogCaptureFixture) -> None:
-    told = Told(caplog, policy={"name": "auto"})
-    cycle = [("x", "y"), ("y", "z"), ("z", "x")]
-    records = [
-        json.dumps(
-            {"type": "duels", "id": f"d-{a}", "experiment": "search", "a": a, "b": b,
-             "wins_a": 900, "wins_b": 100, "ties": 0}
-        ).encode()
-        for a, b in cycle
-    ]  # fmt: skip
-    assert told.lines(*records) == [
-        "experiment 'search': policy 'auto' goes on as 'double_thompson', before as 'rmed1'"
-    ]
-    told.chronicle.restored(told.task)
-    assert told.lines(*duels("search", 0, "x", "y", "aaa")) == []
+def test_the_change_of_algorithm_is_told(told: list[EventDict]) -> None:
+    search = Experiment(told, policy={"name": "auto"})
+    cycle = [won("x", "y", 900, 100), won("y", "z", 900, 100), won("z", "x", 900, 100)]
+    changed = {"policy": "auto", "stage": "double_thompson", "before": "rmed1"}
+    assert {"event": "algorithm changed", **changed} in search.events(*cycle)
+    search.chronicle.restored(search.task)
+    assert search.events(*duels("search", 0, "x", "y", "aaa")) == []
 
 
-def test_the_end_is_told(caplog: pytest.LogCaptureFixture) -> None:
-    told = Told(caplog, stop={"confidence": 0.95})
+def test_the_end_is_told(told: list[EventDict]) -> None:
+    search = Experiment(told, stop={"confidence": 0.95})
     clear = [
         duels("search", start, "x", other, "a" * 400) for start, other in ((0, "y"), (500, "z"))
     ]
-    assert told.lines(*clear[0], *clear[1]) == [
-        "experiment 'search': finished, before running; the champion is 'x'"
+    assert search.events(*clear[0], *clear[1]) == [
+        {"event": "experiment finished", "champion": "x"}
     ]
+
+
+def test_the_end_of_a_batch_is_told(told: list[EventDict]) -> None:
+    search = Experiment(told, policy={"name": "c2b", "horizon": 1000})
+    batch = search.task.experiments["search"].batch
+    assert batch is not None
+    pairs = [("x", "y"), ("y", "z"), ("z", "x")]
+    closed = search.events(*(won(a, b, 60, 40) for a, b in pairs))
+    assert closed[0]["event"] == "batch closed"
+    assert closed[0]["batch"] == batch[0] < closed[0]["next"]
+
+
+class TestChampion:
+    """It changes as often as it likes, and is told of once a minute at most."""
+
+    @pytest.fixture
+    def search(self, told: list[EventDict]) -> Experiment:
+        made = Experiment(told, policy={"name": "double_thompson"}, seed=3)
+        made.events(won("x", "y", 90, 10), won("x", "z", 90, 10), won("y", "z", 50, 50))
+        made.clock.now += REIGN_SECONDS
+        made.chronicle.turned()
+        told.clear()
+        return made
+
+    def champion(self, search: Experiment, champion: str, against: str) -> list[EventDict]:
+        """Let one beat another one beyond all doubt."""
+        others = [won(champion, other, 90_000, 10) for other in "xyz" if other != champion]
+        return search.events(won(against, champion, 0, 1), *others)
+
+    def test_a_change_is_told_when_it_is_visible(self, search: Experiment) -> None:
+        [line] = self.champion(search, "y", against="x")
+        assert line.pop("duels") == search.task.experiments["search"].policy.duels
+        assert line == {"event": "champion changed", "champion": "y", "before": "x", "changes": 1}
+
+    def test_what_follows_within_a_minute_is_told_together_and_not_forgotten(
+        self, search: Experiment
+    ) -> None:
+        assert self.champion(search, "y", against="x")
+        assert search.events(won("z", "y", 9_000_000, 1), won("z", "x", 9_000_000, 1)) == []
+        search.clock.now += REIGN_SECONDS - 1
+        search.chronicle.turned()
+        assert search.taken() == []
+        search.clock.now += 1
+        search.chronicle.turned()  # no record has come, and no commit
+        [line] = search.taken()
+        assert (line["champion"], line["before"], line["changes"]) == ("z", "y", 1)
+        search.clock.now += 2 * REIGN_SECONDS
+        search.chronicle.turned()
+        assert search.taken() == []
+
+    def test_a_champion_that_is_back_in_time_has_never_been_away(self, search: Experiment) -> None:
+        assert self.champion(search, "y", against="x")
+        assert search.events(won("z", "y", 9_000_000, 1), won("z", "x", 9_000_000, 1)) == []
+        assert search.events(won("y", "z", 10**9, 1), won("y", "x", 10**9, 1)) == []
+        search.clock.now += REIGN_SECONDS
+        search.chronicle.turned()
+        assert search.taken() == []
+
+    def test_what_was_restored_is_no_news(self, search: Experiment) -> None:
+        assert self.champion(search, "y", against="x")
+        fold(search.task, won("z", "y", 9_000_000, 1), won("z", "x", 9_000_000, 1))
+        search.task.take_commit()
+        search.chronicle.restored(search.task)
+        search.clock.now += REIGN_SECONDS
+        search.chronicle.turned()
+        assert search.events(*duels("search", 0, "z", "y", "a")) == []

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import count
 
 import pytest
+from structlog.typing import EventDict
 
 from streamduel.config import Config
 from streamduel.connector import Failpoint, no_failpoint
@@ -179,10 +180,12 @@ class Nervous(Observer):
 
 
 def test_an_observer_that_fails_is_dropped_and_the_fold_goes_on(
-    caplog: pytest.LogCaptureFixture,
+    told: list[EventDict],
 ) -> None:
     broker, diary = Broker(LOG), Diary()
     live(broker, observers=[Nervous(), diary])
     assert visible(broker) == visible(undisturbed())
     assert f"polled {len(LOG)}" in diary.told
-    assert "Nervous failed and is told nothing any more" in caplog.text
+    [line] = told
+    assert (line["event"], line["observer"]) == ("observer failed", "Nervous")
+    assert line["exc_info"], "the traceback"

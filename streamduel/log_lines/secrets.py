@@ -1,0 +1,99 @@
+"""What must not stand in the log, and how it is kept out of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import quote
+
+from pydantic import BaseModel, SecretBytes, SecretStr
+from structlog.typing import EventDict, WrappedLogger
+
+HIDDEN: Final = "**********"
+"""What stands in a secret's place, as pydantic shows it."""
+
+KEPT: Final = frozenset({"timestamp", "level", "logger"})
+"""Keys whose values the log itself makes."""
+
+TELLING: Final = re.compile("passw|secret|credential|api_?key|token", re.IGNORECASE)
+"""In a key's name: its value is hidden, whatever it is."""
+
+
+def secrets_of(value: object) -> Iterator[str]:
+    """The secrets in settings that were read, however deep.
+
+    >>> class Settings(BaseModel):
+    ...     user: str
+    ...     password: SecretStr
+    >>> list(secrets_of([Settings(user="ada", password="correct horse")]))
+    ['correct horse']
+    """
+    if isinstance(value, SecretStr):
+        yield value.get_secret_value()
+    elif isinstance(value, SecretBytes):
+        yield value.get_secret_value().decode(errors="replace")
+    elif isinstance(value, BaseModel):
+        for name in type(value).model_fields:
+            yield from secrets_of(getattr(value, name))
+    elif isinstance(value, Mapping):
+        yield from secrets_of(list(value.values()))
+    elif isinstance(value, list | tuple | set):
+        for each in value:
+            yield from secrets_of(each)
+
+
+class Secrets:
+    """A processor that hides known secrets in whatever a line holds: values, errors, tracebacks.
+
+    Libraries say in their errors what they were given; nobody can know all the places. So what is
+    known to be secret is looked for in every line.
+
+    >>> secrets = Secrets()
+    >>> secrets.add(["correct horse"])
+    >>> secrets(None, "error", {"event": "failed", "error": "refused 'correct horse'"})
+    {'event': 'failed', 'error': "refused '**********'"}
+    """
+
+    def __init__(self) -> None:
+        self._known: set[str] = set()
+        self._pattern: re.Pattern[str] | None = None
+
+    def add(self, secrets: Iterable[str]) -> None:
+        """Hide these, too, from now on, as they are and as texts quote them."""
+        for secret in secrets:
+            self._known |= {secret, repr(secret)[1:-1], json.dumps(secret)[1:-1], quote(secret)}
+        self._known.discard("")
+        # The longest first: a secret may be the beginning of another one.
+        longest_first = sorted(self._known, key=lambda each: (-len(each), each))
+        self._pattern = re.compile("|".join(map(re.escape, longest_first))) if self._known else None
+
+    def hidden(self, text: str) -> str:
+        """The text without them."""
+        return self._pattern.sub(HIDDEN, text) if self._pattern else text
+
+    def __call__(self, _: WrappedLogger, __: str, line: EventDict) -> EventDict:
+        """The line without them.
+
+        The names of our own events are constants of the code. They stay even where a password is
+        a part of one, so that a filter of the log can rely on them.
+        """
+        ours = line.get("_from_structlog", False)
+        return {
+            key: value if key in KEPT or (key == "event" and ours) else self._clean(key, value)
+            for key, value in line.items()
+        }
+
+    def _clean(self, key: str, value: Any) -> Any:
+        if key.startswith("_") or value is None:  # "_": structlog's own, which is never shown
+            return value
+        if TELLING.search(key):
+            return HIDDEN
+        if isinstance(value, bool | int | float):
+            return value
+        if isinstance(value, Mapping):
+            return {str(name): self._clean(str(name), each) for name, each in value.items()}
+        if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+            return [self._clean(key, each) for each in value]
+        return self.hidden(str(value))

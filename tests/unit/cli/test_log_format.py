@@ -1,0 +1,134 @@
+"""What `run` writes to standard error, as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamduel import __version__
+from tests.unit.cli.bed import COMMAND, LOG, SECONDS, Said, configure, lines
+
+
+def run(config: Path, *options: str, wanted: str | None = None, before: str = "") -> Said:
+    """`streamduel run --until-end`, with no variable of ours but the one that is wanted."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("STREAMDUEL_")}
+    if wanted is not None:
+        environment["STREAMDUEL_LOG_FORMAT"] = wanted
+    done = subprocess.run(
+        [*COMMAND, *before.split(), "run", str(config), "--until-end", *options], env=environment,
+        capture_output=True, text=True, check=False, timeout=SECONDS,
+    )  # fmt: skip
+    return Said(done.returncode, done.stdout, done.stderr)
+
+
+def decoded(text: str) -> list[dict[str, Any]]:
+    """The lines, each of which is JSON."""
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.fixture
+def fresh(folder: Path) -> Path:
+    """A configuration whose log is still to be folded, with monitoring on a free port."""
+    log = (folder / "clicks.jsonl").read_bytes()
+    for left in ("out", "state"):
+        for path in sorted((folder / left).rglob("*")):
+            path.unlink()
+    assert log
+    return configure(folder, {"monitoring": {"port": 0}})
+
+
+@pytest.mark.parametrize("wanted", ["json", "auto"])
+def test_without_a_terminal_every_line_is_json_and_tells_the_life_of_the_service(
+    fresh: Path, wanted: str
+) -> None:
+    said = run(fresh, wanted=wanted)
+    assert said.status == 0
+    assert "champion" in said.out, "the report is for people"
+    events = decoded(said.err)
+    by_name = {line["event"]: line for line in events}
+    assert [line["event"] for line in events][:3] == [
+        "started", "monitoring served", "partition restored",
+    ]  # fmt: skip
+    assert by_name["started"]["version"] == __version__
+    assert by_name["started"]["config"] == str(fresh)
+    assert by_name["monitoring served"]["url"].startswith("http://127.0.0.1:")
+    assert by_name["partition restored"]["next_offset"] == 0
+    last = json.loads(lines(fresh.parent)[-1])
+    assert by_name["champion changed"]["champion"] == last["champion"]
+    letters = sum(line["records"] for line in events if line["event"] == "dead letters")
+    assert letters == len(lines(fresh.parent, "dead_letters.jsonl"))
+    assert events[-1]["event"] == "stopped"
+    assert (events[-1]["why"], events[-1]["offsets"]) == ("the end of the log", {"0": len(LOG)})
+
+
+def test_the_option_is_stronger_than_the_environment(fresh: Path) -> None:
+    said = run(fresh, "--log-format=text", wanted="json")
+    assert said.err.startswith("status page and metrics on http://127.0.0.1:")
+
+
+def test_text_is_the_default_and_says_no_more_than_warnings(fresh: Path) -> None:
+    [line] = run(fresh).err.splitlines()
+    assert line.startswith("status page and metrics on http://127.0.0.1:")
+
+
+def test_text_says_what_happens_to_whoever_asks(fresh: Path) -> None:
+    err = run(fresh, before="-v").err
+    for words in ("[info     ] started version=", "status page and metrics on ", "] stopped why="):
+        assert words in err
+
+
+@pytest.mark.parametrize("spoilt", ["arms: [x]", "experiments: {search: {arms: [x, y, x]}}"])
+def test_a_mistake_is_a_line_of_json_with_the_sentence_and_the_status(
+    fresh: Path, spoilt: str
+) -> None:
+    fresh.write_text(spoilt)
+    sentence = run(fresh).err.removeprefix("streamduel: ").removesuffix("\n")
+    said = run(fresh, wanted="json")
+    [line] = decoded(said.err)
+    assert (said.status, said.out) == (2, "")
+    assert (line["level"], line["event"], line["status"]) == ("error", "failed", 2)
+    assert line["error"] == sentence
+
+
+def test_a_failure_is_told_after_the_end_of_the_service(fresh: Path) -> None:
+    (fresh.parent / "clicks.jsonl").unlink()
+    said = run(fresh, wanted="json")
+    stopped, failed = decoded(said.err)[-2:]
+    assert (said.status, failed["event"], failed["status"]) == (1, "failed", 1)
+    assert "clicks.jsonl cannot be read" in failed["error"]
+    assert (stopped["event"], stopped["why"]) == ("stopped", "an error")
+
+
+def test_an_unknown_form_is_refused_with_those_there_are(fresh: Path) -> None:
+    said = run(fresh, wanted="yaml")
+    assert said.status == 2
+    assert all(word in said.err for word in ("yaml", "text", "json", "auto"))
+
+
+def test_auto_is_text_on_a_terminal(fresh: Path) -> None:
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [*COMMAND, "run", str(fresh), "--log-format", "auto", "--until-end"],
+        stdout=subprocess.DEVNULL, stderr=theirs,
+    ) as process:  # fmt: skip
+        os.close(theirs)
+        shown = b""
+        while chunk := _read(ours):
+            shown += chunk
+        os.close(ours)
+    assert process.wait(SECONDS) == 0
+    assert b"status page and metrics on http://" in shown
+    assert b'"event"' not in shown
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 4096)
+    except OSError:  # Linux says so when the other end is closed
+        return b""

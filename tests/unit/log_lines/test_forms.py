@@ -1,0 +1,122 @@
+"""What a line looks like, for people and for programs."""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+import logging
+import re
+import sys
+
+import pytest
+import structlog
+
+from streamduel import log_lines
+from tests.unit.log_lines.conftest import Written
+
+OURS = structlog.stdlib.get_logger("streamduel.monitoring.logbook")
+LIBRARY = logging.getLogger("kafka.net.manager")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("wanted", "stream", "form"),
+    [
+        ("auto", Terminal(), "text"),
+        ("auto", io.StringIO(), "json"),
+        ("json", Terminal(), "json"),
+        ("text", io.StringIO(), "text"),
+    ],
+)
+def test_auto_is_text_on_a_terminal_and_json_elsewhere(
+    wanted: log_lines.Chosen, stream: io.StringIO, form: str
+) -> None:
+    assert log_lines.chosen(wanted, stream) == form
+
+
+def test_json_has_an_object_a_line_with_the_same_four_keys_first(written: Written) -> None:
+    log_lines.set_up("json")
+    OURS.info("partitions lost", partitions=[1, 2])
+    LIBRARY.warning("%s is away", "broker 1")
+    ours, library = written.lines
+    for line in (ours, library):
+        assert list(line)[:4] == ["timestamp", "level", "event", "logger"]
+        now, then = dt.datetime.now(dt.UTC), dt.datetime.fromisoformat(line.pop("timestamp"))
+        assert abs(now - then) < dt.timedelta(minutes=1)
+    assert ours == {
+        "level": "info", "event": "partitions lost", "logger": "streamduel.monitoring.logbook",
+        "partitions": [1, 2],
+    }  # fmt: skip
+    assert library == {
+        "level": "warning", "event": "broker 1 is away", "logger": "kafka.net.manager",
+    }  # fmt: skip
+
+
+def test_text_has_the_event_and_its_keys_and_names_only_libraries(written: Written) -> None:
+    log_lines.set_up("text", 1)
+    OURS.info("stopped", why="the end of the log", offsets={0: 7}, seconds=0.25, none=None, name="")
+    LIBRARY.warning("%s is away", "broker 1")
+    ours, library = written.text.splitlines()
+    time = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
+    assert re.fullmatch(
+        time + r' \[info     \] stopped why="the end of the log" offsets=\{"0": 7\} seconds=0\.25 '
+        r'none=null name=""',
+        ours,
+    )
+    assert re.fullmatch(time + r" \[warning  \] kafka\.net\.manager: broker 1 is away", library)
+
+
+def test_a_line_stays_a_line_whatever_is_in_it(written: Written, form: log_lines.Form) -> None:
+    log_lines.set_up(form)
+    OURS.error("failed", error="one\ntwo\x1b[2J", offsets={"a\nb": "\r"})
+    LIBRARY.error("three\nfour\x1b[2J")
+    assert len(written.text.splitlines()) == 2
+    assert "\x1b" not in written.text
+
+
+def test_colours_are_for_terminals_that_want_them(
+    written: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def shown(stream: io.StringIO) -> str:
+        monkeypatch.setattr(sys, "stderr", stream)
+        log_lines.set_up("text")
+        OURS.error("failed", error="away")
+        return stream.getvalue()
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b[" in shown(Terminal())
+    assert "\x1b[" not in shown(io.StringIO())
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[" not in shown(Terminal())
+
+
+def test_a_traceback_is_one_value_in_json_and_follows_the_line_in_text(
+    written: Written, form: log_lines.Form
+) -> None:
+    log_lines.set_up(form)
+    hunter = "a local variable"  # which tracebacks must not show
+    try:
+        raise ValueError(hunter[:1])
+    except ValueError:
+        OURS.exception("observer failed", observer="Nervous")
+        LIBRARY.exception("gave up")
+    assert written.text.count("Traceback (most recent call last)") == 2
+    assert "a local variable" not in written.text.replace('hunter = "a local variable"', "")
+    if form == "json":
+        assert [line["exception"].splitlines()[-1] for line in written.lines] == [
+            "ValueError: a", "ValueError: a",
+        ]  # fmt: skip
+
+
+def test_an_overlong_value_loses_its_middle(written: Written) -> None:
+    log_lines.set_up("json")
+    OURS.error("failed", error="begin" + 100_000 * "x" + "end")
+    [line] = written.lines
+    assert line["error"].startswith("begin")
+    assert line["error"].endswith("end")
+    assert "96008 characters left out" in line["error"]
+    assert len(written.text) < 16 * 1024, "a container engine would cut it"

@@ -1,0 +1,62 @@
+"""docs/logging.md names every event there is, at the level it is told at, and no other."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from streamduel.monitoring.chronicle import STATUS_EVENTS
+
+ROOT = Path(__file__).parents[3]
+LEVELS = {"exception": "error"}
+"""What a logger's method is called where the level has another name."""
+
+
+def modules() -> Iterator[ast.Module]:
+    """All that log through structlog; the client does not."""
+    for folder in ("streamduel", "connectors"):
+        for path in (ROOT / folder).rglob("*.py"):
+            text = path.read_text()
+            if "structlog.stdlib.get_logger" in text:
+                yield ast.parse(text)
+
+
+def logged() -> Iterator[tuple[str, str]]:
+    """The events in the code, with their levels."""
+    for module in modules():
+        for node in ast.walk(module):
+            match node:
+                case ast.Call(
+                    ast.Attribute(ast.Name("log"), method), [ast.Constant(str(event)), *_]
+                ):
+                    yield event, LEVELS.get(method, method)
+    yield "dead letters", "warning"  # which may be told at another level, and is called otherwise
+    for event in [*STATUS_EVENTS.values(), *news()]:
+        yield event, "info"
+
+
+def news() -> Iterator[str]:
+    """What the chronicle's `_news` yields."""
+    tree = ast.parse((ROOT / "streamduel/monitoring/chronicle.py").read_text())
+    for node in ast.walk(tree):
+        match node:
+            case ast.Yield(ast.Tuple([ast.Constant(str(event)), _])):
+                yield event
+            case ast.Yield(ast.Tuple([ast.IfExp(_, ast.Constant(one), ast.Constant(other)), _])):
+                yield from (str(one), str(other))
+
+
+def described() -> Iterator[tuple[str, str]]:
+    """The events on the page, with their levels."""
+    page = (ROOT / "docs/logging.md").read_text()
+    table = page.partition("## The events")[2].partition("\n\nWhat stays")[0]
+    for events, level in re.findall(r"^\| (`.*?`) \| (\w+) \|", table, re.MULTILINE):
+        for event in re.findall("`(.*?)`", events):
+            yield event, level
+
+
+def test_the_page_names_every_event_with_its_level() -> None:
+    assert sorted(described()) == sorted(set(logged()))
+    assert len(list(described())) > 25
