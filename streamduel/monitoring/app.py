@@ -1,42 +1,38 @@
-"""The pages of the monitoring server: read only, and nothing that a browser could run."""
+"""What the monitoring server answers to which address: read only, for people and for programs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
-import msgspec
-from prometheus_client import CollectorRegistry
-from prometheus_client.exposition import choose_encoder
 from starlette.applications import Starlette
 from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from streamduel.errors import nearest
+from streamduel.monitoring import api, openapi
+from streamduel.monitoring.exposition import Exposition
 from streamduel.monitoring.health import why_not_live, why_not_ready
+from streamduel.monitoring.history import History
 from streamduel.monitoring.metrics import Metrics
-from streamduel.monitoring.views import Figures
-from streamduel.stream.homes import MOST_COMPARED
+from streamduel.monitoring.page import PAGE_HEADERS, Pages
 
 HEADERS: Final = {
     "cache-control": "no-store",
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "cross-origin-opener-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
 }
-"""Of every answer that does not set them itself: nothing here is to be kept, run or framed."""
+"""Of every answer that does not set them itself: nothing here is to be kept, run or framed, and
+whoever is linked to need not know whence one came."""
 
-INDEX: Final = """\
-streamduel
-
-/metrics          for Prometheus
-/healthz          200 while the service is alive, else 503 and why
-/readyz           200 while it folds records, else 503 and why
-/api/experiments  all experiments with their assignments, as JSON; one with /api/experiments/NAME
-"""
+KEPT: Final = {"cache-control": "public, max-age=31536000, immutable"}
+"""Of a file whose address names its content."""
 
 
 class _AnyName(PathConvertor):
@@ -48,21 +44,21 @@ class _AnyName(PathConvertor):
 register_url_convertor("any_name", _AnyName())
 
 
-def create_app(metrics: Metrics) -> ASGIApp:
-    """The pages, as an ASGI application.
+def create_app(metrics: Metrics, history: History, pages: Pages) -> ASGIApp:
+    """All that is served, as an ASGI application.
 
-    They are coroutines without an await in them: one is answered after the other in the server's
+    Its answers are coroutines without an await in them: one is made after the other in the server's
     own thread, so that no number of scrapers takes more than one thread's share from the fold.
 
     Args:
-        metrics: what the pages show.
+        metrics: what is known.
+        history: how it came to be.
+        pages: what people see of it.
     """
-
-    async def index(_: Request) -> Response:
-        return PlainTextResponse(INDEX)
+    lines = Exposition(metrics)
 
     async def exposition(request: Request) -> Response:
-        return _exposition(metrics.registry, ",".join(request.headers.getlist("accept")))
+        return _exposition(lines, ",".join(request.headers.getlist("accept")))
 
     async def healthz(_: Request) -> Response:
         return _answer("alive", why_not_live(metrics.figures))
@@ -70,30 +66,23 @@ def create_app(metrics: Metrics) -> ASGIApp:
     async def readyz(_: Request) -> Response:
         return _answer("ready", why_not_ready(metrics.figures))
 
-    async def experiments(request: Request) -> Response:
-        return _experiments(metrics.figures, request.path_params.get("name"))
-
     app = Starlette(
         routes=[
-            Route("/", index),
             Route("/metrics", exposition),
             Route("/healthz", healthz),
             Route("/readyz", readyz),
-            Route("/api/experiments", experiments),
-            Route("/api/experiments/{name:any_name}", experiments),
+            *_api(metrics, history),
+            *_pages(pages),
         ]
     )
     app.router.redirect_slashes = False  # a redirect would repeat what the client says is the host
     return _WithHeaders(app)
 
 
-def _exposition(registry: CollectorRegistry, accept: str) -> Response:
+def _exposition(lines: Exposition, accept: str) -> Response:
     """The metrics in the format that the client asks for: text, or OpenMetrics."""
-    try:
-        encode, content_type = choose_encoder(accept)
-    except (TypeError, ValueError):  # a version that is no number
-        encode, content_type = choose_encoder("")
-    return Response(encode(registry), headers={"content-type": content_type})
+    page, content_type = lines.page(accept)
+    return Response(page, headers={"content-type": content_type})
 
 
 def _answer(status: str, why_not: Sequence[str]) -> Response:
@@ -102,20 +91,58 @@ def _answer(status: str, why_not: Sequence[str]) -> Response:
     return JSONResponse({"status": f"not {status}", "reasons": why_not}, status_code=503)
 
 
-def _experiments(figures: Figures, name: str | None) -> Response:
-    """Those that this process holds, by name; or the one that is asked for.
+def _api(metrics: Metrics, history: History) -> list[Route]:
+    """What programs read."""
+    document = openapi.document()
 
-    Each is encoded once after a change, however many ask, and in a step of its own: a thousand of
-    them never keep the fold waiting for longer than one.
-    """
-    views = {view.name: view for view in figures.experiments()}
-    if name is not None and name not in views:
-        hint = nearest(name, views) if len(views) <= MOST_COMPARED else ""
-        sentence = f"experiment '{name[:80]}' is in no partition of this process{hint or '.'}"
-        return JSONResponse({"error": sentence}, status_code=404)
-    wanted = sorted(views) if name is None else [name]
-    answer = {"experiments": {each: views[each].summary for each in wanted}}
-    return Response(msgspec.json.encode(answer), media_type="application/json")
+    async def experiments(request: Request) -> Response:
+        return api.experiments(metrics.figures, request.path_params.get("name"))
+
+    async def past(request: Request) -> Response:
+        return api.history(metrics.figures, history, request.path_params["name"])
+
+    async def matrix(request: Request) -> Response:
+        return api.matrix(metrics.figures, request.path_params["name"])
+
+    async def description(_: Request) -> Response:
+        return JSONResponse(document)
+
+    return [
+        Route("/api/experiments", experiments),
+        Route("/api/experiments/{name:any_name}", experiments),
+        Route("/api/history/{name:any_name}", past),
+        Route("/api/matrix/{name:any_name}", matrix),
+        Route("/api/openapi.json", description),
+    ]
+
+
+def _pages(pages: Pages) -> list[Route]:
+    """What people see."""
+
+    async def overview(request: Request) -> Response:
+        return HTMLResponse(pages.overview(request.query_params), headers=PAGE_HEADERS)
+
+    async def experiment(request: Request) -> Response:
+        name = request.path_params["name"] or request.query_params.get("name", "")
+        page = pages.experiment(name)
+        if page is None:
+            return HTMLResponse(pages.missing(name), status_code=404, headers=PAGE_HEADERS)
+        return HTMLResponse(page, headers=PAGE_HEADERS)
+
+    async def static(request: Request) -> Response:
+        file = pages.files.get(request.path_params["name"])
+        if file is None:
+            return JSONResponse({"error": "there is no such file."}, status_code=404)
+        known = request.query_params.get("v") == file.version
+        return Response(
+            file.content, headers={"content-type": file.media_type, **(KEPT if known else {})}
+        )
+
+    return [
+        Route("/", overview),
+        Route("/experiments/{name:any_name}", experiment),
+        Route("/static/{name}", static),
+    ]
 
 
 class _WithHeaders:

@@ -17,7 +17,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from streamduel.config import LoadedConfig, MonitoringSettings
 from streamduel.errors import ConfigurationError
 from streamduel.monitoring.app import create_app
+from streamduel.monitoring.history import Historian, History
+from streamduel.monitoring.letters import Letters
 from streamduel.monitoring.metrics import Metrics
+from streamduel.monitoring.page import Pages
+from streamduel.stream.observer import Observer
 
 MAX_CONNECTIONS: Final = 64
 """A Prometheus or two, probes and somebody looking: a handful. More are closed unheard, so that
@@ -142,15 +146,18 @@ class Server:
 
 
 class Monitoring:
-    """Metrics and health of one service.
+    """Metrics, health and status page of one service.
 
     Args:
         settings: where they are served.
         loaded: the configuration of the service.
         clock: seconds that only grow.
+        calendar: seconds since 1970.
 
     Attributes:
-        observer: to be handed to the runner; what the pages show comes from it.
+        observer: keeps what is known.
+        history: how it came to be, which a thread of its own works out.
+        observers: to be handed to the runner; what is served comes from them.
     """
 
     def __init__(
@@ -158,9 +165,15 @@ class Monitoring:
         settings: MonitoringSettings,
         loaded: LoadedConfig,
         clock: Callable[[], float] = time.monotonic,
+        calendar: Callable[[], float] = time.time,
     ) -> None:
         self.observer = Metrics(loaded.config.source["connector"], clock)
-        self._server = Server(create_app(self.observer), settings)
+        self.history = History(calendar)
+        letters = Letters(calendar)
+        self.observers: tuple[Observer, ...] = (self.observer, letters)
+        pages = Pages(lambda: self.observer.figures, self.history, letters, calendar)
+        self._historian = Historian(self.history, lambda: self.observer.figures)
+        self._server = Server(create_app(self.observer, self.history, pages), settings)
 
     def start(self) -> tuple[str, int]:
         """Serve from now on; the host and the port that it really does on.
@@ -168,10 +181,13 @@ class Monitoring:
         Raises:
             ConfigurationError: the address cannot be listened on; the sentence says why.
         """
-        return self._server.start()
+        address = self._server.start()
+        self._historian.start()
+        return address
 
     def stop(self) -> None:
         """Serve no longer."""
+        self._historian.stop()
         self._server.stop()
 
 

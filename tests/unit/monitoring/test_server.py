@@ -13,6 +13,7 @@ import pytest
 from streamduel.errors import ConfigurationError
 from streamduel.monitoring import server
 from streamduel.monitoring.app import HEADERS
+from streamduel.monitoring.page import PAGE_HEADERS
 from tests.unit.monitoring.fold import Clock, commit, config, duels, fold, parse, task, value
 from tests.unit.monitoring.served import ARMS, PATIENCE, Service, monitoring
 
@@ -70,9 +71,9 @@ class TestPages:
                 "application/openmetrics-text; version=1.0.0",
                 "# EOF",
             ),
-            ("text/plain", "text/plain; version=0.0.4", "streamduel_connected"),
-            ("image/png", "text/plain; version=0.0.4", "streamduel_connected"),
-            ("text/plain;version=ten", "text/plain; version=0.0.4", "streamduel_connected"),
+            ("text/plain", "text/plain; version=0.0.4", "process_max_fds"),
+            ("image/png", "text/plain; version=0.0.4", "process_max_fds"),
+            ("text/plain;version=ten", "text/plain; version=0.0.4", "process_max_fds"),
             ("application/openmetrics-text;version=", "application/openmetrics-text", "# EOF"),
         ],
     )
@@ -107,8 +108,9 @@ class TestPages:
     def test_index_names_the_pages(self, service: Service) -> None:
         answer = service.get("/")
         assert answer.status_code == 200
-        for line in answer.text.splitlines()[2:]:
-            assert service.get(line.split()[0]).status_code in {200, 503}
+        for path in ("/metrics", "/healthz", "/readyz", "/api/experiments", "/api/openapi.json"):
+            assert f'href="{path}"' in answer.text
+            assert service.get(path).status_code in {200, 503}
 
     @pytest.mark.parametrize("path", ["/", "/metrics", "/healthz", "/readyz", "/api/experiments"])
     def test_only_reading_is_allowed(self, service: Service, path: str) -> None:
@@ -129,7 +131,8 @@ class TestPages:
     )  # fmt: skip
     def test_every_answer_is_safe_in_a_browser(self, service: Service, path: str) -> None:
         headers = service.get(path).headers
-        assert HEADERS.items() <= dict(headers).items()
+        wanted = HEADERS if path != "/" else {**HEADERS, **PAGE_HEADERS}
+        assert wanted.items() <= dict(headers).items()
         assert "server" not in headers
 
     def test_other_paths_are_not_redirected(self, service: Service) -> None:

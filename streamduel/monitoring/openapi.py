@@ -1,0 +1,97 @@
+"""The OpenAPI document of the monitoring port, for whoever wants a client made or checked."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Final
+
+import msgspec
+
+import streamduel
+from streamduel.monitoring.answers import (
+    Experiments,
+    HistoryAnswer,
+    MatrixAnswer,
+    Refusal,
+    Unwell,
+    Well,
+)
+
+_ANSWERS: Final = (Experiments, HistoryAnswer, MatrixAnswer, Refusal, Well, Unwell)
+_SCHEMAS: Final = "#/components/schemas/{name}"
+
+_NAME: Final = {
+    "name": "name",
+    "in": "path",
+    "required": True,
+    "description": "The experiment's name, percent-encoded whole: a slash is `%2F`.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 256},
+    "example": "search",
+}
+
+
+def document() -> dict[str, Any]:
+    """The document, version 3.1 of OpenAPI.
+
+    >>> sorted(document()["paths"])[:3]
+    ['/api/experiments', '/api/experiments/{name}', '/api/history/{name}']
+    """
+    _, schemas = msgspec.json.schema_components(_ANSWERS, ref_template=_SCHEMAS)
+    for schema in schemas.values():
+        schema["description"] = inspect.cleandoc(schema["description"])
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "streamduel",
+            "version": streamduel.__version__,
+            "summary": "What a running streamduel knows of its experiments; read only.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "paths": _paths(),
+        "components": {"schemas": schemas},
+    }
+
+
+def _paths() -> dict[str, Any]:
+    return {
+        "/api/experiments": {
+            "get": _operation("experiments", "All experiments of this process", {200: Experiments})
+        },
+        "/api/experiments/{name}": _of_one("experiment", "One experiment", Experiments),
+        "/api/history/{name}": _of_one(
+            "history", "How confidence and regret of an experiment came to be", HistoryAnswer
+        ),
+        "/api/matrix/{name}": _of_one(
+            "matrix", "The preference matrix of an experiment, in counts", MatrixAnswer
+        ),
+        "/healthz": {"get": _operation("alive", "Whether it is alive", {200: Well, 503: Unwell})},
+        "/readyz": {
+            "get": _operation("ready", "Whether it folds records", {200: Well, 503: Unwell})
+        },
+    }
+
+
+def _of_one(identifier: str, summary: str, answer: type[msgspec.Struct]) -> dict[str, Any]:
+    """A path with the name of an experiment."""
+    return {
+        "parameters": [_NAME],
+        "get": _operation(identifier, summary, {200: answer, 404: Refusal}),
+    }
+
+
+def _operation(
+    identifier: str, summary: str, answers: dict[int, type[msgspec.Struct]]
+) -> dict[str, Any]:
+    return {
+        "operationId": identifier,
+        "summary": summary,
+        "responses": {
+            str(status): {
+                "description": (inspect.getdoc(answer) or "").splitlines()[0],
+                "content": {
+                    "application/json": {"schema": {"$ref": _SCHEMAS.format(name=answer.__name__)}}
+                },
+            }
+            for status, answer in answers.items()
+        },
+    }

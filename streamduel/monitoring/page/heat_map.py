@@ -1,0 +1,162 @@
+"""The preference matrix as a heat map: every cell with what the duels say, in numbers and words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import exp
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from streamduel.monitoring.page.wording import at_least, count, legible, percent
+from streamduel.monitoring.views import DELTA, ExperimentView
+from streamduel.preference.counts import Floats
+from streamduel.preference.evidence import intervals, log_evidence, nats
+
+MOST_ARMS: Final = 20
+"""Shown at most: with more, the cells of a matrix cannot be told apart."""
+
+_SHADES: Final = (0.01, 0.03, 0.07, 0.15)
+"""How far from a half the shades of a cell begin. Rankers that are worth comparing differ by a few
+per cent; what is beyond 15 is one and the same."""
+
+
+SCALE: Final = (
+    ("lose4", "under 35"), ("lose3", "35"), ("lose2", "43"), ("lose1", "47"), ("even", "50"),
+    ("win1", "51"), ("win2", "53"), ("win3", "57"), ("win4", "over 65"),
+)  # fmt: skip
+"""The shades with the per cents at which they begin."""
+
+
+class Cell(NamedTuple):
+    """One cell: the arm of the row against the arm of the column.
+
+    Attributes:
+        shade: the class of its colour.
+        text: what stands in it: the share of duels won, in per cent.
+        sure: whether that is sure enough to name a champion: if all cells in a champion's row are,
+            its confidence is 95 % or more.
+        words: all that is known, as a sentence or two.
+    """
+
+    shade: str
+    text: str
+    sure: bool
+    words: str
+
+
+class Row(NamedTuple):
+    """A row: an arm and how it did against each arm."""
+
+    arm: str
+    cells: tuple[Cell, ...]
+
+
+class HeatMap(NamedTuple):
+    """The matrix, or the part of it that is shown.
+
+    Attributes:
+        arms: their names, in the order of rows and columns.
+        rows: one for each of them.
+        left_out: how many arms are not shown.
+        scale: the class of each colour, and which per cents it stands for.
+    """
+
+    arms: tuple[str, ...]
+    rows: tuple[Row, ...]
+    left_out: int
+    scale: tuple[tuple[str, str], ...]
+
+
+def ranking(view: ExperimentView) -> list[int]:
+    """The arms, best first: the champion, then by Copeland score and by the share of duels won."""
+    own, against = view.wins.sum(axis=1), view.wins.sum(axis=0)
+    shares = (own + 1) / (own + against + 2)  # those that never met anybody in the middle
+    copeland = view.copeland
+    return sorted(
+        range(len(view.arms)),
+        key=lambda arm: (arm != view.champion, -copeland[arm], -shares[arm], arm),
+    )
+
+
+def heat_map(view: ExperimentView, order: Sequence[int]) -> HeatMap:
+    """The heat map of the first arms of a ranking.
+
+    Args:
+        view: the experiment.
+        order: its arms, best first.
+    """
+    shown = list(order[:MOST_ARMS])
+    names = tuple(legible(view.arms[arm]) for arm in shown)
+    wins = view.wins[np.ix_(shown, shown)]
+    lower, upper = bounds(wins, len(view.arms))
+    evidence = log_evidence(wins)
+    enough = nats(1 - DELTA, len(view.arms), view.seeks)
+    rows = []
+    for i, arm in enumerate(names):
+        cells = tuple(
+            _cell(arm, other, _Pair.of(wins, lower, upper, evidence, i, j), enough)
+            if i != j
+            else Cell("same", "", False, f"{arm}: a ranker is not compared with itself.")
+            for j, other in enumerate(names)
+        )
+        rows.append(Row(arm, cells))
+    return HeatMap(names, tuple(rows), len(view.arms) - len(shown), SCALE)
+
+
+def bounds(wins: Floats, n_arms: int) -> tuple[Floats, Floats]:
+    """Intervals of the preferences within a part of the matrix that hold for the whole of it.
+
+    Args:
+        wins: (k, k), of some arms.
+        n_arms: K, how many there are in all.
+    """
+    part, whole = len(wins) * (len(wins) - 1), n_arms * (n_arms - 1)
+    return intervals(wins, DELTA * part / whole)
+
+
+class _Pair(NamedTuple):
+    """What is known of a pair, as seen by its first arm; evidence for and against it in nats."""
+
+    won: float
+    lost: float
+    lower: float
+    upper: float
+    better: float
+    worse: float
+
+    @classmethod
+    def of(
+        cls, wins: Floats, lower: Floats, upper: Floats, evidence: Floats, i: int, j: int
+    ) -> _Pair:
+        at = (wins[i, j], wins[j, i], lower[i, j], upper[i, j], evidence[i, j], evidence[j, i])
+        return cls(*map(float, at))
+
+
+def _cell(arm: str, other: str, pair: _Pair, enough: float) -> Cell:
+    duels = pair.won + pair.lost
+    if not duels:
+        return Cell("unmet", "·", False, f"{arm} against {other}: no duel yet.")
+    share = pair.won / duels
+    words = (
+        f"{arm} against {other}: won {count(pair.won)} of {count(duels)} duels, {percent(share)}. "
+        f"In truth {percent(pair.lower)} to {percent(pair.upper)}, with 95 % confidence. "
+        f"{_verdict(pair)}"
+    )
+    sure = max(pair.better, pair.worse) >= enough
+    return Cell(_shade(share), f"{100 * share:.0f}", sure, words)
+
+
+def _verdict(pair: _Pair) -> str:
+    if pair.better > 0:
+        return f"Confidence that it is the better one: {at_least(1 - exp(-pair.better))}."
+    if pair.worse > 0:
+        return f"Confidence that it is the worse one: {at_least(1 - exp(-pair.worse))}."
+    return "Nothing can be said yet of which is better."
+
+
+def _shade(share: float) -> str:
+    """The class of a colour: `even`, or the side and how far from even."""
+    distance = abs(share - 0.5)
+    strength = sum(distance >= shade for shade in _SHADES)
+    return f"{'win' if share > 0.5 else 'lose'}{strength}" if strength else "even"

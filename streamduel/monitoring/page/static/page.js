@@ -1,0 +1,120 @@
+"use strict";
+
+// Keeps the page up to date: asks for it again, and changes in place what is different, so that
+// focus, scrolling, open explanations and what is being typed stay as they are.
+
+const EVERY_MS = 2000; // streamduel commits twice a second
+const PATIENCE_MS = 10000; // an answer takes milliseconds
+const OWN = new Set(["open", "tabindex", "role"]); // attributes that are the reader's or ours
+
+const main = document.getElementById("main");
+const status = document.createElement("span");
+const button = document.createElement("button");
+let paused = false;
+let asking = false;
+
+function say(text, kind) {
+  if (status.textContent !== text) {
+    status.textContent = text;
+    status.className = kind;
+  }
+}
+
+function morph(from, to) {
+  if (from.nodeType !== to.nodeType || from.nodeName !== to.nodeName) {
+    from.replaceWith(document.importNode(to, true));
+  } else if (from.nodeType !== Node.ELEMENT_NODE) {
+    if (from.data !== to.data) from.data = to.data;
+  } else if (from.nodeName !== "FORM") {
+    morphAttributes(from, to);
+    morphChildren(from, to);
+  }
+}
+
+function morphAttributes(from, to) {
+  for (const { name } of [...from.attributes]) {
+    if (!OWN.has(name) && !to.hasAttribute(name)) from.removeAttribute(name);
+  }
+  for (const { name, value } of to.attributes) {
+    if (!OWN.has(name) && from.getAttribute(name) !== value) from.setAttribute(name, value);
+  }
+}
+
+function morphChildren(from, to) {
+  const before = [...from.childNodes];
+  const after = [...to.childNodes];
+  before.slice(after.length).forEach((node) => node.remove());
+  after.forEach((node, place) => {
+    if (place < before.length) morph(before[place], node);
+    else from.append(document.importNode(node, true));
+  });
+}
+
+async function refresh() {
+  if (paused || asking || document.hidden) return;
+  asking = true;
+  try {
+    const signal = AbortSignal.timeout(PATIENCE_MS);
+    const answer = await fetch(location.href, { cache: "no-store", signal });
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const fresh = page.getElementById("main");
+    if (!fresh) throw new Error("this is no page of streamduel");
+    morph(main, fresh);
+    document.title = page.title;
+    rove();
+    if (!paused) say("live", "on");
+  } catch {
+    say("no answer; trying again", "off");
+  } finally {
+    asking = false;
+  }
+}
+
+// In the matrix, Tab goes to one cell, and the arrows go on from there.
+
+function cells() {
+  return [...document.querySelectorAll(".heat tbody tr")].map((row) => [...row.querySelectorAll("td")]);
+}
+
+let chosen = null;
+
+function rove() {
+  const all = cells().flat();
+  if (!all.length) return;
+  document.querySelector(".heat").setAttribute("role", "grid");
+  if (all.includes(document.activeElement)) chosen = document.activeElement;
+  if (!all.includes(chosen)) chosen = all[0];
+  all.forEach((cell) => cell.setAttribute("tabindex", cell === chosen ? "0" : "-1"));
+}
+
+const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+
+document.addEventListener("keydown", (event) => {
+  const step = STEPS[event.key];
+  const rows = cells();
+  const row = rows.findIndex((each) => each.includes(document.activeElement));
+  if (!step || row < 0 || event.altKey || event.ctrlKey || event.metaKey) return;
+  const next = rows[row + step[0]]?.[rows[row].indexOf(document.activeElement) + step[1]];
+  event.preventDefault();
+  if (next) next.focus();
+});
+
+document.addEventListener("focusin", (event) => {
+  if (event.target.closest(".heat td")) rove();
+});
+
+button.type = "button";
+button.textContent = "Pause";
+button.addEventListener("click", () => {
+  paused = !paused;
+  button.textContent = paused ? "Go on" : "Pause";
+  say(paused ? "paused" : "live", paused ? "off" : "on");
+  refresh();
+});
+
+status.setAttribute("role", "status");
+document.getElementById("live").replaceChildren(status, button);
+say("live", "on");
+rove();
+setInterval(refresh, EVERY_MS);
+document.addEventListener("visibilitychange", refresh);

@@ -1,0 +1,124 @@
+"""How numbers, times and names are put into words."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import Final
+from urllib.parse import quote
+
+THIN: Final = "\N{NARROW NO-BREAK SPACE}"
+"""Between a number and its unit, so that no line breaks there."""
+
+_UNITS: Final = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+_SCALES: Final = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+def count(number: float) -> str:
+    """A count; ties make halves.
+
+    >>> count(65513), count(610.5), count(4.0)
+    ('65,513', '610.5', '4')
+    """
+    return f"{number:,.0f}" if number == int(number) else f"{number:,.1f}"
+
+
+def amount(number: float) -> str:
+    """A quantity that is no count: three digits, or all before the point.
+
+    >>> amount(0.0), amount(0.0123), amount(12.345), amount(1234.5)
+    ('0', '0.0123', '12.3', '1,234')
+    """
+    if number == 0:
+        return "0"
+    return f"{number:.3g}" if abs(number) < 100 else f"{number:,.0f}"
+
+
+def short(number: float) -> str:
+    """A number on an axis.
+
+    >>> short(0), short(0.5), short(950), short(12500), short(3e6)
+    ('0', '0.5', '950', '12.5k', '3M')
+    """
+    for scale, letter in _SCALES:
+        if abs(number) >= scale:
+            return f"{number / scale:.4g}{letter}"
+    return f"{number:.4g}"
+
+
+def percent(share: float) -> str:
+    """A share with one digit.
+
+    >>> percent(0.5476).replace(THIN, " ")
+    '54.8 %'
+    """
+    return f"{100 * share:.1f}{THIN}%"
+
+
+def at_least(share: float) -> str:
+    """A lower bound of how sure something is: rounding does not raise it, and nothing is certain.
+
+    >>> [at_least(share).replace(THIN, " ") for share in (0.954, 0.99996, 1.0)]
+    ['95.4 %', '99.9 %', '99.9 %']
+    """
+    tenths = math.floor(round(1000 * share, 6))  # 0.954 is a little less than 954 thousandths
+    return f"{min(tenths, 999) / 10:.1f}{THIN}%"
+
+
+def moment(seconds: float) -> str:
+    """A time of day with its date, in UTC.
+
+    >>> moment(1_790_000_000)
+    '2026-09-21 14:13:20 UTC'
+    """
+    try:
+        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    except (ValueError, OverflowError, OSError):  # a record may claim any time
+        return f"second {seconds:.0f}"
+
+
+def span(seconds: float) -> str:
+    """How long, in its largest unit.
+
+    >>> [span(seconds).replace(THIN, " ") for seconds in (0.2, 59.9, 150, 7200, 200_000)]
+    ['0 s', '59 s', '2 min', '2 h', '2 d']
+    """
+    for length, unit in _UNITS:
+        if seconds >= length:
+            return f"{int(seconds // length)}{THIN}{unit}"
+    return f"0{THIN}s"
+
+
+def legible(name: str) -> str:
+    r"""A name as it can be read and clicked on, whatever it consists of.
+
+    >>> legible("Größe & Preis"), legible("two\nlines"), legible("a\u202eb"), legible("  ")
+    ('Größe & Preis', 'two\\nlines', 'a\\u202eb', '«  »')
+    """
+    text = "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii")
+        for sign in name
+    )
+    return text if text.strip() else f"«{text}»"
+
+
+def address(name: str) -> str:
+    """Where the page of an experiment is.
+
+    Browsers take `.` and `..` for a place in a path, however they are written.
+
+    >>> address("search"), address("a/b"), address("..")
+    ('/experiments/search', '/experiments/a%2Fb', '/experiments/?name=..')
+    """
+    if name in {".", ".."}:
+        return f"/experiments/?name={name}"
+    return f"/experiments/{path(name)}"
+
+
+def path(name: str) -> str:
+    """A name as one part of an address.
+
+    >>> path("a/b?")
+    'a%2Fb%3F'
+    """
+    return quote(name, safe="")

@@ -1,0 +1,74 @@
+"""A real Chromium, without a window, and what it found wrong with the pages."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.browser.world import SEARCH, World, click_log
+
+NewPage = Callable[..., Page]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium; ended with the module, since its event loop would be in the way of other tests'."""
+    path = shutil.which("chromium")
+    assert path is not None, (
+        "the tests in a browser need Chromium: install Debian's package 'chromium'."
+    )
+    with sync_playwright() as playwright:
+        # Chromium's sandbox does not start as root, which CI is; the pages are our own.
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """An experiment some minutes old, another one whose name is awkward, and one that is paused."""
+    small = {"arms": ("x", "y")}
+    made = World({"search": SEARCH, "a/b größe": small, "paused": small})
+    made.serve(click_log(tmp_path_factory.mktemp("log"), 100_000), commits=30)
+    made.fold([b'{"type":"control","id":"p","experiment":"paused","action":"pause"}'])
+    made.commit()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def open_page(browser: Browser) -> Iterator[NewPage]:
+    """Opens a page in a context of its own; at the end, nothing may have gone wrong in any."""
+    wrong: list[str] = []
+    asked: list[str] = []
+    contexts = []
+
+    def opened(url: str, **settings: Any) -> Page:
+        context = browser.new_context(**settings)
+        contexts.append(context)
+        page = context.new_page()
+        # Violations of the content security policy come as errors of the console, too.
+        page.on("console", lambda message: _note(wrong, message.type, message.text))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("request", lambda request: asked.append(request.url))
+        answer = page.goto(url)
+        assert answer is not None
+        assert answer.ok
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert wrong == []
+    hosts = {urlsplit(url).hostname for url in asked}
+    assert hosts <= {"127.0.0.1"}, "the pages ask nobody else"
+
+
+def _note(wrong: list[str], kind: str, text: str) -> None:
+    if kind in {"error", "warning"}:
+        wrong.append(text)

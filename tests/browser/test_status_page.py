@@ -1,0 +1,296 @@
+"""The status page as people use it: in a real browser, over a real server and a real fold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from axe_core_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.world import World
+from tests.unit.monitoring.fold import duels
+
+NewPage = Callable[..., Page]
+
+PHONE = {"width": 390, "height": 844}
+
+PLACES = ("/", "/experiments/search", "/experiments/a%2Fb%20gr%C3%B6%C3%9Fe")
+
+
+def experiment(world: World) -> str:
+    return f"{world.url}/experiments/search"
+
+
+def cell(page: Page, row: int, column: int) -> Any:
+    return page.locator(".heat tbody tr").nth(row).locator("td").nth(column)
+
+
+def fight(world: World, number: int, winners: str = "b" * 20) -> None:
+    """Some duels more, and a commit."""
+    world.fold(duels("search", number, "bm25", "ltr-v3", winners), world.task.stream_time + 1000)
+    world.commit()
+
+
+class TestHeatMap:
+    def test_to_point_at_a_cell_shows_its_counts_and_confidence(
+        self, world: World, open_page: NewPage
+    ) -> None:
+        page = open_page(experiment(world))
+        tip = cell(page, 0, 1).locator(".tip")
+        expect(tip).to_have_css("opacity", "0")
+        cell(page, 0, 1).hover()
+        expect(tip).to_have_css("opacity", "1")
+        expect(tip).to_contain_text(re.compile(r"^ltr-v3 against .+: won [\d.,]+ of [\d.,]+ duels"))
+        expect(tip).to_contain_text("with 95 % confidence")
+
+    def test_the_words_lie_within_the_card_and_over_nothing_else(
+        self, world: World, open_page: NewPage
+    ) -> None:
+        for viewport in ({"width": 1280, "height": 900}, PHONE):
+            page = open_page(experiment(world), viewport=viewport)
+            cell(page, 5, 0).hover()
+            tip = cell(page, 5, 0).locator(".tip").bounding_box()
+            grid = page.locator(".heat").bounding_box()
+            scale = page.locator(".scale").bounding_box()
+            assert tip is not None
+            assert grid is not None
+            assert scale is not None
+            assert grid["y"] + grid["height"] <= tip["y"]
+            assert tip["y"] + tip["height"] <= scale["y"]
+            assert tip["x"] >= 0
+            assert tip["x"] + tip["width"] <= viewport["width"]
+
+    def test_the_keyboard_goes_from_cell_to_cell(self, world: World, open_page: NewPage) -> None:
+        page = open_page(experiment(world))
+        page.get_by_role("region", name="The matrix").focus()
+        page.keyboard.press("Tab")
+        expect(cell(page, 0, 0)).to_be_focused()
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("ArrowDown")
+        expect(cell(page, 2, 1)).to_be_focused()
+        expect(cell(page, 2, 1).locator(".tip")).to_have_css("opacity", "1")
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.closest('.heat')") is None
+        page.keyboard.press("Shift+Tab")
+        expect(cell(page, 2, 1)).to_be_focused()
+
+    def test_a_screen_reader_hears_the_same_words(self, world: World, open_page: NewPage) -> None:
+        page = open_page(experiment(world))
+        words = page.get_by_role("gridcell", name=re.compile(r"^ltr-v3 against \S+: won"))
+        assert words.count() == 5
+
+
+class TestLive:
+    def test_the_page_follows_the_fold_without_being_loaded_again(
+        self, world: World, open_page: NewPage
+    ) -> None:
+        page = open_page(experiment(world))
+        page.evaluate("window.loadedOnce = true")
+        tile = page.locator(".tiles div").filter(has_text="Duels").locator("dd")
+        before = int(tile.inner_text().replace(",", ""))
+        fight(world, 1_000_000)
+        expect(tile).to_have_text(f"{before + 20:,}")
+        assert page.evaluate("window.loadedOnce")
+
+    def test_focus_scrolling_and_what_is_open_stay(self, world: World, open_page: NewPage) -> None:
+        page = open_page(experiment(world), viewport=PHONE)
+        page.locator("summary").first.click()
+        cell(page, 3, 2).focus()
+        page.locator(".arms").evaluate("table => table.parentElement.scrollLeft = 90")
+        page.evaluate("window.scrollTo(0, 700)")
+        epoch = page.locator("time").last
+        before = epoch.inner_text()
+        fight(world, 2_000_000)
+        expect(epoch).not_to_have_text(before)
+        expect(cell(page, 3, 2)).to_be_focused()
+        assert page.locator("details").first.evaluate("it => it.open")
+        assert page.locator(".arms").evaluate("it => it.parentElement.scrollLeft") == 90
+        assert page.evaluate("window.scrollY") == 700
+
+    def test_what_is_being_typed_stays(self, world: World, open_page: NewPage) -> None:
+        page = open_page(world.url)
+        page.get_by_label("Name or champion").fill("sea")
+        at = page.locator("time").last
+        before = at.inner_text()
+        fight(world, 3_000_000)
+        expect(at).not_to_have_text(before)
+        expect(page.get_by_label("Name or champion")).to_have_value("sea")
+
+    def test_it_can_be_paused(self, world: World, open_page: NewPage) -> None:
+        page = open_page(world.url)
+        page.get_by_role("button", name="Pause").click()
+        expect(page.get_by_role("status")).to_have_text("paused")
+        asked = []
+        page.on("request", lambda request: asked.append(request.url))
+        page.wait_for_timeout(2500)
+        assert asked == []
+        with page.expect_request(f"{world.url}/"):
+            page.get_by_role("button", name="Go on").click()
+        expect(page.get_by_role("status")).to_have_text("live")
+
+    def test_a_server_that_is_gone_is_noticed_and_so_is_its_return(
+        self, world: World, browser: Browser
+    ) -> None:
+        page = browser.new_page()  # Chromium itself reports the failed request as an error
+        page.goto(experiment(world))
+        duels_shown = page.locator(".tiles").inner_text()
+        page.context.set_offline(True)
+        expect(page.get_by_role("status")).to_have_text("no answer; trying again")
+        assert page.locator(".tiles").inner_text() == duels_shown
+        page.context.set_offline(False)
+        expect(page.get_by_role("status")).to_have_text("live")
+        page.close()
+
+
+class TestWithoutJavaScript:
+    def test_all_of_it_is_there(self, world: World, open_page: NewPage) -> None:
+        page = open_page(experiment(world), java_script_enabled=False)
+        cell(page, 1, 0).hover()
+        expect(cell(page, 1, 0).locator(".tip")).to_have_css("opacity", "1")
+        expect(page.get_by_text("Reload the page for newer figures.")).to_be_visible()
+        expect(page.locator(".drawing .line")).to_have_count(2)
+        page.get_by_text("What is regret?").click()
+        expect(page.get_by_text("What users have lost because")).to_be_visible()
+
+    def test_experiments_are_found_and_sorted(self, world: World, open_page: NewPage) -> None:
+        page = open_page(world.url, java_script_enabled=False)
+        rows = page.locator(".experiments tbody th")
+        expect(rows).to_have_text(["a/b größe", "paused", "search"])
+        page.get_by_role("link", name="Duels").click()
+        expect(rows.first).to_have_text("search")
+        page.get_by_label("Status").select_option("paused")
+        page.get_by_role("button", name="Find").click()
+        expect(rows).to_have_text(["paused"])
+        page.get_by_label("Name or champion").fill("nowhere")
+        page.get_by_role("button", name="Find").click()
+        page.get_by_role("link", name="Show all").click()
+        page.get_by_role("link", name="a/b größe").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("a/b größe")
+
+    def test_each_cell_can_be_tabbed_to(self, world: World, open_page: NewPage) -> None:
+        page = open_page(experiment(world), java_script_enabled=False)
+        page.get_by_role("region", name="The matrix").focus()
+        page.keyboard.press("Tab")
+        page.keyboard.press("Tab")
+        expect(cell(page, 0, 1)).to_be_focused()
+
+
+class TestLooks:
+    def test_dark_and_light_are_what_the_reader_wants(
+        self, world: World, open_page: NewPage
+    ) -> None:
+        colours = {}
+        for scheme in ("light", "dark"):
+            page = open_page(experiment(world), color_scheme=scheme)
+            colours[scheme] = page.evaluate(
+                "['body', '.card', '.win2', '.lose2'].map("
+                "it => getComputedStyle(document.querySelector(it)).backgroundColor)"
+            )
+        for light, dark in zip(colours["light"], colours["dark"], strict=True):
+            assert brightness(light) - brightness(dark) > 80
+
+    @pytest.mark.parametrize("path", PLACES)
+    @pytest.mark.parametrize("width", [320, 390, 768])
+    def test_no_page_is_wider_than_the_screen(
+        self, world: World, open_page: NewPage, path: str, width: int
+    ) -> None:
+        page = open_page(world.url + path, viewport={"width": width, "height": 844})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+    def test_long_names_do_not_break_the_page(self, open_page: NewPage) -> None:
+        world = World({"x" * 256: {"arms": ["y" * 256, "word " * 50, "z"]}})
+        try:
+            for path in ("/", f"/experiments/{'x' * 256}"):
+                page = open_page(world.url + path, viewport=PHONE)
+                assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        finally:
+            world.close()
+
+
+def brightness(colour: str) -> float:
+    red, green, blue = map(int, re.findall(r"\d+", colour)[:3])
+    return 0.3 * red + 0.6 * green + 0.1 * blue
+
+
+class TestAccess:
+    @pytest.mark.parametrize("scheme", ["light", "dark"])
+    @pytest.mark.parametrize("path", [*PLACES, "/?q=nowhere"])
+    def test_axe_finds_nothing(
+        self, world: World, open_page: NewPage, path: str, scheme: str
+    ) -> None:
+        # axe is put into the page as a script, which the page itself would not allow.
+        page = open_page(world.url + path, color_scheme=scheme, bypass_csp=True)
+        for summary in page.locator("summary").all():
+            summary.click()
+        found = Axe().run(page)
+        assert [(each["id"], each["nodes"][0]["html"]) for each in found["violations"]] == []
+        assert found["passes"], "it has looked"
+
+    @pytest.mark.parametrize("path", PLACES)
+    def test_the_keyboard_reaches_everything(
+        self, world: World, open_page: NewPage, path: str
+    ) -> None:
+        page = open_page(world.url + path)
+        wanted = page.evaluate(
+            "[...document.querySelectorAll('a, button, input:not([type=hidden]), select, summary')]"
+            ".filter(it => it.checkVisibility()).length"
+        )
+        seen = list(tabbed(page))
+        assert len([each for each in seen if each not in {"TD", "DIV"}]) == wanted
+        assert seen[0] == "A"
+
+    def test_one_can_skip_to_the_content(self, world: World, open_page: NewPage) -> None:
+        page = open_page(experiment(world))
+        page.keyboard.press("Tab")
+        expect(page.get_by_role("link", name="Skip to the content")).to_be_in_viewport()
+        page.keyboard.press("Enter")
+        assert page.evaluate("document.activeElement.id") == "main"
+
+    def test_what_has_the_focus_can_be_seen(self, world: World, open_page: NewPage) -> None:
+        page = open_page(world.url)
+        page.keyboard.press("Tab")
+        page.keyboard.press("Tab")
+        assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+
+
+def tabbed(page: Page) -> Iterator[str]:
+    """What the Tab key comes to, until it leaves the page."""
+    page.evaluate("window.been = new Set()")
+    for _ in range(500):
+        page.keyboard.press("Tab")
+        name = page.evaluate(
+            "document.activeElement === document.body || been.has(document.activeElement) ? null"
+            " : (been.add(document.activeElement), document.activeElement.nodeName)"
+        )
+        if name is None:
+            return
+        yield str(name)
+
+
+class TestMany:
+    def test_a_thousand_experiments_are_shown_a_page_at_a_time(self, open_page: NewPage) -> None:
+        world = World({f"search-{number:04d}": {"arms": ["x", "y"]} for number in range(1000)})
+        try:
+            page = open_page(world.url)
+            expect(page.locator(".experiments tbody tr")).to_have_count(50)
+            page.get_by_role("link", name="Next").click()
+            expect(page.get_by_text("51 to 100 of 1,000")).to_be_visible()
+            page.get_by_label("Name or champion").fill("0777")
+            page.keyboard.press("Enter")
+            expect(page.locator(".experiments tbody th")).to_have_text(["search-0777"])
+        finally:
+            world.close()
+
+    def test_of_a_thousand_arms_the_best_twenty_are_drawn(self, open_page: NewPage) -> None:
+        world = World({"search": {"arms": [f"arm{number}" for number in range(1000)]}})
+        try:
+            page = open_page(f"{world.url}/experiments/search", viewport=PHONE)
+            expect(page.locator(".heat tbody tr")).to_have_count(20)
+            expect(page.get_by_text("980 left out").first).to_be_visible()
+            assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        finally:
+            world.close()

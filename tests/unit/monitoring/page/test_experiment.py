@@ -1,0 +1,377 @@
+"""The page of one experiment: every number in words that are true."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streamduel.monitoring.history import History
+from streamduel.monitoring.letters import Letter
+from streamduel.monitoring.metrics import Metrics
+from streamduel.monitoring.page.checks import Check
+from streamduel.monitoring.page.experiment import MOST_LETTERS, ExperimentPage, experiment_page
+from streamduel.monitoring.page.heat_map import MOST_ARMS, bounds, heat_map, ranking
+from streamduel.monitoring.page.wording import THIN
+from streamduel.monitoring.views import DELTA, ExperimentView
+from streamduel.preference.evidence import intervals
+from tests.logs import Record, encode
+from tests.unit.monitoring.fold import STREAM_TIME, Clock, commit, config, duels, fold, task
+
+ARMS = ("bm25", "ltr", "dense")
+NOW = STREAM_TIME / 1000
+
+
+class Watched:
+    """One experiment, watched."""
+
+    def __init__(self, arms: tuple[str, ...] = ARMS, **settings: Any) -> None:
+        self.clock = Clock()
+        self.metrics, self.history = Metrics("files", self.clock), History(lambda: NOW)
+        self.metrics.connection(source=True)
+        self.task = task(config({"search": arms}, **settings))
+        self.letters: list[Letter] = []
+        self.commit()
+
+    def commit(self) -> None:
+        commit(self.metrics, self.task)
+        list(self.history.look(self.metrics.figures))
+
+    def fold(self, *records: bytes) -> ExperimentPage:
+        fold(self.task, *records)
+        self.commit()
+        return self.page()
+
+    @property
+    def view(self) -> ExperimentView:
+        (view,) = self.metrics.figures.experiments()
+        return view
+
+    def page(self, now: float = NOW) -> ExperimentPage:
+        figures = self.metrics.figures
+        return experiment_page(figures, self.view, 0, self.history, self.letters, now)
+
+    def check(self, what: str) -> Check:
+        (found,) = [each for each in self.page().checks if what in each.what]
+        return found
+
+
+def counted(a: str, b: str, wins_a: int, wins_b: int, ties: int = 0) -> bytes:
+    return encode(
+        {"type": "duels", "id": f"{a}{b}{wins_a}", "experiment": "search", "a": a, "b": b,
+         "wins_a": wins_a, "wins_b": wins_b, "ties": ties}
+    )  # fmt: skip
+
+
+def control(action: str, **fields: str) -> bytes:
+    return encode(
+        {"type": "control", "experiment": "search", "id": action, "action": action, **fields}
+    )
+
+
+def plain(text: str) -> str:
+    return text.replace(THIN, " ")
+
+
+class TestMatrix:
+    def test_a_cell_says_in_words_what_the_duels_say(self) -> None:
+        watched = Watched()
+        matrix = watched.fold(counted("ltr", "bm25", 700, 300)).matrix
+        assert matrix.arms == ("ltr", "dense", "bm25")
+        cell = matrix.rows[0].cells[2]
+        lower, upper = intervals(watched.view.wins, DELTA)
+        assert (cell.text, cell.shade, cell.sure) == ("70", "win4", True)
+        assert plain(cell.words) == (
+            f"ltr against bm25: won 700 of 1,000 duels, 70.0 %. In truth "
+            f"{100 * lower[1, 0]:.1f} % to {100 * upper[1, 0]:.1f} %, with 95 % confidence. "
+            f"Confidence that it is the better one: 99.9 %."
+        )
+        other = matrix.rows[2].cells[0]
+        assert (other.text, other.shade, other.sure) == ("30", "lose4", True)
+        assert "won 300 of 1,000 duels" in other.words
+        assert "Confidence that it is the worse one: 99.9" in other.words
+
+    @pytest.mark.parametrize(
+        ("won", "shade"),
+        [(500, "even"), (509, "even"), (511, "win1"), (489, "lose1"), (535, "win2"),
+         (580, "win3"), (420, "lose3"), (660, "win4"), (0, "lose4"), (1000, "win4")],
+    )  # fmt: skip
+    def test_the_colour_is_how_far_from_even(self, won: int, shade: str) -> None:
+        watched = Watched()
+        watched.fold(counted("ltr", "bm25", won, 1000 - won))
+        cell = heat_map(watched.view, [1, 0, 2]).rows[0].cells[1]
+        assert cell.shade == shade
+
+    def test_who_has_not_met_or_decided_nothing_is_said_so(self) -> None:
+        rows = Watched().fold(counted("ltr", "bm25", 1, 1)).matrix.rows
+        cells = {
+            (row.arm, other.arm): cell
+            for row in rows
+            for other, cell in zip(rows, row.cells, strict=True)
+        }
+        assert cells["dense", "ltr"].words == "dense against ltr: no duel yet."
+        assert cells["dense", "ltr"].text == "·"
+        assert cells["ltr", "bm25"].words.endswith("Nothing can be said yet of which is better.")
+        assert not cells["ltr", "bm25"].sure
+        assert cells["ltr", "ltr"].shade == "same"
+
+    @pytest.mark.parametrize("lost", range(380, 470, 5))
+    def test_a_row_that_is_bold_throughout_is_that_of_a_sure_champion(self, lost: int) -> None:
+        watched = Watched()
+        page = watched.fold(
+            counted("ltr", "bm25", 1000 - lost, lost), counted("ltr", "dense", 700, 300)
+        )
+        row = page.matrix.rows[0]
+        assert row.arm == "ltr"
+        assert all(cell.sure for cell in row.cells[1:]) == page.head.sure
+
+    def test_half_wins_are_shown(self) -> None:
+        rows = Watched().fold(counted("ltr", "bm25", 3, 1, ties=1)).matrix.rows
+        assert "won 3.5 of 5 duels" in rows[0].cells[2].words
+
+    def test_of_many_arms_the_best_are_shown_with_bounds_that_hold_for_all(self) -> None:
+        arms = tuple(f"arm{number:03d}" for number in range(300))
+        watched = Watched(arms)
+        page = watched.fold(
+            counted("arm250", "arm007", 900, 100), counted("arm123", "arm008", 90, 10)
+        )
+        assert len(page.matrix.arms) == len(page.arms) == MOST_ARMS
+        assert page.matrix.left_out == 300 - MOST_ARMS
+        assert {"arm250", "arm123"} <= set(page.matrix.arms)
+        shown = ranking(watched.view)[:MOST_ARMS]
+        part = bounds(watched.view.wins[np.ix_(shown, shown)], 300)
+        whole = [each[np.ix_(shown, shown)] for each in intervals(watched.view.wins, DELTA)]
+        np.testing.assert_allclose(part, whole)
+
+    def test_the_champion_leads_the_ranking(self) -> None:
+        watched = Watched()
+        watched.fold(*duels("search", 0, "ltr", "dense", "aaaa"), control("pause"))
+        assert ranking(watched.view)[0] == watched.view.champion
+
+
+class TestVerdict:
+    def test_while_the_duels_do_not_decide(self) -> None:
+        assert Watched().page().head.verdict == "bm25 leads, but the duels do not decide yet."
+
+    def test_when_it_is_sure(self) -> None:
+        watched = Watched()
+        page = watched.fold(counted("ltr", "bm25", 700, 300), counted("ltr", "dense", 650, 350))
+        assert plain(page.head.verdict) == (
+            "ltr beats every other ranker: that is at least 99.9 % sure."
+        )
+        assert page.head.sure
+        assert page.head.sureness == pytest.approx(100 * watched.view.confidence)
+
+    def test_of_a_policy_that_seeks_a_copeland_winner(self) -> None:
+        watched = Watched(policy={"name": "ccb"})
+        page = watched.fold(counted("ltr", "bm25", 700, 300), counted("ltr", "dense", 650, 350))
+        assert page.head.verdict.startswith("ltr is a best ranker: that is at least")
+        assert page.regret is not None
+        assert page.regret.kind == "copeland"
+
+    def test_when_it_is_paused_and_when_it_has_ended(self) -> None:
+        assert (
+            Watched().fold(control("pause")).head.verdict.startswith("Paused; only the champion is")
+        )
+        watched = Watched(stop={"confidence": 0.95})
+        page = watched.fold(counted("ltr", "bm25", 700, 300), counted("ltr", "dense", 650, 350))
+        assert (page.head.status, page.head.verdict) == (
+            "finished",
+            "Finished: ltr is served to everybody.",
+        )
+
+    def test_while_confidence_takes_long(self) -> None:
+        arms = tuple(f"arm{number:03d}" for number in range(200))
+        watched = Watched(arms)
+        watched.history = History()
+        page = watched.page()
+        assert (
+            page.head.verdict
+            == f"{page.head.champion} leads; how sure that is is being worked out."
+        )
+        assert (page.head.confidence, page.regret, page.regret_curve) == ("…", None, None)
+
+
+class TestArms:
+    def test_each_with_its_duels_and_what_the_champion_wins_against_it(self) -> None:
+        page = Watched().fold(counted("ltr", "bm25", 700, 300), counted("ltr", "dense", 60, 40))
+        champion, *others = page.arms
+        assert (champion.name, champion.champion, champion.beats) == ("ltr", True, "2")
+        assert (champion.duels, plain(champion.won), champion.against) == ("1,100", "69.1 %", "")
+        by_name = {arm.name: arm for arm in others}
+        assert plain(by_name["bm25"].against) == "70.0 %"
+        assert plain(by_name["dense"].against) == "60.0 %"
+        assert by_name["bm25"].copeland == 0.0
+        low, high = (
+            float(bound.replace("%", "")) for bound in plain(by_name["bm25"].range).split(" to ")
+        )
+        assert low < 70 < high
+
+    def test_traffic_is_what_the_assignment_says(self) -> None:
+        page = Watched(slate=10).fold(*duels("search", 0, "ltr", "dense", "ab"))
+        assert page.assigned is not None
+        traffic: dict[str, float] = {}
+        for pair in page.assigned.pairs:
+            for name in {pair.a, pair.b}:
+                traffic[name] = traffic.get(name, 0.0) + pair.bar
+        for arm in page.arms:
+            assert plain(arm.traffic) == f"{traffic.get(arm.name, 0.0):.1f} %"
+
+
+class TestAssignment:
+    def test_what_is_in_force(self) -> None:
+        watched = Watched()
+        page = watched.fold(*duels("search", 0, "ltr", "dense", "ab"))
+        assignment = watched.view.assignment
+        assert assignment is not None
+        assert page.assigned is not None
+        assert [(pair.a, pair.b) for pair in page.assigned.pairs] == [
+            (pair.a, pair.b) for pair in assignment.pairs
+        ]
+        assert page.head.epoch == str(assignment.epoch)
+        assert page.assigned.valid_until is None
+
+    def test_one_with_a_fallback_says_until_when_and_whether_that_is_over(self) -> None:
+        watched = Watched(guardrails={"fallback": {"arm": "bm25", "idle_ms": 60_000}})
+        page = watched.fold(*duels("search", 0, "ltr", "dense", "ab"))
+        assert page.assigned is not None
+        assert (page.assigned.fallback, page.assigned.lapsed) == ("bm25", False)
+        assert page.assigned.valid_until is not None
+        later = watched.page(now=NOW + 3600).assigned
+        assert later is not None
+        assert later.lapsed
+
+    def test_a_batch_says_how_far_it_is(self) -> None:
+        watched = Watched(policy={"name": "c2b", "horizon": 100_000, "rounds": 4})
+        page = watched.page()
+        assert page.assigned is not None
+        assert page.assigned.batch is not None
+        assert page.assigned.batch_done == 0.0
+        wanted = page.assigned.pairs[0]
+        half = int(wanted.remaining.replace(",", "")) // 2
+        then = watched.fold(counted(wanted.a, wanted.b, half, 0)).assigned
+        assert then is not None
+        assert then.batch_done is not None
+        assert 0 < then.batch_done <= 50
+
+
+class TestChecks:
+    def test_of_a_healthy_experiment_all_are_fine_or_not_known(self) -> None:
+        outcomes = {check.outcome for check in Watched().page().checks}
+        assert outcomes == {"fine", "open"}
+
+    def test_an_unfair_service_is_noticed(self) -> None:
+        watched = Watched()
+        for number in range(100):
+            fold(watched.task, impression(number, ["a", "b", "a"]))
+        watched.commit()
+        check = watched.check("interleave fairly")
+        assert check.outcome == "look"
+        assert "Do not trust the champion" in check.sentence
+
+    def test_services_that_do_not_follow_are_noticed(self) -> None:
+        watched = Watched(guardrails={"freeze_pair": ["bm25", "ltr"]})
+        for number in range(100):
+            sides = ["a", "b"] if number % 2 else ["b", "a"]
+            fold(watched.task, impression(number, sides, b="dense"))
+        watched.commit()
+        assert watched.check("follow assignments").outcome == "look"
+        assert "100 of 100 impressions (100.0" in watched.check("follow assignments").sentence
+
+    def test_records_that_cannot_be_used_are_noticed(self) -> None:
+        watched = Watched()
+        watched.fold(
+            *duels("search", 0, "ltr", "nobody", "aa"), *duels("search", 5, "ltr", "bm25", "a")
+        )
+        assert watched.check("can be used").outcome == "look"
+        assert watched.check("can be used").sentence.startswith("2 of 3 became dead letters")
+
+    def test_clicks_without_impressions_are_noticed(self) -> None:
+        watched = Watched()
+        click = {"type": "click", "experiment": "search", "impression": "?", "rank": 0}
+        watched.fold(*(encode({**click, "id": f"c{number}"}) for number in range(3)))
+        assert watched.page().tallies[-1][:2] == ("waiting click", "3")
+        assert watched.check("find their").outcome == "fine"
+        much_later = STREAM_TIME + 10**9
+        watched.task.fold([Record(watched.task.next_offset, impression(1, ["a", "b"]), much_later)])
+        watched.commit()
+        check = watched.check("find their")
+        assert check.outcome == "look"
+        assert check.sentence.startswith("0 came too late, 3 have no impression")
+
+    def test_a_partition_that_has_stopped_is_noticed(self) -> None:
+        watched = Watched()
+        watched.metrics.lagging({0: 0})
+        assert watched.check("folded").outcome == "fine"
+        watched.metrics.lagging({0: 1200})
+        watched.clock.now += 61
+        check = watched.check("folded")
+        assert check.outcome == "look"
+        assert "1,200 records of partition 0 wait" in check.sentence
+
+    def test_silence_is_noticed_where_there_is_a_fallback(self) -> None:
+        watched = Watched(guardrails={"fallback": {"arm": "bm25", "idle_ms": 60_000}})
+        assert watched.check("keep coming").outcome == "fine"
+        watched.clock.now += 61
+        assert watched.check("keep coming").outcome == "look"
+
+    def test_a_cycle_is_noticed_by_a_policy_that_it_defeats(self) -> None:
+        cycle = [counted(a, b, 900, 100) for a, b in
+                 (("bm25", "ltr"), ("ltr", "dense"), ("dense", "bm25"))]  # fmt: skip
+        watched = Watched()
+        assert watched.check("beats all").outcome == "fine"
+        watched.fold(*cycle)
+        assert watched.check("beats all").outcome == "look"
+        other = Watched(policy={"name": "ccb"})
+        other.fold(*cycle)
+        assert not [check for check in other.page().checks if "beats all" in check.what]
+
+
+def impression(number: int, teams: list[str], b: str = "ltr") -> bytes:
+    return json.dumps(
+        {"type": "interleaving", "experiment": "search", "id": f"i{number}", "a": "bm25", "b": b,
+         "teams": teams, "clicks": []}
+    ).encode()  # fmt: skip
+
+
+class TestCurves:
+    def test_begin_when_duels_have_come(self) -> None:
+        watched = Watched()
+        assert watched.page().regret_curve is None
+        page = watched.fold(*duels("search", 0, "ltr", "dense", "ab" * 20))
+        assert page.regret_curve is not None
+        assert page.confidence_curve is not None
+        assert page.regret_curve.across.labels[0] == "0"
+        assert len(page.points) == 2
+
+    def test_lie_within_the_drawing(self) -> None:
+        watched = Watched()
+        for start in range(0, 400, 40):
+            page = watched.fold(*duels("search", start, "ltr", "dense", "ab" * 20))
+        assert page.regret_curve is not None
+        places = [
+            tuple(map(float, place.split(",")))
+            for place in f"{page.regret_curve.line} {page.regret_curve.band}".split()
+        ]
+        assert len(places) == 3 * 11
+        assert all(0 <= x <= 1000 and 0 <= y <= 400 for x, y in places)
+
+
+class TestLetters:
+    def letter(self, number: int, key: str | None, partition: int = 0) -> Letter:
+        return Letter("invalid_json", f"nr {number}", "clicks", partition, number, key, NOW)
+
+    def test_those_that_may_be_of_the_experiment_the_latest_first(self) -> None:
+        watched = Watched()
+        watched.letters = [
+            self.letter(1, "search"), self.letter(2, "other"), self.letter(3, None),
+            self.letter(4, "search", partition=1),
+        ]  # fmt: skip
+        assert [letter.offset for letter in watched.page().letters] == [3, 1]
+
+    def test_no_more_than_one_reads(self) -> None:
+        watched = Watched()
+        watched.letters = [self.letter(number, None) for number in range(50)]
+        assert len(watched.page().letters) == MOST_LETTERS

@@ -1,0 +1,180 @@
+"""All experiments at a glance: found, sorted and cut into pages, however many there are."""
+
+from __future__ import annotations
+
+import time
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamduel.monitoring.history import History
+from streamduel.monitoring.metrics import Metrics
+from streamduel.monitoring.page.overview import (
+    COLUMNS,
+    MOST_SOUGHT,
+    PAGE_ROWS,
+    Overview,
+    Wish,
+    overview,
+)
+from tests.unit.monitoring.fold import Clock, commit, config, duels, fold, task
+
+ARMS = ("bm25", "ltr", "dense")
+
+
+class Watched:
+    """Some experiments, watched."""
+
+    def __init__(self, *names: str) -> None:
+        self.clock = Clock()
+        self.metrics, self.history = Metrics("files", self.clock), History()
+        self.task = task(config(dict.fromkeys(names, ARMS)))
+        self.commit()
+
+    def commit(self) -> None:
+        commit(self.metrics, self.task)
+        list(self.history.look(self.metrics.figures))
+
+    def fold(self, *records: bytes) -> None:
+        fold(self.task, *records)
+        self.commit()
+
+    def shown(self, **query: str) -> Overview:
+        return overview(self.metrics.figures, self.history, Wish.of(query))
+
+    def names(self, **query: str) -> list[str]:
+        return [row.name for row in self.shown(**query).rows]
+
+
+def control(experiment: str, action: str) -> bytes:
+    return (
+        f'{{"type":"control","id":"{experiment}-{action}","experiment":"{experiment}",'
+        f'"action":"{action}"}}'
+    ).encode()
+
+
+@pytest.fixture
+def watched() -> Watched:
+    made = Watched("Search", "ads", "größe")
+    made.fold(*duels("ads", 0, "bm25", "ltr", "b" * 80), *duels("größe", 0, "bm25", "ltr", "aaa"))
+    made.fold(*duels("ads", 100, "dense", "ltr", "b" * 80), control("größe", "pause"))
+    return made
+
+
+def test_what_is_known_of_each(watched: Watched) -> None:
+    row = watched.shown().rows[0]
+    (view,) = [each for each in watched.metrics.figures.experiments() if each.name == "ads"]
+    assert (row.name, row.address, row.status, row.champion) == (
+        "ads", "/experiments/ads", "running", "ltr",
+    )  # fmt: skip
+    assert (row.duels, row.policy, row.epoch) == ("160", "rucb", str(view.epoch))
+    assert row.sureness == pytest.approx(100 * view.confidence)
+    assert view.confidence > 0.99
+    assert row.seen.startswith("0")
+
+
+def test_names_are_in_order_whatever_their_case(watched: Watched) -> None:
+    assert watched.names() == ["ads", "größe", "Search"]
+    assert watched.names(sort="-name") == ["Search", "größe", "ads"]
+
+
+@pytest.mark.parametrize(
+    ("sort", "names"),
+    [
+        ("-duels", ["ads", "größe", "Search"]),
+        ("duels", ["Search", "größe", "ads"]),
+        ("-confidence", ["ads", "Search", "größe"]),
+        ("status", ["größe", "ads", "Search"]),
+        ("-epoch", ["ads", "größe", "Search"]),
+        ("nonsense", ["ads", "größe", "Search"]),
+    ],
+)
+def test_any_column_sorts(watched: Watched, sort: str, names: list[str]) -> None:
+    found = watched.names(sort=sort)
+    assert found[0] == names[0]
+    assert sorted(found) == sorted(names)
+    if "duels" in sort:
+        assert found == names
+
+
+def test_what_was_heard_of_last_comes_first() -> None:
+    watched = Watched("a", "b", "c")
+    for name in ("c", "a", "b"):
+        watched.clock.now += 60
+        watched.fold(*duels(name, 0, "bm25", "ltr", "a"))
+    assert watched.names(sort="-seen") == ["c", "a", "b"]
+    assert watched.names(sort="seen") == ["b", "a", "c"]
+    assert [row.seen[0] for row in watched.shown(sort="seen").rows] == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ({"q": "A"}, ["ads", "Search"]),
+        ({"q": "GRÖSSE"}, ["größe"]),
+        ({"q": "nowhere"}, []),
+        ({"q": "LTR"}, ["ads"]),
+        ({"status": "paused"}, ["größe"]),
+        ({"status": "running"}, ["ads", "Search"]),
+        ({"status": "running", "q": "sea"}, ["Search"]),
+        ({"status": "lost"}, ["ads", "größe", "Search"]),
+    ],
+)
+def test_what_is_sought_is_found(watched: Watched, query: dict[str, str], names: list[str]) -> None:
+    assert watched.names(**query) == names
+
+
+def test_a_heading_sorts_by_its_column_and_then_the_other_way(watched: Watched) -> None:
+    for column, _ in COLUMNS:
+        first = next(each for each in watched.shown(q="s").headings if each.column == column)
+        query = dict(parse_qsl(urlsplit(first.address).query))
+        assert query["q"] == "s"
+        again = next(each for each in watched.shown(**query).headings if each.column == column)
+        assert again.sorted in {"ascending", "descending"}
+        back = dict(parse_qsl(urlsplit(again.address).query))
+        once_more = watched.shown(**back).headings
+        assert {again.sorted, next(e for e in once_more if e.column == column).sorted} == {
+            "ascending", "descending",
+        }  # fmt: skip
+
+
+def test_a_thousand_are_cut_into_pages_and_cost_little() -> None:
+    watched = Watched(*(f"search-{number:04d}" for number in range(1000)))
+    first = watched.shown()
+    assert (len(first.rows), first.found, first.before) == (PAGE_ROWS, 1000, None)
+    seen, page = list(first.rows), first
+    while page.after is not None:
+        page = watched.shown(**dict(parse_qsl(urlsplit(page.after).query)))
+        assert page.first == len(seen) + 1
+        seen += page.rows
+    assert [row.name for row in seen] == [f"search-{number:04d}" for number in range(1000)]
+    assert watched.shown(page="1000000").rows == page.rows, "the last one there is"
+    began = time.thread_time()
+    watched.shown(sort="-confidence", q="search")
+    assert time.thread_time() - began < 0.03
+
+
+def test_nothing_is_worked_out_for_the_page() -> None:
+    watched = Watched("search")
+    fold(watched.task, *duels("search", 0, "bm25", "ltr", "b" * 80))
+    commit(watched.metrics, watched.task)
+    watched.shown(sort="confidence")
+    (view,) = watched.metrics.figures.experiments()
+    assert not {"confidence", "regret_bound", "regret"} & vars(view).keys()
+
+
+def test_before_the_first_look_confidence_is_not_known() -> None:
+    metrics = Metrics("files")
+    commit(metrics, task(config({"search": ARMS})))
+    (row,) = overview(metrics.figures, History(), Wish()).rows
+    assert (row.confidence, row.sureness) == ("…", 0.0)
+
+
+@given(st.dictionaries(st.sampled_from(["q", "status", "sort", "page"]), st.text()))
+def test_any_address_asks_for_something(query: dict[str, str]) -> None:
+    wish = Wish.of(query)
+    assert wish.page >= 1
+    assert len(wish.q) <= MOST_SOUGHT
+    assert Wish.of(dict(parse_qsl(urlsplit(wish.address).query))) == wish

@@ -1,0 +1,245 @@
+"""The pages over HTTP: for any name, safe in a browser, whole without JavaScript, and cheap."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from typing import Final
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from streamduel.monitoring.app import HEADERS, KEPT
+from streamduel.monitoring.letters import Letter, Letters
+from streamduel.monitoring.page import PAGE_HEADERS
+from streamduel.monitoring.page.pages import STATIC
+from streamduel.monitoring.page.wording import address, legible
+from tests.logs import POISON
+from tests.unit.monitoring.fold import commit, config, duels, fold, task
+from tests.unit.monitoring.served import Service
+from tests.unit.monitoring.test_experiments import UNUSUAL
+
+ARMS: Final = ("bm25", "ltr", "dense")
+
+VOID: Final = frozenset({"br", "input", "link", "meta"})
+
+HOSTILE: Final = (
+    "<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "'-alert(1)-'", "{{ 7 * 7 }}",
+    "javascript:alert(1)", "&lt;b&gt;", "a\u202eb", "\u200b", "   ", ".", "..",
+)  # fmt: skip
+
+
+class Page(HTMLParser):
+    """Reads a page and sees that every element is closed in its turn.
+
+    Attributes:
+        text: what a reader sees.
+        links: where they lead.
+        loaded: what the page asks for besides.
+        styled: elements with a style or a script of their own.
+    """
+
+    def __init__(self, markup: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self._open: list[str] = []
+        self.text, self.links = "", list[str]()
+        self.loaded, self.styled, self.ids = list[str](), list[str](), list[str]()
+        self.feed(markup)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag not in VOID:
+            self._open.append(tag)
+        if tag == "a":
+            self.links.append(given["href"] or "")
+        if tag in {"script", "img", "link"}:
+            self.loaded.append(given.get("src") or given.get("href") or "")
+        if tag == "style" or any(name == "style" or name.startswith("on") for name in given):
+            self.styled.append(tag)
+        if "id" in given:
+            self.ids.append(given["id"] or "")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self._open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    made = Service()
+    made.monitoring.observer.connection(source=True)
+    yield made
+    made.close()
+
+
+def watch(service: Service, *names: str, **settings: object) -> None:
+    watched = task(config(dict.fromkeys(names, ARMS), **settings))
+    for name in names:
+        fold(watched, *duels(name, 0, "bm25", "ltr", "bbbtbbabb"))
+    commit(service.monitoring.observer, watched)
+    list(service.monitoring.history.look(service.monitoring.observer.figures))
+
+
+def page(answer: httpx.Response) -> Page:
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert ({**HEADERS, **PAGE_HEADERS}).items() <= dict(answer.headers).items()
+    read = Page(answer.text)
+    assert read.styled == []
+    assert len(read.ids) == len(set(read.ids))
+    assert all(each.startswith("/static/") for each in read.loaded)
+    assert all(link.startswith(("/", "#")) for link in read.links)
+    return read
+
+
+def test_before_the_first_commit_the_page_says_why_there_is_nothing(service: Service) -> None:
+    read = page(service.get("/"))
+    assert "This process holds no experiment yet" in read.text
+    assert "no partition is restored" in read.text
+
+
+def test_from_the_overview_one_reaches_each_experiment(service: Service) -> None:
+    watch(service, "search", "ads")
+    read = page(service.get("/"))
+    links = [link for link in read.links if link.startswith("/experiments/")]
+    assert links == ["/experiments/ads", "/experiments/search"]
+    for link in links:
+        shown = page(service.get(link))
+        assert "Who beats whom" in shown.text
+        assert "won 7.5 of 9 duels" in shown.text
+
+
+@pytest.mark.parametrize("name", [*UNUSUAL, *HOSTILE])
+def test_an_experiment_may_be_called_anything(service: Service, name: str) -> None:
+    watch(service, name)
+    overview = page(service.get("/"))
+    (link,) = [link for link in overview.links if link.startswith("/experiments/")]
+    assert link == address(name)
+    assert legible(name) in overview.text
+    answer = service.get(link)
+    assert answer.status_code == 200
+    assert legible(name) in page(answer).text
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_arms_searches_and_letters_may_say_anything(service: Service, name: str) -> None:
+    service.monitoring.observer.restored(task(config({"search": (name, "ltr")})))
+    commit(service.monitoring.observer, task(config({"search": (name, "ltr")})))
+    (letters,) = (each for each in service.monitoring.observers if isinstance(each, Letters))
+    letters.newest = (Letter("invalid_json", name, name, 0, 1, name, 0.0),)
+    for path in ("/", "/experiments/search"):
+        assert legible(name) in page(service.get(path)).text
+    page(service.client.get("/", params={"q": name, "sort": name, "page": name, "status": name}))
+    page(service.client.get("/experiments/", params={"name": name}))
+
+
+@pytest.mark.parametrize("name", ["serch", "", "x" * 1000, "%FF%00"])
+def test_another_name_is_refused_in_a_sentence(service: Service, name: str) -> None:
+    watch(service, "search")
+    answer = service.get(f"/experiments/{name}")
+    assert answer.status_code == 404
+    read = page(answer)
+    assert "is in no partition of this process" in read.text
+    assert ("did you mean 'search'?" in read.text) == (name == "serch")
+
+
+def test_what_keeps_it_from_folding_stands_first(service: Service) -> None:
+    watch(service, "search")
+    for path in ("/", "/experiments/search"):
+        assert "Not folding records" not in page(service.get(path)).text
+    service.monitoring.observer.connection(source=False)
+    for path in ("/", "/experiments/search"):
+        assert "the source's log cannot be reached." in page(service.get(path)).text
+
+
+def test_dead_letters_are_shown_without_what_they_hold(service: Service) -> None:
+    watched = task(config({"search": ("bm25", "dense")}))
+    fold(watched, *POISON, b'{"secret": "4711"}')
+    commits = [watched.take_commit()]
+    for observer in service.monitoring.observers:
+        observer.committed([watched], 0.02)
+        observer.published(commits)
+    for path in ("/", "/experiments/search"):
+        text = page(service.get(path)).text
+        assert "not JSON" in text
+        assert "4711" not in text
+
+
+@pytest.mark.parametrize("settings", [
+    {"policy": {"name": "ccb"}}, {"policy": {"name": "c2b", "horizon": 10_000}},
+    {"guardrails": {"control_arm": "bm25", "min_share": 0.1, "fallback": {"arm": "ltr"}}},
+    {"policy": {"name": "auto"}, "slate": 5},
+])  # fmt: skip
+def test_every_kind_of_experiment_has_its_page(
+    service: Service, settings: dict[str, object]
+) -> None:
+    watch(service, "search", **settings)
+    assert "Assignment in force" in page(service.get("/experiments/search")).text
+
+
+@pytest.mark.parametrize("name", STATIC)
+def test_the_files_of_a_page_are_kept_by_browsers_until_they_change(
+    service: Service, name: str
+) -> None:
+    (path,) = [each for each in page(service.get("/")).loaded if f"/{name}?" in each]
+    answer = service.get(path)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == STATIC[name]
+    assert answer.headers["cache-control"] == KEPT["cache-control"]
+    assert service.get(urlsplit(path).path).headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize("name", ["pages.py", "..%2Fpages.py", "style.css/", "%00", ""])
+def test_no_other_file_is_served(service: Service, name: str) -> None:
+    assert service.get(f"/static/{name}").status_code == 404
+
+
+@pytest.mark.parametrize("path", ["/", "/experiments/search", "/static/style.css"])
+def test_only_reading_is_allowed(service: Service, path: str) -> None:
+    watch(service, "search")
+    head = service.client.head(path)
+    assert (head.status_code, head.content) == (200, b"")
+    for method in ("POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"):
+        assert service.client.request(method, path).status_code == 405
+
+
+def test_the_script_and_the_style_ask_nobody_else(service: Service) -> None:
+    for name in STATIC:
+        text = service.get(f"/static/{name}").text.replace('"http://www.w3.org/2000/svg"', "")
+        assert not re.search(r"https?:|//[a-z]|@import|url\(|eval|innerHTML", text)
+
+
+def test_sixteen_arms_are_drawn_in_some_milliseconds(service: Service) -> None:
+    arms = [f"arm{number}" for number in range(16)]
+    watched = task(config({"search": arms}))
+    for number in range(1, 16):
+        fold(watched, *duels("search", 100 * number, "arm0", f"arm{number}", "aab" * 10))
+    commit(service.monitoring.observer, watched)
+    text = page(service.get("/experiments/search")).text
+    assert len(re.findall(r"won [\d.]+ of 30 duels", text)) == 30
+    took = []
+    for _ in range(10):
+        began = time.perf_counter()
+        service.get("/experiments/search")
+        took.append(time.perf_counter() - began)
+    assert min(took) < 0.05, "some 5 ms where nothing else runs"
+
+
+def test_a_thousand_experiments_are_a_page_like_any_other(service: Service) -> None:
+    watched = task(config({f"search-{number:04d}": ARMS for number in range(1000)}))
+    commit(service.monitoring.observer, watched)
+    answer = service.get("/")
+    assert len(answer.content) < 60_000
+    assert "1 to 50 of 1,000" in page(answer).text
+    assert "search-0999" in page(service.get("/?q=0999")).text

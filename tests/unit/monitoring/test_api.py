@@ -1,0 +1,90 @@
+"""What the API has beyond `/api/experiments`: the matrix in counts, and how figures came to be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from streamduel.monitoring import api
+from tests.unit.monitoring.fold import commit, config, duels, fold, task
+from tests.unit.monitoring.served import Service
+from tests.unit.monitoring.test_experiments import UNUSUAL
+
+ARMS = ("bm25", "ltr", "dense")
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    made = Service()
+    yield made
+    made.close()
+
+
+def answered(service: Service, path: str) -> dict[str, Any]:
+    answer = service.get(path)
+    assert answer.status_code == 200
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def test_the_matrix_has_the_counts_with_the_best_arm_first(service: Service) -> None:
+    watched = task(config({"search": ARMS}))
+    fold(watched, *duels("search", 0, "bm25", "ltr", "bbbtbb"))
+    fold(watched, *duels("search", 10, "dense", "ltr", "b"))
+    commit(service.monitoring.observer, watched)
+    assert answered(service, "/api/matrix/search") == {
+        "experiment": "search",
+        "of": 3,
+        "arms": ["ltr", "dense", "bm25"],
+        "wins": [[0.0, 1.0, 5.5], [0.0, 0.0, 0.0], [0.5, 0.0, 0.0]],
+    }
+
+
+def test_the_matrix_is_bounded(service: Service) -> None:
+    arms = [f"arm{number}" for number in range(300)]
+    watched = task(config({"search": arms}))
+    fold(watched, *duels("search", 0, "arm250", "arm7", "aaa"))
+    commit(service.monitoring.observer, watched)
+    found = answered(service, "/api/matrix/search")
+    assert found["of"] == 300
+    assert len(found["arms"]) == len(found["wins"]) == len(found["wins"][0]) == api.MOST_ARMS
+    assert found["arms"][0] == "arm250"
+
+
+def test_the_history_ends_with_what_is_known_now(service: Service) -> None:
+    watched = task(config({"search": ARMS}))
+    commit(service.monitoring.observer, watched)
+    for number in range(3):
+        fold(watched, *duels("search", 10 * number, "bm25", "ltr", "bbbtb"))
+        commit(service.monitoring.observer, watched)
+        list(service.monitoring.history.look(service.monitoring.observer.figures))
+    (view,) = service.monitoring.observer.figures.experiments()
+    found = answered(service, "/api/history/search")
+    assert (found["experiment"], found["kind"]) == ("search", "condorcet")
+    assert [point["duels"] for point in found["points"]][-3:] == [5, 10, 15]
+    last = found["points"][-1]
+    assert last["champion_confidence"] == view.confidence
+    assert (last["regret"], last["regret_bound"]) == (
+        view.regret["condorcet"],
+        view.regret_bound["condorcet"],
+    )
+
+
+@pytest.mark.parametrize("name", UNUSUAL)
+@pytest.mark.parametrize("what", ["matrix", "history"])
+def test_an_experiment_may_be_called_anything(service: Service, what: str, name: str) -> None:
+    commit(service.monitoring.observer, task(config({name: ARMS})))
+    assert answered(service, f"/api/{what}/{quote(name, safe='')}")["experiment"] == name
+
+
+@pytest.mark.parametrize("what", ["matrix", "history"])
+def test_another_name_is_refused_in_a_sentence(service: Service, what: str) -> None:
+    commit(service.monitoring.observer, task(config({"search": ARMS})))
+    answer = service.get(f"/api/{what}/serch")
+    assert answer.status_code == 404
+    assert answer.json() == {
+        "error": "experiment 'serch' is in no partition of this process; did you mean 'search'?"
+    }

@@ -1,0 +1,158 @@
+"""The history of regret and confidence: bounded, spread over all that came, and cheap."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamduel.monitoring import history
+from streamduel.monitoring.history import Historian, History, Point, Trail
+from streamduel.monitoring.metrics import Metrics
+from streamduel.monitoring.views import Figures
+from tests.unit.client.bed import eventually
+from tests.unit.monitoring.fold import Clock, commit, config, duels, fold, task
+
+ARMS = ("bm25", "ltr", "dense")
+
+
+def point(duels: float) -> Point:
+    return Point(1000 + duels, duels, 0.5, duels / 10, duels / 5)
+
+
+def noted(trail: Trail) -> list[float]:
+    return [each.duels for each in trail.points()]
+
+
+class TestTrail:
+    @given(st.integers(0, 3000), st.integers(2, 50))
+    @settings(deadline=None, max_examples=60)
+    def test_is_bounded_and_keeps_the_first_and_the_last(self, count: int, most: int) -> None:
+        trail = Trail(most)
+        for number in range(count):
+            trail.add(point(number))
+        kept = noted(trail)
+        assert len(kept) <= most
+        if count:
+            assert (kept[0], kept[-1]) == (0, count - 1)
+            assert len(kept) >= min(count, most // 2)
+
+    def test_is_spread_evenly(self) -> None:
+        trail = Trail()
+        for number in range(10_000):
+            trail.add(point(number))
+        kept = noted(trail)
+        gaps = {second - first for first, second in pairwise(kept[:-1])}
+        assert gaps == {64}
+
+    def test_gives_points_back_as_they_were(self) -> None:
+        trail = Trail()
+        for number in range(5):
+            trail.add(point(number))
+        assert trail.points() == [point(number) for number in range(5)]
+
+    def test_begins_anew_with_the_experiment(self) -> None:
+        trail = Trail()
+        for number in (0, 50, 100, 0, 7):
+            trail.add(point(number))
+        assert noted(trail) == [0, 7]
+
+
+class TestHistory:
+    def test_follows_what_changes(self) -> None:
+        metrics, past = Metrics("files"), History(Clock())
+        watched = task(config({"search": ARMS, "ads": ("x", "y")}))
+        for number in range(4):
+            commit(metrics, watched)
+            list(past.look(metrics.figures))
+            fold(watched, *duels("search", 10 * number, "bm25", "ltr", "bbab"))
+        assert [int(each.duels) for each in past.points("search")] == [0, 4, 8, 12]
+        assert [int(each.duels) for each in past.points("ads")] == [0]
+        assert past.points("unknown") == []
+        assert past.newest("unknown") is None
+        view = next(each for each in metrics.figures.experiments() if each.name == "search")
+        assert past.newest("search") == Point(
+            1000, 12, view.confidence, view.regret["condorcet"], view.regret_bound["condorcet"]
+        )
+
+    def test_what_stands_still_costs_nothing(self) -> None:
+        metrics, past = Metrics("files"), History()
+        commit(metrics, task(config({"search": ARMS})))
+        assert len(list(past.look(metrics.figures))) == 1
+        assert list(past.look(metrics.figures)) == []
+
+    def test_the_regret_is_that_of_the_winner_sought(self) -> None:
+        metrics, past = Metrics("files"), History()
+        watched = task(config({"search": ARMS}, policy={"name": "ccb"}))
+        fold(watched, *duels("search", 0, "bm25", "ltr", "bbbbb"))
+        commit(metrics, watched)
+        (view,) = metrics.figures.experiments()
+        (now,) = past.upto(view)
+        assert now.regret_bound == view.regret_bound["copeland"] != view.regret_bound["condorcet"]
+
+    def test_goes_up_to_now_without_a_look(self) -> None:
+        metrics, past = Metrics("files"), History()
+        watched = task(config({"search": ARMS}))
+        commit(metrics, watched)
+        list(past.look(metrics.figures))
+        fold(watched, *duels("search", 0, "bm25", "ltr", "bb"))
+        commit(metrics, watched)
+        (view,) = metrics.figures.experiments()
+        assert [int(each.duels) for each in past.upto(view)] == [0, 2]
+        list(past.look(metrics.figures))
+        assert [int(each.duels) for each in past.upto(view)] == [0, 2], "not twice"
+
+    def test_what_takes_long_is_not_worked_out_while_somebody_waits(self) -> None:
+        metrics, past = Metrics("files"), History()
+        arms = [f"arm{number}" for number in range(history.CHEAP_ARMS + 1)]
+        commit(metrics, task(config({"search": arms})))
+        (view,) = metrics.figures.experiments()
+        assert past.upto(view) == []
+        assert "regret_bound" not in vars(view)
+        list(past.look(metrics.figures))
+        assert len(past.upto(view)) == 1
+
+    def test_begins_anew_with_the_experiment_at_once(self) -> None:
+        metrics, past = Metrics("files"), History()
+        watched = task(config({"search": ARMS}))
+        fold(watched, *duels("search", 0, "bm25", "ltr", "bb"))
+        commit(metrics, watched)
+        list(past.look(metrics.figures))
+        fold(watched, b'{"type":"control","id":"c","experiment":"search","action":"reset"}')
+        commit(metrics, watched)
+        (view,) = metrics.figures.experiments()
+        assert [int(each.duels) for each in past.upto(view)] == [0]
+
+
+class TestHistorian:
+    def test_looks_by_itself_and_stops(self) -> None:
+        metrics, past = Metrics("files"), History()
+        commit(metrics, task(config({"search": ARMS})))
+        historian = Historian(past, lambda: metrics.figures)
+        historian.start()
+        eventually(lambda: past.newest("search") is not None)
+        historian.stop()
+        eventually(lambda: "history" not in {thread.name for thread in threading.enumerate()})
+
+    def test_rests_far_longer_than_it_works(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(history, "LOOK_SECONDS", 0.01)
+        came: list[float] = []
+
+        class Slow(History):
+            def look(self, figures: Figures) -> Iterator[float]:
+                for _ in range(4):
+                    came.append(time.perf_counter())
+                    yield 0.004
+
+        metrics = Metrics("files")
+        historian = Historian(Slow(), lambda: metrics.figures)
+        historian.start()
+        eventually(lambda: len(came) >= 4)
+        historian.stop()
+        gaps = [second - first for first, second in pairwise(came[:4])]
+        assert min(gaps) >= 0.9 * history.REST * 0.004

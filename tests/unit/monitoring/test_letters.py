@@ -1,0 +1,115 @@
+"""The newest dead letters: why and where, never what the record held; bounded in every way."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from streamduel.config import load
+from streamduel.connector import Message, PartitionCommit
+from streamduel.monitoring import letters
+from streamduel.monitoring.letters import Letter, Letters
+from streamduel.records import DeadLetter, Rejected
+from streamduel.service import serve
+from streamduel.stream.dead_letter import dead_letter
+from tests.logs import POISON, Record, duel
+from tests.unit.monitoring.fold import config, fold, task
+
+
+def rejected(
+    offset: int, value: bytes = b"{}", key: bytes | None = None, sentence: str = "it is bad."
+) -> Message:
+    record = Record(offset, value, 0, key)
+    return dead_letter(record, Rejected("invalid_record", sentence), "clicks", 3)
+
+
+def kept(*messages: Message) -> Letters:
+    made = Letters(lambda: 1000.0)
+    made.published([PartitionCommit(3, 100, dead_letters=messages)])
+    return made
+
+
+def test_a_letter_says_why_and_where() -> None:
+    assert kept(rejected(7, key=b"search")).newest == (
+        Letter("invalid_record", "it is bad.", "clicks", 3, 7, "search", 1000.0),
+    )
+    assert kept(rejected(7)).newest[0].key is None
+    assert kept(rejected(7, key=b"caf\xe9")).newest[0].key == "caf\ufffd"
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    ['field "x" is a \\ and "y"', ',"value":"secret"', "«größer» 🔎", "two\nlines\x00\x7f"],
+)
+def test_any_sentence_comes_out_as_it_was(sentence: str) -> None:
+    assert kept(rejected(7, sentence=sentence)).newest[0].sentence == sentence
+
+
+@pytest.mark.parametrize("value", [*POISON, b'","value":"', b"x" * 2_000_000, b"\xff" * 300_000])
+def test_nothing_of_the_record_is_kept(value: bytes) -> None:
+    (letter,) = kept(rejected(7, value)).newest
+    assert letter == Letter("invalid_record", "it is bad.", "clicks", 3, 7, None, 1000.0)
+
+
+def test_only_the_newest_are_kept() -> None:
+    made = Letters()
+    for number in range(30):
+        batch = [rejected(10 * number + each) for each in range(10)]
+        made.published([PartitionCommit(3, 0, dead_letters=batch)])
+    assert [letter.offset for letter in made.newest] == list(range(300 - letters.MOST_LETTERS, 300))
+
+
+def test_those_that_will_not_be_kept_are_not_looked_at() -> None:
+    broken = Message(None, b"not to be decoded")
+    made = kept(*[broken] * 1000, *[rejected(offset) for offset in range(letters.MOST_LETTERS)])
+    assert len(made.newest) == letters.MOST_LETTERS
+
+
+def test_lengths_are_bounded() -> None:
+    (letter,) = kept(rejected(7, key=b"k" * 10_000, sentence="s" * 10_000)).newest
+    assert len(letter.sentence) == letters.MOST_SENTENCE
+    assert len(letter.key or "") == letters.MOST_KEY_BYTES
+
+
+def test_every_dead_letter_of_a_fold_can_be_read() -> None:
+    watched = task(config({"search": ("bm25", "dense")}))
+    fold(watched, *POISON)
+    commit = watched.take_commit()
+    made = Letters()
+    made.published([commit])
+    whole = [msgspec.json.decode(each.value, type=DeadLetter) for each in commit.dead_letters]
+    assert len(whole) == len(POISON)
+    assert [(each.reason, each.sentence, each.offset) for each in made.newest] == [
+        (each.reason, each.error, each.offset) for each in whole
+    ]
+
+
+def test_the_runner_tells_of_them_when_they_are_visible(tmp_path: Path) -> None:
+    log = tmp_path / "clicks.jsonl"
+    log.write_bytes(b"\n".join([duel("search", 1, "bm25", "ltr", "a"), b"{", b"[]"]) + b"\n")
+    file = tmp_path / "search.yaml"
+    file.write_text(
+        json.dumps(
+            {
+                "source": {"connector": "files", "path": "clicks.jsonl"},
+                "sink": {"connector": "files", "path": "out/"},
+                "snapshots": {"connector": "files", "path": "state/"},
+                "experiments": {"search": {"arms": ["bm25", "ltr"]}},
+            }
+        )
+    )
+    visible: list[int] = []
+
+    class Watch(Letters):
+        def published(self, commits: list[PartitionCommit]) -> None:  # type: ignore[override]
+            super().published(commits)
+            lines = (tmp_path / "out" / "dead_letters.jsonl").read_bytes().splitlines()
+            visible.append(len(lines))
+
+    made = Watch()
+    serve(load(file), lambda: False, until_end=True, observers=[made])
+    assert [letter.offset for letter in made.newest] == [1, 2]
+    assert visible[-1] == 2

@@ -1,0 +1,93 @@
+"""The API does what its OpenAPI document says, and the document says all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, settings
+
+from streamduel.monitoring import answers, openapi
+from tests.unit.monitoring.fold import commit, config, duels, fold, task
+from tests.unit.monitoring.served import Service
+
+NAMES = ("search", "a/b", "Größe & Preis", "x")
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[Service]:
+    """A service that folds: then nothing may answer with a 5xx."""
+    made = Service()
+    made.monitoring.observer.connection(source=True)
+    watched = task(config(dict.fromkeys(NAMES, ("bm25", "ltr", "dense"))))
+    fold(watched, *duels("search", 0, "bm25", "ltr", "bbbtbbabb"))
+    commit(made.monitoring.observer, watched)
+    yield made
+    made.close()
+
+
+api = schemathesis.openapi.from_dict(openapi.document())
+
+
+@api.parametrize()
+@settings(
+    max_examples=30,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+def test_every_answer_is_as_described(service: Service, case: schemathesis.Case[Any]) -> None:
+    case.call_and_validate(base_url=str(service.client.base_url))
+
+
+def answered(service: Service, path: str) -> Any:
+    answer = service.get(path)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "application/json"
+    return answer.json()
+
+
+def test_the_document_names_every_address_of_the_api(service: Service) -> None:
+    document = answered(service, "/api/openapi.json")
+    assert document == openapi.document()
+    assert document["openapi"] == "3.1.0"
+    assert set(document["paths"]) == {
+        "/api/experiments", "/api/experiments/{name}", "/api/history/{name}", "/api/matrix/{name}",
+        "/healthz", "/readyz",
+    }  # fmt: skip
+    for path, item in document["paths"].items():
+        assert "get" in item, path
+        assert item["get"]["operationId"]
+
+
+@pytest.mark.parametrize(
+    ("path", "form"),
+    [
+        ("/api/experiments", answers.Experiments),
+        ("/api/experiments/a%2Fb", answers.Experiments),
+        ("/api/history/search", answers.HistoryAnswer),
+        ("/api/matrix/search", answers.MatrixAnswer),
+    ],
+)
+def test_no_answer_has_a_field_that_is_not_described(
+    service: Service, path: str, form: type[msgspec.Struct]
+) -> None:
+    raw = service.get(path).content
+    assert msgspec.json.decode(msgspec.json.encode(msgspec.json.decode(raw, type=form))) == (
+        msgspec.json.decode(raw)
+    )
+
+
+def test_other_methods_are_refused(service: Service) -> None:
+    for path in ("/api/experiments/search", "/api/history/search", "/api/matrix/search",
+                 "/api/openapi.json"):  # fmt: skip
+        for method in ("POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"):
+            answer: httpx.Response = service.client.request(method, path)
+            assert answer.status_code == 405
+            assert set(answer.headers["allow"].split(", ")) == {"GET", "HEAD"}
