@@ -1,0 +1,71 @@
+"""The picture of `streamduel demo` in the README and in docs/demo.md.
+
+    python -m benchmarks.demo_picture
+
+The demo plays without waiting; the same seed makes the same picture.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from rich.console import Console
+
+from streamduel.demo.loop import Bound
+from streamduel.demo.play import PORT, Clockwork, Settings, play
+from streamduel.demo.screen import frame
+from streamduel.demo_command import ARMS, IMPRESSIONS, POLICY, SPEED
+from streamduel.simulation.entries import read_entries
+
+PICTURE: Final = Path(__file__).parents[1] / "docs" / "images" / "demo.svg"
+
+TAKEN_AT: Final = 1400
+"""Impressions: the bad rankers are vanishing, and the champion has just become sure."""
+
+WIDTH, HEIGHT = 80, 22
+
+
+class _Clock:
+    """Time that passes only while somebody sleeps."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def svg() -> str:
+    """The picture."""
+    [(policy, parameters)] = read_entries([POLICY], [])
+    settings = Settings(
+        policy=policy, parameters=parameters, title=POLICY, arms=ARMS, seed=0,
+        bound=Bound(TAKEN_AT, math.inf), speed=SPEED, page=False,
+    )  # fmt: skip
+    clock = _Clock()
+    console = Console(
+        record=True, file=io.StringIO(), width=WIDTH, height=HEIGHT,
+        force_terminal=True, color_system="truecolor",
+    )  # fmt: skip
+    with TemporaryDirectory() as folder:
+        played = play(
+            settings, Path(folder), Console(file=io.StringIO()), lambda: False,
+            Clockwork(clock, clock, clock.sleep),
+        )  # fmt: skip
+    assert played.picture is not None
+    picture = replace(played.picture, bound=IMPRESSIONS, url=f"http://127.0.0.1:{PORT}/")
+    console.print(frame(picture, picture.visit, WIDTH, HEIGHT))
+    drawn = console.export_svg(title="streamduel demo", unique_id="demo")
+    return re.sub(r"@font-face \{.*?\}\s*", "", drawn, flags=re.DOTALL)  # nobody's server is asked
+
+
+if __name__ == "__main__":
+    PICTURE.write_text(svg(), encoding="utf-8")

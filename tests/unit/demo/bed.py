@@ -1,0 +1,56 @@
+"""Demos that take no time, and what they have come to."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from streamduel.demo.loop import Bound
+from streamduel.demo.play import Clockwork, Played, Settings, play
+from streamduel.demo_command import IMPRESSIONS, POLICY
+from streamduel.simulation.entries import read_entries
+
+BEGAN = 1_790_000_000.0
+
+
+class Clock:
+    """Time that passes while somebody sleeps, and a little whenever it is asked for."""
+
+    def __init__(self, tick: float = 0.0) -> None:
+        self.now, self.tick = 0.0, tick
+
+    def __call__(self) -> float:
+        self.now += self.tick
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        assert seconds >= 0
+        self.now += seconds
+
+
+def settings(**changes: Any) -> Settings:
+    """Those of `streamduel demo`, at full speed and without a page, but for some changes."""
+    title = changes.pop("title", POLICY)
+    [(policy, parameters)] = read_entries([title], [])
+    bound = Bound(changes.pop("impressions", IMPRESSIONS), changes.pop("seconds", math.inf))
+    defaults = {"arms": 6, "seed": 0, "speed": math.inf, "page": False, **changes}
+    return Settings(policy=policy, parameters=parameters, title=title, bound=bound, **defaults)
+
+
+def played(
+    folder: Path,
+    console: Console | None = None,
+    stop: Callable[[], bool] = lambda: False,
+    clock: Clock | None = None,
+    **changes: Any,
+) -> Played:
+    """A demo from beginning to end."""
+    clock = clock or Clock()
+    console = console or Console(file=io.StringIO(), width=80)
+    clockwork = Clockwork(lambda: BEGAN, clock, clock.sleep)
+    return play(settings(**changes), folder, console, stop, clockwork)

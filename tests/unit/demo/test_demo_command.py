@@ -1,0 +1,302 @@
+"""`streamduel demo` as people start it: in a terminal, in a pipe, and with mistakes."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from streamduel import cli
+from tests.unit.cli.bed import COMMAND, SECONDS
+
+CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
+ENDED = r"After [\d,]+ impressions .* says that \S+ is the best, .*\(confidence [01]\.\d{3}.*\)\."
+ENVIRONMENT = {
+    name: value
+    for name, value in os.environ.items()
+    if name not in {"FORCE_COLOR", "NO_COLOR", "COLUMNS", "LINES"}
+}
+
+
+def demo(*options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, "demo", *map(str, options)],
+        capture_output=True, text=True, check=False, timeout=SECONDS, env=ENVIRONMENT,
+    )  # fmt: skip
+
+
+def streamduel(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False,
+        timeout=SECONDS, env=ENVIRONMENT,
+    )  # fmt: skip
+
+
+class Terminal:
+    """A demo in a terminal of 80 columns and 24 lines."""
+
+    def __init__(self, *options: object) -> None:
+        self.master, slave = os.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        self.process = subprocess.Popen(
+            [*COMMAND, "demo", *map(str, options)],
+            stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - no threads
+            env=ENVIRONMENT | {"TERM": "xterm-256color"},
+        )  # fmt: skip
+        os.close(slave)
+        self.seen = ""
+
+    def until(self, pattern: str) -> re.Match[str]:
+        """Read on until it has been on the screen."""
+        deadline = time.monotonic() + SECONDS
+        while not (found := re.search(pattern, self.seen)):
+            assert time.monotonic() < deadline, self.seen[-3000:]
+            assert self._read(), f"ended without {pattern!r}: {self.seen[-3000:]}"
+        return found
+
+    def _read(self) -> str:
+        with contextlib.suppress(OSError):  # as Linux says that nobody writes any more
+            said = os.read(self.master, 1 << 16).decode(errors="replace")
+            self.seen += said
+            return said
+        return ""
+
+    def type(self, keys: bytes) -> None:
+        os.write(self.master, keys)
+
+    def ended(self) -> int:
+        """Read to the end; the exit status."""
+        while self._read():
+            pass
+        return self.process.wait(SECONDS)
+
+
+@pytest.fixture
+def terminal() -> Iterator[Callable[..., Terminal]]:
+    started: list[Terminal] = []
+
+    def begin(*options: object) -> Terminal:
+        started.append(Terminal(*options))
+        return started[-1]
+
+    yield begin
+    for each in started:
+        each.process.kill()
+        each.process.wait()
+        os.close(each.master)
+
+
+def asked(url: str, path: str) -> tuple[int, bytes]:
+    address = urlsplit(url)
+    connection = HTTPConnection(str(address.hostname), address.port, timeout=SECONDS)
+    try:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+def experiment(url: str) -> dict[str, Any]:
+    status, text = asked(url, "/api/experiments")
+    assert status == 200
+    found: dict[str, Any] = json.loads(text)["experiments"]["recipes"]
+    return found
+
+
+def test_in_a_terminal_it_moves_serves_a_page_and_ends_with_the_result(
+    terminal: Callable[..., Terminal],
+) -> None:
+    demo = terminal("--impressions", 100_000, "--port", 0, "--speed", 200)
+    url = demo.until(r"http://127\.0\.0\.1:\d+/")[0]
+    demo.until("◀ click")
+    assert demo.seen.startswith("\x1b[?1049h")
+    assert asked(url, "/healthz")[0] == 200
+    assert experiment(url)["policy"] == "rucb"
+    assert b"streamduel_duels_total" in asked(url, "/metrics")[1]
+    demo.type(b"\x03")
+    assert demo.ended() == 0
+    _, _, after = demo.seen.rpartition("\x1b[?1049l")
+    assert "what streamduel saw, and what is true" in after
+    assert "regret over impressions" in after
+    assert re.search(ENDED, after.replace("\r\n", " "))
+    assert "Traceback" not in demo.seen
+
+
+def test_in_a_terminal_it_ends_by_itself(terminal: Callable[..., Terminal]) -> None:
+    demo = terminal("--impressions", 50, "--speed", 0, "--no-page")
+    assert demo.ended() == 0
+    assert "After 50 impressions" in demo.seen
+    assert "http://" not in demo.seen
+
+
+def test_in_a_pipe_it_prints_lines_without_control_characters() -> None:
+    done = demo("--speed", 0, "--port", 0)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not CONTROL.search(done.stdout)
+    lines = done.stdout.splitlines()
+    assert re.fullmatch(r"status page and metrics: http://127\.0\.0\.1:\d+/", lines[0])
+    assert "0 of 3,000 impressions, epoch 1: champion not known yet" in lines[1]
+    assert re.fullmatch(ENDED + r" Showing .* worse rankers\.", lines[-1])
+    assert "says that ltr-v1 is the best, and it is (confidence 0.99" in lines[-1]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_with_the_result_so_far_and_status_0(number: int) -> None:
+    process = subprocess.Popen(
+        [*COMMAND, "demo", "--port", "0"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT,
+    )  # fmt: skip
+    assert process.stdout is not None
+    try:
+        url = process.stdout.readline().split()[-1]
+        deadline = time.monotonic() + SECONDS
+        while not experiment(url)["duels"]:
+            assert time.monotonic() < deadline
+        process.send_signal(number)
+        out, err = process.communicate(timeout=SECONDS)
+    finally:
+        process.kill()
+    assert (process.returncode, err) == (0, "")
+    assert re.search(ENDED, out.splitlines()[-1])
+
+
+def test_what_is_kept_can_be_inspected_and_replayed(tmp_path: Path) -> None:
+    folder = tmp_path / "of" / "demo"
+    done = demo("--speed", 0, "--impressions", 205, "--no-page", "--keep", folder)
+    assert done.returncode == 0
+    config = folder / "streamduel.yaml"
+    assert done.stdout.splitlines()[-1] == (
+        f"Kept in {folder}: streamduel inspect {config}; streamduel replay {config}"
+    )
+    assert "205 duels" in streamduel("inspect", config).stdout
+    replayed = streamduel("replay", config)
+    assert replayed.returncode == 0
+    assert "205 records folded again" in replayed.stdout
+    again = demo("--keep", folder)
+    assert again.returncode == 2
+    assert again.stderr.startswith(
+        "streamduel: --keep must be an empty folder, or one that is not there yet (found '"
+    )
+
+
+def test_nothing_is_left_behind(tmp_path: Path) -> None:
+    ENVIRONMENT["TMPDIR"] = str(tmp_path)
+    try:
+        assert demo("--speed", 0, "--impressions", 50, "--no-page").returncode == 0
+    finally:
+        del ENVIRONMENT["TMPDIR"]
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_port_in_use_is_a_mistake_only_if_it_was_asked_for() -> None:
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        port = taken.getsockname()[1]
+        done = demo("--port", port)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"streamduel: --port {port} is in use on 127.0.0.1; choose another, or 0 for a free one.\n"
+    )
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):  # in use by something else: as good
+            stack.enter_context(contextlib.closing(socket.create_server(("127.0.0.1", 9400))))
+        done = demo("--speed", 0, "--impressions", 10)
+    assert done.returncode == 0
+    found = re.search(r"http://127\.0\.0\.1:(\d+)/", done.stdout)
+    assert found
+    assert found[1] != "9400"
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--arms", "1"), "--arms must be from 2 to 20 (found 1)."),
+        (("--arms", "21"), "--arms must be from 2 to 20 (found 21)."),
+        (("--impressions", "0"), "--impressions must be from 1 to 1000000 (found 0)."),
+        (("--seconds", "0"), "--seconds must be from 1 to 86400 (found 0.0)."),
+        (("--seconds", "nan"), "--seconds must be from 1 to 86400 (found nan)."),
+        (("--seed", "-1"), "--seed must be from 0 to 18446744073709551615 (found -1)."),
+        (("--port", "65536"), "--port must be from 0 to 65535 (found 65536)."),
+        (
+            ("--speed", "0.5"),
+            "--speed must be from 1 to 10000, or 0 for as fast as this machine can (found 0.5).",
+        ),
+        (
+            ("--policy", "rubc"),
+            "unknown policy 'rubc'; did you mean 'rucb'? 'streamduel policies' lists all.",
+        ),
+        (
+            ("--policy", "rucb:alpha=0.3"),
+            "policy.alpha must be greater than 0.5 (found 0.3); the regret bounds of RUCB hold "
+            "only above it.",
+        ),
+        (
+            ("--policy", "rucb:beta=2"),
+            "policy 'rucb' has no parameter 'beta'; it has 'alpha', 'champion_set', 'window'.",
+        ),
+    ],
+)
+def test_a_mistake_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    options: tuple[str, ...],
+    sentence: str,
+) -> None:
+    monkeypatch.setattr("sys.argv", ["streamduel", "demo", *options])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", f"streamduel: {sentence}\n")
+
+
+def test_keep_must_be_a_folder(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.touch()
+    done = demo("--keep", path)
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"streamduel: --keep must be a folder that can be written to (found '{path}': "
+        f"File exists).\n"
+    )
+
+
+def test_it_needs_no_optional_package() -> None:
+    extras = dict.fromkeys(["kafka", "scipy", "matplotlib", "numba"])
+    code = f"import sys; sys.modules.update({extras}); from streamduel.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "demo", "--speed", "0", "--impressions", "50", "--port", "0"],
+        capture_output=True, text=True, check=False, timeout=SECONDS, env=ENVIRONMENT,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "After 50 impressions" in done.stdout
+
+
+def test_the_help_teaches() -> None:
+    said = " ".join(re.sub(r"[│╭╮╰╯─]", " ", demo("--help").stdout).split())
+    for words in (
+        "Watch it find the best of six rankers in about a minute.",
+        "Ctrl-C ends it at any time, with the result so far and exit status 0.",
+        "Without a terminal it prints a line every five seconds.",
+        "streamduel demo --policy double_thompson --arms 10",
+        "0 for as fast as this machine can",
+        "[3000, without --seconds]",
+    ):
+        assert words in said
