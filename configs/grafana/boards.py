@@ -1,0 +1,86 @@
+"""Writes the Grafana dashboards from their descriptions in Python.
+
+python -m configs.grafana.boards configs/grafana/dashboards
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from grafana_foundation_sdk.builders.dashboard import Dashboard, DashboardLink, Row
+from grafana_foundation_sdk.cog.builder import Builder
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.models import dashboard as models
+
+from configs.grafana import experiment, service
+from configs.grafana.panels import Panel
+
+TAG = "streamduel"
+
+
+def dashboards() -> dict[str, str]:
+    """The text of each file, by its name."""
+    return {
+        "experiment.json": _text(
+            "streamduel: experiment",
+            "Who leads, how sure that is, what it costs, and whether ranker services play fair.",
+            "streamduel-experiment",
+            experiment.variables(),
+            experiment.sections(),
+        ),
+        "service.json": _text(
+            "streamduel: service",
+            "Whether the service keeps up, commits, reaches its log, and what it cannot use.",
+            "streamduel-service",
+            service.variables(),
+            service.sections(),
+        ),
+    }
+
+
+def _text(
+    title: str,
+    description: str,
+    uid: str,
+    variables: Sequence[Builder[models.VariableModel]],
+    sections: Mapping[str, Sequence[Panel]],
+) -> str:
+    made = (
+        Dashboard(title)
+        .uid(uid)
+        .description(description)
+        .tags([TAG])
+        .readonly()  # Grafana must not keep what the next start would overwrite
+        .timezone("browser")
+        .time("now-6h", "now")
+        .refresh("30s")
+        .tooltip(models.DashboardCursorSync.CROSSHAIR)
+        .variables(list(variables))
+        .link(_others())
+    )
+    for heading, panels in sections.items():
+        made.with_row(Row(heading))
+        for panel in panels:
+            made.with_panel(panel)
+    model = made.build()
+    for number, each in enumerate(model.panels or (), 1):
+        each.id_val = number
+    document: dict[str, Any] = json.loads(JSONEncoder().encode(model))
+    return json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _others() -> DashboardLink:
+    """The way from one dashboard to the others."""
+    kind = models.DashboardLinkType.DASHBOARDS
+    link = DashboardLink("streamduel").type(kind).tags([TAG])
+    return link.as_dropdown(False).keep_time(True).include_vars(False)
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    for file_name, text in dashboards().items():
+        (folder / file_name).write_text(text, encoding="utf-8")

@@ -1,0 +1,171 @@
+"""Every panel and every alert, asked of a real Prometheus that scrapes a running streamduel."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+
+from tests.operations.running import Feed, Service
+from tests.operations.users import Users
+from tests.prometheus.repository import RULES, alerts, dashboard, queries, substituted
+from tests.prometheus.server import Prometheus, Series
+
+pytestmark = pytest.mark.slow
+
+EXPERIMENTS: Final = {
+    "search": {
+        "arms": ["bm25", "ltr-v1", "ltr-v2"], "policy": {"name": "rucb"}, "join_window_ms": 1000,
+    },
+    "shop": {
+        "arms": ["tfidf", "bm25", "dense"], "policy": {"name": "c2b", "horizon": 1_000_000},
+        "guardrails": {"control_arm": "tfidf", "min_share": 0.1},
+    },
+}  # fmt: skip
+
+NO_DATA_BECAUSE: Final = {
+    ("search", "Taken by guardrails"): "search has no guardrails",
+    ("search", "Regret of guardrails"): "search has no guardrails",
+    ("search", "Duels that the open batch lacks"): "rucb works without batches",
+    ("search", "Batch"): "rucb works without batches",
+}
+"""Panels that are empty for an experiment, and rightly so."""
+
+FEED_SECONDS: Final = 8.0
+"""Of data before anything is asked: as long as `RATE_INTERVAL`, and a start that takes its time."""
+
+RATE_INTERVAL: Final = "4s"
+"""What Grafana takes for $__rate_interval at this interval of scrapes, twice over."""
+
+PATIENCE: Final = 60.0
+"""Until all that is asked for has been there; it takes some ten seconds on an idle machine."""
+
+
+class Shoppers:
+    """Users of both experiments, who do whatever users do."""
+
+    def __init__(self) -> None:
+        self._search = Users("search", seed=1)
+        self._shop = Users("shop", seed=2)
+        self._shown: list[str] = []
+
+    def records(self) -> Iterator[dict[str, object] | bytes]:
+        """What they do in a fifth of a second."""
+        search, shop = self._search, self._shop
+        for _ in range(4):
+            yield search.interleaving("bm25", "ltr-v2", a_wins=0.2)
+            yield search.interleaving("ltr-v1", "ltr-v2", a_wins=0.2)
+            yield shop.interleaving("bm25", "dense", a_wins=0.3)
+            yield shop.record("duel", a="tfidf", b="tfidf", winner=None)
+        yield search.record("duel", a="bm25", b="ltr-v1", winner="tie")
+        yield shop.record("duel", a="bm25", b="dense", winner="tie")
+        impression = search.impression("bm25", "ltr-v2")
+        self._shown.append(impression["id"])
+        yield impression
+        yield search.click(impression["id"])
+        yield search.click(self._shown[0])  # late, once a second has passed
+        impression = shop.impression("bm25", "dense")
+        yield impression
+        yield b"no record"
+
+
+@pytest.fixture(scope="module")
+def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+    folder = tmp_path_factory.mktemp("panels")
+    (folder / "prometheus").mkdir()
+    users = Shoppers()
+    service = Service(folder / "service", EXPERIMENTS)
+    with (
+        service,
+        Feed(lambda: service.write(users.records())),
+        Prometheus(
+            folder / "prometheus", {"streamduel-0": service.port}, RULES.read_text()
+        ) as running,
+    ):
+        # All that panels show is there once the first click is late and rates have their samples.
+        lasting = f'streamduel_records_total{{outcome="late"}} offset {FEED_SECONDS:.0f}s > 0'
+        running.until(lambda: service.lives() and bool(running.query(lasting)), PATIENCE)
+        yield running
+
+
+def asked(prometheus: Prometheus, name: str, chosen: dict[str, str]) -> dict[str, bool]:
+    """Of each panel of a dashboard, whether all that it asks for has an answer."""
+    answered: defaultdict[str, bool] = defaultdict(lambda: True)
+    for query in queries(name):
+        expression = substituted(query.expression, {"__rate_interval": RATE_INTERVAL, **chosen})
+        found = (
+            prometheus.query(expression)
+            if query.instant
+            else prometheus.query_range(expression, seconds=2)
+        )
+        answered[query.panel] &= any(map(has_number, found))
+    return dict(answered)
+
+
+def has_number(series: Series) -> bool:
+    return any(map(math.isfinite, series.values))
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_every_panel_of_an_experiment_has_data_or_a_reason_for_none(
+    prometheus: Prometheus, experiment: str
+) -> None:
+    chosen = {"experiment": experiment, "arm": ".*", "kind": "strong"}
+    answered = asked(prometheus, "experiment", chosen)
+    empty = {(experiment, panel) for panel, there in answered.items() if not there}
+    assert empty == {each for each in NO_DATA_BECAUSE if each[0] == experiment}
+
+
+def test_every_panel_of_the_service_has_data(prometheus: Prometheus) -> None:
+    answered = asked(prometheus, "service", {"job": ".*", "instance": ".*"})
+    assert [panel for panel, there in answered.items() if not there] == []
+
+
+def test_the_panel_of_the_champion_names_one_of_the_rankers(prometheus: Prometheus) -> None:
+    (query,) = (it for it in queries("experiment") if it.panel == "Champion")
+    chosen = {"experiment": "search"}
+    (champion,) = prometheus.query(substituted(query.expression, chosen))
+    assert champion.labels["arm"] == "ltr-v2"  # wins 80 % of some hundred duels
+
+
+@pytest.mark.parametrize("name", ["experiment", "service"])
+def test_every_variable_offers_a_choice(prometheus: Prometheus, name: str) -> None:
+    chosen = {"experiment": "shop", "job": "streamduel"}
+    offered = {}
+    for variable in dashboard(name)["templating"]["list"]:
+        if variable["type"] == "query":
+            asked_for = re.fullmatch(r"label_values\((.+), (\w+)\)", variable["query"]["query"])
+            assert asked_for
+            selector, label = substituted(asked_for[1], chosen), asked_for[2]
+            offered[variable["name"]] = prometheus.values(label, selector)
+    assert (
+        offered
+        == {
+            "experiment": {
+                "experiment": ["search", "shop"],
+                "arm": ["bm25", "dense", "tfidf"],
+                "kind": ["condorcet", "copeland", "strong", "weak"],
+            },
+            "service": {"job": ["streamduel"], "instance": ["streamduel-0"]},
+        }[name]
+    )
+
+
+@pytest.mark.parametrize("alert", alerts())
+def test_all_that_an_alert_looks_at_is_exported(prometheus: Prometheus, alert: str) -> None:
+    expression = alerts()[alert]["expr"]
+    prometheus.query(expression)  # or a sentence of Prometheus that says what is wrong with it
+    selectors = re.findall(
+        r"(?<![\w_])(?:up|(?:streamduel|process)_\w+)(?:\{[^}]*\})?|\{__name__[^}]*\}", expression
+    )
+    assert selectors
+    assert [it for it in selectors if not prometheus.query(it)] == []
+
+
+def test_nothing_is_amiss_where_all_is_well(prometheus: Prometheus) -> None:
+    firing = prometheus.query('ALERTS{alertstate="firing", severity!="info"}')
+    assert firing == []

@@ -1,0 +1,190 @@
+"""Faults, staged on running processes: the alert that is meant for each fires, and no other one.
+
+All faults last at the same time, in several processes that one Prometheus scrapes. Its rules are
+those of configs/prometheus, with minutes made seconds.
+"""
+
+from __future__ import annotations
+
+import math
+import resource
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.broker.fixture import Broker, without_broker
+from tests.broker.local_kafka import BrokerUnavailableError, LocalKafka
+from tests.operations.logging_services import EXPERIMENTS, Services
+from tests.operations.on_kafka import Clicks, KafkaService
+from tests.operations.running import Feed, Service
+from tests.operations.users import Users, half_and_half
+from tests.prometheus.repository import RULES
+from tests.prometheus.scaled import scaled
+from tests.prometheus.server import Prometheus
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+
+FACTOR: Final = 60
+"""A minute becomes a second."""
+
+PATIENCE: Final = 90.0
+"""Until the last alert fires, that of the batch, after 45 seconds and a start."""
+
+START_SECONDS: Final = 60.0
+"""Until all processes are scraped; six at a time take some ten seconds on two cores."""
+
+DEAR: Final = {**EXPERIMENTS["fair"], "decide_every": 1, "slate": 1000}
+"""A thousand duels are proposed for each that comes in: some 140 records a second are folded."""
+
+FAT: Final = "x" * 4000
+"""A field that nobody reads: a poll brings 1 MB, and should not bring minutes of work."""
+
+ARREARS: Final = 6000
+"""Records that wait from the start: more than LagGrowing forgives."""
+
+POISONED: Final = 0.1
+"""The share of records that cannot be used."""
+
+EXPECTED: Final = {
+    "fair": set[str](),
+    "silent": {"StreamduelNoRecords"},
+    "unfair": {"StreamduelTeamMismatch"},
+    "cyclic": {"StreamduelNoCondorcetWinner"},
+    "stuck": {"StreamduelBatchStuck"},
+    "slow-clicks": {"StreamduelClicksUnjoined"},
+    "disobedient": {"StreamduelUnassignedImpressions"},
+    "services": set[str](),
+    "malformed": {"StreamduelDeadLetterShare"},
+    "overloaded": {"StreamduelLagGrowing"},
+    "full": {"StreamduelDown"},
+    "fenced": {"StreamduelCommitFailing"},
+    "unreachable": {"StreamduelNotConnected"},
+}
+"""What fires, by the experiment or, where it is about a process, by the name of that."""
+
+
+class Stage:
+    """All processes, and what goes wrong in them."""
+
+    def __init__(self, folder: Path, shared: Broker, own: LocalKafka, stack: ExitStack) -> None:
+        self._folder, self._own, self._stack = folder, own, stack
+        self._everybody = Services()
+        two = EXPERIMENTS["fair"]
+        self._services = self._start("services", EXPERIMENTS)
+        self._malformed = self._start("malformed", {"malformed": two})
+        self._overloaded = self._start("overloaded", {"overloaded": DEAR})
+        self._full = self._start("full", {"full": two})
+        self._fenced = self._on_kafka("fenced", shared.bootstrap_servers)
+        self._unreachable = self._on_kafka("unreachable", own.bootstrap_servers)
+        self._doomed = stack.enter_context(ExitStack())  # what must end before its broker does
+        if not shared.can_restart:
+            stack.callback(self._fenced.forget)
+
+    def _start(self, name: str, experiments: Mapping[str, Any]) -> Service:
+        return self._stack.enter_context(Service(self._folder / name, experiments))
+
+    def _on_kafka(self, name: str, servers: str) -> KafkaService:
+        return self._stack.enter_context(KafkaService(self._folder / name, servers, name))
+
+    @property
+    def ports(self) -> dict[str, int]:
+        """Where each process has its metrics."""
+        return {
+            "services": self._services.port,
+            "malformed": self._malformed.port,
+            "overloaded": self._overloaded.port,
+            "full": self._full.port,
+            "fenced": self._fenced.port,
+            "unreachable": self._unreachable.port,
+        }
+
+    def go_well(self) -> None:
+        """Users come."""
+        enter = self._stack.enter_context
+        enter(Feed(lambda: self._services.write(self._everybody.records())))
+        malformed = Users("malformed", seed=1)
+        enter(Feed(lambda: self._malformed.write(_poisoned(malformed))))
+        overloaded = Users("overloaded", seed=2)
+        self._overloaded.write(_fat(overloaded, ARREARS))
+        enter(Feed(lambda: self._overloaded.write(_fat(overloaded, 80))))
+        full = Users("full", seed=3)
+        enter(Feed(lambda: self._full.write(half_and_half(full, "x", "y", 5))))
+        enter(Feed(enter(Clicks(self._fenced)).write))
+        self._doomed.enter_context(
+            Feed(self._doomed.enter_context(Clicks(self._unreachable)).write)
+        )
+
+    def go_wrong(self) -> None:
+        """What has gone well so far does so no longer."""
+        self._everybody.silenced = True
+        self._doomed.close()  # kafka-python's producer leaves sockets open if its broker is gone
+        self._own.kill()
+        fill_the_disk(self._full)
+        self._stack.enter_context(Feed(self._fenced.usurp))
+
+
+def fill_the_disk(service: Service) -> None:
+    """Not a byte more is written: what a full disk is to a process."""
+    resource.prlimit(service.pid, resource.RLIMIT_FSIZE, (0, 0))
+
+
+def _poisoned(users: Users) -> Iterator[dict[str, Any] | bytes]:
+    for record in half_and_half(users, "x", "y", 10):
+        yield b"{" if users.random.random() < POISONED else record
+
+
+def _fat(users: Users, number: int) -> Iterator[dict[str, Any]]:
+    for record in half_and_half(users, "x", "y", number):
+        yield {**record, "session": FAT}
+
+
+@pytest.fixture(scope="module")
+def fired(kafka: Broker, tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
+    """The alerts that fired, by experiment or process, until each of them had its time."""
+    folder = tmp_path_factory.mktemp("faults")
+    (folder / "prometheus").mkdir()
+    with ExitStack() as stack:
+        try:
+            own = stack.enter_context(LocalKafka())
+        except BrokerUnavailableError as error:
+            without_broker(str(error))
+        stage = Stage(folder, kafka, own, stack)
+        rules = scaled(RULES.read_text(), FACTOR)
+        prometheus = stack.enter_context(Prometheus(folder / "prometheus", stage.ports, rules))
+        prometheus.until(lambda: _up(prometheus) == len(stage.ports), START_SECONDS)
+        stage.go_well()
+        prometheus.until(lambda: _learning(prometheus) == len(stage.ports), START_SECONDS)
+        began = time.monotonic()
+        stage.go_wrong()
+        expected = {(name, alert) for name, alerts in EXPECTED.items() for alert in alerts}
+        prometheus.until(lambda: _firing(prometheus, began) >= expected, PATIENCE)
+        firing = _firing(prometheus, began)
+        return {name: {alert for about, alert in firing if about == name} for name in EXPECTED}
+
+
+def _up(prometheus: Prometheus) -> int:
+    """How many processes hold a partition, and so have made their topics."""
+    return len(prometheus.query("count by (instance) (streamduel_snapshot_age_seconds)"))
+
+
+def _learning(prometheus: Prometheus) -> int:
+    """How many processes have had records."""
+    return len(prometheus.query("sum by (instance) (streamduel_records_total) > 0"))
+
+
+def _firing(prometheus: Prometheus, began: float) -> set[tuple[str, str]]:
+    """Who has fired since all processes ran, and about what."""
+    seconds = math.ceil(time.monotonic() - began)
+    found = prometheus.query(f'max_over_time(ALERTS{{alertstate="firing"}}[{seconds}s])')
+    return {
+        (it.labels.get("experiment", it.labels["instance"]), it.labels["alertname"]) for it in found
+    }
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_the_alert_that_is_meant_fires_and_no_other(fired: dict[str, set[str]], name: str) -> None:
+    assert fired[name] == EXPECTED[name]

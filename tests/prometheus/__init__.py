@@ -1,0 +1,1 @@
+"""A real Prometheus for the tests, and its rules with shorter times."""

@@ -1,0 +1,155 @@
+"""The dashboards are made from Python, whole, and fit to be read by somebody on call."""
+
+from __future__ import annotations
+
+import re
+from itertools import combinations
+from typing import Any
+
+import pytest
+import yaml
+
+from configs.grafana.boards import dashboards
+from streamduel.monitoring.catalogue import METRICS, PROCESS_METRICS
+from tests.prometheus.repository import GRAFANA, PROMETHEUS, alerts, dashboard
+
+NAMES = ("experiment", "service")
+OTHERS = {"up", "ALERTS"}
+"""What Prometheus itself makes."""
+
+
+def panels(name: str) -> list[dict[str, Any]]:
+    return [panel for panel in dashboard(name)["panels"] if panel["type"] != "row"]
+
+
+def expressions(panel: dict[str, Any]) -> list[str]:
+    return [target["expr"] for target in panel["targets"]]
+
+
+def test_the_files_are_what_python_makes() -> None:
+    folder = GRAFANA / "dashboards"
+    written = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
+    assert written == dashboards(), "run: python -m configs.grafana.boards " + str(folder)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_grafana_11_knows_the_schema(name: str) -> None:
+    found = dashboard(name)
+    assert found["schemaVersion"] == 41
+    assert found["uid"] == f"streamduel-{name}"
+    assert "id" not in found  # Grafana gives its own
+    assert not found["editable"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_ids_are_given_once(name: str) -> None:
+    ids = [panel["id"] for panel in dashboard(name)["panels"]]
+    assert ids == list(range(1, len(ids) + 1))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_line_of_the_grid_is_filled_and_no_panel_lies_on_another(name: str) -> None:
+    lines: dict[int, int] = {}
+    places = [panel["gridPos"] for panel in dashboard(name)["panels"]]
+    for place in places:
+        lines[place["y"]] = lines.get(place["y"], 0) + place["w"]
+    assert set(lines.values()) == {24}
+    for one, other in combinations(places, 2):
+        beside = one["x"] + one["w"] <= other["x"] or other["x"] + other["w"] <= one["x"]
+        below = one["y"] + one["h"] <= other["y"] or other["y"] + other["h"] <= one["y"]
+        assert beside or below, (one, other)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_panel_asks_the_chosen_prometheus(name: str) -> None:
+    for panel in panels(name):
+        for part in (panel, *panel["targets"]):
+            assert part["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_panel_has_a_unit_and_says_what_is_normal_and_what_to_do(name: str) -> None:
+    for panel in panels(name):
+        assert panel["title"]
+        assert panel["fieldConfig"]["defaults"]["unit"], panel["title"]
+        assert panel["fieldConfig"]["defaults"]["thresholds"]["steps"], panel["title"]
+        assert "\n\n**Normal:** " in panel["description"], panel["title"]
+        assert "\n\n**Otherwise:** " in panel["description"], panel["title"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_titles_are_given_once(name: str) -> None:
+    titles = [panel["title"] for panel in panels(name)]
+    assert len(titles) == len(set(titles))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_panels_send_the_reader_to_alerts_that_there_are(name: str) -> None:
+    for panel in panels(name):
+        for alert, anchor in re.findall(
+            r"Alert (\w+): docs/runbook\.md#(\w+)", panel["description"]
+        ):
+            assert alert in alerts(), panel["title"]
+            assert anchor == alert.lower()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_panel_named_in_a_description_is_on_the_same_dashboard(name: str) -> None:
+    titles = {panel["title"] for panel in panels(name)}
+    for panel in panels(name):
+        for named in re.findall(r"(?:see|at) `([A-Z][^`]+)`", panel["description"]):
+            assert named in titles, panel["title"]
+
+
+def test_every_alert_is_explained_beside_some_panel() -> None:
+    told = " ".join(panel["description"] for name in NAMES for panel in panels(name))
+    assert [alert for alert in alerts() if f"Alert {alert}:" not in told] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_only_metrics_that_are_exported_are_asked_for(name: str) -> None:
+    exported = OTHERS | {it.name for it in METRICS} | {it.name for it in PROCESS_METRICS}
+    for panel in panels(name):
+        for expression in expressions(panel):
+            asked = re.findall(r"\b(\w+)\{", expression)
+            assert asked, panel["title"]
+            assert {it.removesuffix("_bucket") for it in asked} <= exported, panel["title"]
+
+
+def test_every_metric_of_an_experiment_is_on_a_dashboard() -> None:
+    asked = " ".join(it for name in NAMES for panel in panels(name) for it in expressions(panel))
+    assert [metric.name for metric in METRICS if metric.name not in asked] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "demanded"),
+    [("experiment", 'experiment="$experiment"'), ("service", 'instance=~"$instance"')],
+)
+def test_every_query_is_of_what_was_chosen(name: str, demanded: str) -> None:
+    for panel in panels(name):
+        for expression in expressions(panel):
+            selectors = re.findall(r"(?!ALERTS)\b\w+\{[^}]*\}", expression)
+            assert all(demanded in selector for selector in selectors), panel["title"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_variable_in_a_query_is_offered(name: str) -> None:
+    offered = {variable["name"] for variable in dashboard(name)["templating"]["list"]}
+    for panel in panels(name):
+        used = re.findall(r"\$(\w+)", " ".join(expressions(panel)))
+        assert set(used) <= offered | {"__rate_interval"}, panel["title"]
+
+
+def test_grafana_is_told_the_interval_of_scrapes() -> None:
+    (source,) = yaml.safe_load(
+        (GRAFANA / "provisioning" / "datasources" / "prometheus.yml").read_text()
+    )["datasources"]
+    scraping = yaml.safe_load((PROMETHEUS / "prometheus.yml").read_text())
+    assert source["jsonData"]["timeInterval"] == scraping["global"]["scrape_interval"]
+
+
+def test_grafana_is_told_where_the_dashboards_are() -> None:
+    (provider,) = yaml.safe_load(
+        (GRAFANA / "provisioning" / "dashboards" / "streamduel.yml").read_text()
+    )["providers"]
+    assert provider["options"]["path"] == "/var/lib/grafana/dashboards"

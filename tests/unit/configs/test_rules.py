@@ -1,0 +1,85 @@
+"""The rules pass Prometheus' own checks, and each alert is tried where it fires and where not."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.prometheus.programs import program
+from tests.prometheus.repository import PROMETHEUS, RULES, RUNBOOK, alerts
+
+TRIED = PROMETHEUS / "rules_test.yml"
+SEVERITIES = {"critical", "warning", "info"}
+
+
+def promtool(*arguments: str | Path) -> None:
+    done = subprocess.run(
+        [program("promtool"), *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_promtool_finds_no_mistake_in_the_rules() -> None:
+    promtool("check", "rules", RULES)
+
+
+def test_promtool_finds_no_mistake_in_the_configuration() -> None:
+    promtool("check", "config", PROMETHEUS / "prometheus.yml")
+
+
+def test_every_alert_fires_where_it_should_and_nowhere_else() -> None:
+    promtool("test", "rules", TRIED)
+
+
+def test_every_alert_is_tried_with_a_neighbour_for_whom_it_must_not_fire() -> None:
+    for alert in alerts():
+        groups = [it for it in yaml.safe_load(TRIED.read_text())["tests"] if it["name"] == alert]
+        assert groups, f"{alert} is not tried in {TRIED.name}"
+        asked = groups[0]["promql_expr_test"]
+        labels = [sample["labels"] for each in asked for sample in each["exp_samples"]]
+        fired = subjects(it for it in labels if f'alertname="{alert}"' in it)
+        assert fired, f"{alert} never fires in {TRIED.name}"
+        assert subjects(it["series"] for it in groups[0]["input_series"]) - fired, alert
+
+
+def subjects(series: Iterable[str]) -> set[str]:
+    """What series are about: the last of these labels that they have."""
+    return {re.findall(r'(?:instance|experiment)="([^"]+)"', it)[-1] for it in series}
+
+
+@pytest.mark.parametrize("alert", alerts())
+def test_an_alert_says_whom_to_tell_and_where_to_read_on(alert: str) -> None:
+    rule = alerts()[alert]
+    assert rule["labels"]["severity"] in SEVERITIES
+    assert set(rule["annotations"]) == {"summary", "description", "runbook_url"}
+    assert rule["annotations"]["runbook_url"] == f"docs/runbook.md#{alert.lower()}"
+
+
+@pytest.mark.parametrize("alert", alerts())
+def test_the_numbers_of_an_alert_have_their_reason_beside_them(alert: str) -> None:
+    above, _ = RULES.read_text().split(f"- alert: {alert}\n")
+    comment = re.search(r"((?:^ +#.*\n)+) +$", above, re.MULTILINE)
+    assert comment, f"no comment stands above {alert}"
+    rule = alerts()[alert]
+    demanded = [f"> {it}" for it in re.findall(r"> (\d[\d.]*)", rule["expr"]) if it != "0"]
+    demanded += [rule["for"]] if "for" in rule else ["No `for`"]
+    assert [it for it in demanded if it not in comment[1]] == []
+
+
+def test_every_alert_has_a_section_of_the_runbook_and_every_section_an_alert() -> None:
+    sections = re.findall(r"^### (\w+)$", RUNBOOK.read_text(), re.MULTILINE)
+    assert sections == list(alerts())
+
+
+@pytest.mark.parametrize("alert", alerts())
+def test_a_section_of_the_runbook_answers_every_question(alert: str) -> None:
+    section = re.split(r"^##", RUNBOOK.read_text().split(f"### {alert}\n")[1], flags=re.MULTILINE)
+    for question in (
+        "What it means", "What users notice", "Find the cause", "What to do", "When to ignore it",
+    ):  # fmt: skip
+        assert f"**{question}.**" in section[0], question

@@ -1,0 +1,172 @@
+"""The documentation site: it is whole, it says what the files say, and it stands on its own."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+
+from configs.site import doctests
+from streamduel import client, policies
+from streamduel.interleaving import credit
+from tests.site import ROOT, build
+
+MOVED = {
+    "CHANGELOG.md": "changelog",
+    "CONTRIBUTING.md": "contributing",
+    "benchmarks/RESULTS.md": "benchmarks",
+}
+"""Pages from outside docs/, and what they are called on the site."""
+
+SOURCES = [*sorted((ROOT / "docs").glob("*.md")), *(ROOT / path for path in MOVED)]
+
+BLOCKS = frozenset(
+    {"blockquote", "h1", "h2", "h3", "h4", "img", "li", "ol", "pre", "table", "tr", "ul"}
+)
+"""What a page is made of. A list or a table that is not recognised becomes a paragraph."""
+
+ASKED = {"audio": "src", "iframe": "src", "img": "src", "link": "href", "script": "src"}
+"""Elements for which a browser asks by itself, and where they say for what."""
+
+
+class Content(HTMLParser):
+    """What a page is made of, and what a browser would fetch for it."""
+
+    def __init__(self, html: str, *, whole: bool) -> None:
+        super().__init__()
+        self.blocks: Counter[str] = Counter()
+        self.fetched: list[str] = []
+        self._within = whole
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._within = self._within or tag == "article"
+        if self._within and tag in BLOCKS:
+            self.blocks[tag] += 1
+        self.fetched += [value or "" for name, value in attrs if ASKED.get(tag) == name]
+
+    def handle_endtag(self, tag: str) -> None:
+        self._within = self._within and tag != "article"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built strictly: every link and anchor leads somewhere, no page is forgotten."""
+    folder = tmp_path_factory.mktemp("site")
+    done = build(folder)
+    assert done.returncode == 0, done.stderr + done.stdout
+    return folder
+
+
+def pages(site: Path) -> Iterator[tuple[str, str]]:
+    """All pages with their text."""
+    for path in sorted(site.rglob("*.html")):
+        yield str(path.relative_to(site)), path.read_text(encoding="utf-8")
+
+
+def test_a_dead_link_a_dead_anchor_and_a_forgotten_page_fail_the_build(tmp_path: Path) -> None:
+    (tmp_path / "benchmarks").mkdir()
+    for path in ("configs/mkdocs.yml", "configs/site", "docs", *MOVED):
+        copy = shutil.copytree if (ROOT / path).is_dir() else shutil.copy
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        copy(ROOT / path, tmp_path / path)
+    for path in ("streamduel", "connectors"):
+        (tmp_path / path).symlink_to(ROOT / path)
+    (tmp_path / "docs/forgotten.md").write_text(
+        "# Forgotten\n\n[a](drfit.md) [b](drift.md#nowhere) [c](../configs/nothing.yaml)\n"
+    )
+    (tmp_path / "site").mkdir()
+    done = build(tmp_path / "site", tmp_path)
+    said = done.stderr + done.stdout
+    assert done.returncode != 0
+    assert "forgotten.md" in said
+    for mistake in ("'drfit.md'", "#nowhere", "nothing.yaml"):
+        assert mistake in said
+    assert "  - forgotten.md" in said, "it is in the docs directory but not in the navigation"
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.name)
+def test_a_page_has_the_same_lists_tables_and_code_on_the_site_as_in_the_repository(
+    site: Path, source: Path
+) -> None:
+    name = MOVED.get(str(source.relative_to(ROOT)), source.stem)
+    shown = Content((site / f"{name}.html").read_text(encoding="utf-8"), whole=False)
+    text = MarkdownIt("commonmark").enable("table").render(source.read_text(encoding="utf-8"))
+    meant = Content(text, whole=True)
+    assert shown.blocks == meant.blocks
+    assert meant.blocks["h1"] == 1
+
+
+def test_the_site_fetches_nothing_from_elsewhere(site: Path) -> None:
+    for name, text in pages(site):
+        for wanted in Content(text, whole=True).fetched:
+            assert not re.match(r"(\w+:)?//", wanted) or wanted.startswith("data:"), name
+    for path in site.rglob("*.css"):
+        assert not re.search(r"url\(\W?(\w+:)?//", path.read_text(encoding="utf-8")), path
+
+
+@pytest.mark.parametrize(
+    ("page", "target"),
+    [
+        ("quickstart-ranker", "files/configs/kafka.yaml.html"),
+        ("quickstart-ranker", "files/docs/examples/search_service.py.html"),
+        ("architecture", "benchmarks.html"),
+        ("contributing", "policies.html"),
+        ("api/policies", "../contributing.html"),
+    ],
+)
+def test_what_pages_link_to_in_the_repository_is_on_the_site(
+    site: Path, page: str, target: str
+) -> None:
+    path = site / f"{page}.html"
+    assert f'href="{target}' in path.read_text(encoding="utf-8")
+    assert (path.parent / target).is_file()
+
+
+def test_a_linked_file_is_shown_as_it_is(site: Path) -> None:
+    shown = (site / "files/docs/examples/simulated_users.py.html").read_text(encoding="utf-8")
+    text = re.sub(r"<[^>]+>", "", shown)
+    first = (ROOT / "docs/examples/simulated_users.py").read_text(encoding="utf-8").splitlines()[0]
+    assert first.strip('"') in text
+
+
+@pytest.mark.parametrize(
+    ("page", "names"),
+    [
+        ("client", client.__all__),
+        ("policies", policies.__all__),
+        ("interleaving", credit.__all__),
+    ],
+)
+def test_every_public_name_is_in_the_reference(site: Path, page: str, names: list[str]) -> None:
+    text = (site / f"api/{page}.html").read_text(encoding="utf-8")
+    module = {"interleaving": "interleaving.credit"}.get(page, page)
+    for name in names:
+        assert re.search(f'id="streamduel.{module}[.a-z_]*.{name}"', text), name
+
+
+def test_examples_in_docstrings_are_code(site: Path) -> None:
+    for path in (site / "api").glob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        assert "<blockquote>" not in text, path.name
+        assert "gp" in text, path.name
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs/api").glob("*.md")), ids=lambda p: p.stem)
+def test_the_examples_of_the_reference_are_true(page: Path) -> None:
+    text = re.sub("^```.*$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    examples = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
+    assert doctest.DocTestRunner().run(examples).failed == 0
+
+
+def test_fences_are_put_around_doctests() -> None:
+    assert doctests.fenced("What.\n\n>>> 1\n1") == "What.\n\n```pycon\n>>> 1\n1\n```"
+    assert doctests.fenced(">>> 1\n1\n\nMore.") == "```pycon\n>>> 1\n1\n```\n\nMore."
+    assert doctests.fenced("What.") == "What."
