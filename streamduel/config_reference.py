@@ -186,6 +186,8 @@ Where a key holds text, the value is taken as it stands, so that a password of d
 Any other value is read as YAML. A password belongs into the environment or into a file of its own,
 never into the configuration; no message ever shows one.
 
+`STREAMDUEL_LOG_FORMAT` is no key: it says whether [the log](logging.md) is text or JSON.
+
 """
 
 _POLICY: Final = """\

@@ -1,0 +1,134 @@
+"""A hook of mkdocs: what pages link to in the repository is on the site, too.
+
+The pages under docs/ link to files beside them as a reader of the repository needs it:
+`../CONTRIBUTING.md`, `../configs/kafka.yaml`, `examples/search_service.py`. On the site some of
+these are pages of their own; every other text file that is linked becomes a page that shows it. The
+links are rewritten accordingly. One that leads nowhere is left alone, and mkdocs refuses it.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files, InclusionLevel
+from mkdocs.structure.pages import Page
+
+PAGES: Final = {
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "benchmarks/RESULTS.md": "benchmarks.md",
+}
+"""Markdown outside docs/, with its place on the site."""
+
+FRONT_DOORS: Final = {"README.md": "index.md"}
+"""What says the same to a reader of the repository as another page to a reader of the site."""
+
+LINK: Final = re.compile(r"(?<=\]\()[^)\s#]+")
+"""The target of a Markdown link, without its anchor."""
+
+AS_THEY_ARE: Final = frozenset({".gif", ".jpg", ".md", ".png", ".svg"})
+"""Files under docs/ that mkdocs knows what to do with; any other would be offered for download."""
+
+LEXERS: Final = {".json": "json", ".py": "python", ".sh": "sh", ".toml": "toml", ".yaml": "yaml"}
+"""How files are coloured; others are not."""
+
+SEARCHED: Final = {"api/": {"boost": 0.5}, "files/": {"exclude": True}}
+"""How the search treats what is not written to be read from its beginning."""
+
+
+STYLE: Final = "site.css"
+"""Stands beside this file, not among the pages."""
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages from outside docs/, and one for every file that some page links to."""
+    root = _root(config)
+    files.append(File.generated(config, STYLE, abs_src_path=str(Path(__file__).with_name(STYLE))))
+    for origin, page_there in PAGES.items():
+        files.append(File.generated(config, page_there, abs_src_path=str(root / origin)))
+    waiting = list(files.documentation_pages())
+    while waiting:
+        page = waiting.pop()
+        for path in _linked(page, root):
+            place = _place(path, root)
+            if place is not None and files.get_file_from_path(place) is None:
+                shown = File.generated(
+                    config, place, content=_shown(path, root), inclusion=InclusionLevel.NOT_IN_NAV
+                )
+                files.append(shown)
+                waiting.append(shown)
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Let links lead to where things are on the site, and the search to pages for people first."""
+    root, here = _root(config), page.file.src_uri
+    for folder, search in SEARCHED.items():
+        if here.startswith(folder):
+            page.meta["search"] = search
+
+    def moved(link: re.Match[str]) -> str:
+        place = _place(_resolved(page.file, link[0]), root)
+        if place is None or files.get_file_from_path(place) is None:
+            return link[0]
+        return posixpath.relpath(place, posixpath.dirname(here) or ".")
+
+    return LINK.sub(moved, markdown)
+
+
+def _root(config: MkDocsConfig) -> Path:
+    return Path(config.docs_dir).parent
+
+
+def _linked(page: File, root: Path) -> Iterator[str]:
+    """What a page links to within the repository, as paths from its root."""
+    for link in LINK.findall(page.content_string):
+        path = _resolved(page, link)
+        if (root / path).exists():
+            yield path
+
+
+def _resolved(page: File, link: str) -> str:
+    """Where a link leads, as a path from the repository's root."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(_origin(page)), unquote(link)))
+
+
+def _origin(page: File) -> str:
+    """Where a page of the site is in the repository."""
+    for path, place in PAGES.items():
+        if place == page.src_uri:
+            return path
+    if page.src_uri.startswith("files/"):
+        return page.src_uri.removeprefix("files/")
+    return f"docs/{page.src_uri}"
+
+
+def _place(path: str, root: Path) -> str | None:
+    """Where something of the repository is on the site; None for what is not in the repository."""
+    known = PAGES.get(path) or FRONT_DOORS.get(path)
+    if known:
+        return known
+    if path.startswith("../") or not (root / path).exists():
+        return None
+    if path.startswith("docs/") and Path(path).suffix in AS_THEY_ARE:
+        return path.removeprefix("docs/")
+    return f"files/{path}.md"
+
+
+def _shown(path: str, root: Path) -> str:
+    """A page with what is in a file, or with links to what is in a folder."""
+    head = f"# {path}\n\n"
+    if (root / path).is_dir():
+        inside = sorted(each.name for each in (root / path).iterdir() if each.is_file())
+        name = posixpath.basename(path)
+        return head + "".join(f"- [{each}]({name}/{each})\n" for each in inside)
+    text = (root / path).read_text(encoding="utf-8")
+    longest = max((len(ticks) for ticks in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{head}{fence} {LEXERS.get(Path(path).suffix, 'text')}\n{text}\n{fence}\n"
