@@ -2,6 +2,9 @@
 ARG BASE=python:3.13-slim-bookworm
 
 FROM ${BASE} AS build
+# Where packages come from, if not from PyPI; of this stage alone, so the image does not know it.
+ARG PIP_INDEX_URL
+ARG PIP_TRUSTED_HOST
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 \
     PIP_NO_CACHE_DIR=1
 RUN python -m venv /opt/streamduel
@@ -14,7 +17,7 @@ RUN pip install --require-hashes --only-binary :all: --requirement requirements.
 COPY . ./
 RUN pip install --no-deps . \
     && pip check \
-    && pip uninstall --yes pip
+    && pip uninstall --yes setuptools pip
 
 FROM ${BASE}
 ARG VERSION=unknown
@@ -32,11 +35,14 @@ USER 10001:10001
 # Inside a container 127.0.0.1 is the container's own: listening there, nobody could ask for
 # metrics or health. What the outside may reach is for the container's network to say.
 #
+# The log is JSON for whoever collects it, and text where somebody looks on: docker run -t.
+#
 # Nothing is written outside what the configuration names, bytecode included: the root file
 # system may be read-only.
 ENV PATH=/opt/streamduel/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1 \
+    STREAMDUEL_LOG_FORMAT=auto \
     STREAMDUEL_MONITORING__HOST=0.0.0.0
 
 EXPOSE 9400

@@ -8,27 +8,34 @@ CLICKS ?= 200000
 
 BIN = .venv/bin
 VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' streamduel/__init__.py)
-# Commands that succeed where the machine can be given packages, and where Docker answers.
+# What the tests use that is not Python's, each as what must be there and the Debian package that
+# has it. Docker or STREAMDUEL_TEST_KAFKA stand in for some: CONTRIBUTING.md.
+TOOLS = java:default-jre-headless mvn:maven curl:curl promtool:prometheus chromium:chromium \
+	/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf:fonts-dejavu-core \
+	docker-compose:docker-compose buildah:buildah mmdebstrap:mmdebstrap runc:runc
+# A command that succeeds where the machine can be given packages.
 CAN_INSTALL = test "$$(id -u)" = 0 && command -v apt-get >/dev/null
 APT = DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300
-HAS_DOCKER = command -v docker >/dev/null && docker info >/dev/null 2>&1
 UV_VERSION = 0.13.8
 
 .DEFAULT_GOAL := help
-.PHONY: help run test kafka lint bench image lock clean broker
+.PHONY: help run test test-image kafka lint bench docs image compose audit lock clean tools
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
 run: .venv/run.stamp run/clicks.jsonl ## Find the best of six rankers in a click log; no server needed
 	$(BIN)/streamduel run configs/local.yaml --until-end
 
-test: lint broker ## Check everything: style, types, architecture, and all tests, on a real Kafka too
+test: lint tools $(if $(CI),audit) ## Check everything: style, types, architecture, and all tests, on a real Kafka too
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-kafka: .venv/dev.stamp broker ## Run a throw-away Apache Kafka on localhost:9092, until Ctrl-C
+test-image: .venv/dev.stamp tools ## Build the container image, start it, and test it
+	STREAMDUEL_REQUIRE_IMAGE=1 $(BIN)/python -m pytest tests/image $(PYTEST_ARGS)
+
+kafka: .venv/dev.stamp tools ## Run a throw-away Apache Kafka on localhost:9092, until Ctrl-C
 	@$(BIN)/python -m tests.broker 9092
 
 lint: .venv/dev.stamp ## Check style, types and who imports whom
@@ -40,8 +47,17 @@ lint: .venv/dev.stamp ## Check style, types and who imports whom
 bench: .venv/dev.stamp ## Measure throughput, latency and memory on this machine
 	$(BIN)/python benchmarks/run.py $(BENCH_ARGS)
 
+docs: .venv/dev.stamp ## Build the documentation site; then open build/site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --config-file configs/mkdocs.yml
+
 image: ## Build the container image
 	docker build --build-arg VERSION=$(VERSION) --tag $(IMAGE):$(VERSION) --tag $(IMAGE):latest .
+
+compose: ## Run it all in Docker: Kafka, streamduel, simulated users, Prometheus and Grafana
+	docker compose --file configs/compose.yaml up --build
+
+audit: .venv/dev.stamp ## Look up whether what goes into the image has known vulnerabilities
+	@$(BIN)/python -m tests.image.audit
 
 lock: .venv/dev.stamp ## Pin anew what goes into the container image
 	$(BIN)/pip install --quiet uv==$(UV_VERSION)
@@ -76,12 +92,12 @@ clean: ## Remove the virtual environment, caches, builds and what `make run` lef
 run/clicks.jsonl: | .venv/run.stamp
 	$(BIN)/python -m streamduel.simulation.click_log $@ --records $(CLICKS)
 
-# The tests on Kafka use STREAMDUEL_TEST_KAFKA, else Docker, else Java and Maven; some start and stop
-# a broker of their own, which takes Java, and one types what a page says, which takes curl.
-broker:
-	@{ command -v java && command -v mvn && command -v curl; } >/dev/null \
-		|| { $(CAN_INSTALL) && $(APT) update \
-			&& { $(APT) install --yes --no-install-recommends openjdk-17-jre-headless maven curl \
-				|| $(APT) install --yes --no-install-recommends default-jre-headless maven curl; }; } \
-		|| test -n "$$STREAMDUEL_TEST_KAFKA" || { $(HAS_DOCKER); } \
-		|| echo 'No Kafka for the tests: give STREAMDUEL_TEST_KAFKA, Docker, or Java and Maven.' >&2
+# Installs what is missing of the tools, as root on Debian; elsewhere says what it is, and leaves it
+# to the tests to say which of them need it.
+tools:
+	@missing=; for tool in $(TOOLS); do \
+		command -v $${tool%%:*} >/dev/null || test -e $${tool%%:*} || missing="$$missing $${tool#*:}"; \
+	done; \
+	test -z "$$missing" || { $(CAN_INSTALL) && $(APT) update \
+		&& $(APT) install --yes --no-install-recommends $$missing; } \
+		|| echo "Some tests may not run for want of (as Debian calls them):$$missing" >&2

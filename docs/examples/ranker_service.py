@@ -1,6 +1,6 @@
 """A ranker service with simulated users: it serves the pairs of the newest assignment.
 
-    python docs/examples/ranker_service.py [BOOTSTRAP_SERVERS [IMPRESSIONS]]
+    python docs/examples/ranker_service.py [BOOTSTRAP_SERVERS [IMPRESSIONS [PER_SECOND]]]
 
 It goes with configs/kafka.yaml. Real users are replaced by coins with the win rates that were
 measured on arXiv; a real service interleaves the two rankers' lists and logs the clicks.
@@ -19,6 +19,7 @@ from streamduel.simulation.arxiv import PREFERENCES, RANKERS
 
 BOOTSTRAP = sys.argv[1] if len(sys.argv) > 1 else "localhost:9092"
 IMPRESSIONS = int(sys.argv[2]) if len(sys.argv) > 2 else 200_000
+PER_SECOND = float(sys.argv[3]) if len(sys.argv) > 3 else math.inf  # as fast as it can
 EXPERIMENT = "search"
 
 users = random.Random(7)
@@ -40,6 +41,7 @@ for impression in range(IMPRESSIONS):
                 news = json.loads(record.value)
                 if news["experiment"] == EXPERIMENT and news["epoch"] > plan["epoch"]:
                     plan = news
+        time.sleep(500 / PER_SECOND)
     if impression % 10_000 == 0:
         print(f"{impression:>7} impressions, epoch {plan['epoch']:>5}, champion {plan['champion']}")
     pair = users.choices(plan["pairs"], [pair["share"] for pair in plan["pairs"]])[0]
@@ -47,8 +49,8 @@ for impression in range(IMPRESSIONS):
     if 1000 * time.time() >= (plan.get("valid_until") or math.inf):  # no news for too long
         a = b = plan["fallback"]
     winner = None if a == b else "a" if users.random() < win_rate[a, b] else "b"
-    duel = {"type": "duel", "id": str(uuid.UUID(int=users.getrandbits(128))),
-            "experiment": EXPERIMENT, "a": a, "b": b, "winner": winner}  # fmt: skip
+    duel = {"type": "duel", "id": str(uuid.uuid4()), "experiment": EXPERIMENT,
+            "a": a, "b": b, "winner": winner}  # fmt: skip
     clicks.send("clicks", key=EXPERIMENT.encode(), value=json.dumps(duel).encode())
 
 clicks.close()

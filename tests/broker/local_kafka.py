@@ -5,7 +5,6 @@ Everything else of a broker (settings, data, log) lives in a temporary directory
 """
 
 import base64
-import fcntl
 import hashlib
 import os
 import random
@@ -26,6 +25,7 @@ from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
 from tests.broker.properties import broker_properties
+from tests.made_once import made_once
 
 POM = Path(__file__).with_name("pom.xml")
 
@@ -71,23 +71,9 @@ def kafka_version() -> str:
 
 
 def cached_jars() -> Path:
-    """Return the directory of the jars that `pom.xml` names, fetched by Maven if they are not here.
-
-    Any number of processes may ask at once: one fetches, the others wait, and a directory with
-    the final name is always complete.
-    """
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "streamduel-tests"
+    """Return the directory of the jars that `pom.xml` names, fetched by Maven if not here yet."""
     digest = hashlib.sha256(POM.read_bytes()).hexdigest()[:8]
-    jars = cache / f"kafka-{kafka_version()}-{digest}"
-    if jars.is_dir():
-        return jars
-    cache.mkdir(parents=True, exist_ok=True)
-    with (cache / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # bounded: its holder has FETCH_SECONDS
-        if not jars.is_dir():
-            with tempfile.TemporaryDirectory(dir=cache) as scratch:
-                _fetch_jars(Path(scratch)).rename(jars)
-    return jars
+    return made_once(f"kafka-{kafka_version()}-{digest}", _fetch_jars)
 
 
 def _fetch_jars(scratch: Path) -> Path:

@@ -2,6 +2,7 @@
 in silence."""
 
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -160,6 +161,24 @@ def test_the_broker_dies_with_the_process_that_started_it(kafka: LocalKafka) -> 
     while listens(address) or Path(directory).exists():
         assert time.monotonic() < deadline, "the broker is still there"
         time.sleep(0.05)
+
+
+@pytest.mark.kafka
+def test_one_that_was_started_in_the_background_ends_with_sigint_too(kafka: LocalKafka) -> None:
+    port = free_port()
+    background = f"trap '' INT; exec {shlex.quote(sys.executable)} -m tests.broker {port}"
+    with subprocess.Popen(
+        ["sh", "-c", background], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True
+    ) as owner:
+        assert owner.stdout is not None
+        assert owner.stdout.readline().startswith(f"Apache Kafka on 127.0.0.1:{port}; ")
+        assert listens(f"127.0.0.1:{port}")
+        owner.send_signal(signal.SIGINT)
+        try:
+            assert owner.wait(END_SECONDS) == 0
+        finally:
+            owner.kill()
+    assert not listens(f"127.0.0.1:{port}")
 
 
 def listens(address: str) -> bool:

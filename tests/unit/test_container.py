@@ -107,6 +107,18 @@ def test_the_final_stage_installs_nothing() -> None:
     assert not re.search(r"\b(pip|apt|apt-get|gcc|curl)\b", commands)
 
 
+def test_where_packages_come_from_is_known_to_the_first_stage_alone() -> None:
+    build, final = stages()[1:]
+    asked = {i.arguments for i in build if i.keyword == "ARG"}
+    assert asked == {"PIP_INDEX_URL", "PIP_TRUSTED_HOST"}
+    assert {i.arguments for i in final if i.keyword == "ARG"} == {"VERSION=unknown"}
+
+
+def test_what_installs_packages_stays_behind() -> None:
+    build = " ".join(i.arguments for i in stages()[1] if i.keyword == "RUN")
+    assert build.endswith("pip uninstall --yes setuptools pip")
+
+
 def pinned() -> dict[str, str]:
     """Every requirement of the lock file, with the text up to the next one."""
     text = (ROOT / "requirements.lock").read_text()

@@ -1,0 +1,71 @@
+"""Containers of a Docker engine."""
+
+import json
+import shutil
+import uuid
+from collections.abc import Sequence
+from typing import Final
+
+from tests.image.engine import (
+    BUILD_SECONDS,
+    ROOT,
+    EngineUnavailableError,
+    Image,
+    Start,
+    build_arguments,
+    output,
+)
+
+PING_SECONDS: Final = 10.0
+"""An engine answers in a tenth of a second; one that hangs must not hold the tests up."""
+
+
+class Docker:
+    """Builds with the Dockerfile's own base, from the registry that the engine knows."""
+
+    def __init__(self) -> None:
+        if shutil.which("docker") is None:
+            raise EngineUnavailableError("there is no 'docker' on the PATH")
+        try:
+            output("docker", "info", seconds=PING_SECONDS)
+        except EngineUnavailableError:
+            raise EngineUnavailableError("no engine answers") from None
+        self._tag = f"streamduel-test:{uuid.uuid4().hex[:8]}"
+        output("docker", "build", "--tag", self._tag, *build_arguments(), str(ROOT),
+               seconds=BUILD_SECONDS)  # fmt: skip
+        (found,) = json.loads(output("docker", "image", "inspect", self._tag))
+        self.image = Image.inspected(found["Config"], found["Size"])
+
+    def running(self, name: str, start: Start) -> list[str]:
+        """Runs a container in the foreground, and ends with its status."""
+        command = list(start.command or ())
+        options = []
+        if start.entrypoint is not None:
+            first, *rest = start.entrypoint
+            options += ["--entrypoint", first]
+            command = [*rest, *command]
+        if start.user is not None:
+            options += ["--user", start.user]
+        for variable, value in start.environment.items():
+            options += ["--env", f"{variable}={value}"]
+        for inside, outside in start.mounts.items():
+            mode = "rw" if inside in start.writable else "ro"
+            options += ["--volume", f"{outside}:{inside}:{mode}"]
+        network = "host" if start.on_host_network else "none"
+        return [
+            "docker", "run", "--rm", "--name", name, "--network", network, "--read-only",
+            "--tmpfs", "/tmp", "--cap-drop", "ALL", "--security-opt", "no-new-privileges",
+            *options, self._tag, *command,
+        ]  # fmt: skip
+
+    def executing(self, name: str, command: Sequence[str]) -> list[str]:
+        """Runs one more command in a running container, as its user, with its environment."""
+        return ["docker", "exec", name, *command]
+
+    def signalling(self, name: str, signal: str) -> list[str]:
+        """Sends the container's first process a signal."""
+        return ["docker", "kill", "--signal", signal, name]
+
+    def close(self) -> None:
+        """Remove the image."""
+        output("docker", "image", "rm", "--force", self._tag)

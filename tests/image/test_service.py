@@ -1,0 +1,159 @@
+"""A container of the image serves as docs/container.md says, with all that can be taken away taken.
+
+Its root file system is read-only, it has no capabilities, and no network but its own loopback.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from tests.image.container import Container, Containers
+from tests.image.engine import ROOT, Start
+from tests.logs import ARMS, values
+from tests.unit.config.configurations import GOOD, changed
+
+CONFIG: Final = "/etc/streamduel/config.yaml"
+DATA: Final = "/data"
+RECORDS: Final = 2000
+USER: Final = 10001
+
+ASK: Final = (
+    "import sys, urllib.request as r; print(r.urlopen(sys.argv[1], timeout=4).read().decode())"
+)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A folder that is the container's own, with a click log."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    log = b"".join(value + b"\n" for _, value in values(21, RECORDS, poison=0.0))
+    (folder / "clicks.jsonl").write_bytes(log)
+    os.chown(folder, USER, USER)
+    return folder
+
+
+def service(tmp_path: Path, data: Path, changes: Mapping[str, Any] | None = None) -> Start:
+    """How the image is started as a service on that click log."""
+    settings = {
+        "source.path": f"{DATA}/clicks.jsonl",
+        "sink.path": f"{DATA}/out",
+        "snapshots.path": f"{DATA}/state",
+        "experiments.search.arms": list(ARMS),
+        # So seldom that only the stop can have committed.
+        "commit": {"interval_ms": 60_000},
+        "monitoring": {},
+        **(changes or {}),
+    }
+    config = tmp_path / "config.yaml"
+    config.write_text(yaml.safe_dump(changed(settings, GOOD)), encoding="utf-8")
+    return Start(mounts={CONFIG: config, DATA: data}, writable=[DATA])
+
+
+def asked(container: Container, path: str) -> str:
+    """What its pages answer, from within; nothing if they do not."""
+    return container.execute("python", "-c", ASK, f"http://127.0.0.1:9400{path}").stdout
+
+
+def healthy(container: Container, containers: Containers) -> bool:
+    """What the engine would find, asking as the image tells it to."""
+    kind, *command = containers.image.health
+    assert kind == "CMD"
+    return container.execute(*command).returncode == 0
+
+
+def has_read_all(container: Container) -> bool:
+    return f"streamduel_poll_records_sum {RECORDS}.0" in asked(container, "/metrics")
+
+
+def inspected(containers: Containers, start: Start) -> dict[str, Any]:
+    status, said = containers.run(
+        Start(command=["inspect", CONFIG, "--json"], mounts=start.mounts, writable=start.writable)
+    )
+    assert status == 0, said
+    found: dict[str, Any] = json.loads(said)["experiments"]["search"]
+    return found
+
+
+def test_it_is_healthy_and_commits_when_it_is_told_to_stop(
+    containers: Containers, tmp_path: Path, data: Path
+) -> None:
+    start = service(tmp_path, data)
+    with containers.start(start) as container:
+        container.until(lambda: healthy(container, containers))
+        container.until(lambda: has_read_all(container))
+        assert inspected(containers, start)["duels"] == 0, "nothing is committed yet"
+        container.signal("TERM")
+        assert container.ended() == 0, container.log
+    found = inspected(containers, start)
+    assert found["duels"] > 0
+    assert found["offset"]["next"] == RECORDS
+
+
+def test_it_is_not_healthy_where_nothing_is_served(containers: Containers) -> None:
+    with containers.start(Start(entrypoint=["sleep", "3600"])) as container:
+        container.until(lambda: container.execute("true").returncode == 0)
+        assert not healthy(container, containers)
+
+
+def test_it_runs_with_nothing_that_it_does_not_need(
+    containers: Containers, tmp_path: Path, data: Path
+) -> None:
+    with containers.start(service(tmp_path, data)) as container:
+        container.until(lambda: healthy(container, containers))
+        status = container.execute("cat", "/proc/1/status").stdout
+        assert re.search(r"^Uid:(\t10001){4}$", status, re.MULTILINE)
+        assert re.search(r"^CapEff:\t0+$", status, re.MULTILINE)
+        assert re.search(r"^NoNewPrivs:\t1$", status, re.MULTILINE)
+        assert container.execute("cat", "/proc/1/comm").stdout.strip() == "streamduel"
+        for path in ("/x", "/opt/streamduel/x", "/etc/streamduel/x", "/var/tmp/x"):
+            refused = container.execute("touch", path)
+            assert refused.returncode != 0
+            assert "Read-only file system" in refused.stderr
+
+
+def test_it_writes_its_data_and_nothing_else(
+    containers: Containers, tmp_path: Path, data: Path
+) -> None:
+    with containers.start(service(tmp_path, data)) as container:
+        container.until(lambda: has_read_all(container))
+        written = container.execute("find", "/tmp", "/dev/shm", "-type", "f").stdout
+        assert written.split() == []
+        assert {path.name for path in data.iterdir()} == {"clicks.jsonl", "out", "state"}
+
+
+def test_a_folder_that_is_not_its_own_is_one_clear_sentence(
+    containers: Containers, tmp_path: Path, data: Path
+) -> None:
+    os.chown(data, 0, 0)
+    status, said = containers.run(service(tmp_path, data))
+    assert status == 1
+    assert "the folder /data/out cannot be made: Permission denied." in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("name", ["kafka.yaml", "local.yaml", "reference.yaml"])
+def test_it_says_whether_a_configuration_is_valid(containers: Containers, name: str) -> None:
+    status, said = containers.run(
+        Start(command=["validate", CONFIG], mounts={CONFIG: ROOT / "configs" / name})
+    )
+    assert status == 0, said
+    assert "is valid: 1 experiment" in said
+
+
+def test_a_variable_overrides_what_is_mounted(
+    containers: Containers, tmp_path: Path, data: Path
+) -> None:
+    start = service(tmp_path, data)
+    variables = {"STREAMDUEL_MONITORING__PORT": "no port"}
+    status, said = containers.run(Start(mounts=start.mounts, environment=variables))
+    assert status == 2
+    assert "monitoring.port" in said

@@ -1,0 +1,198 @@
+"""configs/kubernetes is what a cluster takes, and fits the image and the service."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import kubernetes_validate
+import pytest
+import yaml
+
+from streamduel import __version__
+from streamduel.monitoring.health import SILENT_SECONDS
+from streamduel.service import SHUTDOWN_SECONDS
+from tests.faults.lives import ROOT
+
+FOLDER: Final = ROOT / "configs" / "kubernetes"
+KUSTOMIZATION: Final = "kustomization"
+MANIFESTS: Final[dict[str, dict[str, Any]]] = {
+    path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in FOLDER.glob("*.yaml")
+}
+OF_OTHERS: Final = {KUSTOMIZATION, "servicemonitor"}
+"""Kinds that Kubernetes itself does not have, so that its schemas say nothing of them."""
+
+OLDEST: Final = "1.31.0"
+"""`unhealthyPodEvictionPolicy`, the youngest of what is used, is stable since then."""
+
+NAME: Final = "app.kubernetes.io/name"
+
+
+def pod() -> dict[str, Any]:
+    spec: dict[str, Any] = MANIFESTS["deployment"]["spec"]["template"]["spec"]
+    return spec
+
+
+def container() -> dict[str, Any]:
+    (only,) = pod()["containers"]
+    found: dict[str, Any] = only
+    return found
+
+
+def dockerfile() -> str:
+    return (ROOT / "Dockerfile").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("version", [OLDEST, kubernetes_validate.latest_version()])
+@pytest.mark.parametrize("name", sorted(set(MANIFESTS) - OF_OTHERS))
+def test_kubernetes_takes_it(name: str, version: str) -> None:
+    kubernetes_validate.validate(MANIFESTS[name], version, strict=True)
+
+
+def test_a_service_monitor_is_what_the_prometheus_operator_takes() -> None:
+    # Its schema comes with the operator, not with Kubernetes; these are the fields that it has.
+    monitor, service = MANIFESTS["servicemonitor"], MANIFESTS["service"]
+    assert monitor["apiVersion"] == "monitoring.coreos.com/v1"
+    assert monitor["kind"] == "ServiceMonitor"
+    assert set(monitor["spec"]) == {"jobLabel", "selector", "endpoints"}
+    (endpoint,) = monitor["spec"]["endpoints"]
+    assert set(endpoint) == {"port", "path", "interval"}
+    assert endpoint["port"] in {port["name"] for port in service["spec"]["ports"]}
+    assert (
+        monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+    )
+
+
+def test_the_alerts_know_the_job_by_the_name_that_it_gets() -> None:
+    label = MANIFESTS["servicemonitor"]["spec"]["jobLabel"]
+    (job,) = yaml.safe_load((ROOT / "configs/prometheus/prometheus.yml").read_text())[
+        "scrape_configs"
+    ]
+    assert MANIFESTS["service"]["metadata"]["labels"][label] == job["job_name"]
+
+
+def test_all_of_it_is_applied_but_what_needs_an_operator() -> None:
+    listed = {Path(name).stem for name in MANIFESTS[KUSTOMIZATION]["resources"]}
+    assert listed == set(MANIFESTS) - OF_OTHERS
+    assert "# - servicemonitor.yaml" in (FOLDER / "kustomization.yaml").read_text(encoding="utf-8")
+
+
+def test_the_image_is_this_version() -> None:
+    (image,) = MANIFESTS[KUSTOMIZATION]["images"]
+    assert (
+        container()["image"] == f"{image['name']}:{image['newTag']}" == f"streamduel:{__version__}"
+    )
+
+
+def test_it_runs_as_the_user_of_the_image_and_may_do_nothing_else() -> None:
+    context = pod()["securityContext"]
+    assert f"USER {context['runAsUser']}:{context['runAsGroup']}\n" in dockerfile()
+    assert context["runAsNonRoot"] is True
+    assert context["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container()["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert pod()["automountServiceAccountToken"] is False
+
+
+def test_it_has_the_time_to_commit_when_it_is_stopped() -> None:
+    assert pod()["terminationGracePeriodSeconds"] > SHUTDOWN_SECONDS
+
+
+def test_every_probe_and_every_page_is_on_the_port_that_the_service_listens_on() -> None:
+    config = yaml.safe_load(MANIFESTS["configmap"]["data"]["config.yaml"])
+    (port,) = container()["ports"]
+    (served,) = MANIFESTS["service"]["spec"]["ports"]
+    assert config["monitoring"] == {"host": "0.0.0.0", "port": port["containerPort"]}
+    assert f"EXPOSE {port['containerPort']}\n" in dockerfile()
+    assert served == {"name": "http", "port": port["containerPort"], "targetPort": port["name"]}
+    assert container()["startupProbe"]["httpGet"] == {"path": "/healthz", "port": "http"}
+    assert container()["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": "http"}
+    assert container()["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "http"}
+
+
+def test_a_probe_does_not_kill_what_is_still_allowed_to_hesitate() -> None:
+    assert SILENT_SECONDS >= 60, "the service itself says when it is silent for too long"
+    liveness = container()["livenessProbe"]
+    assert liveness["failureThreshold"] * liveness["periodSeconds"] >= 30
+
+
+def test_its_configuration_is_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "config.yaml").write_text(MANIFESTS["configmap"]["data"]["config.yaml"])
+    (tmp_path / "password").write_text("hunter2\n")
+    monkeypatch.setenv("STREAMDUEL_SOURCE__SASL_PLAIN_PASSWORD_FILE", str(tmp_path / "password"))
+    done = subprocess.run(
+        [sys.executable, "-m", "streamduel", "validate", str(tmp_path / "config.yaml")],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def test_configuration_and_password_are_where_they_are_looked_for() -> None:
+    config = yaml.safe_load(MANIFESTS["configmap"]["data"]["config.yaml"])
+    mounts = {mount["name"]: mount for mount in container()["volumeMounts"]}
+    volumes = {volume["name"]: volume for volume in pod()["volumes"]}
+    assert set(mounts) == set(volumes)
+    assert f'"{mounts["config"]["mountPath"]}/config.yaml"' in dockerfile()
+    assert volumes["config"]["configMap"]["name"] == MANIFESTS["configmap"]["metadata"]["name"]
+    assert (
+        config["source"]["sasl_plain_password_file"] == f"{mounts['kafka']['mountPath']}/password"
+    )
+    assert mounts["tmp"]["mountPath"] == "/tmp"
+    assert all(mounts[name]["readOnly"] for name in ("config", "kafka"))
+
+
+def test_no_password_is_in_any_manifest() -> None:
+    assert "Secret" not in {manifest["kind"] for manifest in MANIFESTS.values()}
+    config = yaml.safe_load(MANIFESTS["configmap"]["data"]["config.yaml"])
+    assert "sasl_plain_password" not in config["source"]
+    assert config["source"]["security_protocol"] == "SASL_SSL"
+    assert "env" not in container()
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        MANIFESTS["deployment"]["spec"]["selector"]["matchLabels"],
+        MANIFESTS["service"]["spec"]["selector"],
+        MANIFESTS["poddisruptionbudget"]["spec"]["selector"]["matchLabels"],
+        MANIFESTS["networkpolicy"]["spec"]["podSelector"]["matchLabels"],
+    ],
+)
+def test_all_mean_the_same_pods(selector: dict[str, str]) -> None:
+    assert selector == MANIFESTS["deployment"]["spec"]["template"]["metadata"]["labels"]
+    assert selector == {NAME: "streamduel"}
+
+
+def test_what_it_may_reach_is_kafka_and_names_and_what_may_reach_it_is_prometheus() -> None:
+    config = yaml.safe_load(MANIFESTS["configmap"]["data"]["config.yaml"])
+    policy = MANIFESTS["networkpolicy"]["spec"]
+    assert policy["policyTypes"] == ["Ingress", "Egress"]
+    (entrance,) = policy["ingress"]
+    assert entrance["ports"] == [{"port": "http"}]
+    names, brokers = policy["egress"]
+    assert {port["port"] for port in names["ports"]} == {53}
+    _, _, port = config["source"]["bootstrap_servers"].rpartition(":")
+    assert brokers["ports"] == [{"port": int(port)}]
+
+
+def test_pods_are_replaced_one_by_one_and_asked_each_for_itself() -> None:
+    rolling = {"maxSurge": 0, "maxUnavailable": 1}
+    assert MANIFESTS["deployment"]["spec"]["strategy"]["rollingUpdate"] == rolling
+    assert MANIFESTS["service"]["spec"]["clusterIP"] == "None"
+    assert MANIFESTS["poddisruptionbudget"]["spec"]["maxUnavailable"] == 1
+
+
+def test_it_may_as_well_be_a_stateful_set() -> None:
+    page = (ROOT / "docs" / "kubernetes.md").read_text(encoding="utf-8")
+    (instead,) = re.findall(r"(?s)in place of `strategy`\n\n```yaml\n(.*?)```", page)
+    spec = {**MANIFESTS["deployment"]["spec"], **yaml.safe_load(instead)}
+    del spec["strategy"]
+    manifest = {**MANIFESTS["deployment"], "kind": "StatefulSet", "spec": spec}
+    kubernetes_validate.validate(manifest, OLDEST, strict=True)
+    assert spec["serviceName"] == MANIFESTS["service"]["metadata"]["name"]
