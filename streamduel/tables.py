@@ -55,14 +55,16 @@ def print_report(console: Console, report: Report) -> None:
 
 
 def _experiment_table(name: str, experiment: ExperimentReport) -> Table:
+    told = (
+        f"{escape(experiment.policy)}, {experiment.status}, epoch {experiment.epoch:,}, "
+        f"{_counted(experiment.duels, 'duel')}"
+    )
     tallies = ", ".join(f"{count:,} {what}" for what, count in experiment.tallies.items() if count)
+    caption = [told, tallies.replace("_", " "), _open(experiment.open)]
     champion = escape(str(experiment.champion))
     table = Table(
         title=f"[bold]{escape(name)}[/]: champion [bold green]{champion}[/]",
-        caption=(
-            f"{escape(experiment.policy)}, {experiment.status}, epoch {experiment.epoch:,}, "
-            f"{experiment.duels:,} duels\n{tallies.replace('_', ' ')}"
-        ),
+        caption="\n".join(line for line in caption if line),
         title_justify="left",
         caption_justify="left",
     )
@@ -71,6 +73,18 @@ def _experiment_table(name: str, experiment: ExperimentReport) -> Table:
     for row in _arm_rows(experiment):
         table.add_row(*row)
     return table
+
+
+def _open(waiting: dict[str, int]) -> str:
+    """What is in no tally yet, or makes no duel yet, because its window is not over."""
+    impressions, clicks = waiting["impressions"], waiting["clicks"]
+    parts = [_counted(impressions, "impression")] if impressions else []
+    parts += [f"{_counted(clicks, 'click')} without impression yet"] if clicks else []
+    return f"open: {', '.join(parts)}" if parts else ""
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
 def _arm_rows(experiment: ExperimentReport) -> list[list[str]]:

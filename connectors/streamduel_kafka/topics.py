@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
+import structlog
 from kafka import KafkaAdminClient, errors
 from kafka.admin import ConfigResource, ConfigResourceType
 
@@ -19,7 +19,7 @@ from streamduel_kafka.clients import (
 from streamduel_kafka.settings import Cluster
 from streamduel_kafka.transaction import MAX_REQUEST_BYTES
 
-log = logging.getLogger(__name__)
+log = structlog.stdlib.get_logger(__name__)
 
 # A new topic is usable once its leaders are elected and every broker has heard of it.
 CREATE_SECONDS = 30.0
@@ -89,10 +89,15 @@ class Topics:
         try:
             partitions = self._partitions(topic)
             if partitions is None:
-                if new is None or not self._cluster.create_topics:
+                if not self._cluster.create_topics:
                     raise ConnectorError(
                         f"{setting} '{topic}' does not exist; create it, or set "
                         "source.create_topics to true."
+                    )
+                if new is None:
+                    raise ConnectorError(
+                        f"{setting} '{topic}' does not exist yet; start 'streamduel run' first, "
+                        "which creates it."
                     )
                 self._create(topic, new)
                 partitions = self._partitions(topic)
@@ -132,7 +137,7 @@ class Topics:
                 f"{type(error).__name__}."
             ) from error
         self._admin.wait_for_topics([topic], timeout_ms=int(1000 * CREATE_SECONDS))
-        log.info("created topic '%s'", topic)
+        log.info("topic created", topic=topic, partitions=new.partitions)
 
     def _require_compacted(self, topic: str, why: str) -> None:
         resource = ConfigResource(ConfigResourceType.TOPIC, topic)
@@ -142,7 +147,10 @@ class Topics:
             raise self._unusable(error) from error
         policy = found.get("topic", {}).get(topic, {}).get("cleanup.policy")
         if policy is None:  # the answer is empty for a user without DescribeConfigs
-            log.warning("the cleanup.policy of topic '%s' may not be seen; not checked", topic)
+            log.warning(
+                "cleanup policy unknown", topic=topic,
+                advice="this user may not see it; make sure that it is compact",
+            )  # fmt: skip
         elif policy["value"] != "compact":
             raise ConnectorError(
                 f"topic '{topic}' has cleanup.policy={policy['value']}; it must be compact: {why}."

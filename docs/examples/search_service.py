@@ -16,7 +16,7 @@ from fastapi import FastAPI, HTTPException, Query
 
 from streamduel.client import Assignments, ClientError, EventLog, Interleaver
 
-PAGE = 3
+PAGE, PAGES = 3, 4  # documents on a page, and as many pages as anybody turns to
 VOTES = {
     "apple pie": 80, "apple strudel": 64, "carrot cake": 71, "cherry pie": 35, "lemon cake": 52,
     "lemon tart": 47, "mushroom pie": 18, "onion soup": 59, "onion tart": 23, "pea soup": 12,
@@ -37,7 +37,7 @@ def by_words(query: str) -> list[str]:
 
 
 RANKERS = {"words": by_words, "votes": by_votes}
-interleaver = Interleaver(length=4 * PAGE)  # as many pages as anybody turns to
+interleaver = Interleaver(length=PAGES * PAGE)
 client: dict[str, Any] = {}
 
 
@@ -63,7 +63,12 @@ app = FastAPI(lifespan=lifespan)
 
 
 @app.get("/search")
-def search(query: str, session: str, page: int = 0, impression: str = "") -> dict[str, Any]:
+def search(
+    query: str,
+    session: str,
+    page: Annotated[int, Query(ge=0, lt=PAGES)] = 0,
+    impression: Annotated[str, Query(max_length=256)] = "",
+) -> dict[str, Any]:
     """A page of results; the next page, and clicks, name the first one's `impression`."""
     draw = client["assignments"].draw("recipes", sticky_key=session)
     impression = impression or str(uuid.uuid4())
@@ -71,12 +76,13 @@ def search(query: str, session: str, page: int = 0, impression: str = "") -> dic
     shown = interleaver.merge(draw, *lists, sticky_key=impression)
     if page == 0:
         client["events"].impression("recipes", draw, shown, record_id=impression)
-    rank, named = page * PAGE, None if draw.alone else impression  # alone, clicks teach nothing
+    rank = page * PAGE
+    named = impression if shown.docs and not draw.alone else None  # None: clicks teach nothing
     return {"impression": named, "rank": rank, "results": shown.docs[rank : rank + PAGE]}
 
 
 @app.post("/click", status_code=204)
-def click(impression: str, rank: Annotated[int, Query(ge=0, lt=4 * PAGE)]) -> None:
+def click(impression: str, rank: Annotated[int, Query(ge=0, lt=PAGES * PAGE)]) -> None:
     """Somebody clicked; the rank counts through all pages, from 0."""
     try:
         client["events"].click("recipes", impression, rank=rank)

@@ -28,6 +28,10 @@ log = logging.getLogger(__name__)
 MOST_KEPT: Final = 100_000
 """Sessions that keep their pair: some 30 MB."""
 
+MOST_COMPLAINTS: Final = 1000
+"""Assignments that cannot be read and were told so, once each: as many as a process may have
+experiments. With still more, they are told again."""
+
 
 class Options(TypedDict, total=False):
     """What all ways to make `Assignments` have in common; see there."""
@@ -95,6 +99,7 @@ class Assignments:
         self._clock = clock
         self._sessions = Sessions(keep, most_kept) if keep > 0 else None
         self._known: dict[str, Known] = {}
+        self._complaints: set[int] = set()  # by the hash of what could not be read
         self._news = threading.Condition()
         self._followers = [Follower(feed, self._take) for feed in feeds]
 
@@ -227,7 +232,7 @@ class Assignments:
         try:
             assignment = msgspec.json.decode(news.value, type=Assignment)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-            log.warning("an assignment cannot be read, the last one holds: %s", reason(error))
+            self._complain(news, error)
             return
         seen_at = self._clock() if news.at is None else news.at
         with self._news:
@@ -238,6 +243,15 @@ class Assignments:
                 known = self._known[assignment.experiment] = Known(assignment, seen_at)
                 self._news.notify_all()
             known.seen_at = seen_at
+
+    def _complain(self, news: News, error: Exception) -> None:
+        """Once about each value: over HTTP it comes again with every answer."""
+        if hash(news.value) in self._complaints:
+            return
+        if len(self._complaints) >= MOST_COMPLAINTS:
+            self._complaints.clear()
+        self._complaints.add(hash(news.value))
+        log.warning("an assignment cannot be read, the last one holds: %s", reason(error))
 
     def close(self) -> None:
         """Stop following; the last assignments can still be drawn from."""

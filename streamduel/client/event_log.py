@@ -40,7 +40,7 @@ class EventLog:
 
     A record is checked, put into a buffer and written by a daemon thread: in order, under the
     experiment's name as its key, and again after any failure. It may so be written twice; its `id`
-    tells streamduel, which counts it once. Each method returns the record's id.
+    tells streamduel, which counts it once.
 
     **When the buffer is full**, because the log cannot be written to for long, a record is counted
     in `dropped` and gone (`full="drop"`, since users should not suffer for want of a log), or the
@@ -146,11 +146,12 @@ class EventLog:
         docs: bool = True,
         record_id: str | None = None,
         ts: int | None = None,
-    ) -> str:
+    ) -> str | None:
         """A list was shown; its clicks come later, by `click`.
 
-        A ranker that was served alone is logged as the `duel` that says so. Clicks on its list
-        need not be logged: they have no impression to go to, and would be counted as `unjoined`.
+        A ranker that was served alone is logged as the `duel` that says so. Clicks on its list are
+        not to be logged: they have no impression to go to, and would be counted as `late`. A list
+        without documents is not logged: nobody can click on it, and that would count as a tie.
 
         Args:
             experiment: its name.
@@ -161,12 +162,19 @@ class EventLog:
             record_id: unique within the experiment; clicks name it. A random one if not given.
             ts: in milliseconds since 1970; now, if not given.
 
+        Returns:
+            The id for clicks to name. None where clicks teach nothing: on the list of a ranker
+            alone, or on none.
+
         Raises:
             ClientError: streamduel would refuse the record, or the log is closed.
             BufferFullError: there is no room for it, and `full` is "raise".
         """
+        if not merged.docs:
+            return None
         if draw.alone:
-            return self.duel(experiment, draw.a, draw.b, None, record_id=record_id, ts=ts)
+            self.duel(experiment, draw.a, draw.b, None, record_id=record_id, ts=ts)
+            return None
         return self._log(
             Impression(
                 record_id or _new_id(),
@@ -200,8 +208,11 @@ class EventLog:
             rank: from 0, in the whole list.
             doc: the document, if the impression has its `docs`; rank or document must be given.
             action: what was done; the experiment's credit may tell one from the other.
-            record_id: as for `impression`.
+            record_id: unique within the experiment; a random one if not given.
             ts: as for `impression`.
+
+        Returns:
+            The record's id.
 
         Raises:
             ClientError: as for `impression`.
@@ -236,8 +247,11 @@ class EventLog:
             a: a ranker.
             b: another one, or the same.
             winner: None where it is the same.
-            record_id: as for `impression`.
+            record_id: as for `click`.
             ts: as for `impression`.
+
+        Returns:
+            The record's id.
 
         Raises:
             ClientError: as for `impression`.
@@ -255,23 +269,29 @@ class EventLog:
         *,
         record_id: str | None = None,
         ts: int | None = None,
-    ) -> str:
+    ) -> str | None:
         """A list was shown, and all its clicks are known: both in one record.
 
-        A ranker that was served alone is logged as the `duel` that says so.
+        A ranker that was served alone is logged as the `duel` that says so. A list without
+        documents is not logged.
 
         Args:
             experiment: its name.
             draw: the pair.
             merged: what was shown.
             clicks: the clicked ranks, from 0, or `RankClick`s with time and action.
-            record_id: as for `impression`.
+            record_id: as for `click`.
             ts: as for `impression`.
+
+        Returns:
+            The record's id; None where nothing was logged.
 
         Raises:
             ClientError: as for `impression`.
             BufferFullError: as for `impression`.
         """
+        if not merged.docs:
+            return None
         if draw.alone:
             return self.duel(experiment, draw.a, draw.b, None, record_id=record_id, ts=ts)
         return self._log(

@@ -13,6 +13,7 @@ from streamduel.interleaving import probabilistic
 from streamduel.interleaving.bits import RandomBits
 from streamduel.interleaving.interleaved import Document, Team
 from streamduel.interleaving.methods import INTERLEAVINGS
+from streamduel.interleaving.mixing import require_solver
 
 CHANCES: Final = {"probabilistic": probabilistic.chances}
 """Of the methods for which it is known how likely each document was to come from which side."""
@@ -56,7 +57,8 @@ class Interleaver:
             system can make them, in forked processes too.
 
     Raises:
-        InterleavingError: there is no such method, or the length is not for it.
+        InterleavingError: there is no such method, the length is not for it, or it needs a package
+            that is not installed.
     """
 
     def __init__(
@@ -65,6 +67,8 @@ class Interleaver:
         if method not in INTERLEAVINGS:
             hint = nearest(method, INTERLEAVINGS) or f"; there are {', '.join(INTERLEAVINGS)}."
             raise InterleavingError(f"unknown interleaving method '{method}'{hint}")
+        if method == "optimised":
+            require_solver()
         self._method = method
         self._length = length
         self._seed = seed

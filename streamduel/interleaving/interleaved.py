@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from numbers import Integral
 from typing import Generic, Literal, NamedTuple, TypeVar
 
 from streamduel.errors import InterleavingError
@@ -33,8 +34,12 @@ def check(length: int, **rankings: Sequence[Document]) -> None:
         **rankings: the rankings, by the names that the message gives them.
 
     Raises:
-        InterleavingError: a ranking has a document twice, or the length is below 0.
+        InterleavingError: a ranking has a document twice, or the length is below 0 or no integer.
     """
+    if not isinstance(length, Integral):  # as numpy's integers are, too
+        raise InterleavingError(
+            f"the length of an interleaved list must be an integer (found {length!r})."
+        )
     if length < 0:
         raise InterleavingError(
             f"the length of an interleaved list must be at least 0 (found {length})."

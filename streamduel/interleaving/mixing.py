@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Final
 
 import numpy as np
@@ -12,6 +13,19 @@ from streamduel.interleaving.interleaved import Document
 from streamduel.preference.counts import Floats
 
 _PRECISION: Final = 1e-10  # the finest that the solver offers
+_NO_SOLVER: Final = (
+    "optimised interleaving needs scipy; install it with pip install 'streamduel[sim]'."
+)
+
+
+def require_solver() -> None:
+    """Refuse at the start what would fail at the first two rankings that differ.
+
+    Raises:
+        InterleavingError: scipy is not installed.
+    """
+    if find_spec("scipy") is None:  # not an import, which takes half a second
+        raise InterleavingError(_NO_SOLVER)
 
 
 def allowed_lists(
@@ -83,9 +97,7 @@ def most_sensitive(worths: Floats, sensitivity: Floats) -> Floats:
     try:
         from scipy.optimize import linprog  # noqa: PLC0415 - an optional extra
     except ImportError:
-        raise InterleavingError(
-            "optimised interleaving needs scipy; install it with pip install 'streamduel[sim]'."
-        ) from None
+        raise InterleavingError(_NO_SOLVER) from None
     scale = np.abs(worths).max() or 1.0  # the solver's precision is absolute
     solution = linprog(
         -sensitivity,

@@ -24,6 +24,7 @@ SHOWN: Final = 80
 MAX_DIGITS: Final = 16
 """Of a number written as text: `MAX_TIME` has so many, and longer ones are slow to read."""
 
+_HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
 _DIGITS = re.compile(rf"\d{{1,{MAX_DIGITS}}}", re.ASCII)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -61,14 +62,35 @@ def read_object(value: bytes) -> dict[str, Any]:
     except msgspec.ValidationError:  # JSON has no bound, but a number of 5000 digits is no count
         raise Rejected("invalid_record", "the record has a number that is out of range.") from None
     except msgspec.DecodeError as error:
-        detail = str(error).removeprefix("JSON is malformed: ")
-        raise Rejected("invalid_json", f"the value is not JSON: {detail}.") from None
+        raise malformed(value, error) from None
     except RecursionError:  # far beyond what the stream allows, and checks before
         raise Rejected("invalid_record", "the record is nested too deep.") from None
     if not isinstance(found, dict):
         shown = _shown(found)
         raise Rejected("invalid_record", f"the value is {shown}; a record is a JSON object.")
     return found
+
+
+def malformed(value: bytes, error: msgspec.DecodeError) -> Rejected:
+    """The verdict on a value that is not JSON.
+
+    Args:
+        value: of a record.
+        error: what msgspec says of it.
+    """
+    detail = str(error).removeprefix("JSON is malformed: ")
+    if detail == "Input data was truncated":
+        detail = _truncation(value)
+    return Rejected("invalid_json", f"the value is not JSON: {detail}.")
+
+
+def _truncation(value: bytes) -> str:
+    """Why a value seems to end before its end."""
+    if not value.strip():
+        return "it is empty"
+    if _HALF_PAIR.search(value, len(value) - 12):  # read on for the second half of the pair
+        return "it has half a surrogate pair"
+    return "it ends too early"
 
 
 def control(record: dict[str, Any]) -> Control:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Container, Iterator
 from typing import Any, Final, Literal
@@ -12,6 +13,7 @@ import msgspec
 from streamduel.connector import LogRecord
 from streamduel.records import Click, Impression, RankClick, Rejected, Side
 from streamduel.stream.batch_clock import NEVER
+from streamduel.stream.dead_letter import MAX_KEY_BYTES
 
 MOST_CLICKS: Final = 1000
 """On one impression: people make a handful, what makes more is a robot."""
@@ -55,19 +57,36 @@ class Shown(msgspec.Struct, gc=False):
 
 
 class Early(msgspec.Struct, gc=False):
-    """A click whose impression has not come yet.
+    """A click whose impression has not come yet, and the record that it came in.
+
+    A million of them, in records of 200 bytes, take about 600 MB with the dedupe window: what the
+    record's text says is kept once, as that text, but for what a click is credited by.
 
     Attributes:
         impression: the impression's key; None once it has come.
-        click: as it was sent.
-        record: which becomes a dead letter if the click does not fit its impression.
+        rank: as it was sent, like `doc`, `action` and `ts`.
+        doc: a document.
+        action: what was done.
+        ts: when.
         arrived_at: stream time when it came.
+        offset: of the record.
+        key: the record's, as far as a dead letter repeats it.
+        value: the record's text, for the dead letter if the click does not fit its impression.
     """
 
     impression: int | None
-    click: Click
-    record: LogRecord
+    rank: int | None
+    doc: str | None
+    action: str
+    ts: int | None
     arrived_at: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+
+    @property
+    def timestamp(self) -> None:
+        """The record's own is not kept: no dead letter has it."""
 
 
 class Attribution:
@@ -85,8 +104,8 @@ class Attribution:
     """
 
     __slots__ = (
-        "_early", "_early_since", "_most_records", "_names", "_open", "_order", "_patterns",
-        "_waiting", "_window_ms", "waiting",
+        "_early", "_early_since", "_first", "_further", "_key", "_most_records", "_names", "_open",
+        "_order", "_patterns", "_window_ms", "waiting",
     )  # fmt: skip
 
     def __init__(self, window_ms: int, most_records: int) -> None:
@@ -95,7 +114,11 @@ class Attribution:
         self._open: dict[int, Shown] = {}
         self._order: deque[int] = deque()  # the keys of `_open`, the oldest first
         self._early: deque[Early] = deque()  # the oldest first; some may have been joined
-        self._waiting: dict[int, deque[Early]] = {}  # by impression
+        # By impression, the oldest click that waits for it, and those after it, the oldest first:
+        # most have one click, and a deque takes as much memory as all the rest of it.
+        self._first: dict[int, Early] = {}
+        self._further: dict[int, deque[Early]] = {}
+        self._key: bytes | None = None  # the last record's: most have the same
         self.waiting = 0
         # Impressions that began with an early click, the oldest first: their offset and that of the
         # click, without those that a later one's earlier click makes irrelevant.
@@ -137,20 +160,21 @@ class Attribution:
         )
         self._open[key] = shown
         self._order.append(key)
-        return [(early.record, _add(shown, early.click)) for early in self._join(key, shown)]
+        return [(early, _add(shown, early, event.id)) for early in self._join(key, shown)]
 
     def _join(self, key: int, shown: Shown) -> list[Early]:
         """The clicks that wait for an impression which has come, the earliest first."""
-        there = [*self._waiting.pop(key, ())]
-        if there:
-            for early in there:
-                early.impression = None
-            self.waiting -= len(there)
-            self._drop_joined()
-            since = there[0].record.offset
-            while self._early_since and self._early_since[-1][1] >= since:
-                self._early_since.pop()
-            self._early_since.append((shown.offset, since))
+        first = self._first.pop(key, None)
+        if first is None:
+            return []
+        there = [first, *self._further.pop(key, ())]
+        for early in there:
+            early.impression = None
+        self.waiting -= len(there)
+        self._drop_joined()
+        while self._early_since and self._early_since[-1][1] >= first.offset:
+            self._early_since.pop()
+        self._early_since.append((shown.offset, first.offset))
         return there
 
     def _drop_joined(self) -> None:
@@ -174,16 +198,35 @@ class Attribution:
         """
         shown = self._open.get(key)
         if shown is not None:
-            if verdict := _add(shown, event):
+            if verdict := _add(shown, event, event.impression):
                 raise verdict
             return "joined"
         if key in seen:
             return "late"
-        early = Early(key, event, record, now)
-        self._early.append(early)
-        self._waiting.setdefault(key, deque()).append(early)
-        self.waiting += 1
+        self._wait(key, event, record, now)
         return "waits"
+
+    def _wait(self, key: int, event: Click, record: LogRecord, now: int) -> None:
+        """Keep a click for its impression, and of its record what a dead letter needs."""
+        if record.key != self._key:
+            self._key = None if record.key is None else record.key[:MAX_KEY_BYTES]
+        early = Early(
+            key,
+            event.rank,
+            event.doc,
+            sys.intern(event.action),  # a few different ones, of which each click has a copy
+            event.ts,
+            now,
+            record.offset,
+            self._key,
+            record.value,
+        )
+        self._early.append(early)
+        if key in self._first:
+            self._further.setdefault(key, deque()).append(early)
+        else:
+            self._first[key] = early
+        self.waiting += 1
 
     def close(self, offset: int, now: int) -> Iterator[Shown]:
         """End the windows that are over, with the record at an offset; the oldest first."""
@@ -202,13 +245,16 @@ class Attribution:
         before, oldest, given_up = now - self._window_ms, offset - self._most_records, 0
         while self._early:
             early = self._early[0]
-            if early.arrived_at >= before and early.record.offset > oldest:
+            if early.arrived_at >= before and early.offset > oldest:
                 break
             assert early.impression is not None, "those that have joined are dropped"
-            mates = self._waiting[early.impression]
-            mates.popleft()
-            if not mates:
-                del self._waiting[early.impression]
+            further = self._further.get(early.impression)
+            if further is None:
+                del self._first[early.impression]
+            else:
+                self._first[early.impression] = further.popleft()
+                if not further:
+                    del self._further[early.impression]
             given_up += 1
             self._early.popleft()
             self._drop_joined()
@@ -229,24 +275,25 @@ class Attribution:
         needed = [self._open[self._order[0]].offset] if self._order else []
         needed += [since for _, since in list(self._early_since)[:1]]
         if self._early:
-            needed.append(self._early[0].record.offset)
+            needed.append(self._early[0].offset)
         return min(needed, default=None)
 
 
-def _add(shown: Shown, click: Click) -> Rejected | None:
+def _add(shown: Shown, click: Click | Early, impression: str) -> Rejected | None:
     """Give an impression one click more, or say why it cannot have it."""
     rank: Any = click.rank
     if rank is None:
+        doc, of = click.doc or "", _of(impression)
         if shown.docs is None:
-            return _misfit(f"names the document '{_cut(click.doc)}', but {_of(click)} has no docs")
-        rank = _rank_of(click.doc or "", shown.docs)
+            return _misfit(f"names the document '{_cut(doc)}', but {of} has no docs")
+        rank = _rank_of(doc, shown.docs)
         if rank is None:
-            return _misfit(f"names the document '{_cut(click.doc)}', which {_of(click)} has not")
+            return _misfit(f"names the document '{_cut(doc)}', which {of} has not")
     if rank >= len(shown.teams):
         ranks = len(shown.teams)
-        return _misfit(f"has rank {rank}, but {_of(click)} has {ranks} ranks, from 0")
+        return _misfit(f"has rank {rank}, but {_of(impression)} has {ranks} ranks, from 0")
     if len(shown.clicks) >= MOST_CLICKS:
-        return _misfit(f"is one too many: {_of(click)} has had {MOST_CLICKS}")
+        return _misfit(f"is one too many: {_of(impression)} has had {MOST_CLICKS}")
     shown.clicks += (RankClick(rank, click.ts, click.action),)
     return None
 
@@ -267,9 +314,9 @@ def _misfit(what: str) -> Rejected:
     return Rejected("invalid_record", f"the click {what}.")
 
 
-def _of(click: Click) -> str:
-    return f"impression '{_cut(click.impression)}'"
+def _of(impression: str) -> str:
+    return f"impression '{_cut(impression)}'"
 
 
-def _cut(text: str | None) -> str:
-    return (text or "")[:80]
+def _cut(text: str) -> str:
+    return text[:80]

@@ -14,6 +14,7 @@ import msgspec
 
 from streamduel.errors import nearest
 from streamduel.logs import Translator
+from streamduel.logs.reading import malformed
 from streamduel.records import Action, InputEvent, Rejected
 
 MAX_NESTING: Final = 200
@@ -25,7 +26,6 @@ SHOWN: Final = 80
 
 _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)
 _EXPECTED = re.compile(r"^(?P<what>.*?)(?: - at `\$\.?(?P<path>.*)`)?$", re.DOTALL)
-_HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 
 TYPES: Final = ("duel", "duels", "interleaving", "impression", "click", "control")
@@ -176,25 +176,13 @@ def _explain(value: bytes, error: msgspec.DecodeError) -> Rejected:
         found = msgspec.json.decode(value)
     except msgspec.ValidationError:  # JSON has no bound, but a number of 5000 digits is no count
         return Rejected("invalid_record", "the record has a number that is out of range.")
-    except msgspec.DecodeError as malformed:
-        detail = str(malformed).removeprefix("JSON is malformed: ")
-        if detail == "Input data was truncated":
-            detail = _truncation(value)
-        return Rejected("invalid_json", f"the value is not JSON: {detail}.")
+    except msgspec.DecodeError as reason:
+        return malformed(value, reason)
     if not isinstance(found, dict):
         return Rejected(
             "invalid_record", f"the value is {_shown(found)}; a record is a JSON object."
         )
     return Rejected("invalid_record", _misfit(found, str(error)))
-
-
-def _truncation(value: bytes) -> str:
-    """Why a value seems to end before its end."""
-    if not value.strip():
-        return "it is empty"
-    if _HALF_PAIR.search(value, len(value) - 12):  # read on for the second half of the pair
-        return "it has half a surrogate pair"
-    return "it ends too early"
 
 
 def _misfit(record: dict[str, Any], message: str) -> str:

@@ -1,12 +1,18 @@
 """A throw-away Apache Kafka to try things on: `python -m tests.broker [PORT]`, until Ctrl-C."""
 
 import contextlib
+import signal
 import sys
 import threading
 
 from tests.broker.local_kafka import LocalKafka
 
+# What a shell starts in the background ignores SIGINT, and Python leaves it at that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 with LocalKafka(port=int(sys.argv[1]) if len(sys.argv) > 1 else 9092) as kafka:
-    print(f"Apache Kafka on {kafka.bootstrap_servers}; Ctrl-C ends it and removes its data.")
+    print(
+        f"Apache Kafka on {kafka.bootstrap_servers}; Ctrl-C ends it and removes its data.",
+        flush=True,
+    )
     with contextlib.suppress(KeyboardInterrupt):
         threading.Event().wait()

@@ -116,6 +116,7 @@ def test_records_land_where_streamduel_expects_them(kafka: Broker, topics: Topic
     with EventLog.to_kafka(servers, topic) as log:
         for name in names:
             impression = log.impression(name, PAIR, SHOWN)
+            assert impression is not None
             log.click(name, impression, rank=1)
             log.duel(name, "ltr", "ltr", None)
             log.interleaving(name, PAIR, SHOWN, [0])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from math import lcm
-from typing import Final
+from typing import Any, Final
 
 from streamduel.errors import InterleavingError
 from streamduel.interleaving.credit.shown import ClickLike, Credit, ShownLike, winner
@@ -48,12 +48,16 @@ def weighted(weights: Mapping[str, float]) -> Credit:
     Source: Schuth, Hofmann and Radlinski, "Predicting Search Satisfaction Metrics with Interleaved
     Comparisons", SIGIR 2015; Yue et al., SIGIR 2010, who learn the weights.
     """
+    if not isinstance(weights, Mapping):
+        raise InterleavingError(
+            f"weights must be by action, as {{'click': 1}} (found {weights!r})."
+        )
     if not weights:
         raise InterleavingError("weights must have one action at least (found none).")
     for action, weight in weights.items():
-        if not abs(weight) <= MOST_WEIGHT:
+        if not _is_within(weight, -MOST_WEIGHT, MOST_WEIGHT):
             raise InterleavingError(
-                f"weights must be from -{MOST_WEIGHT} to {MOST_WEIGHT} (found {weight} for "
+                f"weights must be from -{MOST_WEIGHT} to {MOST_WEIGHT} (found {weight!r} for "
                 f"'{action}')."
             )
     worths = dict(
@@ -104,6 +108,8 @@ def position_debiased(
             "'position_debiased' needs either 'propensities' or 'eta' "
             f"(found {'neither' if eta is None else 'both'})."
         )
+    if eta is not None and not _is_within(eta, 0, MOST_ETA):
+        raise InterleavingError(f"eta must be from 0 to {MOST_ETA} (found {eta!r}).")
     worths = _power_law(eta) if eta is not None else _inverse(propensities or ())
     last = len(worths) - 1
     return _by_worth(lambda click: worths[min(click.rank, last)])
@@ -113,19 +119,25 @@ def _inverse(propensities: Sequence[float]) -> Sequence[int]:
     if not propensities:
         raise InterleavingError("propensities must have one rank at least (found none).")
     for rank, propensity in enumerate(propensities):
-        if not 0 < propensity <= 1:
+        if not _is_within(propensity, 0, 1) or propensity == 0:
             raise InterleavingError(
-                f"propensities must be above 0 and at most 1 (found {propensity} at rank {rank})."
+                f"propensities must be above 0 and at most 1 (found {propensity!r} at rank {rank})."
             )
     return _integers([1 / _as_written(propensity) for propensity in propensities])
 
 
 @cache  # thousands of experiments may have the same few values
 def _power_law(eta: float) -> Sequence[int]:
-    if not 0 <= eta <= MOST_ETA:
-        raise InterleavingError(f"eta must be from 0 to {MOST_ETA} (found {eta}).")
     exponent = _as_written(eta)
     return _integers([Fraction(float(power(rank + 1, exponent))) for rank in range(DEEPEST)])
+
+
+def _is_within(number: Any, least: int, most: int) -> bool:
+    """Whether it is a number, and in range."""
+    try:
+        return bool(least <= number <= most)
+    except TypeError:
+        return False
 
 
 def _as_written(number: float) -> Fraction:

@@ -195,6 +195,11 @@ def test_mistakes_are_named(name: str) -> None:
     below = r"^the length of an interleaved list must be at least 0 \(found -1\)\.$"
     with pytest.raises(InterleavingError, match=below):
         interleave(["x"], ["z"], -1, rng)
+    no_integers: list[Any] = [2.5, "3", None]
+    for length in no_integers:
+        other = rf"^the length of an interleaved list must be an integer \(found {length!r}\)\.$"
+        with pytest.raises(InterleavingError, match=other):
+            interleave(["x"], ["z"], length, rng)
     assert rng.getstate() == random.Random(1).getstate()
     assert issubclass(InterleavingError, ValueError)
 

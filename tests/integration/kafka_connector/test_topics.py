@@ -72,8 +72,11 @@ def test_a_missing_input(bed: Bed) -> None:
 
 def test_the_input_of_a_log_is_never_created(bed: Bed) -> None:
     bed.topic = "absent-too"
-    with pytest.raises(ConnectorError, match="does not exist"):
+    sooner = r"'absent-too' does not exist yet; start 'streamduel run' first, which creates it\.$"
+    with pytest.raises(ConnectorError, match=sooner):
         connector.open_log(bed.source_settings(create_topics=True))
+    with pytest.raises(ConnectorError, match=r"create it, or set source\.create_topics to true\.$"):
+        connector.open_log(bed.source_settings())
 
 
 def test_snapshots_have_as_many_partitions_as_the_input(bed: Bed, topics: Topics) -> None:

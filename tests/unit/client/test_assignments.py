@@ -2,7 +2,7 @@ import contextlib
 import math
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -96,6 +96,28 @@ def test_what_cannot_be_read_is_logged_and_changes_nothing(
     with following(alone("x", 3), *bad, alone("y", 4)) as (assignments, _):
         eventually(lambda: assignments.draw("search").epoch == 4)
     assert "an assignment cannot be read, the last one holds: " in caplog.text
+
+
+def test_what_comes_again_and_again_is_complained_of_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Counted(Given):
+        polls = 0
+
+        def poll(self) -> Iterable[News]:
+            self.polls += 1
+            return super().poll()
+
+    def complaints() -> int:
+        return caplog.text.count("an assignment cannot be read")
+
+    feed = Counted("{", alone("x", 3), "[]")
+    with Assignments(feed):
+        eventually(lambda: feed.polls > 4)
+        assert complaints() == 2
+        monkeypatch.setattr("streamduel.client.assignments.MOST_COMPLAINTS", 2)
+        feed.add("<html>")
+        eventually(lambda: complaints() > 2)
 
 
 def test_after_its_time_the_fallback_is_served_to_everybody() -> None:

@@ -84,6 +84,7 @@ def test_an_impression_without_documents_and_epoch_but_with_chances(
 
 def test_documents_of_any_kind_are_logged_as_text(log: EventLog, kept: Kept) -> None:
     impression = log.impression("search", PAIR, Merged([7, 8], ["a", "b"]))
+    assert impression is not None
     log.click("search", impression, doc=8)
     shown, click = logged(log, kept)
     assert (shown.docs, click.doc) == (["7", "8"], "8")
@@ -118,9 +119,11 @@ def test_whole_impressions(log: EventLog, kept: Kept) -> None:
     ]  # fmt: skip
 
 
-def test_a_ranker_alone_is_a_duel_that_nobody_wins(log: EventLog, kept: Kept) -> None:
+def test_a_ranker_alone_is_a_duel_that_nobody_wins_and_no_click_can_name(
+    log: EventLog, kept: Kept
+) -> None:
     shown = Merged(["d1"], [None])
-    assert log.impression("search", ALONE, shown, record_id="i-1") == "i-1"
+    assert log.impression("search", ALONE, shown, record_id="i-1") is None
     assert log.interleaving("search", ALONE, shown, [0], record_id="i-2", ts=5) == "i-2"
     assert logged(log, kept) == [
         Duel("i-1", "search", "ltr", "ltr", None, TS),
@@ -128,11 +131,18 @@ def test_a_ranker_alone_is_a_duel_that_nobody_wins(log: EventLog, kept: Kept) ->
     ]
 
 
+@pytest.mark.parametrize("draw", [PAIR, ALONE])
+def test_a_list_without_documents_is_not_logged(log: EventLog, kept: Kept, draw: Draw) -> None:
+    assert log.impression("search", draw, Merged([], []), record_id="i-1") is None
+    assert log.interleaving("search", draw, Merged([], []), []) is None
+    assert logged(log, kept) == []
+
+
 def test_records_have_ids_of_their_own(log: EventLog, kept: Kept) -> None:
     given = [log.impression("search", PAIR, SHOWN), log.click("search", "i", rank=0)]
     given += [log.duel("search", "x", "y", "a"), log.interleaving("search", PAIR, SHOWN, [])]
     assert [record.id for record in logged(log, kept)] == given
-    assert {uuid.UUID(each).version for each in given} == {4}
+    assert {uuid.UUID(each or "").version for each in given} == {4}
     assert len(set(given)) == 4
 
 
@@ -233,6 +243,7 @@ def test_a_file_holds_the_records_as_lines(tmp_path: Path) -> None:
     path = tmp_path / "clicks.jsonl"
     with EventLog.to_file(path) as log:
         impression = log.impression("search", PAIR, SHOWN)
+        assert impression is not None
         log.click("search", impression, rank=1)
     shown, click = map(json.loads, path.read_text().splitlines())
     assert shown["id"] == click["impression"] == impression

@@ -1,3 +1,4 @@
+import sys
 from random import Random
 
 import pytest
@@ -89,10 +90,21 @@ def test_a_method_that_does_not_exist_is_refused() -> None:
         Interleaver("x")
 
 
-@pytest.mark.parametrize(("method", "length"), [("team_draft", -1), ("optimised", 11)])
+@pytest.mark.parametrize(
+    ("method", "length"), [("team_draft", -1), ("optimised", 11), ("team_draft", 2.5)]
+)
 def test_a_length_that_is_not_for_the_method_is_refused_at_once(method: str, length: int) -> None:
     with pytest.raises(InterleavingError, match=rf"found {length}"):
         Interleaver(method, length)
+
+
+def test_a_method_whose_solver_is_not_installed_is_refused_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    with pytest.raises(InterleavingError, match=r"^optimised interleaving needs scipy; install"):
+        Interleaver("optimised")
+    Interleaver("team_draft")
 
 
 def test_lists_that_cannot_be_interleaved_are_refused() -> None:

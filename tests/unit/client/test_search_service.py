@@ -125,6 +125,31 @@ def test_until_streamduel_has_spoken_the_default_ranker_is_served(
     ]  # fmt: skip
 
 
+def test_a_search_that_finds_nothing_is_not_logged(example: ModuleType, files: Files) -> None:
+    both = record(3, {("words", "votes"): 1.0}, experiment="recipes")
+    files.assignments.write_text(both + "\n")
+
+    async def visit(browser: httpx.AsyncClient) -> None:
+        assert example.client["assignments"].wait_for("recipes")
+        found = await search(browser, "sushi", impression="i-1")
+        assert found == {"impression": None, "rank": 0, "results": []}
+
+    serve(example, visit)
+    assert files.logged() == []
+
+
+@pytest.mark.parametrize("wrong", [{"impression": "i" * 257}, {"page": -1}, {"page": 4}])
+def test_a_search_that_cannot_be_is_the_visitors_mistake(
+    example: ModuleType, files: Files, wrong: dict[str, Any]
+) -> None:
+    async def visit(browser: httpx.AsyncClient) -> None:
+        asked = {"query": "soup", "session": "s", **wrong}
+        assert (await browser.get("/search", params=asked)).status_code == 422
+
+    serve(example, visit)
+    assert files.logged() == []
+
+
 @pytest.mark.parametrize(
     ("where", "status"),
     [

@@ -75,7 +75,10 @@ def test_an_id_is_never_too_long_and_stays_as_it_is_if_it_can(text: str) -> None
 @pytest.mark.parametrize(
     ("value", "told"),
     [
-        (b"", "invalid_json: the value is not JSON: Input data was truncated."),
+        (b"", "invalid_json: the value is not JSON: it is empty."),
+        (b" \r", "invalid_json: the value is not JSON: it is empty."),
+        (b'{"query_id": "q', "invalid_json: the value is not JSON: it ends too early."),
+        (b'"\\ud83d', "invalid_json: the value is not JSON: it has half a surrogate pair."),
         (b"click!", "invalid_json: the value is not JSON: invalid character (byte 0)."),
         (b'{"message": "\xff"}', "invalid_json: the value is not UTF-8: invalid start byte"
          " (byte 13)."),
@@ -85,7 +88,7 @@ def test_an_id_is_never_too_long_and_stays_as_it_is_if_it_can(text: str) -> None
          " out of range."),
         (b"[" * 10**6, "invalid_record: the record is nested too deep."),
     ],
-    ids=range(7),
+    ids=range(10),
 )  # fmt: skip
 def test_what_is_no_json_object_is_told_so(value: bytes, told: str) -> None:
     assert verdict(TRANSLATE, value) == told

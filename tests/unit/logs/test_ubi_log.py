@@ -19,6 +19,7 @@ import pytest
 from streamduel.logs import Ignored, UbiSettings, UbiTranslator
 from streamduel.logs.reading import Found, milliseconds
 from streamduel.records import InputEvent, Rejected
+from tests.logs import Record
 from tests.unit.stream.folding import Partition, config, letters
 
 FILE = "UBI_LOG"
@@ -94,6 +95,19 @@ def test_each_line_becomes_what_the_page_says(lines: list[bytes]) -> None:
     assert counts == COUNTS
     assert sum(counts.values()) == len(lines) == 7842
     assert len({event.id for event in events}) == len(events)
+
+
+def test_each_line_is_counted_once(lines: list[bytes]) -> None:
+    settings = {"source": {"format": {"name": "ubi", "experiment": "search"}}}
+    partition = Partition(config(**settings))
+    partition.task.fold([Record(offset, line) for offset, line in enumerate(lines)])
+    ignored = sum(json.loads(partition.task.take_commit().entries["partition"])["ignored"].values())
+    waiting = partition.task.experiments["search"].open["clicks"]
+    tallies = partition.tallies()
+    told = [tallies[it] for it in ("accepted", "duplicate", "late", "unjoined", "dead_letter")]
+    assert sum(told) + ignored + waiting == len(lines)
+    row = " | ".join(f"{count:,}" for count in (*told, ignored, waiting, len(lines)))
+    assert f"| {row} |" in PAGE
 
 
 def test_its_events_name_no_sides(lines: list[bytes]) -> None:
