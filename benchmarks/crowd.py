@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import yaml
-from prometheus_client.exposition import generate_latest
 
 from benchmarks.fold import POLL
 from benchmarks.measure import resident_bytes
 from benchmarks.records import START, Record, arms, configuration, duel_values, fresh_task
 from streamduel.config import load
 from streamduel.connector import Outlet, Source, no_failpoint
+from streamduel.monitoring.exposition import Exposition
 from streamduel.monitoring.metrics import Metrics
 from streamduel.monitoring.server import Monitoring
 from streamduel.service import GC_THRESHOLDS, serve
@@ -53,11 +53,12 @@ class Case(NamedTuple):
 
     policy: str
     decide_every: int
+    n_arms: int = ARMS
 
     def settings(self, names: Sequence[str]) -> dict[str, Any]:
         """Their part of a configuration; the seeds differ."""
         alike = {
-            "arms": arms(ARMS),
+            "arms": arms(self.n_arms),
             "policy": {"name": self.policy},
             "decide_every": self.decide_every,
         }
@@ -195,8 +196,12 @@ def life(path: Path) -> Life:
             commits.append(time.process_time() - began)
         resident = _settled_size()
         metrics = Metrics("files")
+        page = Exposition(metrics)
         metrics.committed([service.task], 0.0)
-        fresh, again = scrape_seconds(metrics), scrape_seconds(metrics)
+        page.page("")  # what it keeps of one for the next
+        metrics.lost([0])
+        metrics.committed([service.task], 0.0)
+        fresh, again = scrape_seconds(page), scrape_seconds(page)
         return Life(
             service.reading,
             service.starting,
@@ -213,10 +218,10 @@ def _settled_size() -> int:
     return resident_bytes()
 
 
-def scrape_seconds(metrics: Metrics) -> float:
+def scrape_seconds(page: Exposition) -> float:
     """Processor time to write the whole page."""
     began = time.process_time()
-    generate_latest(metrics.registry)
+    page.page("")
     return time.process_time() - began
 
 
@@ -312,7 +317,7 @@ def serve_watched(path: Path, *, scraped: bool) -> Served:
     scraper = Scraper(monitoring.start())
     if scraped:
         scraper.start()
-    serve(loaded, lambda: False, until_end=True, observers=[watch, monitoring.observer])
+    serve(loaded, lambda: False, until_end=True, observers=[watch, *monitoring.observers])
     if scraped:
         scraper.stop()
     monitoring.stop()

@@ -26,6 +26,7 @@ from benchmarks import (
     many_experiments,
     memory,
     policies,
+    scrape,
     simulation_speed,
 )
 from benchmarks.measure import tell
@@ -42,6 +43,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "dedupe_memory": dedupe_memory.measure,
     "memory": memory.measure,
     "many_experiments": many_experiments.measure,
+    "scrape": scrape.measure,
     "simulation_speed": simulation_speed.measure,
 }
 

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Final, get_args
+from typing import Final, NamedTuple, get_args
 
+from streamduel import __version__
 from streamduel.monitoring.declaration import (
     Counter,
     Declaration,
     Gauge,
     Histogram,
+    OfExperiments,
     Samples,
     of_arms,
+    of_assessment,
     of_experiment,
-    of_experiments,
+    of_labels,
     of_partitions,
+    of_some,
 )
-from streamduel.monitoring.views import ExperimentView, Figures
+from streamduel.monitoring.views import Assessment, Figures
 from streamduel.preference.regret import KINDS
 from streamduel.records import Reason
+from streamduel.stream.plan import Status
 
 COMMIT_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 """A commit to files takes about a millisecond, a Kafka transaction 5 to 100. Above 0.5, the default
@@ -29,6 +34,7 @@ one that keeps up stays far below."""
 
 OUTCOMES: Final = ("accepted", "duplicate", "late", "unjoined")
 REASONS: Final[tuple[Reason, ...]] = get_args(Reason)
+STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 
 
 def _dead_letters(figures: Figures) -> Samples:
@@ -36,19 +42,84 @@ def _dead_letters(figures: Figures) -> Samples:
         yield (reason,), sum(letters.get(reason, 0) for letters in figures.dead_letters.values())
 
 
-def _regret(view: ExperimentView) -> Samples:
-    for kind in KINDS:
-        yield (kind, "estimate"), view.regret[kind]
-        yield (kind, "upper"), view.regret_bound[kind]
+def _regret(found: Assessment) -> list[float]:
+    bounds = found.regret, found.regret_bound
+    return [regret[kind] for kind in KINDS for regret in bounds]
 
 
-def _guardrail_regret(view: ExperimentView) -> Samples:
-    if view.guardrails:
-        for kind in KINDS:
-            yield (kind,), view.guardrail_regret[kind]
+def _guardrail_regret(found: Assessment) -> list[float]:
+    regret = found.guardrail_regret
+    return [] if regret is None else [regret[kind] for kind in KINDS]
 
+
+class OfProcess(NamedTuple):
+    """A metric of the process, which prometheus_client makes.
+
+    Attributes:
+        name: as it is scraped.
+        kind: its type.
+        meaning: what it says.
+        sample: a line, as it may look.
+    """
+
+    name: str
+    kind: str
+    meaning: str
+    sample: str
+
+
+PROCESS_METRICS: Final = (
+    OfProcess("process_virtual_memory_bytes", "gauge", "Address space in use.", "1.182183424e+09"),
+    OfProcess(
+        "process_resident_memory_bytes",
+        "gauge",
+        "Memory in use; what a container's limit is compared with.",
+        "9.8435072e+07",
+    ),
+    OfProcess(
+        "process_start_time_seconds",
+        "gauge",
+        "When the process was started, in seconds since 1970. `changes(…[1h])` counts restarts.",
+        "1.79000000025e+09",
+    ),
+    OfProcess(
+        "process_cpu_seconds_total",
+        "counter",
+        "Processor time; one partition is folded by one core, so that a `rate` near 1 is the end.",
+        "41.27",
+    ),
+    OfProcess("process_open_fds", "gauge", "Open files and connections.", "23.0"),
+    OfProcess("process_max_fds", "gauge", "How many of them are allowed.", "1024.0"),
+)
+"""In the order of the exposition. They are read from /proc: only Linux has them."""
 
 METRICS: Final[tuple[Declaration, ...]] = (
+    Gauge(
+        "streamduel_build_info",
+        ("version",),
+        "Always 1; its label says which version runs.",
+        "process",
+        lambda _: [((__version__,), 1.0)],
+    ),
+    Gauge(
+        "streamduel_experiment_info",
+        ("experiment", "policy", "stage", "seeks"),
+        "Always 1; its labels say which policy is configured, which algorithm is at work (`auto` "
+        "goes over from one to another), and which winner the policy seeks: condorcet or copeland.",
+        "experiment",
+        OfExperiments(lambda view: [(view.policy, view.stage, view.seeks)], lambda _: (1.0,)),
+    ),
+    Gauge(
+        "streamduel_experiment_status",
+        ("experiment", "status"),
+        "1 for the status that the experiment is in, 0 for the other two.",
+        "experiment",
+        of_labels(
+            [(status,) for status in STATUSES],
+            lambda view: [float(status == view.status) for status in STATUSES],
+        ),
+        times=len(STATUSES),
+    ),
     Counter(
         "streamduel_records_total",
         ("experiment", "outcome"),
@@ -56,7 +127,10 @@ METRICS: Final[tuple[Declaration, ...]] = (
         "dedupe window; late and unjoined are clicks that found no impression in time. Records "
         "that became dead letters are counted by streamduel_dead_letters_total.",
         "experiment",
-        of_experiments(lambda view: (((name,), view.tallies[name]) for name in OUTCOMES)),
+        of_labels(
+            [(outcome,) for outcome in OUTCOMES],
+            lambda view: [view.tallies[outcome] for outcome in OUTCOMES],
+        ),
         times=len(OUTCOMES),
     ),
     Counter(
@@ -84,7 +158,9 @@ METRICS: Final[tuple[Declaration, ...]] = (
         "has gap 0. The estimate judges old duels anew, so it may fall. `upper` is a bound that "
         "holds at all times together with 95 % confidence.",
         "experiment",
-        of_experiments(_regret),
+        of_assessment(
+            [(kind, bound) for kind in KINDS for bound in ("estimate", "upper")], _regret
+        ),
         times=2 * len(KINDS),
     ),
     Counter(
@@ -107,23 +183,26 @@ METRICS: Final[tuple[Declaration, ...]] = (
         ("experiment", "side"),
         "Documents shown in interleaved impressions, by the side whose they were.",
         "experiment",
-        of_experiments(lambda view: zip((("a",), ("b",)), view.served.ranks, strict=True)),
+        of_labels([("a",), ("b",)], lambda view: view.served.ranks),
         times=2,
     ),
     Gauge(
         "streamduel_team_mismatch",
         ("experiment",),
-        "How sure it is, from 0 to 1, that services do not interleave fairly: that one side has "
-        "the longer team, or the top rank, more often than a coin would give it. Valid at any "
-        "time; above 0.95, look at the service. Optimised interleaving has no such coin.",
+        "How sure it is, from 0 to 1, that services do not interleave fairly: that a side, or a "
+        "ranker on whichever side, has more documents, top ranks or prominent ranks than coins "
+        "would give it. Valid at any time; above 0.95, look at the service. Balanced and optimised "
+        "interleaving have no such coins.",
         "experiment",
-        of_experiment(lambda view: view.team_mismatch),
+        of_assessment([()], lambda found: [found.team_mismatch]),
     ),
     Counter(
         "streamduel_unassigned_impressions_total",
         ("experiment",),
-        "Interleaved impressions of a pair that no assignment of the last hour of stream time has "
-        "named. A service that follows assignments has none.",
+        "Interleaved impressions of a pair that was not assigned: not by the assignment whose "
+        "`epoch` the record has or, where it has none, by none of the last hour of stream time. A "
+        "service that follows assignments has none. Whether it keeps to their shares, this does "
+        "not tell.",
         "experiment",
         of_experiment(lambda view: view.served.unassigned),
     ),
@@ -148,7 +227,7 @@ METRICS: Final[tuple[Declaration, ...]] = (
         "The share of the impressions that guardrails take from what the policy proposes, at "
         "present. Only of experiments with guardrails.",
         "experiment",
-        of_experiments(lambda view: [((), view.guardrails.share)] if view.guardrails else []),
+        of_some(lambda view: view.guardrails, [()], lambda guarded: [guarded.share]),
     ),
     Gauge(
         "streamduel_guardrail_regret",
@@ -157,7 +236,11 @@ METRICS: Final[tuple[Declaration, ...]] = (
         "wanted them: of the control arm alone, and of a frozen pair. What a cap costs, learning "
         "that takes longer, is not in it. Only of experiments with guardrails.",
         "experiment",
-        of_experiments(_guardrail_regret),
+        of_assessment(
+            [(kind,) for kind in KINDS],
+            _guardrail_regret,
+            lambda view: view.guardrails is not None,
+        ),
         times=len(KINDS),
     ),
     Gauge(
@@ -167,7 +250,7 @@ METRICS: Final[tuple[Declaration, ...]] = (
         "It is valid at any time, however often one looks, and stays near 0 until the duels "
         "decide: 0.95 is to be read as `sure enough to stop`.",
         "experiment",
-        of_experiment(lambda view: view.confidence),
+        of_assessment([()], lambda found: [found.confidence]),
     ),
     Gauge(
         "streamduel_condorcet_winner_possible",
@@ -175,21 +258,21 @@ METRICS: Final[tuple[Declaration, ...]] = (
         "1 as long as some ranker may beat all others; 0 once each has lost to another one, with "
         "95 % confidence at any time. Then a policy that seeks such a ranker explores for ever.",
         "experiment",
-        of_experiment(lambda view: float(view.condorcet_winner_possible)),
+        of_assessment([()], lambda found: [found.condorcet_winner_possible]),
     ),
     Gauge(
         "streamduel_batch_round",
         ("experiment",),
         "Number of the open batch, from 1. Only of policies that work in batches.",
         "experiment",
-        of_experiments(lambda view: [((), view.batch[0])] if view.batch else []),
+        of_some(lambda view: view.batch, [()], lambda batch: batch[:1]),
     ),
     Gauge(
         "streamduel_batch_remaining",
         ("experiment",),
         "Duels that the open batch still lacks. Only of policies that work in batches.",
         "experiment",
-        of_experiments(lambda view: [((), view.batch[1])] if view.batch else []),
+        of_some(lambda view: view.batch, [()], lambda batch: batch[1:]),
     ),
     Gauge(
         "streamduel_champion",
@@ -267,6 +350,26 @@ METRICS: Final[tuple[Declaration, ...]] = (
                 for number, view in figures.partitions.items()
             }
         ),
+    ),
+    Counter(
+        "streamduel_restores_total",
+        (),
+        "Partitions whose state this process has restored: at its start, when it was given one, "
+        "and after a commit that came to nothing. Zero while a snapshot cannot be read.",
+        "process",
+        lambda figures: [((), figures.restores)],
+    ),
+    Counter(
+        "streamduel_commit_failures_total",
+        (),
+        "Commits of this process that were refused, or that failed or had no answer in time, which "
+        "with Kafka is some 15 seconds. Nothing is lost: the work is done again from the last "
+        "snapshot. The next commit is not tried before that is read, so a broker that is away "
+        "counts once: watch streamduel_connected, and streamduel_snapshot_age_seconds, which is "
+        "absent meanwhile. A failure that waiting will not mend, a full disk or a missing "
+        "permission, ends the process instead: watch `up`.",
+        "process",
+        lambda figures: [((), figures.commit_failures)],
     ),
     Histogram(
         "streamduel_commit_seconds",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeVar
 
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -13,10 +13,12 @@ from prometheus_client.core import (
     Metric,
 )
 
-from streamduel.monitoring.views import ExperimentView, Figures, Tally
+from streamduel.monitoring.views import Assessment, ExperimentView, Figures, Tally
 
 Samples = Iterable[tuple[tuple[str, ...], float]]
 """The values of the labels, in their order, and the value."""
+
+_Part = TypeVar("_Part")
 
 
 @dataclass(frozen=True)
@@ -93,27 +95,79 @@ class Histogram(Declaration):
         )
 
 
-def of_experiments(read: Callable[[ExperimentView], Samples]) -> Callable[[Figures], Samples]:
-    """Several series of each experiment: the labels after `experiment`, and the value."""
+@dataclass(frozen=True)
+class OfExperiments:
+    """How to read the series of one experiment after the other.
 
-    def samples(figures: Figures) -> Samples:
+    Labels and values apart, because labels stay what they are while the experiment keeps its
+    `ExperimentView.shape`.
+
+    Attributes:
+        labels: those after `experiment`, of each series.
+        values: of each series.
+    """
+
+    labels: Callable[[ExperimentView], Sequence[tuple[str, ...]]]
+    values: Callable[[ExperimentView], Sequence[float]]
+
+    def __call__(self, figures: Figures) -> Samples:
+        """The samples of all experiments."""
         for view in figures.experiments():
-            for labels, value in read(view):
+            for labels, value in zip(self.labels(view), self.values(view), strict=True):
                 yield (view.name, *labels), value
 
-    return samples
+
+@dataclass(frozen=True)
+class OfAssessments(OfExperiments):
+    """The same of what an assessment says, which need not be as fresh as the view.
+
+    Attributes:
+        judged: the values, of an assessment.
+    """
+
+    judged: Callable[[Assessment], Sequence[float]]
 
 
-def of_experiment(read: Callable[[ExperimentView], float]) -> Callable[[Figures], Samples]:
+def of_experiment(read: Callable[[ExperimentView], float]) -> OfExperiments:
     """One series of each experiment."""
-    return of_experiments(lambda view: [((), read(view))])
+    return OfExperiments(lambda _: ((),), lambda view: (read(view),))
 
 
-def of_arms(read: Callable[[ExperimentView], Sequence[float]]) -> Callable[[Figures], Samples]:
-    """One series of each arm of each experiment."""
-    return of_experiments(
-        lambda view: (((arm,), value) for arm, value in zip(view.arms, read(view), strict=True))
+def of_labels(
+    labels: Sequence[tuple[str, ...]], read: Callable[[ExperimentView], Sequence[float]]
+) -> OfExperiments:
+    """A series of each experiment for each of these labels."""
+    return OfExperiments(lambda _: labels, read)
+
+
+def of_some(
+    part: Callable[[ExperimentView], _Part | None],
+    labels: Sequence[tuple[str, ...]],
+    read: Callable[[_Part], Sequence[float]],
+) -> OfExperiments:
+    """The same, of a part that not every experiment has."""
+
+    def values(view: ExperimentView) -> Sequence[float]:
+        found = part(view)
+        return () if found is None else read(found)
+
+    return OfExperiments(lambda view: () if part(view) is None else labels, values)
+
+
+def of_assessment(
+    labels: Sequence[tuple[str, ...]],
+    judged: Callable[[Assessment], Sequence[float]],
+    has: Callable[[ExperimentView], bool] = lambda _: True,
+) -> OfAssessments:
+    """A series of each experiment that has it, for each of these labels."""
+    return OfAssessments(
+        lambda view: labels if has(view) else (), lambda view: judged(view.assessment), judged
     )
+
+
+def of_arms(read: Callable[[ExperimentView], Sequence[float]]) -> OfExperiments:
+    """One series of each arm of each experiment."""
+    return OfExperiments(lambda view: [(arm,) for arm in view.arms], read)
 
 
 def of_partitions(read: Callable[[Figures], Mapping[int, float]]) -> Callable[[Figures], Samples]:

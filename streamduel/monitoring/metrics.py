@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.core import Metric
 
 from streamduel.monitoring.catalogue import COMMIT_SECONDS, METRICS, POLL_RECORDS
@@ -35,7 +35,9 @@ class Metrics(Observer):
         clock: seconds that only grow.
 
     Attributes:
-        registry: where all metrics are registered, and nothing else is.
+        registry: where all metrics are registered, and nothing else is. `Exposition` writes what is
+            in it, faster.
+        process: those of the process, which are in it, too.
     """
 
     def __init__(self, connector: str, clock: Callable[[], float] = time.monotonic) -> None:
@@ -48,6 +50,7 @@ class Metrics(Observer):
         )
         self.registry = CollectorRegistry()
         self.registry.register(self)
+        self.process = ProcessCollector(registry=self.registry)
 
     @property
     def figures(self) -> Figures:
@@ -81,7 +84,7 @@ class Metrics(Observer):
 
     def restored(self, task: PartitionTask) -> None:
         """A partition was gained and its state is in memory."""
-        self._replace(fenced=False)
+        self._replace(fenced=False, restores=self._figures.restores + 1)
         if not task.outputs:  # else it is committed next, and visible then
             self._view([task])
 
@@ -100,7 +103,7 @@ class Metrics(Observer):
 
     def fenced(self) -> None:
         """A commit came to nothing."""
-        self._replace(fenced=True)
+        self._replace(fenced=True, commit_failures=self._figures.commit_failures + 1)
 
     def lagging(self, lags: Mapping[int, int]) -> None:
         """How many records of each partition are not folded yet."""

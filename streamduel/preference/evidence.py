@@ -29,12 +29,10 @@ from math import exp
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from streamduel.preference.counts import Floats
 from streamduel.preference.logarithm import ln, ln_each
 
-Truths = npt.NDArray[np.bool_]
 Winner: TypeAlias = Literal["condorcet", "copeland"]
 
 RHO: Final = 16.0
@@ -79,37 +77,30 @@ def sure_at(wins: Floats, champion: int, seeks: Winner) -> float:
     others than it surely does. x is the most evidence that can be demanded of every comparison so
     that this still follows.
 
+    For Copeland: with x demanded, the champion surely beats S arms, and another arm i surely loses
+    to L, so that it beats at most K - 1 - L. That is no more than S if at least K - 1 of the
+    champion's evidence against all and of all arms' against i reaches x: x is the (K - 1)-th
+    largest of these 2 K values, for the arm i for which that is least.
+
     Args:
         wins: (K, K), as for `log_evidence`.
         champion: an arm.
         seeks: which winner it is to be.
 
     Returns:
-        Nats; infinite if nothing need be known, as for a Copeland winner among two equal arms.
+        Nats; 0 if nothing is sure.
 
     >>> wins = np.array([[0.0, 560.0, 600.0], [440.0, 0.0, 500.0], [400.0, 500.0, 0.0]])
     >>> round(sure_at(wins, 0, "condorcet"), 3), round(sure_at(wins, 0, "copeland"), 3)
     (5.361, 5.361)
     """
+    if seeks == "condorcet":  # the champion's own comparisons say it all
+        own = log_evidence_of(wins[champion], wins[:, champion])
+        return float(np.delete(own, champion).min())
     evidence = log_evidence(wins)
-    if seeks == "condorcet":
-        return float(np.delete(evidence[champion], champion).min())
-    levels = np.unique(evidence[evidence > 0])
-    least, most = 0, len(levels)  # of the levels, so many are known to do
-    while least < most:
-        middle = (least + most + 1) // 2
-        if _is_copeland_winner(evidence >= levels[middle - 1], champion):
-            least = middle
-        else:
-            most = middle - 1
-    return float(levels[least - 1]) if least else 0.0
-
-
-def _is_copeland_winner(beats: Truths, arm: int) -> bool:
-    """Whether nobody can beat more arms than this one surely does."""
-    most = len(beats) - 1 - beats.sum(axis=0)
-    most[arm] = 0
-    return bool(beats[arm].sum() >= most.max())
+    both = np.concatenate([np.broadcast_to(evidence[champion], evidence.shape), evidence.T], axis=1)
+    least = np.partition(both, len(wins) + 1, axis=1)[:, len(wins) + 1]
+    return float(np.delete(least, champion).min())
 
 
 def nats(confidence: float, n_arms: int, seeks: Winner) -> float:
@@ -148,6 +139,16 @@ def condorcet_winner_possible(wins: Floats, delta: float) -> bool:
     return bool((against < ln(len(wins) - 1) - ln(delta)).any())
 
 
+def nats_of_all(n_arms: int, delta: float) -> float:
+    """How much evidence each of all K (K - 1) / 2 pairs must have for all to be right at once.
+
+    Args:
+        n_arms: K.
+        delta: δ, between 0 and 1: the probability that any is ever wrong.
+    """
+    return ln(n_arms * (n_arms - 1) / 2) - ln(delta)
+
+
 def intervals(wins: Floats, delta: float) -> tuple[Floats, Floats]:
     """Bounds of all preferences that hold together, at all times, with probability 1 - δ.
 
@@ -164,10 +165,20 @@ def intervals(wins: Floats, delta: float) -> tuple[Floats, Floats]:
     >>> lower.round(3).tolist()[0], upper.round(3).tolist()[0]
     ([0.0, 0.512], [1.0, 0.608])
     """
-    n_arms = len(wins)
-    plays = wins + wins.T
+    return intervals_of(wins, wins.T, nats_of_all(len(wins), delta))
+
+
+def intervals_of(wins: Floats, losses: Floats, evidence: float) -> tuple[Floats, Floats]:
+    """The same for pairs one by one: the preferences against which there is less evidence.
+
+    Args:
+        wins: of any shape.
+        losses: of the same shape.
+        evidence: in nats.
+    """
+    plays = wins + losses
     spread = plays / 4
-    demanded = 2 * (ln(n_arms * (n_arms - 1) / 2) - ln(delta)) + ln_each(1 + spread / RHO)
+    demanded = 2 * evidence + ln_each(1 + spread / RHO)
     met = plays > 0
     trials = np.where(met, plays, 1.0)
     mean = np.where(met, wins / trials, 0.5)

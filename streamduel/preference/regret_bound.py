@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
-from streamduel.preference.counts import Floats
-from streamduel.preference.evidence import intervals
+from streamduel.preference.counts import Floats, Integers
+from streamduel.preference.evidence import intervals_of, log_evidence, nats_of_all
+
+CELLS: Final = 2**17
+"""So many numbers are worked on at a time, a megabyte: with a thousand arms, each of which may be
+the winner, all at once would take four gigabytes."""
 
 
 def regret_bound(
@@ -37,24 +42,42 @@ def regret_bound(
     >>> {kind: round(bound) for kind, bound in regret_bound(wins, [500, 0], 0, 0.05).items()}
     {'condorcet': 124, 'copeland': 1000, 'weak': 0, 'strong': 248}
     """
-    lower, upper = intervals(wins, delta)
+    n_arms, nats = len(wins), nats_of_all(len(wins), delta)
+    # Where [i, j] is so, its lower bound is above 1/2, and the upper bound of [j, i] below it.
+    beats = log_evidence(wins) > nats
     own = np.asarray(alone, dtype=np.float64)
     duels = wins + wins.T
     served = duels.sum(axis=1) + 2 * own
-    others = ~np.eye(len(wins), dtype=bool)
-    possible = np.flatnonzero(((upper >= 0.5) | ~others).all(axis=1))
-    winners = possible if len(possible) else [champion]
-    gaps = np.where(others, np.maximum(upper - 0.5, 0.0), 0.0)[winners]
-    strong = gaps @ served
-    weak = [float((duels * np.minimum.outer(gap, gap)).sum()) / 2 + float(own @ gap)
-            for gap in gaps]  # fmt: skip
-    least = ((lower > 0.5) & others).sum(axis=1)
-    most = ((upper > 0.5) & others).sum(axis=1)
-    best = np.array([np.delete(most, arm).max() for arm in range(len(wins))])
-    lost = np.maximum(best - least, 0) / (len(wins) - 1)
+    possible = np.flatnonzero(~beats.any(axis=0))
+    winners = possible if len(possible) else np.array([champion])
+    _, upper = intervals_of(wins[winners], wins.T[winners], nats)
+    gaps = np.maximum(upper - 0.5, 0.0)
+    gaps[np.arange(len(winners)), winners] = 0.0
+    strong = float((gaps @ served).max())
+    at_least, at_most = beats.sum(axis=1), n_arms - 1 - beats.sum(axis=0)
+    lost = np.maximum(_most_of_others(at_most) - at_least, 0) / (n_arms - 1)
     return {
-        "condorcet": float(strong.max()) / 2,
+        "condorcet": strong / 2,
         "copeland": float(served @ lost),
-        "weak": max(weak),
-        "strong": float(strong.max()),
+        "weak": _weak(gaps, duels, own),
+        "strong": strong,
     }
+
+
+def _weak(gaps: Floats, duels: Floats, own: Floats) -> float:
+    """The weak regret, by the winner that makes most of it; `gaps` has a row for each."""
+    first, second = np.triu_indices(len(duels), k=1)
+    fought, worst = duels[first, second], 0.0
+    step = max(1, CELLS // len(fought))
+    for start in range(0, len(gaps), step):
+        some = gaps[start : start + step]
+        smaller = np.minimum(some.take(first, axis=1), some.take(second, axis=1))
+        worst = max(worst, float((smaller @ fought + some @ own).max()))
+    return worst
+
+
+def _most_of_others(counts: Integers) -> Integers:
+    """For each arm, the largest count of another one."""
+    *_, next_to_it, largest = np.sort(counts)
+    # Where two share the largest count, the next to it is as large.
+    return np.asarray(np.where(counts == largest, next_to_it, largest), dtype=np.int64)

@@ -78,8 +78,9 @@ def duels(experiment: str, first: int, a: str, b: str, winners: str) -> list[byt
 
 
 def scrape(registry: CollectorRegistry) -> Samples:
-    """All samples, by name and labels, as a Prometheus would read them."""
-    return parse(generate_latest(registry).decode())
+    """All samples but the process's, by name and labels, as a Prometheus would read them."""
+    samples = parse(generate_latest(registry).decode())
+    return {key: found for key, found in samples.items() if not key[0].startswith("process_")}
 
 
 def parse(text: str) -> Samples:

@@ -1,7 +1,4 @@
-import gc
 import re
-import threading
-import time
 from collections import Counter
 
 import pytest
@@ -9,10 +6,10 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from streamduel.monitoring.catalogue import METRICS
+from streamduel.monitoring.catalogue import METRICS, PROCESS_METRICS
 from streamduel.monitoring.metrics import Metrics
 from streamduel.monitoring.reference import example
-from streamduel.monitoring.views import Tally
+from tests.logs import encode
 from tests.unit.monitoring.fold import (
     STREAM_TIME,
     Clock,
@@ -28,6 +25,9 @@ from tests.unit.monitoring.fold import (
 ARMS = ("bm25", "ltr", "dense")
 
 PROMISED = {
+    "streamduel_build_info": ("gauge", ("version",)),
+    "streamduel_experiment_info": ("gauge", ("experiment", "policy", "stage", "seeks")),
+    "streamduel_experiment_status": ("gauge", ("experiment", "status")),
     "streamduel_records_total": ("counter", ("experiment", "outcome")),
     "streamduel_dead_letters_total": ("counter", ("reason",)),
     "streamduel_duels_total": ("counter", ("experiment",)),
@@ -53,6 +53,8 @@ PROMISED = {
     "streamduel_assignments_total": ("counter", ("experiment",)),
     "streamduel_lag_records": ("gauge", ("partition",)),
     "streamduel_stream_time_seconds": ("gauge", ("partition",)),
+    "streamduel_restores_total": ("counter", ()),
+    "streamduel_commit_failures_total": ("counter", ()),
     "streamduel_commit_seconds": ("histogram", ()),
     "streamduel_poll_records": ("histogram", ()),
     "streamduel_snapshot_age_seconds": ("gauge", ("partition",)),
@@ -80,7 +82,8 @@ class TestDeclarations:
         metrics._figures = example()
         text = generate_latest(metrics.registry).decode()
         types = dict(re.findall(r"^# TYPE (\S+) (\S+)$", text, re.MULTILINE))
-        assert types == {name: kind for name, (kind, _) in PROMISED.items()}
+        process = {metric.name: metric.kind for metric in PROCESS_METRICS}
+        assert types == {name: kind for name, (kind, _) in PROMISED.items()} | process
         for name, labels in scrape(metrics.registry):
             family = re.sub(r"_(bucket|sum|count)$", "", name)
             assert {key for key, _ in labels} - {"le"} == set(PROMISED[family][1]), name
@@ -103,7 +106,7 @@ class TestDeclarations:
         metrics._figures = example()
         text = generate_openmetrics(metrics.registry).decode()  # type: ignore[no-untyped-call]
         families = text_string_to_metric_families(text)  # type: ignore[no-untyped-call]
-        assert len(list(families)) == len(PROMISED)
+        assert len(list(families)) == len(PROMISED) + len(PROCESS_METRICS)
 
     def test_nothing_is_in_the_global_registry(self) -> None:
         from prometheus_client import REGISTRY  # noqa: PLC0415
@@ -113,6 +116,27 @@ class TestDeclarations:
 
 
 class TestExperiments:
+    def test_say_which_policy_is_at_work_and_what_it_seeks(self, metrics: Metrics) -> None:
+        watched = task(config({"search": ARMS}, policy={"name": "auto"}))
+        commit(metrics, watched)
+        labels = {"policy": "auto", "stage": "rmed1", "seeks": "copeland"}
+        now = scrape(metrics.registry)
+        assert value(now, "experiment_info", experiment="search", **labels) == 1
+        assert len([name for name, _ in now if name == "streamduel_experiment_info"]) == 1
+
+    def test_are_in_one_of_three_states(self, metrics: Metrics) -> None:
+        watched = task(config({"search": ARMS}))
+        for action, expected in (("resume", "running"), ("pause", "paused")):
+            record = {"type": "control", "id": action, "experiment": "search", "action": action}
+            fold(watched, encode(record))
+            commit(metrics, watched)
+            now = scrape(metrics.registry)
+            found = {
+                status: value(now, "experiment_status", experiment="search", status=status)
+                for status in ("running", "paused", "finished")
+            }
+            assert found == {status: float(status == expected) for status in found}
+
     def test_show_what_guardrails_take_and_cost(self, metrics: Metrics) -> None:
         rails = {"control_arm": "bm25", "min_share": 0.25, "max_share": 0.5}
         watched = task(config({"search": ARMS}, guardrails=rails))
@@ -212,7 +236,7 @@ class TestExperiments:
         after = Metrics("kafka", clock)
         after.restored(task(configured, entries=entries))
         restored = scrape(after.registry)
-        fresh = {"streamduel_commit_seconds"}
+        fresh = {"streamduel_commit_seconds", "streamduel_restores_total"}
         expected = {
             key: count
             for key, count in scrape(before.registry).items()
@@ -292,73 +316,3 @@ class TestPartitions:
         metrics.lost([0])
         metrics.restored(task(configured, entries=entries))
         assert value(scrape(metrics.registry), "dead_letters_total", reason="invalid_json") == 2
-
-
-class TestProcess:
-    def test_histograms(self, metrics: Metrics) -> None:
-        for records in (1, 5000, 60_000):
-            metrics.polled(records)
-        metrics.committed([], 0.0025)
-        metrics.committed([], 0.3)
-        now = scrape(metrics.registry)
-        assert value(now, "poll_records_count") == 3
-        assert value(now, "poll_records_sum") == 65_001
-        assert value(now, "poll_records_bucket", le="1.0") == 1
-        assert value(now, "poll_records_bucket", le="2500.0") == 1
-        assert value(now, "poll_records_bucket", le="5000.0") == 2
-        assert value(now, "poll_records_bucket", le="10000.0") == 2
-        assert value(now, "poll_records_bucket", le="+Inf") == 3
-        assert value(now, "commit_seconds_bucket", le="0.0025") == 1
-        assert value(now, "commit_seconds_bucket", le="0.25") == 1
-        assert value(now, "commit_seconds_bucket", le="0.5") == 2
-
-    def test_a_tally_leaves_its_former_self_alone(self) -> None:
-        before = Tally.empty(1, 10)
-        assert before.plus(3).counts == (0, 1, 0)
-        assert before.counts == (0, 0, 0)
-
-    def test_connected(self, metrics: Metrics) -> None:
-        for connected in (False, True, True, False):
-            metrics.connection(source=connected)
-            found = value(scrape(metrics.registry), "connected", connector="kafka")
-            assert found == connected
-
-    def test_scrapes_and_the_fold_do_not_disturb_each_other(self, metrics: Metrics) -> None:
-        """Many scrapes while partitions come, commit and go: each scrape sees one moment."""
-        watched = task(config({"search": ARMS, "ads": ARMS}))
-        stop, wrong, scrapes = threading.Event(), [], 0
-
-        def scraper() -> None:
-            nonlocal scrapes
-            while not stop.is_set():
-                now = scrape(metrics.registry)
-                scrapes += 1
-                found = {dict(labels).get("experiment") for _, labels in now} - {None}
-                if found not in (set(), {"search", "ads"}):
-                    wrong.append(found)
-
-        thread = threading.Thread(target=scraper)
-        thread.start()
-        number = 0
-        while scrapes < 20 and thread.is_alive():
-            number += 1
-            fold(watched, *duels("search", number, "bm25", "ltr", "a"))
-            commit(metrics, watched)
-            metrics.polled(1)
-            metrics.lagging({0: number})
-            metrics.lost([0])
-        stop.set()
-        thread.join()
-        assert wrong == []
-        assert scrapes >= 20
-
-    def test_an_observation_costs_microseconds(self, metrics: Metrics) -> None:
-        watched = task(config({f"e{number}": ARMS for number in range(100)}))
-        commit(metrics, watched)
-        gc.collect()
-        took = []
-        for _ in range(20):
-            began = time.perf_counter()
-            metrics.committed([watched], 0.02)
-            took.append(time.perf_counter() - began)
-        assert min(took) < 0.002, "none of 100 experiments has changed"

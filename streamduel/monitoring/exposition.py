@@ -1,0 +1,189 @@
+"""The page of metrics, byte for byte as prometheus_client writes it, in a thirtieth of the time.
+
+prometheus_client puts every line together from its parts at every scrape: some 7 µs a line, 60 ms
+for a hundred experiments of 16 arms, in which the fold waits for the interpreter. But of a line
+only the number changes. So here prometheus_client writes the lines of an experiment once; all but
+the numbers is kept, and a scrape puts the numbers in between. Names, labels and escaping stay the
+library's, and so do numbers that Go writes in another way than JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
+from typing import Any, Final, NamedTuple
+
+import msgspec
+import numpy as np
+from prometheus_client import generate_latest
+from prometheus_client.core import Metric
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
+from prometheus_client.utils import floatToGoString
+
+from streamduel.monitoring.assessments import Assessments
+from streamduel.monitoring.catalogue import METRICS
+from streamduel.monitoring.declaration import Counter, Gauge, OfAssessments, OfExperiments
+from streamduel.monitoring.metrics import Metrics
+from streamduel.monitoring.views import Assessment, ExperimentView, Figures, PartitionView, Tally
+
+RARE_ESCAPINGS: Final = {"dots", "values"}
+"""They change all names, and no Prometheus asks for them unless it is told to. No lines are kept
+for them, so that there are never more than two of each."""
+
+LEAST_PLAIN: Final = 1e-4
+LEAST_WITH_EXPONENT: Final = 1e6
+"""From the one up to the other, and of zero, JSON and Go write the same, all digits that a double
+has; beyond, Go puts an exponent."""
+
+OF_EXPERIMENTS: Final = [
+    (metric, metric.read)
+    for metric in METRICS
+    if isinstance(metric, (Gauge, Counter)) and isinstance(metric.read, OfExperiments)
+]
+"""The metrics that experiments have, and how they are read: nearly all lines are theirs."""
+
+PLACES: Final = {metric.name: at for at, (metric, _) in enumerate(OF_EXPERIMENTS)}
+"""Where each of them is among them."""
+
+
+class Exposition:
+    """Writes the page, in the format that is asked for.
+
+    Args:
+        metrics: what is on it.
+    """
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._assessments = Assessments()
+        self._formats = {False: _Format(generate_latest), True: _Format(generate_openmetrics)}
+
+    def page(self, accept: str) -> tuple[bytes, str]:
+        """The page and its content type.
+
+        Args:
+            accept: the header of the request; may be empty.
+        """
+        try:
+            encode, content_type = choose_encoder(accept)
+        except (TypeError, ValueError):  # a version that is no number
+            encode, content_type = choose_encoder("")
+        if content_type.rpartition("; escaping=")[2] in RARE_ESCAPINGS:
+            return encode(self._metrics.registry), content_type
+        figures, process = self._metrics.figures, self._metrics.process.collect()
+        views = list(figures.experiments())
+        values = _values(views, self._assessments.of(views, figures.now))
+        openmetrics = content_type.startswith("application/openmetrics-text")
+        return self._formats[openmetrics].page(figures, process, _written(values)), content_type
+
+
+class _Format:
+    """The page in one format, and what is kept of it from one scrape to the next.
+
+    Args:
+        encode: how prometheus_client writes it.
+    """
+
+    def __init__(self, encode: Callable[[Any], bytes]) -> None:
+        self._encode = encode
+        self._end = encode(_Collected(()))
+        nothing = Figures("", Tally.empty(), Tally.empty())
+        self._heads = [self._text([metric.family(nothing)]) for metric, _ in OF_EXPERIMENTS]
+        self._shapes: list[tuple[object, ...]] = []
+        self._lines: dict[tuple[object, ...], list[list[bytes]]] = {}
+        self._columns: list[list[bytes]] = [[] for _ in OF_EXPERIMENTS]
+
+    def page(self, figures: Figures, process: Iterable[Metric], written: Sequence[bytes]) -> bytes:
+        """The whole of it.
+
+        Args:
+            figures: what is on it.
+            process: the metrics of the process.
+            written: the numbers of the experiments, in the order of `_values`.
+        """
+        self._arrange(list(figures.experiments()))
+        parts: list[bytes] = []
+        start = 0
+        for metric in METRICS:
+            at = PLACES.get(metric.name)
+            if at is None:
+                parts.append(self._text([metric.family(figures)]))
+                continue
+            lines = self._columns[at]
+            both = [b""] * (2 * len(lines))
+            both[::2], both[1::2] = lines, written[start : start + len(lines)]
+            start += len(lines)
+            parts += [self._heads[at][:-1], *both, b"\n"]
+        return b"".join([*parts, self._text(process), self._end])
+
+    def _arrange(self, views: Sequence[ExperimentView]) -> None:
+        """Have the lines of these experiments at hand, and of no others."""
+        shapes = [view.shape for view in views]
+        if shapes == self._shapes:
+            return
+        former, self._lines = self._lines, {}
+        for shape, view in zip(shapes, views, strict=True):
+            self._lines[shape] = former.get(shape) or self._lines_of(view)
+        each = [self._lines[shape] for shape in shapes]
+        self._columns = [
+            [line for lines in each for line in lines[at]] for at in range(len(OF_EXPERIMENTS))
+        ]
+        self._shapes = shapes
+
+    def _lines_of(self, view: ExperimentView) -> list[list[bytes]]:
+        """For each metric that experiments have, the lines of one of them without the numbers."""
+        alone = PartitionView(0, 0.0, {view.name: view}, {})
+        figures = Figures("", Tally.empty(), Tally.empty(), partitions={0: alone})
+        texts = (self._text([metric.family(figures)]) for metric, _ in OF_EXPERIMENTS)
+        return [
+            [
+                b"\n" + line.rpartition(b" ")[0] + b" "
+                for line in text.split(b"\n")
+                if line and not line.startswith(b"#")
+            ]
+            for text in texts
+        ]
+
+    def _text(self, families: Iterable[Metric]) -> bytes:
+        """Metrics as prometheus_client writes them."""
+        return self._encode(_Collected(families)).removesuffix(self._end)
+
+
+class _Collected(NamedTuple):
+    """Metrics where prometheus_client expects a registry of them."""
+
+    families: Iterable[Metric]
+
+    def collect(self) -> Iterable[Metric]:
+        return self.families
+
+
+def _values(views: Sequence[ExperimentView], assessments: Sequence[Assessment]) -> list[float]:
+    """The numbers of all metrics of all experiments, metric by metric."""
+    values: list[float] = []
+    for _, read in OF_EXPERIMENTS:
+        each: Iterable[Sequence[float]]
+        if isinstance(read, OfAssessments):
+            each = map(read.judged, assessments)
+        else:
+            each = map(read.values, views)
+        values.extend(chain.from_iterable(each))
+    return values
+
+
+def _written(numbers: Sequence[float]) -> list[bytes]:
+    """Numbers as prometheus_client writes them.
+
+    >>> _written([3, 0.25, 2_500_000, 1e-05, float("inf")])
+    [b'3.0', b'0.25', b'2.5e+06', b'1e-05', b'+Inf']
+    """
+    if not numbers:
+        return []
+    values = np.array(numbers, dtype=np.float64)
+    written = msgspec.json.encode(values.tolist())[1:-1].split(b",")
+    size = np.abs(values)
+    plain = ((size >= LEAST_PLAIN) & (size < LEAST_WITH_EXPONENT)) | (size == 0)
+    for at in np.flatnonzero(~plain):
+        written[at] = floatToGoString(values[at]).encode()  # type: ignore[no-untyped-call]
+    return written
