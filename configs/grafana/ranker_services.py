@@ -65,8 +65,8 @@ def panels() -> list[Panel]:
         chart(
             "Unfair interleaving",
             About(
-                "How sure it is that a ranker service favours a side, or a ranker, when it mixes two "
-                "lists.",
+                "How sure it is that a ranker service favours a side, or a ranker, when it mixes "
+                "two lists.",
                 "near 0.",
                 "above 99 % look at the service: what it logs decides nothing any more.",
                 "StreamduelTeamMismatch",
