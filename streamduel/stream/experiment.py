@@ -29,6 +29,7 @@ from streamduel.records import (
     Interleaving,
     Rejected,
 )
+from streamduel.stream.arm_tallies import ArmTallies
 from streamduel.stream.attribution import Attribution
 from streamduel.stream.coding import FIRST_WINS, OUTCOMES, TIE, Coder
 from streamduel.stream.decisions import Decisions, Position
@@ -58,16 +59,16 @@ class Experiment:
     Attributes:
         pending: codes of duels that are not learned yet.
         due: a decision is due when so many are pending.
-        alone: how often each arm has been served alone.
+        by_arm: how often each arm has fought, and has been served alone.
         attribution: the impressions that are open, and clicks that wait for theirs.
         ties: how many impressions and duels were no win for either side, dropped ones included.
         trust: what impressions tell of the services that log them.
     """
 
     __slots__ = (
-        "_changes", "_coder", "_decisions", "_settled", "accepted", "alone", "attribution", "codes",
-        "dead_letters", "due", "duplicates", "late", "name", "pending", "policy", "roster", "seed",
-        "settings", "started_at", "ties", "trust", "unjoined",
+        "_changes", "_coder", "_decisions", "_settled", "accepted", "attribution", "by_arm",
+        "codes", "dead_letters", "due", "duplicates", "late", "name", "pending", "policy", "roster",
+        "seed", "settings", "started_at", "ties", "trust", "unjoined",
     )  # fmt: skip
 
     def __init__(
@@ -91,19 +92,18 @@ class Experiment:
         if state is None:
             self.roster = Roster(name, settings.arms)
             self.policy = settings.create_policy()
-            self.alone = [0] * len(settings.arms)
             self.accepted = self.duplicates = self.dead_letters = self.late = self.unjoined = 0
             self.ties, self.trust = 0, Trust()
         else:
             self.roster = Roster.resume(name, state)
             self.policy = policies.from_state(state["policy"])
-            self.alone = list(state["alone"])
             tallies = state["tallies"]
             self.accepted = tallies["accepted"]
             self.duplicates = tallies["duplicate"]
             self.dead_letters = tallies["dead_letter"]
             self.late, self.unjoined = tallies["late"], tallies["unjoined"]
             self.ties, self.trust = state["ties"], Trust(state["trust"])
+        self.by_arm = ArmTallies(len(self.roster.arms), state and state["by_arm"])
         self._decisions = Decisions(name, settings, self.roster, state)
         self._coder = Coder(settings, self.roster)
         self.codes = self._coder.codes
@@ -137,12 +137,10 @@ class Experiment:
             del self.pending[room:]  # beyond it, a float64 cannot tell one duel more from none
         if noted == 1 and self.pending:  # a decision after every duel: no array is worth its making
             pair, outcome = divmod(self.pending.pop(), OUTCOMES)
-            first, second = divmod(pair, len(self.alone))
+            first, second = divmod(pair, len(self.roster.arms))
             self.policy.observe(first, second, FIRST_WINS[outcome])
-            if first == second:
-                self.alone[first] += 1
-            elif outcome == TIE:
-                self.ties += 1
+            self.by_arm.count(first, second)
+            self.ties += first != second and outcome == TIE
             self._decisions.guardrails.count(first, second, 1)
         else:
             self._learn_many(np.frombuffer(self.pending, np.int64))
@@ -154,12 +152,9 @@ class Experiment:
         duels = policies.Duels(firsts[codes], seconds[codes], outcomes[codes])
         self.policy.learn(duels)
         self._decisions.guardrails.count_many(duels.first, duels.second)
-        alike = duels.first == duels.second
-        self.ties += int(np.count_nonzero(~alike & (codes % OUTCOMES == TIE)))
-        by_themselves = duels.first[alike]
-        if len(by_themselves):
-            counts = np.bincount(by_themselves, minlength=len(self.alone)).tolist()
-            self.alone = [sum(both) for both in zip(self.alone, counts, strict=True)]
+        self.by_arm.count_many(duels.first, duels.second)
+        ties = (duels.first != duels.second) & (codes % OUTCOMES == TIE)
+        self.ties += int(np.count_nonzero(ties))
 
     def learn_special(self, event: InputEvent, offset: int) -> bool:
         """Take in a record whose code is negative; True when a decision is due.
@@ -186,6 +181,7 @@ class Experiment:
             # Beyond what a float64 counts exactly, more duels could not be told apart anyway.
             if 0 < count <= MOST_DUELS - self.policy.duels:
                 self.policy.observe(first, second, first_wins, count)
+                self.by_arm.count(first, second, count)
                 self._decisions.guardrails.count(first, second, count)
                 self._passed(count)
         return self.due <= 0
@@ -273,7 +269,7 @@ class Experiment:
                 decisions.guardrails.frozen = None
             case "reset":
                 self.policy = self.settings.create_policy(len(self.roster.arms))
-                self.alone = [0] * len(self.roster.arms)
+                self.by_arm = ArmTallies(len(self.roster.arms))
                 decisions.begin_anew()
             case "add_arm":
                 self._add_arm(str(event.arm), offset)
@@ -283,10 +279,10 @@ class Experiment:
     def _add_arm(self, arm: str, offset: int) -> None:
         self.roster.check_join(arm)
         try:
-            self.policy = with_arms(self.policy, [*range(len(self.alone)), None])
+            self.policy = with_arms(self.policy, [*range(len(self.roster.arms)), None])
         except PolicyError as error:
             raise Rejected("invalid_record", f"arm '{arm[:80]}' cannot join: {error}") from None
-        self.alone.append(0)
+        self.by_arm.join()
         self.roster.join(arm, offset)
         self._decisions.arm_joined()
         self._coder.renumber()
@@ -295,10 +291,9 @@ class Experiment:
         index = self.roster.check_leave(arm)
         if why := self._decisions.guardrails.needed(arm):
             raise Rejected("invalid_record", f"arm '{arm[:80]}' must stay: {why}.")
-        self.policy = with_arms(
-            self.policy, [other for other in range(len(self.alone)) if other != index]
-        )
-        del self.alone[index]
+        others = [other for other in range(len(self.roster.arms)) if other != index]
+        self.policy = with_arms(self.policy, others)
+        self.by_arm.leave(index)
         self.roster.leave(arm, offset)
         self._decisions.arm_left(arm)
         self.trust.left(arm)
@@ -399,7 +394,7 @@ class Experiment:
             **self.roster.state(),
             "status": self.status,
             **self._decisions.state(),
-            "alone": list(self.alone),
+            "by_arm": self.by_arm.state(),
             "tallies": self.tallies,
             "ties": self.ties,
             "trust": self.trust.state(),

@@ -58,7 +58,7 @@ class Trust:
     rankings, short ones included. Balanced and optimised interleaving are fair in other ways.
 
     Whoever obeys serves pairs that an assignment has named. If records have the assignment's
-    `epoch`, the pair must be of that very assignment.
+    `epoch`, the pair must not have been out of the plan by then.
 
     Args:
         state: what `state` returned in an earlier life; None for a fresh start.
@@ -75,10 +75,10 @@ class Trust:
         self._sides: list[int] = list(state["sides"]) if state else [0] * 6
         arms = state["arms"] if state else {}
         self._arms: dict[str, list[int]] = {arm: list(tally) for arm, tally in arms.items()}
-        # By pair: the first and the last epoch of its last time in the plan, and when that ended.
+        # By pair, its names sorted: the last epoch in which a plan named it, and when that ended.
         pairs = state["assigned"] if state else []
-        self._assigned: dict[tuple[str, str], tuple[int, int, int]] = {
-            (a, b): (since, until, at) for a, b, since, until, at in pairs
+        self._assigned: dict[tuple[str, str], tuple[int, int]] = {
+            (a, b): (until, at) for a, b, until, at in pairs
         }
         self._looks: dict[tuple[Side | None, ...], Look] = {}
 
@@ -86,16 +86,13 @@ class Trust:
         """A plan takes the place of another, by the assignment of that epoch."""
         assigned = self._assigned
         for pair in before.pairs if before else ():
-            names = pair.first, pair.second
-            assigned[names] = assigned[names][0], epoch - 1, now
+            assigned[_unordered(pair.first, pair.second)] = epoch - 1, now
         for pair in plan.pairs:
-            names = pair.first, pair.second
-            since, until, _ = assigned.get(names, (epoch, 0, 0))
-            assigned[names] = since if until == epoch - 1 else epoch, IN_FORCE, now
+            assigned[_unordered(pair.first, pair.second)] = IN_FORCE, now
         if now - self._looked_at > GRACE_MS:  # seldom: there may be as many as arms have pairs
             self._looked_at = now
             past = now - GRACE_MS
-            for names, (_, until, at) in list(assigned.items()):
+            for names, (until, at) in list(assigned.items()):
                 if until != IN_FORCE and at < past:
                     del assigned[names]
 
@@ -129,8 +126,8 @@ class Trust:
         tally[_OUR_TOPS] += other_top
         tally[_THEIR_TOPS] += top
         tally[_LEAD] -= lead
-        run = self._assigned.get((a, b)) or self._assigned.get((b, a))
-        if run is None or not _is_obedient(run, epoch, now):
+        last = self._assigned.get(_unordered(a, b))
+        if last is None or not _is_obedient(last, epoch, now):
             self.unassigned += 1
 
     def _tally(self, arm: str) -> list[int]:
@@ -163,7 +160,7 @@ class Trust:
             "sides": list(self._sides),
             "arms": {arm: list(tally) for arm, tally in sorted(self._arms.items())},
             "unassigned": self.unassigned,
-            "assigned": [[*pair, *run] for pair, run in sorted(self._assigned.items())],
+            "assigned": [[*pair, *last] for pair, last in sorted(self._assigned.items())],
             "looked_at": self._looked_at,
         }
 
@@ -179,12 +176,17 @@ def _coins(tally: Sequence[int]) -> tuple[Coin, Coin, Coin]:
     )
 
 
-def _is_obedient(run: tuple[int, int, int], epoch: int | None, now: int) -> bool:
+def _unordered(a: str, b: str) -> tuple[str, str]:
+    return (a, b) if a < b else (b, a)
+
+
+def _is_obedient(last: tuple[int, int], epoch: int | None, now: int) -> bool:
     """Whether a pair may be served, whose last time in the plan was this one.
 
-    Of earlier times nothing is remembered: an epoch before this one gets the benefit of the doubt.
+    When that time, and earlier ones, began is not remembered: smaller epochs get the benefit of the
+    doubt.
     """
-    _, until, at = run
+    until, at = last
     if until == IN_FORCE:
         return True
     return at >= now - GRACE_MS and (epoch is None or epoch <= until)

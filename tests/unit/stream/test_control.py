@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from streamduel.connector import PartitionCommit
+from streamduel.stream.arm_tallies import ArmTallies
 from tests.unit.stream.folding import (
     CONTROL,
     DUEL,
@@ -82,7 +83,7 @@ def test_a_new_arm_has_met_nobody_and_what_is_known_of_the_others_stays(
     informed.fold(control("add_arm", "dense"))
     assert informed.wins() == np.pad(WINS, (0, 1)).tolist()
     assert informed.duels() == FOUGHT
-    assert informed.task.experiments["search"].alone == [0, 1, 0, 0]
+    assert informed.task.experiments["search"].by_arm.alone == [0, 1, 0, 0]
     informed.fold(duel(1, "dense", "bm25"), bulk("ltr-v2", "dense", 3, 4))
     assert informed.wins()[3] == [1, 0, 4, 0]
     assert informed.duels() == FOUGHT + 8
@@ -106,7 +107,7 @@ def test_an_arm_leaves_with_its_wins_and_losses_and_the_others_keep_theirs(
     assert informed.wins() == WINS[np.ix_(keep, keep)].tolist()
     assert informed.duels() == FOUGHT
     alone = [0, 1, 0]
-    assert informed.task.experiments["search"].alone == [alone[at] for at in keep]
+    assert informed.task.experiments["search"].by_arm.alone == [alone[at] for at in keep]
     published = assignments(commit)
     for number in range(60):
         published += assignments(informed.fold(duel(number, *left)))
@@ -193,7 +194,7 @@ def test_a_reset_forgets_all_duels_and_nothing_else(informed: Partition) -> None
     assert informed.tallies() == {**tallies, "accepted": tallies["accepted"] + 1}
     experiment = informed.task.experiments["search"]
     assert experiment.roster.arms == ["bm25", "ltr-v2", "dense"]
-    assert experiment.alone == [0, 0, 0]
+    assert experiment.by_arm.alone == [0, 0, 0]
     assert letters(informed.fold(duel(2, "ltr-v1", "bm25"), control("add_arm", "ltr-v1"))) != []
 
 
@@ -281,3 +282,25 @@ def test_an_experiments_control_records_do_not_touch_another() -> None:
     assert json.dumps(partition.task.experiments["ads"].state()) == before
     partition.fold(text(CONTROL, experiment="ads", action="add_arm", arm="bm25"))
     assert partition.task.experiments["ads"].roster.arms == ["x", "y", "bm25"]
+
+
+def test_the_duels_of_an_arm_are_counted_even_when_its_rivals_have_left() -> None:
+    def by_arm(partition: Partition) -> ArmTallies:
+        partition.task.experiments["search"].learn()
+        return partition.task.experiments["search"].by_arm
+
+    partition = Partition()
+    partition.fold(
+        text(DUEL, id="1"), text(DUEL, id="2", b="ltr-v2"),
+        text(DUEL, id="3", b="bm25", winner=None),
+        text(DUELS, id="4"), *(text(DUEL, id=f"m{n}", b="ltr-v2") for n in range(40)),
+    )  # fmt: skip
+    assert by_arm(partition).fought == [45, 4, 41]
+    assert by_arm(partition).alone == [1, 0, 0]
+    partition.fold(text(CONTROL, id="c-1", action="retire_arm", arm="ltr-v2"))
+    assert by_arm(partition).fought == [45, 4]
+    assert by_arm(partition.restarted()).fought == [45, 4]
+    partition.fold(text(CONTROL, id="c-2", action="add_arm", arm="ltr-v9"))
+    assert by_arm(partition).fought == [45, 4, 0]
+    partition.fold(text(CONTROL, id="c-3", action="reset"))
+    assert by_arm(partition).fought == [0, 0, 0]

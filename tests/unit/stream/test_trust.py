@@ -199,6 +199,15 @@ def test_a_record_with_an_epoch_is_held_to_that_very_assignment() -> None:
     assert again.state() == trust.state()
 
 
+def test_a_pair_is_the_same_pair_either_way_round() -> None:
+    partition = Partition(config(search={"arms": ["x", "y"]}))
+    trust = partition.task.experiments["search"].trust
+    partition.fold(text(CONTROL, id="f", action="freeze_pair", a="y", b="x"))
+    partition.fold(text(CONTROL, id="u", action="unfreeze_pair"))
+    partition.fold(shown(1, "y", "x"), text(json.loads(shown(2, "x", "y")), epoch=99))
+    assert trust.unassigned == 0
+
+
 def test_what_a_retired_arm_had_is_forgotten() -> None:
     partition = Partition()
     partition.fold(shown(1, "bm25", "ltr-v2"), shown(2, "ltr-v1", "ltr-v2"))
