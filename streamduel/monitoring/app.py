@@ -9,7 +9,7 @@ from starlette.applications import Starlette
 from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -123,7 +123,9 @@ def _pages(pages: Pages) -> list[Route]:
         return HTMLResponse(pages.overview(request.query_params), headers=PAGE_HEADERS)
 
     async def experiment(request: Request) -> Response:
-        name = request.path_params["name"] or request.query_params.get("name", "")
+        if not request.path_params.get("name") and "name" not in request.query_params:
+            return RedirectResponse("/")  # somebody has cut the address short
+        name = request.path_params.get("name") or request.query_params["name"]
         page = pages.experiment(name)
         if page is None:
             return HTMLResponse(pages.missing(name), status_code=404, headers=PAGE_HEADERS)
@@ -140,6 +142,7 @@ def _pages(pages: Pages) -> list[Route]:
 
     return [
         Route("/", overview),
+        Route("/experiments", experiment),
         Route("/experiments/{name:any_name}", experiment),
         Route("/static/{name}", static),
     ]

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from streamduel.monitoring.views import Assessment, ExperimentView
+from streamduel.monitoring.assessment import CHEAP_ARMS, Assessment
+from streamduel.monitoring.views import ExperimentView
 
 FRESH_SECONDS: Final = 10.0
 """So long an assessment does: nobody stops an experiment, or sounds an alarm, within seconds. A
@@ -26,13 +27,13 @@ class _Held(NamedTuple):
     """What is known of an experiment.
 
     Attributes:
-        records: which state of the experiment it is of.
+        view: the state of the experiment it is of.
         about: the champion, the arms and what else makes it comparable.
         made_at: when.
         assessment: the figures.
     """
 
-    records: int
+    view: ExperimentView
     about: tuple[object, ...]
     made_at: float
     assessment: Assessment
@@ -43,7 +44,8 @@ class Assessments:
 
     That of an experiment that stands still is of its last state, at the latest when it is due. A
     new experiment, and one with another champion or other arms, is assessed at once: a confidence
-    must never be that of somebody else.
+    must never be that of somebody else. Experiments of many arms are not assessed here at all: each
+    time, what is known of them is asked for.
     """
 
     def __init__(self) -> None:
@@ -63,9 +65,9 @@ class Assessments:
         due = []
         for view in views:
             former = self._held.get(view.name)
-            if former is None or former.about != _about(view):
+            if len(view.arms) > CHEAP_ARMS or former is None or former.about != _about(view):
                 former = _hold(view, now)
-            elif former.records != view.records and now - former.made_at >= FRESH_SECONDS:
+            elif former.view is not view and now - former.made_at >= FRESH_SECONDS:
                 due.append((former.made_at, view))
             held[view.name] = former
         due.sort(key=lambda each: each[0])
@@ -83,7 +85,7 @@ class Assessments:
 
 
 def _hold(view: ExperimentView, now: float) -> _Held:
-    return _Held(view.records, _about(view), now, view.assessment)
+    return _Held(view, _about(view), now, view.assessment)
 
 
 def _about(view: ExperimentView) -> tuple[object, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple, get_args
 
 from streamduel import __version__
+from streamduel.monitoring.assessment import Assessment
 from streamduel.monitoring.declaration import (
     Counter,
     Declaration,
@@ -19,7 +20,7 @@ from streamduel.monitoring.declaration import (
     of_partitions,
     of_some,
 )
-from streamduel.monitoring.views import Assessment, Figures
+from streamduel.monitoring.views import Figures
 from streamduel.preference.regret import KINDS
 from streamduel.records import Reason
 from streamduel.stream.plan import Status
@@ -144,6 +145,13 @@ METRICS: Final[tuple[Declaration, ...]] = (
         times=len(REASONS),
     ),
     Counter(
+        "streamduel_experiment_dead_letters_total",
+        ("experiment",),
+        "Of these, the records that named the experiment and could be read so far.",
+        "experiment",
+        of_experiment(lambda view: view.tallies["dead_letter"]),
+    ),
+    Counter(
         "streamduel_duels_total",
         ("experiment",),
         "Duels that the policy has learned, those of an arm with itself included.",
@@ -191,7 +199,7 @@ METRICS: Final[tuple[Declaration, ...]] = (
         ("experiment",),
         "How sure it is, from 0 to 1, that services do not interleave fairly: that a side, or a "
         "ranker on whichever side, has more documents, top ranks or prominent ranks than coins "
-        "would give it. Valid at any time; above 0.95, look at the service. Balanced and optimised "
+        "would give it. Valid at any time; above 0.99, look at the service. Balanced and optimised "
         "interleaving have no such coins.",
         "experiment",
         of_assessment([()], lambda found: [found.team_mismatch]),
@@ -292,9 +300,10 @@ METRICS: Final[tuple[Declaration, ...]] = (
     Counter(
         "streamduel_arm_duels_total",
         ("experiment", "arm"),
-        "Duels of the arm against other arms. Each duel is counted with both of its arms.",
+        "Duels of the arm against other arms, those included that the policy has forgotten or that "
+        "were against arms that have left. Each duel is counted with both of its arms.",
         "arm",
-        of_arms(lambda view: view.arm_duels),
+        of_arms(lambda view: view.fought),
     ),
     Gauge(
         "streamduel_candidates",

@@ -143,7 +143,8 @@ def _news(
     if now.stage != before.stage:
         policy = experiment.settings.policy.name
         yield "algorithm changed", {"policy": policy, "stage": now.stage, "before": before.stage}
-    if now.batch != before.batch:
+    # With a reset, or with other arms, batches are counted anew: that closes none.
+    if before.batch is not None and now.batch is not None and now.batch > before.batch:
         yield "batch closed", {"batch": before.batch, "next": now.batch}
     for arm in now.arms:
         if arm not in before.arms:

@@ -13,7 +13,8 @@ from prometheus_client.core import (
     Metric,
 )
 
-from streamduel.monitoring.views import Assessment, ExperimentView, Figures, Tally
+from streamduel.monitoring.assessment import Assessment
+from streamduel.monitoring.views import ExperimentView, Figures, Tally
 
 Samples = Iterable[tuple[tuple[str, ...], float]]
 """The values of the labels, in their order, and the value."""

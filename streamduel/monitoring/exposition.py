@@ -5,27 +5,32 @@ for a hundred experiments of 16 arms, in which the fold waits for the interprete
 only the number changes. So here prometheus_client writes the lines of an experiment once; all but
 the numbers is kept, and a scrape puts the numbers in between. Names, labels and escaping stay the
 library's, and so do numbers that Go writes in another way than JSON.
+
+Nothing here lets go of the interpreter on the way, as numpy does with larger arrays, and as reading
+files does: beside a busy fold it takes up to 5 ms each time to get it back. So what /proc says of
+the process, in some forty of such steps, is kept for a while as well.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import msgspec
-import numpy as np
 from prometheus_client import generate_latest
 from prometheus_client.core import Metric
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 from prometheus_client.utils import floatToGoString
 
-from streamduel.monitoring.assessments import Assessments
+from streamduel.monitoring.assessment import Assessment
+from streamduel.monitoring.assessments import FRESH_SECONDS, Assessments
 from streamduel.monitoring.catalogue import METRICS
 from streamduel.monitoring.declaration import Counter, Gauge, OfAssessments, OfExperiments
 from streamduel.monitoring.metrics import Metrics
-from streamduel.monitoring.views import Assessment, ExperimentView, Figures, PartitionView, Tally
+from streamduel.monitoring.views import ExperimentView, Figures, PartitionView, Tally
 
 RARE_ESCAPINGS: Final = {"dots", "values"}
 """They change all names, and no Prometheus asks for them unless it is told to. No lines are kept
@@ -57,6 +62,8 @@ class Exposition:
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
         self._assessments = Assessments()
+        self._process: Sequence[Metric] = ()
+        self._process_at = -math.inf
         self._formats = {False: _Format(generate_latest), True: _Format(generate_openmetrics)}
 
     def page(self, accept: str) -> tuple[bytes, str]:
@@ -71,11 +78,13 @@ class Exposition:
             encode, content_type = choose_encoder("")
         if content_type.rpartition("; escaping=")[2] in RARE_ESCAPINGS:
             return encode(self._metrics.registry), content_type
-        figures, process = self._metrics.figures, self._metrics.process.collect()
+        figures = self._metrics.figures
+        if figures.now - self._process_at >= FRESH_SECONDS:
+            self._process, self._process_at = list(self._metrics.process.collect()), figures.now
         views = list(figures.experiments())
         values = _values(views, self._assessments.of(views, figures.now))
-        openmetrics = content_type.startswith("application/openmetrics-text")
-        return self._formats[openmetrics].page(figures, process, _written(values)), content_type
+        chosen = self._formats[content_type.startswith("application/openmetrics-text")]
+        return chosen.page(figures, self._process, _written(values)), content_type
 
 
 class _Format:
@@ -180,10 +189,10 @@ def _written(numbers: Sequence[float]) -> list[bytes]:
     """
     if not numbers:
         return []
-    values = np.array(numbers, dtype=np.float64)
-    written = msgspec.json.encode(values.tolist())[1:-1].split(b",")
-    size = np.abs(values)
-    plain = ((size >= LEAST_PLAIN) & (size < LEAST_WITH_EXPONENT)) | (size == 0)
-    for at in np.flatnonzero(~plain):
-        written[at] = floatToGoString(values[at]).encode()  # type: ignore[no-untyped-call]
+    # Not with numpy: it would let go of the interpreter at each step, and have to wait for it.
+    values = list(map(float, numbers))
+    written = msgspec.json.encode(values)[1:-1].split(b",")
+    for at, value in enumerate(values):
+        if value and not LEAST_PLAIN <= value < LEAST_WITH_EXPONENT:
+            written[at] = floatToGoString(value).encode()  # type: ignore[no-untyped-call]
     return written

@@ -11,7 +11,9 @@ import time
 from array import array
 from collections.abc import Callable, Iterator
 from typing import Final, Literal, NamedTuple
+from weakref import WeakValueDictionary
 
+from streamduel.monitoring.assessment import CHEAP_ARMS
 from streamduel.monitoring.views import ExperimentView, Figures
 
 MOST_POINTS: Final = 240
@@ -23,10 +25,6 @@ LOOK_SECONDS: Final = 1.0
 REST: Final = 50
 """After each point, so many times as long as it took is rested: bounds of confidence and regret
 cost 0.3 ms for 16 arms and seconds for 1000, and may cost the fold at most 2 % of a core."""
-
-CHEAP_ARMS: Final = 100
-"""Up to so many arms a point takes at most some milliseconds, and may be made while somebody waits
-for it."""
 
 
 class Point(NamedTuple):
@@ -126,28 +124,38 @@ class History:
         self._clock = clock
         self.since = clock()
         self._trails: dict[str, Trail] = {}
-        self._seen: dict[str, int] = {}
+        self._seen: WeakValueDictionary[str, ExperimentView] = WeakValueDictionary()
+        self._reached: dict[str, int] = {}
         self._lock = threading.Lock()  # held for some additions at a time, never by the fold
 
     def look(self, figures: Figures) -> Iterator[float]:
         """Add a point to the trail of each experiment that has changed since the last look.
 
+        All points are of the moment of the figures, however long the caller rests in between. What
+        an experiment of many arms wants worked out is so afterwards.
+
         Yields after each point how many seconds of work it was, so that the caller can rest.
         """
+        at = self._clock()
         for view in figures.experiments():
-            if self._seen.get(view.name) != view.records:
-                self._seen[view.name] = view.records
+            if self._seen.get(view.name) is not view:
+                self._seen[view.name] = view
                 began = time.thread_time()
-                point = Point.of(view, self._clock())
+                point = Point.of(view, at)
+                view.work_out()
                 with self._lock:
                     self._trails.setdefault(view.name, Trail()).add(point)
+                    self._reached[view.name] = view.records
                 yield time.thread_time() - began
 
     def points(self, name: str) -> list[Point]:
         """The trail of an experiment, the oldest point first; empty if there is none yet."""
         with self._lock:
-            trail = self._trails.get(name)
-            return trail.points() if trail is not None else []
+            return self._points(name)
+
+    def _points(self, name: str) -> list[Point]:
+        trail = self._trails.get(name)
+        return trail.points() if trail is not None else []
 
     def newest(self, name: str) -> Point | None:
         """The latest point of an experiment; None if there is none yet."""
@@ -155,9 +163,14 @@ class History:
         return trail.newest if trail is not None else None
 
     def upto(self, view: ExperimentView) -> list[Point]:
-        """The trail of an experiment up to now; up to the last look, if to look takes long."""
-        points = self.points(view.name)
-        if len(view.arms) <= CHEAP_ARMS:
+        """The trail of an experiment up to now; up to the last look, if to look takes long.
+
+        A look may have been at a newer state already.
+        """
+        with self._lock:
+            points = self._points(view.name)
+            reached = self._reached.get(view.name, 0)
+        if len(view.arms) <= CHEAP_ARMS and view.records >= reached:
             now = Point.of(view, self._clock())
             if points and now.duels < points[-1].duels:
                 return [now]  # begun anew

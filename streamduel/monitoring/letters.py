@@ -1,14 +1,15 @@
 """The newest dead letters, for whoever looks: why records could not be used, and where they stand.
 
 What the records hold may be about users. It stays in the log and with the sink's dead letters;
-nothing of it is kept here but the sentence.
+nothing of it is kept here but the sentence, and which experiment it is about.
 """
 
 from __future__ import annotations
 
+import base64
 import time
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 
@@ -26,6 +27,13 @@ MOST_SENTENCE: Final = 400
 MOST_KEY_BYTES: Final = 1024
 """Of a record's key, which is an experiment's name of at most 256 characters."""
 
+MOST_NAME: Final = 256
+"""Characters of a name: no experiment's is longer."""
+
+MOST_READ: Final = 16_384
+"""Bytes of a letter in which the experiment is looked for: records have some hundred, and fifty
+letters of this size are read in a millisecond."""
+
 _VALUE: Final = b',"value":'
 """Where a letter's value begins. Within a text the quotation mark would have a backslash."""
 
@@ -41,6 +49,7 @@ class Letter(NamedTuple):
         offset: where the record stands.
         key: the record's, mostly the experiment's name; None if it has none.
         at: when the letter became visible, in seconds since 1970.
+        experiment: that the record names, or else its key; None if there is neither.
     """
 
     reason: Reason
@@ -50,6 +59,7 @@ class Letter(NamedTuple):
     offset: int
     key: str | None
     at: float
+    experiment: str | None = None
 
 
 class _Head(msgspec.Struct):
@@ -62,7 +72,22 @@ class _Head(msgspec.Struct):
     offset: int
 
 
+class _Body(msgspec.Struct):
+    """What the letter keeps of the record."""
+
+    value: str | None
+    encoding: Literal["base64"] | None = None
+
+
+class _Named(msgspec.Struct):
+    """What is read of the record itself."""
+
+    experiment: str
+
+
 _decode_head: Final = msgspec.json.Decoder(_Head).decode
+_decode_body: Final = msgspec.json.Decoder(_Body).decode
+_decode_named: Final = msgspec.json.Decoder(_Named).decode
 
 
 class Letters(Observer):
@@ -93,15 +118,37 @@ class Letters(Observer):
 
 
 def _letter(message: Message, now: float) -> Letter:
-    """What is kept of a dead letter; the value, up to a megabyte, is not even read."""
+    """What is kept of a dead letter; a value of up to a megabyte is not even read."""
     head = _decode_head(message.value[: message.value.index(_VALUE)] + b"}")
-    key = message.key
+    key = None
+    if message.key is not None:
+        key = message.key[:MOST_KEY_BYTES].decode(errors="replace")
     return Letter(
         head.reason,
         head.error[:MOST_SENTENCE],
         head.topic,
         head.partition,
         head.offset,
-        None if key is None else key[:MOST_KEY_BYTES].decode(errors="replace"),
+        key,
         now,
+        _named(message.value) or key,
     )
+
+
+def _named(letter: bytes) -> str | None:
+    r"""The experiment that the record names, as the fold's tallies have it; None if none is found.
+
+    >>> _named(b'{"value":"{\\"experiment\\":\\"ads\\"}"}')
+    'ads'
+    """
+    if len(letter) > MOST_READ:
+        return None
+    body = _decode_body(letter)
+    if body.value is None:
+        return None
+    value = body.value if body.encoding is None else base64.b64decode(body.value)
+    try:
+        name = _decode_named(value).experiment
+    except (msgspec.DecodeError, UnicodeError, RecursionError):  # it is a dead letter, after all
+        return None
+    return name if len(name) <= MOST_NAME else None

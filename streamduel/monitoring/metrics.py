@@ -24,6 +24,28 @@ from streamduel.stream.task import PartitionTask
 _Value = TypeVar("_Value")
 
 
+class Pulse(Observer):
+    """Knows that the runner's loop goes round, and nothing else.
+
+    The runner tells an observer that has failed nothing any more. By this one it is judged whether
+    the process must be restarted, so there is nothing in it that could fail.
+
+    Args:
+        clock: seconds that only grow.
+
+    Attributes:
+        turned_at: when it last did; at first, when watching began.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self.turned_at = clock()
+
+    def turned(self) -> None:
+        """The runner's loop has gone round once more."""
+        self.turned_at = self._clock()
+
+
 class Metrics(Observer):
     """Keeps the figures that metrics and health are made of, for whoever asks.
 
@@ -38,15 +60,16 @@ class Metrics(Observer):
         registry: where all metrics are registered, and nothing else is. `Exposition` writes what is
             in it, faster.
         process: those of the process, which are in it, too.
+        pulse: another observer, to be handed to the runner as well.
     """
 
     def __init__(self, connector: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
+        self.pulse = Pulse(clock)
         self._figures = Figures(
             connector,
             commit_seconds=Tally.empty(*COMMIT_SECONDS),
             poll_records=Tally.empty(*POLL_RECORDS),
-            turned_at=clock(),
         )
         self.registry = CollectorRegistry()
         self.registry.register(self)
@@ -55,7 +78,7 @@ class Metrics(Observer):
     @property
     def figures(self) -> Figures:
         """The figures of this moment."""
-        return replace(self._figures, now=self._clock())
+        return replace(self._figures, turned_at=self.pulse.turned_at, now=self._clock())
 
     def collect(self) -> Iterator[Metric]:
         """The metrics with their samples, for the registry."""
@@ -68,10 +91,6 @@ class Metrics(Observer):
         return self.collect()
 
     # What the runner tells.
-
-    def turned(self) -> None:
-        """The runner's loop has gone round once more."""
-        self._replace(turned_at=self._clock())
 
     def polled(self, records: int) -> None:
         """A poll of the source brought that many records."""
@@ -92,6 +111,7 @@ class Metrics(Observer):
         """All series of these partitions and of their experiments go."""
         figures = self._figures
         self._replace(
+            fenced=False,
             partitions=_without(figures.partitions, partitions),
             lags=_without(figures.lags, partitions),
         )

@@ -29,7 +29,8 @@ clients cannot use up the file descriptors that the log and the snapshots need."
 
 EXCHANGE_SECONDS: Final = 15.0
 """From a request's first byte until its answer is sent; Prometheus itself gives up after 10. It
-frees the place, and the memory, of a client that does not finish asking or does not read."""
+frees the place, and the memory, of a client that does not finish asking or does not read. As long
+may pass before the first byte: browsers connect before they know what to ask."""
 
 KEEP_ALIVE_SECONDS: Final = 5
 """An idle connection is closed after it: to open one anew costs a scraper nothing."""
@@ -48,18 +49,19 @@ class _Connection(H11Protocol):
     """A connection on which every exchange has its deadline; uvicorn itself limits only idling."""
 
     _deadline: asyncio.TimerHandle | None = None
-    _answered = False
+    _answered = True  # all that was asked
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         if len(self.connections) > MAX_CONNECTIONS:
             transport.abort()
         else:
-            self._begin_exchange()
+            self._begin_deadline()
 
     def data_received(self, data: bytes) -> None:
         if self._answered and not self.transport.get_write_buffer_size():
-            self._begin_exchange()
+            self._answered = False
+            self._begin_deadline()
         super().data_received(data)
 
     def on_response_complete(self) -> None:
@@ -70,9 +72,8 @@ class _Connection(H11Protocol):
         self._cancel_deadline()
         super().connection_lost(exc)
 
-    def _begin_exchange(self) -> None:
+    def _begin_deadline(self) -> None:
         self._cancel_deadline()
-        self._answered = False
         self._deadline = self.loop.call_later(EXCHANGE_SECONDS, self.transport.abort)
 
     def _cancel_deadline(self) -> None:
@@ -170,7 +171,7 @@ class Monitoring:
         self.observer = Metrics(loaded.config.source["connector"], clock)
         self.history = History(calendar)
         letters = Letters(calendar)
-        self.observers: tuple[Observer, ...] = (self.observer, letters)
+        self.observers: tuple[Observer, ...] = (self.observer.pulse, self.observer, letters)
         pages = Pages(lambda: self.observer.figures, self.history, letters, calendar)
         self._historian = Historian(self.history, lambda: self.observer.figures)
         self._server = Server(create_app(self.observer, self.history, pages), settings)

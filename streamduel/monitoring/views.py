@@ -7,12 +7,13 @@ as it likes. Neither ever waits for the other.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, NamedTuple
 
 import msgspec
 
+from streamduel.monitoring.assessment import CHEAP_ARMS, Assessment, WorkedOut
 from streamduel.preference.counts import Floats
 from streamduel.preference.estimated_regret import estimated_regret, regret_of
 from streamduel.preference.evidence import Winner, condorcet_winner_possible, confidence
@@ -77,31 +78,12 @@ class Guarded(NamedTuple):
         return cls(share_taken(plan, rails.settings) if plan else 0.0, pairs)
 
 
-class Assessment(NamedTuple):
-    """What an experiment's duels and impressions say, all of it as of the same moment.
-
-    Attributes:
-        regret: estimated, by kind.
-        regret_bound: at most, by kind.
-        guardrail_regret: what guardrails have cost of it, by kind; None without guardrails.
-        confidence: that the champion is the winner the policy looks for, at least.
-        condorcet_winner_possible: whether some arm may still beat all others.
-        team_mismatch: how sure it is that services do not treat the sides alike.
-    """
-
-    regret: Mapping[str, float]
-    regret_bound: Mapping[str, float]
-    guardrail_regret: Mapping[str, float] | None
-    confidence: float
-    condorcet_winner_possible: bool
-    team_mismatch: float
-
-
 @dataclass(frozen=True, eq=False)
 class ExperimentView:
     """One experiment as of a commit.
 
-    What takes arithmetic is worked out when it is first asked for, by the thread that asks.
+    What takes arithmetic is worked out when it is first asked for, by the thread that asks; of more
+    than `CHEAP_ARMS` arms only by the one that has the time, in `work_out`.
 
     Attributes:
         records: how many had changed the experiment; equal numbers, equal views.
@@ -114,6 +96,7 @@ class ExperimentView:
         assignment: the one in force, as it was published; None before the first decision.
         wins: (K, K), a copy.
         alone: (K,), how often each arm was served alone.
+        fought: (K,), how many duels against other arms each has had.
         seeks: which winner the policy looks for.
         batch: the number of the open batch and how many duels it lacks, of a batched policy.
         policy: as configured.
@@ -122,8 +105,11 @@ class ExperimentView:
         guardrails: which share of the impressions they take from the policy, and how many duels
             of which pairs have been fought for them; None without guardrails.
         fallback: what is served when no records come, and after how many seconds without any.
-        changed_at: when its last record was seen, by the observer's clock.
+        changed_at: when its last record was seen, by the observer's clock; before there was one,
+            when its state was restored.
+        fed: whether there was one.
         served: what impressions tell of the services that log them.
+        worked_out: what is known of an experiment of many arms, from it and from former views.
     """
 
     name: str
@@ -138,6 +124,7 @@ class ExperimentView:
     assignment: Assignment | None
     wins: Floats
     alone: tuple[int, ...]
+    fought: tuple[int, ...]
     seeks: Winner
     batch: tuple[int, int] | None
     policy: str
@@ -147,6 +134,8 @@ class ExperimentView:
     fallback: tuple[str, float] | None
     changed_at: float
     served: Served
+    fed: bool = True
+    worked_out: WorkedOut = field(default_factory=WorkedOut)
 
     @classmethod
     def of(
@@ -154,9 +143,9 @@ class ExperimentView:
     ) -> ExperimentView:
         """The experiment as it is now, and as it was."""
         fallback = experiment.settings.guardrails.fallback
-        still = former is not None and former.tallies == experiment.tallies
+        news = former is not None and former.tallies != experiment.tallies
         plan, arms = experiment.plan, tuple(experiment.roster.arms)
-        return cls(
+        made = cls(
             name=experiment.name,
             arms=arms,
             records=experiment.records,
@@ -168,7 +157,8 @@ class ExperimentView:
             epoch=experiment.epoch,
             assignment=experiment.assignment,
             wins=experiment.policy.wins.copy(),
-            alone=tuple(experiment.alone),
+            alone=tuple(experiment.by_arm.alone),
+            fought=tuple(experiment.by_arm.fought),
             seeks=experiment.policy.seeks,
             batch=experiment.batch,
             policy=experiment.settings.policy.name,
@@ -176,9 +166,22 @@ class ExperimentView:
             status=experiment.status,
             guardrails=Guarded.of(experiment),
             fallback=(fallback.arm, fallback.idle_ms / 1000) if fallback.arm else None,
-            changed_at=former.changed_at if former and still else now,
+            changed_at=former.changed_at if former and not news else now,
             served=Served.of(experiment),
+            fed=news or (former is not None and former.fed),
+            worked_out=WorkedOut(),
         )
+        if former is not None and made._continues(former):
+            return replace(made, worked_out=former.worked_out)
+        return made
+
+    def _continues(self, former: ExperimentView) -> bool:
+        """Whether what was worked out of a former view holds of this one; of few arms, no matter.
+
+        With fewer duels than before the experiment has begun anew.
+        """
+        many = len(self.arms) > CHEAP_ARMS
+        return many and self.duels >= former.duels and self.shape == former.shape
 
     def shows(self, experiment: Experiment) -> bool:
         """Whether the experiment is still as the view has it.
@@ -206,12 +209,6 @@ class ExperimentView:
         return scores
 
     @cached_property
-    def arm_duels(self) -> list[float]:
-        """How many duels against other arms each arm has had."""
-        duels: list[float] = (self.wins.sum(axis=1) + self.wins.sum(axis=0)).tolist()
-        return duels
-
-    @cached_property
     def regret(self) -> dict[str, float]:
         """The estimated cumulative regret, by kind."""
         return estimated_regret(self.wins, self.champion, self.alone)
@@ -229,7 +226,19 @@ class ExperimentView:
 
     @property
     def assessment(self) -> Assessment:
-        """All that takes arithmetic, and some time with many arms."""
+        """All that takes arithmetic, without a wait: of many arms the newest that is worked out."""
+        if len(self.arms) <= CHEAP_ARMS:
+            return self._assess()
+        known = self.worked_out.of(self.champion)
+        known = known or Assessment.unknown(guarded=self.guardrails is not None)
+        return known._replace(confidence=self.confidence, team_mismatch=self.team_mismatch)
+
+    def work_out(self) -> None:
+        """Take the time that the assessment of many arms needs; later views have it, too."""
+        if len(self.arms) > CHEAP_ARMS:
+            self.worked_out.keep(self.champion, self._assess())
+
+    def _assess(self) -> Assessment:
         return Assessment(
             self.regret,
             self.regret_bound,
@@ -342,7 +351,8 @@ class Figures:
         poll_records: how many records polls brought.
         turned_at: when the runner's loop last went round; at first, when watching began.
         connected: whether the source's log can be reached.
-        fenced: whether the last commit was refused and nothing has been restored since.
+        fenced: whether the last commit was refused, and its partitions have neither been restored
+            nor taken away since.
         partitions: those at hand.
         lags: records not folded yet, by partition, where known.
         dead_letters: by reason, of every partition that was ever at hand.

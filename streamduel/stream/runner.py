@@ -173,8 +173,8 @@ class Runner:
             commit(self._outlet, commits, self._failpoint)
         except Fenced as fenced:
             log.warning("commit refused", why=str(fenced))
-            self._tell(lambda observer: observer.fenced())
             self._forget(list(self.tasks))
+            self._tell(lambda observer: observer.fenced())
             self._source.reannounce()
             return False
         seconds = self._clock() - began

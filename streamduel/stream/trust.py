@@ -22,6 +22,9 @@ and the same on every machine."""
 MOST_PATTERNS: Final = 4096
 """Patterns of teams whose look is kept; ten ranks of two teams have 1024."""
 
+EVEN: Final = ("documents", "top ranks", "prominent ranks")
+"""What comes out even for each arm, and for side a, in this order: see `Trust.coins`."""
+
 Look = tuple[int, int, int, int, int]
 Coin = tuple[float, float]
 
@@ -145,7 +148,7 @@ class Trust:
         return self._sides[_OURS], self._sides[_THEIRS]
 
     def coins(self, arms: Sequence[str]) -> tuple[Coin, ...]:
-        """What should be even: for the sides, and for each arm, three sums and what is against.
+        """What should be even: for the sides, and for each arm, `EVEN` and what stands against it.
 
         Args:
             arms: those that compete.

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.browser.world import SEARCH, World, click_log
 
 NewPage = Callable[..., Page]
+
+EXPECT_MS: Final = 20_000
+"""What is expected of a page comes with its next poll, after two seconds; a loaded machine takes
+several times as long."""
+
+expect.set_options(timeout=EXPECT_MS)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from axe_core_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.browser.world import World
 from tests.unit.monitoring.fold import duels
@@ -132,6 +132,34 @@ class TestLive:
             page.get_by_role("button", name="Go on").click()
         expect(page.get_by_role("status")).to_have_text("live")
 
+    @pytest.mark.parametrize("answered", [True, False])
+    def test_what_was_asked_for_before_the_pause_changes_nothing(
+        self, world: World, browser: Browser, answered: bool
+    ) -> None:
+        page = browser.new_page()  # Chromium itself reports the failed request as an error
+        page.goto(world.url)
+        asked: list[Route] = []
+
+        def hold(route: Route) -> None:
+            asked.append(route)
+
+        page.route(f"{world.url}/", hold)
+        with page.expect_request(f"{world.url}/"):
+            pass
+        page.evaluate("document.title = 'before the pause'")
+        page.get_by_role("button", name="Pause").click()
+        if answered:
+            with page.expect_response(f"{world.url}/") as response:
+                asked[0].continue_()
+            response.value.finished()
+        else:
+            with page.expect_event("requestfailed"):
+                asked[0].abort()
+        page.wait_for_timeout(100)
+        expect(page.get_by_role("status")).to_have_text("paused")
+        expect(page).to_have_title("before the pause")
+        page.close()
+
     def test_a_server_that_is_gone_is_noticed_and_so_is_its_return(
         self, world: World, browser: Browser
     ) -> None:
@@ -141,8 +169,16 @@ class TestLive:
         page.context.set_offline(True)
         expect(page.get_by_role("status")).to_have_text("no answer; trying again")
         assert page.locator(".tiles").inner_text() == duels_shown
+        page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
+        expect(page.get_by_role("alert")).to_be_in_viewport()
+        expect(page.get_by_role("alert")).to_have_text(
+            re.compile(r"^No answer since \d\d:\d\d:\d\d UTC; these figures are old\.$")
+        )
+        expect(page.locator("main")).to_have_css("opacity", "0.45")
         page.context.set_offline(False)
         expect(page.get_by_role("status")).to_have_text("live")
+        expect(page.get_by_role("alert")).to_be_hidden()
+        expect(page.locator("main")).to_have_css("opacity", "1")
         page.close()
 
 

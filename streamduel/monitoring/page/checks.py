@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Final, Literal, NamedTuple
 
+from streamduel.monitoring.assessment import CHEAP_ARMS
 from streamduel.monitoring.health import SILENT_SECONDS
-from streamduel.monitoring.history import CHEAP_ARMS
 from streamduel.monitoring.page.wording import at_least, count, legible, percent, span
 from streamduel.monitoring.views import ExperimentView, Figures
+from streamduel.preference.fairness import unfairness
+from streamduel.stream.trust import EVEN
 
-SURE: Final = 0.95
-"""From here on, services are said to be unfair: the custom of statistics, as in the alerts."""
+UNFAIR: Final = 0.99
+"""From here on, services are said to be unfair, as by the alert: of a hundred fair experiments one
+comes this far in its whole life."""
 
 TOLERABLE: Final = 0.01
 """The share of records that may go astray: one in a hundred moves no result that is worth acting
@@ -80,6 +83,8 @@ def _fed(view: ExperimentView, figures: Figures) -> Check:
             f"None for {span(idle)}, where {span(allowed)} are allowed; ranker services are told "
             f"to serve {legible(arm)} alone. See whether they still log.",
         )
+    if not view.fed:  # and perhaps none before
+        return Check(what, "open", f"None since the process took over, {span(idle)} ago.")
     return Check(what, "fine", f"The last one came {span(idle)} ago.")
 
 
@@ -87,15 +92,24 @@ def _fair(view: ExperimentView) -> Check:
     what, shown = "Services interleave fairly", view.served.impressions
     if not shown:
         return Check(what, "open", "No interleaved impression so far; credited duels do not tell.")
-    if view.team_mismatch > SURE:
+    if view.team_mismatch > UNFAIR:
         return Check(
             what,
             "look",
-            f"A side, or a ranker, has more or better ranks than coins would give it "
-            f"(sure to {at_least(view.team_mismatch)}). Do not trust the champion before the "
-            f"service that interleaves is mended.",
+            f"{_favoured(view)} than coins would give it (sure to {at_least(view.team_mismatch)}). "
+            f"Do not trust the champion before the service that interleaves is mended.",
         )
     return Check(what, "fine", f"Nothing speaks against it in {count(shown)} impressions.")
+
+
+def _favoured(view: ExperimentView) -> str:
+    """Who has too much, or too little, and of what: the coin that is least like one."""
+    coins = view.served.coins
+    at = max(range(len(coins)), key=lambda each: unfairness([coins[each]]))
+    who, what = divmod(at, len(EVEN))
+    own, others = coins[at]
+    name = f"The ranker {legible(view.arms[who - 1])}" if who else "Side a"
+    return f"{name} has {'more' if own > others else 'fewer'} {EVEN[what]}"
 
 
 def _followed(view: ExperimentView) -> Check:

@@ -9,8 +9,9 @@ from typing import Final, NamedTuple
 from streamduel.monitoring.health import why_not_ready
 from streamduel.monitoring.history import History, Point, regret_kind
 from streamduel.monitoring.letters import Letter
-from streamduel.monitoring.page.checks import SURE, Check, checks
+from streamduel.monitoring.page.checks import Check, checks
 from streamduel.monitoring.page.curve import Curve, confidence_curve, regret_curve
+from streamduel.monitoring.page.freshness import last_record
 from streamduel.monitoring.page.heat_map import MOST_ARMS, HeatMap, bounds, heat_map, ranking
 from streamduel.monitoring.page.wording import (
     amount,
@@ -19,10 +20,12 @@ from streamduel.monitoring.page.wording import (
     legible,
     moment,
     percent,
-    span,
 )
 from streamduel.monitoring.views import ExperimentView, Figures
 from streamduel.records import Assignment
+
+SURE: Final = 0.95
+"""From here on, the champion is said to be the winner: the custom of statistics, and the alert."""
 
 MOST_PAIRS: Final = 20
 """Shown of an assignment; thousands are possible, and the API has them all."""
@@ -65,7 +68,7 @@ class Assigned:
     Attributes:
         pairs: those with the largest shares.
         left_out: how many pairs are not shown.
-        at: the stream time of the decision.
+        at: the stream time of the decision, in words.
         valid_until: until when it holds; None if for good.
         lapsed: whether that time is over.
         fallback: the arm that is served alone then.
@@ -75,7 +78,7 @@ class Assigned:
 
     pairs: tuple[PairRow, ...]
     left_out: int
-    at: str | None
+    at: str
     valid_until: str | None
     lapsed: bool
     fallback: str | None
@@ -138,7 +141,7 @@ class ExperimentPage:
         assigned: None before the first assignment.
         checks: whether all this can be trusted.
         tallies: what became of the records.
-        letters: the newest dead letters, the latest first.
+        letters: its newest dead letters, the latest first.
         warnings: why no records are folded.
     """
 
@@ -204,7 +207,7 @@ def _head(figures: Figures, view: ExperimentView, partition: int, newest: Point 
         policy=view.policy if view.stage == view.policy else f"{view.policy}, now {view.stage}",
         seeks=view.seeks,
         partition=partition,
-        seen=span(max(0.0, figures.now - view.changed_at)),
+        seen=last_record(view, figures),
         verdict=_verdict(view, champion, newest),
         champion=champion,
         confidence=at_least(confidence) if newest else "…",
@@ -252,8 +255,9 @@ def _point_rows(points: Sequence[Point]) -> tuple[PointRow, ...]:
 
 def _arms(view: ExperimentView, order: Sequence[int]) -> tuple[Arm, ...]:
     shown, best = list(order[:MOST_ARMS]), view.champion
-    wins, duels = view.wins, view.arm_duels
+    wins = view.wins
     won = wins.sum(axis=1)
+    duels = (won + wins.sum(axis=0)).tolist()
     traffic = _traffic(view.assignment)
     rows = []
     for arm in shown:
@@ -310,7 +314,7 @@ def _assigned(view: ExperimentView, assignment: Assignment, now: float) -> Assig
             for pair in pairs[:MOST_PAIRS]
         ),
         left_out=max(0, len(pairs) - MOST_PAIRS),
-        at=moment(assignment.ts / 1000) if assignment.ts else None,
+        at=_decided_at(assignment),
         valid_until=moment(until / 1000) if until is not None else None,
         lapsed=until is not None and until / 1000 < now,
         fallback=legible(assignment.fallback) if assignment.fallback else None,
@@ -319,6 +323,12 @@ def _assigned(view: ExperimentView, assignment: Assignment, now: float) -> Assig
         else None,
         batch_done=done,
     )
+
+
+def _decided_at(assignment: Assignment) -> str:
+    if assignment.ts:
+        return f"{moment(assignment.ts / 1000)}, by the log's clock"
+    return "the beginning" if assignment.epoch == 1 else "not known: the records bear no time"
 
 
 def _tallies(view: ExperimentView) -> tuple[tuple[str, str, str], ...]:
@@ -330,17 +340,17 @@ def _tallies(view: ExperimentView) -> tuple[tuple[str, str, str], ...]:
         ("dead letter", count(tallies["dead_letter"]), "could not be used"),
         ("late", count(tallies["late"]), "clicks after their impression was over"),
         ("unjoined", count(tallies["unjoined"]), "clicks whose impression never came"),
-        ("tie", count(served.ties), "no win for either side"),
+        ("tie", count(served.ties), "half a win for each side, or none where ties are dropped"),
         ("open impression", count(view.open["impressions"]), "wait for clicks"),
         ("waiting click", count(view.open["clicks"]), "wait for their impression"),
     )
 
 
 def _letters(view: ExperimentView, partition: int, letters: Sequence[Letter]) -> tuple[Letter, ...]:
-    """The newest ones that may be of the experiment, the latest first."""
+    """The newest ones that are surely of the experiment, the latest first."""
     own = [
         letter
         for letter in reversed(letters)
-        if letter.partition == partition and letter.key in {None, view.name}
+        if letter.partition == partition and letter.experiment == view.name
     ]
     return tuple(own[:MOST_LETTERS])

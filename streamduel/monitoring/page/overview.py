@@ -9,7 +9,8 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 
 from streamduel.monitoring.history import History
-from streamduel.monitoring.page.wording import address, at_least, count, legible, span
+from streamduel.monitoring.page.freshness import last_record
+from streamduel.monitoring.page.wording import address, at_least, count, legible
 from streamduel.monitoring.views import ExperimentView, Figures
 
 PAGE_ROWS: Final = 50
@@ -29,10 +30,11 @@ COLUMNS: Final = (
     ("policy", "Policy"),
     ("epoch", "Epoch"),
     ("seen", "Last record"),
+    ("dead", "Dead letters"),
 )
 """What the table can be sorted by, and the headings."""
 
-_LARGEST_FIRST: Final = frozenset({"confidence", "duels", "epoch"})
+_LARGEST_FIRST: Final = frozenset({"confidence", "duels", "epoch", "dead"})
 """Columns of which one wants to see the largest first."""
 
 
@@ -99,6 +101,7 @@ class Row(NamedTuple):
     policy: str
     epoch: str
     seen: str
+    dead: str
 
 
 class Heading(NamedTuple):
@@ -190,6 +193,7 @@ def _order(column: str, history: History) -> Callable[[ExperimentView], Any]:
         "policy": lambda view: view.policy,
         "epoch": lambda view: view.epoch,
         "seen": lambda view: -view.changed_at,
+        "dead": lambda view: view.tallies["dead_letter"],
     }
     return orders[column]
 
@@ -220,5 +224,6 @@ def _row(view: ExperimentView, figures: Figures, history: History) -> Row:
         duels=count(view.duels),
         policy=view.policy if view.stage == view.policy else f"{view.policy}, now {view.stage}",
         epoch=count(view.epoch),
-        seen=span(max(0.0, figures.now - view.changed_at)),
+        seen=last_record(view, figures),
+        dead=count(view.tallies["dead_letter"]),
     )

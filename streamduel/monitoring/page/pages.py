@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from typing import Any, Final, NamedTuple
 
@@ -14,7 +14,7 @@ import streamduel
 from streamduel.errors import nearest
 from streamduel.monitoring.health import why_not_ready
 from streamduel.monitoring.history import History
-from streamduel.monitoring.letters import Letters
+from streamduel.monitoring.letters import Letter, Letters
 from streamduel.monitoring.page import curve
 from streamduel.monitoring.page.experiment import experiment_page
 from streamduel.monitoring.page.overview import MOST_SOUGHT, STATUSES, Wish, overview
@@ -38,7 +38,7 @@ STATIC: Final = {
 """The files that pages refer to, and what they are."""
 
 NEWEST_LETTERS: Final = 10
-"""Shown with all experiments."""
+"""Shown with all experiments, of those that are of one, and of the others."""
 
 
 class File(NamedTuple):
@@ -90,12 +90,14 @@ class Pages:
     def overview(self, query: Mapping[str, str]) -> str:
         """All experiments, or those that the query asks for."""
         figures = self._figures()
+        letters, strays = _sorted_out(self._letters.newest, figures)
         return self._render(
             "overview.html",
             page=overview(figures, self._history, Wish.of(query)),
             figures=figures,
             warnings=why_not_ready(figures),
-            letters=self._letters.newest[::-1][:NEWEST_LETTERS],
+            letters=letters[:NEWEST_LETTERS],
+            strays=strays[:NEWEST_LETTERS],
             letters_in_all=sum(sum(each.values()) for each in figures.dead_letters.values()),
             statuses=STATUSES,
             most_sought=MOST_SOUGHT,
@@ -119,6 +121,16 @@ class Pages:
 
     def _render(self, template: str, **values: Any) -> str:
         return self._templates.get_template(template).render(now=self._clock(), **values)
+
+
+def _sorted_out(letters: Sequence[Letter], figures: Figures) -> tuple[list[Letter], list[Letter]]:
+    """Those of experiments in their partition, and all others; the latest first."""
+    known, strays = list[Letter](), list[Letter]()
+    for letter in reversed(letters):
+        partition = figures.partitions.get(letter.partition)
+        found = partition is not None and letter.experiment in partition.experiments
+        (known if found else strays).append(letter)
+    return known, strays
 
 
 def absent(figures: Figures, name: str) -> str:

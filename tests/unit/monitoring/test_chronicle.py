@@ -99,6 +99,18 @@ def test_the_end_of_a_batch_is_told(told: list[EventDict]) -> None:
     assert closed[0]["batch"] == batch[0] < closed[0]["next"]
 
 
+def test_a_reset_closes_no_batch(told: list[EventDict]) -> None:
+    search = Experiment(told, policy={"name": "c2b", "horizon": 1000})
+    for a, b in [("x", "y"), ("y", "z"), ("z", "x")]:
+        search.events(won(a, b, 60, 40))
+    before = search.task.experiments["search"].batch
+    assert search.events(control("reset")) == []
+    after = search.task.experiments["search"].batch
+    assert before is not None
+    assert after is not None
+    assert after[0] < before[0]
+
+
 class TestChampion:
     """It changes as often as it likes, and is told of once a minute at most."""
 

@@ -61,6 +61,7 @@ def views(draw: st.DrawFn) -> ExperimentView:
         arms=tuple(arms),
         wins=wins,
         alone=tuple(range(len(arms))),
+        fought=tuple(draw(numbers) for _ in arms),
         champion=draw(st.integers(0, len(arms) - 1)),
         duels=draw(numbers),
         epoch=draw(numbers),

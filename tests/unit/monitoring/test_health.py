@@ -2,6 +2,8 @@ import pytest
 
 from streamduel.monitoring.health import SILENT_SECONDS, why_not_live, why_not_ready
 from streamduel.monitoring.metrics import Metrics
+from streamduel.stream.runner import Runner
+from tests.memory import Broker, MemorySource, outlet
 from tests.unit.monitoring.fold import Clock, commit, config, duels, fold, task
 
 NO_PARTITION = (
@@ -30,14 +32,36 @@ def gain(metrics: Metrics, partition: int) -> None:
 def test_is_alive_while_the_loop_turns(metrics: Metrics, clock: Clock) -> None:
     clock.now += SILENT_SECONDS
     assert not why_not_live(metrics.figures), "the start counts as a turn"
-    metrics.turned()
+    metrics.pulse.turned()
     clock.now += SILENT_SECONDS
     assert not why_not_live(metrics.figures)
     clock.now += 5
     assert why_not_live(metrics.figures) == (
         "the loop has not turned for 65 s; at most 60 s are allowed.",
     )
-    metrics.turned()
+    metrics.pulse.turned()
+    assert not why_not_live(metrics.figures)
+
+
+def test_stays_alive_when_the_keeping_of_figures_fails(
+    metrics: Metrics, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The runner then tells that observer nothing any more, and the fold goes on."""
+
+    def fail(records: int) -> None:
+        raise ValueError(records)
+
+    monkeypatch.setattr(metrics, "polled", fail)
+    broker = Broker(duels("search", 0, "x", "y", "ab"))
+    observers = [metrics.pulse, metrics]
+    configured = config({"search": ("x", "y")})
+    runner = Runner(configured, MemorySource(broker), outlet(broker), clock, observers)
+
+    def late() -> bool:
+        clock.now += 10
+        return clock.now > 1200
+
+    runner.run(late)
     assert not why_not_live(metrics.figures)
 
 
@@ -68,11 +92,20 @@ def test_is_not_ready_without_log_or_partition_or_life(metrics: Metrics, clock: 
 def test_is_not_ready_after_fencing_until_something_is_restored(metrics: Metrics) -> None:
     metrics.connection(source=True)
     gain(metrics, 1)
-    metrics.fenced()
     metrics.lost([1])
+    metrics.fenced()
     assert why_not_ready(metrics.figures) == [REFUSED]
     gain(metrics, 1)
     assert why_not_ready(metrics.figures) == []
+
+
+def test_a_refused_commit_is_over_when_another_process_has_the_partition(metrics: Metrics) -> None:
+    metrics.connection(source=True)
+    gain(metrics, 1)
+    metrics.lost([1])
+    metrics.fenced()
+    metrics.lost([1])  # which the source says when it reports anew what it holds
+    assert why_not_ready(metrics.figures) == [NO_PARTITION]
 
 
 IDLE = {"fallback": {"arm": "x", "idle_ms": 90_000}}
@@ -85,13 +118,13 @@ def test_is_not_ready_when_no_record_of_an_experiment_comes(metrics: Metrics, cl
     commit(metrics, watched)
     for number in range(3):
         clock.now += 60
-        metrics.turned()
+        metrics.pulse.turned()
         fold(watched, *duels("search", number, "x", "y", "a"), *duels("ads", number, "x", "y", "a"))
         commit(metrics, watched)
         assert why_not_ready(metrics.figures) == []
     for number in range(3):
         clock.now += 60
-        metrics.turned()
+        metrics.pulse.turned()
         fold(watched, *duels("search", 10 + number, "x", "y", "a"))
         commit(metrics, watched)
     assert why_not_ready(metrics.figures) == [

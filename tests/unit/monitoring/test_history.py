@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamduel.monitoring import history
+from streamduel.monitoring.assessment import CHEAP_ARMS
 from streamduel.monitoring.history import Historian, History, Point, Trail
 from streamduel.monitoring.metrics import Metrics
 from streamduel.monitoring.views import Figures
@@ -109,13 +110,41 @@ class TestHistory:
 
     def test_what_takes_long_is_not_worked_out_while_somebody_waits(self) -> None:
         metrics, past = Metrics("files"), History()
-        arms = [f"arm{number}" for number in range(history.CHEAP_ARMS + 1)]
+        arms = [f"arm{number}" for number in range(CHEAP_ARMS + 1)]
         commit(metrics, task(config({"search": arms})))
         (view,) = metrics.figures.experiments()
         assert past.upto(view) == []
         assert "regret_bound" not in vars(view)
         list(past.look(metrics.figures))
         assert len(past.upto(view)) == 1
+
+    def test_a_look_at_a_newer_state_is_no_beginning_anew(self) -> None:
+        metrics, past = Metrics("files"), History()
+        watched = task(config({"search": ARMS}))
+        fold(watched, *duels("search", 0, "bm25", "ltr", "bb"))
+        commit(metrics, watched)
+        (asked,) = metrics.figures.experiments()
+        list(past.look(metrics.figures))
+        fold(watched, *duels("search", 10, "bm25", "ltr", "bb"))
+        commit(metrics, watched)
+        list(past.look(metrics.figures))
+        assert [int(each.duels) for each in past.upto(asked)] == [2, 4]
+
+    def test_points_are_of_the_moment_of_their_figures(self) -> None:
+        clock, metrics = Clock(), Metrics("files")
+        past = History(clock)
+        commit(metrics, task(config({"search": ARMS, "ads": ARMS})))
+        for _ in past.look(metrics.figures):
+            clock.now += 300  # to rest from a large experiment
+        assert {past.points(name)[0].at for name in ("search", "ads")} == {1000.0}
+
+    def test_another_life_is_looked_at_even_with_as_many_records(self) -> None:
+        past = History()
+        for winner in "ab":
+            metrics, watched = Metrics("files"), task(config({"search": ARMS}))
+            fold(watched, *duels("search", 0, "bm25", "ltr", winner))
+            commit(metrics, watched)
+            assert len(list(past.look(metrics.figures))) == 1
 
     def test_begins_anew_with_the_experiment_at_once(self) -> None:
         metrics, past = Metrics("files"), History()

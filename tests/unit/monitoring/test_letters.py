@@ -34,7 +34,7 @@ def kept(*messages: Message) -> Letters:
 
 def test_a_letter_says_why_and_where() -> None:
     assert kept(rejected(7, key=b"search")).newest == (
-        Letter("invalid_record", "it is bad.", "clicks", 3, 7, "search", 1000.0),
+        Letter("invalid_record", "it is bad.", "clicks", 3, 7, "search", 1000.0, "search"),
     )
     assert kept(rejected(7)).newest[0].key is None
     assert kept(rejected(7, key=b"caf\xe9")).newest[0].key == "caf\ufffd"
@@ -51,7 +51,42 @@ def test_any_sentence_comes_out_as_it_was(sentence: str) -> None:
 @pytest.mark.parametrize("value", [*POISON, b'","value":"', b"x" * 2_000_000, b"\xff" * 300_000])
 def test_nothing_of_the_record_is_kept(value: bytes) -> None:
     (letter,) = kept(rejected(7, value)).newest
-    assert letter == Letter("invalid_record", "it is bad.", "clicks", 3, 7, None, 1000.0)
+    named = letter.experiment
+    assert named in {None, "search", "nowhere"}
+    assert letter == Letter("invalid_record", "it is bad.", "clicks", 3, 7, None, 1000.0, named)
+
+
+@pytest.mark.parametrize(
+    ("value", "experiment"),
+    [
+        (b'{"experiment": "ads", "a": 7}', "ads"),
+        ('{"experiment": "größe\\n"}'.encode(), "größe\n"),
+        (b'{"experiment": 7}', None),
+        (b'{"experiment": ""}', None),
+        (b'{"experiment": "ads"', None),
+        (b'{"experiment": "\\ud800"}', None),
+        (b'["experiment", "ads"]', None),
+        (b'{"experiment": "ads", "x": "\xff"}', "ads"),
+        (b'{"x": ' + b"[" * 7000 + b"]" * 7000 + b', "experiment": "ads"}', None),
+        (b'{"experiment": "ads", "x": "' + b"x" * letters.MOST_READ + b'"}', None),
+        (b'{"experiment": "' + b"x" * 257 + b'"}', None),
+    ],
+)
+def test_the_experiment_is_the_one_that_the_record_names_or_its_key(
+    value: bytes, experiment: str | None
+) -> None:
+    assert kept(rejected(7, value)).newest[0].experiment == experiment
+    assert kept(rejected(7, value, b"search")).newest[0].experiment == (experiment or "search")
+
+
+def test_a_letter_is_of_the_experiment_that_counts_it() -> None:
+    watched = task(config({"search": ("bm25", "dense"), "nowhere": ("x", "z")}))
+    fold(watched, *POISON)
+    made = Letters()
+    made.published([watched.take_commit()])
+    for name, experiment in watched.experiments.items():
+        own = [letter for letter in made.newest if letter.experiment == name]
+        assert len(own) == experiment.dead_letters > 0
 
 
 def test_only_the_newest_are_kept() -> None:

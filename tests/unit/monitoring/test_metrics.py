@@ -30,6 +30,7 @@ PROMISED = {
     "streamduel_experiment_status": ("gauge", ("experiment", "status")),
     "streamduel_records_total": ("counter", ("experiment", "outcome")),
     "streamduel_dead_letters_total": ("counter", ("reason",)),
+    "streamduel_experiment_dead_letters_total": ("counter", ("experiment",)),
     "streamduel_duels_total": ("counter", ("experiment",)),
     "streamduel_regret": ("gauge", ("experiment", "kind", "bound")),
     "streamduel_impressions_total": ("counter", ("experiment",)),

@@ -236,7 +236,7 @@ class TestHangingClients:
         watched = task(config({"search": ARMS}), partition=1)
         began = time.perf_counter()
         for _ in range(100):
-            observer.turned()
+            observer.pulse.turned()
             observer.polled(10)
             observer.committed([watched], 0.02)
             observer.lagging({1: 5})
@@ -272,6 +272,17 @@ class TestHangingClients:
             time.sleep(0.6)
             client.sendall(b"GET /healthz HTTP/1.1\r\n")
             time.sleep(0.6)  # beyond the first deadline, within the second
+            client.sendall(b"host: x\r\n\r\n")
+            assert b"alive" in read_until(client, b"}")
+
+    def test_the_deadline_of_the_first_exchange_begins_with_its_first_byte(
+        self, service: Service, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(server, "EXCHANGE_SECONDS", 1.0)
+        with service.hang(b"") as client:  # as browsers do that expect to need it
+            time.sleep(0.6)
+            client.sendall(b"GET /healthz HTTP/1.1\r\n")
+            time.sleep(0.6)
             client.sendall(b"host: x\r\n\r\n")
             assert b"alive" in read_until(client, b"}")
 

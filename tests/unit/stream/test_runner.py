@@ -158,7 +158,7 @@ def test_observers_are_told_what_happens() -> None:
     diary = Diary()
     live(Broker([*LOG[:10], FENCE, *LOG[10:20], PAUSE]), observers=[diary])
     assert diary.told == [
-        "restored at 0", "polled 10", "polled 10", "fenced", "lost", "lost", "restored at 10",
+        "restored at 0", "polled 10", "polled 10", "lost", "fenced", "lost", "restored at 10",
         "polled 20",  # the first ten only rebuild the dedupe window
     ]  # fmt: skip
 

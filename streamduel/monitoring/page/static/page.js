@@ -10,6 +10,7 @@ const OWN = new Set(["open", "tabindex", "role"]); // attributes that are the re
 const main = document.getElementById("main");
 const status = document.createElement("span");
 const button = document.createElement("button");
+const gone = document.createElement("div"); // sticks to the top, wherever one has scrolled to
 let paused = false;
 let asking = false;
 
@@ -18,6 +19,16 @@ function say(text, kind) {
     status.textContent = text;
     status.className = kind;
   }
+}
+
+let answeredAt = new Date();
+
+function answered(well) {
+  if (well) answeredAt = new Date();
+  document.body.classList.toggle("old", !well);
+  gone.hidden = well;
+  const at = answeredAt.toISOString().slice(11, 19);
+  gone.textContent = well ? "" : `No answer since ${at} UTC; these figures are old.`;
 }
 
 function morph(from, to) {
@@ -59,12 +70,17 @@ async function refresh() {
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     const fresh = page.getElementById("main");
     if (!fresh) throw new Error("this is no page of streamduel");
+    if (paused) return; // since it was asked for
     morph(main, fresh);
     document.title = page.title;
+    answered(true);
     rove();
-    if (!paused) say("live", "on");
+    say("live", "on");
   } catch {
-    say("no answer; trying again", "off");
+    if (!paused) {
+      say("no answer; trying again", "off");
+      answered(false);
+    }
   } finally {
     asking = false;
   }
@@ -112,6 +128,10 @@ button.addEventListener("click", () => {
   refresh();
 });
 
+gone.className = "gone";
+gone.setAttribute("role", "alert");
+gone.hidden = true;
+document.querySelector(".skip").after(gone);
 status.setAttribute("role", "status");
 document.getElementById("live").replaceChildren(status, button);
 say("live", "on");

@@ -233,6 +233,24 @@ class TestAssignment:
         assert page.head.epoch == str(assignment.epoch)
         assert page.assigned.valid_until is None
 
+    def test_when_it_was_decided_is_not_known_of_records_without_a_time(self) -> None:
+        watched = Watched()
+        assert watched.page().assigned is not None
+        assert watched.page().assigned.at == "the beginning"  # type: ignore[union-attr]
+        timeless = [
+            Record(watched.task.next_offset + offset, value, None)
+            for offset, value in enumerate(duels("search", 0, "ltr", "dense", "ab" * 20))
+        ]
+        watched.task.fold(timeless)
+        watched.commit()
+        page = watched.page()
+        assert page.assigned is not None
+        assert page.head.epoch != "1"
+        assert page.assigned.at == "not known: the records bear no time"
+        timed = watched.fold(*duels("search", 50, "ltr", "dense", "ab" * 20)).assigned
+        assert timed is not None
+        assert timed.at.endswith(" UTC, by the log's clock")
+
     def test_one_with_a_fallback_says_until_when_and_whether_that_is_over(self) -> None:
         watched = Watched(guardrails={"fallback": {"arm": "bm25", "idle_ms": 60_000}})
         page = watched.fold(*duels("search", 0, "ltr", "dense", "ab"))
@@ -270,6 +288,18 @@ class TestChecks:
         check = watched.check("interleave fairly")
         assert check.outcome == "look"
         assert "Do not trust the champion" in check.sentence
+        assert plain(check.sentence).startswith("Side a has more top ranks than coins")
+
+    def test_the_ranker_that_is_favoured_is_named(self) -> None:
+        watched = Watched()
+        for number in range(400):
+            a, b = [("bm25", "ltr"), ("dense", "bm25"), ("ltr", "dense"), ("dense", "ltr")][
+                number % 4
+            ]
+            top = "b" if b == "ltr" or (a != "ltr" and number % 8 < 4) else "a"
+            fold(watched.task, impression(number, [top, "a" if top == "b" else "b"], a=a, b=b))
+        watched.commit()
+        assert watched.check("interleave fairly").sentence.startswith("The ranker ltr has more top")
 
     def test_services_that_do_not_follow_are_noticed(self) -> None:
         watched = Watched(guardrails={"freeze_pair": ["bm25", "ltr"]})
@@ -313,6 +343,8 @@ class TestChecks:
 
     def test_silence_is_noticed_where_there_is_a_fallback(self) -> None:
         watched = Watched(guardrails={"fallback": {"arm": "bm25", "idle_ms": 60_000}})
+        assert watched.check("keep coming").outcome == "open", "none so far"
+        watched.fold(*duels("search", 0, "bm25", "ltr", "a"))
         assert watched.check("keep coming").outcome == "fine"
         watched.clock.now += 61
         assert watched.check("keep coming").outcome == "look"
@@ -329,9 +361,9 @@ class TestChecks:
         assert not [check for check in other.page().checks if "beats all" in check.what]
 
 
-def impression(number: int, teams: list[str], b: str = "ltr") -> bytes:
+def impression(number: int, teams: list[str], a: str = "bm25", b: str = "ltr") -> bytes:
     return json.dumps(
-        {"type": "interleaving", "experiment": "search", "id": f"i{number}", "a": "bm25", "b": b,
+        {"type": "interleaving", "experiment": "search", "id": f"i{number}", "a": a, "b": b,
          "teams": teams, "clicks": []}
     ).encode()  # fmt: skip
 
@@ -360,18 +392,18 @@ class TestCurves:
 
 
 class TestLetters:
-    def letter(self, number: int, key: str | None, partition: int = 0) -> Letter:
-        return Letter("invalid_json", f"nr {number}", "clicks", partition, number, key, NOW)
+    def letter(self, number: int, of: str | None, partition: int = 0) -> Letter:
+        return Letter("invalid_json", f"nr {number}", "clicks", partition, number, None, NOW, of)
 
-    def test_those_that_may_be_of_the_experiment_the_latest_first(self) -> None:
+    def test_those_that_are_surely_of_the_experiment_the_latest_first(self) -> None:
         watched = Watched()
         watched.letters = [
             self.letter(1, "search"), self.letter(2, "other"), self.letter(3, None),
-            self.letter(4, "search", partition=1),
+            self.letter(4, "search", partition=1), self.letter(5, "search"),
         ]  # fmt: skip
-        assert [letter.offset for letter in watched.page().letters] == [3, 1]
+        assert [letter.offset for letter in watched.page().letters] == [5, 1]
 
     def test_no_more_than_one_reads(self) -> None:
         watched = Watched()
-        watched.letters = [self.letter(number, None) for number in range(50)]
+        watched.letters = [self.letter(number, "search") for number in range(50)]
         assert len(watched.page().letters) == MOST_LETTERS

@@ -73,6 +73,14 @@ def test_what_is_known_of_each(watched: Watched) -> None:
     assert row.sureness == pytest.approx(100 * view.confidence)
     assert view.confidence > 0.99
     assert row.seen.startswith("0")
+    assert row.dead == "0"
+
+
+def test_who_has_the_most_dead_letters_comes_first(watched: Watched) -> None:
+    watched.fold(*duels("Search", 0, "nobody", "ltr", "aa"), *duels("ads", 900, "x", "ltr", "a"))
+    assert [(row.name, row.dead) for row in watched.shown(sort="-dead").rows] == [
+        ("Search", "2"), ("ads", "1"), ("größe", "0"),
+    ]  # fmt: skip
 
 
 def test_names_are_in_order_whatever_their_case(watched: Watched) -> None:
@@ -107,6 +115,19 @@ def test_what_was_heard_of_last_comes_first() -> None:
     assert watched.names(sort="-seen") == ["c", "a", "b"]
     assert watched.names(sort="seen") == ["b", "a", "c"]
     assert [row.seen[0] for row in watched.shown(sort="seen").rows] == ["0", "1", "2"]
+
+
+def test_when_the_last_record_before_a_restart_came_is_not_known() -> None:
+    watched = Watched("a", "b")
+    assert {row.seen for row in watched.shown().rows} == {"none yet"}
+    watched.fold(*duels("a", 0, "bm25", "ltr", "a"), *duels("b", 0, "bm25", "ltr", "a"))
+    watched.metrics = Metrics("files", watched.clock)
+    watched.commit()
+    watched.clock.now += 7200
+    watched.fold(*duels("a", 10, "bm25", "ltr", "a"))
+    assert [row.seen.replace("\u202f", " ") for row in watched.shown().rows] == [
+        "0 s ago", "none since the restart",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -137,14 +137,14 @@ def test_arms_searches_and_letters_may_say_anything(service: Service, name: str)
     service.monitoring.observer.restored(task(config({"search": (name, "ltr")})))
     commit(service.monitoring.observer, task(config({"search": (name, "ltr")})))
     (letters,) = (each for each in service.monitoring.observers if isinstance(each, Letters))
-    letters.newest = (Letter("invalid_json", name, name, 0, 1, name, 0.0),)
+    letters.newest = (Letter("invalid_json", name, name, 0, 1, name, 0.0, "search"),)
     for path in ("/", "/experiments/search"):
         assert legible(name) in page(service.get(path)).text
     page(service.client.get("/", params={"q": name, "sort": name, "page": name, "status": name}))
     page(service.client.get("/experiments/", params={"name": name}))
 
 
-@pytest.mark.parametrize("name", ["serch", "", "x" * 1000, "%FF%00"])
+@pytest.mark.parametrize("name", ["serch", "x" * 1000, "%FF%00"])
 def test_another_name_is_refused_in_a_sentence(service: Service, name: str) -> None:
     watch(service, "search")
     answer = service.get(f"/experiments/{name}")
@@ -152,6 +152,14 @@ def test_another_name_is_refused_in_a_sentence(service: Service, name: str) -> N
     read = page(answer)
     assert "is in no partition of this process" in read.text
     assert ("did you mean 'search'?" in read.text) == (name == "serch")
+
+
+@pytest.mark.parametrize("path", ["/experiments", "/experiments/", "/experiments?sort=duels"])
+def test_an_address_cut_short_leads_to_all_experiments_on_the_same_host(
+    service: Service, path: str
+) -> None:
+    answer = service.client.get(path, headers={"host": "elsewhere.example"})
+    assert (answer.status_code, answer.headers["location"]) == (307, "/")
 
 
 def test_what_keeps_it_from_folding_stands_first(service: Service) -> None:
@@ -171,9 +179,26 @@ def test_dead_letters_are_shown_without_what_they_hold(service: Service) -> None
         observer.committed([watched], 0.02)
         observer.published(commits)
     for path in ("/", "/experiments/search"):
-        text = page(service.get(path)).text
-        assert "not JSON" in text
-        assert "4711" not in text
+        assert "4711" not in page(service.get(path)).text
+    assert "not JSON" in page(service.get("/")).text
+    assert "nobody" in page(service.get("/experiments/search")).text
+
+
+def test_a_letter_is_shown_with_its_own_experiment_and_those_of_none_apart(
+    service: Service,
+) -> None:
+    watched = task(config({"search": ("bm25", "dense"), "ads": ("x", "y")}))
+    fold(watched, *duels("search", 0, "bm25", "nobody", "a"), b"{")
+    commits = [watched.take_commit()]
+    for observer in service.monitoring.observers:
+        observer.committed([watched], 0.02)
+        observer.published(commits)
+    assert "offset 0" in page(service.get("/experiments/search")).text
+    assert "offset" not in page(service.get("/experiments/ads")).text
+    known, apart, strays = page(service.get("/")).text.partition("Of unknown experiment")
+    assert apart
+    assert ("offset 0" in known, "offset 1" in known) == (True, False)
+    assert ("offset 0" in strays, "offset 1" in strays) == (False, True)
 
 
 @pytest.mark.parametrize("settings", [

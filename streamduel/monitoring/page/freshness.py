@@ -1,0 +1,20 @@
+"""How long ago the last record of an experiment came."""
+
+from __future__ import annotations
+
+from streamduel.monitoring.page.wording import span
+from streamduel.monitoring.views import ExperimentView, Figures
+
+
+def last_record(view: ExperimentView, figures: Figures) -> str:
+    """In words; when the records before the process's start came is not known.
+
+    Args:
+        view: the experiment.
+        figures: what is known of everything.
+    """
+    if not any(view.tallies.values()):
+        return "none yet"
+    if not view.fed:
+        return "none since the restart"
+    return f"{span(max(0.0, figures.now - view.changed_at))} ago"
