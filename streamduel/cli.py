@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -147,17 +148,16 @@ def _serve(loaded: LoadedConfig, form: log_lines.Form, *, until_end: bool) -> No
     stop.listen()
     logbook.started(loaded)
     watchers: list[Observer] = [Chronicle(), logbook]
-    why, server = "an error", _monitor(loaded, watchers, form)
-    try:
+    why = "an error"
+    with ExitStack() as ending:
+        ending.callback(lambda: logbook.stopped(why))
+        ending.callback(_monitor(loaded, watchers, form))
         if until_end and err.is_terminal:
             with FoldProgress(err) as progress:
                 serve(loaded, stop, until_end=True, observers=[*watchers, progress])
         else:
             serve(loaded, stop, until_end=until_end, observers=watchers)
         why = stop.signal or "the end of the log"
-    finally:
-        server()
-        logbook.stopped(why)
 
 
 def _monitor(

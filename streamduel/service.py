@@ -23,6 +23,10 @@ log = structlog.stdlib.get_logger(__name__)
 SHUTDOWN_SECONDS: Final = 8.0
 """After a stop signal the last commit may take this long; orchestrators often kill after 10."""
 
+LAST_WORD_SECONDS: Final = 1.0
+"""So long the line about it may take. Where nobody reads standard error, its writing waits for
+ever, and the end must not."""
+
 GC_THRESHOLDS: Final = (100_000, 50, 50)
 """A poll makes some thousand short-lived objects without cycles: the collector's default of
 700 would look through them several times each poll and find nothing."""
@@ -44,10 +48,16 @@ class StopSignal:
         self.stopped = False
         self.signal: str | None = None
 
-    def listen(self) -> None:
-        """Install the handlers; only the main thread may."""
+    def listen(self, *others: signal.Signals) -> None:
+        """Install the handlers, for other signals, too; only the main thread may.
+
+        Another one that is ignored stays so, such as SIGHUP under nohup.
+        """
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
+        for number in others:
+            if signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, self._stop)
 
     def _stop(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
         if self.stopped:
@@ -63,6 +73,9 @@ class StopSignal:
 
 
 def _give_up() -> None:
+    silent = threading.Timer(LAST_WORD_SECONDS, os._exit, [1])
+    silent.daemon = True
+    silent.start()
     log.error(
         "stop overdue", seconds=SHUTDOWN_SECONDS,
         advice="ended at once; what was not committed will be folded again at the next start",

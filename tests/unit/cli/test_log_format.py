@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import socket
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,17 @@ def test_a_failure_is_told_after_the_end_of_the_service(fresh: Path) -> None:
     assert (said.status, failed["event"], failed["status"]) == (1, "failed", 1)
     assert "clicks.jsonl cannot be read" in failed["error"]
     assert (stopped["event"], stopped["why"]) == ("stopped", "an error")
+
+
+def test_a_service_that_cannot_be_watched_ends_as_it_began(fresh: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        configure(fresh.parent, {"monitoring": {"port": taken.getsockname()[1]}})
+        said = run(fresh, wanted="json")
+    started, stopped, failed = decoded(said.err)
+    assert (said.status, failed["event"]) == (2, "failed")
+    assert "is in use" in failed["error"]
+    assert (started["event"], stopped["event"]) == ("started", "stopped")
+    assert stopped["why"] == "an error"
 
 
 def test_an_unknown_form_is_refused_with_those_there_are(fresh: Path) -> None:

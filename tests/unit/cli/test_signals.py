@@ -154,14 +154,23 @@ def test_a_live_pipe_is_read_as_it_brings_lines_and_a_signal_commits_them(
         assert process.stdin is not None
         process.stdin.write(b"".join(value + b"\n" for value in LOG[:50]))
         process.stdin.flush()
-        deadline = time.monotonic() + SECONDS
-        while not (tmp_path / "state" / "snapshot.json").exists() or (
-            inspected(streamduel, tmp_path)["experiments"]["search"]["offset"]["next"] < 50
-        ):
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=10) == 0
+        try:
+            deadline = time.monotonic() + SECONDS
+            while _next_offset(streamduel, tmp_path) < 50:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(timeout=SECONDS) == 0
+        finally:
+            process.kill()  # else leaving the block would wait for it for ever
+
+
+def _next_offset(streamduel: Streamduel, folder: Path) -> int:
+    """Up to where the newest snapshot goes; 0 while there is none."""
+    if not (folder / "state" / "snapshot.json").exists():
+        return 0
+    experiments = inspected(streamduel, folder)["experiments"]
+    return int(experiments["search"]["offset"]["next"]) if experiments else 0
 
 
 def test_a_log_replaced_by_another_file_is_noticed(
@@ -174,3 +183,29 @@ def test_a_log_replaced_by_another_file_is_noticed(
     _, err = service.process.communicate(timeout=SECONDS)
     assert service.process.returncode == 1
     assert "clicks.jsonl was replaced by another file" in err
+
+
+GIVING_UP = """
+import os, signal, sys, time
+from streamduel import log_lines, service
+service.SHUTDOWN_SECONDS = service.LAST_WORD_SECONDS = 0.1
+log_lines.set_up("json")
+stop = service.StopSignal()
+stop.listen()
+os.set_blocking(2, False)
+try:
+    while True:
+        os.write(2, bytes(4096))
+except BlockingIOError:
+    os.set_blocking(2, True)
+os.kill(os.getpid(), signal.SIGTERM)
+time.sleep(60)
+"""
+
+
+def test_the_end_comes_though_nobody_reads_what_is_said_of_it() -> None:
+    with subprocess.Popen([*COMMAND[:2], GIVING_UP], stderr=subprocess.PIPE) as process:
+        try:
+            assert process.wait(timeout=30) == 1
+        finally:
+            process.kill()

@@ -40,7 +40,7 @@ def written(
 ) -> Iterator[Written]:
     root = logging.getLogger()
     handlers, levels = [*root.handlers], {}
-    for name in ("", "streamduel", "streamduel_files", "streamduel_kafka"):
+    for name in ("", "streamduel", "streamduel_files", "streamduel_kafka", process.CHATTERBOX):
         levels[name] = logging.getLogger(name).level
     before = structlog.get_config()
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)

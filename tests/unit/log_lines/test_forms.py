@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import io
+import json
 import logging
 import re
 import sys
@@ -16,6 +17,12 @@ from tests.unit.log_lines.conftest import Written
 
 OURS = structlog.stdlib.get_logger("streamduel.monitoring.logbook")
 LIBRARY = logging.getLogger("kafka.net.manager")
+
+CUT = 16 * 1024
+"""A container engine would cut a longer line."""
+
+LEAST_WRITTEN = 3500
+"""Bytes of a line whose value is not cut shorter than it must be."""
 
 
 class Terminal(io.StringIO):
@@ -112,11 +119,59 @@ def test_a_traceback_is_one_value_in_json_and_follows_the_line_in_text(
         ]  # fmt: skip
 
 
-def test_an_overlong_value_loses_its_middle(written: Written) -> None:
+LONG = {
+    "plain": "begin" + 100_000 * "x" + "end",
+    "two and three bytes": "begin" + 30_000 * "ß検" + "end",
+    "beyond the plane": "begin" + 30_000 * "🦆" + "end",
+    "escaped": "begin" + 30_000 * '\x00\n"' + "end",
+}
+
+
+@pytest.mark.parametrize("value", LONG.values(), ids=LONG)
+def test_an_overlong_value_loses_its_middle(written: Written, value: str) -> None:
     log_lines.set_up("json")
-    OURS.error("failed", error="begin" + 100_000 * "x" + "end")
+    OURS.error("failed", error=value)
     [line] = written.lines
-    assert line["error"].startswith("begin")
-    assert line["error"].endswith("end")
-    assert "96008 characters left out" in line["error"]
-    assert len(written.text) < 16 * 1024, "a container engine would cut it"
+    beginning, left_out, end = line["error"].split(" … ")
+    assert beginning.startswith("begin")
+    assert end.endswith("end")
+    count = int(left_out.removesuffix(" characters left out"))
+    assert len(beginning) + count + len(end) == len(value)
+    assert LEAST_WRITTEN < len(written.text.encode()) < CUT
+
+
+def test_overlong_lists_and_tables_say_how_much_more_there_is(
+    written: Written, form: log_lines.Form
+) -> None:
+    log_lines.set_up(form)
+    OURS.error("stopped", offsets=dict.fromkeys(range(10_000), 10**9))
+    OURS.error("partitions lost", partitions=list(range(10_000)))
+    assert all(len(line.encode()) < CUT for line in written.text.splitlines())
+    if form == "json":
+        offsets, lost = written.lines[0]["offsets"], written.lines[1]["partitions"]
+        assert offsets.pop("…") == f"{10_000 - len(offsets)} more"
+        assert lost.pop() == f"… {10_000 - len(lost)} more"
+        assert list(map(int, offsets)) == list(range(len(offsets)))
+        assert lost == list(range(len(lost)))
+        assert min(len(offsets), len(lost)) > 150
+
+
+def test_a_line_of_many_long_values_is_not_cut_either(written: Written) -> None:
+    log_lines.set_up("json")
+    OURS.error("failed", **{f"value{number}": 10_000 * "検" for number in range(20)})
+    [line] = written.lines
+    assert all(line[f"value{number}"].startswith("検") for number in range(20))
+    assert len(written.text.encode()) < CUT
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "ascii"])
+def test_json_is_json_in_whatever_encoding(monkeypatch: pytest.MonkeyPatch, encoding: str) -> None:
+    said = "größe 検索, and half a letter: \ud83e"
+    stream = io.TextIOWrapper(io.BytesIO(), encoding, errors="backslashreplace")  # as stderr is
+    monkeypatch.setattr(sys, "stderr", stream)
+    log_lines.set_up("json")
+    OURS.error("failed", error=said)
+    stream.seek(0)
+    text = stream.read()
+    assert json.loads(text)["error"] == said
+    assert ("größe 検索" in text) == (encoding == "utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import re
 import sys
 import threading
 import warnings
@@ -12,6 +13,7 @@ import pytest
 import structlog
 
 from streamduel import log_lines
+from streamduel.log_lines.process import CHATTERBOX
 from tests.unit.log_lines.conftest import Written
 
 OURS = structlog.stdlib.get_logger("streamduel_kafka.topics")
@@ -50,6 +52,16 @@ def test_libraries_are_quieter_than_we_are(
     found = written.text.splitlines()
     assert len(found) == len(expected)
     assert all(event in line for event, line in zip(expected, found, strict=True))
+
+
+def test_that_the_machine_is_busy_is_told_to_those_who_ask_for_much(written: Written) -> None:
+    for verbosity in range(4):
+        log_lines.set_up("text", verbosity)
+        logging.getLogger(CHATTERBOX).warning("Task %d ran for 0.110s", verbosity)
+        logging.getLogger(CHATTERBOX).error("broken")
+    assert re.findall(r"Task \d|broken", written.text) == [
+        "broken", "broken", "Task 2", "broken", "Task 3", "broken",
+    ]  # fmt: skip
 
 
 def test_the_client_library_logs_without_structlog_and_looks_the_same(written: Written) -> None:
