@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 POLICY: Final = "rucb:alpha=0.8"
 """RUCB goes on looking at what it has dropped until there is no doubt, as far as its α says: with
-0.8 confidence reaches 0.95 in half a minute. Thompson sampling loses a quarter as much, and leaves
+0.8 confidence reaches 0.95 in half a minute. Thompson sampling loses a fifth as much, and leaves
 off before the evidence would convince anybody who only looks at it."""
 
 ARMS: Final = 6
@@ -36,6 +38,8 @@ MOST_IMPRESSIONS: Final = 1_000_000
 """Some 250 MB of click log, and five hours and a half at `SPEED`."""
 LONGEST_SECONDS: Final = 86_400
 """A day: longer than `MOST_IMPRESSIONS` take at any speed worth watching."""
+LEAST_HORIZON: Final = 2
+"""Of every policy that must know it; some want as many as there are arms."""
 LARGEST_SEED: Final = 2**64 - 1
 LARGEST_PORT: Final = 65_535
 
@@ -101,8 +105,9 @@ def demo(
     next. All of it runs in this process on files, without Kafka. In the end you are told which
     ranker truly is the best, and what showing all pairs equally would have cost.
 
-    Ctrl-C ends it at any time, with the result so far and exit status 0. Without a terminal it
-    prints a line every five seconds.
+    Ctrl-C ends it at any time, with the result so far and exit status 0. When it ends by
+    itself, the status page stays until you press Enter. Without a terminal it prints a line every
+    five seconds.
 
     For example, another policy among more rankers, then a look into what is left of it:
 
@@ -117,6 +122,7 @@ def demo(
     name, parameters = _policy(policy, arms, seed, min(impressions, longest))
     from streamduel.demo.loop import Bound  # noqa: PLC0415 - quick to start without
     from streamduel.demo.play import Settings  # noqa: PLC0415
+    from streamduel.service import StopSignal  # noqa: PLC0415
 
     settings = Settings(
         policy=name,
@@ -129,11 +135,13 @@ def demo(
         page=not no_page,
         port=port,
     )
+    stop = StopSignal()
+    stop.listen(signal.SIGHUP)  # when the terminal is closed: the temporary folder must go
     if keep is None:
         with TemporaryDirectory(prefix="streamduel-demo-") as folder:
-            _play(settings, Path(folder))
+            _play(settings, Path(folder), stop)
     else:
-        _play(settings, _made(keep))
+        _play(settings, _made(keep), stop)
         _say_where(keep)
 
 
@@ -171,7 +179,8 @@ def _policy(text: str, arms: int, seed: int, horizon: int) -> tuple[str, dict[st
     try:
         [(name, parameters)] = read_entries([text], [])
         if "horizon" in policies.get(name).declared:
-            parameters.setdefault("horizon", horizon)
+            # None of them takes less; that a demo is shorter is no mistake of who watches it.
+            parameters.setdefault("horizon", max(LEAST_HORIZON, arms, horizon))
         policies.create(name, arms, seed, **parameters)
     except PolicyError as error:
         raise ConfigurationError(str(error)) from error
@@ -195,18 +204,21 @@ def _made(folder: Path) -> Path:
     return folder
 
 
-def _play(settings: Settings, folder: Path) -> None:
-    """Play the demo, and say what has come of it."""
-    from streamduel.demo.play import Clockwork, play  # noqa: PLC0415 - quick to start without
+def _play(settings: Settings, folder: Path, stop: Callable[[], bool]) -> None:
+    """Play the demo, and say what has come of it; the page stays for whoever reads it."""
+    from streamduel.demo.play import Clockwork, Played, play  # noqa: PLC0415 - quick to start without
+    from streamduel.demo.stay import somebody_watches, stay_until_enter  # noqa: PLC0415
     from streamduel.demo.verdict import print_verdict  # noqa: PLC0415
-    from streamduel.service import StopSignal  # noqa: PLC0415
 
-    stop = StopSignal()
-    stop.listen()
     out = Console()
+
+    def ended(played: Played, url: str | None) -> None:
+        print_verdict(out, played)
+        if url and somebody_watches() and not stop():
+            stay_until_enter(out, url, stop)
+
     clockwork = Clockwork(time.time, time.monotonic, time.sleep)
-    played = play(settings, folder, out, stop, clockwork)
-    print_verdict(out, played)
+    play(settings, folder, out, stop, clockwork, ended)
 
 
 def _say_where(folder: Path) -> None:

@@ -35,11 +35,13 @@ class ProgressLines(AbstractContextManager["ProgressLines"]):
             say(self._console, f"status page and metrics: {picture.url}")
         self._next = now + EVERY_SECONDS
         view = picture.view
+        so_far = " " * (7 - len(f"{picture.impressions:,}")) + picture.counted
+        so_far += f", {picture.lasted}" if picture.timed else ""
         champion = view.arms[view.champion] if picture.impressions else "not known yet"
         say(
             self._console,
-            f"{picture.impressions:>7,} of {picture.bound:,} impressions, epoch {view.epoch:,}: "
-            f"champion {champion}, confidence {view.confidence:.3f}",
+            f"{so_far}, epoch {view.epoch:,}: champion {champion}, confidence "
+            f"{view.confidence:.3f}",
         )
 
     def __exit__(self, *_: object) -> None:

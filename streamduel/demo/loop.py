@@ -83,12 +83,13 @@ class Loop(Observer):
             return True
         self._display.show(self.picture())
         left = self._bound.impressions - self._ledger.impressions
-        if left <= 0 or self._pace.seconds >= self._bound.seconds:
+        rest = self._bound.seconds - self._pace.seconds
+        if left <= 0 or rest <= 0:
             return True
-        self._pace.wait(min(left, TURN))
+        turn = self._pace.wait(min(left, TURN), rest)
         if not self._stop():
             self._search.look()
-            visits = [self._serve() for _ in range(min(left, TURN))]
+            visits = [self._serve() for _ in range(turn)]
             self._search.flush()
             self._visit = _telling(visits)
         return False
@@ -115,6 +116,7 @@ class Loop(Observer):
             speed=self._pace.measured,
             seconds=self._pace.seconds,
             url=self._url,
+            lasts=self._bound.seconds,
         )
 
 

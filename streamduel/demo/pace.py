@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from math import inf
 from typing import Final
 
 LONGEST_NAP: Final = 0.1
@@ -38,15 +39,29 @@ class Pace:
         self._marks = deque([(self._began, 0)])
         self._done = 0
 
-    def wait(self, impressions: int) -> None:
-        """Wait until so many more are due; at once, if `stop()` says so."""
-        self._due = max(self._clock(), self._due + impressions / self._speed)
+    def wait(self, impressions: int, seconds: float = inf) -> int:
+        """Wait until so many more are due, or until the time is over; not, if `stop()` says so.
+
+        Args:
+            impressions: how many, at least one.
+            seconds: how long at most, more than 0.
+
+        Returns:
+            How many are due, at least one.
+        """
+        end = self._clock() + seconds
+        due = self._due + impressions / self._speed
+        if due > end:  # never at an infinite speed
+            impressions = max(1, impressions - round((due - end) * self._speed))
+            due = min(end, self._due + impressions / self._speed)
+        self._due = max(self._clock(), due)
         while (rest := self._due - self._clock()) > 0 and not self._stop():
             self._sleep(min(LONGEST_NAP, rest))
         self._done += impressions
         self._marks.append((self._clock(), self._done))
         while self._marks[-1][0] - self._marks[0][0] > LOOKED_BACK and len(self._marks) > 2:
             self._marks.popleft()
+        return impressions
 
     @property
     def seconds(self) -> float:

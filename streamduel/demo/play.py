@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +25,7 @@ from streamduel.errors import ConfigurationError
 from streamduel.monitoring import Monitoring
 from streamduel.monitoring.metrics import Metrics
 from streamduel.service import serve
+from streamduel.stream.observer import Observer
 
 CONFIGURATION: Final = "streamduel.yaml"
 CLICKS: Final = "clicks.jsonl"
@@ -97,7 +98,12 @@ class Played(NamedTuple):
 
 
 def play(
-    settings: Settings, folder: Path, console: Console, stop: Callable[[], bool], time: Clockwork
+    settings: Settings,
+    folder: Path,
+    console: Console,
+    stop: Callable[[], bool],
+    time: Clockwork,
+    ended: Callable[[Played, str | None], None] = lambda _played, _url: None,
 ) -> Played:
     """Play the demo to its end.
 
@@ -107,6 +113,8 @@ def play(
         console: where to show it.
         stop: whether somebody wants it to be over.
         time: what tells the time.
+        ended: is told what has come of it, while the status page, whose address it gets, is still
+            served.
 
     Raises:
         StreamduelError: the folder cannot be written to, or the page cannot be served.
@@ -116,7 +124,7 @@ def play(
     loaded = configure(settings, world, folder)
     began = int(1000 * time.now())
     with ExitStack() as stack:
-        metrics, url = _monitor(settings, loaded, stack)
+        metrics, watchers, url = _monitor(settings, loaded, stack)
         search = stack.enter_context(
             RecipeSearch(
                 world, folder / OUTPUTS / "assignments.jsonl", folder / CLICKS,
@@ -127,14 +135,16 @@ def play(
         display: LiveScreen | ProgressLines = (
             LiveScreen(console, time.clock) if moves else ProgressLines(console, time.clock)
         )
-        stack.enter_context(display)
         loop = Loop(
             Users(world, settings.seed), search, ledger, metrics,
             Pace(settings.speed, time.clock, time.sleep, stop),
             settings.bound, stop, display, settings.title, url,
         )  # fmt: skip
-        serve(loaded, loop, observers=[metrics, loop])
-        return Played(world, ledger, loop.picture() if ledger.impressions else None)
+        with display:
+            serve(loaded, loop, observers=[*watchers, loop])
+        played = Played(world, ledger, loop.picture() if ledger.impressions else None)
+        ended(played, url)
+        return played
 
 
 def configure(settings: Settings, world: World, folder: Path) -> LoadedConfig:
@@ -174,10 +184,11 @@ def configure(settings: Settings, world: World, folder: Path) -> LoadedConfig:
 
 def _monitor(
     settings: Settings, loaded: LoadedConfig, stack: ExitStack
-) -> tuple[Metrics, str | None]:
-    """What observes the fold, and the address of the page that shows it, if it is wanted."""
+) -> tuple[Metrics, Sequence[Observer], str | None]:
+    """What the picture is made of, what observes the fold, and the page's address, if wanted."""
     if not settings.page:
-        return Metrics(loaded.config.source["connector"]), None
+        metrics = Metrics(loaded.config.source["connector"])
+        return metrics, [metrics], None
     for port in (PORT, 0) if settings.port is None else (settings.port,):
         monitoring = Monitoring(MonitoringSettings(port=port), loaded)
         try:
@@ -188,5 +199,5 @@ def _monitor(
                 raise ConfigurationError(sentence) from error
             continue
         stack.callback(monitoring.stop)
-        return monitoring.observer, f"http://{host}:{found}/"
+        return monitoring.observer, monitoring.observers, f"http://{host}:{found}/"
     raise AssertionError("port 0 is served, or refused")

@@ -116,7 +116,7 @@ def _rankers(picture: Picture, width: int, rows: int) -> Table:
     for heading_width in (5, 8, 8, 8):
         table.add_column(width=heading_width, justify="right", no_wrap=True)
     table.add_row(
-        "", *(Text(it, "dim") for it in ("ranker", "share of the latest lists", "", "shown")),
+        "", *(Text(it, "dim") for it in ("ranker", "share of the latest lists", "", "duels")),
         *(Text(it, "dim") for it in ("wins", "beats")),
     )  # fmt: skip
     for arm in shown:
@@ -127,7 +127,7 @@ def _rankers(picture: Picture, width: int, rows: int) -> Table:
             Text(view.arms[arm], style),
             Text(bar_of(shares[arm], bar), style or "blue"),
             Text(f"{shares[arm]:.0%}", style),
-            f"{picture.shown[arm]:,}",
+            f"{view.fought[arm]:,}",
             f"{view.wins[arm].sum():,.0f}",
             f"{view.copeland[arm] * (len(view.arms) - 1):.0f} of {len(view.arms) - 1}",
         )
@@ -201,8 +201,8 @@ def _certainty(picture: Picture, width: int) -> Text:
 def _footer(picture: Picture) -> list[Text]:
     """Numbers, the status page, and how to end it."""
     numbers = (
-        f"{picture.impressions:,} of {picture.bound:,} impressions, "
-        f"{picture.speed:,.0f} a second, epoch {picture.view.epoch:,}, {picture.seconds:.0f} s"
+        f"{picture.counted}, {picture.speed:,.0f} a second, epoch {picture.view.epoch:,}, "
+        f"{picture.lasted}"
     )
     page = Text(no_wrap=True, overflow="ellipsis")
     if picture.url:

@@ -44,7 +44,7 @@ def _truth_table(world: World, picture: Picture) -> Table:
     view, truth = picture.view, world.preferences[world.best]
     table = Table(title="what streamduel saw, and what is true", title_justify="left")
     table.add_column("ranker")
-    for heading in ("shown", "wins", "beats", "the best one beats it"):
+    for heading in ("shown", "duels", "wins", "beats", "the best one beats it"):
         table.add_column(heading, justify="right")
     for arm in sorted(range(len(world.arms)), key=lambda arm: (arm != world.best, truth[arm])):
         name = Text(world.arms[arm])
@@ -53,7 +53,8 @@ def _truth_table(world: World, picture: Picture) -> Table:
         beaten = "is the best" if arm == world.best else f"{truth[arm]:.1%} of the time"
         beats = f"{view.copeland[arm] * (len(world.arms) - 1):.0f} of {len(world.arms) - 1}"
         wins = f"{view.wins[arm].sum():,.0f}"
-        table.add_row(name, f"{picture.shown[arm]:,}", wins, beats, Text(beaten))
+        seen = f"{picture.shown[arm]:,}", f"{view.fought[arm]:,}", wins, beats
+        table.add_row(name, *seen, Text(beaten))
     return table
 
 

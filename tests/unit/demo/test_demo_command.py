@@ -147,6 +147,35 @@ def test_in_a_terminal_it_ends_by_itself(terminal: Callable[..., Terminal]) -> N
     assert "http://" not in demo.seen
 
 
+@pytest.mark.parametrize("key", [b"\n", b"\x04", b"\x03"])
+def test_in_a_terminal_the_page_stays_until_enter_is_pressed(
+    terminal: Callable[..., Terminal], key: bytes
+) -> None:
+    demo = terminal("--impressions", 50, "--speed", 0, "--port", 0)
+    demo.type(b"\n")  # before the end, it means nothing
+    url = demo.until(r"The page (http://127\.0\.0\.1:\d+/) stays until you press Enter\.")[1]
+    assert experiment(url)["duels"] == 50
+    demo.type(key)
+    assert demo.ended() == 0
+    assert "Traceback" not in demo.seen
+
+
+def test_a_terminal_that_is_closed_leaves_nothing_behind(tmp_path: Path) -> None:
+    ENVIRONMENT["TMPDIR"] = str(tmp_path)
+    try:
+        demo = Terminal("--impressions", 100_000, "--port", 0)
+    finally:
+        del ENVIRONMENT["TMPDIR"]
+    try:
+        demo.until("◀ click")
+        assert list(tmp_path.iterdir())
+        os.close(demo.master)
+        demo.process.wait(SECONDS)
+    finally:
+        demo.process.kill()
+    assert not list(tmp_path.iterdir())
+
+
 def test_in_a_pipe_it_prints_lines_without_control_characters() -> None:
     done = demo("--speed", 0, "--port", 0)
     assert (done.returncode, done.stderr) == (0, "")
@@ -158,7 +187,7 @@ def test_in_a_pipe_it_prints_lines_without_control_characters() -> None:
     assert "says that ltr-v1 is the best, and it is (confidence 0.99" in lines[-1]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_it_with_the_result_so_far_and_status_0(number: int) -> None:
     process = subprocess.Popen(
         [*COMMAND, "demo", "--port", "0"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from streamduel.demo.world import make_world
 from streamduel.demo_command import _policy
 from streamduel.errors import ConfigurationError, StreamduelError
 from streamduel.stream.inspection import ExperimentReport, inspect
+from streamduel.stream.observer import Observer
 from tests.unit.demo.bed import BEGAN, Clock, played
 
 
@@ -99,6 +101,35 @@ def test_the_demo_ends_after_so_many_seconds(tmp_path: Path) -> None:
     _, ledger, _ = played(tmp_path, impressions=10**6, seconds=10.0, speed=20.0, clock=clock)
     assert ledger.impressions == 200
     assert clock.now == pytest.approx(10.0)
+
+
+@pytest.mark.parametrize(("seconds", "impressions"), [(5.0, 5), (5.5, 6), (0.4, 1)])
+def test_no_turn_is_waited_out_beyond_the_end(
+    tmp_path: Path, seconds: float, impressions: int
+) -> None:
+    clock = Clock()
+    _, ledger, _ = played(tmp_path, impressions=10**6, seconds=seconds, speed=1.0, clock=clock)
+    assert clock.now == pytest.approx(seconds)
+    assert ledger.impressions == impressions
+
+
+@pytest.mark.parametrize("arms", [2, 20])
+@pytest.mark.parametrize("name", policies.names())
+def test_every_policy_takes_the_horizon_of_the_shortest_demo(name: str, arms: int) -> None:
+    assert _policy(name, arms, 0, 1)[0] == name
+
+
+def test_its_status_page_shows_what_that_of_a_service_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watching: list[str] = []
+
+    def watch(*_: object, observers: Sequence[Observer]) -> None:
+        watching.extend(type(each).__name__ for each in observers)
+
+    monkeypatch.setattr("streamduel.demo.play.serve", watch)
+    played(tmp_path, page=True, port=0)
+    assert watching == ["Pulse", "Metrics", "Letters", "Loop"]
 
 
 def test_whoever_stops_it_sees_all_that_was_clicked_folded(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_a_frame_shows_who_is_shown_how_often_and_how_sure_it_is(
         row = next(line for line in said.splitlines() if line[2:].startswith(name))
         assert row.startswith("★" if arm == view.champion else " ")
         assert f"{six.picture.shares[arm]:.0%}" in row
-        assert f" {six.picture.shown[arm]:,} " in row
+        assert f" {view.fought[arm]:,} " in row
         assert f" {view.wins[arm].sum():,.0f} " in row
         assert row.rstrip().endswith(f"{5 * view.copeland[arm]:.0f} of 5")
     assert f" {view.confidence:.3f}" in said
@@ -226,6 +226,19 @@ def test_without_a_terminal_a_line_comes_now_and_then(six: Demo) -> None:
     ]
 
 
+def test_a_demo_that_ends_by_the_clock_counts_seconds_and_no_impressions_to_come(
+    six: Demo,
+) -> None:
+    out = io.StringIO()
+    picture = Picture(**{**vars(six.picture), "bound": 1_000_000, "seconds": 5.2, "lasts": 7.0})
+    with ProgressLines(Console(file=out, width=40), Clock()) as lines:
+        lines.show(picture)
+    assert out.getvalue().startswith("    600 impressions, 5 of 7 s, epoch ")
+    said = text(frame(picture, VISIT, 80, 24), 80)
+    assert f"600 impressions, 50 a second, epoch {picture.view.epoch}, 5 of 7 s" in said
+    assert "1,000,000" not in said
+
+
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_the_plot_has_both_curves_and_fits(width: int) -> None:
     curve = [(n, 100.0 * (1 - 0.5 ** (n / 300))) for n in range(0, 3001, 10)]
@@ -251,6 +264,13 @@ def test_the_end_shows_the_truth_beside_what_was_seen(six: Demo) -> None:
     beaten = [float(found[1]) for row in rows[1:6] if (found := re.search(r"([\d.]+)%", row))]
     assert beaten == sorted(beaten)
     assert len(beaten) == 5
+    view = six.picture.view
+    for row in rows:
+        name, shown, duels, wins = re.split(r"[ ★]*│ *", row.strip("│ "))[:4]
+        arm = view.arms.index(name)
+        assert int(shown) == six.picture.shown[arm]
+        assert int(duels) == view.fought[arm] == view.wins[arm].sum() + view.wins[:, arm].sum()
+        assert float(wins) == round(view.wins[arm].sum())
     assert said.endswith(sentence(world, six.played.ledger, six.picture) + "\n")
 
 
