@@ -46,7 +46,7 @@ def sections() -> Mapping[str, Sequence[Panel]]:
         "Who leads": _lead(),
         "What it costs": _cost(),
         "What is decided": _decisions(),
-        "What ranker services log": ranker_services.panels(),
+        "What ranker services log": ranker_services.panels(OURS),
     }
 
 
@@ -198,7 +198,7 @@ def _lead() -> list[Panel]:
 
 
 def _cost() -> list[Panel]:
-    duels = f"sum(rate(streamduel_duels_total{{{OURS}}}[1h]))"
+    duels = f"(sum(rate(streamduel_duels_total{{{OURS}}}[1h])) > 0)"  # of none there is no price
     estimate = f'streamduel_regret{{{KIND}, bound="estimate"}}'
     slope = f"sum by (kind) (deriv({estimate}[1h]))"
     return [
@@ -223,8 +223,9 @@ def _cost() -> list[Panel]:
                 "judged anew when more is known.",
                 "if it rises again, a ranker has changed, or users have: docs/drift.md.",
             ),
-            {"{{kind}}": f"1000 * {slope} / on () group_left {duels}"},
+            {"{{kind}}": f"1000 * {slope} / on () group_left () {duels}"},
             unit="short",
+            least=None,
         ),
         chart(
             "Taken by guardrails",

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
-
+from configs.grafana.outcomes import outcomes
 from configs.grafana.panels import About, Panel, chart
-
-OURS: Final = 'experiment="$experiment"'
 
 
 def _share(part: str, whole: str) -> str:
@@ -14,27 +11,16 @@ def _share(part: str, whole: str) -> str:
     return f"sum(increase({part}[15m])) / sum(increase({whole}[15m]))"
 
 
-def panels() -> list[Panel]:
-    """Those of the row."""
-    lost = f'streamduel_records_total{{{OURS}, outcome=~"late|unjoined"}}'
-    unassigned = f"streamduel_unassigned_impressions_total{{{OURS}}}"
+def panels(ours: str) -> list[Panel]:
+    """Those of the row.
+
+    Args:
+        ours: the labels of the experiment that is shown.
+    """
+    lost = f'streamduel_records_total{{{ours}, outcome=~"late|unjoined"}}'
+    unassigned = f"streamduel_unassigned_impressions_total{{{ours}}}"
     return [
-        chart(
-            "Records per second, by outcome",
-            About(
-                "What became of the experiment's records: used (`accepted`), seen before "
-                "(`duplicate`), or clicks that found no impression in time (`late`, `unjoined`).",
-                "nearly all `accepted`, in the rhythm of your users' day.",
-                "nothing at all: a producer has stopped.",
-                "StreamduelNoRecords",
-            ),
-            {
-                "{{outcome}}": "sum by (outcome) "
-                f"(rate(streamduel_records_total{{{OURS}}}[$__rate_interval]))"
-            },
-            unit="ops",
-            stacked=True,
-        ),
+        outcomes(ours, "the experiment's records", "nothing at all: a producer has stopped."),
         chart(
             "Clicks that were of no use",
             About(
@@ -44,7 +30,7 @@ def panels() -> list[Panel]:
                 "impressions are not logged, or clicks come later than `join_window_ms`.",
                 "StreamduelClicksUnjoined",
             ),
-            {"share": _share(lost, f"streamduel_records_total{{{OURS}}}")},
+            {"share": _share(lost, f"streamduel_records_total{{{ours}}}")},
             unit="percentunit",
             steps=[(0.05, "red")],
         ),
@@ -57,8 +43,8 @@ def panels() -> list[Panel]:
                 "StreamduelClicksUnjoined",
             ),
             {
-                "impressions": f"max(streamduel_open_impressions{{{OURS}}})",
-                "clicks": f"max(streamduel_waiting_clicks{{{OURS}}})",
+                "impressions": f"max(streamduel_open_impressions{{{ours}}})",
+                "clicks": f"max(streamduel_waiting_clicks{{{ours}}})",
             },
             unit="short",
         ),
@@ -71,7 +57,7 @@ def panels() -> list[Panel]:
                 "above 99 % look at the service: what it logs decides nothing any more.",
                 "StreamduelTeamMismatch",
             ),
-            {"certainty": f"max(streamduel_team_mismatch{{{OURS}}})"},
+            {"certainty": f"max(streamduel_team_mismatch{{{ours}}})"},
             unit="percentunit",
             steps=[(0.99, "red")],
             most=1,
@@ -84,7 +70,7 @@ def panels() -> list[Panel]:
                 "a ranker service does not follow assignments, or follows an old topic.",
                 "StreamduelUnassignedImpressions",
             ),
-            {"share": _share(unassigned, f"streamduel_impressions_total{{{OURS}}}")},
+            {"share": _share(unassigned, f"streamduel_impressions_total{{{ours}}}")},
             unit="percentunit",
             steps=[(0.01, "red")],
         ),
@@ -97,8 +83,8 @@ def panels() -> list[Panel]:
                 "StreamduelTeamMismatch",
             ),
             {
-                "{{side}}": f"sum by (side) (increase(streamduel_team_ranks_total{{{OURS}}}[15m])) "
-                f"/ on () group_left sum(increase(streamduel_team_ranks_total{{{OURS}}}[15m]))"
+                "{{side}}": f"sum by (side) (increase(streamduel_team_ranks_total{{{ours}}}[15m])) "
+                f"/ on () group_left sum(increase(streamduel_team_ranks_total{{{ours}}}[15m]))"
             },
             unit="percentunit",
             most=1,

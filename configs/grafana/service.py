@@ -8,6 +8,7 @@ from typing import Final
 from grafana_foundation_sdk.cog.builder import Builder
 from grafana_foundation_sdk.models import dashboard as models
 
+from configs.grafana.outcomes import outcomes
 from configs.grafana.panels import (
     About,
     Panel,
@@ -169,21 +170,10 @@ def _pace() -> list[Panel]:
 
 def _input() -> list[Panel]:
     return [
-        chart(
-            "Records per second, by outcome",
-            About(
-                "What became of the records of all experiments: used (`accepted`), seen before "
-                "(`duplicate`), or clicks that found no impression in time (`late`, `unjoined`).",
-                "nearly all `accepted`, in the rhythm of your users' day.",
-                "nothing at all: producers have stopped, or the log is out of reach.",
-                "StreamduelNoRecords",
-            ),
-            {
-                "{{outcome}}": "sum by (outcome) "
-                f"(rate(streamduel_records_total{{{OURS}}}[$__rate_interval]))"
-            },
-            unit="ops",
-            stacked=True,
+        outcomes(
+            OURS,
+            "the records of all experiments",
+            "nothing at all: producers have stopped, or the log is out of reach.",
         ),
         chart(
             "Dead letters, by reason",

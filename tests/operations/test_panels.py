@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections import defaultdict
@@ -13,7 +14,7 @@ import pytest
 from tests.operations.running import Feed, Service
 from tests.operations.users import Users
 from tests.prometheus.repository import RULES, alerts, dashboard, queries, substituted
-from tests.prometheus.server import Prometheus, Series
+from tests.prometheus.server import Prometheus, Series, serving
 
 pytestmark = pytest.mark.slow
 
@@ -35,14 +36,17 @@ NO_DATA_BECAUSE: Final = {
 }
 """Panels that are empty for an experiment, and rightly so."""
 
-FEED_SECONDS: Final = 8.0
-"""Of data before anything is asked: as long as `RATE_INTERVAL`, and a start that takes its time."""
+FEED_SECONDS: Final = 16.0
+"""Of data before anything is asked: `RATE_INTERVAL`, twice over."""
 
-RATE_INTERVAL: Final = "4s"
-"""What Grafana takes for $__rate_interval at this interval of scrapes, twice over."""
+RATE_INTERVAL: Final = "8s"
+"""What Grafana takes for $__rate_interval at this interval of scrapes: four of them."""
 
-PATIENCE: Final = 60.0
-"""Until all that is asked for has been there; it takes some ten seconds on an idle machine."""
+PATIENCE: Final = 120.0
+"""Until all that is asked for has been there; it takes some twenty seconds on an idle machine."""
+
+SELDOM: Final = 10
+"""Only each tenth time something goes astray, of some 290 records: below what alerts forgive."""
 
 
 class Shoppers:
@@ -52,6 +56,7 @@ class Shoppers:
         self._search = Users("search", seed=1)
         self._shop = Users("shop", seed=2)
         self._shown: list[str] = []
+        self._times = itertools.count(1)
 
     def records(self) -> Iterator[dict[str, object] | bytes]:
         """What they do in a fifth of a second."""
@@ -59,7 +64,8 @@ class Shoppers:
         for _ in range(4):
             yield search.interleaving("bm25", "ltr-v2", a_wins=0.2)
             yield search.interleaving("ltr-v1", "ltr-v2", a_wins=0.2)
-            yield shop.interleaving("bm25", "dense", a_wins=0.3)
+            for a, b in (("bm25", "dense"), ("tfidf", "bm25"), ("tfidf", "dense")):
+                yield shop.interleaving(a, b, a_wins=0.3)
             yield shop.record("duel", a="tfidf", b="tfidf", winner=None)
         yield search.record("duel", a="bm25", b="ltr-v1", winner="tie")
         yield shop.record("duel", a="bm25", b="dense", winner="tie")
@@ -67,10 +73,10 @@ class Shoppers:
         self._shown.append(impression["id"])
         yield impression
         yield search.click(impression["id"])
-        yield search.click(self._shown[0])  # late, once a second has passed
-        impression = shop.impression("bm25", "dense")
-        yield impression
-        yield b"no record"
+        yield shop.impression("bm25", "dense")
+        if next(self._times) % SELDOM == 0:
+            yield search.click(self._shown[0])  # late, once a second has passed
+            yield b"no record"
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +88,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
     with (
         service,
         Feed(lambda: service.write(users.records())),
-        Prometheus(
+        serving(
             folder / "prometheus", {"streamduel-0": service.port}, RULES.read_text()
         ) as running,
     ):
@@ -100,7 +106,7 @@ def asked(prometheus: Prometheus, name: str, chosen: dict[str, str]) -> dict[str
         found = (
             prometheus.query(expression)
             if query.instant
-            else prometheus.query_range(expression, seconds=2)
+            else prometheus.query_range(expression, seconds=4)
         )
         answered[query.panel] &= any(map(has_number, found))
     return dict(answered)
@@ -167,5 +173,6 @@ def test_all_that_an_alert_looks_at_is_exported(prometheus: Prometheus, alert: s
 
 
 def test_nothing_is_amiss_where_all_is_well(prometheus: Prometheus) -> None:
-    firing = prometheus.query('ALERTS{alertstate="firing", severity!="info"}')
-    assert firing == []
+    # What pends counts too: nothing fires so soon, but what an alert looks for is seen at once.
+    amiss = prometheus.query('ALERTS{severity!="info"}')
+    assert [it.labels["alertname"] for it in amiss] == []

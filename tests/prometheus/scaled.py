@@ -9,19 +9,24 @@ import yaml
 
 UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
+LEAST_FOR: Final = 6000
+"""Milliseconds that a `for` keeps at least: three scrapes of the tests. It is there to outlast a
+process that is slow for a moment, and such moments do not become shorter."""
+
 DURATION: Final = re.compile(r"\b(\d+)([smhd])\b")
 
 
 def scaled(rules: str, factor: float) -> str:
     """The same rules, with every range, every offset and every `for` divided by the factor.
 
-    Numbers are left alone: a threshold is a threshold.
+    A `for` does not come below `LEAST_FOR`. Numbers are left alone: a threshold is a threshold.
 
     >>> print(scaled('''
     ... groups:
     ... - name: it
     ...   rules:
     ...   - {alert: Gone, expr: 'increase(a_total[5m] offset 1h) > 5', for: 10m}
+    ...   - {alert: Down, expr: 'up == 0', for: 2m}
     ... ''', 60))
     groups:
     - name: it
@@ -29,15 +34,21 @@ def scaled(rules: str, factor: float) -> str:
       - alert: Gone
         expr: increase(a_total[5000ms] offset 60000ms) > 5
         for: 10000ms
+      - alert: Down
+        expr: up == 0
+        for: 6000ms
     """
     document: dict[str, Any] = yaml.safe_load(rules)
     for group in document["groups"]:
         for rule in group["rules"]:
-            for key in ("expr", "for"):
+            for key, least in (("expr", 0), ("for", LEAST_FOR)):
                 if key in rule:
-                    rule[key] = DURATION.sub(lambda found: _shorter(found, factor), rule[key])
+                    rule[key] = _shorter(rule[key], factor, least)
     return yaml.safe_dump(document, sort_keys=False, width=1000).rstrip()
 
 
-def _shorter(found: re.Match[str], factor: float) -> str:
-    return f"{1000 * int(found[1]) * UNITS[found[2]] / factor:.0f}ms"
+def _shorter(text: str, factor: float, least: float) -> str:
+    def shortened(found: re.Match[str]) -> str:
+        return f"{max(least, 1000 * int(found[1]) * UNITS[found[2]] / factor):.0f}ms"
+
+    return DURATION.sub(shortened, text)

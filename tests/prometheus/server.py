@@ -8,19 +8,19 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple
 
 import yaml
 
 from tests.broker.local_kafka import free_port
 from tests.prometheus.programs import program
 
-SCRAPE: Final = "500ms"
-"""Between two scrapes, and two looks at the rules: thirty times as often as in configs/prometheus,
-so that a test has enough samples after some seconds."""
+SCRAPE: Final = "2s"
+"""Between two scrapes, and two looks at the rules, and what a process has to answer: so often that
+a test has enough samples after some seconds, and as seldom as a machine with other work allows."""
 
 START_SECONDS: Final = 30.0
 """Prometheus starts within a second; a loaded machine takes far longer."""
@@ -40,65 +40,20 @@ class Series(NamedTuple):
 
 
 class Prometheus:
-    """Prometheus as Debian packages it, on a free port of this machine.
+    """One that has been started; `serving` starts it.
 
     Args:
-        folder: an empty one, for its configuration, its data and its log.
-        targets: what to scrape, by the name that becomes the label `instance`.
-        rules: the text of a file of rules; none if left out.
+        folder: where its log is.
+        port: where it answers.
+        process: its own.
     """
 
-    def __init__(self, folder: Path, targets: Mapping[str, int], rules: str = "") -> None:
-        self._folder = folder
-        self._port = free_port()
-        (folder / "rules.yml").write_text(rules)
-        jobs = [
-            {"job_name": "streamduel", "static_configs": [_static(*it) for it in targets.items()]}
-        ]
-        document = {
-            "global": {
-                "scrape_interval": SCRAPE, "scrape_timeout": SCRAPE, "evaluation_interval": SCRAPE,
-            },
-            "rule_files": ["rules.yml"] if rules else [],
-            "scrape_configs": jobs,
-        }  # fmt: skip
-        (folder / "prometheus.yml").write_text(yaml.safe_dump(document))
-        self._process: subprocess.Popen[bytes] | None = None
+    def __init__(self, folder: Path, port: int, process: subprocess.Popen[bytes]) -> None:
+        self._folder, self._port, self._process = folder, port, process
 
-    def __enter__(self) -> Self:
-        with (self._folder / "log").open("wb") as log:
-            self._process = subprocess.Popen(
-                [
-                    program("prometheus"),
-                    f"--config.file={self._folder / 'prometheus.yml'}",
-                    f"--storage.tsdb.path={self._folder / 'data'}",
-                    f"--web.listen-address=127.0.0.1:{self._port}",
-                    "--log.level=warn",
-                ],
-                stdout=log,
-                stderr=subprocess.STDOUT,
-            )
-        try:
-            self.until(self._is_ready, START_SECONDS)
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End it."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
+    def wait_until_ready(self) -> None:
+        """Wait until it answers."""
+        self.until(self._is_ready, START_SECONDS)
 
     def query(self, expression: str) -> list[Series]:
         """What an expression is at this moment."""
@@ -106,7 +61,7 @@ class Prometheus:
         return [Series(each["metric"], (float(each["value"][1]),)) for each in result]
 
     def query_range(self, expression: str, seconds: float) -> list[Series]:
-        """What an expression was during the last seconds, twice a second."""
+        """What an expression was during the last seconds, as of each scrape."""
         now = time.time()
         result = self._ask(
             "query_range", query=expression, start=now - seconds, end=now, step=SCRAPE
@@ -129,7 +84,6 @@ class Prometheus:
         """
         deadline = time.monotonic() + seconds
         while not it_is_so():
-            assert self._process is not None
             assert self._process.poll() is None, f"Prometheus has ended:\n{self._log()}"
             assert time.monotonic() < deadline, f"not so within {seconds:.0f} s\n{self._log()}"
             time.sleep(LOOK_SECONDS)
@@ -161,6 +115,48 @@ class Prometheus:
     @property
     def _url(self) -> str:
         return f"http://127.0.0.1:{self._port}"
+
+
+@contextmanager
+def serving(folder: Path, targets: Mapping[str, int], rules: str = "") -> Iterator[Prometheus]:
+    """Prometheus as Debian packages it, on a free port of this machine.
+
+    Args:
+        folder: an empty one, for its configuration, its data and its log.
+        targets: what to scrape, by the name that becomes the label `instance`.
+        rules: the text of a file of rules; none if left out.
+    """
+    _configure(folder, targets, rules)
+    port = free_port()
+    command = [
+        program("prometheus"),
+        f"--config.file={folder / 'prometheus.yml'}",
+        f"--storage.tsdb.path={folder / 'data'}",
+        f"--web.listen-address=127.0.0.1:{port}",
+        "--log.level=warn",
+    ]
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+    try:
+        started = Prometheus(folder, port, process)
+        started.wait_until_ready()
+        yield started
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _configure(folder: Path, targets: Mapping[str, int], rules: str) -> None:
+    jobs = [{"job_name": "streamduel", "static_configs": [_static(*it) for it in targets.items()]}]
+    document = {
+        "global": {
+            "scrape_interval": SCRAPE, "scrape_timeout": SCRAPE, "evaluation_interval": SCRAPE,
+        },
+        "rule_files": ["rules.yml"] if rules else [],
+        "scrape_configs": jobs,
+    }  # fmt: skip
+    (folder / "rules.yml").write_text(rules)
+    (folder / "prometheus.yml").write_text(yaml.safe_dump(document))
 
 
 def _static(instance: str, port: int) -> dict[str, Any]:

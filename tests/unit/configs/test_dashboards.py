@@ -77,6 +77,15 @@ def test_every_panel_has_a_unit_and_says_what_is_normal_and_what_to_do(name: str
         assert "\n\n**Otherwise:** " in panel["description"], panel["title"]
 
 
+def test_a_price_may_fall_below_0_and_there_is_none_where_nothing_is_bought() -> None:
+    title = "Regret per 1,000 duels, at present"
+    (panel,) = (it for it in panels("experiment") if it["title"] == title)
+    assert "below 0" in panel["description"]
+    assert "min" not in panel["fieldConfig"]["defaults"]
+    (expression,) = expressions(panel)
+    assert re.search(r"/ on \(\) group_left \(\) \(sum\(.+\) > 0\)$", expression)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_titles_are_given_once(name: str) -> None:
     titles = [panel["title"] for panel in panels(name)]

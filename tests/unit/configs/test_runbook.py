@@ -12,13 +12,22 @@ PANELS = {
     panel["title"] for name in ("experiment", "service") for panel in dashboard(name)["panels"]
 } | {dashboard(name)["title"] for name in ("experiment", "service")}
 
+TEMPLATES = ROOT / "streamduel" / "monitoring" / "page" / "templates"
 
-def test_every_panel_that_is_named_is_on_a_dashboard() -> None:
+HEADINGS = {
+    heading
+    for template in TEMPLATES.iterdir()
+    for heading in re.findall(r"<h2[^>]*>([^<]+)</h2>", template.read_text(encoding="utf-8"))
+}
+"""What the status page calls its parts."""
+
+
+def test_every_panel_that_is_named_is_on_a_dashboard_or_on_the_status_page() -> None:
     text = re.sub(r"```.*?```", "", RUNBOOK.read_text(), flags=re.DOTALL)
     text = text.replace("**", "")
     named = {" ".join(it.split()) for it in re.findall(r"\*([^*]+)\*", text)}
     assert named
-    assert named <= PANELS
+    assert named <= PANELS | HEADINGS
 
 
 def test_every_control_command_is_one_that_there_is() -> None:
