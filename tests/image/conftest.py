@@ -2,7 +2,7 @@
 
 With a Docker engine, if one answers, else with Debian's buildah and runc. Where neither can be had,
 the tests of the image are named at the end of the run, and fail where it must not pass without them
-(CI, STREAMDUEL_REQUIRE_IMAGE).
+(CI, STREAMDUEL_REQUIRE_IMAGE). Where the image does not build they fail always.
 """
 
 import os
@@ -14,10 +14,11 @@ import pytest
 from tests.image.container import Containers
 from tests.image.debian import Debian
 from tests.image.docker import Docker
-from tests.image.engine import Engine, EngineUnavailableError
+from tests.image.engine import BuildError, Engine, EngineUnavailableError
 
 REQUIRE: Final = "STREAMDUEL_REQUIRE_IMAGE"
 NO_ENGINE: Final = "the container image could not be built for this test"
+NOT_BUILT: Final = "the container image does not build"
 WAYS_OUT: Final = """\
 Either of these builds and runs it:
   1. start a Docker engine;
@@ -30,6 +31,7 @@ def obtain_engine() -> tuple[Engine, str]:
 
     Raises:
         EngineUnavailableError: there is none; the text says why.
+        BuildError: there is one, and it cannot build the image.
     """
     reasons: list[str] = []
     for way in (Docker, Debian):
@@ -55,6 +57,8 @@ def containers(pytestconfig: pytest.Config) -> Iterator[Containers]:
         engine, passed_over = obtain_engine()
     except EngineUnavailableError as error:
         without_engine(str(error))
+    except BuildError as error:
+        pytest.fail(f"{NOT_BUILT}: {error}", pytrace=False)
     built = f"{engine.image.size / 1e6:.0f} MB, built and run by {type(engine).__name__}"
     pytestconfig.stash[IMAGE_BUILT] = f"{built} ({passed_over})" if passed_over else built
     yield Containers(engine)

@@ -1,6 +1,7 @@
 """Containers of a Docker engine."""
 
 import json
+import re
 import shutil
 import uuid
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from typing import Final
 from tests.image.engine import (
     BUILD_SECONDS,
     ROOT,
+    BuildError,
     EngineUnavailableError,
     Image,
     Start,
@@ -28,8 +30,9 @@ class Docker:
             raise EngineUnavailableError("there is no 'docker' on the PATH")
         try:
             output("docker", "info", seconds=PING_SECONDS)
-        except EngineUnavailableError:
+        except BuildError:
             raise EngineUnavailableError("no engine answers") from None
+        _have_base()
         self._tag = f"streamduel-test:{uuid.uuid4().hex[:8]}"
         output("docker", "build", "--tag", self._tag, *build_arguments(), str(ROOT),
                seconds=BUILD_SECONDS)  # fmt: skip
@@ -69,3 +72,16 @@ class Docker:
     def close(self) -> None:
         """Remove the image."""
         output("docker", "image", "rm", "--force", self._tag)
+
+
+def _have_base() -> None:
+    """Get what the Dockerfile begins with, unless the engine has it: a registry may be away."""
+    found = re.search(r"^ARG BASE=(\S+)$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    assert found, "the Dockerfile does not say what it begins with: ARG BASE=..."
+    try:
+        output("docker", "image", "inspect", found[1])
+    except BuildError:
+        try:
+            output("docker", "pull", "--quiet", found[1], seconds=BUILD_SECONDS)
+        except BuildError as error:
+            raise EngineUnavailableError(f"no {found[1]} can be had: {error}") from None

@@ -20,6 +20,13 @@ class EngineUnavailableError(RuntimeError):
     """Containers cannot be had in the way that was tried; the text says why."""
 
 
+class BuildError(RuntimeError):
+    """There is an engine, and the image is wrong: no reason to try another way, or to go without.
+
+    The text says what failed.
+    """
+
+
 @dataclass(frozen=True)
 class Image:
     """What an image says of itself; the names are those of `docker image inspect`."""
@@ -93,16 +100,16 @@ def output(*command: str, seconds: float = 60.0) -> str:
     """Return what a command writes.
 
     Raises:
-        EngineUnavailableError: it failed, or was not done in that many seconds.
+        BuildError: it failed, or was not done in that many seconds.
     """
     try:
         done = subprocess.run(
             command, cwd=ROOT, capture_output=True, text=True, timeout=seconds, check=False
         )
     except subprocess.TimeoutExpired:
-        raise EngineUnavailableError(f"{command[0]} did not finish in {seconds:.0f} s") from None
+        raise BuildError(f"{command[0]} did not finish in {seconds:.0f} s") from None
     if done.returncode:
-        raise EngineUnavailableError(
+        raise BuildError(
             f"{command[0]} failed with status {done.returncode}:\n{done.stdout}{done.stderr}"
         )
     return done.stdout.strip()

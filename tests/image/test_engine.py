@@ -9,11 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.image.conftest import NO_ENGINE, REQUIRE, WAYS_OUT
+from tests.image.conftest import NO_ENGINE, NOT_BUILT, REQUIRE, WAYS_OUT
 from tests.image.engine import ROOT
 
 SECONDS = 120
 """It takes three, on a machine with nothing else to do."""
+
+DOCKER = """\
+#!/bin/sh
+case "$1" in
+    build) echo "dockerfile parse error on line 3: unknown instruction: RNU" >&2; exit 1;;
+    %s) echo "no such host" >&2; exit 1;;
+esac
+"""
+"""An engine that knows no such word as RNU, and fails at something else besides."""
 
 ONE = "tests/image/test_image.py::test_it_says_which_version_it_is"
 
@@ -43,3 +52,28 @@ def test_they_are_named_where_they_may_be_missed(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert "NOT RUN for want of the container image: 1" in done.stdout
     assert f"\n{ONE}\n{WAYS_OUT}" in done.stdout
+
+
+def test_they_always_fail_where_the_image_does_not_build(tmp_path: Path) -> None:
+    done = on_docker(tmp_path, fails="nothing")
+    assert done.returncode == 1
+    assert f"{NOT_BUILT}: docker failed with status 1:" in done.stdout
+    assert "unknown instruction: RNU" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("fails", "reason"), [("info", "no engine answers"), ("image|pull", "no python:3")]
+)
+def test_an_engine_of_no_use_is_passed_over(tmp_path: Path, fails: str, reason: str) -> None:
+    done = on_docker(tmp_path, fails, CI="true")
+    assert done.returncode == 1
+    assert f"{NO_ENGINE} (Docker: {reason}" in done.stdout
+    assert "; Debian: not installed: " in done.stdout
+
+
+def on_docker(folder: Path, fails: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """One test of the image, on a machine with nothing but this engine."""
+    engine = folder / "docker"
+    engine.write_text(DOCKER % fails)
+    engine.chmod(0o755)
+    return one_test(folder, **variables)
