@@ -9,10 +9,10 @@ from tests.broker.local_kafka import LocalKafka
 
 # What a shell starts in the background ignores SIGINT, and Python leaves it at that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-with LocalKafka(port=int(sys.argv[1]) if len(sys.argv) > 1 else 9092) as kafka:
+PORT = int(sys.argv[1]) if len(sys.argv) > 1 else 9092
+with contextlib.suppress(KeyboardInterrupt), LocalKafka(port=PORT) as kafka:
     print(
         f"Apache Kafka on {kafka.bootstrap_servers}; Ctrl-C ends it and removes its data.",
         flush=True,
     )
-    with contextlib.suppress(KeyboardInterrupt):
-        threading.Event().wait()
+    threading.Event().wait()
