@@ -172,6 +172,17 @@ def without_broker(reason: str) -> NoReturn:
     pytest.skip(sentence)
 
 
+@pytest.fixture
+def own_broker() -> Iterator[LocalKafka]:
+    """A broker of the test's own, to stop and to kill; it takes Java."""
+    try:
+        broker = _local()
+    except BrokerUnavailableError as error:
+        without_broker(str(error))
+    yield broker
+    broker.close()
+
+
 @pytest.fixture(scope="session")
 def kafka(pytestconfig: pytest.Config) -> Iterator[Broker]:
     """A broker for the whole run; tests keep apart by the names of their `topics`."""

@@ -24,8 +24,8 @@ from streamduel.client import (
 from streamduel.client.kafka_feed import KafkaFeed
 from streamduel.client.kafka_writer import KafkaWriter
 from streamduel_kafka.partitioner import home_partition
-from tests.broker.fixture import Broker, Topics, without_broker
-from tests.broker.local_kafka import BrokerUnavailableError, LocalKafka
+from tests.broker.fixture import Broker, Topics
+from tests.broker.local_kafka import LocalKafka
 from tests.unit.client.bed import PATIENCE, alone, eventually
 
 pytestmark = pytest.mark.kafka
@@ -173,17 +173,6 @@ def test_a_topic_to_write_to_is_not_made_either(
     eventually(lambda: "the event log cannot be written to: " in caplog.text)
     log.close(timeout=0)
     assert log.dropped == 1
-
-
-@pytest.fixture
-def own_broker() -> Iterator[LocalKafka]:
-    """A broker that this test may stop for as long as it likes."""
-    try:
-        broker = LocalKafka().__enter__()
-    except BrokerUnavailableError as error:
-        without_broker(str(error))
-    yield broker
-    broker.close()
 
 
 @pytest.fixture

@@ -13,23 +13,11 @@ from typing import Any
 
 import pytest
 
-from tests.broker.fixture import without_broker
-from tests.broker.local_kafka import BrokerUnavailableError, LocalKafka
+from tests.broker.local_kafka import LocalKafka
 from tests.unit.config.configurations import written
 
 SECONDS = 120.0
 """Far more than the service and the broker take together."""
-
-
-@pytest.fixture
-def own_broker() -> Iterator[LocalKafka]:
-    """A broker that this test may kill."""
-    try:
-        broker = LocalKafka().__enter__()
-    except BrokerUnavailableError as error:
-        without_broker(str(error))
-    yield broker
-    broker.close()
 
 
 @pytest.fixture
