@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from email.utils import formatdate
 from typing import Final
 
 from starlette.applications import Starlette
@@ -149,7 +150,7 @@ def _pages(pages: Pages) -> list[Route]:
 
 
 class _WithHeaders:
-    """Adds `HEADERS` to every answer, errors included."""
+    """Adds `HEADERS`, and the date, to every answer, errors included."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -160,6 +161,7 @@ class _WithHeaders:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
+                headers.setdefault("date", formatdate(usegmt=True))
             await send(message)
 
         await self._app(scope, receive, send_with_headers)

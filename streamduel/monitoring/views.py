@@ -16,7 +16,7 @@ import msgspec
 from streamduel.monitoring.assessment import CHEAP_ARMS, Assessment, WorkedOut
 from streamduel.preference.counts import Floats
 from streamduel.preference.estimated_regret import estimated_regret, regret_of
-from streamduel.preference.evidence import Winner, condorcet_winner_possible, confidence
+from streamduel.preference.evidence import Winner, confidence, log_evidence, winner_possible_by
 from streamduel.preference.fairness import unfairness
 from streamduel.preference.regret_bound import regret_bound
 from streamduel.preference.winners import copeland_scores
@@ -248,20 +248,27 @@ class ExperimentView:
             self.team_mismatch,
         )
 
-    @cached_property
+    @property
     def regret_bound(self) -> dict[str, float]:
         """An upper bound of the cumulative regret, by kind."""
-        return regret_bound(self.wins, self.alone, self.champion, DELTA)
+        return self._sure[0]
 
     @cached_property
     def confidence(self) -> float:
         """That the champion is the winner the policy looks for, at least."""
         return confidence(self.wins, self.champion, self.seeks)
 
-    @cached_property
+    @property
     def condorcet_winner_possible(self) -> bool:
         """Whether some arm may still beat all others."""
-        return condorcet_winner_possible(self.wins, DELTA)
+        return self._sure[1]
+
+    @cached_property
+    def _sure(self) -> tuple[dict[str, float], bool]:
+        """Both come from the same evidence."""
+        evidence = log_evidence(self.wins)
+        bound = regret_bound(self.wins, self.alone, self.champion, DELTA, evidence)
+        return bound, winner_possible_by(evidence, DELTA)
 
     @cached_property
     def summary(self) -> msgspec.Raw:

@@ -95,12 +95,18 @@ def sure_at(wins: Floats, champion: int, seeks: Winner) -> float:
     (5.361, 5.361)
     """
     if seeks == "condorcet":  # the champion's own comparisons say it all
-        own = log_evidence_of(wins[champion], wins[:, champion])
-        return float(np.delete(own, champion).min())
-    evidence = log_evidence(wins)
+        against = log_evidence_of(wins[champion], wins[:, champion])
+    else:
+        against = _sure_against(log_evidence(wins), champion)
+    against[champion] = np.inf
+    return float(against.min())
+
+
+def _sure_against(evidence: Floats, champion: int) -> Floats:
+    """How sure it is that each arm beats no more others than the champion."""
     both = np.concatenate([np.broadcast_to(evidence[champion], evidence.shape), evidence.T], axis=1)
-    least = np.partition(both, len(wins) + 1, axis=1)[:, len(wins) + 1]
-    return float(np.delete(least, champion).min())
+    place = len(evidence) + 1
+    return np.partition(both, place, axis=1)[:, place]
 
 
 def nats(confidence: float, n_arms: int, seeks: Winner) -> float:
@@ -135,8 +141,13 @@ def condorcet_winner_possible(wins: Floats, delta: float) -> bool:
     >>> condorcet_winner_possible(cycle, delta=0.05), condorcet_winner_possible(cycle / 10, 0.05)
     (False, True)
     """
-    against = log_evidence(wins).max(axis=0)
-    return bool((against < ln(len(wins) - 1) - ln(delta)).any())
+    return winner_possible_by(log_evidence(wins), delta)
+
+
+def winner_possible_by(evidence: Floats, delta: float) -> bool:
+    """The same, of `log_evidence` that is known already."""
+    enough = ln(len(evidence) - 1) - ln(delta)
+    return bool((evidence.max(axis=0) < enough).any())
 
 
 def nats_of_all(n_arms: int, delta: float) -> float:
