@@ -5,30 +5,28 @@ python -m benchmarks.scrape [--quick]
 
 from __future__ import annotations
 
-import contextlib
 import json
 import random
+import statistics
 import tempfile
 import threading
 import time
 import urllib.request
 from collections.abc import Iterator
-from functools import partial
 from itertools import combinations
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from benchmarks.crowd import SCRAPE_SECONDS, Case, Logs, Stopwatch, write_service
-from benchmarks.measure import Spread, in_fresh_process, in_turns, ratios
+from benchmarks.crowd import Case, write_service
+from benchmarks.measure import Spread, in_fresh_process, tell
 from benchmarks.records import START, arms
 from benchmarks.report import Goal, Result, alone
 from streamduel.config import load
-from streamduel.monitoring import app
-from streamduel.monitoring.exposition import Exposition
 from streamduel.monitoring.server import Monitoring
 from streamduel.service import serve
+from streamduel.stream.observer import Observer
 
 EXPERIMENTS: Final = 100
 ARMS: Final = 16
@@ -38,128 +36,148 @@ BEFORE: Final = 2_000
 EXPLORED: Final = 0.4
 """The share of the duels that are of any two arms; the others are among the three best."""
 
+FASTER: Final = 10
+"""A scrape a second takes less than the noise of any machine. So the clock of the monitoring runs
+ten times as fast, commits come ten times as often, and ten scrapes a second are those of ten
+seconds: what they take, divided by ten, is what one takes."""
+
+WINDOW_SECONDS: Final = 1.0
+"""For so long it is scraped, and as long it is not: machines are faster or slower for seconds."""
+
 PROMETHEUS: Final = "application/openmetrics-text;version=1.0.0;q=0.8,text/plain;version=0.0.4"
 """What a Prometheus asks for, in short."""
 
 METHOD = f"""\
 The whole service with {EXPERIMENTS} experiments of {ARMS} arms that have run for a while and all
-have traffic: {{count:,}} duels in a JSON Lines file, a decision after each, commits twice a second.
-Another process asks for its metrics over HTTP once a second, or not at all, taking turns, each run
-in a fresh process. *Page*: processor time to make the {{size:,.0f}} kB, during which the fold goes
-without the interpreter. *Thread*: that of the thread that answers, in all: a millisecond is HTTP's,
-the rest goes by while it waits for the interpreter, and takes nothing from the fold. *First*: the
-page that shows all experiments for the first time. Records per second of processor time, without
-that one, and the ratio within each turn say the same with more noise."""
+have traffic: {{count:,}} duels in a JSON Lines file, a decision after each. Another process asks for
+the metrics, {{size:,.0f}} kB, over HTTP: for a second it does, for the next it does not, and so on.
+Each second that it asks is compared with the two beside it. Because one scrape a second takes less
+than the noise, it is {FASTER} a second, with the clock of the monitoring {FASTER} times as fast and
+commits {2 * FASTER} times a second, and what they take is divided by their number. *Thread*: processor
+time of the thread that answers, of which sending, a third, goes by beside the fold. The first
+scrape, which shows all experiments for the first time, is not in it."""
 
 
-class Scrape(NamedTuple):
-    """One of them.
+class Window(NamedTuple):
+    """A second of the service.
 
     Attributes:
-        size: bytes of the page.
-        page: seconds of processor time to make it.
-        thread: seconds of processor time of the thread that answers, since the one before.
+        asked: whether the metrics were asked for.
+        records: that were folded.
+        seconds: how long it was.
+        scrapes: that were answered.
+        thread: seconds of processor time of the thread that answers.
     """
 
-    size: int
-    page: float
+    asked: bool
+    records: int
+    seconds: float
+    scrapes: int
     thread: float
 
-
-class Watched(NamedTuple):
-    """A run of the service.
-
-    Attributes:
-        per_second: records for each second of processor time of the process, the first scrape's
-            aside.
-        scrapes: those that found all experiments.
-    """
-
-    per_second: float
-    scrapes: list[Scrape]
+    @property
+    def per_second(self) -> float:
+        """Records."""
+        return self.records / self.seconds
 
 
-class Timed(Exposition):
-    """Looks at the clock of its thread.
+class Prometheus:
+    """Another process that asks for the metrics, or does not.
 
-    Attributes:
-        seconds: of processor time for the last page.
-    """
-
-    seconds = 0.0
-
-    def page(self, accept: str) -> tuple[bytes, str]:
-        """The page and its content type."""
-        began = time.thread_time()
-        answer = super().page(accept)
-        Timed.seconds = time.thread_time() - began
-        return answer
-
-
-class Prometheus(threading.Thread):
-    """Has another process ask for the metrics, and looks at the clock of the thread that answers.
-
-    Attributes:
-        scrapes: all of them.
+    Args:
+        address: of the monitoring.
     """
 
     def __init__(self, address: tuple[str, int]) -> None:
-        super().__init__(daemon=True)
         spawn = get_context("spawn")
         self._told, there = spawn.Pipe()
         url = f"http://{address[0]}:{address[1]}/metrics"
         self._process = spawn.Process(target=_ask, args=(url, there), daemon=True)
         self._process.start()
         there.close()
-        self.scrapes: list[Scrape] = []
+        self.size = 0
 
-    def run(self) -> None:
-        """Until the other process ends."""
-        [server] = [thread for thread in threading.enumerate() if thread.name == "monitoring"]
-        clock = time.pthread_getcpuclockid(server.ident or 0)
-        before = time.clock_gettime(clock)
-        with contextlib.suppress(EOFError, ConnectionResetError):
-            while True:
-                size = self._told.recv()
-                now = time.clock_gettime(clock)
-                self.scrapes.append(Scrape(size, Timed.seconds, now - before))
-                before = now
+    def tell(self, *, ask: bool) -> None:
+        """From now on."""
+        self._told.send(ask)
+
+    def answers(self) -> int:
+        """How many it has got since the last call."""
+        count = 0
+        while self._told.poll():
+            self.size = self._told.recv()
+            count += 1
+        return count
 
     def stop(self) -> None:
         """Ask no more."""
         self._told.send(None)
         self._process.join()
-        self.join()
 
 
 def _ask(url: str, told: Connection) -> None:
-    """Once a second, until there is word to stop; tell the size of each answer."""
+    """While it shall, `FASTER` times a second; tell the size of each answer."""
     request = urllib.request.Request(url, headers={"accept": PROMETHEUS})
-    while not told.poll(SCRAPE_SECONDS):
-        with urllib.request.urlopen(request) as answer:
-            size = len(answer.read())
-        told.send(size)
+    asking: bool | None = False
+    while asking is not None:
+        if told.poll(1 / FASTER):
+            asking = told.recv()
+        elif asking:
+            with urllib.request.urlopen(request) as answer:
+                size = len(answer.read())
+            told.send(size)
 
 
-def watched(path: Path, *, scraped: bool) -> Watched:
-    """Run the service to the end of its log."""
-    loaded, watch = load(path, {}), Stopwatch()
+class Windows(Observer):
+    """Divides the time in which records come, and has it scraped in every other part.
+
+    Args:
+        prometheus: who asks.
+
+    Attributes:
+        all: those that are over.
+    """
+
+    def __init__(self, prometheus: Prometheus) -> None:
+        self._prometheus = prometheus
+        [server] = [thread for thread in threading.enumerate() if thread.name == "monitoring"]
+        self._clock = time.pthread_getcpuclockid(server.ident or 0)
+        self._asked = False
+        self._records = 0
+        self._began: float | None = None
+        self._thread = 0.0
+        self.all: list[Window] = []
+
+    def polled(self, records: int) -> None:
+        """Records have been folded."""
+        now = time.perf_counter()
+        if self._began is None:
+            self._began = now  # the first poll was before it
+            return
+        self._records += records
+        if now - self._began < WINDOW_SECONDS:
+            return
+        thread = time.clock_gettime(self._clock)
+        scrapes, used = self._prometheus.answers(), thread - self._thread
+        self.all.append(Window(self._asked, self._records, now - self._began, scrapes, used))
+        self._asked = not self._asked
+        self._prometheus.tell(ask=self._asked)
+        self._began, self._records, self._thread = now, 0, thread
+
+
+def watched(path: Path) -> tuple[list[Window], int]:
+    """Run the service to the end of its log; the windows, and the bytes of the page."""
+    loaded = load(path, {})
     assert loaded.config.monitoring is not None
-    vars(app)["Exposition"] = Timed  # which the server makes when it starts
-    monitoring = Monitoring(loaded.config.monitoring, loaded)
-    address = monitoring.start()
-    prometheus = Prometheus(address) if scraped else None
-    if prometheus:
-        prometheus.start()
-    serve(loaded, lambda: False, until_end=True, observers=[watch, *monitoring.observers])
-    if prometheus:
-        prometheus.stop()
+    monitoring = Monitoring(
+        loaded.config.monitoring, loaded, clock=lambda: time.monotonic() * FASTER
+    )
+    prometheus = Prometheus(monitoring.start())
+    windows = Windows(prometheus)
+    serve(loaded, lambda: False, until_end=True, observers=[windows, *monitoring.observers])
+    prometheus.stop()
     monitoring.stop()
-    scrapes = prometheus.scrapes if prometheus else []
-    whole = max((each.size for each in scrapes), default=0)
-    scrapes = [each for each in scrapes if each.size > whole / 2]
-    first = sum(each.thread for each in scrapes[:1])
-    return Watched(watch.records / (watch.cpu - first), scrapes)
+    return windows.all, prometheus.size
 
 
 def log(count: int, experiment: str, seed: int) -> Iterator[bytes]:
@@ -186,48 +204,51 @@ def _record(kind: str, experiment: str, luck: random.Random, **fields: Any) -> b
     return json.dumps({**head, "ts": START, **fields}, separators=(",", ":")).encode()
 
 
-def _run(case: Case, every: Logs, *, scraped: bool) -> Watched:
-    with tempfile.TemporaryDirectory() as folder:
-        path = write_service(Path(folder) / "service", case, every, monitoring={"port": 0})
-        return in_fresh_process(watched, path, scraped=scraped)
+def lost(windows: list[Window]) -> list[float]:
+    """What a scrape took from the fold, in seconds, by each window in which there were some."""
+    return [
+        (1 - this.per_second / statistics.mean([before.per_second, after.per_second]))
+        * this.seconds
+        / this.scrapes
+        for before, this, after in zip(windows, windows[1:], windows[2:], strict=False)
+        if this.asked and this.scrapes
+    ]
 
 
 def measure(quick: bool) -> list[Result]:
-    """Scraped and not."""
-    each, repetitions = (1_500, 1) if quick else (4_000, 2)
+    """Scraped and not, in turns."""
+    each, runs = (5_000, 1) if quick else (20_000, 2)
     names = [f"search-{number:04d}" for number in range(EXPERIMENTS)]
     every = {name: list(log(each, name, seed)) for seed, name in enumerate(names)}
-    case = Case("rucb", 1, ARMS)
-    runs = {
-        "scrape: nobody asks": partial(_run, case, every, scraped=False),
-        "scrape: once a second": partial(_run, case, every, scraped=True),
-    }
-    silent, asked = in_turns(runs, repetitions).values()
-    rates = [[run.per_second for run in found] for found in (silent, asked)]
-    later = [each for run in asked for each in run.scrapes[1:]]
-    pages = Spread.of([1e3 * each.page for each in later])
-    rows = [
-        ["nobody asks", Spread.of(rates[0]).text(0), "", "", "", ""],
-        [
-            "once a second",
-            Spread.of(rates[1]).text(0),
-            ratios(rates[1], rates[0]).text(3),
-            pages.text(1),
-            Spread.of([1e3 * each.thread for each in later]).text(1),
-            Spread.of([1e3 * run.scrapes[0].page for run in asked]).text(0),
-        ],
-    ]
-    share = pages.median / 1e3 / SCRAPE_SECONDS * 100
-    columns = ["metrics", "records per second", "÷ nobody asks", "page, ms", "thread, ms"]
-    return [
-        Result(
-            "Being watched",
-            METHOD.format(count=each * EXPERIMENTS, size=later[-1].size / 1e3),
-            [*columns, "first, ms"],
-            rows,
-            [Goal("a scrape a second takes from the fold", share, at_most=1, unit="%")],
-        )
-    ]
+    taken: list[float] = []
+    windows: list[Window] = []
+    for run in range(runs):
+        tell(f"scrape, {run + 1} of {runs}")
+        with tempfile.TemporaryDirectory() as folder:
+            sections = {"monitoring": {"port": 0}, "commit": {"interval_ms": 500 // FASTER}}
+            path = write_service(Path(folder) / "service", Case("rucb", 1, ARMS), every, **sections)
+            found, size = in_fresh_process(watched, path)
+        warm = found[2:]  # the second has the first scrape
+        windows += warm
+        taken += lost(warm)
+    asked = [window for window in windows if window.asked]
+    silent = [window for window in windows if not window.asked]
+    milliseconds = [1e3 * seconds for seconds in taken]
+    loss, error = statistics.mean(milliseconds), _standard_error(milliseconds)
+    rates = (Spread.of([window.per_second for window in kind]) for kind in (silent, asked))
+    thread = Spread.of([1e3 * window.thread / window.scrapes for window in asked])
+    row = [f"{len(taken)}", *(rate.text(0) for rate in rates)]
+    row += [f"{sum(window.scrapes for window in asked) / len(asked):.1f}"]
+    row += [f"{loss:.1f} ± {error:.1f}", f"{statistics.median(milliseconds):.1f}", thread.text(1)]
+    columns = ["seconds asked", "records/s, nobody asks", "asked", "scrapes/s"]
+    columns += ["a scrape takes, ms", "median", "thread, ms"]
+    goal = Goal("a scrape a second takes from the fold", loss / 10, at_most=1, unit="%")
+    method = METHOD.format(count=each * EXPERIMENTS, size=size / 1e3)
+    return [Result("Being watched", method, columns, [row], [goal])]
+
+
+def _standard_error(values: list[float]) -> float:
+    return statistics.stdev(values) / len(values) ** 0.5
 
 
 if __name__ == "__main__":

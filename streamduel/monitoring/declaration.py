@@ -46,6 +46,10 @@ class Declaration:
         """The metric with its samples."""
         raise NotImplementedError
 
+    def reading(self, figures: Figures) -> object:
+        """What its samples hang on, to be compared: equal readings, equal samples."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True)
 class _Value(Declaration):
@@ -59,6 +63,10 @@ class _Value(Declaration):
         for labels, value in self.read(figures):
             family.add_metric(labels, value)
         return family
+
+    def reading(self, figures: Figures) -> object:
+        """The samples themselves."""
+        return list(self.read(figures))
 
 
 class Gauge(_Value):
@@ -94,6 +102,10 @@ class Histogram(Declaration):
         return HistogramMetricFamily(
             self.name, self.meaning, buckets=buckets, sum_value=tally.total
         )
+
+    def reading(self, figures: Figures) -> object:
+        """The tally."""
+        return self.read(figures)
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,10 @@
 
 prometheus_client puts every line together from its parts at every scrape: some 7 µs a line, 60 ms
 for a hundred experiments of 16 arms, in which the fold waits for the interpreter. But of a line
-only the number changes. So here prometheus_client writes the lines of an experiment once; all but
-the numbers is kept, and a scrape puts the numbers in between. Names, labels and escaping stay the
-library's, and so do numbers that Go writes in another way than JSON.
+only the number changes, and of many metrics nothing. So here prometheus_client writes the lines of
+an experiment once; all but the numbers is kept, and a scrape puts the numbers in between where one
+has changed. Names, labels and escaping stay the library's, and so do numbers that Go writes in
+another way than JSON.
 
 Nothing here lets go of the interpreter on the way, as numpy does with larger arrays, and as reading
 files does: beside a busy fold it takes up to 5 ms each time to get it back. So what /proc says of
@@ -14,7 +15,8 @@ the process, in some forty of such steps, is kept for a while as well.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
@@ -28,7 +30,13 @@ from prometheus_client.utils import floatToGoString
 from streamduel.monitoring.assessment import Assessment
 from streamduel.monitoring.assessments import FRESH_SECONDS, Assessments
 from streamduel.monitoring.catalogue import METRICS
-from streamduel.monitoring.declaration import Counter, Gauge, OfAssessments, OfExperiments
+from streamduel.monitoring.declaration import (
+    Counter,
+    Declaration,
+    Gauge,
+    OfAssessments,
+    OfExperiments,
+)
 from streamduel.monitoring.metrics import Metrics
 from streamduel.monitoring.views import ExperimentView, Figures, PartitionView, Tally
 
@@ -47,9 +55,6 @@ OF_EXPERIMENTS: Final = [
     if isinstance(metric, (Gauge, Counter)) and isinstance(metric.read, OfExperiments)
 ]
 """The metrics that experiments have, and how they are read: nearly all lines are theirs."""
-
-PLACES: Final = {metric.name: at for at, (metric, _) in enumerate(OF_EXPERIMENTS)}
-"""Where each of them is among them."""
 
 
 class Exposition:
@@ -84,7 +89,7 @@ class Exposition:
         views = list(figures.experiments())
         values = _values(views, self._assessments.of(views, figures.now))
         chosen = self._formats[content_type.startswith("application/openmetrics-text")]
-        return chosen.page(figures, self._process, _written(values)), content_type
+        return chosen.page(figures, self._process, values), content_type
 
 
 class _Format:
@@ -98,33 +103,42 @@ class _Format:
         self._encode = encode
         self._end = encode(_Collected(()))
         nothing = Figures("", Tally.empty(), Tally.empty())
-        self._heads = [self._text([metric.family(nothing)]) for metric, _ in OF_EXPERIMENTS]
+        heads = {metric.name: metric.family(nothing) for metric, _ in OF_EXPERIMENTS}
+        self._blocks = {name: _Block(self._text([head])) for name, head in heads.items()}
         self._shapes: list[tuple[object, ...]] = []
         self._lines: dict[tuple[object, ...], list[list[bytes]]] = {}
-        self._columns: list[list[bytes]] = [[] for _ in OF_EXPERIMENTS]
+        self._others: dict[str, tuple[object, bytes]] = {}
 
-    def page(self, figures: Figures, process: Iterable[Metric], written: Sequence[bytes]) -> bytes:
+    def page(
+        self,
+        figures: Figures,
+        process: Iterable[Metric],
+        values: Mapping[str, Sequence[float]],
+    ) -> bytes:
         """The whole of it.
 
         Args:
             figures: what is on it.
             process: the metrics of the process.
-            written: the numbers of the experiments, in the order of `_values`.
+            values: the numbers of the experiments, by metric.
         """
         self._arrange(list(figures.experiments()))
-        parts: list[bytes] = []
-        start = 0
-        for metric in METRICS:
-            at = PLACES.get(metric.name)
-            if at is None:
-                parts.append(self._text([metric.family(figures)]))
-                continue
-            lines = self._columns[at]
-            both = [b""] * (2 * len(lines))
-            both[::2], both[1::2] = lines, written[start : start + len(lines)]
-            start += len(lines)
-            parts += [self._heads[at][:-1], *both, b"\n"]
+        parts = [
+            self._blocks[metric.name].text(values[metric.name])
+            if metric.name in values
+            else self._other(metric, figures)
+            for metric in METRICS
+        ]
         return b"".join([*parts, self._text(process), self._end])
+
+    def _other(self, metric: Declaration, figures: Figures) -> bytes:
+        """A metric that is not of experiments; only what has changed is written anew."""
+        reading = metric.reading(figures)
+        known, text = self._others.get(metric.name, (None, b""))
+        if known != reading:
+            text = self._text([metric.family(figures)])
+            self._others[metric.name] = reading, text
+        return text
 
     def _arrange(self, views: Sequence[ExperimentView]) -> None:
         """Have the lines of these experiments at hand, and of no others."""
@@ -135,9 +149,8 @@ class _Format:
         for shape, view in zip(shapes, views, strict=True):
             self._lines[shape] = former.get(shape) or self._lines_of(view)
         each = [self._lines[shape] for shape in shapes]
-        self._columns = [
-            [line for lines in each for line in lines[at]] for at in range(len(OF_EXPERIMENTS))
-        ]
+        for at, block in enumerate(self._blocks.values()):
+            block.arrange([line for lines in each for line in lines[at]])
         self._shapes = shapes
 
     def _lines_of(self, view: ExperimentView) -> list[list[bytes]]:
@@ -159,6 +172,35 @@ class _Format:
         return self._encode(_Collected(families)).removesuffix(self._end)
 
 
+class _Block:
+    """A metric of all experiments, written anew only if one of its numbers has changed.
+
+    Args:
+        head: what stands above its lines.
+    """
+
+    def __init__(self, head: bytes) -> None:
+        self._head = head[:-1]
+        self._pieces: list[bytes] = []
+        self._bits = b""
+        self._text = head
+
+    def arrange(self, lines: Sequence[bytes]) -> None:
+        """From now on it has these lines, without the numbers."""
+        self._pieces = [b""] * (2 * len(lines))
+        self._pieces[::2] = lines
+        self._bits, self._text = b"", self._head + b"\n"
+
+    def text(self, values: Sequence[float]) -> bytes:
+        """The whole of it with these numbers, one for each line."""
+        numbers = array("d", values)
+        bits = numbers.tobytes()
+        if bits != self._bits:
+            self._pieces[1::2] = _written(numbers)
+            self._bits, self._text = bits, b"".join([self._head, *self._pieces, b"\n"])
+        return self._text
+
+
 class _Collected(NamedTuple):
     """Metrics where prometheus_client expects a registry of them."""
 
@@ -168,29 +210,29 @@ class _Collected(NamedTuple):
         return self.families
 
 
-def _values(views: Sequence[ExperimentView], assessments: Sequence[Assessment]) -> list[float]:
-    """The numbers of all metrics of all experiments, metric by metric."""
-    values: list[float] = []
-    for _, read in OF_EXPERIMENTS:
+def _values(
+    views: Sequence[ExperimentView], assessments: Sequence[Assessment]
+) -> dict[str, list[float]]:
+    """The numbers of each metric of all experiments."""
+    values = {}
+    for metric, read in OF_EXPERIMENTS:
         each: Iterable[Sequence[float]]
         if isinstance(read, OfAssessments):
             each = map(read.judged, assessments)
         else:
             each = map(read.values, views)
-        values.extend(chain.from_iterable(each))
+        values[metric.name] = list(chain.from_iterable(each))
     return values
 
 
-def _written(numbers: Sequence[float]) -> list[bytes]:
+def _written(numbers: array[float]) -> list[bytes]:
     """Numbers as prometheus_client writes them.
 
-    >>> _written([3, 0.25, 2_500_000, 1e-05, float("inf")])
+    >>> _written(array("d", [3, 0.25, 2_500_000, 1e-05, float("inf")]))
     [b'3.0', b'0.25', b'2.5e+06', b'1e-05', b'+Inf']
     """
-    if not numbers:
-        return []
     # Not with numpy: it would let go of the interpreter at each step, and have to wait for it.
-    values = list(map(float, numbers))
+    values = numbers.tolist()
     written = msgspec.json.encode(values)[1:-1].split(b",")
     for at, value in enumerate(values):
         if value and not LEAST_PLAIN <= value < LEAST_WITH_EXPONENT:

@@ -9,6 +9,7 @@ import numpy as np
 from streamduel.preference.counts import Floats, Integers
 from streamduel.preference.evidence import intervals_of, log_evidence, nats_of_all
 
+
 def regret_bound(
     wins: Floats,
     alone: Sequence[int],
