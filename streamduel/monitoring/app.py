@@ -15,6 +15,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from streamduel.monitoring import api, openapi
+from streamduel.monitoring.assessments import Assessments
 from streamduel.monitoring.exposition import Exposition
 from streamduel.monitoring.health import why_not_live, why_not_ready
 from streamduel.monitoring.history import History
@@ -45,7 +46,9 @@ class _AnyName(PathConvertor):
 register_url_convertor("any_name", _AnyName())
 
 
-def create_app(metrics: Metrics, history: History, pages: Pages) -> ASGIApp:
+def create_app(
+    metrics: Metrics, history: History, pages: Pages, assessments: Assessments | None = None
+) -> ASGIApp:
     """All that is served, as an ASGI application.
 
     Its answers are coroutines without an await in them: one is made after the other in the server's
@@ -55,8 +58,9 @@ def create_app(metrics: Metrics, history: History, pages: Pages) -> ASGIApp:
         metrics: what is known.
         history: how it came to be.
         pages: what people see of it.
+        assessments: of the experiments, which the history makes.
     """
-    lines = Exposition(metrics)
+    lines = Exposition(metrics, assessments)
 
     async def exposition(request: Request) -> Response:
         return _exposition(lines, ",".join(request.headers.getlist("accept")))

@@ -62,11 +62,12 @@ class Exposition:
 
     Args:
         metrics: what is on it.
+        assessments: of the experiments, where somebody else makes some of them.
     """
 
-    def __init__(self, metrics: Metrics) -> None:
+    def __init__(self, metrics: Metrics, assessments: Assessments | None = None) -> None:
         self._metrics = metrics
-        self._assessments = Assessments()
+        self._assessments = assessments or Assessments()
         self._process: Sequence[Metric] = ()
         self._process_at = -math.inf
         self._formats = {False: _Format(generate_latest), True: _Format(generate_openmetrics)}

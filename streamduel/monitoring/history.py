@@ -14,6 +14,7 @@ from typing import Final, Literal, NamedTuple
 from weakref import WeakValueDictionary
 
 from streamduel.monitoring.assessment import CHEAP_ARMS
+from streamduel.monitoring.assessments import Assessments
 from streamduel.monitoring.views import ExperimentView, Figures
 
 MOST_POINTS: Final = 240
@@ -22,8 +23,12 @@ MOST_POINTS: Final = 240
 LOOK_SECONDS: Final = 1.0
 """Between two looks at all experiments; they change with a commit, some twice a second."""
 
+WORK_SECONDS: Final = 0.002
+"""At least so long is worked between two rests: to get the interpreter, and the fold to get it
+back, costs up to half a millisecond."""
+
 REST: Final = 50
-"""After each point, so many times as long as it took is rested: bounds of confidence and regret
+"""After some points, so many times as long as they took is rested: bounds of confidence and regret
 cost 0.3 ms for 16 arms and seconds for 1000, and may cost the fold at most 2 % of a core."""
 
 
@@ -115,13 +120,17 @@ class History:
 
     Args:
         clock: seconds since 1970.
+        assessments: for the metrics, which want of the newest points what is in them, too.
 
     Attributes:
         since: when it began.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, clock: Callable[[], float] = time.time, assessments: Assessments | None = None
+    ) -> None:
         self._clock = clock
+        self._assessments = assessments or Assessments()
         self.since = clock()
         self._trails: dict[str, Trail] = {}
         self._seen: WeakValueDictionary[str, ExperimentView] = WeakValueDictionary()
@@ -143,6 +152,7 @@ class History:
                 began = time.thread_time()
                 point = Point.of(view, at)
                 view.work_out()
+                self._assessments.keep(view, figures.now)
                 with self._lock:
                     self._trails.setdefault(view.name, Trail()).add(point)
                     self._reached[view.name] = view.records
@@ -205,7 +215,11 @@ class Historian:
         self._stopped.set()
 
     def _run(self) -> None:
+        worked = 0.0
         while not self._stopped.wait(LOOK_SECONDS):
             for spent in self._history.look(self._figures()):
-                if self._stopped.wait(spent * REST):
-                    return
+                worked += spent
+                if worked >= WORK_SECONDS:
+                    if self._stopped.wait(worked * REST):
+                        return
+                    worked = 0.0

@@ -91,15 +91,15 @@ Figures are as fresh as the last commit, which is twice a second while records c
 (`commit.interval_ms`); all of a partition in one scrape are of the same commit. Some of them take
 arithmetic:
 {names}.
-They are worked out anew when they are asked for and {fresh:g} seconds old, and at once when the
-champion or the arms have changed; for at most {most} experiments in each second since the last
-scrape, the oldest first. So they may be {fresh:g} seconds old, of 1000 experiments {thousand:g};
-and they always arrive at the last state of an experiment that stands still.
+A thread that rests fifty times as long as it works sees to them: of a hundred experiments of 16
+arms they are some seconds old. Those that are {fresh:g} seconds old are worked out when they are
+asked for, of at most {most} experiments in each second since the last scrape, the oldest first; and
+at once when the champion or the arms have changed. So of 1000 experiments they are less than
+{thousand:g} seconds old; and they always arrive at the last state of one that stands still.
 
 Of an experiment with more than {cheap} arms, `streamduel_regret`, `streamduel_guardrail_regret` and
-`streamduel_condorcet_winner_possible` take seconds. A thread that rests fifty times as long as it
-works sees to them: they are some minutes old, with 1000 arms, and NaN while not worked out yet for
-the present champion and arms.
+`streamduel_condorcet_winner_possible` take seconds, and only that thread sees to them: with 1000
+arms they are some minutes old, and NaN while not worked out yet for the present champion and arms.
 
 `process_…` is up to {fresh:g} seconds old, `streamduel_lag_records` up to {lag:g}.
 

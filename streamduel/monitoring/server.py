@@ -18,6 +18,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from streamduel.config import LoadedConfig, MonitoringSettings
 from streamduel.errors import ConfigurationError
 from streamduel.monitoring.app import create_app
+from streamduel.monitoring.assessments import Assessments
 from streamduel.monitoring.history import Historian, History
 from streamduel.monitoring.letters import Letters
 from streamduel.monitoring.metrics import Metrics
@@ -105,8 +106,11 @@ class _Uvicorn(uvicorn.Server):
             await ended.wait()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        loop = asyncio.get_running_loop()
         for server in self.servers:
-            server.close()
+            for listener in server.sockets:
+                # Not closed yet: a connection that is just being accepted would never be.
+                loop.remove_reader(listener)
         await asyncio.sleep(STOP_SECONDS)
         for connection in list(self.server_state.connections):
             connection.transport.abort()
@@ -190,12 +194,14 @@ class Monitoring:
         calendar: Callable[[], float] = time.time,
     ) -> None:
         self.observer = Metrics(loaded.config.source["connector"], clock)
-        self.history = History(calendar)
+        assessments = Assessments()
+        self.history = History(calendar, assessments)
         letters = Letters(calendar)
         self.observers: tuple[Observer, ...] = (self.observer.pulse, self.observer, letters)
         pages = Pages(lambda: self.observer.figures, self.history, letters, calendar)
         self._historian = Historian(self.history, lambda: self.observer.figures)
-        self._server = Server(create_app(self.observer, self.history, pages), settings)
+        answers = create_app(self.observer, self.history, pages, assessments)
+        self._server = Server(answers, settings)
 
     def start(self) -> tuple[str, int]:
         """Serve from now on; the host and the port that it really does on.

@@ -116,6 +116,27 @@ def test_scrapes_in_quick_succession_share_what_is_allowed(made: list[str]) -> N
     assert len(made) == len(set(made)) == number, "all had their turn, and none had two"
 
 
+def test_what_the_history_has_made_is_not_made_again(made: list[str]) -> None:
+    metrics, kept = Metrics("kafka", Clock()), Assessments()
+    history = History(assessments=kept)
+    watched = task(config({"search": ARMS}))
+    for step in range(3):
+        fold(watched, *duels("search", 10 * step, "ltr", "bm25", "aaab"))
+        commit(metrics, watched)
+        figures = replace(metrics.figures, now=100.0 + step * FRESH_SECONDS)
+        list(history.look(figures))
+        (view,) = figures.experiments()
+        assert kept.of([view], figures.now + 0.5) == [view.assessment]
+    assert made == ["search"] * 3
+
+
+def test_what_the_history_has_made_of_an_older_state_changes_nothing() -> None:
+    kept, (older,), (newer,) = Assessments(), views(1, records=1), views(1, records=2)
+    kept.of([newer], 100.0)
+    kept.keep(older, 99.5)
+    assert kept.of([newer], 101.0) == [newer.assessment]
+
+
 def test_what_is_gone_takes_no_memory() -> None:
     kept = Assessments()
     kept.of(views(3, records=1), 100.0)
