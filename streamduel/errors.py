@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from functools import lru_cache
 
 
 class StreamduelError(Exception):
@@ -63,6 +64,11 @@ def nearest(name: str, allowed: Iterable[str]) -> str:
     >>> nearest("entirely different", ["rucb", "ccb"])
     ''
     """
-    by_small = {known.lower(): known for known in reversed(list(allowed))}
+    return _nearest(name, tuple(allowed))
+
+
+@lru_cache(maxsize=128)  # a service that names a wrong arm names the same one in every record
+def _nearest(name: str, allowed: tuple[str, ...]) -> str:
+    by_small = {known.lower(): known for known in reversed(allowed)}
     close = difflib.get_close_matches(name.lower(), list(by_small), n=1)
     return f"; did you mean '{by_small[close[0]]}'?" if close else ""
