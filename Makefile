@@ -2,11 +2,14 @@
 
 PYTHON ?= python3
 IMAGE ?= streamduel
-PYTEST_ARGS ?=
 BENCH_ARGS ?=
 CLICKS ?= 200000
 
 BIN = .venv/bin
+# Tests that share the machine. The others start brokers, browsers and containers, kill processes
+# and stage faults: each wants all of it.
+ON_ALL_CORES = streamduel connectors tests/contract/interleaving tests/contract/policies \
+	tests/statistics tests/unit
 VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' streamduel/__init__.py)
 # What the tests use that is not Python's, each as what must be there and the Debian package that
 # has it. Docker or STREAMDUEL_TEST_KAFKA stand in for some: CONTRIBUTING.md.
@@ -30,7 +33,12 @@ run: .venv/run.stamp run/clicks.jsonl ## Find the best of six rankers in a click
 	$(BIN)/streamduel run configs/local.yaml --until-end
 
 test: lint tools $(if $(CI),audit) ## Check everything: style, types, architecture, and all tests, on a real Kafka too
+ifdef PYTEST_ARGS
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+else
+	$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal $(ON_ALL_CORES)
+	$(BIN)/python -m pytest $(ON_ALL_CORES:%=--ignore=%)
+endif
 
 test-image: .venv/dev.stamp tools ## Build the container image, start it, and test it
 	STREAMDUEL_REQUIRE_IMAGE=1 $(BIN)/python -m pytest tests/image $(PYTEST_ARGS)
