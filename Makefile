@@ -37,7 +37,7 @@ ifdef PYTEST_ARGS
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 else
 	$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal $(ON_ALL_CORES)
-	$(BIN)/python -m pytest $(ON_ALL_CORES:%=--ignore=%)
+	$(BIN)/python -m pytest tests $(ON_ALL_CORES:%=--ignore=%)
 endif
 
 test-image: .venv/dev.stamp tools ## Build the container image, start it, and test it
