@@ -47,7 +47,7 @@ register_url_convertor("any_name", _AnyName())
 
 
 def create_app(
-    metrics: Metrics, history: History, pages: Pages, assessments: Assessments | None = None
+    metrics: Metrics, history: History, pages: Pages, assessments: Assessments
 ) -> ASGIApp:
     """All that is served, as an ASGI application.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, TypeVar
@@ -23,7 +24,7 @@ _Part = TypeVar("_Part")
 
 
 @dataclass(frozen=True)
-class Declaration:
+class Declaration(ABC):
     """One metric.
 
     Attributes:
@@ -42,13 +43,13 @@ class Declaration:
     per: Literal["experiment", "arm", "partition", "process"]
     times: int = field(default=1, kw_only=True)
 
+    @abstractmethod
     def family(self, figures: Figures) -> Metric:
         """The metric with its samples."""
-        raise NotImplementedError
 
+    @abstractmethod
     def reading(self, figures: Figures) -> object:
         """What its samples hang on, to be compared: equal readings, equal samples."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,10 @@ from prometheus_client.core import Metric
 
 from streamduel.monitoring.assessment import CHEAP_ARMS
 from streamduel.monitoring.assessments import FRESH_SECONDS, MOST_PER_SECOND
-from streamduel.monitoring.catalogue import COMMIT_SECONDS, METRICS, POLL_RECORDS, PROCESS_METRICS
+from streamduel.monitoring.catalogue import COMMIT_SECONDS, METRICS, POLL_RECORDS
 from streamduel.monitoring.declaration import Counter as CounterMetric
 from streamduel.monitoring.declaration import Declaration, Gauge, OfAssessments
+from streamduel.monitoring.process_metrics import PROCESS_METRICS
 from streamduel.monitoring.views import (
     ExperimentView,
     Figures,

@@ -200,7 +200,9 @@ class ExperimentView:
     @cached_property
     def champions(self) -> list[float]:
         """1 for the champion and 0 for the others, arm by arm."""
-        return [float(arm == self.champion) for arm in range(len(self.arms))]
+        marks = [0.0] * len(self.arms)
+        marks[self.champion] = 1.0
+        return marks
 
     @cached_property
     def copeland(self) -> list[float]:

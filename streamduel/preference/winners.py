@@ -32,7 +32,8 @@ def wins_over(preferences: Floats) -> Integers:
     >>> wins_over(np.array([[0.5, 0.6, 0.7], [0.4, 0.5, 0.5], [0.3, 0.5, 0.5]])).tolist()
     [2, 0, 0]
     """
-    return np.asarray((preferences > preferences.T).sum(axis=1), dtype=np.int64)
+    beaten: Integers = np.add.reduce(preferences > preferences.T, axis=1, dtype=np.int64)
+    return beaten
 
 
 def condorcet_winner(preferences: Floats) -> int | None:
@@ -68,7 +69,8 @@ def copeland_scores(preferences: Floats) -> Floats:
     >>> copeland_scores(np.array([[0.0, 6.0, 3.0], [2.0, 0.0, 1.0], [1.0, 1.0, 0.0]])).tolist()
     [1.0, 0.0, 0.0]
     """
-    return np.asarray(wins_over(preferences) / (len(preferences) - 1), dtype=np.float64)
+    scores: Floats = wins_over(preferences) / (len(preferences) - 1)
+    return scores
 
 
 def copeland_winners(preferences: Floats) -> Integers:

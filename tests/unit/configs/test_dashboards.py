@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from configs.grafana.boards import dashboards
-from streamduel.monitoring.catalogue import METRICS, PROCESS_METRICS
+from streamduel.monitoring.catalogue import METRICS
+from streamduel.monitoring.process_metrics import PROCESS_METRICS
 from tests.prometheus.repository import GRAFANA, PROMETHEUS, alerts, dashboard
 
 NAMES = ("experiment", "service")

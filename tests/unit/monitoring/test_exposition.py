@@ -3,7 +3,7 @@
 import math
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -154,6 +154,27 @@ def test_labels_follow_the_experiment(metrics: Metrics, change: dict[str, object
     show(metrics, [_with(**change)])
     assert without_process(page.page("")[0]) != without_process(before)
     assert_as_the_library(page, metrics, "")
+
+
+def test_what_is_not_of_experiments_is_followed_too(metrics: Metrics) -> None:
+    page = Exposition(metrics)
+    watched = task(config({"search": ARMS}))
+    commit(metrics, watched)
+    news: list[Callable[[], None]] = [
+        lambda: metrics.polled(7),
+        lambda: metrics.lagging({0: 5}),
+        lambda: metrics.lagging({0: 5, 1: 2}),
+        lambda: metrics.connection(source=True),
+        metrics.fenced,
+        lambda: metrics.restored(watched),
+        lambda: metrics.lost([0]),
+    ]
+    for told in news:
+        before, _ = page.page("")
+        told()
+        after, _ = page.page("")
+        assert without_process(after) != without_process(before)
+        assert_as_the_library(page, metrics, "")
 
 
 def test_lines_are_made_once_and_go_with_their_experiment(

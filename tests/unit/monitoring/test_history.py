@@ -168,6 +168,27 @@ class TestHistorian:
         historian.stop()
         eventually(lambda: "history" not in {thread.name for thread in threading.enumerate()})
 
+    def test_rests_once_for_several_small_points(self) -> None:
+        small = 0.4 * history.WORK_SECONDS
+        waits: list[float | None] = []
+
+        class Small(History):
+            def look(self, figures: Figures) -> Iterator[float]:
+                yield from [small] * 4
+
+        class Stopped(threading.Event):
+            def wait(self, timeout: float | None = None) -> bool:
+                waits.append(timeout)
+                return len(waits) == 5
+
+        metrics = Metrics("files")
+        historian = Historian(Small(), lambda: metrics.figures)
+        historian._stopped = Stopped()
+        historian._run()
+        rest = pytest.approx(3 * small * history.REST)
+        look = history.LOOK_SECONDS
+        assert waits == [look, rest, look, rest, look]
+
     def test_rests_far_longer_than_it_works(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(history, "LOOK_SECONDS", 0.01)
         came: list[float] = []

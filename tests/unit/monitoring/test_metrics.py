@@ -6,8 +6,9 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from streamduel.monitoring.catalogue import METRICS, PROCESS_METRICS
+from streamduel.monitoring.catalogue import METRICS
 from streamduel.monitoring.metrics import Metrics
+from streamduel.monitoring.process_metrics import PROCESS_METRICS
 from streamduel.monitoring.reference import example
 from tests.logs import encode
 from tests.unit.monitoring.fold import (

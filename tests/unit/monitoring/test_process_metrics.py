@@ -6,9 +6,9 @@ import pytest
 from prometheus_client.exposition import generate_latest
 
 from streamduel import __version__
-from streamduel.monitoring.catalogue import PROCESS_METRICS
 from streamduel.monitoring.exposition import Exposition
 from streamduel.monitoring.metrics import Metrics
+from streamduel.monitoring.process_metrics import PROCESS_METRICS
 from streamduel.monitoring.views import Tally
 from tests.unit.monitoring.fold import (
     Clock,

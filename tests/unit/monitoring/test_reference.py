@@ -3,9 +3,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from streamduel.monitoring.catalogue import METRICS, PROCESS_METRICS
+from streamduel.monitoring.catalogue import METRICS
 from streamduel.monitoring.exposition import Exposition
 from streamduel.monitoring.metrics import Metrics
+from streamduel.monitoring.process_metrics import PROCESS_METRICS
 from streamduel.monitoring.reference import reference
 from tests.unit.monitoring.fold import Clock, commit, config, duels, fold, parse, task
 

@@ -1,11 +1,13 @@
 import contextlib
 import json
+import selectors
 import signal
 import socket
 import struct
 import threading
 import time
 from collections.abc import Iterator
+from email.utils import parsedate_to_datetime
 
 import httpx
 import pytest
@@ -135,6 +137,11 @@ class TestPages:
         assert wanted.items() <= dict(headers).items()
         assert "server" not in headers
 
+    def test_every_answer_bears_its_date(self, service: Service) -> None:
+        for path in ("/healthz", "/nowhere"):
+            date = parsedate_to_datetime(service.get(path).headers["date"])
+            assert abs(time.time() - date.timestamp()) < PATIENCE
+
     def test_other_paths_are_not_redirected(self, service: Service) -> None:
         assert service.get("/nowhere").status_code == 404
         assert service.get("/metrics/", host="evil.example").status_code == 404
@@ -204,6 +211,57 @@ class TestAddress:
     def test_the_thread_does_not_keep_the_process_alive(self, service: Service) -> None:
         (thread,) = [each for each in threading.enumerate() if each.name == "monitoring"]
         assert thread.daemon
+
+
+class TestBesideTheFold:
+    """Each time that the server wants the interpreter back, the fold is held up."""
+
+    @pytest.fixture
+    def looks(self, monkeypatch: pytest.MonkeyPatch) -> list[float | None]:
+        """For how long the server has looked for news, each time that it did."""
+        noted: list[float | None] = []
+        select = selectors.DefaultSelector.select
+
+        def look(
+            self: selectors.DefaultSelector, timeout: float | None = None
+        ) -> list[tuple[selectors.SelectorKey, int]]:
+            noted.append(timeout)
+            return select(self, timeout)
+
+        monkeypatch.setattr(selectors.DefaultSelector, "select", look)
+        return noted
+
+    def test_it_sleeps_while_nobody_asks(self, service: Service, looks: list[float | None]) -> None:
+        service.get("/healthz")
+        time.sleep(0.2)  # until the exchange is over
+        looks.clear()
+        time.sleep(0.5)
+        assert looks == []
+
+    def test_it_looks_for_news_only_between_exchanges(
+        self, service: Service, looks: list[float | None]
+    ) -> None:
+        service.get("/healthz")  # the connection stays open
+        time.sleep(0.2)
+        looks.clear()
+        service.get("/healthz")
+        time.sleep(0.2)
+        assert len(looks) == 1
+        assert looks[0] is None or looks[0] > 0
+
+    def test_an_answer_is_sent_in_one_piece(self, service: Service) -> None:
+        with socket.create_connection((service.host, service.port), PATIENCE) as client:
+            for method in (b"GET", b"HEAD") * 5:
+                client.sendall(method + b" /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+                head, _, body = client.recv(65536).partition(b"\r\n\r\n")
+                assert head.startswith(b"HTTP/1.1 200 OK")
+                assert body == (b'{"status":"alive"}' if method == b"GET" else b"")
+
+    def test_what_is_no_http_is_answered_too(self, service: Service) -> None:
+        with service.hang(b"nonsense\r\n\r\n") as client:
+            answer = read_until(client, b"received.")
+        assert answer.startswith(b"HTTP/1.1 400 ")
+        assert answer.endswith(b"\r\n\r\nInvalid HTTP request received.")
 
 
 class TestHangingClients:

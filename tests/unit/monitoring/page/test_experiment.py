@@ -3,76 +3,19 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import numpy as np
 import pytest
 
 from streamduel.monitoring.history import History
 from streamduel.monitoring.letters import Letter
-from streamduel.monitoring.metrics import Metrics
-from streamduel.monitoring.page.checks import Check
-from streamduel.monitoring.page.experiment import MOST_LETTERS, ExperimentPage, experiment_page
+from streamduel.monitoring.page.experiment import MOST_LETTERS
 from streamduel.monitoring.page.heat_map import MOST_ARMS, bounds, heat_map, ranking
-from streamduel.monitoring.page.wording import THIN
-from streamduel.monitoring.views import DELTA, ExperimentView
+from streamduel.monitoring.views import DELTA
 from streamduel.preference.evidence import intervals
 from tests.logs import Record, encode
-from tests.unit.monitoring.fold import STREAM_TIME, Clock, commit, config, duels, fold, task
-
-ARMS = ("bm25", "ltr", "dense")
-NOW = STREAM_TIME / 1000
-
-
-class Watched:
-    """One experiment, watched."""
-
-    def __init__(self, arms: tuple[str, ...] = ARMS, **settings: Any) -> None:
-        self.clock = Clock()
-        self.metrics, self.history = Metrics("files", self.clock), History(lambda: NOW)
-        self.metrics.connection(source=True)
-        self.task = task(config({"search": arms}, **settings))
-        self.letters: list[Letter] = []
-        self.commit()
-
-    def commit(self) -> None:
-        commit(self.metrics, self.task)
-        list(self.history.look(self.metrics.figures))
-
-    def fold(self, *records: bytes) -> ExperimentPage:
-        fold(self.task, *records)
-        self.commit()
-        return self.page()
-
-    @property
-    def view(self) -> ExperimentView:
-        (view,) = self.metrics.figures.experiments()
-        return view
-
-    def page(self, now: float = NOW) -> ExperimentPage:
-        figures = self.metrics.figures
-        return experiment_page(figures, self.view, 0, self.history, self.letters, now)
-
-    def check(self, what: str) -> Check:
-        (found,) = [each for each in self.page().checks if what in each.what]
-        return found
-
-
-def counted(a: str, b: str, wins_a: int, wins_b: int, ties: int = 0) -> bytes:
-    return encode(
-        {"type": "duels", "id": f"{a}{b}{wins_a}", "experiment": "search", "a": a, "b": b,
-         "wins_a": wins_a, "wins_b": wins_b, "ties": ties}
-    )  # fmt: skip
-
-
-def control(action: str, **fields: str) -> bytes:
-    return encode(
-        {"type": "control", "experiment": "search", "id": action, "action": action, **fields}
-    )
-
-
-def plain(text: str) -> str:
-    return text.replace(THIN, " ")
+from tests.unit.monitoring.fold import STREAM_TIME, duels, fold
+from tests.unit.monitoring.page.watched import NOW, Watched, control, counted, plain
 
 
 class TestMatrix:
