@@ -12,6 +12,7 @@ from streamduel.policies.parameter import Real
 from streamduel.policies.policy import Policy
 from streamduel.preference.copeland_bounds import CopelandBounds, Truths
 from streamduel.preference.counts import Integers
+from streamduel.preference.extremes import largest_at
 from streamduel.preference.logarithm import ln
 
 _BLOCK: Final = 4096
@@ -186,14 +187,8 @@ class CCB(Policy):
         if self._open_lists.item(champion) and self._generator.coin(1, 2):
             among = among & self._shortlists[champion]
         upper = np.where(among, bounds.against(champion, scale), -1.0)
-        best = int(upper.argmax())
-        highest = upper.item(best)
-        upper[best] = -1.0
-        if upper[upper.argmax()] < highest:
-            return best
-        upper[best] = highest
-        tied = (upper == highest).nonzero()[0]
-        return int(tied[self._generator.below(len(tied))])
+        tied = largest_at(upper)
+        return tied[self._generator.below(len(tied))]
 
     def _foresee(self, t: int, most: int) -> tuple[Integers, Integers]:
         scale = self.alpha * ln(t)

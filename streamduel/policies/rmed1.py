@@ -15,6 +15,7 @@ from streamduel.policies.parameter import Real
 from streamduel.policies.policy import Policy
 from streamduel.preference.counts import Floats, Integers
 from streamduel.preference.empirical_divergence import EmpiricalDivergence
+from streamduel.preference.extremes import least_at
 from streamduel.preference.logarithm import ln
 from streamduel.preference.power import power
 
@@ -106,7 +107,7 @@ class RMED1(Policy):
 
     def _choose(self, t: int) -> tuple[int, int]:
         sums = self._divergence.sums  # I_i(t)
-        self._best = int(sums.argmin())
+        self._best = least_at(sums)
         np.subtract(sums, sums[self._best], self._lags)
         if self._concluding:
             self._conclude(max(t - 1, 1))

@@ -11,6 +11,7 @@ from streamduel.policies.parameter import Flag, Real
 from streamduel.policies.windowed_policy import Window, WindowedPolicy
 from streamduel.preference.bounds import UpperBounds
 from streamduel.preference.counts import Integers
+from streamduel.preference.extremes import largest_at
 from streamduel.preference.logarithm import ln
 
 
@@ -86,16 +87,11 @@ class RUCB(WindowedPolicy):
 
     def _challenger(self, champion: int, scale: float) -> int:
         """Line 6: d = argmax_j u_jc."""
-        bounds = self._bounds.against(champion, scale)
-        best = int(bounds.argmax())
-        highest = bounds.item(best)
-        bounds[best] = -1.0
-        if bounds[bounds.argmax()] < highest:
-            return best
-        bounds[best] = highest
-        bounds[champion] = -1.0  # in a tie, the challenger is another arm
-        tied = (bounds == highest).nonzero()[0]
-        return int(tied[self._generator.below(len(tied))])
+        tied = largest_at(self._bounds.against(champion, scale))
+        if len(tied) == 1:
+            return tied[0]
+        rivals = [arm for arm in tied if arm != champion]  # in a tie, it is another arm
+        return rivals[self._generator.below(len(rivals))]
 
     def _champion_by_hypothesis(self, candidates: list[int]) -> int:
         """Lines 5 to 9 of the proceedings' version: c, given C, by way of B."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from streamduel.preference.counts import Floats, Integers, WinCounts
+from streamduel.preference.extremes import largest
 
 
 class UpperBounds:
@@ -97,8 +98,7 @@ class UpperBounds:
         if required >= hurdle:
             self._hurdles[arm] = required
         elif before == hurdle:  # the largest has shrunk; another may be the largest now
-            row = self._required[arm]
-            self._hurdles[arm] = row[row.argmax()]
+            self._hurdles[arm] = largest(self._required[arm])
 
     def refresh_many(self, first: Integers, second: Integers) -> None:
         """Take up the counts of many pairs as they are now, none of them in flight.
@@ -158,7 +158,7 @@ class UpperBounds:
             return False
         bounds = self.against(arm, scale)
         bounds[arm] = -1.0
-        return bool(bounds[bounds.argmax()] < 0.5)
+        return largest(bounds) < 0.5
 
     def challenge(self, arm: int) -> float:
         """About the scale at which the first u_jc of another arm j reaches 1/2.
