@@ -105,7 +105,7 @@ arms they are some minutes old, and NaN while not worked out yet for the present
 `process_…` is up to {fresh:g} seconds old, `streamduel_lag_records` up to {lag:g}.
 
 Scrape as often as you like: one of a hundred experiments of 16 arms that all have traffic takes
-some 5 ms from the fold; at one a second that is half a percent
+some 6 ms from the fold; at one a second that is little more than half a percent
 ([benchmarks](../benchmarks/RESULTS.md)).
 
 """

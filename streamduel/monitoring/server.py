@@ -53,7 +53,7 @@ PUT_OFF: Final = 4
 comes meanwhile has not long to wait."""
 
 
-class _Selector(selectors.DefaultSelector):
+class _PatientSelector(selectors.DefaultSelector):
     """Does not look for news while there is something to be done; at most `PUT_OFF` times in a row.
 
     asyncio looks at every turn. Each look lets go of the interpreter, and to get it back from a
@@ -70,8 +70,8 @@ class _Selector(selectors.DefaultSelector):
         return super().select(timeout)
 
 
-class _Words(h11.Connection):
-    """What is said on a connection; the head of an answer only with what comes after it.
+class _WholeAnswers(h11.Connection):
+    """Says the head of an answer only together with what comes after it.
 
     To send it alone would let go of the interpreter once more.
     """
@@ -95,7 +95,7 @@ class _Connection(H11Protocol):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.conn = _Words(h11.SERVER)
+        self.conn = _WholeAnswers(h11.SERVER)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -208,7 +208,10 @@ class Server:
         return host, port
 
     def _run(self, listener: socket.socket) -> None:
-        with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(_Selector())) as runner:
+        def patient() -> asyncio.AbstractEventLoop:
+            return asyncio.SelectorEventLoop(_PatientSelector())
+
+        with asyncio.Runner(loop_factory=patient) as runner:
             runner.run(self._server.serve([listener]))
 
     def stop(self) -> None:
