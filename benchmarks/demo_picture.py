@@ -17,10 +17,10 @@ from typing import Final
 
 from rich.console import Console
 
+from streamduel.cli.demo import ARMS, IMPRESSIONS, POLICY, SPEED
 from streamduel.demo.loop import Bound
 from streamduel.demo.play import PORT, Clockwork, Settings, play
 from streamduel.demo.screen import frame
-from streamduel.demo_command import ARMS, IMPRESSIONS, POLICY, SPEED
 from streamduel.simulation.entries import read_entries
 
 PICTURE: Final = Path(__file__).parents[1] / "docs" / "images" / "demo.svg"

@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks.papers.picture import Curve, add, finish, panels, save
 from benchmarks.policy_regret import put_in
 from streamduel import policies
-from streamduel.experiment_settings import GuardrailSettings
+from streamduel.config.experiment import GuardrailSettings
 from streamduel.preference.regret import regrets
 from streamduel.simulation.arxiv import PREFERENCES, RANKERS
 from streamduel.simulation.environment import MatrixEnvironment

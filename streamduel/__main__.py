@@ -8,7 +8,7 @@ import sys
 def main() -> None:
     """Run the command line; Ctrl-C while its imports are still under way shows no traceback."""
     try:
-        from streamduel import cli  # noqa: PLC0415 - takes a third of a second
+        from streamduel.cli import app as cli  # noqa: PLC0415 - takes a third of a second
 
         cli.main()
     except KeyboardInterrupt:

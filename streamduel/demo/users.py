@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from streamduel.demo.world import USERS, World
-from streamduel.policies.generator import Generator
+from streamduel.policies.base.generator import Generator
 
 _APART: Final = 1 << 100
 """How far the users' part of the seed's random stream is from the world's."""

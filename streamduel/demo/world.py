@@ -11,7 +11,7 @@ import numpy as np
 
 from streamduel.demo.recipes import QUERIES, RECIPES, grade
 from streamduel.demo.truth import preferences
-from streamduel.policies.generator import Generator
+from streamduel.policies.base.generator import Generator
 from streamduel.preference.counts import Floats, Integers
 from streamduel.preference.winners import condorcet_winner
 from streamduel.simulation.click_models import CLICK_MODELS

@@ -16,17 +16,17 @@ from typing import Any
 
 from streamduel.errors import PolicyError, nearest
 from streamduel.policies.auto import Auto
+from streamduel.policies.base.duels import Duels
+from streamduel.policies.base.policy import Policy
 from streamduel.policies.beat_the_mean import BeatTheMean
 from streamduel.policies.c2b import C2B
 from streamduel.policies.ccb import CCB
 from streamduel.policies.copeland_pbr import CopelandPBR
 from streamduel.policies.double_thompson import DoubleThompson, DoubleThompsonPlus
-from streamduel.policies.duels import Duels
 from streamduel.policies.interleaved_filter import InterleavedFilter1, InterleavedFilter2
 from streamduel.policies.merge_dts import MergeDTS
 from streamduel.policies.merge_rucb import MergeRUCB
 from streamduel.policies.pcomp import PComp
-from streamduel.policies.policy import Policy
 from streamduel.policies.relative_confidence_sampling import RelativeConfidenceSampling
 from streamduel.policies.rmed1 import RMED1
 from streamduel.policies.rmed2 import RMED2

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from streamduel.errors import PolicyError
+from streamduel.policies.base.parameter import Real
+from streamduel.policies.base.policy import Policy
 from streamduel.policies.double_thompson import DoubleThompson
-from streamduel.policies.parameter import Real
-from streamduel.policies.policy import Policy
 from streamduel.policies.rmed1 import RMED1
 from streamduel.preference.counts import Integers
 from streamduel.preference.evidence import condorcet_winner_possible

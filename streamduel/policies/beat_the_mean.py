@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from streamduel.errors import PolicyError
-from streamduel.policies.duels import Duels
-from streamduel.policies.parameter import Flag, Horizon, Real
-from streamduel.policies.policy import Policy
+from streamduel.policies.base.duels import Duels
+from streamduel.policies.base.parameter import Flag, Horizon, Real
+from streamduel.policies.base.policy import Policy
 from streamduel.preference.counts import Floats
 from streamduel.preference.logarithm import ln
 

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from streamduel.policies.batched_policy import BatchedPolicy, Truths, estimates
-from streamduel.policies.parameter import Choice
+from streamduel.policies.base.batched_policy import BatchedPolicy, Truths, estimates
+from streamduel.policies.base.parameter import Choice
 from streamduel.preference.empirical_divergence import EmpiricalDivergence
 from streamduel.preference.logarithm import ln
 from streamduel.preference.power import power

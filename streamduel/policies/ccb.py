@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from streamduel.errors import PolicyError
-from streamduel.policies.parameter import Real
-from streamduel.policies.policy import Policy
+from streamduel.policies.base.parameter import Real
+from streamduel.policies.base.policy import Policy
 from streamduel.preference.copeland_bounds import CopelandBounds, Truths
 from streamduel.preference.counts import Integers
 from streamduel.preference.extremes import largest_at

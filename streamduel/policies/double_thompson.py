@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from streamduel.policies.beta import BetaPosterior, Truths
-from streamduel.policies.parameter import Real
-from streamduel.policies.windowed_policy import Window, WindowedPolicy
+from streamduel.policies.base.beta import BetaPosterior, Truths
+from streamduel.policies.base.parameter import Real
+from streamduel.policies.base.windowed_policy import Window, WindowedPolicy
 from streamduel.preference.copeland_bounds import CopelandBounds
 from streamduel.preference.counts import Floats, Integers
 from streamduel.preference.divergence import bernoulli_each

@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 
 from streamduel.errors import PolicyError
-from streamduel.policies.parameter import Horizon, Real
-from streamduel.policies.policy import Policy
+from streamduel.policies.base.parameter import Horizon, Real
+from streamduel.policies.base.policy import Policy
 from streamduel.preference.counts import Floats, Integers
 from streamduel.preference.logarithm import ln
 

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from streamduel.policies.beta import BetaPosterior
-from streamduel.policies.merging_policy import MergingPolicy
-from streamduel.policies.parameter import Whole
-from streamduel.policies.sampled_tournament import beats
+from streamduel.policies.base.beta import BetaPosterior
+from streamduel.policies.base.merging_policy import MergingPolicy
+from streamduel.policies.base.parameter import Whole
+from streamduel.policies.base.sampled_tournament import beats
 from streamduel.preference.counts import Integers
 
 

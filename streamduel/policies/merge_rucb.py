@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from streamduel.policies.merging_policy import MergingPolicy
+from streamduel.policies.base.merging_policy import MergingPolicy
 
 
 class MergeRUCB(MergingPolicy):

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from streamduel.errors import PolicyError
-from streamduel.policies.batched_policy import BatchedPolicy, Truths, estimates
-from streamduel.policies.parameter import Flag
+from streamduel.policies.base.batched_policy import BatchedPolicy, Truths, estimates
+from streamduel.policies.base.parameter import Flag
 from streamduel.preference.counts import Floats
 from streamduel.preference.logarithm import ln
 

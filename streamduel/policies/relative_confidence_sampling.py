@@ -8,10 +8,10 @@ from typing import Any, Final
 import numpy as np
 
 from streamduel.errors import PolicyError
-from streamduel.policies.beta import BetaPosterior, Truths
-from streamduel.policies.parameter import Real
-from streamduel.policies.policy import Policy
-from streamduel.policies.sampled_tournament import beats
+from streamduel.policies.base.beta import BetaPosterior, Truths
+from streamduel.policies.base.parameter import Real
+from streamduel.policies.base.policy import Policy
+from streamduel.policies.base.sampled_tournament import beats
 from streamduel.preference.bounds import UpperBounds
 from streamduel.preference.counts import Integers
 from streamduel.preference.logarithm import ln

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from streamduel.errors import PolicyError
-from streamduel.policies.parameter import Real
-from streamduel.policies.policy import Policy
+from streamduel.policies.base.parameter import Real
+from streamduel.policies.base.policy import Policy
 from streamduel.preference.counts import Floats, Integers
 from streamduel.preference.empirical_divergence import EmpiricalDivergence
 from streamduel.preference.extremes import least_at

@@ -6,7 +6,7 @@ from math import ceil
 
 import numpy as np
 
-from streamduel.policies.parameter import Real
+from streamduel.policies.base.parameter import Real
 from streamduel.policies.rmed1 import RMED1
 from streamduel.preference.logarithm import ln
 

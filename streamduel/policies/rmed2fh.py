@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from streamduel.errors import PolicyError
-from streamduel.policies.parameter import Horizon
+from streamduel.policies.base.parameter import Horizon
 from streamduel.policies.rmed2 import RMED2
 
 

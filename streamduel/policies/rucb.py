@@ -7,8 +7,8 @@ from math import ceil, exp
 from typing import Any
 
 from streamduel.errors import PolicyError
-from streamduel.policies.parameter import Flag, Real
-from streamduel.policies.windowed_policy import Window, WindowedPolicy
+from streamduel.policies.base.parameter import Flag, Real
+from streamduel.policies.base.windowed_policy import Window, WindowedPolicy
 from streamduel.preference.bounds import UpperBounds
 from streamduel.preference.counts import Integers
 from streamduel.preference.extremes import largest_at

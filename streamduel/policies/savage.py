@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from streamduel.errors import PolicyError
-from streamduel.policies.least_played import LeastPlayed
-from streamduel.policies.parameter import Horizon
-from streamduel.policies.policy import Policy
+from streamduel.policies.base.least_played import LeastPlayed
+from streamduel.policies.base.parameter import Horizon
+from streamduel.policies.base.policy import Policy
 from streamduel.preference.counts import Integers
 from streamduel.preference.hoeffding import duels_until_sure, is_sure, surely_beats
 from streamduel.preference.logarithm import ln

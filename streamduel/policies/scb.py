@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from streamduel.errors import PolicyError
-from streamduel.policies.policy import Policy
+from streamduel.policies.base.policy import Policy
 from streamduel.preference.counts import Integers
 from streamduel.preference.divergence import bernoulli
 from streamduel.preference.logarithm import ln

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamduel.policies.policy import Policy
+from streamduel.policies.base.policy import Policy
 
 
 class Uniform(Policy):

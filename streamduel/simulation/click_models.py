@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from streamduel.errors import ConfigurationError, nearest
-from streamduel.policies.generator import Generator
+from streamduel.policies.base.generator import Generator
 
 GRADES: Final = 5
 """Relevance is graded from 0, irrelevant, to 4, perfect."""

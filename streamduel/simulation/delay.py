@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from streamduel.errors import ConfigurationError
-from streamduel.policies.generator import Generator
+from streamduel.policies.base.generator import Generator
 
 
 class Delay(ABC):

@@ -7,7 +7,7 @@ from collections import deque
 import numpy as np
 
 from streamduel.policies import Policy
-from streamduel.policies.generator import Generator
+from streamduel.policies.base.generator import Generator
 from streamduel.preference.counts import Integers
 from streamduel.simulation.course import Course
 from streamduel.simulation.delay import Delay

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from streamduel.errors import PreferenceError
-from streamduel.policies.generator import Generator
+from streamduel.policies.base.generator import Generator
 from streamduel.preference.counts import Floats, Integers
 from streamduel.preference.matrix import check
 

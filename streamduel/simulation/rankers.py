@@ -13,7 +13,7 @@ import numpy.typing as npt
 from streamduel.errors import ConfigurationError
 from streamduel.interleaving.credit import Shown, click_count, on_ranks
 from streamduel.interleaving.team_draft import Team, interleave
-from streamduel.policies.generator import Generator
+from streamduel.policies.base.generator import Generator
 from streamduel.preference.counts import Floats, Integers
 from streamduel.simulation.click_models import ClickModel
 from streamduel.simulation.environment import Environment

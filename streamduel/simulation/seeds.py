@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 # and while it does so, a Ctrl-C is lost.
 from numpy.random import SeedSequence
 
-from streamduel.policies.generator import Generator
+from streamduel.policies.base.generator import Generator
 
 _WORDS: Final = 4
 """A seed is made of so many 32-bit words: 128 bits, as many as the generator's state has."""

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from streamduel.errors import PreferenceError, nearest
-from streamduel.policies.generator import Generator
+from streamduel.policies.base.generator import Generator
 from streamduel.preference.counts import Floats
 from streamduel.preference.matrix import MOST_ARMS
 

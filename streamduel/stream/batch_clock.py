@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from streamduel.experiment_settings import ExperimentSettings
+from streamduel.config.experiment import ExperimentSettings
 from streamduel.records import MAX_TIME
 
 NEVER: Final = 2 * MAX_TIME

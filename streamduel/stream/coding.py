@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from streamduel.experiment_settings import ExperimentSettings
+from streamduel.config.experiment import ExperimentSettings
 from streamduel.interleaving.credit import ClickLike, ShownLike
 from streamduel.preference.counts import Floats, Integers
 from streamduel.records import (

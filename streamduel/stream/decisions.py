@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from streamduel import policies
+from streamduel.config.experiment import ExperimentSettings
 from streamduel.connector import Message
-from streamduel.experiment_settings import ExperimentSettings
 from streamduel.policies import Policy
-from streamduel.policies.batched_policy import BatchedPolicy
+from streamduel.policies.base.batched_policy import BatchedPolicy
 from streamduel.records import Assignment
 from streamduel.stream import plan as plans
 from streamduel.stream.batch_clock import NEVER, BatchClock

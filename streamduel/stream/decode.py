@@ -13,8 +13,8 @@ from typing import Any, Final, get_args
 import msgspec
 
 from streamduel.errors import nearest
-from streamduel.logs import Translator
-from streamduel.logs.reading import malformed
+from streamduel.formats import Translator
+from streamduel.formats.reading import malformed
 from streamduel.records import Action, InputEvent, Rejected
 
 MAX_NESTING: Final = 200

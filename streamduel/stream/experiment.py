@@ -12,12 +12,12 @@ import numpy as np
 
 from streamduel import policies
 from streamduel.config import DedupeSettings
+from streamduel.config.experiment import ExperimentSettings
 from streamduel.connector import LogRecord, Message
 from streamduel.errors import PolicyError
-from streamduel.experiment_settings import ExperimentSettings
 from streamduel.policies import Policy
-from streamduel.policies.batched_policy import BatchedPolicy
-from streamduel.policies.change_of_arms import with_arms
+from streamduel.policies.base.batched_policy import BatchedPolicy
+from streamduel.policies.base.change_of_arms import with_arms
 from streamduel.preference.counts import MOST_DUELS, Integers
 from streamduel.records import (
     Assignment,

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
-from streamduel import logs
+from streamduel import formats
 from streamduel.config import Config
 from streamduel.connector import LogRecord
-from streamduel.logs import Ignored
+from streamduel.formats import Ignored
 from streamduel.records import InputEvent
 from streamduel.stream.decode import RecordDecoder
 from streamduel.stream.experiment import Experiment
@@ -36,7 +36,7 @@ class RecordReader:
 
     def __init__(self, config: Config, homes: Homes, experiments: Mapping[str, Experiment]) -> None:
         self.log_format = config.log_format
-        translate = None if self.log_format is None else logs.create(self.log_format)
+        translate = None if self.log_format is None else formats.create(self.log_format)
         self.decode = RecordDecoder(config.limits.max_record_bytes, translate)
         self.ignored: Counter[str] = Counter()
         self._homes = homes

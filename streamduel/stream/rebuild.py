@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from streamduel.connector import LogRecord
-from streamduel.logs import Ignored
+from streamduel.formats import Ignored
 from streamduel.records import Click, Impression, Rejected
 from streamduel.stream.dedupe import DedupeWindow, record_key
 from streamduel.stream.experiment import Experiment

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from streamduel.experiment_settings import FallbackSettings
+from streamduel.config.experiment import FallbackSettings
 from streamduel.stream.batch_clock import NEVER
 
 _LOOKS: Final = 2

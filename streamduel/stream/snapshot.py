@@ -13,9 +13,9 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec import structs
 
+from streamduel.config.experiment import ExperimentSettings
 from streamduel.errors import SnapshotError
-from streamduel.experiment_settings import ExperimentSettings
-from streamduel.logs import Settings
+from streamduel.formats import Settings
 from streamduel.records import Reason
 from streamduel.stream.dedupe import WindowStart
 from streamduel.stream.experiment import Experiment

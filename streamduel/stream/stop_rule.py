@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from streamduel.experiment_settings import StopSettings
+from streamduel.config.experiment import StopSettings
 from streamduel.policies import Policy
 from streamduel.preference.counts import MOST_DUELS
 from streamduel.preference.evidence import nats, sure_at

@@ -10,9 +10,9 @@ from typing import Any
 from msgspec import DecodeError, structs
 
 from streamduel.config import Config
+from streamduel.config.experiment import ExperimentSettings
 from streamduel.connector import LogRecord, Message, PartitionCommit
-from streamduel.experiment_settings import ExperimentSettings
-from streamduel.logs import Ignored
+from streamduel.formats import Ignored
 from streamduel.records import (
     Click,
     Duel,

@@ -37,7 +37,7 @@ def hashes(report: dict[str, Any]) -> dict[str, str]:
 def streamduel(*arguments: object) -> subprocess.CompletedProcess[str]:
     """Run the command line."""
     return subprocess.run(
-        [sys.executable, "-c", "from streamduel.cli import main; main()", *map(str, arguments)],
+        [sys.executable, "-m", "streamduel", *map(str, arguments)],
         cwd=ROOT, capture_output=True, text=True, timeout=LIFETIME,
     )  # fmt: skip
 

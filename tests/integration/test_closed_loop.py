@@ -25,7 +25,13 @@ def service(kafka: Broker, monkeypatch: pytest.MonkeyPatch) -> Iterator[subproce
     """`streamduel run configs/kafka.yaml` on the tests' broker and a free port."""
     monkeypatch.setenv("STREAMDUEL_SOURCE__BOOTSTRAP_SERVERS", kafka.bootstrap_servers)
     monkeypatch.setenv("STREAMDUEL_MONITORING__PORT", "0")
-    command = [sys.executable, "-c", "from streamduel.cli import main; main()", "run", str(CONFIG)]
+    command = [
+        sys.executable,
+        "-c",
+        "from streamduel.cli.app import main; main()",
+        "run",
+        str(CONFIG),
+    ]
     with subprocess.Popen(
         command, cwd=ROOT, env=os.environ, stderr=subprocess.PIPE, text=True
     ) as process:

@@ -24,7 +24,13 @@ PATIENCE = 120.0
 
 
 def start(config: Path, instance: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-c", "from streamduel.cli import main; main()", "run", str(config)]
+    command = [
+        sys.executable,
+        "-c",
+        "from streamduel.cli.app import main; main()",
+        "run",
+        str(config),
+    ]
     environment = {**os.environ, "STREAMDUEL_SOURCE__INSTANCE": instance}
     return subprocess.Popen(command, cwd=ROOT, env=environment)
 

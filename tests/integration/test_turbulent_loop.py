@@ -77,7 +77,13 @@ def configure(
 @contextmanager
 def running(config: Path) -> Iterator[str]:
     """`streamduel run` in a process of its own; yields where its metrics are."""
-    command = [sys.executable, "-c", "from streamduel.cli import main; main()", "run", str(config)]
+    command = [
+        sys.executable,
+        "-c",
+        "from streamduel.cli.app import main; main()",
+        "run",
+        str(config),
+    ]
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         try:

@@ -22,7 +22,7 @@ TICK: Final = 0.2
 STOP_SECONDS: Final = 20.0
 """What a process has to end by itself; it kills itself after eight."""
 
-COMMAND: Final = [sys.executable, "-c", "from streamduel.cli import main; main()", "run"]
+COMMAND: Final = [sys.executable, "-m", "streamduel", "run"]
 
 Records = Iterable[Mapping[str, Any] | bytes]
 

@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from streamduel import records, schemas
+from streamduel import records
+from streamduel.config import schemas
 from tests.unit.stream.folding import Partition, config, letters
 
 PAGE = (Path(__file__).parents[2] / "docs" / "records.md").read_text(encoding="utf-8")

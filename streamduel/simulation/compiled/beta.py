@@ -1,4 +1,4 @@
-"""Draws from Beta distributions: `streamduel.policies.beta`, compiled."""
+"""Draws from Beta distributions: `streamduel.policies.base.beta`, compiled."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from streamduel.policies import beta
+from streamduel.policies.base import beta
 from streamduel.preference.counts import Floats, Integers
 from streamduel.simulation.compiled.arena import Arena
 from streamduel.simulation.compiled.choice import Truths

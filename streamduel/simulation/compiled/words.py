@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from streamduel.policies.generator import Generator
+from streamduel.policies.base.generator import Generator
 from streamduel.preference.counts import Integers
 from streamduel.simulation.compiled.jit import compiled
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from streamduel import policies
 from streamduel.errors import PolicyError
 from streamduel.policies import Policy
-from streamduel.policies.change_of_arms import with_arms
+from streamduel.policies.base.change_of_arms import with_arms
 from tests.contract.policies.rehearsal import (
     ARMS,
     Duel,

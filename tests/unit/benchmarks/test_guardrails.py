@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import guardrails
-from streamduel.experiment_settings import GuardrailSettings
+from streamduel.config.experiment import GuardrailSettings
 from streamduel.simulation.arxiv import PREFERENCES
 
 DOCS = Path(__file__).parents[3] / "docs"

@@ -16,7 +16,7 @@ LOG = [value for _, value in values(21, 2000, poison=0.005)]
 SECONDS = 60
 """Far more than anything here takes, on a machine with other things to do."""
 
-COMMAND = [sys.executable, "-c", "from streamduel.cli import main; main()"]
+COMMAND = [sys.executable, "-c", "from streamduel.cli.app import main; main()"]
 
 
 class Said(NamedTuple):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from streamduel import cli
+from streamduel.cli import app as cli
 from tests.unit.cli.bed import (
     LOG,
     Said,

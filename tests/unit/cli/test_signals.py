@@ -187,7 +187,7 @@ def test_a_log_replaced_by_another_file_is_noticed(
 
 GIVING_UP = """
 import os, signal, sys, time
-from streamduel import log_lines, service
+from streamduel import logging as log_lines, service
 service.SHUTDOWN_SECONDS = service.LAST_WORD_SECONDS = 0.1
 log_lines.set_up("json")
 stop = service.StopSignal()

@@ -23,7 +23,7 @@ from tests.unit.cli.bed import SECONDS, Said, Streamduel
 COMMAND = [
     sys.executable, "-c",
     "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
-    "from streamduel.cli import main; main()",
+    "from streamduel.cli.app import main; main()",
     "simulate",
 ]  # fmt: skip
 LONG = ["--policy", "uniform", "--horizon", "1000", "--runs", "200", "--no-compile"]
@@ -354,7 +354,7 @@ def test_ctrl_c_before_the_command_line_is_there(tmp_path: Path) -> None:
 import builtins, runpy
 real = builtins.__import__
 def interrupted(name, globals=None, locals=None, fromlist=(), level=0):
-    if name == "streamduel" and "cli" in fromlist:
+    if name == "streamduel.cli":
         raise KeyboardInterrupt
     return real(name, globals, locals, fromlist, level)
 builtins.__import__ = interrupted

@@ -9,7 +9,12 @@ HEAVY = (
     "kafka", "matplotlib", "mmh3", "numba", "prometheus_client", "pydantic", "rich", "scipy",
     "starlette", "typer", "uvicorn", "yaml",
 )  # fmt: skip
-FOREIGN = ("streamduel.config", "streamduel.policies", "streamduel.simulation", "streamduel.stream")
+FOREIGN = (
+    "streamduel.config.model",
+    "streamduel.policies",
+    "streamduel.simulation",
+    "streamduel.stream",
+)
 
 
 def loaded_after(statement: str) -> set[str]:

@@ -11,8 +11,9 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from streamduel import config_reference, schemas
-from streamduel.config import Config, LoadedConfig, load, settings_model
+from streamduel.config import Config, LoadedConfig, load, schemas
+from streamduel.config import reference as config_reference
+from streamduel.config.loading import settings_model
 from streamduel.connector import connector_names, load_connector
 from streamduel.interleaving.credit import Click, Shown
 from tests.unit.config.configurations import GOOD, KAFKA, changed, written
@@ -217,7 +218,7 @@ def test_the_configurations_that_come_along_are_valid(name: str) -> None:
 @pytest.mark.parametrize("name", schemas.files())
 def test_the_schemas_are_up_to_date(name: str) -> None:
     kept = (ROOT / "docs" / "schemas" / name).read_text(encoding="utf-8")
-    assert kept == schemas.files()[name], "run python -m streamduel.schemas docs/schemas"
+    assert kept == schemas.files()[name], "run python -m streamduel.config.schemas docs/schemas"
 
 
 def test_no_schema_is_left_over() -> None:

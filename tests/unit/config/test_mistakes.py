@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from streamduel import cli
+from streamduel.cli import app as cli
 from streamduel.config import load
 from streamduel.errors import ConfigurationError
 from tests.unit.config.configurations import GONE, GOOD, KAFKA, changed, written

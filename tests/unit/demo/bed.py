@@ -10,9 +10,9 @@ from typing import Any
 
 from rich.console import Console
 
+from streamduel.cli.demo import IMPRESSIONS, POLICY
 from streamduel.demo.loop import Bound
 from streamduel.demo.play import Clockwork, Played, Settings, play
-from streamduel.demo_command import IMPRESSIONS, POLICY
 from streamduel.simulation.entries import read_entries
 
 BEGAN = 1_790_000_000.0

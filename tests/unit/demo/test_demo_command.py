@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from streamduel import cli
+from streamduel.cli import app as cli
 from tests.unit.cli.bed import COMMAND, SECONDS
 
 CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
@@ -309,7 +309,7 @@ def test_keep_must_be_a_folder(tmp_path: Path) -> None:
 
 def test_it_needs_no_optional_package() -> None:
     extras = dict.fromkeys(["kafka", "scipy", "matplotlib", "numba"])
-    code = f"import sys; sys.modules.update({extras}); from streamduel.cli import main; main()"
+    code = f"import sys; sys.modules.update({extras}); from streamduel.cli.app import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", code, "demo", "--speed", "0", "--impressions", "50", "--port", "0"],
         capture_output=True, text=True, check=False, timeout=SECONDS, env=ENVIRONMENT,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.demo_picture import PICTURE, svg
-from streamduel import demo_command
+from streamduel.cli import demo as demo_command
 from streamduel.demo.ledger import RECENT
 from streamduel.demo.recipes import RECIPES
 from streamduel.demo.verdict import sentence

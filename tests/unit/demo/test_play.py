@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from streamduel import policies
+from streamduel.cli.demo import _policy
 from streamduel.client import Draw, Merged
 from streamduel.config import load
 from streamduel.demo.loop import TURN
@@ -18,7 +19,6 @@ from streamduel.demo.play import CLICKS, CONFIGURATION
 from streamduel.demo.search import RecipeSearch, Visit
 from streamduel.demo.verdict import SURE, sentence
 from streamduel.demo.world import make_world
-from streamduel.demo_command import _policy
 from streamduel.errors import ConfigurationError, StreamduelError
 from streamduel.stream.inspection import ExperimentReport, inspect
 from streamduel.stream.observer import Observer

@@ -11,7 +11,7 @@ from streamduel.demo.users import Users
 from streamduel.demo.world import FEWEST, LEAST_GAP, LENGTH, MOST, NAMES, USERS, make_world
 from streamduel.interleaving.credit import Shown, click_count, on_ranks
 from streamduel.interleaving.team_draft import interleave
-from streamduel.policies.generator import Generator
+from streamduel.policies.base.generator import Generator
 
 
 class Coins:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from streamduel.experiment_settings import CreditSettings
+from streamduel.config.experiment import CreditSettings
 from streamduel.interleaving.credit import CREDITS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "credit.md").read_text(encoding="utf-8")

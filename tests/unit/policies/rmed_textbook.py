@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from streamduel.policies import RMED1
-from streamduel.policies.generator import Generator
+from streamduel.policies.base.generator import Generator
 
 RMED = TypeVar("RMED", bound=RMED1)
 

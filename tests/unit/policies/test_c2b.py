@@ -12,7 +12,7 @@ import pytest
 
 from streamduel.errors import PolicyError
 from streamduel.policies import C2B, PComp
-from streamduel.policies.batched_policy import BatchedPolicy
+from streamduel.policies.base.batched_policy import BatchedPolicy
 
 ALL_OF_SIX = {(i, j) for j in range(6) for i in range(j)}
 

@@ -12,7 +12,7 @@ import pytest
 
 from streamduel.errors import PolicyError
 from streamduel.policies import CCB
-from streamduel.policies.generator import Generator
+from streamduel.policies.base.generator import Generator
 
 CYCLE = (0.5, 0.8, 0.2)
 

@@ -13,7 +13,7 @@ import pytest
 
 from streamduel.errors import PolicyError
 from streamduel.policies import DoubleThompson, DoubleThompsonPlus
-from streamduel.policies.beta import BetaPosterior
+from streamduel.policies.base.beta import BetaPosterior
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from streamduel.policies import MergeRUCB, from_state
-from streamduel.policies.generator import Generator
-from streamduel.policies.merging_policy import merge
+from streamduel.policies.base.generator import Generator
+from streamduel.policies.base.merging_policy import merge
 
 
 class Textbook:

@@ -13,9 +13,9 @@ import pytest
 
 from streamduel.errors import PolicyError
 from streamduel.policies import RelativeConfidenceSampling
-from streamduel.policies.beta import BetaPosterior
-from streamduel.policies.generator import Generator
-from streamduel.policies.sampled_tournament import beats
+from streamduel.policies.base.beta import BetaPosterior
+from streamduel.policies.base.generator import Generator
+from streamduel.policies.base.sampled_tournament import beats
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -11,7 +11,7 @@ import pytest
 
 from streamduel.errors import PolicyError
 from streamduel.policies import RUCB
-from streamduel.policies.generator import Generator
+from streamduel.policies.base.generator import Generator
 from streamduel.preference.bounds import UpperBounds
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from streamduel.errors import ConfigurationError
-from streamduel.policies.generator import Generator
+from streamduel.policies.base.generator import Generator
 from streamduel.simulation.click_models import CLICK_MODELS, ClickModel, click_model
 
 USERS = 20_000

@@ -10,7 +10,7 @@ import pytest
 
 from streamduel.errors import ConfigurationError
 from streamduel.policies import Policy, create
-from streamduel.policies.generator import Generator
+from streamduel.policies.base.generator import Generator
 from streamduel.simulation.arxiv import PREFERENCES
 from streamduel.simulation.course import SteppedCourse
 from streamduel.simulation.delay import (

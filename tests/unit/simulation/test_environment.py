@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamduel.errors import PreferenceError
-from streamduel.policies.generator import Generator
+from streamduel.policies.base.generator import Generator
 from streamduel.simulation.arxiv import PREFERENCES
 from streamduel.simulation.environment import FINENESS, MatrixEnvironment
 

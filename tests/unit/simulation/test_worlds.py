@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import norm
 
 from streamduel.errors import PreferenceError
-from streamduel.policies.generator import Generator
+from streamduel.policies.base.generator import Generator
 from streamduel.preference.matrix import check
 from streamduel.preference.winners import condorcet_winner, copeland_winners, wins_over
 from streamduel.simulation import worlds

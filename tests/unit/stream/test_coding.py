@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from streamduel.experiment_settings import ExperimentSettings
+from streamduel.config.experiment import ExperimentSettings
 from streamduel.records import (
     Control,
     Duel,

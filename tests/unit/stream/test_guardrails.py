@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streamduel.config.experiment import GuardrailSettings
 from streamduel.connector import PartitionCommit
-from streamduel.experiment_settings import GuardrailSettings
 from streamduel.records import PairShare
 from streamduel.stream.guardrails import guarded_shares, share_taken
 from streamduel.stream.plan import PairPlan, Plan

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from streamduel.config.experiment import StopSettings
 from streamduel.connector import PartitionCommit
-from streamduel.experiment_settings import StopSettings
 from streamduel.policies import create
 from streamduel.stream.stop_rule import StopRule
 from tests.unit.stream.folding import CONTROL, DUEL, DUELS, Partition, assignments, config, text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from streamduel.policies.generator import Generator
+from streamduel.policies.base.generator import Generator
 
 pytest.importorskip("numba")
 

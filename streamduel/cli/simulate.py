@@ -1,0 +1,380 @@
+"""The command `streamduel simulate`: from its options to tables, files and pictures."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from streamduel.cli import simulate_options as options
+from streamduel.errors import ConfigurationError, PolicyError, PreferenceError, StreamduelError
+from streamduel.simulation.files import identity, kind, obstacle, reason
+
+if TYPE_CHECKING:
+    from streamduel.simulation.results import Results
+    from streamduel.simulation.settings import Settings
+
+INTERRUPTED: Final = 130
+"""Exit status after Ctrl-C, as shells have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Where the preferences come from: a file, or a name; and the files of later ones."""
+
+    matrix: str | None
+    environment: str | None
+    arms: str | None
+    gap: float | None
+    changes: dict[int, str]
+
+    @property
+    def title(self) -> str:
+        return Path(self.matrix).name if self.matrix else str(self.environment)
+
+
+@dataclass(frozen=True, slots=True)
+class _Outputs:
+    """What is to be made of the results."""
+
+    json: Path | None
+    journal: Path | None
+    plots: list[Path]
+    scale: str
+    band: str
+
+    def files(self) -> list[tuple[str, Path]]:
+        """All that are written, with what names them."""
+        named = [("--json", self.json), ("--journal", self.journal)]
+        return [
+            *((option, path) for option, path in named if path is not None),
+            *(("--plot", path) for path in self.plots),
+        ]
+
+
+def simulate(
+    policy: options.PolicyNames,
+    matrix: options.Matrix = None,
+    environment: options.Environment = None,
+    arms: options.Arms = None,
+    gap: options.Gap = None,
+    change: options.Change = None,
+    param: options.Params = None,
+    horizon: options.Horizon = "10000",
+    runs: options.Runs = "10",
+    seed: options.Seed = "0",
+    regret: options.Regret = "condorcet",
+    ties: options.Ties = 0.0,
+    delay: options.DelayText = None,
+    slate: options.Slate = "1",
+    checkpoints: options.Checkpoints = "10",
+    jobs: options.Jobs = None,
+    json: options.JsonPath = None,
+    journal: options.JournalPath = None,
+    plot: options.PlotPaths = None,
+    scale: options.Scale = None,
+    band: options.Band = None,
+    no_compile: options.NoCompile = False,
+) -> None:
+    """Measure the regret of policies on known preferences.
+
+    Each run shuffles the arms, the same way for every policy. The results depend on what is
+    simulated and on nothing else: not on --jobs, nor on the other policies. Ctrl-C shows what is
+    finished and exits with status 130; with --json, the same command then goes on from there.
+
+    For example, two policies, then one of them with two values of a parameter:
+
+        streamduel simulate --matrix p.txt --policy rucb --policy ccb --plot regret.png
+
+        streamduel simulate --matrix p.txt --policy rucb --policy rucb:alpha=0.8
+    """
+    source = _Source(matrix, environment, arms, gap, _changes(change or []))
+    outputs = _outputs(json, journal, plot or [], scale, band)
+    numbers = {
+        "horizon": whole("horizon", horizon),
+        "runs": whole("runs", runs),
+        "seed": whole("seed", seed),
+        "regret": regret,
+        "ties": ties,
+        "slate": whole("slate", slate),
+        "per_decade": whole("checkpoints", checkpoints),
+        "compiled": not no_compile,
+    }
+    try:
+        settings = _settings(source, numbers, policy, param or [], delay)
+    except (PolicyError, PreferenceError) as error:
+        raise ConfigurationError(str(error)) from error
+    _check_outputs(source, outputs)
+    _run(settings, source, outputs, _cores() if jobs is None else whole("jobs", jobs))
+
+
+def _cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1  # macOS does not say
+
+
+def whole(option: str, text: str) -> int:
+    """An integer as people write it, `1e6` included; its range is checked where it is used.
+
+    >>> whole("horizon", "1e6")
+    1000000
+    """
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        number = float(text)
+        if number.is_integer():
+            return int(number)
+    except (ValueError, OverflowError):
+        pass
+    raise ConfigurationError(f"--{option} must be an integer such as 1000 or 1e6 (found {text!r}).")
+
+
+def _changes(texts: list[str]) -> dict[int, str]:
+    """The files of later preferences by the number of duels after which they hold."""
+    found: dict[int, str] = {}
+    for text in texts:
+        time, _, path = text.partition(":")
+        if not path:
+            raise ConfigurationError(f"--change must be written as T:FILE (found {text!r}).")
+        t = whole("change", time)
+        if t in found:
+            raise ConfigurationError(
+                f"--change must be given once for each T (found {t} for '{found[t]}' and '{path}')."
+            )
+        found[t] = path
+    return found
+
+
+def _outputs(
+    json: Path | None, journal: Path | None, plots: list[Path], scale: str | None, band: str | None
+) -> _Outputs:
+    """What is to be made of the results, where a part of it is left out."""
+    for option, value in (("scale", scale), ("band", band)):
+        if value is not None and not plots:
+            raise ConfigurationError(f"--{option} goes with --plot FILE (found no --plot).")
+    # Beside a device or a pipe there is no place for a journal.
+    if journal is None and json is not None and kind(json) in {"a file", "nothing"}:
+        is_link = os.path.islink(json)  # noqa: PTH114 - Path's fails where nobody may look
+        place = identity(json) if is_link else json  # not in /dev, for /dev/stdout
+        journal = place.with_name(f"{place.name}.journal")
+    return _Outputs(
+        json,
+        journal,
+        plots,
+        "linear" if scale is None else scale,
+        "error" if band is None else band,
+    )
+
+
+def _settings(
+    source: _Source,
+    numbers: dict[str, Any],
+    wanted: list[str],
+    params: list[str],
+    delay: str | None,
+) -> Settings:
+    """What is simulated."""
+    from streamduel.preference.matrix import read  # noqa: PLC0415 - quick to start without
+    from streamduel.simulation.delay import read_delay  # noqa: PLC0415
+    from streamduel.simulation.entries import read_entries  # noqa: PLC0415
+    from streamduel.simulation.settings import Settings  # noqa: PLC0415
+
+    entries = read_entries(wanted, params)
+    preferences = _preferences(source, numbers["seed"])
+    return Settings(
+        preferences,
+        entries,
+        delay=None if delay is None else read_delay(delay),
+        changes={t: read(path) for t, path in source.changes.items()},
+        **numbers,
+    )
+
+
+def _preferences(source: _Source, seed: int) -> Any:
+    """The preference matrix, from its file or drawn."""
+    if (source.matrix is None) == (source.environment is None):
+        raise ConfigurationError("a simulation needs either --matrix FILE or --environment NAME.")
+    if source.matrix is not None:
+        if source.arms is not None or source.gap is not None:
+            raise ConfigurationError("--arms and --gap go with --environment, not with --matrix.")
+        from streamduel.preference.matrix import read  # noqa: PLC0415
+
+        return read(source.matrix)
+    from streamduel.simulation import worlds  # noqa: PLC0415
+    from streamduel.simulation.seeds import world_generator  # noqa: PLC0415
+
+    name = str(source.environment)
+    if source.arms is None:
+        raise ConfigurationError(f"--environment {name} needs --arms K.")
+    if source.gap is not None and name in worlds.NAMES and name not in worlds.WITH_GAP:
+        raise ConfigurationError(
+            f"--gap goes with --environment {' or '.join(worlds.WITH_GAP)} (found {name!r})."
+        )
+    n_arms = whole("arms", source.arms)
+    gap = worlds.LEAST_GAP if source.gap is None else source.gap
+    return worlds.world(name, n_arms, world_generator(seed, name), gap)
+
+
+def _check_outputs(source: _Source, outputs: _Outputs) -> None:
+    """Refuse what could not be written, before anything is computed."""
+    for option, path in outputs.files():
+        if kind(path) == "a directory":
+            raise ConfigurationError(f"{option} must be a file (found the directory '{path}').")
+        if kind(path.parent) != "a directory":
+            raise ConfigurationError(
+                f"{option} must be in a directory that exists (found '{path}')."
+            )
+    if outputs.plots:
+        from streamduel.simulation.plot import check_plot  # noqa: PLC0415
+
+        for path in outputs.plots:
+            check_plot(path, outputs.scale, outputs.band)
+    _check_distinct(source, outputs)
+    for option, path in outputs.files():
+        if why := "" if option == "--journal" else obstacle(path):  # a journal is opened first
+            raise ConfigurationError(
+                f"{option} must be a file that can be written (found '{path}': {why})."
+            )
+
+
+def _check_distinct(source: _Source, outputs: _Outputs) -> None:
+    """Refuse to write one file twice, or what is read; to read a file twice is all right."""
+    matrix = [] if source.matrix is None else [("--matrix", source.matrix)]
+    read = [*matrix, *(("--change", path) for path in source.changes.values())]
+    seen = {identity(Path(path)): option for option, path in read}
+    for option, path in outputs.files():
+        if (same := identity(path)) in seen:
+            raise ConfigurationError(
+                f"{seen[same]} and {option} must name different files (found '{path}' for both)."
+            )
+        seen[same] = option
+
+
+def _run(settings: Settings, source: _Source, outputs: _Outputs, jobs: int) -> None:
+    """Simulate, and show and write what was found."""
+    from streamduel.cli.progress import counting_progress  # noqa: PLC0415
+    from streamduel.simulation.results import Results  # noqa: PLC0415
+    from streamduel.simulation.run import simulate as play_all  # noqa: PLC0415
+
+    results, err = Results(settings), Console(stderr=True)
+    try:
+        with counting_progress(err, "simulating") as progress:
+            play_all(
+                settings, jobs=jobs, journal=outputs.journal, progress=progress, results=results
+            )
+    except KeyboardInterrupt:
+        _print_table(results, source)
+        _print_farewell(err, results, outputs)
+        raise typer.Exit(INTERRUPTED) from None
+    except StreamduelError:  # such as a disk that is full: what is finished is still worth seeing
+        if results.policies():
+            _print_table(results, source)
+        raise
+    _print_table(results, source)
+    _write(results, source, outputs)
+    if outputs.journal is not None:
+        try:
+            outputs.journal.unlink(missing_ok=True)
+        except OSError as error:
+            raise StreamduelError(
+                f"the journal '{outputs.journal}' cannot be removed ({reason(error)}); it is not"
+                " needed any more."
+            ) from error
+
+
+def _write(results: Results, source: _Source, outputs: _Outputs) -> None:
+    """Write the files; one that cannot be written does not keep the others from it."""
+    from streamduel.simulation.results import write_json  # noqa: PLC0415
+
+    writers: list[Callable[[], None]] = []
+    if outputs.json is not None:
+        writers.append(partial(write_json, outputs.json, _report(results, source)))
+    if outputs.plots:
+        from streamduel.simulation.plot import draw  # noqa: PLC0415
+
+        looks = {"title": source.title, "scale": outputs.scale, "band": outputs.band}
+        writers += [partial(draw, results, path, **looks) for path in outputs.plots]
+    failures = []
+    for write in writers:
+        try:
+            write()
+        except StreamduelError as error:
+            failures.append(str(error).rstrip("."))
+    if failures and outputs.journal is not None:
+        failures.append(
+            f"the finished runs are kept in '{outputs.journal}', and the same command tries again"
+        )
+    if failures:
+        raise StreamduelError(f"{'; '.join(failures)}.")
+
+
+def _report(results: Results, source: _Source) -> dict[str, Any]:
+    """The results as JSON has them; a drawn matrix has no file."""
+    report = results.report(source.matrix, source.changes)
+    if source.environment is not None:
+        report["environment"] = {"name": source.environment, "gap": _gap(source)}
+    return report
+
+
+def _gap(source: _Source) -> float | None:
+    """The gap of a drawn matrix, given or not; None for a kind that has none."""
+    from streamduel.simulation import worlds  # noqa: PLC0415
+
+    if source.environment not in worlds.WITH_GAP:
+        return None
+    return worlds.LEAST_GAP if source.gap is None else source.gap
+
+
+def _print_table(results: Results, source: _Source) -> None:
+    """Each policy's regret at the end, the least first."""
+    from streamduel.simulation.labels import labels  # noqa: PLC0415
+
+    settings = results.settings
+    table = Table(
+        title=f"{settings.regret} regret after {settings.horizon:,} duels on"
+        f" {escape(source.title)}, {settings.n_arms} arms, seed {settings.seed}",
+        title_justify="left",
+    )
+    for heading in ("policy", "regret", "± s.e.", "accuracy", "runs", "s/run"):
+        is_name = heading == "policy"
+        table.add_column(heading, justify="left" if is_name else "right", no_wrap=not is_name)
+    names = labels(settings)
+    rows = [
+        (result, names[settings.contestants.index((result.name, result.params))])
+        for result in results.policies()
+    ]
+    for result, name in sorted(rows, key=lambda row: row[0].mean[-1]):
+        table.add_row(
+            escape(name),
+            f"{result.mean[-1]:,.1f}",
+            f"{result.std_error[-1]:,.1f}",
+            f"{result.champion_accuracy[-1]:.0%}",
+            f"{result.runs:,}",
+            f"{result.seconds_per_run:.2g}",
+        )
+    Console().print(table)
+
+
+def _print_farewell(err: Console, results: Results, outputs: _Outputs) -> None:
+    """Say after Ctrl-C what is there, and how to go on."""
+    missing = len(results.missing())
+    total = results.settings.runs * len(results.settings.contestants)
+    text = f"Interrupted with {total - missing:,} of {total:,} runs finished"
+    if outputs.journal is None:
+        text += "; with --json or --journal, finished runs would be kept."
+    else:
+        text += f", kept in {outputs.journal}; the same command goes on from there."
+    err.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,99 @@
+"""The configuration model: every section and key of the YAML file."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field, ValidationError
+
+from streamduel.config.experiment import ExperimentSettings, Integer, Name, Section
+from streamduel.config.messages import sentences
+from streamduel.config.shape import one_of, shown
+from streamduel.errors import ConfigurationError, nearest
+from streamduel.formats import FORMATS, Settings
+from streamduel.records import MAX_TIME
+
+
+class DedupeSettings(Section):
+    """How long a record's id is remembered, so that its second delivery is not counted."""
+
+    window_records: Annotated[Integer, Field(ge=1, le=10**9)] = Field(
+        1_000_000, description="Valid records per partition; 1 million take about 110 MB."
+    )
+    window_ms: Annotated[Integer, Field(ge=0, le=MAX_TIME)] = Field(
+        3_600_000, description="Stream time, in milliseconds."
+    )
+
+
+class LimitSettings(Section):
+    """Bounds on what comes from outside."""
+
+    max_record_bytes: Annotated[Integer, Field(ge=1, le=2**24)] = Field(
+        2**20, description="A larger record is a dead letter; Kafka's own default limit."
+    )
+
+
+class CommitSettings(Section):
+    """How often work becomes visible; see docs/delivery.md for what it costs."""
+
+    interval_ms: Annotated[Integer, Field(ge=1, le=60_000)] = Field(
+        500, description="At most this long after a record is read; less is faster and dearer."
+    )
+    max_outputs: Annotated[Integer, Field(ge=1, le=10**9)] = Field(
+        10_000, description="Commit earlier when this many outputs wait: bounds memory."
+    )
+
+
+class MonitoringSettings(Section):
+    """Where metrics and health are served."""
+
+    host: Annotated[str, Field(min_length=1)] = Field(
+        "127.0.0.1", description="The address to listen on; 0.0.0.0 for everyone."
+    )
+    port: Annotated[Integer, Field(ge=0, le=65535)] = Field(
+        9400, description="Of /metrics, /healthz, /readyz and /api/experiments; 0 takes a free one."
+    )
+
+
+class Config(Section):
+    """The whole configuration: where records come from, where results go, which rankers compete."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+
+    source: dict[str, Any] = Field(description="Where the click log comes from.")
+    sink: dict[str, Any] = Field(description="Where assignments and dead letters go.")
+    snapshots: dict[str, Any] = Field(description="Where the state is kept.")
+    dedupe: DedupeSettings = DedupeSettings()
+    limits: LimitSettings = LimitSettings()
+    commit: CommitSettings = CommitSettings()
+    monitoring: MonitoringSettings | None = MonitoringSettings()
+    experiments: Annotated[dict[Name, ExperimentSettings], Field(min_length=1)] = Field(
+        description="Each experiment under its name, which its records bear."
+    )
+
+    @property
+    def log_format(self) -> Settings | None:
+        """How the log is to be translated; None if it is made of streamduel's own records.
+
+        Raises:
+            ConfigurationError: one sentence per mistake, a line each.
+        """
+        section = self.source.get("format")
+        return None if section is None else _log_format(section)
+
+
+def _log_format(section: object) -> Settings:
+    """The settings of a foreign log, from `format: ubi` or `format: {name: ubi, …}`."""
+    section = {"name": section} if isinstance(section, str) else section
+    name = section.get("name") if isinstance(section, dict) else None
+    if not isinstance(name, str) or name not in FORMATS:
+        hint = nearest(name, FORMATS) if isinstance(name, str) else ""
+        raise ConfigurationError(
+            f"source.format must be {one_of(FORMATS)}, or a mapping with one of these as 'name' "
+            f"(found {shown(name)}){hint or '.'}"
+        )
+    try:
+        return FORMATS[name].model_validate(section)
+    except ValidationError as error:
+        found = sentences(error, FORMATS[name], prefix=("source", "format"))
+        raise ConfigurationError("\n".join(found)) from None

@@ -1,0 +1,128 @@
+"""Writes the JSON Schemas of everything that other programs write or read.
+
+python -m streamduel.config.schemas docs/schemas
+
+One file each: the input records, the output records, and the configuration with the sections of
+every installed connector. They are made from the very classes that check, so they cannot differ.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from streamduel.config.loading import SECTIONS, settings_model
+from streamduel.config.model import Config
+from streamduel.config.shape import Schema
+from streamduel.connector import Connector, connector_names, load_connector
+from streamduel.records import (
+    Assignment,
+    Click,
+    Control,
+    DeadLetter,
+    Duel,
+    Duels,
+    Impression,
+    Interleaving,
+)
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+
+RECORDS: Final[dict[str, type[msgspec.Struct]]] = {
+    "duel": Duel,
+    "duels": Duels,
+    "interleaving": Interleaving,
+    "impression": Impression,
+    "click": Click,
+    "control": Control,
+    "assignment": Assignment,
+    "dead_letter": DeadLetter,
+}
+
+
+def schemas() -> dict[str, Schema]:
+    """Every schema by the name of its file, without `.json`."""
+    made = {name: record_schema(record) for name, record in RECORDS.items()}
+    return {**made, "configuration": configuration_schema()}
+
+
+def record_schema(record: type[msgspec.Struct]) -> Schema:
+    """What one record of a type looks like; fields that it does not name are ignored."""
+    schema = msgspec.json.schema(record)
+    definitions = schema["$defs"]
+    whole = definitions.pop(record.__name__)
+    if definitions:
+        whole["$defs"] = definitions
+    return _finished(whole)
+
+
+def configuration_schema() -> Schema:
+    """What a configuration looks like, for editors that complete and check while one types."""
+    schema = Config.model_json_schema()
+    definitions: Schema = schema["$defs"]
+    for section in SECTIONS:
+        description = schema["properties"][section]["description"]
+        options = []
+        for name in connector_names():
+            settings = _section_schema(section, name, load_connector(name))
+            definitions.update(settings.pop("$defs", {}))
+            definitions[f"{name}.{section}"] = settings
+            options.append({"$ref": f"#/$defs/{name}.{section}"})
+        schema["properties"][section] = {"description": description, "anyOf": options}
+    return _finished(schema)
+
+
+def _section_schema(section: str, name: str, connector: Connector) -> Schema:
+    schema = settings_model(section, connector).model_json_schema()
+    schema["properties"]["connector"] = {"const": name}
+    required = {"connector", *schema.get("required", [])}
+    if section != "source":  # what both share may come from the source
+        required -= connector.shared_settings
+    schema["required"] = sorted(required)
+    return schema
+
+
+def _finished(schema: Schema) -> Schema:
+    tidied: Schema = _tidy(schema)
+    return {"$schema": DIALECT, **tidied}
+
+
+def _tidy(schema: Any, *, named: bool = False) -> Any:
+    """Without the titles that pydantic makes up, and with docstrings as they read."""
+    if isinstance(schema, list):
+        return [_tidy(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    tidied = {}
+    for key, value in schema.items():
+        if key == "title" and not named:
+            continue
+        if key == "description" and not named:
+            tidied[key] = inspect.cleandoc(value)
+        else:
+            tidied[key] = _tidy(value, named=key in {"properties", "$defs"})
+    return tidied
+
+
+def files() -> dict[str, str]:
+    """The text of each file by its name."""
+    return {f"{name}.json": f"{_text(schema)}\n" for name, schema in schemas().items()}
+
+
+def _text(schema: Schema) -> str:
+    return json.dumps(schema, indent=2, ensure_ascii=False)
+
+
+def main(folder: str) -> None:
+    """Write all files into a folder."""
+    for name, text in files().items():
+        Path(folder, name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

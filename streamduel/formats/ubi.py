@@ -1,0 +1,206 @@
+"""User Behavior Insights (UBI), the log of searches and events of OpenSearch and others.
+
+Source: the JSON Schemas of UBI 1.0.0 to 1.3.0 (Open Source Connections and OpenSearch).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from streamduel.formats import names, reading
+from streamduel.formats.names import Pair, arm, configured_pair, labels, pair_in, side
+from streamduel.formats.reading import Found, look_up
+from streamduel.formats.settings import UbiSettings
+from streamduel.formats.translator import Ignored
+from streamduel.records import Click, Duel, Impression, InputEvent, Rejected, Side
+
+BULK_ACTIONS: Final = frozenset({"index", "create", "delete", "update"})
+"""What stands before each document in a file for OpenSearch's bulk interface."""
+
+BOTH_SIDES: Final[tuple[Side, Side]] = ("a", "b")
+"""The teams of an impression whose ranks are not known: the first stands for all documents of
+side a, the second for those of side b, and clicks are on either."""
+
+
+class UbiTranslator:
+    """Translates queries and events, which may stand in one log in any order.
+
+    With `sides: query`, a query that names the arm of each document is an impression, and an
+    event with one of the actions in `clicks` a click on it. With `sides: events`, an event that
+    names the arm of its document is an impression of two ranks, one for each side, and a click
+    on either, if it is one. The impression has the query's id, so that all but the first are
+    duplicates, and the fold joins all clicks of a query as ever. Only the number of clicks for
+    each side can be credited in this way, which is what `click_count` does.
+
+    Args:
+        settings: of the format.
+
+    >>> translate = UbiTranslator(UbiSettings(experiment="search"))
+    >>> translate(b'{"action_name": "click", "query_id": "q-1", "client_id": "c-1",'
+    ...           b' "event_attributes": {"object": {"object_id": "d3"}}}')
+    [Click(id='["click","q-1","c-1","click",null,"d3",null]', experiment='search',
+           impression='q-1', rank=None, doc='d3', action='click', ts=None)]
+    """
+
+    def __init__(self, settings: UbiSettings) -> None:
+        self._settings = settings
+        self._fields = settings.fields
+
+    def __call__(self, value: bytes) -> list[InputEvent]:
+        """The events of a record.
+
+        Raises:
+            Ignored: it says nothing about a duel.
+            Rejected: it cannot be used.
+        """
+        record = reading.read_object(value)
+        if record.get("type") == "control":
+            return [reading.control(record)]
+        if _is_bulk_action(record):
+            raise Ignored("bulk action")
+        exported = Found("_id", None)
+        if isinstance(record.get("_source"), dict):  # as a search answers, or an export has it
+            exported, record = look_up(record, ["_id"]), record["_source"]
+        self._check_application(record)
+        if record.get("action_name") is not None:
+            return self._event(record, exported)
+        return self._query(record)
+
+    def _check_application(self, record: dict[str, Any]) -> None:
+        wanted = self._settings.applications
+        if wanted is not None and record.get("application") not in wanted:
+            raise Ignored("another application")
+
+    def _query(self, record: dict[str, Any]) -> list[InputEvent]:
+        settings, fields = self._settings, self._fields
+        query = look_up(record, fields.query)
+        if query.value is None and "user_query" not in record:
+            raise Rejected(
+                "invalid_record",
+                "the record has neither an 'action_name', as events have, nor a "
+                f"'{query.where}' or a 'user_query', as queries have.",
+            )
+        if settings.sides == "events":
+            raise Ignored("query")
+        if query.value is None:
+            raise Ignored("query without id")
+        experiment = self._experiment(record)
+        docs = self._docs(record)
+        if docs == []:
+            raise Ignored("query without results")
+        pair = self._pair(record)
+        id_, ts = reading.identifier(query), self._time(record)
+        if pair is not None and pair[0] == pair[1]:
+            return [Duel(id_, experiment, *pair, winner=None, ts=ts)]
+        picked = look_up(record, fields.teams)
+        if picked.value is None:
+            raise Ignored("query without teams")
+        by_rank = labels(picked, docs, settings.arms)
+        pair = pair or pair_in(by_rank)
+        teams = [side(label, pair, picked.where) for label in by_rank]
+        docs = docs if settings.clicks_by == "doc" else None
+        epoch = self._epoch(record)
+        return [Impression(id_, experiment, *pair, teams=teams, docs=docs, epoch=epoch, ts=ts)]
+
+    def _event(self, record: dict[str, Any], exported: Found) -> list[InputEvent]:
+        settings = self._settings
+        action = reading.name(Found("action_name", record["action_name"]))
+        by_event = settings.sides == "events"
+        if action not in settings.clicks and not (by_event and action in settings.shown):
+            raise Ignored(action)
+        if look_up(record, self._fields.query).value is None:
+            raise Ignored(f"{action} without query")
+        return (self._credited if by_event else self._click)(record, action, exported)
+
+    def _click(self, record: dict[str, Any], action: str, exported: Found) -> list[InputEvent]:
+        """A click on a document of a list that its query describes."""
+        settings, fields = self._settings, self._fields
+        experiment = self._experiment(record)
+        found, ordinal = look_up(record, fields.doc), look_up(record, fields.ordinal)
+        doc = rank = None
+        if settings.clicks_by == "doc" and found.value is not None:
+            doc = reading.document(found)
+        elif ordinal.value is None:
+            either = f"{found.where} or {ordinal.where}"
+            place = either if settings.clicks_by == "doc" else ordinal.where
+            raise Rejected("invalid_record", f"a click must say where it was, in {place}.")
+        else:
+            first = settings.first_ordinal
+            rank = reading.integer(ordinal, first) - first
+        query, ts = reading.identifier(look_up(record, fields.query)), self._time(record)
+        id_ = self._event_id(record, exported, query, ts)
+        return [Click(id_, experiment, query, rank, doc, settings.clicks[action], ts)]
+
+    def _credited(self, record: dict[str, Any], action: str, exported: Found) -> list[InputEvent]:
+        """An event that names the arm of its document itself."""
+        settings, fields = self._settings, self._fields
+        experiment = self._experiment(record)
+        found = look_up(record, fields.team)
+        if found.value is None:
+            raise Ignored(f"{action} without side")
+        pair = self._pair(record)
+        if pair is None:
+            a, b = look_up(record, fields.a).where, look_up(record, fields.b).where
+            raise Rejected(
+                "invalid_record",
+                f"the event does not say who competed, in {a} and {b}, and no pair is configured.",
+            )
+        team = side(arm(found, settings.arms), pair, found.where)
+        query, ts = reading.identifier(look_up(record, fields.query)), self._time(record)
+        if pair[0] == pair[1]:
+            return [Duel(query, experiment, *pair, winner=None, ts=ts)]
+        teams: list[Side | None] = [*BOTH_SIDES]
+        epoch = self._epoch(record)
+        events: list[InputEvent] = [
+            Impression(query, experiment, *pair, teams=teams, epoch=epoch, ts=ts)
+        ]
+        if action in settings.clicks:
+            id_, rank = self._event_id(record, exported, query, ts), int(team == "b")
+            events.append(Click(id_, experiment, query, rank, None, settings.clicks[action], ts))
+        return events
+
+    def _experiment(self, record: dict[str, Any]) -> str:
+        return names.experiment(record, self._settings, self._fields.experiment)
+
+    def _pair(self, record: dict[str, Any]) -> Pair | None:
+        a, b = look_up(record, self._fields.a), look_up(record, self._fields.b)
+        if a.value is None and b.value is None:
+            return configured_pair(self._settings)
+        return arm(a, self._settings.arms), arm(b, self._settings.arms)
+
+    def _docs(self, record: dict[str, Any]) -> list[str] | None:
+        found = look_up(record, self._fields.docs)
+        if found.value is None:
+            return None
+        if not isinstance(found.value, list):
+            raise found.misfit("an array of documents' ids")
+        return [
+            reading.document(Found(f"{found.where}[{rank}]", doc))
+            for rank, doc in enumerate(found.value)
+        ]
+
+    def _epoch(self, record: dict[str, Any]) -> int | None:
+        found = look_up(record, self._fields.epoch)
+        return None if found.value is None else reading.integer(found, 1)
+
+    def _time(self, record: dict[str, Any]) -> int | None:
+        return reading.milliseconds(look_up(record, ["timestamp"]))
+
+    def _event_id(self, record: dict[str, Any], exported: Found, query: str, ts: int | None) -> str:
+        """An event's own id, or all that tells it from others; never the id of an impression."""
+        own = look_up(record, self._fields.id or [])
+        if own.value is None:
+            own = exported
+        if own.value is not None:
+            return reading.compose("event", reading.identifier(own))
+        client, action = record.get("client_id"), record["action_name"]
+        doc, ordinal = look_up(record, self._fields.doc), look_up(record, self._fields.ordinal)
+        return reading.compose("click", query, client, action, ts, doc.value, ordinal.value)
+
+
+def _is_bulk_action(record: dict[str, Any]) -> bool:
+    return (
+        len(record) == 1
+        and BULK_ACTIONS.issuperset(record)
+        and all(isinstance(target, dict) for target in record.values())
+    )

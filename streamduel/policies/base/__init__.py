@@ -1,0 +1,1 @@
+"""What the algorithms are built from."""

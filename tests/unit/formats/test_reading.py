@@ -1,0 +1,94 @@
+"""JSON, times and ids of foreign records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamduel.formats import UbiSettings, create
+from streamduel.formats.reading import Found, compose, look_up, milliseconds, short
+from streamduel.records import MAX_TIME, Rejected
+from tests.unit.formats.samples import TS, verdict
+
+TRANSLATE = create(UbiSettings(experiment="search"))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "2026-09-21T14:13:20Z", "2026-09-21T14:13:20.000+00:00", "2026-09-21T14:13:20.000+0000",
+        "2026-09-21T16:13:20+02:00", "2026-09-21T14:13:20", "2026-09-21 14:13:20",
+        "2026-09-21T14:13:20.000999999Z", TS, str(TS), float(TS), TS + 0.9,
+    ],
+)  # fmt: skip
+def test_a_time_is_read_however_it_is_written(value: Any) -> None:
+    assert milliseconds(Found("timestamp", value)) == TS
+
+
+@pytest.mark.parametrize("value", [0, "0", "1970-01-01T00:00:00Z", "1970-01-01"])
+def test_time_begins_in_1970(value: Any) -> None:
+    assert milliseconds(Found("timestamp", value)) == 0
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        -1, "-1", "1969-12-31T23:59:59.999Z", MAX_TIME + 1, 1e300, -0.5e9, True, [], {}, "", "now",
+        "1" * 17, "٣", "2026-13-01T00:00:00Z", "0001-01-01T00:00:00+14:00",
+    ],
+)  # fmt: skip
+def test_what_is_no_time_is_told_so(value: Any) -> None:
+    with pytest.raises(Rejected, match="must be a time since 1970"):
+        milliseconds(Found("timestamp", value))
+
+
+def test_no_time_is_no_mistake() -> None:
+    assert milliseconds(Found("timestamp", None)) is None
+
+
+def test_a_field_is_looked_up_where_it_stands() -> None:
+    record = {"a": {"b": 1, "c": "", "d": None, "e": False}, "b": [1]}
+    assert look_up(record, ["a.x", "a.b.c", "a.b"]) == Found("a.b", 1)
+    assert look_up(record, ["a.c", "a.d", "b.0"]) == Found("a.c", None)
+    assert look_up(record, ["a.e"]) == Found("a.e", False)
+    assert look_up(record, []).value is None
+
+
+part = st.none() | st.integers(-9, 9) | st.text(alphabet='",[]\\x', max_size=3)
+
+
+@given(st.lists(st.tuples(part, part), min_size=2, max_size=2, unique=True))
+def test_different_parts_make_different_ids(both: list[tuple[Any, Any]]) -> None:
+    first, second = (compose("click", *parts) for parts in both)
+    assert first != second
+
+
+@given(st.text(max_size=600))
+def test_an_id_is_never_too_long_and_stays_as_it_is_if_it_can(text: str) -> None:
+    assert len(short(text)) <= 256
+    assert (short(text) == text) == (len(text) <= 256)
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (b"", "invalid_json: the value is not JSON: it is empty."),
+        (b" \r", "invalid_json: the value is not JSON: it is empty."),
+        (b'{"query_id": "q', "invalid_json: the value is not JSON: it ends too early."),
+        (b'"\\ud83d', "invalid_json: the value is not JSON: it has half a surrogate pair."),
+        (b"click!", "invalid_json: the value is not JSON: invalid character (byte 0)."),
+        (b'{"message": "\xff"}', "invalid_json: the value is not UTF-8: invalid start byte"
+         " (byte 13)."),
+        (b"[1, 2]", "invalid_record: the value is an array of 2; a record is a JSON object."),
+        (b"null", "invalid_record: the value is null; a record is a JSON object."),
+        (b'{"query_id": ' + b"9" * 5000 + b"}", "invalid_record: the record has a number that is"
+         " out of range."),
+        (b"[" * 10**6, "invalid_record: the record is nested too deep."),
+    ],
+    ids=range(10),
+)  # fmt: skip
+def test_what_is_no_json_object_is_told_so(value: bytes, told: str) -> None:
+    assert verdict(TRANSLATE, value) == told

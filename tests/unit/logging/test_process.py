@@ -1,0 +1,121 @@
+"""Which lines are written, and what becomes a line."""
+
+from __future__ import annotations
+
+import io
+import logging
+import re
+import sys
+import threading
+import warnings
+
+import pytest
+import structlog
+
+from streamduel import logging as log_lines
+from streamduel.logging.process import CHATTERBOX
+from tests.unit.logging.conftest import Written
+
+OURS = structlog.stdlib.get_logger("streamduel_kafka.topics")
+CLIENT = logging.getLogger("streamduel.client.outbox")
+LIBRARY = logging.getLogger("kafka.coordinator")
+
+
+@pytest.mark.parametrize(
+    ("form", "verbosity", "expected"),
+    [
+        ("text", 0, ["ours warning", "library warning"]),
+        ("text", 1, ["ours info", "ours warning", "library warning"]),
+        ("text", 2, ["ours debug", "ours info", "ours warning", "library info", "library warning"]),
+        ("json", 0, ["ours info", "ours warning", "library warning"]),
+        ("json", 1, ["ours debug", "ours info", "ours warning", "library warning"]),
+        (
+            "json", 3,
+            ["ours debug", "ours info", "ours warning",
+             "library debug", "library info", "library warning"],
+        ),
+        (
+            "text", 9,
+            ["ours debug", "ours info", "ours warning",
+             "library debug", "library info", "library warning"],
+        ),
+    ],
+)  # fmt: skip
+def test_libraries_are_quieter_than_we_are(
+    written: Written, form: log_lines.Form, verbosity: int, expected: list[str]
+) -> None:
+    log_lines.set_up(form, verbosity)
+    for level in ("debug", "info", "warning"):
+        getattr(OURS, level)(f"ours {level}")
+    for level in ("debug", "info", "warning"):
+        getattr(LIBRARY, level)(f"library {level}")
+    found = written.text.splitlines()
+    assert len(found) == len(expected)
+    assert all(event in line for event, line in zip(expected, found, strict=True))
+
+
+def test_that_the_machine_is_busy_is_told_to_those_who_ask_for_much(written: Written) -> None:
+    for verbosity in range(4):
+        log_lines.set_up("text", verbosity)
+        logging.getLogger(CHATTERBOX).warning("Task %d ran for 0.110s", verbosity)
+        logging.getLogger(CHATTERBOX).error("broken")
+    assert re.findall(r"Task \d|broken", written.text) == [
+        "broken", "broken", "Task 2", "broken", "Task 3", "broken",
+    ]  # fmt: skip
+
+
+def test_the_client_library_logs_without_structlog_and_looks_the_same(written: Written) -> None:
+    log_lines.set_up("json")
+    CLIENT.error("%d records of the event log could not be written in time", 3)
+    [line] = written.lines
+    assert line["event"] == "3 records of the event log could not be written in time"
+    assert line["logger"] == "streamduel.client.outbox"
+
+
+def test_set_up_again_it_writes_each_line_once_in_the_new_form(written: Written) -> None:
+    log_lines.set_up("text")
+    OURS.warning("read failed")
+    log_lines.set_up("json")
+    OURS.warning("read failed", topic="another")
+    text, json_ = written.text.splitlines()
+    assert "[warning " in text
+    assert json_.startswith("{")
+
+
+def test_it_writes_to_what_is_standard_error_at_the_time(
+    written: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log_lines.set_up("text")
+    above_the_bar = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", above_the_bar)
+    OURS.warning("read failed")
+    assert "read failed" in above_the_bar.getvalue()
+    assert not written.text
+
+
+def test_what_nobody_catches_is_a_line_too(written: Written) -> None:
+    log_lines.set_up("json")
+    log_lines.take_over()
+    try:
+        raise RuntimeError("a defect")
+    except RuntimeError as defect:
+        sys.excepthook(RuntimeError, defect, defect.__traceback__)
+    thread = threading.Thread(target=lambda: next(iter([])), name="restore")
+    thread.start()
+    thread.join()
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.warn("soon gone", DeprecationWarning, stacklevel=1)
+    crashed, in_thread, warned = written.lines
+    assert (crashed["level"], crashed["event"]) == ("critical", "crashed")
+    assert crashed["exception"].endswith("RuntimeError: a defect")
+    assert (in_thread["event"], in_thread["thread_name"]) == ("thread crashed", "restore")
+    assert "StopIteration" in in_thread["exception"]
+    assert "soon gone" in warned["event"]
+
+
+def test_ctrl_c_is_no_crash(written: Written) -> None:
+    log_lines.set_up("json")
+    log_lines.take_over()
+    sys.excepthook(KeyboardInterrupt, KeyboardInterrupt(), None)
+    assert "crashed" not in written.text

@@ -1,0 +1,88 @@
+"""What the outside world says again and again is written once a minute."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+
+import pytest
+import structlog
+
+from streamduel import logging as log_lines
+from streamduel.logging import process
+from streamduel.logging.repeats import MOST_KNOWN, QUIET_SECONDS, Repeats
+from tests.unit.logging.conftest import Written
+from tests.unit.monitoring.fold import Clock
+
+
+class Heard:
+    """The messages that come through, with how many like them were held back."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self._filter = Repeats("streamduel.", self.clock)
+
+    def say(self, logger: str, message: object, *args: object, level: int = 30) -> int | None:
+        record = logging.LogRecord(logger, level, "", 0, message, args, None)
+        return getattr(record, "repeated", 0) if self._filter.filter(record) else None
+
+
+@pytest.fixture
+def heard() -> Heard:
+    return Heard()
+
+
+def test_a_library_that_repeats_itself_is_written_once_a_minute_and_counted(heard: Heard) -> None:
+    assert [heard.say("kafka.net", "attempt %d failed", number) for number in range(4)] == [
+        0, None, None, None,
+    ]  # fmt: skip
+    heard.clock.now += QUIET_SECONDS
+    assert heard.say("kafka.net", "attempt %d failed", 5) == 3
+    heard.clock.now += QUIET_SECONDS
+    assert heard.say("kafka.net", "attempt %d failed", 6) == 0
+
+
+def test_other_lines_are_not_held_back_by_it(heard: Heard) -> None:
+    assert heard.say("kafka.net", "attempt failed") == 0
+    assert heard.say("kafka.net", "gave up") == 0
+    assert heard.say("kafka.consumer", "attempt failed") == 0
+    assert heard.say("kafka.net", "attempt failed", level=40) == 0
+
+
+def test_details_that_were_asked_for_are_not_held_back(heard: Heard) -> None:
+    assert [heard.say("kafka.net", "request", level=10) for _ in range(3)] == [0, 0, 0]
+
+
+def test_a_connector_may_say_it_of_every_partition(heard: Heard) -> None:
+    for partition in (0, 1):
+        line = {"event": "snapshot not read yet", "partition": partition, "error": "away"}
+        assert heard.say("streamduel_kafka.snapshots", line) == 0
+        assert heard.say("streamduel_kafka.snapshots", {**line, "error": "still away"}) is None
+
+
+def test_the_service_itself_tells_everything(heard: Heard) -> None:
+    for logger in ("streamduel", "streamduel.monitoring.chronicle"):
+        for _ in range(3):
+            assert heard.say(logger, {"event": "experiment paused", "experiment": "search"}) == 0
+
+
+def test_what_is_remembered_is_bounded(heard: Heard) -> None:
+    for number in range(3 * MOST_KNOWN):
+        assert heard.say("kafka.net", f"attempt {number} failed") == 0
+    assert len(heard._filter._told) <= MOST_KNOWN
+
+
+def test_the_line_says_how_many_were_held_back(
+    written: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(process, "Repeats", partial(Repeats, clock=clock))
+    log_lines.set_up("json")
+    log = structlog.stdlib.get_logger("streamduel_kafka.source")
+    for _ in range(5):
+        log.warning("read failed", topic="clicks", error="away")
+    clock.now += QUIET_SECONDS
+    log.warning("read failed", topic="clicks", error="away")
+    first, second = written.lines
+    assert "repeated" not in first
+    assert second["repeated"] == 4

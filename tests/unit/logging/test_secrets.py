@@ -1,0 +1,137 @@
+"""No password is in any line, wherever it comes from."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import structlog
+from pydantic import BaseModel, SecretBytes, SecretStr
+
+from streamduel import logging as log_lines
+from streamduel.config import load
+from streamduel.errors import ConnectorError
+from streamduel.logging.secrets import Secrets, secrets_of
+from streamduel_kafka.settings import SourceSettings
+from tests.unit.config.configurations import KAFKA, changed
+from tests.unit.config.configurations import written as as_yaml
+from tests.unit.logging.conftest import Written
+
+PASSWORD = 'it\'s "horse" \\ stäple/%'
+SPOKEN_WITH = {"source.sasl_plain_password": PASSWORD, "source.bootstrap_servers": ["127.0.0.1:1"]}
+OURS = structlog.stdlib.get_logger("streamduel.cli.app")
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> SourceSettings:
+    """The source of a configuration with a password in it."""
+    path = tmp_path / "search.yaml"
+    path.write_text(as_yaml(changed(SPOKEN_WITH, KAFKA)))
+    loaded = load(path, {})
+    log_lines.hide(loaded.source, loaded.sink, loaded.snapshots)
+    assert isinstance(loaded.source, SourceSettings)
+    return loaded.source
+
+
+def assert_hidden(text: str, secret: str = PASSWORD) -> None:
+    for spelt in (secret, repr(secret)[1:-1], json.dumps(secret)[1:-1]):
+        assert spelt not in text
+        assert json.dumps(spelt)[1:-1] not in text
+
+
+def test_a_password_of_the_configuration_is_in_no_line(
+    written: Written, form: log_lines.Form, source: SourceSettings
+) -> None:
+    log_lines.set_up(form)
+    hidden = source.sasl_plain_password
+    assert hidden is not None
+    found = hidden.get_secret_value()
+    OURS.error(
+        "failed", error=f"refused {found}", settings=source, raw={"a": [found, {"b": found}]}
+    )
+    OURS.error("failed", error=ConnectorError(f"{found!r}"), sent=f"{found}".encode())
+    logging.getLogger("kafka").error("with configuration %s", source.client_settings)
+    logging.getLogger("kafka").error("with password %s", {"password": found})
+    try:
+        raise ValueError(f"a mistake with {found}")
+    except ValueError:
+        OURS.exception("observer failed")
+        logging.getLogger("kafka").exception("a library failed with %r", [found])
+    assert written.text.count("**********") >= 8
+    assert_hidden(written.text)
+
+
+CONNECT = """
+import sys
+from pathlib import Path
+from kafka import KafkaAdminClient
+from streamduel import logging as log_lines
+from streamduel.config import load
+from streamduel_kafka.clients import connect_at_start
+log_lines.set_up("json", 3)
+log_lines.take_over()
+source = load(Path(sys.argv[1]), {}).source
+log_lines.hide(source)
+connect_at_start(KafkaAdminClient, source.client_settings, seconds=0.3)
+"""
+
+
+def test_neither_kafkas_debug_log_nor_a_crash_shows_the_password(
+    source: SourceSettings, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-W", "ignore", "-c", CONNECT, str(tmp_path / "search.yaml")]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    events = [json.loads(line)["event"] for line in ran.stderr.splitlines()]
+    assert any("KafkaAdminClient with configuration" in event for event in events)
+    assert events[-1] == "crashed"
+    assert_hidden(ran.stdout + ran.stderr)
+
+
+def test_what_is_shown_without_the_log_can_be_cleaned_too(
+    written: Written, source: SourceSettings
+) -> None:
+    assert log_lines.hidden(f"refused '{PASSWORD}'") == "refused '**********'"
+    assert log_lines.hidden("nothing to hide") == "nothing to hide"
+
+
+def test_a_key_that_says_password_is_hidden_though_nobody_knows_the_value(
+    written: Written, form: log_lines.Form
+) -> None:
+    log_lines.set_up(form)
+    OURS.error("failed", sasl_plain_password="horse", token=17, access={"client_secret": "staple"})
+    for secret in ("horse", "17 ", "staple"):
+        assert secret not in written.text
+
+
+def test_a_password_that_is_a_common_word_leaves_the_log_usable() -> None:
+    secrets = Secrets()
+    secrets.add(["", "e", "stopped", "info"])
+    line = {
+        "timestamp": "1", "level": "info", "event": "stopped", "logger": "streamduel",
+        "_from_structlog": True, "why": "stopped here", "seconds": 1.5, "done": True, "of": None,
+    }  # fmt: skip
+    clean = secrets(None, "info", line)
+    assert clean == {**line, "why": "********** h**********r**********"}
+
+
+def test_of_two_passwords_the_longer_one_is_hidden_whole() -> None:
+    secrets = Secrets()
+    secrets.add(["horse", "horse staple"])
+    assert secrets.hidden("a horse staple b") == "a ********** b"
+
+
+def test_secrets_are_found_however_deep() -> None:
+    class Inner(BaseModel):
+        key: SecretBytes = SecretBytes(b"two")
+
+    class Settings(BaseModel):
+        user: str = "ada"
+        password: SecretStr = SecretStr("one")
+        inner: list[Inner] = [Inner()]
+        more: dict[str, SecretStr] = {"x": SecretStr("three")}
+
+    assert list(secrets_of((Settings(), "text"))) == ["one", "two", "three"]
