@@ -6,8 +6,9 @@ from math import inf
 
 import numpy as np
 
+from streamduel.preference.array_logarithm import ln_each
 from streamduel.preference.counts import Floats
-from streamduel.preference.logarithm import ln, ln_each
+from streamduel.preference.logarithm import ln
 
 
 def bernoulli(p: float, q: float) -> float:

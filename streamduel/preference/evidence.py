@@ -30,8 +30,9 @@ from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
+from streamduel.preference.array_logarithm import ln_each
 from streamduel.preference.counts import Floats
-from streamduel.preference.logarithm import ln, ln_each
+from streamduel.preference.logarithm import ln
 
 Winner: TypeAlias = Literal["condorcet", "copeland"]
 

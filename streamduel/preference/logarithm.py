@@ -2,7 +2,8 @@
 
 A confidence bound compares with ln t, and one bit in it can decide a duel. `math.log` and
 `numpy.log` differ in the last bit between C libraries and between processors; +, -, *, / and
-`frexp` do not, because IEEE 754 says what they return.
+`frexp` do not, because IEEE 754 says what they return. Pure Python, because ranker services use it
+without numpy; `ln_each` of `streamduel.preference.array_logarithm` is for arrays.
 """
 
 from __future__ import annotations
@@ -11,11 +12,7 @@ from decimal import Context, Decimal
 from math import frexp
 from typing import Final
 
-import numpy as np
-
-from streamduel.preference.counts import Floats
-
-_STEPS: Final = 64
+STEPS: Final = 64
 # The arithmetic of `decimal` is software and correctly rounded, so these are the same everywhere.
 _EXACT = Context(prec=60)
 
@@ -30,14 +27,11 @@ def _split(value: Decimal, bits: int) -> tuple[float, float]:
 
 # ln 2 and the logarithms of the table are split so that `exponent * ln 2 + ln(point)` has no
 # rounding error in its high part: multiples of 2**-42 below 2**10 fit into 53 bits.
-_LN2_HIGH, _LN2_LOW = _split(_EXACT.ln(Decimal(2)), 42)
-_TABLE = tuple(
-    (point / _STEPS, *_split(_EXACT.ln(_EXACT.divide(Decimal(point), Decimal(_STEPS))), 42))
-    for point in range(_STEPS // 2, _STEPS + 1)
+LN2_HIGH, LN2_LOW = _split(_EXACT.ln(Decimal(2)), 42)
+TABLE = tuple(
+    (point / STEPS, *_split(_EXACT.ln(_EXACT.divide(Decimal(point), Decimal(STEPS))), 42))
+    for point in range(STEPS // 2, STEPS + 1)
 )
-
-
-_POINTS, _HIGH, _LOW = (np.array(column) for column in zip(*_TABLE, strict=True))
 
 
 def ln(x: float) -> float:
@@ -64,27 +58,8 @@ def ln(x: float) -> float:
     if not x > 0:
         raise ValueError(f"a logarithm needs a number greater than 0 (found {x!r}).")
     mantissa, exponent = frexp(x)
-    point, high, low = _TABLE[int(mantissa * _STEPS + 0.5) - _STEPS // 2]
+    point, high, low = TABLE[int(mantissa * STEPS + 0.5) - STEPS // 2]
     s = (mantissa - point) / (mantissa + point)
     square = s * s
     series = square * (2 / 3 + square * (2 / 5 + square * (2 / 7)))
-    return (exponent * _LN2_HIGH + high) + (2 * s + (s * series + (exponent * _LN2_LOW + low)))
-
-
-def ln_each(x: Floats) -> Floats:
-    """`ln` of every element, in the same bits; -inf where an element is 0.
-
-    Args:
-        x: of any shape, each at least 0 and at most 2**1000.
-
-    >>> ln_each(np.array([0.0, 0.5, 2.0])).tolist()
-    [-inf, -0.6931471805599453, 0.6931471805599453]
-    """
-    mantissa, exponent = np.frexp(np.where(x > 0, x, 1.0))
-    row = (mantissa * _STEPS + 0.5).astype(np.int64) - _STEPS // 2
-    point = _POINTS[row]
-    s = (mantissa - point) / (mantissa + point)
-    square = s * s
-    series = square * (2 / 3 + square * (2 / 5 + square * (2 / 7)))
-    low = 2 * s + (s * series + (exponent * _LN2_LOW + _LOW[row]))
-    return np.where(x > 0, (exponent * _LN2_HIGH + _HIGH[row]) + low, -np.inf)
+    return (exponent * LN2_HIGH + high) + (2 * s + (s * series + (exponent * LN2_LOW + low)))

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from streamduel.policies.base.generator import Generator
+from streamduel.preference.array_logarithm import ln_each
 from streamduel.preference.counts import Floats, Integers, WinCounts
-from streamduel.preference.logarithm import ln, ln_each
+from streamduel.preference.logarithm import ln
 
 Truths = npt.NDArray[np.bool_]
 Words = npt.NDArray[np.uint64]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from math import frexp
 
-from streamduel.preference.logarithm import _HIGH, _LN2_HIGH, _LN2_LOW, _LOW, _POINTS, _STEPS
+from streamduel.preference.array_logarithm import HIGH, LOW, POINTS
+from streamduel.preference.logarithm import LN2_HIGH, LN2_LOW, STEPS
 from streamduel.simulation.compiled.jit import compiled
 
 
@@ -17,10 +18,10 @@ def ln(x: float) -> float:
     True
     """
     mantissa, exponent = frexp(x)
-    row = int(mantissa * _STEPS + 0.5) - _STEPS // 2
-    point = _POINTS[row]
+    row = int(mantissa * STEPS + 0.5) - STEPS // 2
+    point = POINTS[row]
     s = (mantissa - point) / (mantissa + point)
     square = s * s
     series = square * (2 / 3 + square * (2 / 5 + square * (2 / 7)))
-    low = 2 * s + (s * series + (exponent * _LN2_LOW + _LOW[row]))
-    return float((exponent * _LN2_HIGH + _HIGH[row]) + low)
+    low = 2 * s + (s * series + (exponent * LN2_LOW + LOW[row]))
+    return float((exponent * LN2_HIGH + HIGH[row]) + low)
