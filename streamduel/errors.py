@@ -1,4 +1,4 @@
-"""What can go wrong, by name; each message is one sentence: what, found, allowed, nearest."""
+"""Exceptions, and the parts that error sentences share: what, found, allowed, nearest."""
 
 from __future__ import annotations
 
@@ -8,49 +8,49 @@ from functools import lru_cache
 
 
 class StreamduelError(Exception):
-    """Anything that streamduel itself refuses; the command line shows it without a traceback."""
+    """Base class of all errors; the command line shows the message without a traceback."""
 
 
 class ConfigurationError(StreamduelError):
-    """A configuration that cannot be run; the command line exits with status 2."""
+    """The configuration is invalid; the command line exits with status 2."""
 
 
 class PolicyError(StreamduelError, ValueError):
-    """A policy was asked, told or configured something outside what it allows."""
+    """A policy got a parameter, an arm or an outcome outside what it allows."""
 
 
 class PreferenceError(StreamduelError, ValueError):
-    """Preferences that cannot be used, or not so; the command line exits with status 2."""
+    """A preference matrix is invalid, or does not fit its use."""
 
 
 class InterleavingError(StreamduelError, ValueError):
-    """Rankings or lengths that cannot be interleaved, or clicks that cannot be credited."""
+    """Rankings or lengths cannot be interleaved, or clicks cannot be credited."""
 
 
 class ClientError(StreamduelError):
-    """A ranker service asked for what cannot be, or wanted to log what streamduel would refuse."""
+    """A ranker service asked for an invalid record or an impossible list."""
 
 
 class BufferFullError(ClientError):
-    """Nothing was logged: too many records wait to be written already."""
+    """Nothing was logged: the buffer of unwritten records is full."""
 
 
 class SnapshotError(StreamduelError):
-    """A snapshot that does not fit the configuration or the log it is asked to go on with."""
+    """A snapshot does not fit the configuration or the click log."""
 
 
 class ConnectorError(StreamduelError):
-    """The outside world is not as the configuration says, and waiting will not mend it."""
+    """A permanent error of the outside world: retrying does not help."""
 
 
 class UncertainError(ConnectorError):
-    """What was to be written may have been written or not; only the id tells a repetition."""
+    """A record may or may not have been written; repeat the write with the same record id."""
 
 
 class Fenced(StreamduelError):  # noqa: N818 - the field's word for it
-    """This process no longer owns what it tried to commit; nothing of the commit is visible.
+    """This process lost the partitions of its commit; nothing of the commit is visible.
 
-    The runner forgets its unfinished work, and whoever owns the partitions now repeats it.
+    The runner discards its uncommitted work; the partitions' new owner repeats it.
     """
 
 
@@ -67,8 +67,42 @@ def nearest(name: str, allowed: Iterable[str]) -> str:
     return _nearest(name, tuple(allowed))
 
 
-@lru_cache(maxsize=128)  # a service that names a wrong arm names the same one in every record
+@lru_cache(maxsize=128)  # a service with a wrong arm name sends it in every record
 def _nearest(name: str, allowed: tuple[str, ...]) -> str:
-    by_small = {known.lower(): known for known in reversed(allowed)}
-    close = difflib.get_close_matches(name.lower(), list(by_small), n=1)
-    return f"; did you mean '{by_small[close[0]]}'?" if close else ""
+    by_lower = {known.lower(): known for known in reversed(allowed)}
+    close = difflib.get_close_matches(name.lower(), list(by_lower), n=1)
+    return f"; did you mean '{by_lower[close[0]]}'?" if close else ""
+
+
+def shown(value: object, limit: int = 80, *, json: bool = False) -> str:
+    """A found value as an error sentence repeats it, cut to a readable length.
+
+    Args:
+        value: the value.
+        limit: characters at most.
+        json: name null, objects and arrays as JSON does, instead of as YAML does.
+
+    >>> shown("bm25"), shown(True), shown(None), shown([1, 2]), shown({"a": 1})
+    ("'bm25'", 'true', 'nothing', 'a list of 2', 'a mapping')
+    >>> shown(None, json=True), shown([1, 2], json=True), shown({"a": 1}, json=True)
+    ('null', 'an array of 2', 'an object')
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    if value is None:
+        return "null" if json else "nothing"
+    if isinstance(value, dict):
+        return "an object" if json else "a mapping" if value else "an empty mapping"
+    if isinstance(value, list):
+        kind = "an array" if json else "a list"
+        return f"{kind} of {len(value)}" if value or json else "an empty list"
+    return shortened(repr(value[:limit] if isinstance(value, str) else value), limit)
+
+
+def shortened(text: str, limit: int) -> str:
+    """A text of at most `limit` characters; an ellipsis marks where it was cut.
+
+    >>> shortened("condorcet", 5)
+    'cond…'
+    """
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -8,8 +8,7 @@ from typing import Any
 
 import yaml
 
-from streamduel.config.shape import shown
-from streamduel.errors import ConfigurationError
+from streamduel.errors import ConfigurationError, shown
 
 
 def read_document(path: Path) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from streamduel import policies
-from streamduel.config.shape import one_of, shown
-from streamduel.errors import nearest
+from streamduel.config.shape import one_of
+from streamduel.errors import nearest, shown
 from streamduel.interleaving.credit import CREDITS, Credit, create
 from streamduel.interleaving.credit.by_worth import DEEPEST, MOST_ETA, MOST_WEIGHT
 from streamduel.records import MAX_TIME

@@ -12,9 +12,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from streamduel.config.document import read_document, read_value
 from streamduel.config.messages import sentences
 from streamduel.config.model import Config
-from streamduel.config.shape import Shape, is_text, one_of, shown
+from streamduel.config.shape import Shape, is_text, one_of
 from streamduel.connector import Connector, connector_names, load_connector
-from streamduel.errors import ConfigurationError, PolicyError, nearest
+from streamduel.errors import ConfigurationError, PolicyError, nearest, shown
 
 ENVIRONMENT_PREFIX = "STREAMDUEL_"
 SECTIONS = ("source", "sink", "snapshots")

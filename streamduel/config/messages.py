@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 
-from streamduel.config.shape import Shape, Step, allowed, is_secret, is_text, shown
-from streamduel.errors import nearest
+from streamduel.config.shape import Shape, Step, allowed, is_secret, is_text
+from streamduel.errors import nearest, shown
 
 KEY: Final = "[key]"
 """Pydantic's mark for a mistake in a key itself, not in what stands under it."""

@@ -8,8 +8,8 @@ from pydantic import ConfigDict, Field, ValidationError
 
 from streamduel.config.experiment import ExperimentSettings, Integer, Name, Section
 from streamduel.config.messages import sentences
-from streamduel.config.shape import one_of, shown
-from streamduel.errors import ConfigurationError, nearest
+from streamduel.config.shape import one_of
+from streamduel.errors import ConfigurationError, nearest, shown
 from streamduel.formats import FORMATS, Settings
 from streamduel.records import MAX_TIME
 

@@ -10,9 +10,6 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-SHOWN: Final = 60
-"""Characters of a found value that a sentence repeats."""
-
 READABLE: Final = 2**32
 """From here on a power of two says more than its digits do."""
 
@@ -162,18 +159,3 @@ def one_of(names: Iterable[str]) -> str:
     """
     *others, last = (f"'{name}'" for name in names)
     return f"{', '.join(others)} or {last}" if others else last
-
-
-def shown(value: Any) -> str:
-    """A found value as a sentence repeats it: in YAML's words, and not all of a long one."""
-    match value:
-        case None:
-            return "nothing"
-        case dict():
-            return "a mapping" if value else "an empty mapping"
-        case list():
-            return f"a list of {len(value)}" if value else "an empty list"
-        case bool():
-            return str(value).lower()
-    text = repr(value)
-    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"

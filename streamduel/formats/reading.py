@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from streamduel.errors import shown
 from streamduel.records import MAX_TIME, Control, Rejected
 
 MAX_ID: Final = 256
@@ -17,9 +18,6 @@ MAX_ID: Final = 256
 
 MAX_DOC: Final = 1024
 """Characters of a document's id, as in streamduel's own records."""
-
-SHOWN: Final = 80
-"""Characters of a found value that a sentence repeats."""
 
 MAX_DIGITS: Final = 16
 """Of a number written as text: `MAX_TIME` has so many, and longer ones are slow to read."""
@@ -42,8 +40,8 @@ class Found(NamedTuple):
 
     def misfit(self, allowed: str) -> Rejected:
         """The verdict on a record that has something else there."""
-        shown = _shown(self.value)
-        return Rejected("invalid_record", f"{self.where} must be {allowed} (found {shown}).")
+        found = shown(self.value, json=True)
+        return Rejected("invalid_record", f"{self.where} must be {allowed} (found {found}).")
 
 
 def read_object(value: bytes) -> dict[str, Any]:
@@ -66,8 +64,10 @@ def read_object(value: bytes) -> dict[str, Any]:
     except RecursionError:  # far beyond what the stream allows, and checks before
         raise Rejected("invalid_record", "the record is nested too deep.") from None
     if not isinstance(found, dict):
-        shown = _shown(found)
-        raise Rejected("invalid_record", f"the value is {shown}; a record is a JSON object.")
+        raise Rejected(
+            "invalid_record",
+            f"the value is {shown(found, json=True)}; a record is a JSON object.",
+        )
     return found
 
 
@@ -211,18 +211,3 @@ def short(text: str) -> str:
 
 def _is_integer(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _shown(value: Any) -> str:
-    """A value as a sentence repeats it, in JSON's words and cut to a readable length."""
-    match value:
-        case dict():
-            return "an object"
-        case list():
-            return f"an array of {len(value)}"
-        case None:
-            return "null"
-        case bool():
-            return str(value).lower()
-    text = repr(value[:SHOWN] if isinstance(value, str) else value)
-    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"

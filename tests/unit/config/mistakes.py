@@ -125,13 +125,13 @@ MISTAKES: list[tuple[str, Any, str]] = [
     (ARMS, [True, "bm25"], f"{ARMS}[0] must be {NAME} (found true){QUOTES}."),
     (ARMS, ["", "bm25"], f"{ARMS}[0] must be {NAME} (found '')."),
     (ARMS, ["bm25", None], f"{ARMS}[1] must be {NAME} (found nothing)."),
-    (ARMS, ["bm25", "x" * 257], f"{ARMS}[1] must be {NAME} (found '{'x' * 58}…)."),
+    (ARMS, ["bm25", "x" * 257], f"{ARMS}[1] must be {NAME} (found '{'x' * 78}…)."),
     # Names of experiments.
     ("experiments.", {"arms": ["a", "b"]}, f"experiments has the key ''; a key must be {NAME}."),
     ("experiments", {5: {"arms": ["a", "b"]}},
      f"experiments has the key 5; a key must be {NAME}."),
     ("experiments", {"x" * 257: {"arms": ["a", "b"]}},
-     f"experiments has the key '{'x' * 58}…; a key must be {NAME}."),
+     f"experiments has the key '{'x' * 78}…; a key must be {NAME}."),
     # Choices.
     # Logs in other formats.
     ("source.format", "ubj",
