@@ -17,8 +17,8 @@ from streamduel.interleaving.interleaved import (
     contested,
 )
 from streamduel.interleaving.picks import Picks
+from streamduel.preference.array_logarithm import ln_each
 from streamduel.preference.counts import Floats
-from streamduel.preference.logarithm import ln_each
 
 
 def interleave(
