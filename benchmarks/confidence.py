@@ -16,10 +16,9 @@ import numpy as np
 
 from benchmarks.papers import picture
 from benchmarks.papers.picture import Curve
+from benchmarks.policy_regret import PAGE, put_in
 from streamduel.preference.evidence import log_evidence_of, nats
 
-BEGIN: Final = "<!-- measured: begin -->"
-END: Final = "<!-- measured: end -->"
 SEED: Final = 2026
 CONFIDENCE: Final = 0.95
 NORMAL: Final = 1.959964
@@ -115,11 +114,7 @@ def main() -> None:
     given = arguments.parse_args()
     found = errors(given.experiments, given.duels)
     draw(found, given.out / "images" / "confidence.png")
-    page = given.out / "confidence.md"
-    before, rest = page.read_text(encoding="utf-8").split(BEGIN)
-    _, after = rest.split(END)
-    lines = "\n".join([BEGIN, "", *table(found), "", END])
-    page.write_text(before + lines + after, encoding="utf-8")
+    put_in(given.out / PAGE, "confidence", table(found))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What late outcomes cost, and what slates do about it: tables and pictures of docs/delay.md.
+"""The cost of late outcomes and the effect of slates: tables and pictures of docs/measurements.md.
 
     python -m benchmarks.delay [--runs 20] [--jobs 1] [--out docs] [--quick]
 
@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from benchmarks.papers.picture import Curve, add, finish, panels, save
-from benchmarks.policy_regret import put_in
+from benchmarks.policy_regret import PAGE, put_in
 from streamduel import policies
 from streamduel.simulation.arxiv import PREFERENCES
 from streamduel.simulation.delay import FixedDelay
@@ -344,7 +344,7 @@ def main(given: list[str] | None = None) -> None:
             if name in plan.long:
                 count = plan.long_runs(cell, runs)
                 far[name, cell] = measure(name, cell, plan.far, count, jobs)
-    put_in(options.out / "delay.md", [*table(plan, found), "", *long_table(plan, far)])
+    put_in(options.out / PAGE, "delay", [*table(plan, found), "", *long_table(plan, far)])
     draw(plan, found, options.out / "images" / "delay.png")
     draw_long(plan, far, options.out / "images" / "delay-long.png")
 

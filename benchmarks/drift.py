@@ -1,4 +1,4 @@
-"""What a window costs, and what it saves when the best arm changes, for docs/drift.md.
+"""What a window costs, and what it saves when the best arm changes, for docs/measurements.md.
 
     python -m benchmarks.drift [--runs 10] [--jobs 2] [--out docs] [--quick]
 
@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from benchmarks.papers.picture import Curve, add, finish, panels, save
-from benchmarks.policy_regret import put_in
+from benchmarks.policy_regret import PAGE, put_in
 from streamduel import policies
 from streamduel.preference.counts import Floats
 from streamduel.preference.regret import regrets
@@ -263,7 +263,7 @@ def main(given: list[str] | None = None) -> None:
     options = arguments.parse_args(given)
     plan = QUICK if options.quick else FULL
     found = measure(plan, options.runs, options.jobs)
-    put_in(options.out / "drift.md", [*table(plan, found), "", *choice(plan, found)])
+    put_in(options.out / PAGE, "drift", [*table(plan, found), "", *choice(plan, found)])
     draw(plan, found, options.out / "images" / "drift.png")
 
 

@@ -1,4 +1,4 @@
-"""What caps and floors cost: the tables and the picture of docs/guardrails.md.
+"""What caps and floors cost: the tables and the picture of docs/measurements.md.
 
     python -m benchmarks.guardrails [--runs 20] [--out docs] [--quick]
 
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from benchmarks.papers.picture import Curve, add, finish, panels, save
-from benchmarks.policy_regret import put_in
+from benchmarks.policy_regret import PAGE, put_in
 from streamduel import policies
 from streamduel.config.experiment import GuardrailSettings
 from streamduel.preference.regret import regrets
@@ -244,7 +244,7 @@ def main(given: list[str] | None = None) -> None:
     rest = {label: settings for label, settings in FLOORS.items() if settings is not FREE}
     floors = {"0": caps["none"], **measure(rest, "min_share", horizon, options.runs)}
     lines = [*table_of_caps(caps, horizon), "", *table_of_floors(floors, horizon)]
-    put_in(options.out / "guardrails.md", lines)
+    put_in(options.out / PAGE, "guardrails", lines)
     draw(caps, floors, options.out / "images" / "guardrails.png")
 
 

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from benchmarks.papers import picture
-from benchmarks.policy_regret import put_in
+from benchmarks.policy_regret import PAGE, put_in
 from streamduel.interleaving import balanced, optimised, probabilistic
 from streamduel.interleaving.bits import below
 from streamduel.interleaving.credit import Shown, click_count, on_ranks
@@ -244,7 +244,7 @@ def main(given: list[str] | None = None) -> None:
     arguments.add_argument("--out", type=Path, default=Path("docs"))
     options = arguments.parse_args(given)
     shares, results = measure(options.impressions)
-    put_in(options.out / "interleaving.md", table(shares, results, options.impressions))
+    put_in(options.out / PAGE, "interleaving", table(shares, results, options.impressions))
     draw(shares, results, options.out / "images" / "interleaving.png")
 
 

@@ -1,4 +1,4 @@
-"""What it costs that experiments share a process: numbers and picture of docs/many-experiments.md.
+"""What it costs that experiments share a process: numbers and picture of docs/measurements.md.
 
     python -m benchmarks.many_experiments [--quick] [--out docs]
 
@@ -33,7 +33,7 @@ from benchmarks.crowd import (
 )
 from benchmarks.measure import Spread, in_fresh_process, in_turns, ratios, tell
 from benchmarks.papers.picture import Curve, add, finish, panels, save
-from benchmarks.policy_regret import put_in
+from benchmarks.policy_regret import PAGE, put_in
 from benchmarks.report import Result, markdown
 from streamduel.service import GC_THRESHOLDS
 
@@ -294,7 +294,7 @@ def write(plan: Plan, found: Found, folder: Path) -> None:
     """Put the tables into the page, and the picture beside it."""
     draw(plan, found, folder / "images" / "many-experiments.png")
     tables = [markdown(result).replace("## ", "### ", 1) for result in results(plan, found)]
-    put_in(folder / "many-experiments.md", "\n".join(tables).splitlines())
+    put_in(folder / PAGE, "many-experiments", "\n".join(tables).splitlines())
 
 
 def measure(quick: bool) -> list[Result]:

@@ -1,6 +1,6 @@
-"""What each policy loses in six worlds: the table of docs/policies.md.
+"""What each policy loses in six worlds: the table of docs/measurements.md.
 
-    python -m benchmarks.policy_regret [--runs 20] [--jobs 2] [--page docs/policies.md]
+    python -m benchmarks.policy_regret [--runs 20] [--jobs 2] [--page docs/measurements.md]
 
 Interrupted, it goes on where it stopped: finished runs are in the user's cache folder.
 """
@@ -27,8 +27,9 @@ from streamduel.simulation.run import simulate
 from streamduel.simulation.settings import Settings
 from streamduel.simulation.worlds import bradley_terry
 
-BEGIN: Final = "<!-- measured: begin -->"
-END: Final = "<!-- measured: end -->"
+PAGE: Final = "measurements.md"
+"""The page of docs/ with the tables of all measurements."""
+
 HORIZON: Final = 100_000
 SEED: Final = 2026
 
@@ -114,12 +115,12 @@ def table(columns: list[dict[str, tuple[float, float]]]) -> list[str]:
     return lines
 
 
-def put_in(page: Path, lines: list[str]) -> None:
-    """Replace what stands between the marks."""
-    text = page.read_text(encoding="utf-8")
-    before, rest = text.split(BEGIN)
-    _, after = rest.split(END)
-    page.write_text(before + "\n".join([BEGIN, "", *lines, "", END]) + after, encoding="utf-8")
+def put_in(page: Path, name: str, lines: list[str]) -> None:
+    """Replace the lines between the marks of one measurement."""
+    begin, end = f"<!-- measured {name}: begin -->", f"<!-- measured {name}: end -->"
+    before, rest = page.read_text(encoding="utf-8").split(begin)
+    _, after = rest.split(end)
+    page.write_text(before + "\n".join([begin, "", *lines, "", end]) + after, encoding="utf-8")
 
 
 def main() -> None:
@@ -127,10 +128,10 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--runs", type=int, default=20)
     arguments.add_argument("--jobs", type=int, default=2)
-    arguments.add_argument("--page", type=Path, default=Path("docs/policies.md"))
+    arguments.add_argument("--page", type=Path, default=Path("docs/measurements.md"))
     given = arguments.parse_args()
     columns = [column(world, given.runs, given.jobs) for world in WORLDS]
-    put_in(given.page, table(columns))
+    put_in(given.page, "policies", table(columns))
 
 
 if __name__ == "__main__":

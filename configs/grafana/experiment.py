@@ -221,7 +221,7 @@ def _cost() -> list[Panel]:
                 "What a thousand duels cost, by the last hour.",
                 "falls towards 0 as bad rankers disappear. It may dip below 0: old duels are "
                 "judged anew when more is known.",
-                "if it rises again, a ranker has changed, or users have: docs/drift.md.",
+                "if it rises again, a ranker has changed, or users have: docs/policies.md#drift.",
             ),
             {"{{kind}}": f"1000 * {slope} / on () group_left () {duels}"},
             unit="short",

@@ -55,7 +55,7 @@ class CreditSettings(Section):
     name: str = Field(
         "click_count",
         description="The credit function: what makes a side win the impression. See"
-        " docs/credit.md.",
+        " docs/interleaving.md#credit-functions.",
         json_schema_extra={"enum": [*CREDITS]},
     )
     weights: Weights | None = Field(

@@ -235,7 +235,8 @@ def _formats() -> Iterator[str]:
     yield "## Logs in other formats\n\n"
     yield (
         "`source.format`, with any connector, says that the log is not made of streamduel's own\n"
-        "records: [logs.md](logs.md). The name alone, as in `format: ubi`, takes all defaults.\n\n"
+        "records: [Formats](formats.md). The name alone, as in `format: ubi`, takes all"
+        " defaults.\n\n"
     )
     for name, model in FORMATS.items():
         meaning = (model.__doc__ or "").partition("\n")[0]

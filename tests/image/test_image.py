@@ -1,4 +1,4 @@
-"""The image keeps what docs/container.md says of it: what is in it, and what is not."""
+"""The image keeps what docs/operations.md says of it: what is in it, and what is not."""
 
 from __future__ import annotations
 

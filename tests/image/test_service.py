@@ -1,4 +1,4 @@
-"""A container of the image serves as docs/container.md says, with all that can be taken away taken.
+"""A container of the image serves as docs/operations.md says, with every privilege removed.
 
 Its root file system is read-only, it has no capabilities, and no network but its own loopback.
 """

@@ -189,7 +189,7 @@ def test_pods_are_replaced_one_by_one_and_asked_each_for_itself() -> None:
 
 
 def test_it_may_as_well_be_a_stateful_set() -> None:
-    page = (ROOT / "docs" / "kubernetes.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
     (instead,) = re.findall(r"(?s)in place of `strategy`\n\n```yaml\n(.*?)```", page)
     spec = {**MANIFESTS["deployment"]["spec"], **yaml.safe_load(instead)}
     del spec["strategy"]

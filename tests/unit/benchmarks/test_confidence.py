@@ -23,11 +23,13 @@ def test_looking_fools_an_ordinary_test_and_not_ours() -> None:
 def test_the_command_writes_table_and_picture(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shutil.copy(DOCS / "confidence.md", tmp_path)
+    shutil.copy(DOCS / "measurements.md", tmp_path)
     few = ["--experiments", "50", "--duels", "100", "--out", str(tmp_path)]
     monkeypatch.setattr(sys, "argv", ["confidence", *few])
     confidence.main()
-    page = (tmp_path / "confidence.md").read_text()
-    assert page.count("| 100 |") == 1
-    assert "| 10,000 |" not in page
+    page = (tmp_path / "measurements.md").read_text()
+    _, _, table = page.partition("<!-- measured confidence: begin -->")
+    table, _, _ = table.partition("<!-- measured confidence: end -->")
+    assert table.count("| 100 |") == 1
+    assert "| 10,000 |" not in table
     assert (tmp_path / "images" / "confidence.png").stat().st_size > 5_000

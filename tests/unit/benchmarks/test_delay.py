@@ -14,8 +14,8 @@ def test_the_command_writes_page_and_pictures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    page = tmp_path / "delay.md"
-    page.write_text("before\n<!-- measured: begin -->\n<!-- measured: end -->\nafter\n")
+    page = tmp_path / "measurements.md"
+    page.write_text("before\n<!-- measured delay: begin -->\n<!-- measured delay: end -->\nafter\n")
     given = ["--quick", "--runs", "2", "--out", str(tmp_path)]
     delay.main(given)
     text = page.read_text(encoding="utf-8")

@@ -11,8 +11,8 @@ from benchmarks import drift
 def test_the_command_writes_page_and_picture(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = tmp_path / "drift.md"
-    page.write_text("before\n<!-- measured: begin -->\n<!-- measured: end -->\nafter\n")
+    page = tmp_path / "measurements.md"
+    page.write_text("before\n<!-- measured drift: begin -->\n<!-- measured drift: end -->\nafter\n")
     given = ["--quick", "--runs", "2", "--jobs", "1", "--out", str(tmp_path)]
     drift.main(given)
     text = page.read_text(encoding="utf-8")

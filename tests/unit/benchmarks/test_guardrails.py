@@ -37,15 +37,16 @@ def test_a_cap_holds_back_an_arm_that_is_not_the_champion() -> None:
 def test_the_command_writes_tables_and_picture(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shutil.copy(DOCS / "guardrails.md", tmp_path)
+    shutil.copy(DOCS / "measurements.md", tmp_path)
     guardrails.main(["--quick", "--runs", "2", "--out", str(tmp_path)])
-    page = (tmp_path / "guardrails.md").read_text(encoding="utf-8")
-    measured = page.split("<!-- measured: begin -->")[1].split("<!-- measured: end -->")[0]
+    page = (tmp_path / "measurements.md").read_text(encoding="utf-8")
+    _, _, rest = page.partition("<!-- measured guardrails: begin -->")
+    measured, _, after = rest.partition("<!-- measured guardrails: end -->")
     rows = [line.split(" | ") for line in measured.splitlines() if line.startswith("| ")]
     heads = [row for row in rows if "regret" in row[1]]
     assert [len(row) for row in heads] == [6, 5]
     labels = [row[0].strip("| ") for row in rows if row not in heads]
     assert labels == [*guardrails.CAPS, *guardrails.FLOORS]
-    assert page.split("<!-- measured: end -->")[1].startswith("\n\n![")
+    assert after.startswith("\n\n![")
     assert 5_000 < (tmp_path / "images" / "guardrails.png").stat().st_size < 150_000
     assert "min_share 0.2: " in capsys.readouterr().err

@@ -35,9 +35,9 @@ def test_the_better_ranker_is_found_and_quality_is_a_share() -> None:
 
 
 def test_the_command_writes_table_and_picture(tmp_path: Path) -> None:
-    shutil.copy(DOCS / "interleaving.md", tmp_path)
+    shutil.copy(DOCS / "measurements.md", tmp_path)
     interleaving.main(["--impressions", "20", "--out", str(tmp_path)])
-    page = (tmp_path / "interleaving.md").read_text(encoding="utf-8")
+    page = (tmp_path / "measurements.md").read_text(encoding="utf-8")
     for each in interleaving.WAYS:
         assert page.count(f"| {interleaving.label(each)} |") == 1
     assert "20 impressions a cell" in page

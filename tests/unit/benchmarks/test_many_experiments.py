@@ -60,9 +60,9 @@ def test_the_page_and_the_picture_are_written(
         },
     )
     monkeypatch.setattr(many_experiments, "find", lambda plan: found)
-    shutil.copy(DOCS / "many-experiments.md", tmp_path)
+    shutil.copy(DOCS / "measurements.md", tmp_path)
     many_experiments.main(["--quick", "--out", str(tmp_path)])
-    page = (tmp_path / "many-experiments.md").read_text(encoding="utf-8")
+    page = (tmp_path / "measurements.md").read_text(encoding="utf-8")
     assert page.count("| 11.00 (11.00–11.00) | 20.00 (20.00–20.00) | 110.00 (110.00–110.00) |") == 4
     assert "| `rucb`, 100 | 94 | 40 | 0 | 0.50 | 0.25 | 0.12 | 20.0 | 400.0 | 200.0 |" in page
     assert "| scraped ÷ not scraped | 0.50 (0.50–0.50) |" in page

@@ -80,7 +80,7 @@ def test_a_dead_link_a_dead_anchor_and_a_forgotten_page_fail_the_build(tmp_path:
     for path in ("streamduel", "connectors"):
         (tmp_path / path).symlink_to(ROOT / path)
     (tmp_path / "docs/forgotten.md").write_text(
-        "# Forgotten\n\n[a](drfit.md) [b](drift.md#nowhere) [c](../configs/nothing.yaml)\n"
+        "# Forgotten\n\n[a](drfit.md) [b](policies.md#nowhere) [c](../configs/nothing.yaml)\n"
     )
     (tmp_path / "site").mkdir()
     done = build(tmp_path / "site", tmp_path)

@@ -1,4 +1,4 @@
-"""docs/logs.md: its examples do what it says, and its commands answer as it shows."""
+"""docs/formats.md: its examples do what it says, and its commands answer as it shows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from streamduel.stream.homes import Log
 from streamduel.stream.task import PartitionTask
 from tests.logs import Record, encode
 
-PAGE = (Path(__file__).parents[3] / "docs" / "logs.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "formats.md").read_text(encoding="utf-8")
 
 SECONDS: Final = 60.0
 """For a command: it takes one second on an idle machine."""

@@ -1,4 +1,4 @@
-"""A whole log of User Behavior Insights, whose counts docs/logs.md shows.
+"""A whole log of User Behavior Insights, whose counts docs/formats.md shows.
 
 It is the sample of the OpenSearch edition of Chorus, `ubi_queries_events.ndjson`, and no part of
 the project: whoever has it names it in the variable UBI_LOG.
@@ -23,7 +23,7 @@ from tests.logs import Record
 from tests.unit.stream.folding import Partition, config, letters
 
 FILE = "UBI_LOG"
-PAGE = (Path(__file__).parents[3] / "docs" / "logs.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "formats.md").read_text(encoding="utf-8")
 
 COUNTS = {
     "click": 298,

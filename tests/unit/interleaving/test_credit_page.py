@@ -1,4 +1,4 @@
-"""What docs/credit.md shows is what happens."""
+"""The examples of docs/interleaving.md on credit functions."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ import yaml
 from streamduel.config.experiment import CreditSettings
 from streamduel.interleaving.credit import CREDITS
 
-PAGE = (Path(__file__).parents[3] / "docs" / "credit.md").read_text(encoding="utf-8")
-CODE = re.findall(r"```python\n(.*?)```(?:\n\n```\n(.*?)```)?", PAGE, re.DOTALL)
+PAGE = (Path(__file__).parents[3] / "docs" / "interleaving.md").read_text(encoding="utf-8")
+CREDIT = re.split(r"^## ", PAGE.partition("\n## Credit functions\n")[2], flags=re.MULTILINE)[0]
+CODE = re.findall(r"```python\n(.*?)```(?:\n\n```\n(.*?)```)?", CREDIT, re.DOTALL)
 
 
 def test_every_credit_function_has_its_row() -> None:
-    rows = re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)` \|", CREDIT, re.MULTILINE)
     assert rows == list(CREDITS)
 
 
@@ -31,7 +32,7 @@ def test_the_python_on_the_page_says_so(
 
 
 def test_the_configuration_on_the_page_is_valid() -> None:
-    (text,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+    (text,) = re.findall(r"```yaml\n(.*?)```", CREDIT, re.DOTALL)
     credit = CreditSettings.model_validate(yaml.safe_load(text)["experiments"]["search"]["credit"])
     assert credit.weights == {"cart": 3, "click": 1}
 
