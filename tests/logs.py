@@ -2,32 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import random
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
+
+from streamduel.testing import encode
 
 ARMS = ("bm25", "ltr-v1", "ltr-v2", "ltr-v3", "dense", "hybrid")
-
-
-class Record(NamedTuple):
-    """One record of a log, as a source delivers it."""
-
-    offset: int
-    value: bytes | None
-    timestamp: int | None = None
-    key: bytes | None = None
-
-
-def encode(record: Mapping[str, Any]) -> bytes:
-    return json.dumps(record).encode()
-
-
-def duel(experiment: str, number: int | str, a: str, b: str, winner: str | None) -> bytes:
-    return encode(
-        {"type": "duel", "id": f"id-{number}", "experiment": experiment, "a": a, "b": b,
-         "winner": winner}
-    )  # fmt: skip
 
 
 POISON = (

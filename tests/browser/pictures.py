@@ -16,8 +16,8 @@ from typing import Final, Literal
 from PIL import Image
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
+from streamduel.testing import encode
 from tests.browser.world import SEARCH, World, click_log
-from tests.logs import encode
 
 WIDE: Final[ViewportSize] = {"width": 1280, "height": 960}
 TALL: Final[ViewportSize] = {"width": 1280, "height": 1500}

@@ -15,7 +15,7 @@ from streamduel.records import Assignment
 from streamduel.simulation.arxiv import RANKERS
 from streamduel.simulation.click_log import START_MS, write_click_log
 from streamduel.stream.task import PartitionTask
-from tests.logs import Record, encode
+from streamduel.testing import Record, encode
 from tests.unit.monitoring.fold import Clock, task
 
 ARMS: Final = ("bm25", "bm25-rm3", "dense-v1", "ltr-v1", "ltr-v2", "ltr-v3")

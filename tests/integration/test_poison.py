@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from kafka import KafkaProducer
 
+from streamduel.testing import duel
 from tests.broker.fixture import Broker, Topics
 from tests.faults.lives import inspect, live
 from tests.faults.test_kafka_killed import EXPERIMENTS, configure, read
-from tests.logs import ARMS, POISON, duel
+from tests.logs import ARMS, POISON
 
 pytestmark = pytest.mark.kafka
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from streamduel.connector import Failpoint, Outlet, Source, load_connector, no_failpoint
+from streamduel.testing import Broker, MemorySource
 from tests.contract.connectors.checks import CHECKS, Bed
 from tests.contract.connectors.configured import Configured
-from tests.memory import Broker, MemorySource, outlet
 
 
 class InMemory:
@@ -27,13 +27,13 @@ class InMemory:
         return MemorySource.topic
 
     def source(self) -> Source:
-        return MemorySource(self._broker)
+        return self._broker.source()
 
     def outlet(self, source: Source, failpoint: Failpoint = no_failpoint) -> Outlet:
-        return outlet(self._broker)
+        return self._broker.outlet()
 
     def archive(self) -> Outlet:
-        return outlet(self._broker)
+        return self._broker.outlet()
 
 
 def files(folder: Path) -> Bed:

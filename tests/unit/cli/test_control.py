@@ -14,7 +14,8 @@ import pytest
 import streamduel_files.append
 from streamduel import connector
 from streamduel.errors import UncertainError
-from tests.logs import ARMS, duel
+from streamduel.testing import duel
+from tests.logs import ARMS
 from tests.unit.cli.bed import LOG, Said, Streamduel, configure, inspected, lines, run
 
 

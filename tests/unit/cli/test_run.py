@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.logs import ARMS, duel
+from streamduel.testing import duel
+from tests.logs import ARMS
 from tests.unit.cli.bed import (
     COMMAND,
     LOG,

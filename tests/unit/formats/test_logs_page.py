@@ -16,7 +16,7 @@ from streamduel.config import Config, load
 from streamduel.formats import FORMATS
 from streamduel.stream.homes import Log
 from streamduel.stream.task import PartitionTask
-from tests.logs import Record, encode
+from streamduel.testing import Record, encode
 
 PAGE = (Path(__file__).parents[3] / "docs" / "formats.md").read_text(encoding="utf-8")
 

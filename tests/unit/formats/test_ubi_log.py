@@ -19,7 +19,7 @@ import pytest
 from streamduel.formats import Ignored, UbiSettings, UbiTranslator
 from streamduel.formats.reading import Found, milliseconds
 from streamduel.records import InputEvent, Rejected
-from tests.logs import Record
+from streamduel.testing import Record
 from tests.unit.stream.folding import Partition, config, letters
 
 FILE = "UBI_LOG"

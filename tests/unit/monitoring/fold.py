@@ -13,7 +13,7 @@ from streamduel.config import Config
 from streamduel.monitoring.metrics import Metrics
 from streamduel.stream.homes import Log
 from streamduel.stream.task import PartitionTask
-from tests.logs import Record, duel
+from streamduel.testing import Record, duel
 
 STREAM_TIME = 1_790_000_000_000
 

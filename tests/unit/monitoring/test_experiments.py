@@ -11,7 +11,7 @@ import pytest
 
 from streamduel.client import Assignments, Draw
 from streamduel.stream.homes import MOST_COMPARED
-from tests.logs import Record, encode
+from streamduel.testing import Record, encode
 from tests.unit.client.bed import eventually
 from tests.unit.monitoring.fold import STREAM_TIME, commit, config, duels, fold, scrape, task, value
 from tests.unit.monitoring.served import Service

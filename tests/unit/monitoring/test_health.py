@@ -3,7 +3,7 @@ import pytest
 from streamduel.monitoring.health import SILENT_SECONDS, why_not_live, why_not_ready
 from streamduel.monitoring.metrics import Metrics
 from streamduel.stream.runner import Runner
-from tests.memory import Broker, MemorySource, outlet
+from streamduel.testing import Broker
 from tests.unit.monitoring.fold import Clock, commit, config, duels, fold, task
 
 NO_PARTITION = (
@@ -55,7 +55,7 @@ def test_stays_alive_when_the_keeping_of_figures_fails(
     broker = Broker(duels("search", 0, "x", "y", "ab"))
     observers = [metrics.pulse, metrics]
     configured = config({"search": ("x", "y")})
-    runner = Runner(configured, MemorySource(broker), outlet(broker), clock, observers)
+    runner = Runner(configured, broker.source(), broker.outlet(), clock, observers)
 
     def late() -> bool:
         clock.now += 10

@@ -15,7 +15,8 @@ from streamduel.monitoring.letters import Letter, Letters
 from streamduel.records import DeadLetter, Rejected
 from streamduel.service import serve
 from streamduel.stream.dead_letter import dead_letter
-from tests.logs import POISON, Record, duel
+from streamduel.testing import Record, duel
+from tests.logs import POISON
 from tests.unit.monitoring.fold import config, fold, task
 
 

@@ -10,7 +10,7 @@ from streamduel.monitoring.catalogue import METRICS
 from streamduel.monitoring.metrics import Metrics
 from streamduel.monitoring.process_metrics import PROCESS_METRICS
 from streamduel.monitoring.reference import example
-from tests.logs import encode
+from streamduel.testing import encode
 from tests.unit.monitoring.fold import (
     STREAM_TIME,
     Clock,

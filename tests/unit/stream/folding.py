@@ -10,7 +10,7 @@ from streamduel.config import Config
 from streamduel.connector import PartitionCommit
 from streamduel.stream.homes import Log
 from streamduel.stream.task import PartitionTask
-from tests.logs import Record, encode
+from streamduel.testing import Record, encode
 
 ARMS = ["bm25", "ltr-v1", "ltr-v2"]
 

@@ -10,7 +10,7 @@ from streamduel.config import Config
 from streamduel.connector import PartitionCommit
 from streamduel.stream.homes import Log
 from streamduel.stream.task import PartitionTask
-from tests.logs import Record
+from streamduel.testing import Record
 
 LOG = Log("clicks", 1, lambda experiment: 0)
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.logs import Record
+from streamduel.testing import Record
 from tests.unit.stream.folding import ARMS, DUEL, Partition, config, text
 from tests.unit.stream.lives import run
 from tests.unit.stream.test_attribution import START, WINDOW, click, impression

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from streamduel.stream.dedupe import DedupeWindow, record_key
 from streamduel.stream.homes import Log
 from streamduel.stream.task import PartitionTask
-from tests.logs import Record
+from streamduel.testing import Record
 from tests.unit.stream.folding import DUEL, DUELS, INTERLEAVING, Partition, config, letters, text
 
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from streamduel import policies
 from streamduel.config import Config
 from streamduel.stream.task import PartitionTask
-from tests.logs import ARMS, Record, duel, values
+from streamduel.testing import Record, duel
+from tests.logs import ARMS, values
 from tests.unit.stream.lives import LOG, run
 
 RECORDS = 3000

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from streamduel import policies
 from streamduel.config import Config
 from streamduel.stream.task import PartitionTask
-from tests.logs import ARMS, Record, encode, values
+from streamduel.testing import Record, encode
+from tests.logs import ARMS, values
 from tests.unit.stream.lives import LOG, Output, run
 
 RECORDS = 550

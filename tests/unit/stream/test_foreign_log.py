@@ -14,7 +14,7 @@ from streamduel.config import Config
 from streamduel.errors import SnapshotError
 from streamduel.stream.reading import MOST_REASONS
 from streamduel.stream.task import PartitionTask
-from tests.logs import Record, encode
+from streamduel.testing import Record, encode
 from tests.unit.stream.lives import LOG, run
 
 ARMS = ["bm25", "ltr-v1", "ltr-v2"]

@@ -15,7 +15,8 @@ import pytest
 from streamduel.config import Config
 from streamduel.connector import PartitionCommit
 from streamduel.stream.task import PartitionTask
-from tests.logs import ARMS, Record, duel, values
+from streamduel.testing import Record, duel
+from tests.logs import ARMS, values
 from tests.unit.stream.lives import LOG
 
 START = 1_790_000_000_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamduel.connector import Message, Outlet
 from streamduel.stream.replay import Verdict, replay
-from tests.memory import Broker, MemoryOutlet, MemorySource
+from streamduel.testing import Broker, MemoryOutlet
 from tests.unit.stream.test_runner import CONFIG, undisturbed
 
 
@@ -14,7 +14,7 @@ class Compacted(MemoryOutlet):
 
 def audit(broker: Broker) -> Verdict:
     archive = Compacted(broker)
-    return replay(CONFIG, MemorySource(broker), Outlet(archive, archive))
+    return replay(CONFIG, broker.source(), Outlet(archive, archive))
 
 
 def test_only_the_newest_assignment_need_be_left() -> None:

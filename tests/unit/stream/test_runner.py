@@ -1,32 +1,32 @@
-"""Recovery: whatever strikes, what becomes visible is what an undisturbed run makes visible."""
+"""Recovery: outputs and snapshots do not depend on faults."""
 
 from __future__ import annotations
 
+import json
 import random
-from collections.abc import Sequence
 from itertools import count
 
 import pytest
 from structlog.typing import EventDict
 
 from streamduel.config import Config
-from streamduel.connector import Failpoint, no_failpoint
 from streamduel.stream.observer import Observer
 from streamduel.stream.runner import Runner
 from streamduel.stream.task import PartitionTask
-from tests.logs import ARMS, Record, values
-from tests.memory import (
-    AWAY,
+from streamduel.testing import (
     CRASH,
+    DUPLICATE,
+    END_OF_POLL,
     FENCE,
-    PAUSE,
     REBALANCE,
-    Accident,
+    UNREACHABLE,
     Broker,
     Crash,
-    MemorySource,
-    outlet,
+    Fault,
+    Record,
+    run,
 )
+from tests.logs import ARMS, values
 
 CONFIG = Config.model_validate(
     {
@@ -39,60 +39,44 @@ LOG = [value for _, value in values(11, 600)]
 STEPS = ("before begin", "before write", "before save", "before finish", "after finish")
 
 
-def live(
-    broker: Broker, failpoint: Failpoint = no_failpoint, observers: Sequence[Observer] = ()
-) -> None:
-    """One life of the service: it ends with the log, or with a crash."""
-    ticks = count()
-    runner = Runner(
-        CONFIG,
-        MemorySource(broker),
-        outlet(broker),
-        lambda: float(next(ticks)),
-        observers,
-        failpoint,
-    )
-    runner.run(lambda: False, until_end=True)
-
-
-def live_through(broker: Broker, failpoint: Failpoint = no_failpoint) -> int:
-    """As many lives as it takes; returns how many."""
-    for life in count(1):
-        try:
-            live(broker, failpoint)
-        except Crash:
-            continue
-        return life
-    raise AssertionError
-
-
 def visible(broker: Broker) -> tuple[object, ...]:
     return broker.assignments, broker.dead_letters, broker.entries
 
 
 def undisturbed() -> Broker:
     broker = Broker(LOG)
-    live(broker)
+    run(CONFIG, broker)
     return broker
 
 
-@pytest.mark.parametrize("accident", [CRASH, REBALANCE, FENCE, AWAY, PAUSE])
+@pytest.mark.parametrize("fault", [CRASH, REBALANCE, FENCE, UNREACHABLE, END_OF_POLL])
 @pytest.mark.parametrize("offset", [0, 1, 77, 599, 600])
-def test_an_accident_leaves_no_trace(accident: Accident, offset: int) -> None:
-    broker = Broker([*LOG[:offset], accident, *LOG[offset:]])
-    live_through(broker)
+def test_a_fault_leaves_no_trace(fault: Fault, offset: int) -> None:
+    broker = Broker([*LOG[:offset], fault, *LOG[offset:]])
+    run(CONFIG, broker)
     assert visible(broker) == visible(undisturbed())
 
 
-def test_many_accidents_leave_no_trace() -> None:
+def test_many_faults_leave_no_trace() -> None:
     rng = random.Random(5)
-    log: list[bytes | Record | Accident] = list(LOG)
+    log: list[bytes | Record | Fault] = list(LOG)
     for _ in range(60):
-        log.insert(rng.randrange(len(log)), rng.choice(list(Accident)))
+        log.insert(rng.randrange(len(log)), rng.choice(list(Fault)))
     broker = Broker(log)
-    lives = live_through(broker)
-    assert visible(broker) == visible(undisturbed())
-    assert lives > 5
+    runs = run(CONFIG, broker)
+    undisturbed = Broker(broker.records())
+    run(CONFIG, undisturbed)
+    assert visible(broker) == visible(undisturbed)
+    assert runs > 5
+
+
+def test_a_retry_of_the_producer_is_a_duplicate() -> None:
+    broker = Broker([*LOG[:40], DUPLICATE, *LOG[40:]])
+    run(CONFIG, broker)
+    state = json.loads(broker.entries[0]["experiment/search"])["state"]
+    plain = json.loads(undisturbed().entries[0]["experiment/search"])["state"]
+    assert state["tallies"]["duplicate"] == plain["tallies"]["duplicate"] + 1
+    assert state["policy"] == plain["policy"]
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -104,27 +88,27 @@ def test_a_crash_between_two_steps_of_a_commit_leaves_no_trace(step: str, commit
         if passed == step and next(passes) == commit:
             raise Crash
 
-    log: list[bytes | Record | Accident] = list(LOG)
+    log: list[bytes | Record | Fault] = list(LOG)
     for offset in range(560, 0, -40):
-        log.insert(offset, PAUSE)
+        log.insert(offset, END_OF_POLL)
     broker = Broker(log)
-    assert live_through(broker, die) == 2
+    assert run(CONFIG, broker, failpoint=die) == 2
     assert visible(broker) == visible(undisturbed())
 
 
 def test_the_first_assignment_is_published_before_any_record() -> None:
     broker = Broker([])
-    live(broker)
+    run(CONFIG, broker)
     (first,) = broker.assignments
     assert b'"epoch":1' in first.value
     assert b'"offset":-1' in first.value
 
 
-def test_a_restart_without_news_publishes_nothing() -> None:
+def test_a_restart_without_new_records_publishes_nothing() -> None:
     broker = undisturbed()
     before = visible(broker)
     commits = broker.commits
-    live(broker)
+    run(CONFIG, broker)
     assert visible(broker) == before
     assert broker.commits == commits
 
@@ -132,32 +116,32 @@ def test_a_restart_without_news_publishes_nothing() -> None:
 def test_a_stop_commits_what_is_done() -> None:
     broker = Broker(LOG)
     turns = count()
-    runner = Runner(CONFIG, MemorySource(broker), outlet(broker), lambda: 0.0)
+    runner = Runner(CONFIG, broker.source(), broker.outlet(), lambda: 0.0)
     runner.run(lambda: next(turns) > 8)
     assert visible(broker) == visible(undisturbed())
 
 
-class Diary(Observer):
+class Events(Observer):
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.calls: list[str] = []
 
     def polled(self, records: int) -> None:
-        self.told.append(f"polled {records}")
+        self.calls.append(f"polled {records}")
 
     def restored(self, task: PartitionTask) -> None:
-        self.told.append(f"restored at {task.next_offset}")
+        self.calls.append(f"restored at {task.next_offset}")
 
     def lost(self, partitions: object) -> None:
-        self.told.append("lost")
+        self.calls.append("lost")
 
     def fenced(self) -> None:
-        self.told.append("fenced")
+        self.calls.append("fenced")
 
 
 def test_observers_are_told_what_happens() -> None:
-    diary = Diary()
-    live(Broker([*LOG[:10], FENCE, *LOG[10:20], PAUSE]), observers=[diary])
-    assert diary.told == [
+    events = Events()
+    run(CONFIG, Broker([*LOG[:10], FENCE, *LOG[10:20], END_OF_POLL]), observers=[events])
+    assert events.calls == [
         "restored at 0", "polled 10", "polled 10", "lost", "fenced", "lost", "restored at 10",
         "polled 20",  # the first ten only rebuild the dedupe window
     ]  # fmt: skip
@@ -167,14 +151,14 @@ def test_waiting_outputs_force_a_commit() -> None:
     frequent = Config.model_validate(
         {**CONFIG.model_dump(), "commit": {"interval_ms": 60_000, "max_outputs": 5}}
     )
-    broker = Broker([item for value in LOG for item in (value, PAUSE)])
-    runner = Runner(frequent, MemorySource(broker), outlet(broker), lambda: 0.0)
+    broker = Broker([item for value in LOG for item in (value, END_OF_POLL)])
+    runner = Runner(frequent, broker.source(), broker.outlet(), lambda: 0.0)
     runner.run(lambda: False, until_end=True)
     assert broker.commits > 20
     assert visible(broker) == visible(undisturbed())
 
 
-class Nervous(Observer):
+class Failing(Observer):
     def polled(self, records: int) -> None:
         raise ValueError("too much")
 
@@ -182,10 +166,10 @@ class Nervous(Observer):
 def test_an_observer_that_fails_is_dropped_and_the_fold_goes_on(
     told: list[EventDict],
 ) -> None:
-    broker, diary = Broker(LOG), Diary()
-    live(broker, observers=[Nervous(), diary])
+    broker, events = Broker(LOG), Events()
+    run(CONFIG, broker, observers=[Failing(), events])
     assert visible(broker) == visible(undisturbed())
-    assert f"polled {len(LOG)}" in diary.told
+    assert f"polled {len(LOG)}" in events.calls
     [line] = told
-    assert (line["event"], line["observer"]) == ("observer failed", "Nervous")
+    assert (line["event"], line["observer"]) == ("observer failed", "Failing")
     assert line["exc_info"], "the traceback"

@@ -13,7 +13,7 @@ from streamduel.monitoring.page.experiment import MOST_LETTERS
 from streamduel.monitoring.page.heat_map import MOST_ARMS, bounds, heat_map, ranking
 from streamduel.monitoring.views import DELTA
 from streamduel.preference.evidence import intervals
-from tests.logs import Record, encode
+from streamduel.testing import Record, encode
 from tests.unit.monitoring.fold import STREAM_TIME, duels, fold
 from tests.unit.monitoring.page.watched import NOW, Watched, control, counted, plain
 

@@ -11,7 +11,7 @@ from streamduel.monitoring.page.checks import Check
 from streamduel.monitoring.page.experiment import ExperimentPage, experiment_page
 from streamduel.monitoring.page.wording import THIN
 from streamduel.monitoring.views import ExperimentView
-from tests.logs import encode
+from streamduel.testing import encode
 from tests.unit.monitoring.fold import STREAM_TIME, Clock, commit, config, fold, task
 
 ARMS = ("bm25", "ltr", "dense")
