@@ -25,7 +25,7 @@ import numpy as np
 from benchmarks.papers.picture import Curve, add, finish, panels, save
 from benchmarks.policy_regret import PAGE, put_in
 from streamduel import policies
-from streamduel.preference.counts import Floats
+from streamduel.preference.arrays import Floats
 from streamduel.preference.regret import regrets
 from streamduel.simulation.arxiv import PREFERENCES
 from streamduel.simulation.course import Course, course

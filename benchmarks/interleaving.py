@@ -25,7 +25,7 @@ from streamduel.interleaving.credit import Shown, click_count, on_ranks
 from streamduel.interleaving.interleaved import Interleaved
 from streamduel.interleaving.methods import INTERLEAVINGS
 from streamduel.policies.base.generator import Generator
-from streamduel.preference.counts import Floats
+from streamduel.preference.arrays import Floats
 from streamduel.simulation.click_models import CLICK_MODELS
 from streamduel.simulation.rankers import RankerEnvironment
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from benchmarks.policy_cost import microseconds_per_step, with_policy
 from streamduel import policies
-from streamduel.preference.counts import Floats
+from streamduel.preference.arrays import Floats
 from streamduel.simulation.arxiv import PREFERENCES
 from streamduel.simulation.delay import FixedDelay
 from streamduel.simulation.run import simulate

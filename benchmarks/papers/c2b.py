@@ -20,7 +20,7 @@ from benchmarks.papers.matrices import (
 )
 from benchmarks.papers.regret import average, finals
 from benchmarks.papers.verdict import Check, Measured, below, mean_ratio, within
-from streamduel.preference.counts import Floats
+from streamduel.preference.arrays import Floats
 from streamduel.simulation.results import Results
 from streamduel.simulation.settings import Settings
 

@@ -12,7 +12,7 @@ from benchmarks.papers.matrices import INFORMATIONAL, NAVIGATIONAL
 from benchmarks.papers.picture import Curve
 from benchmarks.papers.subsets import condorcet_share, ordered_subsets
 from benchmarks.papers.verdict import Check, Measured, above, below, is_true, share
-from streamduel.preference.counts import Floats
+from streamduel.preference.arrays import Floats
 
 SEED = 5
 SHOWN = (4, 8, 16, 34, 64, 100, 136)

@@ -12,7 +12,7 @@ from benchmarks.papers.picture import Curve
 from benchmarks.papers.regret import finals
 from benchmarks.papers.verdict import Check, Measured, below, mean, ratio, within
 from streamduel import policies
-from streamduel.preference.counts import Floats
+from streamduel.preference.arrays import Floats
 from streamduel.simulation.results import Results
 from streamduel.simulation.settings import Settings
 

@@ -12,7 +12,7 @@ from benchmarks.papers.laboratory import Laboratory
 from benchmarks.papers.matrices import three_in_a_cycle
 from benchmarks.papers.regret import finals
 from benchmarks.papers.verdict import Check, Measured, below, ratio
-from streamduel.preference.counts import Floats
+from streamduel.preference.arrays import Floats
 from streamduel.simulation.results import Results
 from streamduel.simulation.settings import Settings
 

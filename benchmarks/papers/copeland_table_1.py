@@ -13,10 +13,13 @@ from benchmarks.papers.experiment import Experiment, Outcome, Table
 from benchmarks.papers.laboratory import Laboratory
 from benchmarks.papers.matrices import INFORMATIONAL, of_arms, random_arms
 from benchmarks.papers.verdict import Check
-from streamduel.preference.counts import Floats
-from streamduel.preference.random_walk import random_walk_winners
-from streamduel.preference.von_neumann import von_neumann_winner
-from streamduel.preference.winners import borda_winners, copeland_winners
+from streamduel.preference.arrays import Floats
+from streamduel.preference.winners import (
+    borda_winners,
+    copeland_winners,
+    random_walk_winners,
+    von_neumann_winner,
+)
 
 NOTIONS = ("Copeland", "von Neumann", "Borda", "random walk")
 CONTAINED = "Copeland winners all in the von Neumann support"

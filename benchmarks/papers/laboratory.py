@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from streamduel.preference.counts import Floats
+from streamduel.preference.arrays import Floats
 from streamduel.preference.matrix import read
 from streamduel.simulation.journal import Journal
 from streamduel.simulation.play import Run, play

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from streamduel.preference.counts import Floats, Integers
+from streamduel.preference.arrays import Floats, Integers
 from streamduel.preference.winners import condorcet_winner
 from streamduel.simulation import arxiv
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from benchmarks.papers.matrices import random_arms
-from streamduel.preference.counts import Floats
+from streamduel.preference.arrays import Floats
 from streamduel.preference.winners import wins_over
 
 _AT_ONCE = 2000

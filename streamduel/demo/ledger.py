@@ -9,7 +9,7 @@ import numpy as np
 
 from streamduel.client import Draw
 from streamduel.demo.world import World
-from streamduel.preference.counts import Floats
+from streamduel.preference.arrays import Floats
 from streamduel.preference.regret import regrets
 
 RECENT: Final = 150

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from streamduel.interleaving.team_draft import interleave
-from streamduel.preference.counts import Floats
+from streamduel.preference.arrays import Floats
 from streamduel.simulation.click_models import ClickModel
 
 _SIDES: Final = {"a": 1, "b": -1, None: 0}

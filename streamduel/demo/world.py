@@ -12,7 +12,7 @@ import numpy as np
 from streamduel.demo.recipes import QUERIES, RECIPES, grade
 from streamduel.demo.truth import preferences
 from streamduel.policies.base.generator import Generator
-from streamduel.preference.counts import Floats, Integers
+from streamduel.preference.arrays import Floats, Integers
 from streamduel.preference.winners import condorcet_winner
 from streamduel.simulation.click_models import CLICK_MODELS
 from streamduel.simulation.worlds import uniform

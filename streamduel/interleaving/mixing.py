@@ -10,7 +10,7 @@ import numpy as np
 
 from streamduel.errors import InterleavingError
 from streamduel.interleaving.interleaved import Document
-from streamduel.preference.counts import Floats
+from streamduel.preference.arrays import Floats
 
 _PRECISION: Final = 1e-10  # the finest that the solver offers
 _NO_SOLVER: Final = (

@@ -22,7 +22,7 @@ from streamduel.interleaving.interleaved import (
     ranks_of,
 )
 from streamduel.interleaving.mixing import allowed_lists, most_sensitive, sensitivity_of
-from streamduel.preference.counts import Floats
+from streamduel.preference.arrays import Floats
 
 LONGEST: Final = 10
 """A programme has up to 2^length variables: 1,024 take some 25 ms, a million for ever."""

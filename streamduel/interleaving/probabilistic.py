@@ -18,7 +18,7 @@ from streamduel.interleaving.interleaved import (
 )
 from streamduel.interleaving.picks import Picks
 from streamduel.preference.array_logarithm import ln_each
-from streamduel.preference.counts import Floats
+from streamduel.preference.arrays import Floats
 
 
 def interleave(

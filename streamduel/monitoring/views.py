@@ -14,11 +14,15 @@ from typing import Final, NamedTuple
 import msgspec
 
 from streamduel.monitoring.assessment import CHEAP_ARMS, Assessment, WorkedOut
-from streamduel.preference.counts import Floats
-from streamduel.preference.estimated_regret import estimated_regret, regret_of
-from streamduel.preference.evidence import Winner, confidence, log_evidence, winner_possible_by
-from streamduel.preference.fairness import unfairness
-from streamduel.preference.regret_bound import regret_bound
+from streamduel.preference.arrays import Floats
+from streamduel.preference.evidence import (
+    Winner,
+    confidence,
+    log_evidence,
+    unfairness,
+    winner_possible_by,
+)
+from streamduel.preference.regret import estimated_regret, regret_bound, regret_of
 from streamduel.preference.winners import copeland_scores
 from streamduel.records import Assignment, Reason
 from streamduel.stream.experiment import Experiment

@@ -10,7 +10,7 @@ from streamduel.policies.base.parameter import Real
 from streamduel.policies.base.policy import Policy
 from streamduel.policies.double_thompson import DoubleThompson
 from streamduel.policies.rmed1 import RMED1
-from streamduel.preference.counts import Integers
+from streamduel.preference.arrays import Integers
 from streamduel.preference.evidence import condorcet_winner_possible
 
 

@@ -11,7 +11,7 @@ from streamduel.errors import PolicyError
 from streamduel.policies.base.duels import Duels
 from streamduel.policies.base.parameter import Flag, Horizon, Real
 from streamduel.policies.base.policy import Policy
-from streamduel.preference.counts import Floats
+from streamduel.preference.arrays import Floats
 from streamduel.preference.logarithm import ln
 
 

@@ -6,9 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from streamduel.policies.base.batched_policy import BatchedPolicy, Truths, estimates
+from streamduel.policies.base.batched_policy import BatchedPolicy, estimates
 from streamduel.policies.base.parameter import Choice
-from streamduel.preference.empirical_divergence import EmpiricalDivergence
+from streamduel.preference.arrays import Booleans
+from streamduel.preference.divergence import EmpiricalDivergence
 from streamduel.preference.logarithm import ln
 from streamduel.preference.power import power
 
@@ -79,7 +80,7 @@ class C2B(BatchedPolicy):
         meaning="the evidence that eliminates an arm: against ln T, ln t, or by Hoeffding's bound",
     )
 
-    def _begin_round(self) -> Truths:
+    def _begin_round(self) -> Booleans:
         """Lines 5 to 11: all active pairs but those of two arms that the candidate beats."""
         played, means = estimates(self.wins)
         gaps = np.maximum(means - 0.5, 0.0)
@@ -91,17 +92,17 @@ class C2B(BatchedPolicy):
         best = (most == most.max()).nonzero()[0]
         candidate = best.item(self._generator.below(len(best)))
         at_its_hands = defeated[candidate]  # lines 7 to 11; never the candidate itself
-        pairs: Truths = active & ~np.logical_and.outer(at_its_hands, at_its_hands)
+        pairs: Booleans = active & ~np.logical_and.outer(at_its_hands, at_its_hands)
         return pairs
 
-    def _end_round(self) -> Truths:
+    def _end_round(self) -> Booleans:
         """Lines 13 and 14, or the criterion of section 4."""
         if self.elimination == "hoeffding":
             played, means = estimates(self.wins)
             gaps = np.maximum(means - 0.5, 0.0)
             width = (2 * ln(self.n_arms) + ln(self.rounds) + ln(self.horizon)) / 2
             beats = (played * (gaps * gaps) > width) & self._active[:, None]
-            beaten: Truths = np.logical_or.reduce(beats, axis=0)
+            beaten: Booleans = np.logical_or.reduce(beats, axis=0)
             return beaten
         evidence = EmpiricalDivergence(self._counts).sums  # I_i
         least: float = evidence.min()

@@ -10,8 +10,8 @@ import numpy as np
 from streamduel.errors import PolicyError
 from streamduel.policies.base.parameter import Real
 from streamduel.policies.base.policy import Policy
-from streamduel.preference.copeland_bounds import CopelandBounds, Truths
-from streamduel.preference.counts import Integers
+from streamduel.preference.arrays import Booleans, Integers
+from streamduel.preference.copeland_bounds import CopelandBounds
 from streamduel.preference.extremes import largest_at
 from streamduel.preference.logarithm import ln
 
@@ -91,13 +91,15 @@ class CCB(Policy):
         self._optimists: list[int] = []
         self._preferred: list[int] = []
         self._open_pairs = np.empty(0, dtype=np.int64)  # i · K + j
-        self._open_lists: Truths = np.zeros(self.n_arms, dtype=np.bool_)
+        self._open_lists: Booleans = np.zeros(self.n_arms, dtype=np.bool_)
         self._at_rest = False
 
     def _reset(self) -> None:
         """Lines 2 to 4."""
-        self._best: Truths = np.ones(self.n_arms, dtype=np.bool_)  # B
-        self._shortlists: Truths = np.zeros((self.n_arms, self.n_arms), dtype=np.bool_)  # [i]: B^i
+        self._best: Booleans = np.ones(self.n_arms, dtype=np.bool_)  # B
+        self._shortlists: Booleans = np.zeros(
+            (self.n_arms, self.n_arms), dtype=np.bool_
+        )  # [i]: B^i
         self._losses = self.n_arms  # L_C
 
     def _choose(self, t: int) -> tuple[int, int]:
@@ -254,7 +256,7 @@ class CCB(Policy):
         if self._shortlists.diagonal().any():
             raise PolicyError("an arm must not be on its own shortlist.")
 
-    def _marked(self, arms: object) -> Truths:
+    def _marked(self, arms: object) -> Booleans:
         """Which arms a list from a state names."""
         if not isinstance(arms, list) or any(type(arm) is not int for arm in arms):
             raise PolicyError(f"arms must be a list of integers (found {arms!r}).")

@@ -6,17 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from streamduel.errors import PolicyError
 from streamduel.policies.base.least_played import LeastPlayed
 from streamduel.policies.base.parameter import Horizon
 from streamduel.policies.base.policy import Policy
-from streamduel.preference.counts import Integers
-from streamduel.preference.hoeffding import duels_until_sure, is_sure, surely_beats
+from streamduel.preference.arrays import Booleans, Integers
+from streamduel.preference.intervals import duels_until_sure, is_sure, surely_beats
 from streamduel.preference.logarithm import ln
-
-Truths = npt.NDArray[np.bool_]
 
 
 class CopelandPBR(Policy):
@@ -130,12 +127,12 @@ class CopelandPBR(Policy):
             best = (least == least.max()).nonzero()[0]
             self._best = best.item(self._generator.below(len(best)))
 
-    def _remaining(self, beats: Truths) -> Truths:
+    def _remaining(self, beats: Booleans) -> Booleans:
         """The active pairs that are undecided, and of which an arm is not settled."""
         least, most = _scores(beats)
         better = least[:, np.newaxis] > most  # [i, j]: i is surely better than j
         settled = better.any(axis=0) | (np.count_nonzero(better, axis=1) == self.n_arms - 1)
-        remaining: Truths = self._turns.pairs & ~(
+        remaining: Booleans = self._turns.pairs & ~(
             beats | beats.T | np.logical_and.outer(settled, settled)
         )
         return remaining
@@ -192,7 +189,7 @@ class CopelandPBR(Policy):
         self._round, self._best = round_, best
 
 
-def _scores(beats: Truths) -> tuple[Integers, Integers]:
+def _scores(beats: Booleans) -> tuple[Integers, Integers]:
     """How many arms each arm beats at least, and at most, when [i, j] says that i surely does."""
     beaten: Integers = np.count_nonzero(beats, axis=1)
     return beaten, len(beats) - 1 - np.count_nonzero(beats, axis=0)

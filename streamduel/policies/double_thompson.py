@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from streamduel.policies.base.beta import BetaPosterior, Truths
+from streamduel.policies.base.beta import BetaPosterior
 from streamduel.policies.base.parameter import Real
 from streamduel.policies.base.windowed_policy import Window, WindowedPolicy
+from streamduel.preference.arrays import Booleans, Floats, Integers
 from streamduel.preference.copeland_bounds import CopelandBounds
-from streamduel.preference.counts import Floats, Integers
 from streamduel.preference.divergence import bernoulli_each
 from streamduel.preference.logarithm import ln
 
@@ -122,7 +122,7 @@ class DoubleThompson(WindowedPolicy):
                 best.append(arm)
         return best[0] if len(best) == 1 else self._one_of(best, scores)
 
-    def _have_turn(self, arm: int, unknown: Truths, scores: Integers) -> None:
+    def _have_turn(self, arm: int, unknown: Booleans, scores: Integers) -> None:
         """Draw the θ_ij of an arm i that are not known yet, and count who is beaten in them."""
         rivals = (self._posterior.many[arm] & unknown).nonzero()[0]
         if len(rivals):
@@ -130,7 +130,7 @@ class DoubleThompson(WindowedPolicy):
             scores[rivals[better]] -= 1
             scores[arm] -= len(rivals) - np.count_nonzero(better)
 
-    def _better(self, first: Integers, second: Integers, *, few: bool) -> Truths:
+    def _better(self, first: Integers, second: Integers, *, few: bool) -> Booleans:
         """Which θ_ij are above 1/2 in the first sample."""
         if few:
             return self._posterior.better(first, second, self._generator)
@@ -214,7 +214,7 @@ class DoubleThompsonPlus(DoubleThompson):
         self._sample = np.full((self.n_arms, self.n_arms), np.nan)
         return super()._champion_of(likely)
 
-    def _better(self, first: Integers, second: Integers, *, few: bool) -> Truths:  # noqa: ARG002
+    def _better(self, first: Integers, second: Integers, *, few: bool) -> Booleans:  # noqa: ARG002
         chances = self._posterior.sample(first, second, self._generator)
         self._sample[first, second] = chances
         self._sample[second, first] = 1 - chances

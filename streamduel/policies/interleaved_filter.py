@@ -11,7 +11,7 @@ import numpy as np
 from streamduel.errors import PolicyError
 from streamduel.policies.base.parameter import Horizon, Real
 from streamduel.policies.base.policy import Policy
-from streamduel.preference.counts import Floats, Integers
+from streamduel.preference.arrays import Floats, Integers
 from streamduel.preference.logarithm import ln
 
 _FAR: Final = 2**60

@@ -7,11 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from streamduel.policies.base.beta import BetaPosterior
+from streamduel.policies.base.beta import BetaPosterior, beats
 from streamduel.policies.base.merging_policy import MergingPolicy
 from streamduel.policies.base.parameter import Whole
-from streamduel.policies.base.sampled_tournament import beats
-from streamduel.preference.counts import Integers
+from streamduel.preference.arrays import Integers
 
 
 class MergeDTS(MergingPolicy):

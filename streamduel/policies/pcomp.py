@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from streamduel.errors import PolicyError
-from streamduel.policies.base.batched_policy import BatchedPolicy, Truths, estimates
+from streamduel.policies.base.batched_policy import BatchedPolicy, estimates
 from streamduel.policies.base.parameter import Flag
-from streamduel.preference.counts import Floats
+from streamduel.preference.arrays import Booleans, Floats
 from streamduel.preference.logarithm import ln
 
 
@@ -68,17 +68,17 @@ class PComp(BatchedPolicy):
         super()._begin()
         self._before: Floats = np.zeros((self.n_arms, self.n_arms))  # wins before this round
 
-    def _end_round(self) -> Truths:
+    def _end_round(self) -> Booleans:
         played, means = estimates(self.wins if self.accumulate else self.wins - self._before)
         # A round that was closed early has fewer than q_r duels of some pairs.
         trials = played if self.accumulate else np.minimum(played, self._repeats(self._round))
         gaps = np.maximum(means - 0.5, 0.0)
         width = ln(6) + ln(self.horizon) + 2 * ln(self.n_arms) + ln(self.rounds)  # ln(1/δ)
         beats = (trials * (gaps * gaps) > width / 2) & self._active[:, None]
-        beaten: Truths = np.logical_or.reduce(beats, axis=0)
+        beaten: Booleans = np.logical_or.reduce(beats, axis=0)
         return beaten
 
-    def _begin_round(self) -> Truths:
+    def _begin_round(self) -> Booleans:
         self._before = self.wins.copy()
         return self._active_pairs()
 

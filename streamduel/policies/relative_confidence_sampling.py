@@ -8,12 +8,11 @@ from typing import Any, Final
 import numpy as np
 
 from streamduel.errors import PolicyError
-from streamduel.policies.base.beta import BetaPosterior, Truths
+from streamduel.policies.base.beta import BetaPosterior, beats
 from streamduel.policies.base.parameter import Real
 from streamduel.policies.base.policy import Policy
-from streamduel.policies.base.sampled_tournament import beats
+from streamduel.preference.arrays import Booleans, Integers
 from streamduel.preference.bounds import UpperBounds
-from streamduel.preference.counts import Integers
 from streamduel.preference.logarithm import ln
 
 _BLOCK: Final = 4096
@@ -107,7 +106,7 @@ class RelativeConfidenceSampling(Policy):
         rest = (~met).nonzero()[0]
         return arm if self._beats(arm, rest).all() else None
 
-    def _beats(self, arm: int, rivals: Integers) -> Truths:
+    def _beats(self, arm: int, rivals: Integers) -> Booleans:
         """Which of its rivals an arm beats in the sample."""
         if not len(rivals):
             return np.empty(0, dtype=np.bool_)
@@ -121,7 +120,7 @@ class RelativeConfidenceSampling(Policy):
             best[champion] = False
         return self._one_of(best)
 
-    def _one_of(self, chosen: Truths) -> int:
+    def _one_of(self, chosen: Booleans) -> int:
         """A random arm of those marked."""
         arms = chosen.nonzero()[0]
         return int(arms[self._generator.below(len(arms))])

@@ -8,13 +8,12 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from streamduel.errors import PolicyError
 from streamduel.policies.base.parameter import Real
 from streamduel.policies.base.policy import Policy
-from streamduel.preference.counts import Floats, Integers
-from streamduel.preference.empirical_divergence import EmpiricalDivergence
+from streamduel.preference.arrays import Booleans, Floats, Integers
+from streamduel.preference.divergence import EmpiricalDivergence
 from streamduel.preference.extremes import least_at
 from streamduel.preference.logarithm import ln
 from streamduel.preference.power import power
@@ -186,7 +185,7 @@ class RMED1(Policy):
             np.divide(won, met, out=means, where=met > 0)
         return means
 
-    def _one_of(self, arms: npt.NDArray[np.bool_]) -> int:
+    def _one_of(self, arms: Booleans) -> int:
         tied = arms.nonzero()[0]
         return tied.item(self._generator.below(len(tied)))
 

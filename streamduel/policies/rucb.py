@@ -9,8 +9,8 @@ from typing import Any
 from streamduel.errors import PolicyError
 from streamduel.policies.base.parameter import Flag, Real
 from streamduel.policies.base.windowed_policy import Window, WindowedPolicy
+from streamduel.preference.arrays import Integers
 from streamduel.preference.bounds import UpperBounds
-from streamduel.preference.counts import Integers
 from streamduel.preference.extremes import largest_at
 from streamduel.preference.logarithm import ln
 

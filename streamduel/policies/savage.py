@@ -7,17 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from streamduel.errors import PolicyError
 from streamduel.policies.base.least_played import LeastPlayed
 from streamduel.policies.base.parameter import Horizon
 from streamduel.policies.base.policy import Policy
-from streamduel.preference.counts import Integers
-from streamduel.preference.hoeffding import duels_until_sure, is_sure, surely_beats
+from streamduel.preference.arrays import Booleans, Integers
+from streamduel.preference.intervals import duels_until_sure, is_sure, surely_beats
 from streamduel.preference.logarithm import ln
-
-Truths = npt.NDArray[np.bool_]
 
 
 class _Savage(Policy):
@@ -37,7 +34,7 @@ class _Savage(Policy):
         self._news: set[tuple[int, int]] | None = None
 
     @abstractmethod
-    def _settle(self, beats: Truths) -> None:
+    def _settle(self, beats: Booleans) -> None:
         """Conclude from open pairs: [i, j] says that i surely beats j, and some arm does."""
 
     def _choose(self, t: int) -> tuple[int, int]:  # noqa: ARG002 - radii depend on T alone
@@ -127,17 +124,17 @@ class CondorcetSavage(_Savage):
 
     def _begin(self) -> None:
         super()._begin()
-        self._active: Truths = np.ones(self.n_arms, dtype=np.bool_)
+        self._active: Booleans = np.ones(self.n_arms, dtype=np.bool_)
         self._last: int | None = None
 
-    def _settle(self, beats: Truths) -> None:
+    def _settle(self, beats: Booleans) -> None:
         remaining = self._active & ~np.logical_or.reduce(beats, axis=0)
         if not remaining.any():
             rank = self._counts.beats * self.n_arms + self._standing
             remaining[np.where(self._active, rank, -1).argmax()] = True
         self._keep(remaining)
 
-    def _keep(self, remaining: Truths) -> None:
+    def _keep(self, remaining: Booleans) -> None:
         self._active = remaining
         self._turns.keep(np.logical_and.outer(remaining, remaining))
         arms = remaining.nonzero()[0]
@@ -205,10 +202,10 @@ class CopelandSavage(_Savage):
 
     def _begin(self) -> None:
         super()._begin()
-        self._settled: Truths = np.zeros((self.n_arms, self.n_arms), dtype=np.bool_)
+        self._settled: Booleans = np.zeros((self.n_arms, self.n_arms), dtype=np.bool_)
         self._best: int | None = None
 
-    def _settle(self, beats: Truths) -> None:
+    def _settle(self, beats: Booleans) -> None:
         self._settled |= beats
         self._keep_open()
         if not self._turns.pairs.any():

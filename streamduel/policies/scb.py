@@ -11,7 +11,7 @@ import numpy as np
 
 from streamduel.errors import PolicyError
 from streamduel.policies.base.policy import Policy
-from streamduel.preference.counts import Integers
+from streamduel.preference.arrays import Integers
 from streamduel.preference.divergence import bernoulli
 from streamduel.preference.logarithm import ln
 

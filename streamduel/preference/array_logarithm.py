@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from streamduel.preference.counts import Floats
+from streamduel.preference.arrays import Floats
 from streamduel.preference.logarithm import LN2_HIGH, LN2_LOW, STEPS, TABLE
 
 POINTS, HIGH, LOW = (np.array(column) for column in zip(*TABLE, strict=True))

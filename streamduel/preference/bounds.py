@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from streamduel.preference.counts import Floats, Integers, WinCounts
+from streamduel.preference.arrays import Floats, Integers
+from streamduel.preference.counts import WinCounts
 from streamduel.preference.extremes import largest
 
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from math import inf
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from streamduel.preference.counts import Floats, Integers, WinCounts
-
-Truths: TypeAlias = npt.NDArray[np.bool_]
+from streamduel.preference.arrays import Booleans, Floats, Integers
+from streamduel.preference.counts import WinCounts
 
 
 class CopelandBounds:
@@ -95,8 +92,8 @@ class CopelandBounds:
         self._passed = 0.0
         self._scale = 0.0
         self._stale = True
-        self.beats: Truths = np.zeros((n_arms, n_arms), dtype=np.bool_)
-        self.undecided: Truths = ~np.eye(n_arms, dtype=np.bool_)
+        self.beats: Booleans = np.zeros((n_arms, n_arms), dtype=np.bool_)
+        self.undecided: Booleans = ~np.eye(n_arms, dtype=np.bool_)
         self.wins: Integers = np.zeros(n_arms, dtype=np.int64)
         self.losses: Integers = np.zeros(n_arms, dtype=np.int64)
         self.turns = 0

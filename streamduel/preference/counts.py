@@ -9,13 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from streamduel.errors import PolicyError
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from streamduel.preference.arrays import Floats, Integers
 
 _Number = TypeVar("_Number", np.float64, np.int64)
 
-MOST_DUELS: Final = 2**51
+MAX_DUELS: Final = 2**51
 """As many duels as are counted exactly: half a duel more still changes a float64 of this size."""
 
 
@@ -23,7 +21,7 @@ class WinCounts:
     """The wins of K arms over each other, exactly, whatever the order in which they arrive.
 
     A tie is half a win each way, so all counts are multiples of 1/2, and their sums in float64 have
-    no rounding error up to `MOST_DUELS`: any order of the same duels gives equal bytes. A duel of
+    no rounding error up to `MAX_DUELS`: any order of the same duels gives equal bytes. A duel of
     an arm with itself counts as a duel and as nobody's win; the diagonal stays 0.
 
     How many arms each arm beats (has won more than half of its duels against) is kept along the
@@ -151,10 +149,10 @@ class WinCounts:
             PolicyError: this is not a state of counts.
         """
         wins, duels = _checked_wins(state.get("wins")), state.get("duels")
-        if type(duels) is not int or not wins.sum() <= duels <= MOST_DUELS:
+        if type(duels) is not int or not wins.sum() <= duels <= MAX_DUELS:
             raise PolicyError(
                 "counts.duels must be an integer from the sum of all wins"
-                f" to {MOST_DUELS} (found {duels!r})."
+                f" to {MAX_DUELS} (found {duels!r})."
             )
         counts = cls(len(wins))
         counts.duels = duels
@@ -171,7 +169,7 @@ def _checked_wins(rows: object) -> Floats:
         wins = np.empty(0)
     if not isinstance(rows, Sequence) or wins.ndim != 2 or wins.shape[0] != wins.shape[1]:
         raise PolicyError("counts.wins must be K lists of K numbers.")
-    in_range = ((wins >= 0) & (wins <= MOST_DUELS)).all()
+    in_range = ((wins >= 0) & (wins <= MAX_DUELS)).all()
     if not in_range or (2 * wins % 1).any() or ((wins + wins.T) % 1).any() or np.diag(wins).any():
         raise PolicyError(
             "counts.wins must hold whole and half wins from 0, whole duels, and 0 on the diagonal."

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from math import inf
+from typing import Final
 
 import numpy as np
 
 from streamduel.preference.array_logarithm import ln_each
-from streamduel.preference.counts import Floats
+from streamduel.preference.arrays import Floats, Integers
+from streamduel.preference.counts import WinCounts
 from streamduel.preference.logarithm import ln
 
 
@@ -53,3 +55,105 @@ def bernoulli_each(p: Floats, q: Floats | float) -> Floats:
     total[lost] += (1 - p[lost]) * ln_each((1 - p[lost]) / (1 - q[lost]))
     total[impossible] = inf
     return total
+
+
+_UNITS: Final = 2**40
+"""In one nat."""
+
+
+class EmpiricalDivergence:
+    """I_i = Σ_j n_ij d(μ_ij, 1/2) over the arms j to which i has lost more often than it has won.
+
+    d is the divergence of Bernoulli distributions, μ_ij = w_ij / n_ij. If i were the Condorcet
+    winner, all true means of it would be at least 1/2, and exp(-I_i) is the likelihood of what was
+    seen, relative to the best explanation. An arm that nobody is ahead of has I_i = 0.
+
+    A duel changes the terms of its own pair alone, so each sum is brought up to date in constant
+    time. The terms are cut to multiples of 2**-40 and added up in integers: sums are exact
+    whatever the order of the duels, they do not depend on how the arms are numbered, and arms with
+    equal results are equal in every bit.
+
+    Args:
+        counts: the wins that the sums are about. Whoever adds to them calls `refresh`.
+
+    Attributes:
+        sums: (K,), live, and to be read only: I_i in nats.
+        terms: (K, K), likewise: [i, j] is n_ij d(μ_ij, 1/2) where i is behind, else 0.
+
+    >>> counts = WinCounts(3)
+    >>> divergence = EmpiricalDivergence(counts)
+    >>> counts.add_one(0, 1, first_wins=1, count=3)
+    >>> divergence.refresh(0, 1)
+    >>> counts.add_one(2, 1, first_wins=1, count=2)
+    >>> divergence.refresh(1, 2)
+    >>> divergence.sums.round(6).tolist()  # arm 1 has lost five duels: 5 ln 2
+    [0.0, 3.465736, 0.0]
+
+    Source: Komiyama, Honda, Kashima and Nakagawa, "Regret Lower Bound and Optimal Algorithm in
+    Dueling Bandit Problem", COLT 2015, section 3.1.
+    """
+
+    __slots__ = ("_units", "_wins", "sums", "terms")
+
+    def __init__(self, counts: WinCounts) -> None:
+        n_arms = len(counts.wins)
+        self._wins = counts.wins
+        self._units = [0] * n_arms
+        self.terms: Floats = np.zeros((n_arms, n_arms))
+        self.sums: Floats = np.zeros(n_arms)
+        self.refresh_many(*np.triu(counts.plays).nonzero())
+
+    def refresh(self, first: int, second: int) -> None:
+        """Take up the counts of one pair as they are now.
+
+        Args:
+            first: an arm.
+            second: an arm; the same arm has no term to refresh.
+        """
+        if first == second:
+            return
+        first_wins, second_wins = self._wins.item(first, second), self._wins.item(second, first)
+        if first_wins < second_wins:
+            self._set(first, second, evidence(first_wins, second_wins))
+            self._set(second, first, 0.0)
+        else:
+            self._set(first, second, 0.0)
+            self._set(second, first, evidence(second_wins, first_wins))
+
+    def _set(self, arm: int, rival: int, term: float) -> None:
+        before = self.terms.item(arm, rival)
+        if term == before:
+            return
+        self.terms[arm, rival] = term
+        units = self._units[arm] + int(term * _UNITS) - int(before * _UNITS)
+        self._units[arm] = units
+        self.sums[arm] = units / _UNITS  # rounded once, and correctly
+
+    def refresh_many(self, first: Integers, second: Integers) -> None:
+        """Take up the counts of many pairs as they are now.
+
+        Args:
+            first: (m,) arms; pairs may repeat.
+            second: (m,) arms.
+        """
+        n_arms = len(self.sums)
+        for pair in np.unique(first * n_arms + second).tolist():
+            self.refresh(*divmod(pair, n_arms))
+
+
+def evidence(wins: float, losses: float) -> float:
+    """What speaks against "at least as good", in nats: n d(w / n, 1/2), n = w + l.
+
+    Args:
+        wins: w, at most half of the duels.
+        losses: l.
+
+    >>> evidence(0, 3), evidence(1, 3), evidence(0, 0)
+    (2.0794415416798357, 0.5232481437645479, 0.0)
+    """
+    if wins == losses:
+        return 0.0
+    played = wins + losses
+    lost = losses * ln(2 * losses / played)
+    total = lost + wins * ln(2 * wins / played) if wins else lost
+    return max(total, 0.0)  # so close to 1/2 that nothing is left but rounding

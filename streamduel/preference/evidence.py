@@ -25,13 +25,14 @@ one-sided counterpart, Proposition 6; the mixture is Robbins's (1970).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import exp
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
 from streamduel.preference.array_logarithm import ln_each
-from streamduel.preference.counts import Floats
+from streamduel.preference.arrays import Floats
 from streamduel.preference.logarithm import ln
 
 Winner: TypeAlias = Literal["condorcet", "copeland"]
@@ -214,3 +215,31 @@ def confidence(wins: Floats, champion: int, seeks: Winner) -> float:
     """
     doubt = exp(nats(0.0, len(wins), seeks) - sure_at(wins, champion, seeks))
     return max(0.0, 1.0 - doubt)
+
+
+def unfairness(counts: Iterable[tuple[float, float]]) -> float:
+    """How sure it is that a fair coin is not behind one of these counts, at any time.
+
+    Instead of a coin, anything will do that is split in two parts of one whole, and as even in the
+    long run: half a tie each, say, or a quarter and three quarters.
+
+    A sample-ratio mismatch, for those who look at a dashboard rather than once at the end: over the
+    whole life of what is counted, the chance that fair coins ever reach x is at most 1 - x.
+
+    Args:
+        counts: of some coins, how much fell to either side so far.
+
+    Returns:
+        From 0, nothing speaks against fairness, towards 1.
+
+    >>> round(unfairness([(520, 480)]), 3), round(unfairness([(600, 400), (500, 500)]), 6)
+    (0.0, 1.0)
+
+    Source: as for `streamduel.preference.evidence`; both directions, and all coins, at once.
+    """
+    both = np.array([pair for count in counts for pair in (count, count[::-1])], dtype=np.float64)
+    if not len(both):
+        return 0.0
+    most = float(log_evidence_of(both[:, 0], both[:, 1]).max())
+    # M_n already stands for both directions, so that the error is shared by the coins alone.
+    return max(0.0, 1 - len(both) / 2 * exp(-most))

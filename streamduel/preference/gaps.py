@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from streamduel.errors import PreferenceError
-from streamduel.preference.counts import Floats
+from streamduel.preference.arrays import Floats
 from streamduel.preference.winners import copeland_winners
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from streamduel.errors import PreferenceError
-from streamduel.preference.counts import Floats
+from streamduel.preference.arrays import Floats
 
 TOLERANCE: Final = 0.001
 """How far p_ij + p_ji may be from 1: published matrices are rounded to two or three decimals."""

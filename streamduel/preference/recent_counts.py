@@ -9,7 +9,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from streamduel.errors import PolicyError
-from streamduel.preference.counts import MOST_DUELS, Floats, Integers, WinCounts
+from streamduel.preference.arrays import Floats, Integers
+from streamduel.preference.counts import MAX_DUELS, WinCounts
 
 BLOCKS: Final = 16
 """A window is forgotten in so many parts: it never holds less than 15/16 of what it may, and what
@@ -195,10 +196,9 @@ class RecentCounts(WinCounts):
         """
         all_time = WinCounts.from_state(state)
         window, recent = state.get("window"), state.get("recent")
-        if type(window) is not int or not BLOCKS <= window <= MOST_DUELS:
+        if type(window) is not int or not BLOCKS <= window <= MAX_DUELS:
             raise PolicyError(
-                f"counts.window must be an integer from {BLOCKS} to {MOST_DUELS}"
-                f" (found {window!r})."
+                f"counts.window must be an integer from {BLOCKS} to {MAX_DUELS} (found {window!r})."
             )
         counts = cls(len(all_time.wins), window)
         counts.all_time = all_time

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
 
 from streamduel.errors import PreferenceError, nearest
-from streamduel.preference.counts import Floats
+from streamduel.preference.arrays import Floats, Integers
+from streamduel.preference.evidence import intervals_of, log_evidence, nats_of_all
 from streamduel.preference.gaps import gaps
 from streamduel.preference.winners import condorcet_winner, copeland_scores, copeland_winners
 
@@ -72,3 +74,151 @@ def regrets(p: Floats, kind: str) -> Floats:
 def _sums(costs: Floats) -> Floats:
     """What two arms cost together, for every two arms."""
     return costs[:, np.newaxis] + costs
+
+
+def estimated_regret(
+    wins: Floats, champion: int, alone: Sequence[int] | None = None
+) -> dict[str, float]:
+    """The cumulative regret of all duels under the preferences estimated from these same duels.
+
+    With n_ij the duels of a pair, p_ij = w_ij / n_ij (1/2 for a pair that has not met), w the
+    champion and Δ_i = max(0, p_wi - 1/2), a duel of (i, j) costs
+
+    * strong: Δ_i + Δ_j; condorcet: half of that; weak: min(Δ_i, Δ_j);
+    * copeland: 2 max_k c_k - c_i - c_j, with c the Copeland scores,
+
+    summed over all duels, those of an arm with itself included. Two readings, both of which make it
+    an estimate and no bound (`regret_bound` is one):
+
+    * An arm that has the better of the champion in the estimate would have a negative gap. It is
+      taken as 0: regret is measured against a best arm, and against that nothing is a gain.
+    * The present estimate judges old duels too, so the sum may fall as well as rise.
+
+    Args:
+        wins: (K, K): [i, j] is how often i has beaten j, a tie being half a win each way.
+        champion: w.
+        alone: (K,): how often each arm has met itself; never, if left out.
+
+    Returns:
+        The regret of each kind.
+
+    >>> wins = np.array([[0.0, 6.0, 3.0], [2.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
+    >>> estimated_regret(wins, champion=0)
+    {'condorcet': 2.0, 'copeland': 16.0, 'weak': 0.5, 'strong': 4.0}
+    """
+    duels = wins + wins.T
+    own = np.zeros(len(wins)) if alone is None else np.asarray(alone, dtype=np.float64)
+    return _cost(duels, own, _gaps(wins, champion), copeland_scores(wins))
+
+
+def regret_of(
+    pairs: Iterable[tuple[int, int, int]], wins: Floats, champion: int
+) -> dict[str, float]:
+    """What some of the duels have cost, judged as `estimated_regret` judges all of them.
+
+    Args:
+        pairs: two arms, perhaps the same, and how many duels.
+        wins: (K, K), of all duels.
+        champion: w.
+
+    >>> wins = np.array([[0.0, 6.0, 3.0], [2.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
+    >>> regret_of([(1, 1, 4)], wins, champion=0)
+    {'condorcet': 1.0, 'copeland': 8.0, 'weak': 1.0, 'strong': 2.0}
+    """
+    duels, own = np.zeros_like(wins), np.zeros(len(wins))
+    for first, second, count in pairs:
+        if first == second:
+            own[first] += count
+        else:
+            duels[first, second] += count
+            duels[second, first] += count
+    return _cost(duels, own, _gaps(wins, champion), copeland_scores(wins))
+
+
+def _gaps(wins: Floats, champion: int) -> Floats:
+    """Δ of every arm."""
+    against = wins[champion] + wins[:, champion]
+    met = against > 0
+    gaps = np.zeros(len(wins))
+    gaps[met] = np.maximum(0.0, wins[champion, met] / against[met] - 0.5)
+    return gaps
+
+
+def _cost(duels: Floats, own: Floats, gaps: Floats, scores: Floats) -> dict[str, float]:
+    """The regret of each kind, from how often pairs and arms by themselves were served."""
+    served = duels.sum(axis=1) + 2 * own
+    strong = float(served @ gaps)
+    return {
+        "condorcet": strong / 2,
+        "copeland": float(served @ (scores.max() - scores)),
+        # Both halves of the symmetric matrix hold each duel.
+        "weak": float((duels * np.minimum.outer(gaps, gaps)).sum()) / 2 + float(own @ gaps),
+        "strong": strong,
+    }
+
+
+def regret_bound(
+    wins: Floats,
+    alone: Sequence[int],
+    champion: int,
+    delta: float,
+    evidence: Floats | None = None,
+) -> dict[str, float]:
+    """An upper bound of the cumulative regret of all duels; it holds at all times together.
+
+    With probability 1 - δ all preferences are within their `intervals`. Then the regret is at most
+    the largest that is possible within them:
+
+    * condorcet, strong, weak: for each arm w that may beat all others there, a duel is judged by
+      the upper bounds of the gaps p_wi - 1/2; the worst w counts. Where no arm can be the Condorcet
+      winner, these regrets mean little; the champion then stands for w, as in the estimate.
+    * copeland: by the most that an arm of the others may beat, and the least that the arm itself
+      surely does.
+
+    Args:
+        wins: (K, K): [i, j] is how often i has beaten j, a tie being half a win each way.
+        alone: (K,): how often each arm has met itself.
+        champion: an arm.
+        delta: δ, between 0 and 1.
+        evidence: `log_evidence(wins)`, where it is known already.
+
+    Returns:
+        The bound for each kind.
+
+    >>> wins = np.array([[0.0, 700.0], [300.0, 0.0]])
+    >>> {kind: round(bound) for kind, bound in regret_bound(wins, [500, 0], 0, 0.05).items()}
+    {'condorcet': 124, 'copeland': 1000, 'weak': 0, 'strong': 248}
+    """
+    n_arms, nats = len(wins), nats_of_all(len(wins), delta)
+    # Where [i, j] is so, its lower bound is above 1/2, and the upper bound of [j, i] below it.
+    beats = (log_evidence(wins) if evidence is None else evidence) > nats
+    own = np.asarray(alone, dtype=np.float64)
+    duels = wins + wins.T
+    served = duels.sum(axis=1) + 2 * own
+    winners = np.logical_not(beats.any(axis=0))
+    if not winners.any():
+        winners[champion] = True
+    _, upper = intervals_of(wins, wins.T, nats)
+    gaps = np.maximum(upper - 0.5, 0.0)
+    np.fill_diagonal(gaps, 0.0)
+    strong = float((gaps @ served).max(where=winners, initial=0.0))
+    at_least, at_most = beats.sum(axis=1), n_arms - 1 - beats.sum(axis=0)
+    lost = np.maximum(_most_of_others(at_most) - at_least, 0) / (n_arms - 1)
+    return {
+        "condorcet": strong / 2,
+        "copeland": float(served @ lost),
+        "weak": max(_weak(row, duels, own) for row, may in zip(gaps, winners, strict=True) if may),
+        "strong": strong,
+    }
+
+
+def _weak(gaps: Floats, duels: Floats, own: Floats) -> float:
+    """The weak regret; both halves of the symmetric matrix hold each duel."""
+    return float((duels * np.minimum.outer(gaps, gaps)).sum()) / 2 + float(own @ gaps)
+
+
+def _most_of_others(counts: Integers) -> Integers:
+    """For each arm, the largest count of another one."""
+    next_to_it, largest = sorted(counts.tolist())[-2:]
+    # Where two share the largest count, the next to it is as large.
+    return np.asarray(np.where(counts == largest, next_to_it, largest), dtype=np.int64)

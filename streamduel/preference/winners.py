@@ -1,6 +1,6 @@
 """Which arm is best: the Condorcet, Copeland and Borda winners, and whether arms have an order.
 
-The mixed winner of von Neumann and the winner of the random walk have modules of their own. An arm
+An arm
 *beats* another one when it wins more than half of their duels. A tie, p_ij = 1/2, is nobody's win:
 it keeps an arm from being the Condorcet winner and adds nothing to a Copeland score.
 
@@ -14,7 +14,8 @@ from typing import Final
 
 import numpy as np
 
-from streamduel.preference.counts import Floats, Integers
+from streamduel.errors import PreferenceError
+from streamduel.preference.arrays import Floats, Integers
 
 # Scores are sums of thousands of rounded numbers; what differs by less is equal.
 _ROUNDING: Final = 1e-12
@@ -150,3 +151,123 @@ def is_total_order(preferences: Floats) -> bool:
     """
     beaten = np.sort(wins_over(preferences))
     return bool((beaten == np.arange(len(preferences))).all())
+
+
+def random_walk_scores(p: Floats) -> Floats:
+    """How often each arm is visited, in the long run, by a walk that goes where arms win.
+
+    From arm i the walk goes to arm j with probability p_ji / Σ_l p_li, the sum over all l, i itself
+    (1/2) included: it draws an arm, any with the same chance, lets it duel the present one, goes
+    there if it wins and draws again if it loses. Of two arms at least one wins sometimes, so
+    wherever the walk begins it ends up in the same set of arms, and the distribution is unique
+    also where preferences are 0 or 1; arms that the walk leaves for ever have score 0. The stay
+    at i excludes periods.
+
+    The source names the notion and leaves the chain open. Two of its statements decide: the
+    Condorcet winner need not be the random walk winner (so the walk does not simply go to arms
+    that beat the present one, where it could never leave the Condorcet winner), and the overlaps
+    with other winners in its Table 1, which come out with this chain.
+
+    Args:
+        p: (K, K), preferences with 1/2 on the diagonal.
+
+    Returns:
+        (K,), the stationary distribution; its sum is 1.
+
+    >>> random_walk_scores(np.array([[0.5, 0.75], [0.25, 0.5]])).round(12).tolist()
+    [0.642857142857, 0.357142857143]
+
+    Sources: Zoghi, Karnin, Whiteson and de Rijke, "Copeland Dueling Bandits", NIPS 2015, appendix
+    C.2; Grassmann, Taksar and Heyman, "Regenerative analysis and steady state distributions for
+    Markov chains", Operations Research 33(5), 1985 (the elimination).
+    """
+    # First comes an arm that the walk returns to for ever: the one that wins sometimes against the
+    # most others is such an arm. Every arm leads there, so nothing below is divided by 0.
+    order = np.lexsort((p.sum(axis=1), (p > 0).sum(axis=1)))[::-1]
+    moves = p.T[np.ix_(order, order)]
+    moves /= moves.sum(axis=1, keepdims=True)
+    # Arm by arm, from the last, the walk is watched only while it is at the arms before. This
+    # subtracts nothing, so that even tiny probabilities keep all their digits.
+    for last in range(len(p) - 1, 0, -1):
+        moves[:last, last] /= moves[last, :last].sum()
+        moves[:last, :last] += np.outer(moves[:last, last], moves[last, :last])
+    visits = np.ones(len(p))
+    for arm in range(1, len(p)):
+        visits[arm] = (visits[:arm] * moves[:arm, arm]).sum()
+    scores = np.empty(len(p))
+    scores[order] = visits / visits.sum()
+    return scores
+
+
+def random_walk_winners(p: Floats) -> Integers:
+    """All arms that the random walk visits most.
+
+    Args:
+        p: (K, K), preferences with 1/2 on the diagonal.
+
+    Returns:
+        Their indices, ascending; scores that differ by rounding only are equal.
+
+    >>> random_walk_winners(np.array([[0.5, 0.6, 0.6], [0.4, 0.5, 1.0], [0.4, 0.0, 0.5]])).tolist()
+    [0]
+    """
+    return largest(random_walk_scores(p))
+
+
+_PRECISION: Final = 1e-10  # the finest that the solver offers
+
+
+def von_neumann_winner(p: Floats) -> Floats:
+    """The distribution x over arms that wins at least half of its duels against every arm.
+
+    It is the maximin strategy of the game with payoff p_ij - 1/2: x maximises the least over j of
+    Σ_i x_i (p_ij - 1/2). The game is fair, so that this least is 0 at best, and by von Neumann's
+    theorem 0 can be had. A Condorcet winner is drawn always. Without ties x is unique; with ties
+    it need not be, and one of the solutions is returned.
+
+    Args:
+        p: (K, K), preferences with 1/2 on the diagonal.
+
+    Returns:
+        (K,), not negative, of sum 1. Arms outside the support are exactly 0.
+
+    Raises:
+        PreferenceError: scipy is not installed, or its solver gives up.
+
+    >>> cycle = np.array([[0.5, 0.6, 0.4], [0.4, 0.5, 0.7], [0.6, 0.3, 0.5]])
+    >>> von_neumann_winner(cycle).round(9).tolist()
+    [0.5, 0.25, 0.25]
+
+    Source: Dudík, Hofmann, Schapire, Slivkins and Zoghi, "Contextual Dueling Bandits", COLT 2015;
+    its support is what Zoghi et al., "Copeland Dueling Bandits", NIPS 2015, appendix C.2, compare.
+    """
+    n_arms = len(p)
+    winner = condorcet_winner(p)
+    if winner is not None:  # exactly, however small its lead
+        alone: Floats = np.eye(n_arms)[winner]
+        return alone
+    try:
+        from scipy.optimize import linprog  # noqa: PLC0415 - an optional extra
+    except ImportError:
+        raise PreferenceError(
+            "The von Neumann winner needs scipy; install it with pip install 'streamduel[sim]'."
+        ) from None
+    payoff = p - 0.5
+    payoff /= np.abs(payoff).max() or 1.0  # the solver's precision is absolute
+    solution = linprog(
+        np.append(np.zeros(n_arms), -1.0),  # x, then the least payoff v, which is to be large
+        A_ub=np.column_stack((-payoff.T, np.ones(n_arms))),
+        b_ub=np.zeros(n_arms),
+        A_eq=np.append(np.ones(n_arms), 0.0)[np.newaxis],
+        b_eq=np.ones(1),
+        bounds=[(0, None)] * n_arms + [(None, None)],
+        method="highs",
+        options={
+            "primal_feasibility_tolerance": _PRECISION,
+            "dual_feasibility_tolerance": _PRECISION,
+        },
+    )
+    if solution.status != 0 or solution.x is None:
+        raise PreferenceError(f"The von Neumann winner was not found (found: {solution.message}).")
+    shares = np.where(solution.x[:n_arms] > _PRECISION, solution.x[:n_arms], 0.0)
+    return np.asarray(shares / shares.sum(), dtype=np.float64)

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from streamduel.policies import Duels, Policy
-from streamduel.preference.counts import Integers
+from streamduel.preference.arrays import Integers
 from streamduel.simulation.environment import Environment, MatrixEnvironment
 
 _STRETCH: Final = 1 << 20

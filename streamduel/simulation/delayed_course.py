@@ -8,7 +8,7 @@ import numpy as np
 
 from streamduel.policies import Policy
 from streamduel.policies.base.generator import Generator
-from streamduel.preference.counts import Integers
+from streamduel.preference.arrays import Integers
 from streamduel.simulation.course import Course
 from streamduel.simulation.delay import Delay
 from streamduel.simulation.environment import Environment

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy.typing as npt
 
 from streamduel.errors import PreferenceError
-from streamduel.preference.counts import Floats
+from streamduel.preference.arrays import Floats
 from streamduel.preference.matrix import check
 from streamduel.simulation.environment import MatrixEnvironment
 

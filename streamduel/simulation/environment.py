@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from streamduel.errors import PreferenceError
 from streamduel.policies.base.generator import Generator
-from streamduel.preference.counts import Floats, Integers
+from streamduel.preference.arrays import Floats, Integers
 from streamduel.preference.matrix import check
 
 FINENESS: Final = 1 << 53

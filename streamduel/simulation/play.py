@@ -11,7 +11,7 @@ import numpy as np
 
 from streamduel import policies
 from streamduel.policies import Policy
-from streamduel.preference.counts import Integers
+from streamduel.preference.arrays import Integers
 from streamduel.simulation.course import Course, course
 from streamduel.simulation.delay import FixedDelay
 from streamduel.simulation.delayed_course import DelayedCourse

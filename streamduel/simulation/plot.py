@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from streamduel.errors import ConfigurationError, nearest
-from streamduel.preference.counts import Floats
+from streamduel.preference.arrays import Floats
 from streamduel.simulation.files import write_whole
 from streamduel.simulation.labels import labels
 from streamduel.simulation.results import Results

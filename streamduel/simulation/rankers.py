@@ -14,7 +14,7 @@ from streamduel.errors import ConfigurationError
 from streamduel.interleaving.credit import Shown, click_count, on_ranks
 from streamduel.interleaving.team_draft import Team, interleave
 from streamduel.policies.base.generator import Generator
-from streamduel.preference.counts import Floats, Integers
+from streamduel.preference.arrays import Floats, Integers
 from streamduel.simulation.click_models import ClickModel
 from streamduel.simulation.environment import Environment
 from streamduel.simulation.worlds import uniform

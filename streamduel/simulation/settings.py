@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from streamduel import __version__, policies
 from streamduel.errors import ConfigurationError, PolicyError
-from streamduel.preference.counts import MOST_DUELS, Floats
+from streamduel.preference.arrays import Floats
+from streamduel.preference.counts import MAX_DUELS
 from streamduel.preference.matrix import check
 from streamduel.preference.regret import regrets
 from streamduel.preference.winners import copeland_winners
@@ -103,7 +104,7 @@ class Settings:
         _check_integer("the seed", self.seed, 0, None)
         _check_integer("the slate", self.slate, 1, MOST_SLATE)
         _check_integer("the number of checkpoints per decade", self.per_decade, 1, 1000)
-        _check_integer("the horizon", self.horizon, 1, MOST_DUELS)
+        _check_integer("the horizon", self.horizon, 1, MAX_DUELS)
         checked_ties(self.ties)
         if not self.policies:
             raise ConfigurationError(

@@ -12,7 +12,7 @@ import numpy as np
 
 from streamduel.errors import PreferenceError, nearest
 from streamduel.policies.base.generator import Generator
-from streamduel.preference.counts import Floats
+from streamduel.preference.arrays import Floats
 from streamduel.preference.matrix import MOST_ARMS
 
 LEAST_GAP: Final = 0.05

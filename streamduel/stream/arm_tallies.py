@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from streamduel.preference.counts import Integers
+from streamduel.preference.arrays import Integers
 
 
 class ArmTallies:

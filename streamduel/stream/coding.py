@@ -9,7 +9,7 @@ import numpy as np
 
 from streamduel.config.experiment import ExperimentSettings
 from streamduel.interleaving.credit import ClickLike, ShownLike
-from streamduel.preference.counts import Floats, Integers
+from streamduel.preference.arrays import Floats, Integers
 from streamduel.records import (
     MAX_COUNT,
     Click,

@@ -18,7 +18,8 @@ from streamduel.errors import PolicyError
 from streamduel.policies import Policy
 from streamduel.policies.base.batched_policy import BatchedPolicy
 from streamduel.policies.base.change_of_arms import with_arms
-from streamduel.preference.counts import MOST_DUELS, Integers
+from streamduel.preference.arrays import Integers
+from streamduel.preference.counts import MAX_DUELS
 from streamduel.records import (
     Assignment,
     Click,
@@ -132,7 +133,7 @@ class Experiment:
             return
         self.accepted += noted - self._settled
         self._settled = 0
-        room = MOST_DUELS - self.policy.duels
+        room = MAX_DUELS - self.policy.duels
         if noted > room:
             del self.pending[room:]  # beyond it, a float64 cannot tell one duel more from none
         if noted == 1 and self.pending:  # a decision after every duel: no array is worth its making
@@ -179,7 +180,7 @@ class Experiment:
             told.append((0.5, event.ties))
         for first_wins, count in told:
             # Beyond what a float64 counts exactly, more duels could not be told apart anyway.
-            if 0 < count <= MOST_DUELS - self.policy.duels:
+            if 0 < count <= MAX_DUELS - self.policy.duels:
                 self.policy.observe(first, second, first_wins, count)
                 self.by_arm.count(first, second, count)
                 self._decisions.guardrails.count(first, second, count)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from streamduel.config.experiment import GuardrailSettings
-from streamduel.preference.counts import Integers
+from streamduel.preference.arrays import Integers
 from streamduel.records import PairShare
 from streamduel.stream.plan import Plan
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from streamduel.policies import Policy
-from streamduel.preference.counts import Integers
+from streamduel.preference.arrays import Integers
 from streamduel.records import PairShare
 
 Status = Literal["running", "paused", "finished"]

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from streamduel.config.experiment import StopSettings
 from streamduel.policies import Policy
-from streamduel.preference.counts import MOST_DUELS
+from streamduel.preference.counts import MAX_DUELS
 from streamduel.preference.evidence import nats, sure_at
 
 _LOOK_AGAIN: Final = 100
@@ -45,7 +45,7 @@ class StopRule:
     def until_look(self, policy: Policy) -> int:
         """How many duels more until it looks again."""
         sure_of_nothing = self._settings.confidence is None
-        return MOST_DUELS if sure_of_nothing else self.look_at - policy.duels
+        return MAX_DUELS if sure_of_nothing else self.look_at - policy.duels
 
     def state(self) -> dict[str, Any]:
         """As JSON has it."""

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from streamduel import policies
-from streamduel.preference.counts import Floats
+from streamduel.preference.arrays import Floats
 from streamduel.preference.regret import regrets
 from streamduel.simulation.course import course
 from streamduel.simulation.environment import MatrixEnvironment

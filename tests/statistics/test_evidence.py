@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from streamduel import policies
-from streamduel.preference.counts import Floats
+from streamduel.preference.arrays import Floats
 from streamduel.preference.evidence import (
     condorcet_winner_possible,
     confidence,
@@ -18,7 +18,7 @@ from streamduel.preference.evidence import (
     log_evidence_of,
     nats,
 )
-from streamduel.preference.regret_bound import regret_bound
+from streamduel.preference.regret import regret_bound
 from streamduel.simulation.environment import MatrixEnvironment
 from tests.statistics.test_guarantees import beyond
 from tests.statistics.textbook.matrices import MATRICES, condorcet_regret, copeland_regret

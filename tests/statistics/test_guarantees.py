@@ -15,7 +15,7 @@ import pytest
 from scipy import stats
 
 from streamduel import policies
-from streamduel.preference.counts import Floats, Integers
+from streamduel.preference.arrays import Floats, Integers
 from streamduel.preference.winners import condorcet_winner, copeland_winners
 from streamduel.simulation.course import Course, course
 from streamduel.simulation.environment import MatrixEnvironment

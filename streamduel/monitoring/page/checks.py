@@ -8,7 +8,7 @@ from streamduel.monitoring.assessment import CHEAP_ARMS
 from streamduel.monitoring.health import SILENT_SECONDS
 from streamduel.monitoring.page.wording import at_least, count, legible, percent, span
 from streamduel.monitoring.views import ExperimentView, Figures
-from streamduel.preference.fairness import unfairness
+from streamduel.preference.evidence import unfairness
 from streamduel.stream.trust import EVEN
 
 UNFAIR: Final = 0.99

@@ -10,7 +10,7 @@ import numpy as np
 
 from streamduel.monitoring.page.wording import at_least, count, legible, percent
 from streamduel.monitoring.views import DELTA, ExperimentView
-from streamduel.preference.counts import Floats
+from streamduel.preference.arrays import Floats
 from streamduel.preference.evidence import intervals, log_evidence, nats
 
 MOST_ARMS: Final = 20

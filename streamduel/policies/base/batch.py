@@ -8,7 +8,8 @@ import numpy as np
 
 from streamduel.errors import PolicyError
 from streamduel.policies.base.generator import Generator
-from streamduel.preference.counts import MOST_DUELS, Integers, WinCounts
+from streamduel.preference.arrays import Integers
+from streamduel.preference.counts import MAX_DUELS, WinCounts
 
 _LARGEST: Final = 2**62
 """No batch is larger, so that its sums fit into 64 bits; no policy counts as many duels."""
@@ -74,7 +75,7 @@ class Batch:
             quotas: (K, K), symmetric: how many duels of each pair, from now on. The diagonal is
                 ignored.
         """
-        highest = min(MOST_DUELS, _LARGEST // self._n_arms**2)
+        highest = min(MAX_DUELS, _LARGEST // self._n_arms**2)
         self._targets = np.triu(np.minimum(quotas, highest), k=1)
         played = (self._wins + self._wins.T).astype(np.int64)
         np.add(self._targets, played, out=self._targets, where=self._targets > 0)
@@ -176,7 +177,7 @@ class Batch:
         lengths = [len(row) if isinstance(row, list) else 0 for row in rows]
         flat = [target for row in rows if isinstance(row, list) for target in row]
         if lengths != list(range(n_arms, 0, -1)) or not all(
-            type(target) is int and 0 <= target <= 2 * MOST_DUELS for target in flat
+            type(target) is int and 0 <= target <= 2 * MAX_DUELS for target in flat
         ):
             raise PolicyError("a batch's targets must be integers from 0 for each pair of arms.")
         read[np.triu_indices(n_arms)] = flat

@@ -9,17 +9,15 @@ from math import ceil
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from streamduel.errors import PolicyError
 from streamduel.policies.base.batch import Batch
 from streamduel.policies.base.parameter import Horizon, Whole
 from streamduel.policies.base.policy import Policy
-from streamduel.preference.counts import MOST_DUELS, Floats, Integers
+from streamduel.preference.arrays import Booleans, Floats, Integers
+from streamduel.preference.counts import MAX_DUELS
 from streamduel.preference.logarithm import ln
 from streamduel.preference.power import power
-
-Truths = npt.NDArray[np.bool_]
 
 _ABOVE_ONE: Final = 1 + Fraction(1, 10**40)
 """A power that is an integer must not be rounded down to the one below it."""
@@ -55,28 +53,28 @@ class BatchedPolicy(Policy):
     )
 
     def _begin(self) -> None:
-        self._active: Truths = np.ones(self.n_arms, dtype=np.bool_)
+        self._active: Booleans = np.ones(self.n_arms, dtype=np.bool_)
         self._last: int | None = None  # the only arm left
         self._round = 1
         self._batch = Batch(self._counts)
         self._batch.open(np.full((self.n_arms, self.n_arms), self._repeats(1)))
 
     @abstractmethod
-    def _end_round(self) -> Truths:
+    def _end_round(self) -> Booleans:
         """(K,): which arms are beaten, by the counts at the end of the round."""
 
     @abstractmethod
-    def _begin_round(self) -> Truths:
+    def _begin_round(self) -> Booleans:
         """(K, K), symmetric: which pairs the round that begins compares."""
 
-    def _active_pairs(self) -> Truths:
+    def _active_pairs(self) -> Booleans:
         """(K, K), symmetric: the pairs of active arms, and their diagonal, which is no pair."""
         return np.logical_and.outer(self._active, self._active)
 
     def _repeats(self, round_: int) -> int:
         """q_r: how often a round compares each of its pairs."""
         grown = Fraction(power(self.horizon, Fraction(round_, self.rounds)))
-        return min(int(grown * _ABOVE_ONE), MOST_DUELS)
+        return min(int(grown * _ABOVE_ONE), MAX_DUELS)
 
     def _go_on(self) -> int | None:
         """End the round if it is complete, and begin the next; returns the only arm left."""

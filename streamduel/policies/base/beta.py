@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from streamduel.policies.base.generator import Generator
 from streamduel.preference.array_logarithm import ln_each
-from streamduel.preference.counts import Floats, Integers, WinCounts
+from streamduel.preference.arrays import Booleans, Floats, Integers
+from streamduel.preference.counts import WinCounts
 from streamduel.preference.logarithm import ln
 
-Truths = npt.NDArray[np.bool_]
 Words = npt.NDArray[np.uint64]
 
 _FEW_DUELS: Final = 63
@@ -85,8 +85,8 @@ class BetaPosterior:
         self._width = np.ones((n_arms, n_arms))
         # For so many words, i < j is better; 0 if it is no integer.
         self._below = np.triu(np.full((n_arms, n_arms), 1 << 63, dtype=np.uint64), k=1)
-        self.few: Truths = self._below > 0
-        self.many: Truths = np.zeros((n_arms, n_arms), dtype=np.bool_)
+        self.few: Booleans = self._below > 0
+        self.many: Booleans = np.zeros((n_arms, n_arms), dtype=np.bool_)
         self.refresh_many(*np.triu(counts.plays, k=1).nonzero())
 
     def refresh(self, first: int, second: int) -> None:
@@ -131,7 +131,7 @@ class BetaPosterior:
         for pair in np.unique(first * n_arms + second).tolist():
             self.refresh(*divmod(pair, n_arms))
 
-    def better(self, first: Integers, second: Integers, generator: Generator) -> Truths:
+    def better(self, first: Integers, second: Integers, generator: Generator) -> Booleans:
         """One draw of "θ_ij > 1/2" for each of k pairs i < j of which `few` is true.
 
         Draws from the generator: a word for each.
@@ -141,7 +141,7 @@ class BetaPosterior:
             second: (k,) arms j.
             generator: where the draws come from.
         """
-        below: Truths = generator.words(len(first)) < self._below[first, second]
+        below: Booleans = generator.words(len(first)) < self._below[first, second]
         return below
 
     def sample(self, first: Integers, second: Integers, generator: Generator) -> Floats:
@@ -248,3 +248,30 @@ def _log(p: float, q: float, x: float, rest: float) -> float:
 def _exp(x: float) -> float:
     """exp(x) from below, by less than 1e-4 of it, for x from 0 to 1."""
     return 1 + x * (1 + x / 2 * (1 + x / 3 * (1 + x / 4 * (1 + x / 5 * (1 + x / 6)))))
+
+
+def beats(
+    posterior: BetaPosterior, first: Integers, second: Integers, generator: Generator
+) -> Booleans:
+    """One draw of "θ_ij > 1/2" for each of k pairs of different arms.
+
+    Draws from the generator: a word for each pair with `few` duels; then θ_ij of the others.
+
+    Args:
+        posterior: of the preferences θ_ij.
+        first: (k,) arms i.
+        second: (k,) arms j; no pair twice, since θ_ji = 1 - θ_ij is not independent.
+        generator: where the draws come from.
+    """
+    many = posterior.many[first, second]
+    if many.all():
+        sampled: Booleans = posterior.sample(first, second, generator) > 0.5
+        return sampled
+    won = np.empty(len(first), dtype=np.bool_)
+    few = ~many
+    i, j = first[few], second[few]
+    ascending = i < j
+    won[few] = posterior.better(np.minimum(i, j), np.maximum(i, j), generator) == ascending
+    if many.any():
+        won[many] = posterior.sample(first[many], second[many], generator) > 0.5
+    return won

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from streamduel.errors import PolicyError
-from streamduel.preference.counts import MOST_DUELS, Floats, Integers
+from streamduel.preference.arrays import Floats, Integers
+from streamduel.preference.counts import MAX_DUELS
 
 Arms: TypeAlias = int | Sequence[int] | npt.NDArray[np.integer]
 Outcomes: TypeAlias = float | Sequence[float] | npt.NDArray[np.floating | np.integer]
@@ -54,7 +55,7 @@ def read_duels(
         _integers("first", first, 0, n_arms - 1, "arms"),
         _integers("second", second, 0, n_arms - 1, "arms"),
         _outcomes(first_wins),
-        None if count is None else _integers("count", count, 1, MOST_DUELS, "integers"),
+        None if count is None else _integers("count", count, 1, MAX_DUELS, "integers"),
     )
     lengths = {
         "first": len(duels.first),
@@ -67,9 +68,9 @@ def read_duels(
         raise PolicyError(f"the arrays of duels must be equally long (found {found}).")
     # In float64, because a sum of int64 could wrap around; a sum this close to the limit cannot.
     total = len(duels.first) if duels.count is None else duels.count.sum(dtype=np.float64)
-    if seen + total > MOST_DUELS:
+    if seen + total > MAX_DUELS:
         raise PolicyError(
-            f"a policy must not see more than {MOST_DUELS} duels (found {seen + total:.0f})"
+            f"a policy must not see more than {MAX_DUELS} duels (found {seen + total:.0f})"
             "; beyond that their count is not exact."
         )
     return duels

@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from streamduel.errors import PolicyError
 from streamduel.policies.base.generator import Generator
-from streamduel.preference.counts import Floats, Integers, WinCounts
-
-Truths = npt.NDArray[np.bool_]
+from streamduel.preference.arrays import Booleans, Floats, Integers
+from streamduel.preference.counts import WinCounts
 
 
 class LeastPlayed:
@@ -56,7 +54,7 @@ class LeastPlayed:
         "pairs",
     )
 
-    pairs: Truths
+    pairs: Booleans
     _slots: Integers  # the open ones, ascending; a pair i < j has the slot i K + j
     _open: list[bool]  # by slot
 
@@ -73,7 +71,7 @@ class LeastPlayed:
         self._resumed: tuple[Integers, int, int] | None = None  # the pass, without those in flight
         self.keep(np.ones((self._n_arms, self._n_arms), dtype=np.bool_))
 
-    def keep(self, pairs: Truths) -> None:
+    def keep(self, pairs: Booleans) -> None:
         """Say which pairs are open from now on.
 
         Args:

@@ -15,7 +15,7 @@ from streamduel.errors import PolicyError
 from streamduel.policies.base.generator import Generator
 from streamduel.policies.base.parameter import Real, Whole
 from streamduel.policies.base.policy import Policy
-from streamduel.preference.counts import Integers
+from streamduel.preference.arrays import Integers
 from streamduel.preference.logarithm import ln
 
 Groups: TypeAlias = list[list[int]]

@@ -20,14 +20,14 @@ from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar, overload
 import numpy as np
 
 from streamduel.errors import PolicyError, nearest
-from streamduel.preference.counts import MOST_DUELS
+from streamduel.preference.counts import MAX_DUELS
 
 Value = TypeVar("Value", bound=float | str)
 
 _EXTREME_REAL: Final = 1e15
 """Larger numbers, or smaller than one part in so many, mean nothing and overflow in formulas."""
 
-_EXTREME_WHOLE: Final = MOST_DUELS
+_EXTREME_WHOLE: Final = MAX_DUELS
 """No policy counts further, nor can it be asked to plan, or repeat anything, more often."""
 
 Derivation: TypeAlias = Callable[[Mapping[str, Any]], Any]

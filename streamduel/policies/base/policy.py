@@ -12,7 +12,8 @@ from streamduel.errors import PolicyError
 from streamduel.policies.base.duels import Arms, Counts, Duels, Outcomes, lone, read_duels
 from streamduel.policies.base.generator import Generator
 from streamduel.policies.base.parameter import Parameter, check_parameters, integer, signature
-from streamduel.preference.counts import MOST_DUELS, Floats, Integers, WinCounts
+from streamduel.preference.arrays import Floats, Integers
+from streamduel.preference.counts import MAX_DUELS, WinCounts
 
 _FEW: Final = 24
 """Up to as many duels, one by one is quicker than array operations; the result is the same."""
@@ -226,7 +227,7 @@ class Policy(ABC):
             and 0 <= one < self.n_arms
             and 0 <= other < self.n_arms
             and outcome in {0, 0.5, 1}
-            and 1 <= times <= MOST_DUELS - self.duels
+            and 1 <= times <= MAX_DUELS - self.duels
         ):
             self._observe_one(one, other, outcome, times)
             return

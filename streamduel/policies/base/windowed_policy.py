@@ -9,7 +9,8 @@ from streamduel.errors import PolicyError
 from streamduel.policies.base.duels import Duels
 from streamduel.policies.base.parameter import Whole
 from streamduel.policies.base.policy import Policy
-from streamduel.preference.counts import Floats, Integers, WinCounts
+from streamduel.preference.arrays import Floats, Integers
+from streamduel.preference.counts import WinCounts
 from streamduel.preference.recent_counts import BLOCKS, RecentCounts
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from streamduel.preference.counts import Floats, Integers
+from streamduel.preference.arrays import Floats, Integers
 from streamduel.simulation.compiled import words
 from streamduel.simulation.compiled.jit import compiled
 from streamduel.simulation.compiled.words import Words

@@ -7,16 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from streamduel.policies import BeatTheMean, Policy
-from streamduel.preference.counts import Floats, Integers
+from streamduel.preference.arrays import Booleans, Floats, Integers
 from streamduel.simulation.compiled.arena import Arena, below, fight, is_stocked
-from streamduel.simulation.compiled.choice import (
-    Truths,
-    largest_of,
-    least_of,
-    nth,
-    number,
-    one_of_least,
-)
+from streamduel.simulation.compiled.choice import largest_of, least_of, nth, number, one_of_least
 from streamduel.simulation.compiled.compiled_course import CompiledCourse
 from streamduel.simulation.compiled.jit import compiled, kernel
 from streamduel.simulation.environment import Environment
@@ -31,7 +24,7 @@ class Turns(NamedTuple):
         most_share: w_b / n_b, but 0 for them.
     """
 
-    working: Truths
+    working: Booleans
     asked_by: Integers
     won: Floats
     played: Floats

@@ -8,9 +8,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from streamduel.policies.base import beta
-from streamduel.preference.counts import Floats, Integers
+from streamduel.preference.arrays import Booleans, Floats, Integers
 from streamduel.simulation.compiled.arena import Arena
-from streamduel.simulation.compiled.choice import Truths
 from streamduel.simulation.compiled.jit import compiled, kernel
 from streamduel.simulation.compiled.logarithm import ln
 from streamduel.simulation.compiled.words import Words
@@ -44,8 +43,8 @@ class Posterior(NamedTuple):
     least: Floats
     width: Floats
     below: Words
-    few: Truths
-    many: Truths
+    few: Booleans
+    many: Booleans
     first: Integers
     second: Integers
     chances: Floats

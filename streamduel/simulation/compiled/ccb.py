@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from streamduel.policies import CCB, Policy
-from streamduel.preference.counts import Floats, Integers
+from streamduel.preference.arrays import Booleans, Floats, Integers
 from streamduel.simulation.compiled.arena import Arena, below, coin, fight, is_stocked
-from streamduel.simulation.compiled.choice import NONE, Truths, nth, number, one_of_largest
+from streamduel.simulation.compiled.choice import NONE, nth, number, one_of_largest
 from streamduel.simulation.compiled.compiled_course import CompiledCourse
 from streamduel.simulation.compiled.copeland_bounds import (
     CopelandBounds,
@@ -37,12 +37,12 @@ class Hypotheses(NamedTuple):
         order: room for one permutation.
     """
 
-    best: Truths
-    shortlists: Truths
-    optimists: Truths
-    preferred: Truths
+    best: Booleans
+    shortlists: Booleans
+    optimists: Booleans
+    preferred: Booleans
     open_pairs: Integers
-    open_lists: Truths
+    open_lists: Booleans
     known: Any
     row: Floats
     order: Integers
@@ -218,14 +218,14 @@ def reset(hypotheses: Hypotheses) -> None:
 
 
 @compiled
-def clear(shortlist: Truths) -> None:
+def clear(shortlist: Booleans) -> None:
     """Empty it."""
     for arm in range(len(shortlist)):
         shortlist[arm] = False
 
 
 @compiled
-def cut(arena: Arena, shortlist: Truths, size: int, order: Integers) -> None:
+def cut(arena: Arena, shortlist: Booleans, size: int, order: Integers) -> None:
     """Line 9C: a shorter list is emptied, a longer one cut at random."""
     listed = number(shortlist)
     if listed < size:

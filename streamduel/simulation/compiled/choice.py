@@ -5,20 +5,17 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from streamduel.preference.counts import Floats
+from streamduel.preference.arrays import Booleans, Floats
 from streamduel.simulation.compiled.arena import Arena, below
 from streamduel.simulation.compiled.jit import compiled
-
-Truths = npt.NDArray[np.bool_]
 
 NONE: Final = -1
 """No arm."""
 
 
 @compiled
-def nth(marked: Truths, n: int) -> int:
+def nth(marked: Booleans, n: int) -> int:
     """The place before which n others are marked.
 
     >>> nth(np.array([False, True, False, True]), 1)
@@ -33,7 +30,7 @@ def nth(marked: Truths, n: int) -> int:
 
 
 @compiled
-def number(marked: Truths) -> int:
+def number(marked: Booleans) -> int:
     """How many places are marked."""
     total = 0
     for place in range(len(marked)):

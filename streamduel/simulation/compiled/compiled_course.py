@@ -11,7 +11,7 @@ import numpy as np
 from streamduel.errors import PreferenceError
 from streamduel.policies import Policy
 from streamduel.policies.base.generator import Generator
-from streamduel.preference.counts import Floats, Integers
+from streamduel.preference.arrays import Floats, Integers
 from streamduel.simulation.compiled.arena import Arena
 from streamduel.simulation.compiled.words import put_back
 from streamduel.simulation.course import Course

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from streamduel.preference.counts import Floats, Integers
-from streamduel.simulation.compiled.choice import Truths, least_of
+from streamduel.preference.arrays import Booleans, Floats, Integers
+from streamduel.simulation.compiled.choice import least_of
 from streamduel.simulation.compiled.jit import compiled
 
 
@@ -23,8 +23,8 @@ class CopelandBounds(NamedTuple):
     trials: Floats
     margins: Floats
     least: Floats
-    beats: Truths
-    undecided: Truths
+    beats: Booleans
+    undecided: Booleans
     wins: Integers
     losses: Integers
     moment: Any

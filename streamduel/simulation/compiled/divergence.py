@@ -1,4 +1,4 @@
-"""Empirical divergences: `streamduel.preference.empirical_divergence`, compiled."""
+"""Empirical divergences: `streamduel.preference.divergence`, compiled."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from streamduel.preference.counts import Floats, Integers
+from streamduel.preference.arrays import Floats, Integers
 from streamduel.simulation.compiled.jit import compiled
 from streamduel.simulation.compiled.logarithm import ln
 

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from streamduel.policies import DoubleThompson, DoubleThompsonPlus, Policy
-from streamduel.preference.counts import Floats, Integers
+from streamduel.preference.arrays import Booleans, Floats, Integers
 from streamduel.simulation.compiled.arena import Arena, below, fight, is_stocked
 from streamduel.simulation.compiled.beta import Posterior, better, posterior, sample
 from streamduel.simulation.compiled.beta import refresh as refresh_posterior
-from streamduel.simulation.compiled.choice import NONE, Truths, nth, number, one_of_largest
+from streamduel.simulation.compiled.choice import NONE, nth, number, one_of_largest
 from streamduel.simulation.compiled.compiled_course import CompiledCourse
 from streamduel.simulation.compiled.copeland_bounds import (
     CopelandBounds,
@@ -37,9 +37,9 @@ class Samples(NamedTuple):
 
     standing: Integers
     beats: Integers
-    likely: Truths
-    waiting: Truths
-    unknown: Truths
+    likely: Booleans
+    waiting: Booleans
+    unknown: Booleans
     scores: Integers
     best: Integers
     theta: Floats

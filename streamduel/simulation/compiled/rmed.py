@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from streamduel.policies import RMED1, RMED2, RMED2FH, Policy
-from streamduel.preference.counts import Floats, Integers
+from streamduel.preference.arrays import Booleans, Floats, Integers
 from streamduel.simulation.compiled.arena import Arena, below, fight, is_stocked
-from streamduel.simulation.compiled.choice import NONE, Truths, least_of, one_of_least
+from streamduel.simulation.compiled.choice import NONE, least_of, one_of_least
 from streamduel.simulation.compiled.compiled_course import CompiledCourse
 from streamduel.simulation.compiled.divergence import Divergence, divergence, refresh
 from streamduel.simulation.compiled.jit import compiled, kernel
@@ -34,8 +34,8 @@ class Passes(NamedTuple):
     order: Integers
     pairs: Integers
     waiting: Integers
-    joining: Truths
-    drawn: Truths
+    joining: Booleans
+    drawn: Booleans
     kept: Integers
     row: Floats
     lead: Floats

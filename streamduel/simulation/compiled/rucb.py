@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from streamduel.policies import RUCB, Policy
-from streamduel.preference.counts import Floats, Integers
+from streamduel.preference.arrays import Floats, Integers
 from streamduel.simulation.compiled.arena import Arena, below, coin, fight, is_stocked
 from streamduel.simulation.compiled.choice import NONE, one_of_largest
 from streamduel.simulation.compiled.compiled_course import CompiledCourse

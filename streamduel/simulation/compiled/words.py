@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from streamduel.policies.base.generator import Generator
-from streamduel.preference.counts import Integers
+from streamduel.preference.arrays import Integers
 from streamduel.simulation.compiled.jit import compiled
 
 Words = npt.NDArray[np.uint64]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from streamduel.errors import InterleavingError
 from streamduel.interleaving.mixing import allowed_lists, most_sensitive, sensitivity_of
 from streamduel.interleaving.optimised import LONGEST, Credit, interleave, solve, worth_of
-from streamduel.preference.counts import Floats
+from streamduel.preference.arrays import Floats
 from tests.unit.interleaving.textbook import allowed, examples
 
 rankings = st.lists(st.integers(0, 9), unique=True, max_size=6)

@@ -14,7 +14,7 @@ from streamduel.errors import PolicyError
 from streamduel.policies import RMED1, Auto, DoubleThompson, Policy
 from streamduel.policies import auto as module
 from streamduel.policies.base.change_of_arms import with_arms
-from streamduel.preference.counts import Floats
+from streamduel.preference.arrays import Floats
 from streamduel.preference.evidence import condorcet_winner_possible
 from streamduel.preference.regret import regrets
 from streamduel.simulation.arxiv import PREFERENCES

@@ -8,16 +8,12 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from streamduel.errors import PolicyError
 from streamduel.policies import DoubleThompson, DoubleThompsonPlus
 from streamduel.policies.base.beta import BetaPosterior
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Truths = npt.NDArray[np.bool_]
+from streamduel.preference.arrays import Booleans, Floats, Integers
 
 BOTH = [DoubleThompson, DoubleThompsonPlus]
 
@@ -106,10 +102,10 @@ def scores_of(matrices: Floats) -> Integers:
     return scores
 
 
-def within_fence(bounds: Floats) -> Truths:
+def within_fence(bounds: Floats) -> Booleans:
     """C: the arms with the largest upper Copeland score."""
     scores = scores_of(bounds)
-    fence: Truths = scores == scores.max()
+    fence: Booleans = scores == scores.max()
     return fence
 
 

@@ -8,17 +8,13 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from streamduel.errors import PolicyError
 from streamduel.policies import RelativeConfidenceSampling
-from streamduel.policies.base.beta import BetaPosterior
+from streamduel.policies.base.beta import BetaPosterior, beats
 from streamduel.policies.base.generator import Generator
-from streamduel.policies.base.sampled_tournament import beats
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from streamduel.preference.arrays import Floats, Integers
 
 MODULE = "streamduel.policies.relative_confidence_sampling"
 

@@ -7,8 +7,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from streamduel.preference.arrays import Floats
 from streamduel.preference.bounds import UpperBounds
-from streamduel.preference.counts import Floats, WinCounts
+from streamduel.preference.counts import WinCounts
 
 
 def anew(wins: Floats, in_flight: Floats, scale: float) -> Floats:

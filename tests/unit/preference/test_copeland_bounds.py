@@ -7,8 +7,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from streamduel.preference.arrays import Floats
 from streamduel.preference.copeland_bounds import CopelandBounds
-from streamduel.preference.counts import Floats, WinCounts
+from streamduel.preference.counts import WinCounts
 
 SLOTS = ("_means", "_trials", "_margins", "_least", "next_turn", "beats", "undecided", "wins")
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from streamduel.errors import PolicyError
-from streamduel.preference.counts import MOST_DUELS, WinCounts
+from streamduel.preference.counts import MAX_DUELS, WinCounts
 
 
 def random_duels(m: int, n_arms: int, seed: int) -> tuple[Any, Any, Any, Any]:
@@ -62,10 +62,10 @@ def test_a_turn_is_noticed_and_nothing_else_is() -> None:
 
 def test_halves_are_exact_up_to_the_limit() -> None:
     counts = WinCounts(2)
-    counts.add_one(0, 1, 1, MOST_DUELS - 1)
+    counts.add_one(0, 1, 1, MAX_DUELS - 1)
     counts.add_one(0, 1, 0.5)
-    assert counts.wins[0, 1] - (MOST_DUELS - 1) == 0.5
-    assert counts.duels == MOST_DUELS
+    assert counts.wins[0, 1] - (MAX_DUELS - 1) == 0.5
+    assert counts.duels == MAX_DUELS
 
 
 def test_the_state_goes_through_json() -> None:
@@ -116,7 +116,7 @@ def test_impossible_wins_are_refused(wins: object) -> None:
         WinCounts.from_state({"duels": 5, "wins": wins})
 
 
-@pytest.mark.parametrize("duels", [None, 0, 1.0, "1", True, MOST_DUELS + 1])
+@pytest.mark.parametrize("duels", [None, 0, 1.0, "1", True, MAX_DUELS + 1])
 def test_impossible_numbers_of_duels_are_refused(duels: object) -> None:
     with pytest.raises(PolicyError, match=r"counts\.duels must"):
         WinCounts.from_state({"duels": duels, "wins": [[0.0, 1.0], [0.0, 0.0]]})

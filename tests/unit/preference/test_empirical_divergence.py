@@ -8,8 +8,9 @@ import random
 import numpy as np
 import pytest
 
-from streamduel.preference.counts import Floats, WinCounts
-from streamduel.preference.empirical_divergence import EmpiricalDivergence, evidence
+from streamduel.preference.arrays import Floats
+from streamduel.preference.counts import WinCounts
+from streamduel.preference.divergence import EmpiricalDivergence, evidence
 
 UNIT = 2.0**-40
 

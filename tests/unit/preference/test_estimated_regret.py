@@ -3,9 +3,8 @@ import itertools
 import numpy as np
 import pytest
 
-from streamduel.preference.counts import Floats
-from streamduel.preference.estimated_regret import estimated_regret
-from streamduel.preference.regret import KINDS
+from streamduel.preference.arrays import Floats
+from streamduel.preference.regret import KINDS, estimated_regret
 
 
 def random_wins(seed: int, n_arms: int) -> Floats:

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from streamduel.preference.counts import Floats
+from streamduel.preference.arrays import Floats
 from streamduel.preference.evidence import (
     RHO,
     Winner,

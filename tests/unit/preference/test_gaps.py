@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from streamduel.errors import PreferenceError
-from streamduel.preference.counts import Floats
+from streamduel.preference.arrays import Floats
 from streamduel.preference.gaps import copeland_gap, gap_ratio, gaps, smallest_gap
 from tests.unit.preference.matrices import CYCLE, EVEN, ORDER, matrices, of_upper, published
 

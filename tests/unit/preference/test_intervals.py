@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamduel.preference.counts import Floats
+from streamduel.preference.arrays import Floats
 from streamduel.preference.divergence import bernoulli
 from streamduel.preference.intervals import hoeffding, kl_interval
 

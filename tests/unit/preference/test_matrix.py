@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from streamduel.errors import PreferenceError
 from streamduel.preference import matrix
-from streamduel.preference.counts import Floats
+from streamduel.preference.arrays import Floats
 from streamduel.preference.matrix import check, read
 from tests.unit.preference.matrices import CYCLE, ORDER, matrices, of_upper
 

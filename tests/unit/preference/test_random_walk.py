@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamduel.preference.counts import Floats
-from streamduel.preference.random_walk import random_walk_scores, random_walk_winners
-from streamduel.preference.winners import condorcet_winner
+from streamduel.preference.arrays import Floats
+from streamduel.preference.winners import condorcet_winner, random_walk_scores, random_walk_winners
 from tests.unit.preference.matrices import CYCLE, EVEN, ORDER, matrices, of_upper
 
 

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 
 from streamduel.errors import PolicyError
-from streamduel.preference.counts import MOST_DUELS, WinCounts
+from streamduel.preference.counts import MAX_DUELS, WinCounts
 from streamduel.preference.recent_counts import BLOCKS, RecentCounts
 
 ARMS = 4
@@ -245,7 +245,7 @@ def test_copies_are_whole_and_independent() -> None:
         assert counts.wins[0, 2] == 0
 
 
-@pytest.mark.parametrize("window", [None, 15, 32.0, "32", True, MOST_DUELS + 1])
+@pytest.mark.parametrize("window", [None, 15, 32.0, "32", True, MAX_DUELS + 1])
 def test_impossible_windows_are_refused(window: object) -> None:
     with pytest.raises(PolicyError, match=r"counts\.window must be an integer from 16"):
         RecentCounts.from_state({**told().state_dict(), "window": window})

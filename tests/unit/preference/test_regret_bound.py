@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from streamduel.preference.counts import Floats
-from streamduel.preference.estimated_regret import estimated_regret
+from streamduel.preference.arrays import Floats
 from streamduel.preference.evidence import intervals
-from streamduel.preference.regret_bound import regret_bound
+from streamduel.preference.regret import estimated_regret, regret_bound
 from streamduel.preference.winners import condorcet_winner, copeland_scores
 
 ORDER: Floats = np.array([[0, 90, 80], [30, 0, 70], [40, 50, 0.0]])

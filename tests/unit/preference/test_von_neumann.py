@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamduel.errors import PreferenceError
-from streamduel.preference.counts import Floats
-from streamduel.preference.von_neumann import von_neumann_winner
-from streamduel.preference.winners import condorcet_winner
+from streamduel.preference.arrays import Floats
+from streamduel.preference.winners import condorcet_winner, von_neumann_winner
 from tests.unit.preference.matrices import CYCLE, EVEN, ORDER, matrices, of_upper
 
 pytest.importorskip("scipy")

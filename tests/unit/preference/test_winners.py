@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from streamduel.preference.counts import Floats
+from streamduel.preference.arrays import Floats
 from streamduel.preference.winners import (
     borda_scores,
     borda_winners,

@@ -11,7 +11,7 @@ import pytest
 
 from streamduel.config import DedupeSettings
 from streamduel.connector import PartitionCommit
-from streamduel.preference.counts import MOST_DUELS
+from streamduel.preference.counts import MAX_DUELS
 from streamduel.stream.experiment import Experiment
 from tests.unit.stream.folding import (
     DUEL,
@@ -105,7 +105,7 @@ def test_what_can_no_longer_be_counted_exactly_is_accepted_and_stops_nothing(
     full = [text(DUELS, id=str(i), wins_a=2**40, wins_b=0, ties=0) for i in range(2**11)]
     partition.fold(*full, *(text(record, id=f"last-{i}") for i, record in enumerate(last)))
     assert partition.tallies()["accepted"] == 2**11 + len(last)
-    assert partition.duels() == MOST_DUELS
+    assert partition.duels() == MAX_DUELS
 
 
 @pytest.mark.parametrize(

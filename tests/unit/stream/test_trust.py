@@ -12,7 +12,7 @@ import pytest
 
 from streamduel.interleaving import probabilistic, team_draft
 from streamduel.interleaving.interleaved import Team
-from streamduel.preference.fairness import unfairness
+from streamduel.preference.evidence import unfairness
 from streamduel.stream.trust import GRACE_MS, WHOLE, look_of
 from tests.unit.stream.folding import (
     ARMS,

@@ -11,7 +11,8 @@ import pytest
 from streamduel.errors import PolicyError
 from streamduel.policies.base.batch import Batch
 from streamduel.policies.base.generator import Generator
-from streamduel.preference.counts import MOST_DUELS, Integers, WinCounts
+from streamduel.preference.arrays import Integers
+from streamduel.preference.counts import MAX_DUELS, WinCounts
 
 ARMS = 5
 
@@ -164,7 +165,7 @@ def test_duels_in_flight_are_not_drawn_until_all_are() -> None:
 def test_quotas_beyond_all_counting_are_cut() -> None:
     counts = WinCounts(64)
     batch, _ = opened(2**62, counts)
-    assert batch.lacking == 64 * 63 // 2 * min(MOST_DUELS, 2**62 // 64**2)
+    assert batch.lacking == 64 * 63 // 2 * min(MAX_DUELS, 2**62 // 64**2)
     first, second = batch.draw(Generator(1))
     assert 0 <= first < second < 64
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from streamduel.policies import C2B, PComp
 from streamduel.policies.base.batched_policy import BatchedPolicy
-from streamduel.preference.counts import Integers
+from streamduel.preference.arrays import Integers
 
 PAIRS = [*combinations(range(3), 2)]
 KINDS = pytest.mark.parametrize("kind", [C2B, PComp])

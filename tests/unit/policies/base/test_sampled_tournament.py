@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from streamduel.policies.base.beta import BetaPosterior
+from streamduel.policies.base.beta import BetaPosterior, beats
 from streamduel.policies.base.generator import Generator
-from streamduel.policies.base.sampled_tournament import beats
 from streamduel.preference.counts import WinCounts
 
 # 0 and 1 met seldom, with a tie among the duels or not, 0 and 2 often, 1 and 2 never.

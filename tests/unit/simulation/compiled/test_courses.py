@@ -10,7 +10,7 @@ import pytest
 
 from streamduel import policies
 from streamduel.errors import PreferenceError
-from streamduel.preference.counts import Floats
+from streamduel.preference.arrays import Floats
 from streamduel.simulation import compiled
 from streamduel.simulation.compiled import compiled_course
 from streamduel.simulation.course import Course, SteppedCourse
