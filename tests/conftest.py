@@ -1,4 +1,4 @@
-"""What all tests share: the real broker, and what the code under test has logged."""
+"""Fixtures of all tests: the real broker, and captured application log events."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ pytest_plugins = ["tests.broker.fixture"]
 
 @pytest.fixture
 def told() -> Iterator[list[EventDict]]:
-    """The events that were logged so far, as they were named, with their keys and `log_level`."""
+    """The application log events so far, with their keys and `log_level`."""
     with capture_logs() as events:
         yield events

@@ -1,7 +1,7 @@
-"""Whether the image's packages have known vulnerabilities: `python -m tests.image.audit`.
+"""Looks up known vulnerabilities of the image's packages: `python -m tests.image.audit`.
 
-pip-audit says that all is well where it could look nothing up; here that is told apart, and is one
-line. Under CI it is no failure: what the machine cannot reach, no change of the code mends.
+pip-audit does not distinguish "no vulnerabilities" from "nothing was looked up"; this module does.
+In CI an unreachable service is a warning: no change of the code can fix it.
 """
 
 import os
@@ -12,14 +12,14 @@ from typing import Final, NamedTuple
 from tests.image.engine import ROOT
 
 SERVICES: Final = ("pypi", "osv")
-"""Where pip-audit can look, in the order in which it is tried."""
+"""pip-audit's sources, in the order in which they are tried."""
 
 SECONDS: Final = 120.0
-"""It takes ten; a service that does not answer must not hold anybody up."""
+"""An audit takes 10 s; a service that does not answer must not block the run."""
 
 
 class Verdict(NamedTuple):
-    """What came of one attempt."""
+    """The result of one audit."""
 
     looked_up: bool
     sound: bool
@@ -27,10 +27,10 @@ class Verdict(NamedTuple):
 
 
 def verdict(status: int, out: str, err: str) -> Verdict:
-    """What pip-audit's end means.
+    """Interpret pip-audit's exit status and output.
 
-    With `--strict` it fails both for a vulnerability and for a package that it cannot look up; only
-    for the first it counts what it found.
+    With `--strict` it fails for a vulnerability and for a package that it cannot look up; only a
+    vulnerability is counted on standard error.
 
     >>> verdict(0, "", "No known vulnerabilities found").sound
     True
@@ -47,7 +47,7 @@ def verdict(status: int, out: str, err: str) -> Verdict:
 
 
 def audit(service: str) -> Verdict:
-    """Look every package of requirements.lock up at one of the services."""
+    """Look up every package of requirements.lock at one service."""
     command = [
         sys.executable, "-m", "pip_audit", "--progress-spinner=off", "--strict", "--disable-pip",
         "--require-hashes", f"--vulnerability-service={service}", "--requirement=requirements.lock",
@@ -62,7 +62,7 @@ def audit(service: str) -> Verdict:
 
 
 def main() -> int:
-    """Audit; the exit status."""
+    """Audit; return the exit status."""
     reasons = []
     for service in SERVICES:
         found = audit(service)

@@ -1,7 +1,7 @@
-"""The image's base where no registry can be asked for one: Debian's Python, from Debian's packages.
+"""A base image without a registry: Debian's Python, installed from Debian's packages.
 
-It is made for the Debian that this machine runs, from the archive that its apt is set up with, and
-kept in the user's cache as a store that buildah reads images from.
+It has the release of this machine, comes from the archive that apt is configured for, and is cached
+in the user's cache directory as a store that buildah reads.
 """
 
 import hashlib
@@ -15,37 +15,37 @@ from typing import Final
 from tests.made_once import made_once
 
 BASE: Final = "localhost/debian-python"
-"""What the Dockerfile is given as its BASE."""
+"""The Dockerfile's build argument BASE."""
 
 STORAGE_DRIVER: Final = "vfs"
-"""Copies where others mount: works within containers too, and a killed run leaves no mount."""
+"""Copies files instead of mounting: works in containers, and a killed run leaves no mount."""
 
 PACKAGES: Final = (
     "python-is-python3", "python3-venv", "ca-certificates", "libstdc++6", "passwd",
 )  # fmt: skip
-"""What python:3-slim has and is needed: numpy is partly C++, and `passwd` makes the user."""
+"""The needed part of python:3-slim: numpy needs libstdc++, and `passwd` creates the user."""
 
-MAKE_SECONDS: Final = 300.0
-"""It takes 30 seconds on two idle cores; 40 MB of packages may come over a slow line."""
+BUILD_SECONDS: Final = 300.0
+"""30 s on two idle cores; 40 MB of packages take longer on a slow line."""
 
 APT_OPTIONS: Final = (
     "Acquire::http", "Acquire::https", "Acquire::Check-Date", "Acquire::Check-Valid-Until",
 )  # fmt: skip
-"""How this machine's apt reaches its archive."""
+"""The apt settings that reach this machine's archive."""
 
 
 class BaseImageError(RuntimeError):
-    """The base could not be made; the text says why."""
+    """The base image could not be built; the message gives the reason."""
 
 
 def base_store() -> Path:
-    """Return an image store that holds BASE, made now if this machine has none yet."""
+    """Return an image store that contains BASE; built if it is not cached."""
     suite = platform.freedesktop_os_release()["VERSION_CODENAME"]
     digest = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:8]
-    return made_once(f"image-base-{suite}-{digest}", lambda scratch: _make(scratch, suite))
+    return made_once(f"image-base-{suite}-{digest}", lambda scratch: _build(scratch, suite))
 
 
-def _make(scratch: Path, suite: str) -> Path:
+def _build(scratch: Path, suite: str) -> Path:
     store = scratch / "store"
     with tempfile.TemporaryDirectory(prefix="streamduel-base-") as state:
         buildah = [
@@ -68,15 +68,15 @@ def _install(suite: str, root: str, scratch: Path) -> None:
     _output(
         "mmdebstrap", "--quiet", "--mode=root", "--format=directory", "--variant=essential",
         f"--include={','.join(PACKAGES)}", f"--aptopt={options}",
-        *(f"--dpkgopt=path-exclude=/usr/share/{unread}/*" for unread in ("doc", "man", "locale")),
+        *(f"--dpkgopt=path-exclude=/usr/share/{path}/*" for path in ("doc", "man", "locale")),
         suite, root, *([str(sources)] if archive else []),
     )  # fmt: skip
-    _forget_this_machine(Path(root, "etc"))
+    _remove_host_settings(Path(root, "etc"))
 
 
-def _forget_this_machine(etc: Path) -> None:
+def _remove_host_settings(etc: Path) -> None:
     shutil.rmtree(etc / "apt")
-    for name in ("hostname", "resolv.conf"):  # they stay, empty: buildah mounts its own over them
+    for name in ("hostname", "resolv.conf"):  # kept empty: buildah mounts its own files over them
         (etc / name).write_bytes(b"")
         (etc / name).chmod(0o644)
 
@@ -84,10 +84,10 @@ def _forget_this_machine(etc: Path) -> None:
 def _output(*command: str) -> str:
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=MAKE_SECONDS, check=False
+            command, capture_output=True, text=True, timeout=BUILD_SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
-        raise BaseImageError(f"{command[0]} did not finish in {MAKE_SECONDS:.0f} s") from None
+        raise BaseImageError(f"{command[0]} did not finish in {BUILD_SECONDS:.0f} s") from None
     if done.returncode:
         raise BaseImageError(f"{command[0]} failed with status {done.returncode}:\n{done.stderr}")
     return done.stdout.strip()

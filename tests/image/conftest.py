@@ -1,8 +1,8 @@
 """Pytest plugin: the fixture `containers`, of an image that is built once per run.
 
-With a Docker engine, if one answers, else with Debian's buildah and runc. Where neither can be had,
-the tests of the image are named at the end of the run, and fail where it must not pass without them
-(CI, STREAMDUEL_REQUIRE_IMAGE). Where the image does not build they fail always.
+The engine is Docker if it answers, else Debian's buildah and runc. Without an engine the tests of
+the image are listed at the end of the run, and fail if CI or STREAMDUEL_REQUIRE_IMAGE is set. An
+image that does not build always fails them.
 """
 
 import os
@@ -27,23 +27,23 @@ IMAGE_BUILT = pytest.StashKey[str]()
 
 
 def obtain_engine() -> tuple[Engine, str]:
-    """Return the first engine that can be had, the image built, and why the way before it failed.
+    """Return the first available engine, with the image built, and why others were not used.
 
     Raises:
-        EngineUnavailableError: there is none; the text says why.
-        BuildError: there is one, and it cannot build the image.
+        EngineUnavailableError: no engine is available.
+        BuildError: the image does not build.
     """
     reasons: list[str] = []
-    for way in (Docker, Debian):
+    for kind in (Docker, Debian):
         try:
-            return way(), "; ".join(reasons)
+            return kind(), "; ".join(reasons)
         except EngineUnavailableError as error:
-            reasons.append(f"{way.__name__}: {error}")
+            reasons.append(f"{kind.__name__}: {error}")
     raise EngineUnavailableError("; ".join(reasons))
 
 
-def without_engine(reason: str) -> NoReturn:
-    """End a fixture that cannot do without the image: the test fails where it is required."""
+def skip_or_fail(reason: str) -> NoReturn:
+    """Skip the test, or fail it where the image is required."""
     sentence = f"{NO_ENGINE} ({reason})"
     if any(os.environ.get(name, "").lower() in {"1", "true"} for name in ("CI", REQUIRE)):
         pytest.fail(sentence, pytrace=False)
@@ -54,13 +54,13 @@ def without_engine(reason: str) -> NoReturn:
 def containers(pytestconfig: pytest.Config) -> Iterator[Containers]:
     """Starts containers of the image."""
     try:
-        engine, passed_over = obtain_engine()
+        engine, skipped = obtain_engine()
     except EngineUnavailableError as error:
-        without_engine(str(error))
+        skip_or_fail(str(error))
     except BuildError as error:
         pytest.fail(f"{NOT_BUILT}: {error}", pytrace=False)
     built = f"{engine.image.size / 1e6:.0f} MB, built and run by {type(engine).__name__}"
-    pytestconfig.stash[IMAGE_BUILT] = f"{built} ({passed_over})" if passed_over else built
+    pytestconfig.stash[IMAGE_BUILT] = f"{built} ({skipped})" if skipped else built
     yield Containers(engine)
     engine.close()
 
@@ -68,7 +68,7 @@ def containers(pytestconfig: pytest.Config) -> Iterator[Containers]:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Say how large the image is, or name every test that was not run for want of it."""
+    """Print the image's size, or every test that did not run without the image."""
     if IMAGE_BUILT in config.stash:
         terminalreporter.line(f"Image: {config.stash[IMAGE_BUILT]}")
     missed = [
@@ -77,7 +77,7 @@ def pytest_terminal_summary(
         if report.when == "setup" and NO_ENGINE in report.longreprtext
     ]
     if missed:
-        title = f"NOT RUN for want of the container image: {len(missed)}"
+        title = f"NOT RUN without the container image: {len(missed)}"
         terminalreporter.section(title, red=True, bold=True)
         for nodeid in missed:
             terminalreporter.line(nodeid, red=True)

@@ -10,19 +10,19 @@ from typing import Final, Self
 
 from tests.image.engine import Engine, Image, Start
 
-PATIENCE: Final = 60.0
-"""Seconds for anything that a container is waited for: all of it takes two on an idle machine."""
+TIMEOUT_SECONDS: Final = 60.0
+"""Timeout of each wait for a container; on an idle machine each takes two seconds."""
 
 POLL_SECONDS: Final = 0.1
-"""Between two looks; each starts a process in the container, which takes as long."""
+"""Between two checks; a check starts a process in the container, which takes as long."""
 
 
 class Container:
-    """A running container, its standard output and error in `log`; it is gone when left.
+    """A running container; `log` has its standard output and error. Leaving it kills it.
 
     Args:
-        engine: runs it.
-        start: how.
+        engine: runs the container.
+        start: how it is started.
     """
 
     def __init__(self, engine: Engine, start: Start) -> None:
@@ -49,46 +49,46 @@ class Container:
 
     @property
     def log(self) -> str:
-        """What its processes have written so far."""
+        """The output of its processes so far."""
         self._log.seek(0)
         return self._log.read().decode(errors="replace")
 
     def execute(self, *command: str) -> subprocess.CompletedProcess[str]:
-        """Run one more command in it."""
+        """Run another command in the container."""
         return subprocess.run(
             self._engine.executing(self._name, command),
-            capture_output=True, text=True, check=False, timeout=PATIENCE,
+            capture_output=True, text=True, check=False, timeout=TIMEOUT_SECONDS,
         )  # fmt: skip
 
     def until(self, holds: Callable[[], bool]) -> None:
-        """Wait until it does; the container must not end meanwhile."""
-        deadline = time.monotonic() + PATIENCE
+        """Wait until `holds()` is true; fail if the container exits first."""
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while not holds():
-            assert self._process.poll() is None, f"it has ended:\n{self.log}"
-            assert time.monotonic() < deadline, f"it still does not:\n{self.log}"
+            assert self._process.poll() is None, f"the container has exited:\n{self.log}"
+            assert time.monotonic() < deadline, f"timed out:\n{self.log}"
             time.sleep(POLL_SECONDS)
 
     def signal(self, signal: str) -> None:
-        """Send its first process a signal, such as `TERM`."""
+        """Send a signal, such as `TERM`, to the first process."""
         self._send(signal).check_returncode()
 
     def ended(self) -> int:
-        """Wait for its end; its status."""
-        return self._process.wait(PATIENCE)
+        """Wait for the exit; return the status."""
+        return self._process.wait(TIMEOUT_SECONDS)
 
     def _send(self, signal: str) -> subprocess.CompletedProcess[bytes]:
         return subprocess.run(
             self._engine.signalling(self._name, signal),
-            capture_output=True, check=False, timeout=PATIENCE,
+            capture_output=True, check=False, timeout=TIMEOUT_SECONDS,
         )  # fmt: skip
 
     def _kill(self) -> None:
-        """End it however far it has come: what is not made yet hears no signal."""
+        """Kill the container, and the engine's process if the container does not exist yet."""
         try:
             if self._send("KILL").returncode == 0:
-                self._process.wait(PATIENCE)
+                self._process.wait(TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
-            pass  # an engine that hangs; what the test has to say matters more
+            pass  # a hanging engine must not hide the test's own error
         finally:
             self._process.kill()
             self._process.wait()
@@ -98,7 +98,7 @@ class Containers:
     """Starts containers of the image under test.
 
     Args:
-        engine: has built it.
+        engine: has built the image.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -106,20 +106,20 @@ class Containers:
 
     @property
     def image(self) -> Image:
-        """What the image says of itself."""
+        """The image's configuration."""
         return self._engine.image
 
     def start(self, start: Start) -> Container:
-        """Start one; it runs until it is left, or ends."""
+        """Start a container; it runs until it exits or is left."""
         return Container(self._engine, start)
 
     def run(self, start: Start) -> tuple[int, str]:
-        """Run one to its end; its status, and what it wrote."""
+        """Run a container to its exit; return its status and output."""
         with self.start(start) as container:
             return container.ended(), container.log
 
     def shell(self, program: str, user: str | None = None) -> str:
-        """Run a shell program in place of streamduel, and see it succeed; what it wrote."""
+        """Run a shell program instead of streamduel; return its output, fail if it fails."""
         shell: Sequence[str] = ("/bin/sh", "-euc")
         status, log = self.run(Start(command=[program], entrypoint=shell, user=user))
         assert status == 0, log

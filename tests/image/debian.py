@@ -20,17 +20,16 @@ from tests.image.engine import (
 )
 
 PROGRAMS: Final = {"buildah": "buildah", "mmdebstrap": "mmdebstrap", "runc": "runc"}
-"""What this takes, by the Debian package that has it."""
+"""Required programs, each with its Debian package."""
 
 TAG: Final = "localhost/streamduel"
 
 CERTIFICATES: Final = "/etc/ssl/certs"
-"""Whom this machine trusts, lent to the build: packages may come through a proxy of its own."""
+"""This machine's certificate authorities, mounted in the build: a proxy may have its own."""
 
 MEMORY: Final = Path("/dev/shm")
-ROOM: Final = 4 * 2**30
-"""The copies of the build take 1.3 GB for its 20 seconds. In memory, where there is plenty of it,
-they take half the time."""
+SCRATCH_BYTES: Final = 4 * 2**30
+"""Free bytes that the build needs in memory; it copies 1.3 GB. In memory it takes half the time."""
 
 SYSTEM_MOUNTS: Final[tuple[tuple[str, str, list[str]], ...]] = (
     ("proc", "/proc", []),
@@ -41,14 +40,14 @@ SYSTEM_MOUNTS: Final[tuple[tuple[str, str, list[str]], ...]] = (
 
 
 class Debian:
-    """Needs root: what Docker's engine has, and lends to its users."""
+    """Builds with buildah and runs with runc; needs root."""
 
     def __init__(self) -> None:
         missing = sorted({package for name, package in PROGRAMS.items() if not shutil.which(name)})
         if missing:
             raise EngineUnavailableError(f"not installed: {', '.join(missing)}")
         if os.getuid() != 0:
-            raise EngineUnavailableError("building without Docker takes root")
+            raise EngineUnavailableError("building without Docker needs root")
         self._state = Path(tempfile.mkdtemp(prefix="streamduel-image-", dir=_scratch()))
         try:
             self.image = self._build()
@@ -79,22 +78,22 @@ class Debian:
         return Image.inspected(found["Docker"]["config"], sum(layer["size"] for layer in layers))
 
     def running(self, name: str, start: Start) -> list[str]:
-        """Runs a container in the foreground, and ends with its status."""
+        """The command that runs a container in the foreground and exits with its status."""
         bundle = self._state / name
         bundle.mkdir()
         (bundle / "config.json").write_text(json.dumps(self._specified(name, start)))
         return [*self._runc, "run", "--bundle", str(bundle), name]
 
     def executing(self, name: str, command: Sequence[str]) -> list[str]:
-        """Runs one more command in a running container, as its user, with its environment."""
+        """The command that runs another command in a container, as its user."""
         return [*self._runc, "exec", name, *command]
 
     def signalling(self, name: str, signal: str) -> list[str]:
-        """Sends the container's first process a signal."""
+        """The command that sends a signal to the container's first process."""
         return [*self._runc, "kill", name, signal]
 
     def close(self) -> None:
-        """Remove the image and all that was made for it."""
+        """Remove the image and all files of the build."""
         shutil.rmtree(self._state)
 
     @property
@@ -102,11 +101,11 @@ class Debian:
         return ["runc", f"--root={self._state}/runc"]
 
     def _specified(self, name: str, start: Start) -> dict[str, Any]:
-        """The container as the Open Container Initiative has it described."""
+        """The container as an OCI runtime specification."""
         uid, _, gid = (start.user or self.image.user).partition(":")
         entrypoint = self.image.entrypoint if start.entrypoint is None else start.entrypoint
-        # As Docker has it: an entrypoint of one's own takes the image's command away.
-        own = self.image.command if start.entrypoint is None else []
+        # As in Docker: overriding the entrypoint drops the image's command.
+        default = self.image.command if start.entrypoint is None else []
         variables = self.image.environment | dict(start.environment)
         namespaces = ["pid", "ipc", "uts", "mount"]
         if not start.on_host_network:
@@ -117,7 +116,7 @@ class Debian:
             "root": {"path": self._root, "readonly": True},
             "process": {
                 "user": {"uid": int(uid), "gid": int(gid or 0)},
-                "args": [*entrypoint, *(own if start.command is None else start.command)],
+                "args": [*entrypoint, *(default if start.command is None else start.command)],
                 "env": [f"{variable}={value}" for variable, value in variables.items()],
                 "cwd": "/",
                 "noNewPrivileges": True,
@@ -129,8 +128,8 @@ class Debian:
 
 
 def _scratch() -> Path | None:
-    """The memory's file system if it has room; else the usual place."""
-    return MEMORY if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM else None
+    """The in-memory file system if it has room, else the default directory."""
+    return MEMORY if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > SCRATCH_BYTES else None
 
 
 def _system_mounts() -> list[dict[str, Any]]:

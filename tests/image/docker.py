@@ -19,11 +19,11 @@ from tests.image.engine import (
 )
 
 PING_SECONDS: Final = 10.0
-"""An engine answers in a tenth of a second; one that hangs must not hold the tests up."""
+"""An engine answers in 0.1 s; an engine that hangs must not block the tests."""
 
 
 class Docker:
-    """Builds with the Dockerfile's own base, from the registry that the engine knows."""
+    """Builds on the base image that the Dockerfile names, from the engine's registry."""
 
     def __init__(self) -> None:
         if shutil.which("docker") is None:
@@ -32,7 +32,7 @@ class Docker:
             output("docker", "info", seconds=PING_SECONDS)
         except BuildError:
             raise EngineUnavailableError("no engine answers") from None
-        _have_base()
+        _pull_base()
         self._tag = f"streamduel-test:{uuid.uuid4().hex[:8]}"
         output("docker", "build", "--tag", self._tag, *build_arguments(), str(ROOT),
                seconds=BUILD_SECONDS)  # fmt: skip
@@ -40,7 +40,7 @@ class Docker:
         self.image = Image.inspected(found["Config"], found["Size"])
 
     def running(self, name: str, start: Start) -> list[str]:
-        """Runs a container in the foreground, and ends with its status."""
+        """The command that runs a container in the foreground and exits with its status."""
         command = list(start.command or ())
         options = []
         if start.entrypoint is not None:
@@ -62,11 +62,11 @@ class Docker:
         ]  # fmt: skip
 
     def executing(self, name: str, command: Sequence[str]) -> list[str]:
-        """Runs one more command in a running container, as its user, with its environment."""
+        """The command that runs another command in a container, as its user."""
         return ["docker", "exec", name, *command]
 
     def signalling(self, name: str, signal: str) -> list[str]:
-        """Sends the container's first process a signal."""
+        """The command that sends a signal to the container's first process."""
         return ["docker", "kill", "--signal", signal, name]
 
     def close(self) -> None:
@@ -74,14 +74,14 @@ class Docker:
         output("docker", "image", "rm", "--force", self._tag)
 
 
-def _have_base() -> None:
-    """Get what the Dockerfile begins with, unless the engine has it: a registry may be away."""
+def _pull_base() -> None:
+    """Pull the base image unless the engine has it already: the registry may be unreachable."""
     found = re.search(r"^ARG BASE=(\S+)$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
-    assert found, "the Dockerfile does not say what it begins with: ARG BASE=..."
+    assert found, "the Dockerfile lacks ARG BASE=..."
     try:
         output("docker", "image", "inspect", found[1])
     except BuildError:
         try:
             output("docker", "pull", "--quiet", found[1], seconds=BUILD_SECONDS)
         except BuildError as error:
-            raise EngineUnavailableError(f"no {found[1]} can be had: {error}") from None
+            raise EngineUnavailableError(f"{found[1]} is not available: {error}") from None

@@ -1,4 +1,4 @@
-"""What the tests ask of whatever builds the image and runs containers of it."""
+"""The interface of a container engine: builds the image and runs containers."""
 
 import ast
 import subprocess
@@ -13,23 +13,23 @@ from streamduel import __version__
 ROOT: Final = Path(__file__).parents[2]
 
 BUILD_SECONDS: Final = 300.0
-"""It takes 20 seconds on two idle cores; 20 MB of wheels may come over a slow line."""
+"""20 s on two idle cores; 20 MB of wheels take longer on a slow line."""
 
 
 class EngineUnavailableError(RuntimeError):
-    """Containers cannot be had in the way that was tried; the text says why."""
+    """This engine is not available; the message gives the reason."""
 
 
 class BuildError(RuntimeError):
-    """There is an engine, and the image is wrong: no reason to try another way, or to go without.
+    """An engine is available, but the image does not build; the message names the failure.
 
-    The text says what failed.
+    Another engine is not tried, and the tests are not skipped.
     """
 
 
 @dataclass(frozen=True)
 class Image:
-    """What an image says of itself; the names are those of `docker image inspect`."""
+    """An image's configuration, with the names of `docker image inspect`."""
 
     user: str
     entrypoint: list[str]
@@ -42,7 +42,7 @@ class Image:
 
     @classmethod
     def inspected(cls, config: Mapping[str, Any], size: int) -> Self:
-        """Of the section `Config` of an inspection, and the bytes of all layers."""
+        """From the section `Config` of an inspection and the bytes of all layers."""
         return cls(
             user=config["User"],
             entrypoint=config["Entrypoint"],
@@ -57,16 +57,16 @@ class Image:
 
 @dataclass(frozen=True)
 class Start:
-    """How a container is started. All have a read-only root, no capabilities, and a /tmp.
+    """How a container is started. Each has a read-only root, no capabilities, and a /tmp.
 
     Args:
-        command: in place of the image's.
-        entrypoint: in place of the image's.
-        user: in place of the image's.
-        environment: beside the image's.
-        mounts: by path in the container, what is seen there.
-        writable: the paths among them where the container may write.
-        on_host_network: shares this machine's network; it else has only a loopback of its own.
+        command: replaces the image's.
+        entrypoint: replaces the image's.
+        user: replaces the image's.
+        environment: added to the image's.
+        mounts: host paths by path in the container.
+        writable: the mounted paths that the container may write.
+        on_host_network: whether it shares this machine's network; otherwise it has only loopback.
     """
 
     command: Sequence[str] | None = None
@@ -79,28 +79,28 @@ class Start:
 
 
 class Engine(Protocol):
-    """Has built the image; its methods are the command lines of a container's life."""
+    """Has built the image; its methods return the command lines that control containers."""
 
     image: Image
 
     def running(self, name: str, start: Start) -> list[str]:
-        """Runs a container in the foreground, and ends with its status."""
+        """The command that runs a container in the foreground and exits with its status."""
 
     def executing(self, name: str, command: Sequence[str]) -> list[str]:
-        """Runs one more command in a running container, as its user, with its environment."""
+        """The command that runs another command in a container, as its user."""
 
     def signalling(self, name: str, signal: str) -> list[str]:
-        """Sends the container's first process a signal."""
+        """The command that sends a signal to the container's first process."""
 
     def close(self) -> None:
-        """Remove the image and all that was made for it."""
+        """Remove the image and all files of the build."""
 
 
 def output(*command: str, seconds: float = 60.0) -> str:
-    """Return what a command writes.
+    """Return a command's standard output.
 
     Raises:
-        BuildError: it failed, or was not done in that many seconds.
+        BuildError: the command failed or took longer than `seconds`.
     """
     try:
         done = subprocess.run(
@@ -116,7 +116,7 @@ def output(*command: str, seconds: float = 60.0) -> str:
 
 
 def build_arguments() -> list[str]:
-    """Return the version, and where this machine's pip is told to find packages."""
+    """Return build arguments: the version and this machine's package index."""
     arguments = {"VERSION": __version__}
     listed = output(sys.executable, "-m", "pip", "config", "list")
     for line in listed.splitlines():

@@ -1,7 +1,7 @@
-"""configs/compose.yaml closes the loop: its services as it has them, on a broker as it has one.
+"""The services of configs/compose.yaml close the loop, on a broker with the file's settings.
 
-The broker runs on Java here and all share this machine's network, so addresses differ; all else,
-from the broker's settings to commands, variables, mounts and health checks, is the file's.
+The broker runs on Java and all services share this machine's network, so addresses differ. Broker
+settings, commands, variables, mounts and health checks are those of the file.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ FILE: Final = ROOT / "configs" / "compose.yaml"
 SERVICES: Final[dict[str, Any]] = yaml.safe_load(FILE.read_text(encoding="utf-8"))["services"]
 
 FOR_KAFKA: Final = re.compile("KAFKA_(?!HEAP_OPTS)")
-"""Variables that are settings of the broker; the others are for its scripts."""
+"""Variables that are broker settings; the others configure its scripts."""
 
 DUELS: Final = 1000
-"""The users' first second."""
+"""The simulated users produce as many in a second."""
 
 ASK: Final = "import sys, urllib.request as r; print(r.urlopen(sys.argv[1]).read().decode())"
 
@@ -35,14 +35,14 @@ NOTHING: Final[Mapping[str, str]] = {}
 
 
 class Network:
-    """Where on this machine the file's addresses are."""
+    """Maps the file's addresses to ports of this machine."""
 
     def __init__(self) -> None:
         self.outside = free_port()
         self._ports = {"9092": self.outside, "9093": free_port(), "19092": free_port()}
 
     def here(self, text: str) -> str:
-        """The same text, with this machine's addresses."""
+        """Replace the file's addresses in a text."""
         text = re.sub(r":(9092|9093|19092)\b", lambda found: f":{self._ports[found[1]]}", text)
         return re.sub(r"(kafka|localhost|(?<=//))(?=:\d)", "127.0.0.1", text)
 
@@ -70,7 +70,7 @@ def broker(network: Network, tmp_path: Path) -> Iterator[LocalKafka]:
 
 
 def started(name: str, network: Network, variables: Mapping[str, str] = NOTHING) -> Start:
-    """How a service is started that runs streamduel's image."""
+    """The start of a service that runs streamduel's image."""
     service = SERVICES[name]
     mounts = {}
     for volume in service["volumes"]:
@@ -89,14 +89,14 @@ def started(name: str, network: Network, variables: Mapping[str, str] = NOTHING)
 
 
 def duels(streamduel: Container, port: str) -> float:
-    """How many it has learnt from, by its own account."""
+    """Duels learned, according to the service's metrics."""
     shown = streamduel.execute("python", "-c", ASK, f"http://127.0.0.1:{port}/metrics").stdout
     found = re.search(r'^streamduel_duels_total{experiment="search"} (\S+)$', shown, re.MULTILINE)
     return float(found[1]) if found else 0.0
 
 
 @pytest.mark.kafka
-def test_users_click_and_streamduel_learns(
+def test_streamduel_learns_from_simulated_users(
     containers: Containers, network: Network, broker: LocalKafka
 ) -> None:
     port = str(free_port())

@@ -1,4 +1,4 @@
-"""configs/compose.yaml is valid, fits what it mounts, and gives nothing away."""
+"""configs/compose.yaml is valid, matches the files it mounts, and exposes nothing."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ COMPOSE: Final[dict[str, Any]] = yaml.safe_load(FILE.read_text(encoding="utf-8")
 SERVICES: Final[dict[str, dict[str, Any]]] = COMPOSE["services"]
 
 GRACE_SECONDS: Final = 10.0
-"""What Compose gives a service to stop, if the file does not say."""
+"""Compose's default stop_grace_period."""
 
 
 def mounted(name: str) -> list[tuple[str, str, str]]:
-    """The volumes of a service: what, where, how."""
+    """A service's volumes: source, target, mode."""
     volumes = [volume.split(":") for volume in SERVICES[name].get("volumes", [])]
     return [(source, target, *(mode or ["rw"])) for source, target, *mode in volumes]
 
 
-def test_compose_finds_nothing_wrong() -> None:
+def test_docker_compose_accepts_the_file() -> None:
     program = shutil.which("docker-compose")
     assert program, "docker-compose is missing; on Debian: apt-get install docker-compose"
     done = subprocess.run(
@@ -40,7 +40,7 @@ def test_compose_finds_nothing_wrong() -> None:
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_every_image_is_a_version_or_built_here(name: str) -> None:
+def test_every_image_is_pinned_or_built_here(name: str) -> None:
     service = SERVICES[name]
     if "build" in service:
         assert (FILE.parent / service["build"]["context"] / "Dockerfile").is_file()
@@ -49,12 +49,12 @@ def test_every_image_is_a_version_or_built_here(name: str) -> None:
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/quickstart-ranker.md"])
-def test_its_kafka_is_the_one_that_the_pages_start(page: str) -> None:
+def test_kafka_has_the_version_of_the_documentation(page: str) -> None:
     shown = re.findall(r"apache/kafka:\S+", (ROOT / page).read_text(encoding="utf-8"))
     assert set(shown) == {SERVICES["kafka"]["image"]}
 
 
-def test_nothing_is_reached_from_another_machine() -> None:
+def test_ports_are_published_on_loopback_only() -> None:
     published = {port: name for name in SERVICES for port in SERVICES[name].get("ports", [])}
     assert published == {
         "127.0.0.1:9092:9092": "kafka",
@@ -65,7 +65,7 @@ def test_nothing_is_reached_from_another_machine() -> None:
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_no_service_may_do_what_it_need_not(name: str) -> None:
+def test_services_are_hardened(name: str) -> None:
     service = SERVICES[name]
     assert service["cap_drop"] == ["ALL"]
     assert service["security_opt"] == ["no-new-privileges:true"]
@@ -74,7 +74,7 @@ def test_no_service_may_do_what_it_need_not(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_no_service_takes_more_than_its_share(name: str) -> None:
+def test_services_have_limits(name: str) -> None:
     service = SERVICES[name]
     assert service["mem_limit"]
     assert service["logging"]["options"]["max-size"]
@@ -82,7 +82,7 @@ def test_no_service_takes_more_than_its_share(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_what_is_mounted_is_there_and_can_only_be_read(name: str) -> None:
+def test_mounts_exist_and_are_read_only(name: str) -> None:
     for source, target, mode in mounted(name):
         assert target.startswith("/")
         if source.startswith("."):
@@ -92,30 +92,32 @@ def test_what_is_mounted_is_there_and_can_only_be_read(name: str) -> None:
             assert source in COMPOSE["volumes"]
 
 
-def test_every_volume_is_of_use() -> None:
+def test_every_volume_is_used() -> None:
     assert {source for name in SERVICES for source, _, _ in mounted(name)} >= set(
         COMPOSE["volumes"]
     )
 
 
-def test_whether_a_service_is_well_is_asked_of_the_service() -> None:
+def test_health_checks() -> None:
     asked = {name for name in SERVICES if "test" in SERVICES[name].get("healthcheck", {})}
     assert asked == {"kafka", "prometheus", "grafana"}
-    assert SERVICES["users"]["healthcheck"] == {"disable": True}, "the image's asks for pages"
+    assert SERVICES["users"]["healthcheck"] == {"disable": True}, (
+        "the image's health check needs the monitoring port"
+    )
     assert "healthcheck" not in SERVICES["streamduel"], "the image has one"
 
 
-def test_each_waits_for_what_it_needs() -> None:
+def test_start_order() -> None:
     assert SERVICES["users"]["depends_on"] == {"streamduel": {"condition": "service_healthy"}}
     assert SERVICES["streamduel"]["depends_on"] == {"kafka": {"condition": "service_healthy"}}
 
 
-def test_streamduel_has_the_time_to_commit_when_it_is_stopped() -> None:
+def test_stop_grace_period_covers_the_last_commit() -> None:
     assert "stop_grace_period" not in SERVICES["streamduel"]
     assert GRACE_SECONDS > SHUTDOWN_SECONDS
 
 
-def test_streamduel_finds_its_configuration_valid(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_mounted_configuration_is_valid(monkeypatch: pytest.MonkeyPatch) -> None:
     ((source, target, _),) = mounted("streamduel")
     dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
     assert json.dumps(["run", target]) in dockerfile
@@ -128,7 +130,7 @@ def test_streamduel_finds_its_configuration_valid(monkeypatch: pytest.MonkeyPatc
     assert done.returncode == 0, done.stderr
 
 
-def test_kafka_is_where_its_clients_look_for_it() -> None:
+def test_clients_use_kafkas_listeners() -> None:
     settings = SERVICES["kafka"]["environment"]
     inside, outside = settings["KAFKA_ADVERTISED_LISTENERS"].split(",")
     servers = SERVICES["streamduel"]["environment"]["STREAMDUEL_SOURCE__BOOTSTRAP_SERVERS"]
@@ -139,7 +141,7 @@ def test_kafka_is_where_its_clients_look_for_it() -> None:
         assert set(SERVICES[name]["networks"]) & set(SERVICES["kafka"]["networks"])
 
 
-def test_prometheus_asks_streamduel_and_grafana_asks_prometheus() -> None:
+def test_prometheus_scrapes_streamduel_and_grafana_reads_prometheus() -> None:
     folders = {target: FILE.parent / source for source, target, _ in mounted("prometheus")}
     flags = dict(flag.split("=", 1) for flag in SERVICES["prometheus"]["command"])
     config = Path(flags["--config.file"])
@@ -163,7 +165,7 @@ def test_grafana_finds_its_dashboards() -> None:
     assert provider["options"]["path"] == str(home.parent)
 
 
-def test_nobody_can_log_in_to_grafana_and_there_is_no_password() -> None:
+def test_grafana_is_read_only_and_has_no_password() -> None:
     settings = SERVICES["grafana"]["environment"]
     assert settings["GF_AUTH_ANONYMOUS_ORG_ROLE"] == "Viewer"
     assert settings["GF_SECURITY_DISABLE_INITIAL_ADMIN_CREATION"] == "true"

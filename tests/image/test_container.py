@@ -1,4 +1,4 @@
-"""A container that is not made yet when its test has failed is ended all the same."""
+"""A container whose start has not finished is killed when its test fails."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tests.image.engine import Image, Start
 
 
 class Slow:
-    """An engine that is still at work on its first container, and knows of none."""
+    """An engine that never finishes starting its container."""
 
     image: Image
 
     def running(self, name: str, start: Start) -> list[str]:
-        """Says who it is, and takes an hour."""
+        """Prints its process id and runs for an hour."""
         return ["sh", "-c", "echo I am $$; exec sleep 3600"]
 
     def executing(self, name: str, command: Sequence[str]) -> list[str]:
@@ -30,10 +30,10 @@ class Slow:
         return ["false"]
 
     def close(self) -> None:
-        """Nothing was made."""
+        """Nothing to remove."""
 
 
-def test_the_error_of_the_test_is_seen_and_no_process_is_left() -> None:
+def test_a_failing_test_reports_its_error_and_leaves_no_process() -> None:
     processes = []
 
     def fail_while_it_runs() -> None:

@@ -1,4 +1,4 @@
-"""The Dockerfile keeps what the documentation says of the image, as far as reading it can tell."""
+"""The Dockerfile matches the documentation of the image (checked without building it)."""
 
 import json
 import os
@@ -23,7 +23,7 @@ class Instruction(NamedTuple):
 
 
 def stages() -> list[list[Instruction]]:
-    """The instructions of the Dockerfile by stage; the first list is what stands before any."""
+    """The Dockerfile's instructions by stage; the first list precedes all stages."""
     text = re.sub(r"^\s*#.*\n", "", DOCKERFILE.read_text(), flags=re.MULTILINE)
     found: list[list[Instruction]] = [[]]
     for line in re.sub(r"\\\n\s*", "", text).splitlines():
@@ -43,7 +43,7 @@ def last(keyword: str) -> str:
 
 
 def environment() -> dict[str, str]:
-    """What the final stage sets."""
+    """Environment variables of the final stage."""
     return dict(
         assignment.split("=", 1)
         for instruction in stages()[-1]
@@ -61,7 +61,7 @@ def test_hadolint_finds_nothing() -> None:
     assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
 
 
-def test_no_rule_of_hadolint_is_switched_off() -> None:
+def test_no_hadolint_rule_is_disabled() -> None:
     assert "hadolint ignore" not in DOCKERFILE.read_text()
     assert not list(ROOT.glob(".hadolint.y*ml"))
 
@@ -73,7 +73,7 @@ def test_the_base_is_pinned_and_can_be_replaced() -> None:
     assert all(stage[0].arguments.startswith("${BASE}") for stage in stages()[1:])
 
 
-def test_it_runs_as_a_number_that_is_not_root() -> None:
+def test_the_user_is_numeric_and_not_root() -> None:
     user, _, group = last("USER").partition(":")
     assert int(user) >= 1000
     assert int(group) >= 1000
@@ -84,21 +84,21 @@ def test_signals_reach_streamduel_without_a_shell() -> None:
     assert json.loads(last("CMD")) == ["run", "/etc/streamduel/config.yaml"]
 
 
-def test_health_is_asked_of_the_service_itself() -> None:
+def test_the_health_check_asks_for_liveness() -> None:
     _, _, command = last("HEALTHCHECK").partition("CMD ")
     python, flag, program = json.loads(command)
     assert (python, flag) == ("python", "-c")
     compile(program, "HEALTHCHECK", "exec")
-    assert "/healthz" in program, "a restart mends no silent log, and no lost partition"
+    assert "/healthz" in program, "a restart fixes neither a silent click log nor a lost partition"
     assert last("EXPOSE") in program
 
 
-def test_nothing_is_written_and_nothing_is_held_back() -> None:
+def test_no_bytecode_and_no_buffered_output() -> None:
     assert environment()["PYTHONDONTWRITEBYTECODE"] == "1"
     assert environment()["PYTHONUNBUFFERED"] == "1"
 
 
-def test_the_health_of_a_container_can_be_seen_from_outside() -> None:
+def test_monitoring_is_reachable_from_outside() -> None:
     assert environment()["STREAMDUEL_MONITORING__HOST"] == "0.0.0.0"
 
 
@@ -107,20 +107,20 @@ def test_the_final_stage_installs_nothing() -> None:
     assert not re.search(r"\b(pip|apt|apt-get|gcc|curl)\b", commands)
 
 
-def test_where_packages_come_from_is_known_to_the_first_stage_alone() -> None:
+def test_only_the_build_stage_knows_the_package_index() -> None:
     build, final = stages()[1:]
     asked = {i.arguments for i in build if i.keyword == "ARG"}
     assert asked == {"PIP_INDEX_URL", "PIP_TRUSTED_HOST"}
     assert {i.arguments for i in final if i.keyword == "ARG"} == {"VERSION=unknown"}
 
 
-def test_what_installs_packages_stays_behind() -> None:
+def test_pip_is_removed() -> None:
     build = " ".join(i.arguments for i in stages()[1] if i.keyword == "RUN")
     assert build.endswith("pip uninstall --yes setuptools pip")
 
 
 def pinned() -> dict[str, str]:
-    """Every requirement of the lock file, with the text up to the next one."""
+    """The lock file's requirements, each with its lines."""
     text = (ROOT / "requirements.lock").read_text()
     blocks = re.split(r"\n(?=[a-z])", re.sub(r"^#.*\n", "", text, flags=re.MULTILINE))
     return {re.split(r"==", block)[0]: block for block in blocks}
@@ -136,5 +136,5 @@ def test_every_dependency_of_the_image_is_locked_with_its_hashes() -> None:
 
 
 @pytest.mark.parametrize("name", ["requirements.lock", "pyproject.toml", "README.md", "LICENSE"])
-def test_the_build_context_holds_what_the_build_reads(name: str) -> None:
+def test_the_build_context_contains_what_the_build_reads(name: str) -> None:
     assert f"!{name}" in (ROOT / ".dockerignore").read_text().splitlines()

@@ -1,4 +1,4 @@
-"""Where the image cannot be built, its tests are missed in silence nowhere."""
+"""Tests of the image are never skipped silently."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.image.conftest import NO_ENGINE, NOT_BUILT, REQUIRE, WAYS_OUT
 from tests.image.engine import ROOT
 
 SECONDS = 120
-"""It takes three, on a machine with nothing else to do."""
+"""A run takes 3 s on an idle machine."""
 
 DOCKER = """\
 #!/bin/sh
@@ -22,13 +22,13 @@ case "$1" in
     %s) echo "no such host" >&2; exit 1;;
 esac
 """
-"""An engine that knows no such word as RNU, and fails at something else besides."""
+"""A fake engine: fails to build, and fails at one more command."""
 
-ONE = "tests/image/test_image.py::test_it_says_which_version_it_is"
+ONE = "tests/image/test_image.py::test_version"
 
 
 def one_test(tmp_path: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """One test of the image, on a machine that has nothing to build it with."""
+    """Run one test of the image on a machine without an engine."""
     environment = {name: value for name, value in os.environ.items() if name not in {"CI", REQUIRE}}
     environment |= {"PATH": str(tmp_path), **variables}
     return subprocess.run(
@@ -38,7 +38,7 @@ def one_test(tmp_path: Path, **variables: str) -> subprocess.CompletedProcess[st
 
 
 @pytest.mark.parametrize("variable", ["CI", REQUIRE])
-def test_they_fail_where_they_must_not_be_missed(tmp_path: Path, variable: str) -> None:
+def test_image_tests_fail_where_they_are_required(tmp_path: Path, variable: str) -> None:
     done = one_test(tmp_path, **{variable: "true"})
     assert done.returncode == 1
     assert f"{NO_ENGINE} (Docker: there is no 'docker' on the PATH; Debian: not installed: " in (
@@ -47,14 +47,14 @@ def test_they_fail_where_they_must_not_be_missed(tmp_path: Path, variable: str) 
     assert "buildah, mmdebstrap, runc" in done.stdout
 
 
-def test_they_are_named_where_they_may_be_missed(tmp_path: Path) -> None:
+def test_image_tests_are_listed_where_they_are_optional(tmp_path: Path) -> None:
     done = one_test(tmp_path)
     assert done.returncode == 0
-    assert "NOT RUN for want of the container image: 1" in done.stdout
+    assert "NOT RUN without the container image: 1" in done.stdout
     assert f"\n{ONE}\n{WAYS_OUT}" in done.stdout
 
 
-def test_they_always_fail_where_the_image_does_not_build(tmp_path: Path) -> None:
+def test_image_tests_fail_if_the_image_does_not_build(tmp_path: Path) -> None:
     done = on_docker(tmp_path, fails="nothing")
     assert done.returncode == 1
     assert f"{NOT_BUILT}: docker failed with status 1:" in done.stdout
@@ -62,9 +62,9 @@ def test_they_always_fail_where_the_image_does_not_build(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("fails", "reason"), [("info", "no engine answers"), ("image|pull", "no python:3")]
+    ("fails", "reason"), [("info", "no engine answers"), ("image|pull", "python:3")]
 )
-def test_an_engine_of_no_use_is_passed_over(tmp_path: Path, fails: str, reason: str) -> None:
+def test_an_unusable_engine_is_skipped(tmp_path: Path, fails: str, reason: str) -> None:
     done = on_docker(tmp_path, fails, CI="true")
     assert done.returncode == 1
     assert f"{NO_ENGINE} (Docker: {reason}" in done.stdout
@@ -72,7 +72,7 @@ def test_an_engine_of_no_use_is_passed_over(tmp_path: Path, fails: str, reason: 
 
 
 def on_docker(folder: Path, fails: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """One test of the image, on a machine with nothing but this engine."""
+    """Run one test of the image on a machine with only the fake engine."""
     engine = folder / "docker"
     engine.write_text(DOCKER % fails)
     engine.chmod(0o755)

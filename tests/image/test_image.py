@@ -1,4 +1,4 @@
-"""The image keeps what docs/operations.md says of it: what is in it, and what is not."""
+"""Contents of the image, as docs/operations.md describes them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tests.image.container import Containers
 from tests.image.engine import Start
 
 HOME: Final = "/opt/streamduel"
-"""Where all of streamduel is; the rest of the image is its base."""
+"""Everything that the image adds to its base."""
 
 ADDED: Final = 160_000_000
-"""Bytes that streamduel may add to its base. It is 130 MB, of which numpy is 57."""
+"""Maximum bytes added to the base: 130 MB today, of which numpy has 57."""
 
 
 class Entry(NamedTuple):
@@ -30,7 +30,7 @@ class Entry(NamedTuple):
 
 @pytest.fixture(scope="module")
 def entries(containers: Containers) -> list[Entry]:
-    """All of them, but for what is mounted."""
+    """All files of the image without mounts."""
     listed = containers.shell(r"find / -xdev -printf '%y %m %U:%G %s %p\n'", user="0:0")
     found = []
     for line in listed.splitlines():
@@ -39,12 +39,12 @@ def entries(containers: Containers) -> list[Entry]:
     return found
 
 
-def test_it_says_which_version_it_is(containers: Containers) -> None:
+def test_version(containers: Containers) -> None:
     status, said = containers.run(Start(command=["--version"]))
     assert (status, said) == (0, f"streamduel {__version__}\n")
 
 
-def test_its_labels_say_what_it_is(containers: Containers) -> None:
+def test_labels(containers: Containers) -> None:
     named = "org.opencontainers.image."
     labels = {
         key.removeprefix(named): text
@@ -57,20 +57,20 @@ def test_its_labels_say_what_it_is(containers: Containers) -> None:
     assert labels["description"]
 
 
-def test_it_runs_as_a_user_who_is_nobody(containers: Containers) -> None:
+def test_it_runs_as_an_unprivileged_user(containers: Containers) -> None:
     assert containers.image.user == "10001:10001"
     assert containers.shell("id -u; id -g; id -G").split() == ["10001"] * 3
     assert "10001:10001::/:/usr/sbin/nologin" in containers.shell("getent passwd 10001")
 
 
-def test_nothing_of_it_belongs_to_that_user(entries: list[Entry]) -> None:
+def test_the_user_owns_no_file(entries: list[Entry]) -> None:
     assert {entry.owner for entry in entries if entry.path.startswith(HOME)} == {"0:0"}
     assert not [entry for entry in entries if "10001" in entry.owner]
 
 
-def test_nobody_may_write_where_everybody_reads(entries: list[Entry]) -> None:
+def test_no_file_is_world_writable(entries: list[Entry]) -> None:
     sticky = 0o1000
-    assert [e for e in entries if e.path == f"{HOME}/bin/streamduel"], "it was looked through"
+    assert [e for e in entries if e.path == f"{HOME}/bin/streamduel"], "the listing is complete"
     assert not [
         entry
         for entry in entries
@@ -78,18 +78,18 @@ def test_nobody_may_write_where_everybody_reads(entries: list[Entry]) -> None:
     ]
 
 
-def test_nothing_that_it_adds_runs_as_somebody_else(entries: list[Entry]) -> None:
+def test_no_file_is_setuid_or_setgid(entries: list[Entry]) -> None:
     assert not [entry for entry in entries if entry.path.startswith(HOME) and entry.mode & 0o6000]
 
 
-def test_it_adds_no_more_than_it_needs(entries: list[Entry]) -> None:
+def test_size(entries: list[Entry]) -> None:
     added = sum(
         entry.size for entry in entries if entry.path.startswith(HOME) and entry.kind == "f"
     )
     assert 80_000_000 < added < ADDED, f"{added / 1e6:.0f} MB"
 
 
-def test_nothing_can_be_installed_or_compiled_with_it(containers: Containers) -> None:
+def test_no_installer_and_no_compiler(containers: Containers) -> None:
     installed = containers.shell(f"cd {HOME}; ls bin lib/python3*/site-packages").split()
     assert "streamduel" in installed
     unwanted = ("pip", "setuptools", "pkg_resources", "hatchling")
@@ -98,14 +98,14 @@ def test_nothing_can_be_installed_or_compiled_with_it(containers: Containers) ->
     assert containers.shell(f"for tool in {tools}; do command -v $tool || true; done") == ""
 
 
-def test_it_holds_what_runs_and_nothing_of_the_source_tree(entries: list[Entry]) -> None:
+def test_no_file_of_the_source_tree(entries: list[Entry]) -> None:
     paths = {entry.path for entry in entries}
     assert not [path for path in paths if path.startswith(("/src", "/root/.cache", "/tmp/"))]
     names = {Path(path).name for path in paths if path.startswith(HOME)}
     assert not names & {".git", "Dockerfile", "Makefile", "pyproject.toml", "requirements.lock"}
 
 
-def test_it_knows_nothing_of_the_machine_that_built_it(containers: Containers) -> None:
+def test_no_setting_of_the_build_machine(containers: Containers) -> None:
     variables = " ".join(containers.image.environment).lower()
     assert "pip_" not in variables
     assert "proxy" not in variables
@@ -113,6 +113,6 @@ def test_it_knows_nothing_of_the_machine_that_built_it(containers: Containers) -
     assert containers.shell(configured, user="0:0") == ""
 
 
-def test_it_holds_no_key_of_anybody(containers: Containers) -> None:
+def test_no_private_key(containers: Containers) -> None:
     private = "grep -rlE -e '-----BEGIN ([A-Z]+ )?PRIVATE KEY' /etc /home /opt /root || true"
     assert containers.shell(private, user="0:0") == ""

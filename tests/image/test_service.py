@@ -1,7 +1,4 @@
-"""A container of the image serves as docs/operations.md says, with every privilege removed.
-
-Its root file system is read-only, it has no capabilities, and no network but its own loopback.
-"""
+"""The service in a container with a read-only root, no capabilities and no network."""
 
 from __future__ import annotations
 
@@ -29,14 +26,14 @@ ASK: Final = (
 
 @pytest.fixture
 def data(containers: Containers, tmp_path: Path) -> Iterator[Path]:
-    """A folder in which the container may write, with a click log."""
+    """A folder with a click log that the container may write to."""
     folder = tmp_path / "data"
     folder.mkdir()
     log = b"".join(value + b"\n" for _, value in values(21, RECORDS, poison=0.0))
     (folder / "clicks.jsonl").write_bytes(log)
-    folder.chmod(0o777)  # whoever runs the tests cannot give it away, unless root does
+    folder.chmod(0o777)  # only root could change the owner instead
     yield folder
-    # What the container has made is its own, and pytest could not remove it.
+    # The container owns its files, so pytest could not remove them.
     made = Start(entrypoint=["rm", "-rf"], command=[f"{DATA}/out", f"{DATA}/state"],
                  mounts={DATA: folder}, writable=[DATA])  # fmt: skip
     status, said = containers.run(made)
@@ -44,13 +41,13 @@ def data(containers: Containers, tmp_path: Path) -> Iterator[Path]:
 
 
 def service(tmp_path: Path, data: Path, changes: Mapping[str, Any] | None = None) -> Start:
-    """How the image is started as a service on that click log."""
+    """The start of the service on that click log."""
     settings = {
         "source.path": f"{DATA}/clicks.jsonl",
         "sink.path": f"{DATA}/out",
         "snapshots.path": f"{DATA}/state",
         "experiments.search.arms": list(ARMS),
-        # So seldom that only the stop can have committed.
+        # Longer than the test: only the stop commits.
         "commit": {"interval_ms": 60_000},
         "monitoring": {},
         **(changes or {}),
@@ -61,12 +58,12 @@ def service(tmp_path: Path, data: Path, changes: Mapping[str, Any] | None = None
 
 
 def asked(container: Container, path: str) -> str:
-    """What its pages answer, from within; nothing if they do not."""
+    """The answer of the monitoring port, asked from inside; empty on failure."""
     return container.execute("python", "-c", ASK, f"http://127.0.0.1:9400{path}").stdout
 
 
 def healthy(container: Container, containers: Containers) -> bool:
-    """What the engine would find, asking as the image tells it to."""
+    """The result of the image's health check."""
     kind, *command = containers.image.health
     assert kind == "CMD"
     return container.execute(*command).returncode == 0
@@ -85,14 +82,12 @@ def inspected(containers: Containers, start: Start) -> dict[str, Any]:
     return found
 
 
-def test_it_is_healthy_and_commits_when_it_is_told_to_stop(
-    containers: Containers, tmp_path: Path, data: Path
-) -> None:
+def test_health_and_commit_on_stop(containers: Containers, tmp_path: Path, data: Path) -> None:
     start = service(tmp_path, data)
     with containers.start(start) as container:
         container.until(lambda: healthy(container, containers))
         container.until(lambda: has_read_all(container))
-        assert inspected(containers, start)["duels"] == 0, "nothing is committed yet"
+        assert inspected(containers, start)["duels"] == 0, "committed too early"
         container.signal("TERM")
         assert container.ended() == 0, container.log
     found = inspected(containers, start)
@@ -100,15 +95,13 @@ def test_it_is_healthy_and_commits_when_it_is_told_to_stop(
     assert found["offset"]["next"] == RECORDS
 
 
-def test_it_is_not_healthy_where_nothing_is_served(containers: Containers) -> None:
+def test_health_check_fails_without_a_service(containers: Containers) -> None:
     with containers.start(Start(entrypoint=["sleep", "3600"])) as container:
         container.until(lambda: container.execute("true").returncode == 0)
         assert not healthy(container, containers)
 
 
-def test_it_runs_with_nothing_that_it_does_not_need(
-    containers: Containers, tmp_path: Path, data: Path
-) -> None:
+def test_the_process_has_no_privileges(containers: Containers, tmp_path: Path, data: Path) -> None:
     with containers.start(service(tmp_path, data)) as container:
         container.until(lambda: healthy(container, containers))
         status = container.execute("cat", "/proc/1/status").stdout
@@ -122,7 +115,7 @@ def test_it_runs_with_nothing_that_it_does_not_need(
             assert "Read-only file system" in refused.stderr
 
 
-def test_it_writes_its_data_and_nothing_else(
+def test_only_the_configured_paths_are_written(
     containers: Containers, tmp_path: Path, data: Path
 ) -> None:
     with containers.start(service(tmp_path, data)) as container:
@@ -132,7 +125,7 @@ def test_it_writes_its_data_and_nothing_else(
         assert {path.name for path in data.iterdir()} == {"clicks.jsonl", "out", "state"}
 
 
-def test_a_folder_in_which_it_may_not_write_is_one_clear_sentence(
+def test_an_unwritable_folder_is_one_error_sentence(
     containers: Containers, tmp_path: Path, data: Path
 ) -> None:
     data.chmod(0o755)
@@ -143,7 +136,7 @@ def test_a_folder_in_which_it_may_not_write_is_one_clear_sentence(
 
 
 @pytest.mark.parametrize("name", ["kafka.yaml", "local.yaml", "reference.yaml"])
-def test_it_says_whether_a_configuration_is_valid(containers: Containers, name: str) -> None:
+def test_validate(containers: Containers, name: str) -> None:
     status, said = containers.run(
         Start(command=["validate", CONFIG], mounts={CONFIG: ROOT / "configs" / name})
     )
@@ -151,7 +144,7 @@ def test_it_says_whether_a_configuration_is_valid(containers: Containers, name: 
     assert "is valid: 1 experiment" in said
 
 
-def test_a_variable_overrides_what_is_mounted(
+def test_a_variable_overrides_the_mounted_configuration(
     containers: Containers, tmp_path: Path, data: Path
 ) -> None:
     start = service(tmp_path, data)

@@ -1,4 +1,4 @@
-"""configs/kubernetes is what a cluster takes, and fits the image and the service."""
+"""configs/kubernetes is valid and matches the image and the service."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ KUSTOMIZATION: Final = "kustomization"
 MANIFESTS: Final[dict[str, dict[str, Any]]] = {
     path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in FOLDER.glob("*.yaml")
 }
-OF_OTHERS: Final = {KUSTOMIZATION, "servicemonitor"}
-"""Kinds that Kubernetes itself does not have, so that its schemas say nothing of them."""
+CUSTOM_RESOURCES: Final = {KUSTOMIZATION, "servicemonitor"}
+"""Manifests that Kubernetes' own schemas do not cover."""
 
 OLDEST: Final = "1.31.0"
-"""`unhealthyPodEvictionPolicy`, the youngest of what is used, is stable since then."""
+"""The first version with a stable `unhealthyPodEvictionPolicy`, the newest field in use."""
 
 NAME: Final = "app.kubernetes.io/name"
 
@@ -47,13 +47,13 @@ def dockerfile() -> str:
 
 
 @pytest.mark.parametrize("version", [OLDEST, kubernetes_validate.latest_version()])
-@pytest.mark.parametrize("name", sorted(set(MANIFESTS) - OF_OTHERS))
-def test_kubernetes_takes_it(name: str, version: str) -> None:
+@pytest.mark.parametrize("name", sorted(set(MANIFESTS) - CUSTOM_RESOURCES))
+def test_kubernetes_accepts_the_manifest(name: str, version: str) -> None:
     kubernetes_validate.validate(MANIFESTS[name], version, strict=True)
 
 
-def test_a_service_monitor_is_what_the_prometheus_operator_takes() -> None:
-    # Its schema comes with the operator, not with Kubernetes; these are the fields that it has.
+def test_the_service_monitor_has_the_operators_fields() -> None:
+    # The operator ships the schema; these are its fields.
     monitor, service = MANIFESTS["servicemonitor"], MANIFESTS["service"]
     assert monitor["apiVersion"] == "monitoring.coreos.com/v1"
     assert monitor["kind"] == "ServiceMonitor"
@@ -66,7 +66,7 @@ def test_a_service_monitor_is_what_the_prometheus_operator_takes() -> None:
     )
 
 
-def test_the_alerts_know_the_job_by_the_name_that_it_gets() -> None:
+def test_the_alerts_use_the_monitors_job_name() -> None:
     label = MANIFESTS["servicemonitor"]["spec"]["jobLabel"]
     (job,) = yaml.safe_load((ROOT / "configs/prometheus/prometheus.yml").read_text())[
         "scrape_configs"
@@ -74,9 +74,9 @@ def test_the_alerts_know_the_job_by_the_name_that_it_gets() -> None:
     assert MANIFESTS["service"]["metadata"]["labels"][label] == job["job_name"]
 
 
-def test_all_of_it_is_applied_but_what_needs_an_operator() -> None:
+def test_the_kustomization_lists_all_but_custom_resources() -> None:
     listed = {Path(name).stem for name in MANIFESTS[KUSTOMIZATION]["resources"]}
-    assert listed == set(MANIFESTS) - OF_OTHERS
+    assert listed == set(MANIFESTS) - CUSTOM_RESOURCES
     assert "# - servicemonitor.yaml" in (FOLDER / "kustomization.yaml").read_text(encoding="utf-8")
 
 
@@ -87,7 +87,7 @@ def test_the_image_is_this_version() -> None:
     )
 
 
-def test_it_runs_as_the_user_of_the_image_and_may_do_nothing_else() -> None:
+def test_the_pod_runs_unprivileged_as_the_images_user() -> None:
     context = pod()["securityContext"]
     assert f"USER {context['runAsUser']}:{context['runAsGroup']}\n" in dockerfile()
     assert context["runAsNonRoot"] is True
@@ -100,11 +100,11 @@ def test_it_runs_as_the_user_of_the_image_and_may_do_nothing_else() -> None:
     assert pod()["automountServiceAccountToken"] is False
 
 
-def test_it_has_the_time_to_commit_when_it_is_stopped() -> None:
+def test_the_grace_period_covers_the_last_commit() -> None:
     assert pod()["terminationGracePeriodSeconds"] > SHUTDOWN_SECONDS
 
 
-def test_every_probe_and_every_page_is_on_the_port_that_the_service_listens_on() -> None:
+def test_probes_and_service_use_the_monitoring_port() -> None:
     config = yaml.safe_load(MANIFESTS["configmap"]["data"]["config.yaml"])
     (port,) = container()["ports"]
     (served,) = MANIFESTS["service"]["spec"]["ports"]
@@ -116,13 +116,13 @@ def test_every_probe_and_every_page_is_on_the_port_that_the_service_listens_on()
     assert container()["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "http"}
 
 
-def test_a_probe_does_not_kill_what_is_still_allowed_to_hesitate() -> None:
-    assert SILENT_SECONDS >= 60, "the service itself says when it is silent for too long"
+def test_the_liveness_probe_is_patient() -> None:
+    assert SILENT_SECONDS >= 60, "/healthz itself detects a stalled service"
     liveness = container()["livenessProbe"]
     assert liveness["failureThreshold"] * liveness["periodSeconds"] >= 30
 
 
-def test_its_configuration_is_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_configuration_is_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "config.yaml").write_text(MANIFESTS["configmap"]["data"]["config.yaml"])
     (tmp_path / "password").write_text("hunter2\n")
     monkeypatch.setenv("STREAMDUEL_SOURCE__SASL_PLAIN_PASSWORD_FILE", str(tmp_path / "password"))
@@ -133,7 +133,7 @@ def test_its_configuration_is_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert done.returncode == 0, done.stderr
 
 
-def test_configuration_and_password_are_where_they_are_looked_for() -> None:
+def test_configuration_and_password_are_mounted_where_they_are_read() -> None:
     config = yaml.safe_load(MANIFESTS["configmap"]["data"]["config.yaml"])
     mounts = {mount["name"]: mount for mount in container()["volumeMounts"]}
     volumes = {volume["name"]: volume for volume in pod()["volumes"]}
@@ -147,7 +147,7 @@ def test_configuration_and_password_are_where_they_are_looked_for() -> None:
     assert all(mounts[name]["readOnly"] for name in ("config", "kafka"))
 
 
-def test_no_password_is_in_any_manifest() -> None:
+def test_no_manifest_contains_a_password() -> None:
     assert "Secret" not in {manifest["kind"] for manifest in MANIFESTS.values()}
     config = yaml.safe_load(MANIFESTS["configmap"]["data"]["config.yaml"])
     assert "sasl_plain_password" not in config["source"]
@@ -164,12 +164,12 @@ def test_no_password_is_in_any_manifest() -> None:
         MANIFESTS["networkpolicy"]["spec"]["podSelector"]["matchLabels"],
     ],
 )
-def test_all_mean_the_same_pods(selector: dict[str, str]) -> None:
+def test_all_selectors_select_the_same_pods(selector: dict[str, str]) -> None:
     assert selector == MANIFESTS["deployment"]["spec"]["template"]["metadata"]["labels"]
     assert selector == {NAME: "streamduel"}
 
 
-def test_what_it_may_reach_is_kafka_and_names_and_what_may_reach_it_is_prometheus() -> None:
+def test_the_network_policy_allows_kafka_dns_and_prometheus_only() -> None:
     config = yaml.safe_load(MANIFESTS["configmap"]["data"]["config.yaml"])
     policy = MANIFESTS["networkpolicy"]["spec"]
     assert policy["policyTypes"] == ["Ingress", "Egress"]
@@ -181,14 +181,14 @@ def test_what_it_may_reach_is_kafka_and_names_and_what_may_reach_it_is_prometheu
     assert brokers["ports"] == [{"port": int(port)}]
 
 
-def test_pods_are_replaced_one_by_one_and_asked_each_for_itself() -> None:
+def test_pods_are_replaced_and_scraped_one_by_one() -> None:
     rolling = {"maxSurge": 0, "maxUnavailable": 1}
     assert MANIFESTS["deployment"]["spec"]["strategy"]["rollingUpdate"] == rolling
     assert MANIFESTS["service"]["spec"]["clusterIP"] == "None"
     assert MANIFESTS["poddisruptionbudget"]["spec"]["maxUnavailable"] == 1
 
 
-def test_it_may_as_well_be_a_stateful_set() -> None:
+def test_the_documented_stateful_set_is_valid() -> None:
     page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
     (instead,) = re.findall(r"(?s)in place of `strategy`\n\n```yaml\n(.*?)```", page)
     spec = {**MANIFESTS["deployment"]["spec"], **yaml.safe_load(instead)}
