@@ -57,7 +57,7 @@ scrape_configs:
 The address is `monitoring.host` and `monitoring.port` of the configuration. Beside the metrics,
 `/healthz` answers 200 while the service is alive, and `/readyz` while it also reaches its log,
 holds at least one partition, and gets records for each experiment that has a
-[fallback](experiments.md#when-streamduel-is-silent); otherwise they answer 503 and say why. Until
+[fallback](experiments.md#fallback); otherwise they answer 503 and say why. Until
 the first record comes, its absence counts from the moment the process took over the partition.
 Restart a process that is not alive; do not restart one that is only not ready. `/api/experiments`
 has the assignments and what else is known of each experiment [as JSON](client.md#over-http).
