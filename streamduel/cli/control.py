@@ -1,33 +1,28 @@
-"""The command `streamduel control`: one control record, written to the log among the data."""
+"""`streamduel control`: writes one control record to the click log."""
 
 from __future__ import annotations
 
 import time
 import uuid
-from pathlib import Path
 from typing import Annotated, Final, get_args
 
 import msgspec
 import typer
 
-from streamduel import logging as log_lines
-from streamduel.config import LoadedConfig, load
+from streamduel.cli.arguments import AsJson, ConfigPath, load_config
+from streamduel.config import LoadedConfig
 from streamduel.errors import ConfigurationError, UncertainError, nearest
 from streamduel.records import Action, Control, Rejected
 from streamduel.stream.decode import RecordDecoder
 
 ACTIONS: Final[dict[str, Action]] = {name.replace("_", "-"): name for name in get_args(Action)}
-"""What an action is called on the command line, and in a record."""
+"""Name of each action on the command line and in a record."""
 
 ARMS_OF: Final = {"add-arm": 1, "retire-arm": 1, "freeze-pair": 2}
-"""How many arms an action is about; the others mean the whole experiment."""
+"""Number of arms that an action takes; the other actions change the whole experiment."""
 
-ConfigPath = Annotated[
-    Path,
-    typer.Argument(metavar="CONFIG", help="The configuration, a YAML file.", show_default=False),
-]
 ExperimentName = Annotated[
-    str, typer.Argument(metavar="EXPERIMENT", help="Its name there.", show_default=False)
+    str, typer.Argument(metavar="EXPERIMENT", help="The experiment's name.", show_default=False)
 ]
 ActionName = Annotated[
     str, typer.Argument(metavar="ACTION", help=", ".join(ACTIONS) + ".", show_default=False)
@@ -35,7 +30,7 @@ ActionName = Annotated[
 ArmName = Annotated[
     str | None,
     typer.Argument(
-        metavar="ARM", help="Whom add-arm, retire-arm and freeze-pair mean.", show_default=False
+        metavar="ARM", help="The arm of add-arm, retire-arm and freeze-pair.", show_default=False
     ),
 ]  # fmt: skip
 OtherArmName = Annotated[
@@ -47,11 +42,10 @@ RecordId = Annotated[
     typer.Option(
         "--id",
         metavar="ID",
-        help="The record's id; commands with the same one are done once.  [a new one each time]",
+        help="The record's id; a repeated id takes effect once.  [default: a random one]",
         show_default=False,
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the record, for programs.")]
 
 
 def control(
@@ -63,21 +57,20 @@ def control(
     record_id: RecordId = None,
     as_json: AsJson = False,
 ) -> None:
-    """Pause, resume or reset an experiment, change its arms, or freeze a pair, while it runs.
+    """Pause, resume or reset a running experiment, change its arms, or freeze a pair.
 
-    Writes one control record to the source's log, where it takes effect in the order of the data,
-    also in a replay. It does not wait for that. What cannot be done, such as to retire an arm that
-    is not there, becomes a dead letter.
+    Writes one control record to the click log and does not wait until the service has read it. The
+    record takes effect in log order, also in a replay. An action that is impossible, such as
+    retiring an unknown arm, becomes a dead letter.
 
-    The record's `ts` is the present time: on a file it moves stream time there, on Kafka the
-    broker's timestamp counts.
+    The record's `ts` is the present time. In a file, it advances stream time; in Kafka, the
+    broker's timestamp does.
 
     For example:
 
         streamduel control search.yaml search add-arm ltr-v4
     """
-    loaded = load(config)
-    log_lines.hide(loaded.source, loaded.sink, loaded.snapshots)
+    loaded = load_config(config)
     if record_id is None:
         record_id = str(uuid.uuid4())
     arms = [name for name in (arm, other) if name is not None]
@@ -94,24 +87,24 @@ def control(
     done = " ".join([action, *(f"'{name}'" for name in arms)])
     typer.echo(
         f"Wrote {done} for experiment '{experiment}' to {where} (id {record_id}); "
-        f"`streamduel inspect {config}` shows its effect, or one more dead letter if it cannot be "
-        f"done."
+        f"`streamduel inspect {config}` shows the effect, or one more dead letter if the action is "
+        f"impossible."
     )
 
 
 def _append(loaded: LoadedConfig, record: Control, value: bytes) -> str:
-    """Write the record; where it stands."""
+    """Write the record; returns the file, or the topic and partition."""
     try:
         return loaded.source_connector.append(loaded.source, record.experiment.encode(), value)
     except UncertainError as error:
         raise UncertainError(
-            f"{error} Repeat the command with --id {record.id}: it is then done once, even if it "
-            f"was written before."
+            f"{error} Repeat the command with --id {record.id}: the record then takes effect once, "
+            f"even if it was written twice."
         ) from error
 
 
 def _check(loaded: LoadedConfig, experiment: str, action: str, arms: list[str]) -> None:
-    """Refuse what would certainly become a dead letter."""
+    """Refuse an action that would become a dead letter in any case."""
     experiments = loaded.config.experiments
     if experiment not in experiments:
         known = ", ".join(f"'{name}'" for name in sorted(experiments))
@@ -126,18 +119,17 @@ def _check(loaded: LoadedConfig, experiment: str, action: str, arms: list[str]) 
         )
     wanted = ARMS_OF.get(action, 0)
     if len(arms) < wanted:
-        needs = "an ARM: whom it means" if wanted == 1 else "two arms, ARM and OTHER"
+        needs = "an ARM" if wanted == 1 else "two arms, ARM and OTHER"
         raise ConfigurationError(f"{action} needs {needs}.")
     if len(arms) > wanted:
-        means = "one arm" if wanted else "the whole experiment"
-        found = f"takes no {'second ' if wanted else ''}ARM (found '{arms[wanted]}')"
-        raise ConfigurationError(f"{action} {found}: it means {means}.")
+        most = "no second ARM" if wanted else "no ARM"
+        raise ConfigurationError(f"{action} takes {most} (found '{arms[wanted]}').")
     if wanted == 2 and arms[0] == arms[1]:
         raise ConfigurationError(f"{action} needs two arms (found '{arms[0]}' twice).")
 
 
 def _encoded(record: Control, max_bytes: int) -> bytes:
-    """The record as JSON, just as the stream will accept it."""
+    """The record as JSON, checked by the decoder of the service."""
     try:
         value = msgspec.json.encode(record)
     except UnicodeEncodeError:

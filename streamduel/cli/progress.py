@@ -1,4 +1,4 @@
-"""Progress bars for long work, on a terminal."""
+"""Progress bars on a terminal."""
 
 from __future__ import annotations
 
@@ -53,23 +53,26 @@ class FoldProgress(Observer):
         self._progress.stop()
 
     def polled(self, records: int) -> None:
-        """Move the bar."""
+        """Advance the bar."""
         self._done += records
         self._progress.update(self._bar, completed=self._done)
 
     def lagging(self, lags: Mapping[int, int]) -> None:
-        """Learn how much is still to come."""
+        """Set the bar's total to the records folded and the lag."""
         if lags:
             self._progress.update(self._bar, total=self._done + sum(lags.values()))
 
 
 @contextmanager
 def counting_progress(console: Console, what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar that is told how much is done, and how much there is; silent without a terminal.
+    """A bar for work of known size; without a terminal nothing is shown.
 
     Args:
-        console: where it is shown.
-        what: is being done.
+        console: where the bar is shown.
+        what: the work, such as "replaying".
+
+    Yields:
+        A function to call with the units done and the total.
     """
     if not console.is_terminal:
         yield lambda _done, _total: None
@@ -77,10 +80,3 @@ def counting_progress(console: Console, what: str) -> Iterator[Callable[[int, in
     with _bar(console) as progress:
         bar = progress.add_task(what, total=None)
         yield lambda done, total: progress.update(bar, completed=done, total=total)
-
-
-@contextmanager
-def replay_progress(console: Console) -> Iterator[Callable[[int, int], None]]:
-    """A bar over the records that a replay folds again; silent where there is no terminal."""
-    with counting_progress(console, "replaying") as progress:
-        yield progress

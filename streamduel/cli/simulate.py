@@ -1,4 +1,4 @@
-"""The command `streamduel simulate`: from its options to tables, files and pictures."""
+"""`streamduel simulate`: regret of policies, as a table, JSON and plots."""
 
 from __future__ import annotations
 
@@ -7,28 +7,34 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from streamduel.cli import simulate_options as options
+from streamduel.cli.app import err, out
+from streamduel.cli.progress import counting_progress
 from streamduel.errors import ConfigurationError, PolicyError, PreferenceError, StreamduelError
+from streamduel.preference.matrix import read
+from streamduel.simulation import run, worlds
+from streamduel.simulation.delay import read_delay
+from streamduel.simulation.entries import read_entries
 from streamduel.simulation.files import identity, kind, obstacle, reason
-
-if TYPE_CHECKING:
-    from streamduel.simulation.results import Results
-    from streamduel.simulation.settings import Settings
+from streamduel.simulation.labels import labels
+from streamduel.simulation.plot import check_plot, draw
+from streamduel.simulation.results import Results, write_json
+from streamduel.simulation.seeds import world_generator
+from streamduel.simulation.settings import Settings
 
 INTERRUPTED: Final = 130
-"""Exit status after Ctrl-C, as shells have it."""
+"""Exit status after Ctrl-C, as in shells."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Where the preferences come from: a file, or a name; and the files of later ones."""
+    """The preference matrix: a file or the name of an environment, and the files of later ones."""
 
     matrix: str | None
     environment: str | None
@@ -43,7 +49,7 @@ class _Source:
 
 @dataclass(frozen=True, slots=True)
 class _Outputs:
-    """What is to be made of the results."""
+    """The files to write, and the look of the plots."""
 
     json: Path | None
     journal: Path | None
@@ -52,7 +58,7 @@ class _Outputs:
     band: str
 
     def files(self) -> list[tuple[str, Path]]:
-        """All that are written, with what names them."""
+        """All files to write, each with its option."""
         named = [("--json", self.json), ("--journal", self.journal)]
         return [
             *((option, path) for option, path in named if path is not None),
@@ -86,11 +92,11 @@ def simulate(
 ) -> None:
     """Measure the regret of policies on known preferences.
 
-    Each run shuffles the arms, the same way for every policy. The results depend on what is
-    simulated and on nothing else: not on --jobs, nor on the other policies. Ctrl-C shows what is
-    finished and exits with status 130; with --json, the same command then goes on from there.
+    Each run shuffles the arms, in the same order for every policy. The results of a policy depend
+    neither on --jobs nor on the other policies. Ctrl-C shows the finished runs and exits with
+    status 130; with --json, the same command then continues from there.
 
-    For example, two policies, then one of them with two values of a parameter:
+    For example, two policies, then one policy with two values of a parameter:
 
         streamduel simulate --matrix p.txt --policy rucb --policy ccb --plot regret.png
 
@@ -117,14 +123,14 @@ def simulate(
 
 
 def _cores() -> int:
-    """How many cores this process may use."""
+    """Number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1  # macOS does not say
+    return os.cpu_count() or 1  # macOS has no affinity
 
 
 def whole(option: str, text: str) -> int:
-    """An integer as people write it, `1e6` included; its range is checked where it is used.
+    """An integer option, which may be written as `1e6`; its range is checked where it is used.
 
     >>> whole("horizon", "1e6")
     1000000
@@ -143,7 +149,7 @@ def whole(option: str, text: str) -> int:
 
 
 def _changes(texts: list[str]) -> dict[int, str]:
-    """The files of later preferences by the number of duels after which they hold."""
+    """The files of later preference matrices by the number of duels after which they hold."""
     found: dict[int, str] = {}
     for text in texts:
         time, _, path = text.partition(":")
@@ -161,13 +167,13 @@ def _changes(texts: list[str]) -> dict[int, str]:
 def _outputs(
     json: Path | None, journal: Path | None, plots: list[Path], scale: str | None, band: str | None
 ) -> _Outputs:
-    """What is to be made of the results, where a part of it is left out."""
+    """The outputs, with defaults for what is left out."""
     for option, value in (("scale", scale), ("band", band)):
         if value is not None and not plots:
             raise ConfigurationError(f"--{option} goes with --plot FILE (found no --plot).")
-    # Beside a device or a pipe there is no place for a journal.
+    # A journal cannot be put beside a device or a pipe.
     if journal is None and json is not None and kind(json) in {"a file", "nothing"}:
-        is_link = os.path.islink(json)  # noqa: PTH114 - Path's fails where nobody may look
+        is_link = os.path.islink(json)  # noqa: PTH114 - Path's fails without permission
         place = identity(json) if is_link else json  # not in /dev, for /dev/stdout
         journal = place.with_name(f"{place.name}.journal")
     return _Outputs(
@@ -186,12 +192,7 @@ def _settings(
     params: list[str],
     delay: str | None,
 ) -> Settings:
-    """What is simulated."""
-    from streamduel.preference.matrix import read  # noqa: PLC0415 - quick to start without
-    from streamduel.simulation.delay import read_delay  # noqa: PLC0415
-    from streamduel.simulation.entries import read_entries  # noqa: PLC0415
-    from streamduel.simulation.settings import Settings  # noqa: PLC0415
-
+    """The settings of the simulation."""
     entries = read_entries(wanted, params)
     preferences = _preferences(source, numbers["seed"])
     return Settings(
@@ -204,18 +205,13 @@ def _settings(
 
 
 def _preferences(source: _Source, seed: int) -> Any:
-    """The preference matrix, from its file or drawn."""
+    """The preference matrix, from its file or drawn from the seed."""
     if (source.matrix is None) == (source.environment is None):
         raise ConfigurationError("a simulation needs either --matrix FILE or --environment NAME.")
     if source.matrix is not None:
         if source.arms is not None or source.gap is not None:
             raise ConfigurationError("--arms and --gap go with --environment, not with --matrix.")
-        from streamduel.preference.matrix import read  # noqa: PLC0415
-
         return read(source.matrix)
-    from streamduel.simulation import worlds  # noqa: PLC0415
-    from streamduel.simulation.seeds import world_generator  # noqa: PLC0415
-
     name = str(source.environment)
     if source.arms is None:
         raise ConfigurationError(f"--environment {name} needs --arms K.")
@@ -229,7 +225,7 @@ def _preferences(source: _Source, seed: int) -> Any:
 
 
 def _check_outputs(source: _Source, outputs: _Outputs) -> None:
-    """Refuse what could not be written, before anything is computed."""
+    """Refuse files that cannot be written, before anything is computed."""
     for option, path in outputs.files():
         if kind(path) == "a directory":
             raise ConfigurationError(f"{option} must be a file (found the directory '{path}').")
@@ -237,24 +233,21 @@ def _check_outputs(source: _Source, outputs: _Outputs) -> None:
             raise ConfigurationError(
                 f"{option} must be in a directory that exists (found '{path}')."
             )
-    if outputs.plots:
-        from streamduel.simulation.plot import check_plot  # noqa: PLC0415
-
-        for path in outputs.plots:
-            check_plot(path, outputs.scale, outputs.band)
+    for path in outputs.plots:
+        check_plot(path, outputs.scale, outputs.band)
     _check_distinct(source, outputs)
     for option, path in outputs.files():
-        if why := "" if option == "--journal" else obstacle(path):  # a journal is opened first
+        if why := "" if option == "--journal" else obstacle(path):  # opening the journal checks it
             raise ConfigurationError(
                 f"{option} must be a file that can be written (found '{path}': {why})."
             )
 
 
 def _check_distinct(source: _Source, outputs: _Outputs) -> None:
-    """Refuse to write one file twice, or what is read; to read a file twice is all right."""
+    """Refuse to write a file twice, or a file that is read."""
     matrix = [] if source.matrix is None else [("--matrix", source.matrix)]
-    read = [*matrix, *(("--change", path) for path in source.changes.values())]
-    seen = {identity(Path(path)): option for option, path in read}
+    inputs = [*matrix, *(("--change", path) for path in source.changes.values())]
+    seen = {identity(Path(path)): option for option, path in inputs}
     for option, path in outputs.files():
         if (same := identity(path)) in seen:
             raise ConfigurationError(
@@ -264,22 +257,18 @@ def _check_distinct(source: _Source, outputs: _Outputs) -> None:
 
 
 def _run(settings: Settings, source: _Source, outputs: _Outputs, jobs: int) -> None:
-    """Simulate, and show and write what was found."""
-    from streamduel.cli.progress import counting_progress  # noqa: PLC0415
-    from streamduel.simulation.results import Results  # noqa: PLC0415
-    from streamduel.simulation.run import simulate as play_all  # noqa: PLC0415
-
-    results, err = Results(settings), Console(stderr=True)
+    """Simulate, print the table and write the files."""
+    results = Results(settings)
     try:
         with counting_progress(err, "simulating") as progress:
-            play_all(
+            run.simulate(
                 settings, jobs=jobs, journal=outputs.journal, progress=progress, results=results
             )
     except KeyboardInterrupt:
         _print_table(results, source)
-        _print_farewell(err, results, outputs)
+        _print_interruption(results, outputs)
         raise typer.Exit(INTERRUPTED) from None
-    except StreamduelError:  # such as a disk that is full: what is finished is still worth seeing
+    except StreamduelError:  # such as a full disk: show the finished runs
         if results.policies():
             _print_table(results, source)
         raise
@@ -290,21 +279,17 @@ def _run(settings: Settings, source: _Source, outputs: _Outputs, jobs: int) -> N
             outputs.journal.unlink(missing_ok=True)
         except OSError as error:
             raise StreamduelError(
-                f"the journal '{outputs.journal}' cannot be removed ({reason(error)}); it is not"
-                " needed any more."
+                f"the journal '{outputs.journal}' cannot be removed ({reason(error)}); it is no"
+                " longer needed."
             ) from error
 
 
 def _write(results: Results, source: _Source, outputs: _Outputs) -> None:
-    """Write the files; one that cannot be written does not keep the others from it."""
-    from streamduel.simulation.results import write_json  # noqa: PLC0415
-
+    """Write all files; an error in one does not stop the others."""
     writers: list[Callable[[], None]] = []
     if outputs.json is not None:
         writers.append(partial(write_json, outputs.json, _report(results, source)))
     if outputs.plots:
-        from streamduel.simulation.plot import draw  # noqa: PLC0415
-
         looks = {"title": source.title, "scale": outputs.scale, "band": outputs.band}
         writers += [partial(draw, results, path, **looks) for path in outputs.plots]
     failures = []
@@ -322,7 +307,7 @@ def _write(results: Results, source: _Source, outputs: _Outputs) -> None:
 
 
 def _report(results: Results, source: _Source) -> dict[str, Any]:
-    """The results as JSON has them; a drawn matrix has no file."""
+    """The results for `--json`; a drawn matrix has no file."""
     report = results.report(source.matrix, source.changes)
     if source.environment is not None:
         report["environment"] = {"name": source.environment, "gap": _gap(source)}
@@ -330,18 +315,14 @@ def _report(results: Results, source: _Source) -> dict[str, Any]:
 
 
 def _gap(source: _Source) -> float | None:
-    """The gap of a drawn matrix, given or not; None for a kind that has none."""
-    from streamduel.simulation import worlds  # noqa: PLC0415
-
+    """The gap of a drawn matrix; None if the environment has none."""
     if source.environment not in worlds.WITH_GAP:
         return None
     return worlds.LEAST_GAP if source.gap is None else source.gap
 
 
 def _print_table(results: Results, source: _Source) -> None:
-    """Each policy's regret at the end, the least first."""
-    from streamduel.simulation.labels import labels  # noqa: PLC0415
-
+    """Print each policy's final regret, the smallest first."""
     settings = results.settings
     table = Table(
         title=f"{settings.regret} regret after {settings.horizon:,} duels on"
@@ -365,16 +346,16 @@ def _print_table(results: Results, source: _Source) -> None:
             f"{result.runs:,}",
             f"{result.seconds_per_run:.2g}",
         )
-    Console().print(table)
+    out.print(table)
 
 
-def _print_farewell(err: Console, results: Results, outputs: _Outputs) -> None:
-    """Say after Ctrl-C what is there, and how to go on."""
+def _print_interruption(results: Results, outputs: _Outputs) -> None:
+    """Say after Ctrl-C how many runs are finished, and how to continue."""
     missing = len(results.missing())
     total = results.settings.runs * len(results.settings.contestants)
     text = f"Interrupted with {total - missing:,} of {total:,} runs finished"
     if outputs.journal is None:
         text += "; with --json or --journal, finished runs would be kept."
     else:
-        text += f", kept in {outputs.journal}; the same command goes on from there."
+        text += f", kept in {outputs.journal}; the same command continues from there."
     err.print(text, markup=False, highlight=False, soft_wrap=True)

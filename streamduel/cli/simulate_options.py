@@ -1,4 +1,4 @@
-"""The options of `streamduel simulate`, as its help shows them."""
+"""The options of `streamduel simulate`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ Matrix = Annotated[
     str | None,
     typer.Option(
         metavar="FILE",
-        help="The preferences: K lines of K numbers, row i column j the probability that arm i "
-        "beats arm j. Also .npy and .npz.",
+        help="The preference matrix: K lines of K numbers; row i, column j is the probability "
+        "that arm i beats arm j. Also .npy and .npz.",
         show_default=False,
     ),
 ]
@@ -20,19 +20,21 @@ Environment = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="Instead of a file, preferences drawn from the seed: bradley-terry, gaussian, "
+        help="Draw the preference matrix from the seed instead: bradley-terry, gaussian, "
         "condorcet or cyclic.",
         show_default=False,
     ),
 ]
 Arms = Annotated[
-    str | None, typer.Option(metavar="K", help="For --environment: how many.", show_default=False)
+    str | None,
+    typer.Option(metavar="K", help="Number of arms, for --environment.", show_default=False),
 ]
 Gap = Annotated[
     float | None,
     typer.Option(
         metavar="G",
-        help="For --environment condorcet the least, for cyclic the only |p - 1/2|.  [0.05]",
+        help="Smallest |p - 1/2| of --environment condorcet; each |p - 1/2| of cyclic.  "
+        "[default: 0.05]",
         show_default=False,
     ),
 ]
@@ -40,8 +42,7 @@ Change = Annotated[
     list[str] | None,
     typer.Option(
         metavar="T:FILE",
-        help="Users change: after T duels, fewer than the horizon, these preferences hold. May be "
-        "repeated.",
+        help="Drift: the preference matrix after T duels, fewer than the horizon. May be repeated.",
         show_default=False,
     ),
 ]
@@ -50,7 +51,7 @@ PolicyNames = Annotated[
     typer.Option(
         "--policy",
         metavar="NAME[:k=v,…]",
-        help="A policy, perhaps with parameters of its own. May be repeated.",
+        help="A policy, optionally with its own parameters. May be repeated.",
         show_default=False,
     ),
 ]
@@ -59,7 +60,7 @@ Params = Annotated[
     typer.Option(
         "--param",
         metavar="[NAME.]k=v",
-        help="A parameter for every policy that has it, or for one policy. May be repeated.",
+        help="A parameter of every policy that has it, or of one policy. May be repeated.",
         show_default=False,
     ),
 ]
@@ -68,13 +69,13 @@ Runs = Annotated[str, typer.Option(metavar="R", help="Runs of each policy.")]
 Seed = Annotated[str, typer.Option(metavar="S", help="Equal seeds give equal results.")]
 Regret = Annotated[
     str,
-    typer.Option(metavar="KIND", help="What a duel costs: condorcet, strong, weak or copeland."),
+    typer.Option(metavar="KIND", help="Kind of regret: condorcet, strong, weak or copeland."),
 ]
 Ties = Annotated[
     float,
     typer.Option(
         metavar="P",
-        help="Probability that a duel is a tie; the preferences then hold when somebody wins.",
+        help="Probability of a tie; the preference matrix holds for the other duels.",
     ),
 ]
 DelayText = Annotated[
@@ -82,20 +83,22 @@ DelayText = Annotated[
     typer.Option(
         "--delay",
         metavar="N",
-        help="Outcomes are known N duels late; also uniform:10-30 or geometric:20.",
+        help="Delay of each outcome, in duels; also uniform:10-30 or geometric:20.",
         show_default=False,
     ),
 ]
 Slate = Annotated[
-    str, typer.Option(metavar="N", help="Duels proposed at a time, unaware of their outcomes.")
+    str,
+    typer.Option(
+        metavar="N", help="Duels proposed at once, before any of their outcomes is known."
+    ),
 ]
-Checkpoints = Annotated[
-    str, typer.Option(metavar="N", help="Checkpoints from a power of ten to the next.")
-]
+Checkpoints = Annotated[str, typer.Option(metavar="N", help="Checkpoints per power of ten.")]
 Jobs = Annotated[
     str | None,
     typer.Option(
-        metavar="N", help="Processes; results do not depend on it.  [as many as cores]",
+        metavar="N",
+        help="Processes; the results do not depend on their number.  [default: the cores]",
         show_default=False,
     ),
 ]  # fmt: skip
@@ -108,8 +111,8 @@ JournalPath = Annotated[
     typer.Option(
         "--journal",
         metavar="FILE",
-        help="Keep finished runs here until all are done; the same command goes on from it. "
-        " [the --json file's name with .journal]",
+        help="Keep finished runs in this file until all are done; the same command continues "
+        "from it.  [default: the name of --json with .journal]",
         show_default=False,
     ),
 ]
@@ -123,17 +126,21 @@ PlotPaths = Annotated[
 Scale = Annotated[
     str | None,
     typer.Option(
-        metavar="linear|log", help="Of the regret in the plot.  [linear]", show_default=False
+        metavar="linear|log",
+        help="Scale of the regret in the plot.  [default: linear]",
+        show_default=False,
     ),
 ]
 Band = Annotated[
     str | None,
     typer.Option(
         metavar="error|quantiles",
-        help="In the plot: the mean ± one standard error, or the middle 80 % of the runs.  [error]",
+        help="Band in the plot: the mean ± one standard error, or the middle 80 % of the runs.  "
+        "[default: error]",
         show_default=False,
     ),
 ]
 NoCompile = Annotated[
-    bool, typer.Option("--no-compile", help="Do without compiled loops; results are the same.")
+    bool,
+    typer.Option("--no-compile", help="Do not compile loops with numba; the results are the same."),
 ]

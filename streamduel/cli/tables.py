@@ -1,16 +1,15 @@
-"""What the command line shows people: tables of experiments, arms and policies."""
+"""Tables of the newest snapshots, for `inspect` and `run --until-end`."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from collections.abc import Mapping
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from streamduel import policies
-from streamduel.config import LoadedConfig
+from streamduel.records import Reason
 from streamduel.stream.inspection import ExperimentReport, Report
 
 Z = 1.96
@@ -18,10 +17,10 @@ Z = 1.96
 
 
 def win_rate(wins: float, losses: float) -> tuple[float, float, float]:
-    """A win rate with its 95 % Wilson interval, to look at.
+    """A win rate with its 95 % Wilson interval.
 
-    It is the interval of one look. It says nothing about the champion's confidence when the
-    experiment is watched all the time and the pairs are chosen by the policy.
+    The interval is valid for a single look at independent duels. It is no measure of the champion's
+    confidence, because the policy chooses the pairs and the table may be read at any time.
 
     Returns:
         Rate, lower and upper end; (nan, 0, 1) without duels.
@@ -42,7 +41,7 @@ def win_rate(wins: float, losses: float) -> tuple[float, float, float]:
 
 
 def print_report(console: Console, report: Report) -> None:
-    """Experiments, their arms against the champion, and the dead letters."""
+    """Print each experiment's arms against the champion, then the dead letters."""
     if not report.experiments:
         console.print("There is no snapshot yet: has `streamduel run` been started?")
         return
@@ -50,17 +49,17 @@ def print_report(console: Console, report: Report) -> None:
         console.print(_experiment_table(name, experiment))
     _print_dead_letters(console, report.dead_letters)
     if report.ignored:
-        told = ", ".join(f"{reason} {count:,}" for reason, count in report.ignored.items())
-        console.print(f"ignored: {escape(told)}", soft_wrap=True)
+        ignored = ", ".join(f"{reason} {count:,}" for reason, count in report.ignored.items())
+        console.print(f"ignored: {escape(ignored)}", soft_wrap=True)
 
 
 def _experiment_table(name: str, experiment: ExperimentReport) -> Table:
-    told = (
+    summary = (
         f"{escape(experiment.policy)}, {experiment.status}, epoch {experiment.epoch:,}, "
         f"{_counted(experiment.duels, 'duel')}"
     )
     tallies = ", ".join(f"{count:,} {what}" for what, count in experiment.tallies.items() if count)
-    caption = [told, tallies.replace("_", " "), _open(experiment.open)]
+    caption = [summary, tallies.replace("_", " "), _open(experiment.open)]
     champion = escape(str(experiment.champion))
     table = Table(
         title=f"[bold]{escape(name)}[/]: champion [bold green]{champion}[/]",
@@ -75,9 +74,9 @@ def _experiment_table(name: str, experiment: ExperimentReport) -> Table:
     return table
 
 
-def _open(waiting: dict[str, int]) -> str:
-    """What is in no tally yet, or makes no duel yet, because its window is not over."""
-    impressions, clicks = waiting["impressions"], waiting["clicks"]
+def _open(counts: Mapping[str, int]) -> str:
+    """Open impressions and pending clicks: their join window has not closed yet."""
+    impressions, clicks = counts["impressions"], counts["clicks"]
     parts = [_counted(impressions, "impression")] if impressions else []
     parts += [f"{_counted(clicks, 'click')} without impression yet"] if clicks else []
     return f"open: {', '.join(parts)}" if parts else ""
@@ -103,7 +102,7 @@ def _arm_rows(experiment: ExperimentReport) -> list[list[str]]:
     return rows
 
 
-def _print_dead_letters(console: Console, dead_letters: Any) -> None:
+def _print_dead_letters(console: Console, dead_letters: Mapping[Reason, int]) -> None:
     if not dead_letters:
         console.print("No dead letters.")
         return
@@ -113,39 +112,3 @@ def _print_dead_letters(console: Console, dead_letters: Any) -> None:
     for reason, count in dead_letters.items():
         table.add_row(reason, f"{count:,}")
     console.print(table)
-
-
-def print_places(console: Console, loaded: LoadedConfig) -> None:
-    """Where the outputs and the snapshots are."""
-    places = {"outputs": loaded.sink, "snapshots": loaded.snapshots}
-    for what, settings in places.items():
-        place = getattr(settings, "path", None)
-        if place is not None:
-            text = f"{what}: {place.resolve()}"
-            console.print(text, markup=False, highlight=False, soft_wrap=True)
-
-
-CHOICE: Final = """\
-Which one?
-  one ranker surely beats all others           double_thompson; faster: rmed1
-  perhaps no ranker beats all others           double_thompson, ccb
-  only a few decisions can be rolled out       c2b
-  hundreds of rankers                          double_thompson, tuned merge_dts
-docs/policies.md has what each of them lost in measurements, and more advice."""
-
-
-def print_policies(console: Console) -> None:
-    """Every policy with what it needs, its parameters and its paper."""
-    console.print(CHOICE, highlight=False)
-    for name in policies.names():
-        policy = policies.get(name)
-        console.print(f"\n[bold]{name}[/]: {escape(policy.summary)}", highlight=False)
-        console.print(f"    [green]{'; '.join(policy.traits())}[/]", highlight=False)
-        for parameter in policy.declared.values():
-            default = "required" if parameter.required else f"default {parameter.default_text}"
-            console.print(
-                f"    [cyan]{parameter.name}[/] ({parameter.symbol}): {escape(parameter.meaning)}; "
-                f"{escape(parameter.allowed)}, {default}",
-                highlight=False,
-            )
-        console.print(f"    [dim]{escape(policy.paper)}[/]", highlight=False)

@@ -6,7 +6,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from streamduel.cli import app as cli
 from tests.unit.cli.bed import (
@@ -25,7 +24,6 @@ def streamduel(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
     def call(*arguments: object) -> Said:
         monkeypatch.setattr("sys.argv", ["streamduel", *map(str, arguments)])
         monkeypatch.setenv("COLUMNS", "200")
-        monkeypatch.setattr(cli, "out", Console(width=200))
         with pytest.raises(SystemExit) as ended:
             cli.main()
         assert isinstance(ended.value.code, int)

@@ -44,8 +44,8 @@ def test_it_appends_one_record_and_says_where(streamduel: Streamduel, folder: Pa
     assert said == (
         0,
         f"Wrote add-arm 'ltr-v4' for experiment 'search' to {folder / 'clicks.jsonl'} "
-        f"(id {record['id']}); `streamduel inspect {folder / 'search.yaml'}` shows its effect, "
-        f"or one more dead letter if it cannot be done.\n",
+        f"(id {record['id']}); `streamduel inspect {folder / 'search.yaml'}` shows the effect, "
+        f"or one more dead letter if the action is impossible.\n",
         "",
     )
     assert begin <= record.pop("ts") <= int(1000 * time.time())
@@ -136,14 +136,14 @@ def test_a_last_line_without_its_newline_stays_whole(
          "freeze-pair, unfreeze-pair (found 'puase'); did you mean 'pause'?"),
         (["search", "add_arm", "x"], "ACTION must be one of pause, resume, add-arm, retire-arm, "
          "reset, freeze-pair, unfreeze-pair (found 'add_arm'); did you mean 'add-arm'?"),
-        (["search", "add-arm"], "add-arm needs an ARM: whom it means."),
-        (["search", "retire-arm"], "retire-arm needs an ARM: whom it means."),
+        (["search", "add-arm"], "add-arm needs an ARM."),
+        (["search", "retire-arm"], "retire-arm needs an ARM."),
         (["search", "reset", "bm25"],
-         "reset takes no ARM (found 'bm25'): it means the whole experiment."),
+         "reset takes no ARM (found 'bm25')."),
         (["search", "freeze-pair", "bm25"], "freeze-pair needs two arms, ARM and OTHER."),
         (["search", "freeze-pair", "x", "x"], "freeze-pair needs two arms (found 'x' twice)."),
         (["search", "add-arm", "x", "y"],
-         "add-arm takes no second ARM (found 'y'): it means one arm."),
+         "add-arm takes no second ARM (found 'y')."),
         (["search", "add-arm", ""],
          "arm must be an arm's name, a string of 1 to 256 characters (found '')."),
         (["search", "add-arm", "x" * 257], f"arm must be an arm's name, a string of 1 to 256 "
@@ -242,6 +242,6 @@ def test_when_it_is_not_known_it_says_how_to_be_sure(
     said = streamduel("control", folder / "search.yaml", "search", "pause", "--id", "c-7")
     assert said == (
         1, "",
-        "streamduel: Nobody answered. Repeat the command with --id c-7: it is then done once, "
-        "even if it was written before.\n",
+        "streamduel: Nobody answered. Repeat the command with --id c-7: the record then takes "
+        "effect once, even if it was written twice.\n",
     )  # fmt: skip

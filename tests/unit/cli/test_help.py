@@ -1,17 +1,18 @@
-"""What the command line says of itself, and what starts nothing."""
+"""Help, version, and the commands that start nothing."""
 
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from streamduel import __version__, policies
-from tests.unit.cli.bed import (
-    Streamduel,
-    configure,
-)
+from streamduel.cli.app import COMMANDS
+from tests.unit.cli.bed import SECONDS, Streamduel, configure
 
 
 def test_without_arguments_it_teaches(streamduel: Streamduel) -> None:
@@ -26,13 +27,13 @@ def test_without_arguments_it_teaches(streamduel: Streamduel) -> None:
     ("command", "words"),
     [
         ("run", ["--until-end", "SIGTERM", "exits with status 0", "CONFIG"]),
-        ("validate", ["Check a configuration and start nothing"]),
+        ("validate", ["Check a configuration without starting anything"]),
         ("inspect", ["--json", "Show the newest snapshots"]),
         (
             "control",
             [
                 *("pause, resume, add-arm, retire-arm, reset", "becomes a dead letter"),
-                *("moves stream time there", "--id", "--json", "EXPERIMENT", "ACTION"),
+                *("advances stream time", "--id", "--json", "EXPERIMENT", "ACTION"),
             ],
         ),
         ("replay", ["Exits with 0 when all are equal", "exits with 1"]),
@@ -118,3 +119,19 @@ def test_policies_are_listed_for_programs(streamduel: Streamduel) -> None:
     }  # fmt: skip
     assert {name for name, policy in listed.items() if policy["horizon"]} >= {"c2b", "rmed2fh"}
     assert listed["ccb"]["seeks"] == "copeland"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_summary_begins_the_help_of_its_command(name: str) -> None:
+    function = getattr(import_module(f"streamduel.cli.{name}"), name)
+    assert COMMANDS[name] == function.__doc__.partition("\n")[0]
+
+
+def test_the_help_imports_no_command() -> None:
+    code = (
+        "import sys; sys.argv[1:] = ['--help']; from streamduel.cli import main\n"
+        "try: main()\n"
+        "finally: assert not {'numpy', 'streamduel.config'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=SECONDS)
+    assert done.returncode == 0, done.stderr

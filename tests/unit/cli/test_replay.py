@@ -141,5 +141,5 @@ def test_replay_without_a_snapshot_has_nothing_to_compare(
 def test_replay_says_whom_it_left_out(streamduel: Streamduel, folder: Path) -> None:
     configure(folder, {"experiments": {"ads": {"arms": ["x", "y"]}}})
     assert replay(streamduel, folder).err == (
-        "'search' is not configured any more and was not checked.\n"
+        "'search' is no longer configured and was not checked.\n"
     )

@@ -321,7 +321,7 @@ def test_ctrl_c_shows_what_is_there_and_the_same_command_goes_on(
     assert "uniform" in out
     assert "Traceback" not in err
     assert err.startswith("Interrupted with ")
-    assert err.endswith("kept in r.json.journal; the same command goes on from there.\n")
+    assert err.endswith("kept in r.json.journal; the same command continues from there.\n")
     assert not (tmp_path / "r.json").exists()
     assert (tmp_path / "r.json.journal").exists()
     assert gone(process.pid)

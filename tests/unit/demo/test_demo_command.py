@@ -222,7 +222,7 @@ def test_what_is_kept_can_be_inspected_and_replayed(tmp_path: Path) -> None:
     again = demo("--keep", folder)
     assert again.returncode == 2
     assert again.stderr.startswith(
-        "streamduel: --keep must be an empty folder, or one that is not there yet (found '"
+        "streamduel: --keep must be an empty folder, or one that does not exist (found '"
     )
 
 
@@ -265,7 +265,7 @@ def test_a_port_in_use_is_a_mistake_only_if_it_was_asked_for() -> None:
         (("--port", "65536"), "--port must be from 0 to 65535 (found 65536)."),
         (
             ("--speed", "0.5"),
-            "--speed must be from 1 to 10000, or 0 for as fast as this machine can (found 0.5).",
+            "--speed must be from 1 to 10000, or 0 for as fast as possible (found 0.5).",
         ),
         (
             ("--policy", "rubc"),
@@ -321,11 +321,11 @@ def test_it_needs_no_optional_package() -> None:
 def test_the_help_teaches() -> None:
     said = " ".join(re.sub(r"[│╭╮╰╯─]", " ", demo("--help").stdout).split())
     for words in (
-        "Watch it find the best of six rankers in about a minute.",
-        "Ctrl-C ends it at any time, with the result so far and exit status 0.",
-        "Without a terminal it prints a line every five seconds.",
+        "Watch streamduel find the best of six rankers in about a minute.",
+        "Ctrl-C ends the demo with the result so far and exit status 0.",
+        "Without a terminal, the demo prints a line every five seconds.",
         "streamduel demo --policy double_thompson --arms 10",
-        "0 for as fast as this machine can",
-        "[3000, without --seconds]",
+        "0 for as fast as possible",
+        "[default: 3000, without --seconds]",
     ):
         assert words in said

@@ -1,0 +1,69 @@
+"""`streamduel policies`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any, Final
+
+from rich.markup import escape
+
+from streamduel.cli.app import out
+from streamduel.cli.arguments import AsJson
+from streamduel.policies import get, names
+
+CHOICE: Final = """\
+Which policy?
+  one ranker surely beats all others           double_thompson; faster: rmed1
+  perhaps no ranker beats all others           double_thompson, ccb
+  only a few decisions can be rolled out       c2b
+  hundreds of rankers                          double_thompson, tuned merge_dts
+docs/policies.md has measured regrets and more advice."""
+
+
+def policies(as_json: AsJson = False) -> None:
+    """List every policy with its parameters, their defaults, and its paper."""
+    if as_json:
+        sys.stdout.write(json.dumps([_described(name) for name in names()], indent=2) + "\n")
+        return
+    out.print(CHOICE, highlight=False)
+    for name in names():
+        _print(name)
+
+
+def _print(name: str) -> None:
+    policy = get(name)
+    lines = [
+        f"\n[bold]{name}[/]: {escape(policy.summary)}",
+        f"    [green]{'; '.join(policy.traits())}[/]",
+    ]
+    for parameter in policy.declared.values():
+        default = "required" if parameter.required else f"default {parameter.default_text}"
+        lines.append(
+            f"    [cyan]{parameter.name}[/] ({parameter.symbol}): {escape(parameter.meaning)}; "
+            f"{escape(parameter.allowed)}, {default}"
+        )
+    lines.append(f"    [dim]{escape(policy.paper)}[/]")
+    for line in lines:
+        out.print(line, highlight=False)
+
+
+def _described(name: str) -> dict[str, Any]:
+    policy = get(name)
+    return {
+        "name": name,
+        "summary": policy.summary,
+        "paper": policy.paper,
+        "seeks": policy.seeks,
+        "horizon": "horizon" in policy.declared,
+        "parameters": {
+            parameter.name: {
+                "symbol": parameter.symbol,
+                "default": parameter.derived[0] if parameter.derived else parameter.default,
+                "required": parameter.required,
+                "allowed": parameter.allowed,
+                "meaning": parameter.meaning,
+            }
+            for parameter in policy.declared.values()
+        },
+    }

@@ -1,0 +1,106 @@
+"""`streamduel run`: the service."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from typing import Annotated
+
+import structlog
+import typer
+
+from streamduel import logging as application_log
+from streamduel.cli import tables
+from streamduel.cli.app import err, exit_status, out
+from streamduel.cli.arguments import ConfigPath, load_config
+from streamduel.cli.inspect import read_report
+from streamduel.cli.progress import FoldProgress
+from streamduel.config import LoadedConfig
+from streamduel.errors import StreamduelError
+from streamduel.monitoring import Monitoring
+from streamduel.monitoring.chronicle import Chronicle
+from streamduel.monitoring.logbook import Logbook
+from streamduel.service import StopSignal, serve
+from streamduel.stream.observer import Observer
+
+log = structlog.stdlib.get_logger(__name__)
+
+UntilEnd = Annotated[
+    bool,
+    typer.Option(
+        "--until-end", help="Stop with a final snapshot at the present end of the click log."
+    ),
+]
+LogFormat = Annotated[
+    application_log.Chosen,
+    typer.Option(
+        "--log-format",
+        envvar="STREAMDUEL_LOG_FORMAT",
+        help="Format of the application log on standard error: text logs warnings, json also "
+        "events, and auto is text on a terminal and json elsewhere.",
+    ),
+]
+
+
+def run(
+    context: typer.Context,
+    config: ConfigPath,
+    until_end: UntilEnd = False,
+    log_format: LogFormat = "text",
+) -> None:
+    """Run the service: read clicks, update the policy, publish assignments.
+
+    SIGTERM or Ctrl-C commits what is done and exits with status 0. After any other end the next
+    start continues from the last commit; no record is lost or counted twice.
+    """
+    form = application_log.chosen(log_format, sys.stderr)
+    application_log.set_up(form, context.obj)
+    application_log.take_over()
+    try:
+        loaded = load_config(config)
+        _serve(loaded, form, until_end=until_end)
+        if until_end:
+            tables.print_report(out, read_report(loaded))
+            _print_folders(loaded)
+    except StreamduelError as error:
+        if form == "text":
+            raise
+        log.error("failed", error=str(error), status=exit_status(error))
+        raise typer.Exit(exit_status(error)) from None
+
+
+def _serve(loaded: LoadedConfig, form: application_log.Form, *, until_end: bool) -> None:
+    """Run the service and its observers to the end."""
+    stop, logbook = StopSignal(), Logbook(reported=until_end)
+    stop.listen()
+    logbook.started(loaded)
+    observers: list[Observer] = [Chronicle(), logbook]
+    why = "an error"
+    with ExitStack() as stack:
+        stack.callback(lambda: logbook.stopped(why))
+        if loaded.config.monitoring is not None:
+            monitoring = Monitoring(loaded.config.monitoring, loaded)
+            observers.extend(monitoring.observers)
+            host, port = monitoring.start()
+            stack.callback(monitoring.stop)
+            _announce(host, port, form)
+        if until_end and err.is_terminal:
+            observers.append(stack.enter_context(FoldProgress(err)))
+        serve(loaded, stop, until_end=until_end, observers=observers)
+        why = stop.signal or "the end of the log"
+
+
+def _announce(host: str, port: int, form: application_log.Form) -> None:
+    """Say where monitoring is served, also where only warnings are logged."""
+    url = f"http://{f'[{host}]' if ':' in host else host}:{port}/"  # brackets for IPv6
+    if form == "text":
+        err.print(f"status page and metrics on {url}", markup=False, highlight=False)
+    else:
+        log.info("monitoring served", url=url)
+
+
+def _print_folders(loaded: LoadedConfig) -> None:
+    for name, settings in {"outputs": loaded.sink, "snapshots": loaded.snapshots}.items():
+        path = getattr(settings, "path", None)
+        if path is not None:
+            out.print(f"{name}: {path.resolve()}", markup=False, highlight=False, soft_wrap=True)
