@@ -19,11 +19,9 @@ import numpy as np
 
 from benchmarks.papers import picture
 from benchmarks.policy_regret import PAGE, put_in
-from streamduel.interleaving import balanced, optimised, probabilistic
-from streamduel.interleaving.bits import below
+from streamduel.interleaving import INTERLEAVINGS, Interleaved, balanced, optimised, probabilistic
+from streamduel.interleaving.base import below
 from streamduel.interleaving.credit import Shown, click_count, on_ranks
-from streamduel.interleaving.interleaved import Interleaved
-from streamduel.interleaving.methods import INTERLEAVINGS
 from streamduel.policies.base.generator import Generator
 from streamduel.preference.arrays import Floats
 from streamduel.simulation.click_models import CLICK_MODELS

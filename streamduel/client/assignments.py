@@ -8,11 +8,11 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from random import SystemRandom
 from types import TracebackType
-from typing import Any, Final, Self, TypedDict, Unpack
+from typing import Any, Final, Protocol, Self, TypedDict, Unpack
 
 import msgspec
-import numpy as np
 
 from streamduel.client.assignment import Assignment, Draw, Known
 from streamduel.client.feed import Feed, News
@@ -33,13 +33,21 @@ MOST_COMPLAINTS: Final = 1000
 experiments. With still more, they are told again."""
 
 
+class Uniform(Protocol):
+    """A source of randomness, such as `random.Random(seed)` or `numpy.random.default_rng(seed)`."""
+
+    def random(self) -> float:
+        """A uniform number in [0, 1)."""
+        ...
+
+
 class Options(TypedDict, total=False):
     """What all ways to make `Assignments` have in common; see there."""
 
     defaults: Mapping[str, str]
     keep: float
     most_kept: int
-    rng: np.random.Generator
+    rng: Uniform
     clock: Callable[[], float]
 
 
@@ -91,11 +99,11 @@ class Assignments:
         defaults: Mapping[str, str] | None = None,
         keep: float = 0.0,
         most_kept: int = MOST_KEPT,
-        rng: np.random.Generator | None = None,
+        rng: Uniform | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._defaults = dict(defaults or {})
-        self._rng = np.random.default_rng() if rng is None else rng
+        self._rng = SystemRandom() if rng is None else rng
         self._clock = clock
         self._sessions = Sessions(keep, most_kept) if keep > 0 else None
         self._known: dict[str, Known] = {}
@@ -112,7 +120,7 @@ class Assignments:
         kafka: Mapping[str, Any] | None = None,
         **options: Unpack[Options],
     ) -> Self:
-        """Follow the topic of assignments; needs `pip install 'streamduel[kafka]'`.
+        """Follow the topic of assignments; needs the extra `kafka`.
 
         Only what streamduel has committed is read. Brokers may be away, now or later.
 
@@ -129,8 +137,8 @@ class Assignments:
             from streamduel.client.kafka_feed import KafkaFeed  # noqa: PLC0415 - an optional extra
         except ImportError:
             raise ClientError(
-                "assignments from Kafka need kafka-python; install it with pip install "
-                "'streamduel[kafka]'."
+                "assignments from Kafka need kafka-python; install streamduel-client[kafka] "
+                "or streamduel[kafka]."
             ) from None
         return cls(KafkaFeed(bootstrap_servers, topic, kafka), **options)
 

@@ -99,7 +99,7 @@ class EventLog:
         kafka: Mapping[str, Any] | None = None,
         **options: Unpack[Options],
     ) -> Self:
-        """Write to a Kafka topic; needs `pip install 'streamduel[kafka]'`.
+        """Write to a Kafka topic; needs the extra `kafka`.
 
         With acknowledgement by all replicas in sync, and in the partition where streamduel expects
         the experiment. Brokers may be away, now or later.
@@ -119,8 +119,8 @@ class EventLog:
             )
         except ImportError:
             raise ClientError(
-                "a click log on Kafka needs kafka-python; install it with pip install "
-                "'streamduel[kafka]'."
+                "a click log on Kafka needs kafka-python; install streamduel-client[kafka] "
+                "or streamduel[kafka]."
             ) from None
         return cls(KafkaWriter(bootstrap_servers, topic, kafka), **options)
 

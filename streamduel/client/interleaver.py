@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random, SystemRandom
-from typing import Final, Generic, NamedTuple
+from typing import Generic, NamedTuple
 
 from streamduel.client.assignment import Draw
 from streamduel.client.stable import stable_number
 from streamduel.errors import InterleavingError, nearest
-from streamduel.interleaving import probabilistic
-from streamduel.interleaving.bits import RandomBits
-from streamduel.interleaving.interleaved import Document, Team
-from streamduel.interleaving.methods import INTERLEAVINGS
-from streamduel.interleaving.mixing import require_solver
-
-CHANCES: Final = {"probabilistic": probabilistic.chances}
-"""Of the methods for which it is known how likely each document was to come from which side."""
+from streamduel.interleaving import CHANCES, INTERLEAVINGS
+from streamduel.interleaving.base import Document, RandomBits, Team
 
 
 class Merged(NamedTuple, Generic[Document]):
@@ -67,8 +61,6 @@ class Interleaver:
         if method not in INTERLEAVINGS:
             hint = nearest(method, INTERLEAVINGS) or f"; there are {', '.join(INTERLEAVINGS)}."
             raise InterleavingError(f"unknown interleaving method '{method}'{hint}")
-        if method == "optimised":
-            require_solver()
         self._method = method
         self._length = length
         self._seed = seed

@@ -13,8 +13,14 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from streamduel import policies
 from streamduel.config.shape import one_of
 from streamduel.errors import nearest, shown
-from streamduel.interleaving.credit import CREDITS, Credit, create
-from streamduel.interleaving.credit.by_worth import DEEPEST, MOST_ETA, MOST_WEIGHT
+from streamduel.interleaving.credit import (
+    CREDITS,
+    MAX_ETA,
+    MAX_WEIGHT,
+    POWER_LAW_RANKS,
+    Credit,
+    create,
+)
 from streamduel.records import MAX_TIME
 
 _JOIN_WINDOW_MS: Final = 600_000
@@ -24,10 +30,10 @@ _JOIN_WINDOW_MS: Final = 600_000
 Integer = Annotated[int, Field(strict=True)]
 Name = Annotated[str, Field(min_length=1, max_length=256, strict=True)]
 Action = Annotated[str, Field(min_length=1, max_length=64, strict=True)]
-Weight = Annotated[float, Field(strict=True, ge=-MOST_WEIGHT, le=MOST_WEIGHT)]
+Weight = Annotated[float, Field(strict=True, ge=-MAX_WEIGHT, le=MAX_WEIGHT)]
 Weights = Annotated[dict[Action, Weight], Field(min_length=1, max_length=1000)]
 Propensity = Annotated[float, Field(strict=True, gt=0, le=1)]
-Propensities = Annotated[list[Propensity], Field(min_length=1, max_length=DEEPEST)]
+Propensities = Annotated[list[Propensity], Field(min_length=1, max_length=POWER_LAW_RANKS)]
 
 
 class Section(BaseModel):
@@ -68,7 +74,7 @@ class CreditSettings(Section):
         description="Of `position_debiased`, which needs them or `eta`: how likely a user is to"
         " look at each rank, above 0 and at most 1.",
     )
-    eta: Annotated[float, Field(strict=True, ge=0, le=MOST_ETA)] | None = Field(
+    eta: Annotated[float, Field(strict=True, ge=0, le=MAX_ETA)] | None = Field(
         None,
         description="Of `position_debiased`: the propensity of rank r, from 0, is"
         " 1 / (r + 1) ** eta.",

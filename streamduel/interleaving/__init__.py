@@ -1,1 +1,64 @@
-"""Building interleaved lists, and crediting the clicks on them to a side."""
+"""Interleaving methods, one file each; `credit` turns the clicks on a list into a winner.
+
+>>> from random import Random
+>>> from streamduel.interleaving import INTERLEAVINGS
+>>> sorted(INTERLEAVINGS)
+['balanced', 'optimised', 'probabilistic', 'team_draft']
+>>> INTERLEAVINGS["team_draft"](["d1", "d2", "d3"], ["d2", "d4", "d1"], 4, Random(2))
+Interleaved(docs=['d1', 'd2', 'd3', 'd4'], teams=['a', 'b', 'a', 'b'])
+
+A new method is a file here with a function `interleave` (or `multileave`); its name is the file's
+name. A function `chances` in the same file is registered, too.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Mapping
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any, Final
+
+from streamduel.interleaving.base import (
+    Chances,
+    Interleave,
+    Interleaved,
+    Multileave,
+    Multileaved,
+    RandomBits,
+    Team,
+)
+
+__all__ = [
+    "CHANCES",
+    "INTERLEAVINGS",
+    "MULTILEAVINGS",
+    "Chances",
+    "Interleave",
+    "Interleaved",
+    "Multileave",
+    "Multileaved",
+    "RandomBits",
+    "Team",
+]
+
+
+def _functions(name: str) -> Mapping[str, Any]:
+    """The function of this name in each file that defines one, by the file's name."""
+    modules = {
+        file.name: import_module(f"{__name__}.{file.name}")
+        for file in pkgutil.iter_modules(__path__)
+    }
+    return MappingProxyType(
+        {key: getattr(module, name) for key, module in modules.items() if hasattr(module, name)}
+    )
+
+
+INTERLEAVINGS: Final[Mapping[str, Interleave]] = _functions("interleave")
+"""The methods for two rankers by name; begin with `team_draft`."""
+
+MULTILEAVINGS: Final[Mapping[str, Multileave]] = _functions("multileave")
+"""The methods for two or more rankers by name."""
+
+CHANCES: Final[Mapping[str, Chances]] = _functions("chances")
+"""For methods that know it: how likely the document of each rank was to come from side a."""

@@ -1,14 +1,14 @@
-"""Balanced interleaving: one coin, then both rankings are read at the same pace."""
+"""Balanced interleaving: one coin flip, then both rankings are read at the same pace."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
 
-from streamduel.interleaving.bits import RandomBits
-from streamduel.interleaving.interleaved import (
+from streamduel.interleaving.base import (
     Document,
     Interleaved,
+    RandomBits,
     Team,
     check,
     contested,
@@ -21,27 +21,28 @@ def interleave(
 ) -> Interleaved[Document]:
     """Interleave two rankings.
 
-    One coin says who is first. Then both rankings are read from the top, in turn, and what is not
-    in the list yet is added. So the upper k documents of either ranking are among the upper 2k
-    shown, and there are two possible lists at most: users see little that is new to them.
+    A fair coin decides which ranking goes first. Then both rankings are read from the top, in turn,
+    and documents that are not in the list yet are added. The upper k documents of either ranking
+    are among the upper 2k shown, and there are at most two possible lists, so users see little that
+    differs from either ranking.
 
-    A document has no team by nature. `teams` says which ranking has it higher, None where both
-    have it at the same rank. With one click, counting clicks by team is the very comparison of the
-    papers; with several it comes close, and `credit` is exact. Documents shown after one ranking
-    has run out are nobody's.
+    `teams` names the ranking that has the document higher, None where both have it at the same
+    rank. With one click, counting clicks by team is the comparison of the papers; with several
+    clicks it is close to it, and `credit` is exact. Documents shown after one ranking is exhausted
+    have no team.
 
-    **It is biased.** With rankings (1, 2, 3) and (2, 3, 1), a user who clicks anywhere at random
-    prefers the second one in two of three cases. Prefer team draft, unless a list must look like
+    **The method is biased.** With rankings (1, 2, 3) and (2, 3, 1), a user who clicks at random
+    prefers the second one in two of three cases. Prefer team draft, unless the list must look like
     one of the two rankings.
 
     Args:
-        list_a: document ids of ranker a, the best first, of any hashable kind.
-        list_b: those of ranker b.
-        length: how many documents to show, from 0; fewer where the lists have fewer.
-        rng: one bit of it is drawn.
+        list_a: document ids of ranker a, the best first; any hashable type.
+        list_b: document ids of ranker b.
+        length: documents to show, from 0; fewer where the rankings have fewer.
+        rng: one bit is drawn.
 
     Raises:
-        InterleavingError: a ranking has a document twice, or the length is below 0.
+        InterleavingError: a ranking has a document twice, or the length is negative.
 
     >>> from random import Random
     >>> interleave(["d1", "d2", "d3"], ["d2", "d4", "d1"], 3, Random(2))
@@ -54,7 +55,7 @@ def interleave(
     check(length, list_a=list_a, list_b=list_b)
     a_first = rng.getrandbits(1)
     first, second = (list_a, list_b) if a_first else (list_b, list_a)
-    shown: dict[Document, None] = {}  # keeps the order in which documents were added
+    shown: dict[Document, None] = {}  # in the order of insertion
     for rank in range(max(len(first), len(second))):
         for ranking in (first, second):
             if rank < len(ranking) and len(shown) < length:
@@ -68,7 +69,7 @@ def interleave(
 def _teams(
     list_a: Sequence[Document], list_b: Sequence[Document], docs: Sequence[Document]
 ) -> list[Team]:
-    """Per rank, who has the document higher; below the contested ranks it is nobody's."""
+    """For each rank the side that has the document higher; None below the contested ranks."""
     in_a, in_b = ranks_of(list_a), ranks_of(list_b)
     upper = contested(list_a, list_b, docs)
     teams: list[Team] = []
@@ -84,24 +85,24 @@ def credit(
     docs: Sequence[Document],
     ranks: Sequence[int],
 ) -> float:
-    """The side with more clicked documents among its upper k wins; equally many are a tie.
+    """The side with more clicked documents among its upper k wins; equal numbers are a tie.
 
-    Of the lowest clicked document it is taken that the user read both rankings as far as the
-    higher of its two ranks, k. What counts is how many clicks each ranking has in its upper k. A
-    `duel` record can carry the result. Clicks below the contested ranks count for nobody.
+    k is the higher of the two ranks of the lowest clicked document: the user is assumed to have
+    read both rankings that far. A `duel` record can carry the result. Clicks below the contested
+    ranks count for neither side.
 
     Args:
         list_a: document ids of ranker a, the best first.
-        list_b: those of ranker b.
-        docs: what was shown.
+        list_b: document ids of ranker b.
+        docs: the documents shown.
         ranks: the clicked ranks, from 0.
 
     Returns:
         1.0 when side a wins, 0.0 when side b does, 0.5 for a tie.
 
     Raises:
-        IndexError: a rank lies outside the list.
-        InterleavingError: a shown document is in neither ranking, or was shown twice.
+        IndexError: a rank is outside the list.
+        InterleavingError: a document is in neither ranking, or was shown twice.
 
     >>> credit([1, 2, 3], [2, 3, 1], [1, 2, 3], [2])
     0.0
@@ -112,7 +113,7 @@ def credit(
     Analysis of Interleaved Search Evaluation", ACM TOIS 30(1), 2012.
     """
     upper = contested(list_a, list_b, docs)
-    clicked = [(docs[rank], rank) for rank in ranks]  # all of them, so that none lies outside
+    clicked = [(docs[rank], rank) for rank in ranks]  # of all ranks: raises IndexError
     clicked = [(document, rank) for document, rank in clicked if rank < upper]
     if not clicked:
         return 0.5

@@ -1,73 +1,77 @@
-"""Optimised interleaving: how often to show which list, as the solution of a linear programme."""
+"""Optimised interleaving: a linear programme decides how often to show which list.
+
+Needs scipy, which is imported when the first two rankings differ.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import accumulate
+from math import log2
 from typing import Final, Generic, Literal, get_args
-
-import numpy as np
 
 from streamduel.errors import InterleavingError, nearest
 from streamduel.interleaving import team_draft
-from streamduel.interleaving.bits import RandomBits, uniform
-from streamduel.interleaving.interleaved import (
+from streamduel.interleaving.base import (
     Document,
     Interleaved,
+    RandomBits,
     Team,
     check,
     check_shown,
     ranks_of,
+    uniform,
 )
-from streamduel.interleaving.mixing import allowed_lists, most_sensitive, sensitivity_of
-from streamduel.preference.arrays import Floats
 
-LONGEST: Final = 10
-"""A programme has up to 2^length variables: 1,024 take some 25 ms, a million for ever."""
+MAX_LENGTH: Final = 10
+"""A programme has up to 2^length variables: 1,024 take some 25 ms, a million take hours."""
+
+_PRECISION: Final = 1e-10  # the finest that the solver offers
 
 Credit = Literal["inverse_rank", "rank_difference"]
-"""What a click is worth for the side that has the document higher, by the ranks from 1 in both."""
+"""The worth of a click for the side that has the document higher, by the ranks from 1 in both."""
 
 
 @dataclass(frozen=True, eq=False)
 class Mixture(Generic[Document]):
-    """Lists, and how often to show each; drawing from it costs little, finding it does not.
+    """Lists and the probability of each. Drawing is cheap, solving is not.
 
-    A service that sees the same two rankings again may keep it.
+    A service that often gets the same two rankings may keep their mixture.
 
     Attributes:
         list_a: document ids of ranker a, the best first.
-        list_b: those of ranker b.
-        length: how many documents are shown.
-        rankings: the credited ranks of the lists that keep to the order of both rankings: as many
-            as the shorter ranking has documents, at most.
-        probabilities: (n,) how often each is shown.
-        worths: (n, ranks) what a click is worth there; above 0 it speaks for a, below 0 for b.
-        sensitivity: (n,) how much an impression of each tells, from 0 to 1 bit.
+        list_b: document ids of ranker b.
+        length: documents to show.
+        rankings: the credited ranks of the allowed lists: at most as many ranks as the shorter
+            ranking has documents.
+        probabilities: (n,) how often each list is shown.
+        worths: (n, ranks) the worth of a click: above 0 for side a, below 0 for side b.
+        sensitivity: (n,) the information in an impression of each list, from 0 to 1 bit.
     """
 
     list_a: Sequence[Document]
     list_b: Sequence[Document]
     length: int
     rankings: list[tuple[Document, ...]]
-    probabilities: Floats
-    worths: Floats
-    sensitivity: Floats
+    probabilities: list[float]
+    worths: list[list[float]]
+    sensitivity: list[float]
 
     def draw(self, rng: RandomBits) -> Interleaved[Document]:
-        """One of the lists, as `interleave` describes it.
+        """Draw one of the lists; see `interleave`.
 
         Args:
-            rng: what is drawn from.
+            rng: the source of randomness.
         """
-        upto = list(accumulate(self.probabilities.tolist()))
+        upto = list(accumulate(self.probabilities))
         # Rounding may leave the sum a little below 1.
         number = min(bisect_right(upto, uniform(rng) * upto[-1]), len(upto) - 1)
         docs = list(self.rankings[number])
-        most = np.abs(self.worths).max(initial=0.0)
-        teams = [_team(worth, most, rng) for worth in self.worths[number].tolist()]
+        largest = _largest(self.worths)
+        teams = [_team(worth, largest, rng) for worth in self.worths[number]]
         if len(docs) < self.length:
             above = set(docs)
             rest_a, rest_b = (
@@ -78,11 +82,15 @@ class Mixture(Generic[Document]):
         return Interleaved(docs, teams + [None] * (len(docs) - len(teams)))
 
 
-def _team(worth: float, most: float, rng: RandomBits) -> Team:
-    """The side that has a document higher with the probability |worth| / most, else nobody."""
-    if worth == 0 or uniform(rng) * most >= abs(worth):
+def _team(worth: float, largest: float, rng: RandomBits) -> Team:
+    """The side that has the document higher with probability |worth| / largest, else None."""
+    if worth == 0 or uniform(rng) * largest >= abs(worth):
         return None
     return "a" if worth > 0 else "b"
+
+
+def _largest(worths: list[list[float]]) -> float:
+    return max((abs(worth) for row in worths for worth in row), default=0.0)
 
 
 def interleave(
@@ -95,24 +103,24 @@ def interleave(
 ) -> Interleaved[Document]:
     """Interleave two rankings.
 
-    A click on a document is worth the more for a side, the higher that side has it. Of all lists
-    that keep to the order of both rankings, each is shown with a probability such that whoever
-    clicks at random favours neither side, however far down; among the probabilities that do, those
-    that make impressions most telling. `solve` has the details.
+    A click is worth more for a side, the higher that side has the document. Each list that keeps to
+    the order of both rankings is shown with a probability such that clicks at random favour neither
+    side, at any rank; among these probabilities, those with the most informative impressions are
+    chosen. See `solve`.
 
-    The `teams` of a record know sides and no worths. So a document is of the team of the side that
-    has it higher with a probability proportional to its worth, and nobody's otherwise: on average a
-    click counts as much as it is worth, and counting clicks by team is as unbiased as the worths
-    are. The noise of this draw is the price; `worth_of` has the worths themselves, for those who
-    analyse impressions on their own.
+    The `teams` of a record have sides and no worths. A document therefore joins the team of the
+    side that has it higher with a probability proportional to its worth, and no team otherwise: the
+    mean credit of a click is its worth, and counting clicks by team is as unbiased as the worths
+    are. The price is the noise of this draw; `worth_of` gives the worths themselves, to analyse
+    impressions without it.
 
     Args:
-        list_a: document ids of ranker a, the best first, of any hashable kind.
-        list_b: those of ranker b.
-        length: how many documents to show, from 0 to 10; fewer where the lists have fewer.
-        rng: 53 bits of it are drawn for the list, 53 for each document that is worth something,
-            and for the ranks below the end of the shorter ranking what team draft draws.
-        credit: what a click is worth, as in `solve`.
+        list_a: document ids of ranker a, the best first; any hashable type.
+        list_b: document ids of ranker b.
+        length: documents to show, from 0 to 10; fewer where the rankings have fewer.
+        rng: 53 bits are drawn for the list, 53 for each document of a worth other than 0, and the
+            bits of team draft for the ranks below the end of the shorter ranking.
+        credit: the worth of a click, as in `solve`.
 
     Raises:
         InterleavingError: a ranking has a document twice, the length or the credit is not allowed,
@@ -135,29 +143,29 @@ def solve(
     *,
     credit: Credit = "inverse_rank",
 ) -> Mixture[Document]:
-    """How often to show which list.
+    """Compute how often to show which list.
 
-    Allowed are the lists of which each beginning is the union of a beginning of ranking a and one
-    of ranking b. A document of rank x in a and y in b is worth 1/x - 1/y (`inverse_rank`) or y - x
+    Allowed are the lists of which each prefix is the union of a prefix of ranking a and one of
+    ranking b. A document of rank x in a and y in b is worth 1/x - 1/y (`inverse_rank`) or y - x
     (`rank_difference`); one that a ranking lacks has the rank below the end of the longer one.
 
-    - Unbiased: at each rank the worth is 0 on average. So it is for a user who reads k documents,
-      for any k, and clicks one of them at random.
-    - Sensitive: under that, the average over the lists of (1 - w_t) H(w_a / (w_a + w_b)) is as
-      large as can be. A user clicks rank r with a probability proportional to 1/r; w_a, w_b and w_t
-      are the probabilities that the click is worth something for a, for b, or nothing; H is the
-      entropy of a coin in bits.
+    - Unbiased: at each rank the mean worth is 0; then it is 0 for a user who reads k documents and
+      clicks one of them at random, for any k.
+    - Sensitive: subject to that, the mean over the lists of (1 - w_t) H(w_a / (w_a + w_b)) is
+      maximal. A user clicks rank r with a probability proportional to 1/r; w_a, w_b and w_t are the
+      probabilities that the click is worth something for a, for b, or nothing; H is the entropy of
+      a coin in bits.
 
-    Credited are as many ranks as the shorter ranking has documents. Further down, one ranking may
-    have run out, and no choice of lists need be unbiased; what fills the list there is nobody's.
-    A solution has been found for all pairs of rankings tried, also all of up to six documents,
-    though nobody has proved that there always is one.
+    As many ranks are credited as the shorter ranking has documents. Further down, a ranking may be
+    exhausted, and an unbiased choice of lists need not exist; the documents there have no team. A
+    solution was found for all pairs of rankings that were tried, among them all of up to six
+    documents; there is no proof that one always exists.
 
     Args:
-        list_a: document ids of ranker a, the best first, of any hashable kind.
-        list_b: those of ranker b.
-        length: how many documents to show, from 0 to 10; fewer where the lists have fewer.
-        credit: `inverse_rank`, where the upper ranks matter most, or `rank_difference`.
+        list_a: document ids of ranker a, the best first; any hashable type.
+        list_b: document ids of ranker b.
+        length: documents to show, from 0 to 10; fewer where the rankings have fewer.
+        credit: `inverse_rank`, where upper ranks matter most, or `rank_difference`.
 
     Raises:
         InterleavingError: as in `interleave`.
@@ -173,20 +181,23 @@ def solve(
     bdca 0.00
 
     Source: Radlinski and Craswell, WSDM 2013, equations 5 to 8 (constraints), 9 to 13
-    (sensitivity), 14 and 15 (worths). Relied on was what public implementations cite of them.
+    (sensitivity), 14 and 15 (worths), as cited by public implementations.
     """
     check(length, list_a=list_a, list_b=list_b)
-    if length > LONGEST:
+    if length > MAX_LENGTH:
         raise InterleavingError(
-            f"the length of an optimised interleaved list must be at most {LONGEST} (found"
+            f"the length of an optimised interleaved list must be at most {MAX_LENGTH} (found"
             f" {length}); its linear programme doubles with each rank."
+        )
+    if find_spec("scipy") is None:  # not an import, which takes half a second
+        raise InterleavingError(
+            "optimised interleaving needs scipy; install it with 'pip install scipy'."
         )
     ranks = min(length, len(list_a), len(list_b))
     rankings = allowed_lists(list_a, list_b, ranks)
-    known = _Worths(list_a, list_b, credit)
-    worths = np.array([[known.of(document) for document in each] for each in rankings])
-    worths = worths.reshape(len(rankings), ranks)
-    sensitivity = sensitivity_of(worths)
+    worth = _worths(list_a, list_b, credit)
+    worths = [[worth[document] for document in ranking] for ranking in rankings]
+    sensitivity = [_sensitivity(row) for row in worths]
     probabilities = most_sensitive(worths, sensitivity)
     return Mixture(list_a, list_b, length, rankings, probabilities, worths, sensitivity)
 
@@ -199,50 +210,127 @@ def worth_of(
     *,
     credit: Credit = "inverse_rank",
 ) -> float:
-    """What the clicks of an impression are worth: above 0 they speak for a, below 0 for b.
+    """The worth of the clicks of an impression: above 0 for side a, below 0 for side b.
 
-    Its average over many impressions is the paper's measure of by how much a is better; it has less
-    noise than `teams`.
+    Its mean over many impressions is the paper's measure of how much better a is; it has less noise
+    than `teams`.
 
     Args:
         list_a: document ids of ranker a, the best first.
-        list_b: those of ranker b.
-        docs: what `interleave` made of them.
-        ranks: the clicked ranks, from 0; a rank that is there twice counts twice.
-        credit: as it was for `interleave`.
+        list_b: document ids of ranker b.
+        docs: the documents of `interleave`.
+        ranks: the clicked ranks, from 0; repeated ranks count repeatedly.
+        credit: the credit given to `interleave`.
 
     Raises:
-        IndexError: a rank lies outside the list.
-        InterleavingError: a shown document is in neither ranking, or was shown twice, or the credit
-            is not allowed.
+        IndexError: a rank is outside the list.
+        InterleavingError: a document is in neither ranking, or was shown twice, or the credit is
+            not allowed.
 
     >>> worth_of("abcd", "bdca", "abdc", [0, 2])
     0.5
     """
     check_shown(list_a, list_b, docs)
-    known = _Worths(list_a, list_b, credit)
+    worth = _worths(list_a, list_b, credit)
     credited = min(len(list_a), len(list_b))
     clicked = [(rank, docs[rank]) for rank in ranks]
-    return sum(known.of(document) for rank, document in clicked if rank < credited)
+    return sum(worth[document] for rank, document in clicked if rank < credited)
 
 
-class _Worths(Generic[Document]):
-    """What a click on each document is worth."""
+def _worths(
+    list_a: Sequence[Document], list_b: Sequence[Document], credit: Credit
+) -> dict[Document, float]:
+    """The worth of a click on each document: above 0 for side a, below 0 for side b."""
+    if credit not in get_args(Credit):
+        raise InterleavingError(
+            f"credit must be {' or '.join(map(repr, get_args(Credit)))} (found {credit!r}"
+            f"{nearest(str(credit), get_args(Credit))})."
+        )
+    in_a, in_b = ranks_of(list_a), ranks_of(list_b)
+    lowest = max(len(list_a), len(list_b))
+    worths = {}
+    for document in {**in_a, **in_b}:
+        x, y = in_a.get(document, lowest) + 1, in_b.get(document, lowest) + 1
+        worths[document] = 1 / x - 1 / y if credit == "inverse_rank" else float(y - x)
+    return worths
 
-    def __init__(
-        self, list_a: Sequence[Document], list_b: Sequence[Document], credit: Credit
-    ) -> None:
-        if credit not in get_args(Credit):
-            raise InterleavingError(
-                f"credit must be {' or '.join(map(repr, get_args(Credit)))} (found {credit!r}"
-                f"{nearest(str(credit), get_args(Credit))})."
-            )
-        self._in_a, self._in_b = ranks_of(list_a), ranks_of(list_b)
-        self._below = max(len(list_a), len(list_b))
-        self._inverse = credit == "inverse_rank"
 
-    def of(self, document: Document) -> float:
-        """Above 0 for a, below 0 for b."""
-        x = self._in_a.get(document, self._below) + 1
-        y = self._in_b.get(document, self._below) + 1
-        return 1 / x - 1 / y if self._inverse else float(y - x)
+def allowed_lists(
+    list_a: Sequence[Document], list_b: Sequence[Document], ranks: int
+) -> list[tuple[Document, ...]]:
+    """The lists of which each prefix is the union of a prefix of a and one of b.
+
+    Args:
+        list_a: document ids of ranker a, the best first.
+        list_b: document ids of ranker b.
+        ranks: the length of the lists; neither ranking is shorter.
+
+    Returns:
+        Each list once, 2^ranks at most.
+
+    >>> ["".join(each) for each in allowed_lists("abc", "bca", 3)]
+    ['abc', 'bac', 'bca']
+    """
+    prefixes: dict[tuple[Document, ...], None] = {(): None}
+    for _ in range(ranks):
+        longer: dict[tuple[Document, ...], None] = {}
+        for prefix in prefixes:
+            for ranking in (list_a, list_b):
+                top = next(document for document in ranking if document not in prefix)
+                longer[(*prefix, top)] = None
+        prefixes = longer
+    return list(prefixes)
+
+
+def _sensitivity(worths: list[float]) -> float:
+    """The information of a click on a list about which ranker is better, from 0 to 1 bit."""
+    total = sum(1 / (rank + 1) for rank in range(len(worths)))
+    wins_a = sum(1 / (rank + 1) for rank, worth in enumerate(worths) if worth > 0) / (total or 1.0)
+    wins_b = sum(1 / (rank + 1) for rank, worth in enumerate(worths) if worth < 0) / (total or 1.0)
+    if not wins_a or not wins_b:
+        return 0.0
+    share = wins_a / (wins_a + wins_b)
+    return (wins_a + wins_b) * -(share * log2(share) + (1 - share) * log2(1 - share))
+
+
+def most_sensitive(worths: list[list[float]], sensitivity: list[float]) -> list[float]:
+    """The most sensitive unbiased probabilities.
+
+    Args:
+        worths: (n, ranks) the worth of a click on each list.
+        sensitivity: (n,) of each list.
+
+    Returns:
+        (n,) of sum 1. Lists that are never shown have exactly 0.
+
+    Raises:
+        InterleavingError: there are none.
+    """
+    n = len(worths)
+    if n == 1:  # the rankings agree
+        return [1.0]
+    from scipy.optimize import linprog  # noqa: PLC0415 - an optional dependency
+
+    scale = _largest(worths) or 1.0  # the solver's precision is absolute
+    solution = linprog(
+        [-each for each in sensitivity],
+        A_eq=[
+            *([worth / scale for worth in column] for column in zip(*worths, strict=True)),
+            [1.0] * n,
+        ],
+        b_eq=[0.0] * len(worths[0]) + [1.0],
+        bounds=(0, None),
+        method="highs",
+        options={
+            "primal_feasibility_tolerance": _PRECISION,
+            "dual_feasibility_tolerance": _PRECISION,
+        },
+    )
+    if solution.status != 0 or solution.x is None:
+        raise InterleavingError(
+            f"these rankings have no unbiased interleaving (found: {solution.message}); use team"
+            " draft."
+        )
+    shares = [share if share > _PRECISION else 0.0 for share in solution.x.tolist()]
+    total = sum(shares)
+    return [share / total for share in shares]

@@ -1,24 +1,21 @@
-"""Probabilistic interleaving: documents are drawn, the upper ones of a ranking most likely."""
+"""Probabilistic interleaving: documents are drawn at random, upper ranks most likely."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import fsum
 
-import numpy as np
-
-from streamduel.interleaving.bits import RandomBits
-from streamduel.interleaving.credit.by_chance import leads
-from streamduel.interleaving.interleaved import (
+from streamduel.interleaving.base import (
     Document,
     Interleaved,
+    RandomBits,
+    Remaining,
     Team,
     check,
     contested,
 )
-from streamduel.interleaving.picks import Picks
-from streamduel.preference.array_logarithm import ln_each
-from streamduel.preference.arrays import Floats
+from streamduel.interleaving.credit.team_chances import leads
+from streamduel.preference.logarithm import ln
 
 
 def interleave(
@@ -26,64 +23,64 @@ def interleave(
 ) -> Interleaved[Document]:
     """Interleave two rankings.
 
-    At each rank a fair coin says whose turn it is. That side draws a document of its ranking that
-    is not in the list yet, the one at rank r with a probability proportional to 1 / r³ (the paper's
-    softmax with τ = 3: of ten documents the first comes with probability 0.83, the second with
-    0.10), and the document is of its team. Documents that only one side could still draw fill the
-    list and are of no team. So at each rank the document is as likely of one team as of the other.
+    At each rank a fair coin decides which side draws. That side draws a document of its ranking
+    that is not in the list yet, the one at rank r with a probability proportional to 1 / r³ (the
+    paper's softmax with τ = 3: of ten documents the first is drawn with probability 0.83, the
+    second with 0.10), and the document joins its team. Documents that only one side could still
+    draw fill the list and have no team. At each rank the document is equally likely to be of either
+    team.
 
-    Any document may come from either side, which lets `expected_credit` learn from a click more
-    than its team. The price is that users may see a list that neither ranker would make.
+    Any document may come from either side, so that `expected_credit` learns more from a click than
+    its team. In exchange, users may see a list that neither ranker would make.
 
     Args:
-        list_a: document ids of ranker a, the best first, of any hashable kind.
-        list_b: those of ranker b.
-        length: how many documents to show, from 0; fewer where the lists have fewer.
-        rng: 53 bits of it are drawn for each document of both rankings, then one bit for each rank
-            at which both sides have something left.
+        list_a: document ids of ranker a, the best first; any hashable type.
+        list_b: document ids of ranker b.
+        length: documents to show, from 0; fewer where the rankings have fewer.
+        rng: 53 bits are drawn for each document of both rankings, then one bit for each rank at
+            which both sides have documents left.
 
     Raises:
-        InterleavingError: a ranking has a document twice, or the length is below 0.
+        InterleavingError: a ranking has a document twice, or the length is negative.
 
     >>> from random import Random
     >>> interleave(["d1", "d2", "d3"], ["d2", "d4", "d1"], 4, Random(2))
     Interleaved(docs=['d1', 'd2', 'd4', 'd3'], teams=['a', 'a', 'b', None])
 
     Source: Hofmann, Whiteson and de Rijke, "A Probabilistic Method for Inferring Preferences from
-    Clicks", CIKM 2011. Ranks are those of the whole ranking, whatever was taken from it.
+    Clicks", CIKM 2011. Ranks are those of the whole ranking, also after documents were drawn.
     """
     check(length, list_a=list_a, list_b=list_b)
-    shown: dict[Document, Team] = {}  # keeps the order in which documents were drawn
-    ours, theirs = Picks(_draw(list_a, rng), shown), Picks(_draw(list_b, rng), shown)
-    while len(shown) < length and (ours.left() or theirs.left()):
-        if not theirs.left():
-            shown[ours.top()] = None
-        elif not ours.left():
-            shown[theirs.top()] = None
+    shown: dict[Document, Team] = {}  # in the order of draws
+    in_a, in_b = Remaining(_draw(list_a, rng), shown), Remaining(_draw(list_b, rng), shown)
+    while len(shown) < length and (in_a.left() or in_b.left()):
+        if not in_b.left():
+            shown[in_a.top()] = None
+        elif not in_a.left():
+            shown[in_b.top()] = None
         elif rng.getrandbits(1):
-            shown[ours.top()] = "a"
+            shown[in_a.top()] = "a"
         else:
-            shown[theirs.top()] = "b"
+            shown[in_b.top()] = "b"
     return Interleaved(list(shown), list(shown.values()))
 
 
 def _draw(ranking: Sequence[Document], rng: RandomBits) -> list[Document]:
-    """All documents of a ranking, as one draw after the other would bring them.
+    """All documents of a ranking in the order of successive draws without replacement.
 
-    Each document has a clock that rings after an exponential time of rate 1 / r³. The one that
-    rings next is any of the rest with a probability proportional to its rate, also if some of the
-    rest are taken away unheard: clocks have no memory. One sorting replaces all draws.
+    Each document gets an exponential arrival time of rate 1 / r³. The next one to arrive is any of
+    the remaining documents with a probability proportional to its rate, also when other documents
+    were removed: exponential times have no memory. One sort replaces all draws.
     """
-    # From above 0 to 1.
-    draws = np.array([rng.getrandbits(53) + 1 for _ in ranking], dtype=np.float64) * 2.0**-53
-    rings = -ln_each(draws) / _weights(len(ranking))
-    return [ranking[rank] for rank in np.argsort(rings, kind="stable").tolist()]
+    draws = [(rng.getrandbits(53) + 1) * 2.0**-53 for _ in ranking]  # in (0, 1]
+    weights = _weights(len(ranking))
+    arrivals = [-ln(draw) / weight for draw, weight in zip(draws, weights, strict=True)]
+    return [ranking[rank] for rank in sorted(range(len(ranking)), key=arrivals.__getitem__)]
 
 
-def _weights(n: int) -> Floats:
-    """1 / r³ for the ranks from 1 to n; without a power, whose bits differ between machines."""
-    ranks = np.arange(1, n + 1, dtype=np.float64)
-    return 1 / (ranks * ranks * ranks)
+def _weights(n: int) -> list[float]:
+    """1 / r³ for the ranks from 1 to n; the bits of a float power would vary between machines."""
+    return [1 / (rank * rank * rank) for rank in map(float, range(1, n + 1))]
 
 
 def expected_credit(
@@ -92,24 +89,24 @@ def expected_credit(
     docs: Sequence[Document],
     ranks: Sequence[int],
 ) -> float:
-    """What `click_count` gives on average over all teams that may have made the list.
+    """The mean of `click_count` over all teams that the list may have come from.
 
-    Which side drew a document was chance: often the other one would have drawn it too. So the one
-    assignment that happened is replaced by all that could have, each by its probability given the
-    list. The expectation is the same, and the variance smaller: fewer impressions tell as much.
+    Which side drew a document is random: often the other side could have drawn it, too. The teams
+    that were drawn are replaced by all possible ones, each with its probability given the list. The
+    expectation is the same and the variance smaller, so fewer impressions are needed.
 
     Args:
         list_a: document ids of ranker a, the best first.
-        list_b: those of ranker b.
-        docs: what `interleave` made of them.
-        ranks: the clicked ranks, from 0; a rank that is there twice counts twice.
+        list_b: document ids of ranker b.
+        docs: the documents of `interleave`.
+        ranks: the clicked ranks, from 0; repeated ranks count repeatedly.
 
     Returns:
         The probability that side a has more clicks, plus half of that of a tie: a share of a win.
 
     Raises:
-        IndexError: a rank lies outside the list.
-        InterleavingError: a shown document is in neither ranking, or was shown twice.
+        IndexError: a rank is outside the list.
+        InterleavingError: a document is in neither ranking, or was shown twice.
 
     >>> expected_credit(["d1", "d2", "d3"], ["d2", "d1", "d3"], ["d1", "d2", "d3"], [0])
     0.8888888888888888
@@ -119,25 +116,25 @@ def expected_credit(
     Source: Hofmann, Whiteson and de Rijke, CIKM 2011, the comparison that marginalises over
     assignments; their outcome of 1, 0 or -1 is 1, 0.5 or 0 here.
     """
-    likely = leads(chances(list_a, list_b, docs), ranks)
-    ahead = sum(probability for lead, probability in likely.items() if lead > 0)
-    return ahead + likely.get(0, 0.0) / 2
+    distribution = leads(chances(list_a, list_b, docs), ranks)
+    ahead = sum(probability for lead, probability in distribution.items() if lead > 0)
+    return ahead + distribution.get(0, 0.0) / 2
 
 
 def chances(
     list_a: Sequence[Document], list_b: Sequence[Document], docs: Sequence[Document]
 ) -> list[float | None]:
-    """Per rank, how likely it is that side a drew the document; None where nobody did.
+    """The probability of each rank that side a drew the document; None where neither side did.
 
-    What a record logs as `chances`, for the credit function `probabilistic`.
+    The field `chances` of a record, for the credit function `probabilistic`.
 
     Args:
         list_a: document ids of ranker a, the best first.
-        list_b: those of ranker b.
-        docs: what `interleave` made of them.
+        list_b: document ids of ranker b.
+        docs: the documents of `interleave`.
 
     Raises:
-        InterleavingError: a shown document is in neither ranking, or was shown twice.
+        InterleavingError: a document is in neither ranking, or was shown twice.
 
     >>> chances(["d1", "d2"], ["d2", "d1"], ["d1", "d2"])
     [0.8888888888888888, 0.5]
@@ -145,17 +142,16 @@ def chances(
     upper = contested(list_a, list_b, docs)
     shares_a, shares_b = _shares(list_a, docs), _shares(list_b, docs)
     drawn: list[float | None] = [
-        ours / (ours + theirs)
-        for ours, theirs in zip(shares_a[:upper], shares_b[:upper], strict=True)
+        of_a / (of_a + of_b) for of_a, of_b in zip(shares_a[:upper], shares_b[:upper], strict=True)
     ]
     return drawn + [None] * (len(docs) - upper)
 
 
 def _shares(ranking: Sequence[Document], docs: Sequence[Document]) -> list[float]:
-    """Per shown rank, the document's share in what the ranking still had when it was drawn."""
-    weights = dict(zip(ranking, _weights(len(ranking)).tolist(), strict=True))
+    """For each shown document the probability with which the ranking would draw it there."""
+    weights = dict(zip(ranking, _weights(len(ranking)), strict=True))
     shown = [weights.pop(document, 0.0) for document in docs]
-    # From below, so that nothing is subtracted and the least weights count too.
+    # From below, so that nothing is subtracted and the smallest weights count, too.
     left = fsum(weights.values())
     shares = []
     for weight in reversed(shown):

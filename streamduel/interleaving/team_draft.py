@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from streamduel.interleaving.bits import RandomBits
-from streamduel.interleaving.interleaved import Document, Interleaved, Team, check
-from streamduel.interleaving.picks import Picks
-
-__all__ = ["Document", "Interleaved", "RandomBits", "Team", "interleave"]
+from streamduel.interleaving.base import (
+    Document,
+    Interleaved,
+    RandomBits,
+    Remaining,
+    Team,
+    check,
+)
 
 
 def interleave(
@@ -16,59 +19,58 @@ def interleave(
 ) -> Interleaved[Document]:
     """Interleave two rankings.
 
-    In each round a fair coin says who picks first; then each side adds the topmost document of its
-    ranking that is not in the list yet, and that document is of its team. Documents that only one
-    side could still add fill the list and are of no team. So at each rank the document is as
-    likely of one team as of the other, and clicks that do not care what they click on favour
-    neither side; the teams differ by one document at most. Where a ranking runs out inside the
-    list, this holds for each rank alone, and several such clicks may favour a side a little.
+    In each round a fair coin decides which side picks first; then each side adds the topmost
+    document of its ranking that is not in the list yet, and the document joins its team. Documents
+    that only one side could still add fill the list and have no team. At each rank the document is
+    therefore equally likely to be of either team, and clicks at random favour neither side; the
+    sizes of the teams differ by one at most. Where a ranking is exhausted within the list, this
+    holds for each rank alone, and several clicks at random may favour a side slightly.
 
     Args:
-        list_a: document ids of ranker a, the best first; of any kind that can be compared, as
-            strings or integers.
-        list_b: those of ranker b.
-        length: how many documents to show, from 0; fewer where the lists have fewer.
-        rng: one bit of it is drawn for each round in which both sides have something to pick.
+        list_a: document ids of ranker a, the best first; any hashable type.
+        list_b: document ids of ranker b.
+        length: documents to show, from 0; fewer where the rankings have fewer.
+        rng: one bit is drawn for each round in which both sides can pick.
 
     Raises:
-        InterleavingError: a ranking has a document twice, or the length is below 0.
+        InterleavingError: a ranking has a document twice, or the length is negative.
 
     >>> from random import Random
     >>> interleave(["d1", "d2", "d3"], ["d2", "d4", "d1"], 4, Random(2))
     Interleaved(docs=['d1', 'd2', 'd3', 'd4'], teams=['a', 'b', 'a', 'b'])
 
     Source: Radlinski, Kurup and Joachims, "How Does Clickthrough Data Reflect Retrieval Quality?",
-    CIKM 2008, Algorithm 2. The paper's list ends when one side has nothing left.
+    CIKM 2008, Algorithm 2. The paper's list ends when one side has no documents left.
     """
     check(length, list_a=list_a, list_b=list_b)
-    shown: dict[Document, Team] = {}  # keeps the order in which documents were picked
-    ours, theirs = Picks(list_a, shown), Picks(list_b, shown)
-    while len(shown) < length and (ours.left() or theirs.left()):
-        if not theirs.left():
-            shown[ours.top()] = None
-        elif not ours.left():
-            shown[theirs.top()] = None
-        elif len(shown) < length - 1 and _is_uneven(ours, theirs):
-            shown[ours.top()] = None
+    shown: dict[Document, Team] = {}  # in the order of picks
+    in_a, in_b = Remaining(list_a, shown), Remaining(list_b, shown)
+    while len(shown) < length and (in_a.left() or in_b.left()):
+        if not in_b.left():
+            shown[in_a.top()] = None
+        elif not in_a.left():
+            shown[in_b.top()] = None
+        elif len(shown) < length - 1 and _is_uneven(in_a, in_b):
+            shown[in_a.top()] = None
         elif rng.getrandbits(1):
-            _play_round(shown, length, (ours, "a"), (theirs, "b"))
+            _play_round(shown, length, (in_a, "a"), (in_b, "b"))
         else:
-            _play_round(shown, length, (theirs, "b"), (ours, "a"))
+            _play_round(shown, length, (in_b, "b"), (in_a, "a"))
     return Interleaved(list(shown), list(shown.values()))
 
 
-def _is_uneven(ours: Picks[Document], theirs: Picks[Document]) -> bool:
-    """Whether one side alone could pick second: both want the same, and it has nothing else."""
-    return ours.top() == theirs.top() and ours.has_another() != theirs.has_another()
+def _is_uneven(in_a: Remaining[Document], in_b: Remaining[Document]) -> bool:
+    """Whether both sides want the same document and only one of them has another one."""
+    return in_a.top() == in_b.top() and in_a.has_another() != in_b.has_another()
 
 
 def _play_round(
     shown: dict[Document, Team],
     length: int,
-    first: tuple[Picks[Document], Team],
-    second: tuple[Picks[Document], Team],
+    first: tuple[Remaining[Document], Team],
+    second: tuple[Remaining[Document], Team],
 ) -> None:
-    """One pick of each side, as far as there is room and there are documents."""
-    for picks, team in (first, second):
-        if len(shown) < length and picks.left():
-            shown[picks.top()] = team
+    """One pick of each side, while there are ranks and documents left."""
+    for remaining, team in (first, second):
+        if len(shown) < length and remaining.left():
+            shown[remaining.top()] = team

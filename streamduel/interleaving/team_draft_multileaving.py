@@ -1,28 +1,20 @@
-"""Team-draft multileaving: any number of rankers pick documents in turn."""
+"""Team-draft multileaving: two or more rankers pick documents in turn."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import Generic, NamedTuple
+from typing import NamedTuple
 
 from streamduel.errors import InterleavingError
-from streamduel.interleaving.bits import RandomBits, below
-from streamduel.interleaving.interleaved import Document, check
-from streamduel.interleaving.picks import Picks
-
-
-class Multileaved(NamedTuple, Generic[Document]):
-    """A list to be shown, made of several rankings.
-
-    Attributes:
-        docs: the documents, the first on top; none of them twice.
-        teams: per rank, the number of the ranking whose document stands there, from 0; None for
-            nobody's.
-    """
-
-    docs: list[Document]
-    teams: list[int | None]
+from streamduel.interleaving.base import (
+    Document,
+    Multileaved,
+    RandomBits,
+    Remaining,
+    below,
+    check,
+)
 
 
 def multileave(
@@ -30,22 +22,22 @@ def multileave(
 ) -> Multileaved[Document]:
     """Make one list of k rankings, so that one impression compares all of them.
 
-    In each round the rankers pick in an order drawn at random; each adds the topmost document of
-    its ranking that is not in the list yet, and that document is of its team. So at each rank the
-    document is equally likely of each team. This holds as far down as the shortest ranking is long,
-    because so far nobody can run out of documents; what fills the list below is of no team.
+    In each round the rankers pick in random order; each adds the topmost document of its ranking
+    that is not in the list yet, and the document joins its team. At each rank the document is
+    equally likely to be of each team, down to the length of the shortest ranking: so far no ranker
+    can be exhausted. Documents below have no team.
 
-    Each ranker has length / k documents in a list: with more rankers than ranks, some are left out
-    of it. `duels_of` makes duels of an impression.
+    Each ranker contributes length / k documents: with more rankers than ranks, some contribute
+    none. `duels_of` turns an impression into duels.
 
     Args:
-        rankings: of each ranker the document ids, the best first, of any hashable kind.
-        length: how many documents to show, from 0; fewer where the rankings have fewer.
-        rng: what the order of each round is drawn from.
+        rankings: the document ids of each ranker, the best first; any hashable type.
+        length: documents to show, from 0; fewer where the rankings have fewer.
+        rng: the order of each round is drawn from it.
 
     Raises:
         InterleavingError: there are fewer than two rankings, one has a document twice, or the
-            length is below 0.
+            length is negative.
 
     >>> from random import Random
     >>> multileave([["d1", "d2", "d3"], ["d2", "d4", "d1"], ["d5", "d1", "d2"]], 4, Random(2))
@@ -59,18 +51,18 @@ def multileave(
             f"rankings must be of two rankers at least (found {len(rankings)})."
         )
     check(length, **{f"rankings[{number}]": each for number, each in enumerate(rankings)})
-    shown: dict[Document, int | None] = {}  # keeps the order in which documents were picked
-    picks = [Picks(ranking, shown) for ranking in rankings]
+    shown: dict[Document, int | None] = {}  # in the order of picks
+    remaining = [Remaining(ranking, shown) for ranking in rankings]
     fair = min(map(len, rankings))
-    while len(shown) < length and any(each.left() for each in picks):
-        for number in _order(len(picks), rng):
-            if len(shown) < length and picks[number].left():
-                shown[picks[number].top()] = number if len(shown) < fair else None
+    while len(shown) < length and any(each.left() for each in remaining):
+        for number in _order(len(remaining), rng):
+            if len(shown) < length and remaining[number].left():
+                shown[remaining[number].top()] = number if len(shown) < fair else None
     return Multileaved(list(shown), list(shown.values()))
 
 
 def _order(n: int, rng: RandomBits) -> Iterator[int]:
-    """The integers below n, in a random order, each drawn when it is asked for."""
+    """The integers below n in random order, drawn one by one."""
     rest = list(range(n))
     while rest:
         other = below(len(rest), rng)
@@ -79,11 +71,11 @@ def _order(n: int, rng: RandomBits) -> Iterator[int]:
 
 
 class Duel(NamedTuple):
-    """What an impression says about two rankers.
+    """The outcome of an impression for one pair of rankers.
 
     Attributes:
-        first: the number of one ranking.
-        second: that of another, a larger one.
+        first: the index of a ranking.
+        second: the index of another ranking, larger than `first`.
         first_wins: 1.0, 0.0, or 0.5 for a tie.
     """
 
@@ -93,19 +85,19 @@ class Duel(NamedTuple):
 
 
 def duels_of(n_rankers: int, teams: Sequence[int | None], ranks: Sequence[int]) -> list[Duel]:
-    """The duels of all pairs of rankers that one impression decides.
+    """The duels of all pairs of rankers in one impression.
 
-    Of two rankers, the one with more clicks on its documents wins; equally many are a tie. Each
-    duel makes a `duel` record of its own. The duels of one impression hang together, as they
-    are of the same clicks.
+    Of two rankers, the one with more clicks on its documents wins; equal numbers are a tie. Write a
+    `duel` record for each. The duels of one impression are not independent: they count the same
+    clicks.
 
     Args:
-        n_rankers: how many there are.
-        teams: per rank, whose document stood there.
-        ranks: the clicked ranks, from 0; a rank that is there twice counts twice.
+        n_rankers: the number of rankers.
+        teams: for each rank the index of the ranking, or None.
+        ranks: the clicked ranks, from 0; repeated ranks count repeatedly.
 
     Raises:
-        IndexError: a rank lies outside the list.
+        IndexError: a rank is outside the list.
 
     >>> duels_of(3, [0, 1, 2, None], [1, 3])
     [Duel(first=0, second=1, first_wins=0.0), Duel(first=0, second=2, first_wins=0.5),
@@ -118,11 +110,8 @@ def duels_of(n_rankers: int, teams: Sequence[int | None], ranks: Sequence[int]) 
         team = teams[rank]
         if team is not None:
             clicks[team] += 1
-    leads = {
-        (first, second): clicks[first] - clicks[second]
-        for first, second in combinations(range(n_rankers), 2)
-    }
-    return [
-        Duel(first, second, 0.5 if lead == 0 else float(lead > 0))
-        for (first, second), lead in leads.items()
-    ]
+    duels = []
+    for first, second in combinations(range(n_rankers), 2):
+        lead = clicks[first] - clicks[second]
+        duels.append(Duel(first, second, 0.5 if lead == 0 else float(lead > 0)))
+    return duels

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from streamduel.errors import ConfigurationError
+from streamduel.interleaving.base import Team
 from streamduel.interleaving.credit import Shown, click_count, on_ranks
-from streamduel.interleaving.team_draft import Team, interleave
+from streamduel.interleaving.team_draft import interleave
 from streamduel.policies.base.generator import Generator
 from streamduel.preference.arrays import Floats, Integers
 from streamduel.simulation.click_models import ClickModel

@@ -1,38 +1,53 @@
-"""Crediting: which side of an interleaved impression its clicks speak for.
+"""Credit functions: which side of an interleaved impression wins by its clicks.
 
 >>> from streamduel.interleaving import credit
 >>> weighted = credit.create("weighted", weights={"cart": 3, "click": 1})
 >>> weighted(credit.Shown(["a", "b"]), [credit.Click(0), credit.Click(1, "cart")])
 0.0
 
-A new credit function is a function in one of the files here and a line in `CREDITS`; the contract
-tests run on all that stand there.
+A new credit function is a file here with a function under the decorator `credit_function`, or
+`parametric_credit` if it has parameters. `streamduel.testing.interleaving` has its contract checks.
 """
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping
+import pkgutil
+from collections.abc import Mapping
+from importlib import import_module
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, cast
 
 from streamduel.errors import InterleavingError, nearest
-from streamduel.interleaving.credit.by_chance import probabilistic
-from streamduel.interleaving.credit.by_count import any_click, click_count
-from streamduel.interleaving.credit.by_order import first_click, last_click
-from streamduel.interleaving.credit.by_worth import position_debiased, weighted
-from streamduel.interleaving.credit.propensities import estimate_propensities
-from streamduel.interleaving.credit.shown import (
+from streamduel.interleaving.credit.base import (
+    REGISTRY,
     Click,
     ClickLike,
     Credit,
+    CreditKind,
     Shown,
     ShownLike,
+    credit_function,
     on_ranks,
+    parametric_credit,
+    winner,
 )
+from streamduel.interleaving.credit.click_counts import any_click, click_count
+from streamduel.interleaving.credit.click_order import first_click, last_click
+from streamduel.interleaving.credit.click_weights import (
+    MAX_ETA,
+    MAX_WEIGHT,
+    POWER_LAW_RANKS,
+    position_debiased,
+    weighted,
+)
+from streamduel.interleaving.credit.propensities import estimate_propensities
+from streamduel.interleaving.credit.team_chances import probabilistic
 
 __all__ = [
     "CREDITS",
+    "MAX_ETA",
+    "MAX_WEIGHT",
+    "POWER_LAW_RANKS",
     "Click",
     "ClickLike",
     "Credit",
@@ -42,82 +57,31 @@ __all__ = [
     "any_click",
     "click_count",
     "create",
+    "credit_function",
     "estimate_propensities",
     "first_click",
     "last_click",
     "on_ranks",
+    "parametric_credit",
     "position_debiased",
     "probabilistic",
     "weighted",
+    "winner",
 ]
 
+for _file in pkgutil.iter_modules(__path__):
+    import_module(f"{__name__}.{_file.name}")
 
-class CreditKind(NamedTuple):
-    """A credit function before it has its parameters.
-
-    Attributes:
-        make: makes it of them, given by name.
-        summary: what it does, half a sentence.
-        source: the papers.
-    """
-
-    make: Callable[..., Credit]
-    summary: str
-    source: str
-
-    @property
-    def parameters(self) -> Mapping[str, bool]:
-        """Their names, and whether each must be given."""
-        declared = inspect.signature(self.make).parameters.values()
-        return {one.name: one.default is inspect.Parameter.empty for one in declared}
-
-
-def _ready(credit: Credit) -> Callable[[], Credit]:
-    return lambda: credit
-
-
-CREDITS: Final[Mapping[str, CreditKind]] = MappingProxyType(
-    {
-        "click_count": CreditKind(
-            _ready(click_count), "more clicks", "Radlinski, Kurup and Joachims, CIKM 2008"
-        ),
-        "any_click": CreditKind(
-            _ready(any_click),
-            "a click, where the other side has none",
-            "after Radlinski, Kurup and Joachims, CIKM 2008",
-        ),
-        "first_click": CreditKind(
-            _ready(first_click), "the first click", "after Yue et al., SIGIR 2010"
-        ),
-        "last_click": CreditKind(
-            _ready(last_click), "the last click", "after Yue et al., SIGIR 2010"
-        ),
-        "weighted": CreditKind(
-            weighted,
-            "more weight of clicks, by their action",
-            "Schuth, Hofmann and Radlinski, SIGIR 2015; Yue et al., SIGIR 2010",
-        ),
-        "position_debiased": CreditKind(
-            position_debiased,
-            "more clicks, each by the inverse propensity of its rank",
-            "Joachims, Swaminathan and Schnabel, WSDM 2017",
-        ),
-        "probabilistic": CreditKind(
-            _ready(probabilistic),
-            "more clicks in more of the likely assignments",
-            "Hofmann, Whiteson and de Rijke, CIKM 2011",
-        ),
-    }
-)
-"""The credit functions by the name that a configuration gives them; begin with `click_count`."""
+CREDITS: Final[Mapping[str, CreditKind]] = MappingProxyType(REGISTRY)
+"""The credit functions by their names in a configuration; begin with `click_count`."""
 
 
 def create(name: str, **parameters: Any) -> Credit:
-    """A credit function, ready to use.
+    """Create a credit function.
 
     Args:
-        name: of `CREDITS`.
-        **parameters: what it needs, by name.
+        name: a key of `CREDITS`.
+        **parameters: its parameters by name.
 
     Raises:
         InterleavingError: there is no such credit function, or a parameter is unknown, missing or
@@ -133,13 +97,13 @@ def create(name: str, **parameters: Any) -> Credit:
         raise InterleavingError(f"unknown credit function '{name}'{hint}")
     kind = CREDITS[name]
     declared = kind.parameters
-    for given in parameters:
-        if given not in declared:
+    for parameter in parameters:
+        if parameter not in declared:
             listed = ", ".join(f"'{one}'" for one in declared) or "none"
             raise InterleavingError(
-                f"credit function '{name}' has no parameter '{given}'; it has {listed}."
+                f"credit function '{name}' has no parameter '{parameter}'; it has {listed}."
             )
-    for needed, required in declared.items():
-        if required and needed not in parameters:
-            raise InterleavingError(f"credit function '{name}' needs '{needed}'.")
-    return kind.make(**parameters)
+    for parameter, required in declared.items():
+        if required and parameter not in parameters:
+            raise InterleavingError(f"credit function '{name}' needs '{parameter}'.")
+    return cast(Credit, kind.function(**parameters) if kind.has_parameters else kind.function)

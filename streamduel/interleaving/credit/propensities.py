@@ -1,4 +1,4 @@
-"""How likely users are to look at a rank, from what they clicked."""
+"""Estimating from clicks the probability that users look at a rank."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from streamduel.errors import InterleavingError
 
-_PerRank = Mapping[Hashable, Mapping[int, int]]
-"""How often something happened, by document and rank."""
+_Counts = Mapping[Hashable, Mapping[int, int]]
+"""Counts by document and rank."""
 
 
 def estimate_propensities(
     impressions: Iterable[tuple[Sequence[Hashable], Iterable[int]]], length: int
 ) -> list[float]:
-    """What `position_debiased` needs, from interleaved lists and their clicks.
+    """Estimate the propensities for `position_debiased` from interleaved lists and their clicks.
 
-    Interleaving puts the same document sometimes here, sometimes a rank lower. If it is clicked
-    half as often there, then half as many look there. All documents that were shown at both ranks
-    are compared in this way (the Mantel-Haenszel ratio, which also holds where each was shown a few
-    times only), and so on from rank to rank.
+    Interleaving shows the same document sometimes at one rank, sometimes at the next. If it gets
+    half as many clicks there, half as many users look there. All documents that were shown at both
+    ranks are compared in this way (the Mantel-Haenszel ratio, which is also valid where each was
+    shown a few times only), and the ratios are multiplied from rank to rank.
 
-    This takes the position-based model for granted: a user clicks if he looks at the rank and likes
-    the document, whatever the others are. People who stop after a good document are not like that.
-    And the errors add up on the way down: tens of thousands of clicks are wanted.
+    The position-based model is assumed: a user clicks when they look at the rank and like the
+    document, whatever the others are. Users who stop after a good document do not behave like that.
+    Errors accumulate down the list: use tens of thousands of clicks.
 
     Args:
-        impressions: for each, the documents shown and the clicked ranks. A document is liked for
-            one query and not for another: give pairs (query, document), unless all is one query.
-        length: how many ranks to estimate, from 1.
+        impressions: for each impression the documents shown and the clicked ranks. Relevance
+            depends on the query: give pairs (query, document), unless all have one query.
+        length: the number of ranks to estimate, from 1.
 
     Returns:
-        The propensities, in proportion to the largest, which is 1.
+        The propensities, relative to the largest, which is 1.
 
     Raises:
-        IndexError: a rank lies outside its list.
-        InterleavingError: no document was shown and clicked at two ranks that are to be compared.
+        IndexError: a rank is outside its list.
+        InterleavingError: no document was shown and clicked at two ranks that are compared.
 
     >>> up, down = ["d1", "d2"], ["d2", "d1"]
     >>> estimate_propensities([(up, [0]), (up, [0]), (up, [1]), (down, [0]), (down, [1])], 2)
@@ -50,7 +50,7 @@ def estimate_propensities(
     for docs, ranks in impressions:
         for rank, document in enumerate(docs[:length]):
             shown[document][rank] += 1
-        for rank in set(ranks):  # the model knows one click on a document, or none
+        for rank in set(ranks):  # the model has one click on a document, or none
             clicked[docs[rank]][rank] += 1
     found = [1.0]
     for rank in range(1, length):
@@ -59,8 +59,8 @@ def estimate_propensities(
     return [propensity / largest for propensity in found]
 
 
-def _ratio(shown: _PerRank, clicked: _PerRank, rank: int) -> float:
-    """The propensity of a rank, relative to that of the rank above."""
+def _ratio(shown: _Counts, clicked: _Counts, rank: int) -> float:
+    """The propensity of a rank relative to the rank above."""
     above = below = 0.0
     for document, times in shown.items():
         n_above, n_below = times.get(rank - 1, 0), times.get(rank, 0)

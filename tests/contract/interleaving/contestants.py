@@ -7,10 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from streamduel.interleaving import optimised
-from streamduel.interleaving.bits import RandomBits
-from streamduel.interleaving.interleaved import Interleaved, Team
-from streamduel.interleaving.methods import INTERLEAVINGS, MULTILEAVINGS, Interleave, Multileave
+from streamduel.interleaving import INTERLEAVINGS, MULTILEAVINGS, Interleave, Multileave, optimised
+from streamduel.interleaving.base import Interleaved, RandomBits, Team
 
 
 def _of_two(multileave: Multileave) -> Interleave:
@@ -41,7 +39,7 @@ def prepared(name: str, list_a: list[Any], list_b: list[Any], length: int) -> Dr
     return lambda rng: METHODS[name](list_a, list_b, length, rng)
 
 
-LONGEST = {"optimised": optimised.LONGEST}
+LONGEST = {"optimised": optimised.MAX_LENGTH}
 """The longest list of a method that has a limit."""
 
 BIASED = {"balanced": "one coin decides the whole list; see its own tests for by how much"}

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 import streamduel
 from streamduel import interleaving
 from streamduel.errors import InterleavingError
-from streamduel.interleaving.methods import INTERLEAVINGS, MULTILEAVINGS
+from streamduel.interleaving import INTERLEAVINGS, MULTILEAVINGS
 from tests.contract.interleaving.contestants import (
     BIASED,
     LONGEST,

@@ -5,7 +5,7 @@ import pytest
 
 from streamduel.client import Draw, Interleaver, Merged
 from streamduel.errors import InterleavingError
-from streamduel.interleaving.methods import INTERLEAVINGS
+from streamduel.interleaving import INTERLEAVINGS
 from streamduel.interleaving.probabilistic import chances
 
 PAIR = Draw("bm25", "ltr", 17)

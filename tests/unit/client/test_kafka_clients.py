@@ -85,7 +85,7 @@ def test_without_kafka_python_it_says_what_to_install(
 ) -> None:
     for module in ("kafka_feed", "kafka_writer"):
         monkeypatch.setitem(sys.modules, f"streamduel.client.{module}", None)
-    with pytest.raises(ClientError, match=r"needs? kafka-python; install it with pip install"):
+    with pytest.raises(ClientError, match=r"needs? kafka-python; install streamduel-client"):
         way("nowhere:9092")
 
 

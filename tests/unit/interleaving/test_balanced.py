@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from streamduel.errors import InterleavingError
 from streamduel.interleaving.balanced import credit, interleave
-from streamduel.interleaving.interleaved import Interleaved, contested
+from streamduel.interleaving.base import Interleaved, contested
 from tests.unit.interleaving.textbook import balanced, click_count, examples
 
 rankings = st.lists(st.integers(0, 9), unique=True, min_size=1, max_size=7)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import sys
 from itertools import combinations
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -13,8 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamduel.errors import InterleavingError
-from streamduel.interleaving.mixing import allowed_lists, most_sensitive, sensitivity_of
-from streamduel.interleaving.optimised import LONGEST, Credit, interleave, solve, worth_of
+from streamduel.interleaving.optimised import (
+    MAX_LENGTH,
+    Credit,
+    Mixture,
+    _sensitivity,
+    allowed_lists,
+    interleave,
+    most_sensitive,
+    solve,
+    worth_of,
+)
 from streamduel.preference.arrays import Floats
 from tests.unit.interleaving.textbook import allowed, examples
 
@@ -35,11 +44,17 @@ def test_all_lists_that_are_allowed_and_no_other(list_a: list[int], list_b: list
 
 
 def test_the_number_of_lists_is_bounded() -> None:
-    far = solve(range(20), range(20, 40), LONGEST)
-    assert len(far.rankings) == 2**LONGEST
+    far = solve(range(20), range(20, 40), MAX_LENGTH)
+    assert len(far.rankings) == 2**MAX_LENGTH
     longer = r"^the length of an optimised interleaved list must be at most 10 \(found 11\); its"
     with pytest.raises(InterleavingError, match=longer):
-        solve([1], [2], LONGEST + 1)
+        solve([1], [2], MAX_LENGTH + 1)
+
+
+def arrays(mixture: Mixture[Any]) -> tuple[Floats, Floats, Floats]:
+    """Probabilities (n,), worths (n, ranks) and sensitivity (n,)."""
+    worths = np.array(mixture.worths).reshape(len(mixture.rankings), -1)
+    return np.array(mixture.probabilities), worths, np.array(mixture.sensitivity)
 
 
 @settings(examples, max_examples=150)
@@ -48,14 +63,15 @@ def test_it_is_unbiased_at_each_rank(
     list_a: list[int], list_b: list[int], length: int, credit: Credit
 ) -> None:
     mixture = solve(list_a, list_b, length, credit=credit)
-    assert mixture.probabilities.min() >= 0
-    assert mixture.probabilities.sum() == pytest.approx(1)
-    at_rank = mixture.probabilities @ mixture.worths
+    probabilities, worths_of_all, _ = arrays(mixture)
+    assert probabilities.min() >= 0
+    assert probabilities.sum() == pytest.approx(1)
+    at_rank = probabilities @ worths_of_all
     # A user who reads k documents, for each k, and clicks one of them.
     assert np.cumsum(at_rank) == pytest.approx(np.zeros(len(at_rank)), abs=1e-8)
     lower = max(len(list_a), len(list_b)) + 1
     for ranking, worths in zip(mixture.rankings, mixture.worths, strict=True):
-        for document, worth in zip(ranking, worths.tolist(), strict=True):
+        for document, worth in zip(ranking, worths, strict=True):
             x = list_a.index(document) + 1 if document in list_a else lower
             y = list_b.index(document) + 1 if document in list_b else lower
             assert worth == pytest.approx(y - x if credit == "rank_difference" else 1 / x - 1 / y)
@@ -88,8 +104,8 @@ def test_nothing_unbiased_is_more_sensitive(
     list_a: list[int], list_b: list[int], credit: Credit
 ) -> None:
     mixture = solve(list_a, list_b, 4, credit=credit)
-    reached = float(mixture.probabilities @ mixture.sensitivity)
-    assert reached == pytest.approx(best_corner(mixture.worths, mixture.sensitivity))
+    probabilities, worths, sensitivity = arrays(mixture)
+    assert float(probabilities @ sensitivity) == pytest.approx(best_corner(worths, sensitivity))
 
 
 def test_an_example_worked_out_by_hand() -> None:
@@ -100,13 +116,13 @@ def test_an_example_worked_out_by_hand() -> None:
     lists that begin alike, the one with d above c tells more, as d is worth something.
     """
     mixture = solve("abcd", "bdca", 4, credit="rank_difference")
-    shares = dict(zip(map("".join, mixture.rankings), mixture.probabilities.tolist(), strict=True))
+    shares = dict(zip(map("".join, mixture.rankings), mixture.probabilities, strict=True))
     assert shares == pytest.approx(
         {"abcd": 0, "abdc": 0.25, "bacd": 0, "badc": 0.35, "bdac": 0.4, "bdca": 0}, abs=1e-9
     )
     # The worth of a is 3/4, of b -1/2, of c 0 and of d -1/4.
     mixture = solve("abcd", "bdca", 4)
-    shares = dict(zip(map("".join, mixture.rankings), mixture.probabilities.tolist(), strict=True))
+    shares = dict(zip(map("".join, mixture.rankings), mixture.probabilities, strict=True))
     assert shares == pytest.approx(
         {"abcd": 0, "abdc": 0.4, "bacd": 0, "badc": 0.35, "bdac": 0.25, "bdca": 0}, abs=1e-9
     )
@@ -114,11 +130,12 @@ def test_an_example_worked_out_by_hand() -> None:
 
 def test_sensitivity_by_hand() -> None:
     # Attention is 6/11, 3/11 and 2/11.
-    found = sensitivity_of(np.array([[2.0, -1.0, -9.0], [1.0, 0.0, -1.0], [1, 1, 1], [0, 0, 0]]))
+    worths = [[2.0, -1.0, -9.0], [1.0, 0.0, -1.0], [1.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
+    found = [_sensitivity(row) for row in worths]
     decided = 8 / 11
     assert found[0] == pytest.approx(-6 / 11 * np.log2(6 / 11) - 5 / 11 * np.log2(5 / 11))
     assert found[1] == pytest.approx(decided * -(0.75 * np.log2(0.75) + 0.25 * np.log2(0.25)))
-    assert found[2:].tolist() == [0, 0]
+    assert found[2:] == [0, 0]
 
 
 @pytest.mark.parametrize("credit", get_args(Credit))
@@ -130,7 +147,7 @@ def test_lists_and_teams_are_drawn_as_often_as_they_should_be(credit: Credit) ->
     for ranking, share in zip(mixture.rankings, mixture.probabilities, strict=True):
         found = sum(tuple(docs) == ranking for docs, _ in drawn) / n
         assert found == pytest.approx(share, abs=band)
-    most = np.abs(mixture.worths).max()
+    most = np.abs(arrays(mixture)[1]).max()
     for rank in range(4):
         sides = [(docs[rank], {"a": 1, "b": -1, None: 0}[teams[rank]]) for docs, teams in drawn]
         for document in {document for document, _ in sides}:
@@ -143,9 +160,10 @@ def test_lists_and_teams_are_drawn_as_often_as_they_should_be(credit: Credit) ->
 def test_random_clicks_prefer_nobody_on_average_only() -> None:
     """The known flaw: the first ranking has one document higher, far higher, in every list."""
     mixture = solve([1, 2, 3, 4], [2, 3, 4, 1], 4)
-    assert ((mixture.worths > 0).sum(axis=1) == 1).all()
-    assert ((mixture.worths < 0).sum(axis=1) == 3).all()
-    click = mixture.probabilities @ mixture.worths.mean(axis=1)
+    probabilities, worths, _ = arrays(mixture)
+    assert ((worths > 0).sum(axis=1) == 1).all()
+    assert ((worths < 0).sum(axis=1) == 3).all()
+    click = probabilities @ worths.mean(axis=1)
     assert click == pytest.approx(0, abs=1e-9)
 
 
@@ -160,12 +178,17 @@ def test_what_is_below_the_end_of_the_shorter_ranking_is_nobodys() -> None:
     assert worth_of([1, 2], [3, 4, 5, 6], docs, [2, 3, 4, 5]) == 0
 
 
-def test_rankings_that_agree_need_no_solver(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rankings_that_agree_load_no_solver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scipy.optimize", None)
     assert interleave([1, 2, 3], [1, 2, 3], 3, random.Random(1)) == ([1, 2, 3], [None] * 3)
-    needs = r"^optimised interleaving needs scipy; install it with pip install 'streamduel\[sim\]'"
-    with pytest.raises(InterleavingError, match=needs):
-        interleave([1, 2, 3], [2, 1, 3], 3, random.Random(1))
+
+
+def test_without_scipy_every_call_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    needs = r"^optimised interleaving needs scipy; install it with 'pip install scipy'\.$"
+    for list_b in ([1, 2, 3], [2, 1, 3]):
+        with pytest.raises(InterleavingError, match=needs):
+            interleave([1, 2, 3], list_b, 3, random.Random(1))
 
 
 def test_clicks_are_worth_their_sum() -> None:
@@ -176,9 +199,9 @@ def test_clicks_are_worth_their_sum() -> None:
 
 
 def test_mistakes_are_named() -> None:
-    unbiased = r"^these rankings have no unbiased interleaving \(found: .+\); interleave them by"
+    unbiased = r"^these rankings have no unbiased interleaving \(found: .+\); use team"
     with pytest.raises(InterleavingError, match=unbiased):
-        most_sensitive(np.array([[1.0], [2.0]]), np.array([0.5, 0.5]))
+        most_sensitive([[1.0], [2.0]], [0.5, 0.5])
     unknown = (
         r"^credit must be 'inverse_rank' or 'rank_difference' \(found 'inverse'; did you mean"
         r" 'inverse_rank'\?\)\.$"

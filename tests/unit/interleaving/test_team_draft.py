@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamduel.errors import InterleavingError
-from streamduel.interleaving.team_draft import Interleaved, interleave
+from streamduel.interleaving import Interleaved
+from streamduel.interleaving.team_draft import interleave
 from tests.unit.interleaving.textbook import Shown, check_sample, click_count, examples, team_draft
 
 rankings = st.lists(st.integers(0, 12), unique=True, max_size=10)

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamduel.errors import InterleavingError
-from streamduel.interleaving.interleaved import Team
-from streamduel.interleaving.team_draft_multileaving import Duel, Multileaved, duels_of, multileave
+from streamduel.interleaving.base import Multileaved, Team
+from streamduel.interleaving.team_draft_multileaving import Duel, duels_of, multileave
 from tests.unit.interleaving.textbook import Shown, check_sample, click_count, examples
 from tests.unit.interleaving.textbook import multileave as defined
 

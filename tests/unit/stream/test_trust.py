@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from streamduel.interleaving import probabilistic, team_draft
-from streamduel.interleaving.interleaved import Team
+from streamduel.interleaving.base import Team
 from streamduel.preference.evidence import unfairness
 from streamduel.stream.trust import GRACE_MS, WHOLE, look_of
 from tests.unit.stream.folding import (

@@ -1,32 +1,33 @@
-"""Credit by which click came first, or last."""
+"""Credit by the order of the clicks: the first or the last one decides."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from streamduel.interleaving.credit.shown import ClickLike, ShownLike
+from streamduel.interleaving.credit.base import ClickLike, ShownLike, credit_function
 
 
+@credit_function(summary="the first click", source="after Yue et al., SIGIR 2010")
 def first_click(shown: ShownLike, clicks: Sequence[ClickLike]) -> float:
     """The side whose document was clicked first wins.
 
-    For lists that one click ends, or nearly so: what follows is then an afterthought, and people
-    who try one document after the other have no more votes than others. It favours what looks good
+    For lists where one click usually ends the search: later clicks are exploration, and users who
+    try one document after the other get one vote like everyone else. It favours what looks good
     over what is good.
 
-    What came first is told by `ts` where each click has one, else by the order in which the clicks
-    are given; so it is where two have the same `ts`. Clicks on a rank of no team are passed over,
-    and more clicks on a rank change nothing. A tie: no side has a click.
+    The order is that of `ts` if each click has one, else that of `clicks`, which also breaks ties
+    of `ts`. Clicks on a rank of no team are skipped, and repeated clicks on a rank change nothing.
+    A tie: no side has a click.
 
     Args:
         shown: the list.
-        clicks: on it, in the order in which they came.
+        clicks: its clicks, in the order of their arrival.
 
     Returns:
         1.0 when side a wins, 0.0 when side b does, 0.5 for a tie.
 
     Raises:
-        IndexError: a rank lies outside the list.
+        IndexError: a rank is outside the list.
 
     >>> from streamduel.interleaving.credit import Click, Shown, on_ranks
     >>> first_click(Shown(["a", "b", "b"]), on_ranks([0, 1, 2]))
@@ -35,31 +36,31 @@ def first_click(shown: ShownLike, clicks: Sequence[ClickLike]) -> float:
     0.0
 
     Source: after Yue, Gao, Chapelle, Zhang and Joachims, "Learning More Powerful Test Statistics
-    for Click-Based Retrieval Evaluation", SIGIR 2010, for whom clicks of different kinds are worth
-    different amounts.
+    for Click-Based Retrieval Evaluation", SIGIR 2010, who weight kinds of clicks differently.
     """
     return _first(_teams(shown, _ordered(clicks)))
 
 
+@credit_function(summary="the last click", source="after Yue et al., SIGIR 2010")
 def last_click(shown: ShownLike, clicks: Sequence[ClickLike]) -> float:
     """The side whose document was clicked last wins.
 
-    For searches that end when something good has been found: the last click is then the one that
-    satisfied. It knows nothing of those who gave up.
+    For searches that end when the user has found something good: the last click is the one that
+    satisfied. Users who gave up are counted, too.
 
-    What came last is told by `ts` where each click has one, else by the order in which the clicks
-    are given; so it is where two have the same `ts`. Clicks on a rank of no team are passed over,
-    and more clicks on a rank change nothing. A tie: no side has a click.
+    The order is that of `ts` if each click has one, else that of `clicks`, which also breaks ties
+    of `ts`. Clicks on a rank of no team are skipped, and repeated clicks on a rank change nothing.
+    A tie: no side has a click.
 
     Args:
         shown: the list.
-        clicks: on it, in the order in which they came.
+        clicks: its clicks, in the order of their arrival.
 
     Returns:
         1.0 when side a wins, 0.0 when side b does, 0.5 for a tie.
 
     Raises:
-        IndexError: a rank lies outside the list.
+        IndexError: a rank is outside the list.
 
     >>> from streamduel.interleaving.credit import Click, Shown, on_ranks
     >>> last_click(Shown(["a", "b", "b"]), on_ranks([1, 2, 0]))
@@ -73,7 +74,7 @@ def last_click(shown: ShownLike, clicks: Sequence[ClickLike]) -> float:
 
 
 def _ordered(clicks: Sequence[ClickLike]) -> Sequence[ClickLike]:
-    """By time, where that is known of all; those of the same time stay in their order."""
+    """The clicks by time if each has one; the sort is stable."""
     timed = [(click.ts, place) for place, click in enumerate(clicks) if click.ts is not None]
     if len(timed) < len(clicks):
         return clicks
@@ -81,7 +82,7 @@ def _ordered(clicks: Sequence[ClickLike]) -> Sequence[ClickLike]:
 
 
 def _teams(shown: ShownLike, clicks: Sequence[ClickLike]) -> list[str | None]:
-    """Of all of them, so that no rank lies outside the list unnoticed."""
+    """The teams of all clicks: a rank outside the list raises IndexError wherever it occurs."""
     return [shown.teams[click.rank] for click in clicks]
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamduel.interleaving.credit import Shown, click_count, on_ranks, probabilistic
-from streamduel.interleaving.credit.by_chance import MOST_CLICKS
+from streamduel.interleaving.credit.team_chances import MAX_CLICKS
 from streamduel.interleaving.probabilistic import chances, expected_credit, interleave
 from tests.unit.interleaving import textbook
 
@@ -106,8 +106,8 @@ def test_where_the_side_is_sure_it_counts_clicks(teams: str, data: st.DataObject
 
 def test_from_so_many_clicks_on_the_teams_decide() -> None:
     shown = Shown(["a"] * 200, [0.1] * 200)
-    assert probabilistic(shown, on_ranks(range(MOST_CLICKS))) == 0.0
-    assert probabilistic(shown, on_ranks(range(MOST_CLICKS + 1))) == 1.0
+    assert probabilistic(shown, on_ranks(range(MAX_CLICKS))) == 0.0
+    assert probabilistic(shown, on_ranks(range(MAX_CLICKS + 1))) == 1.0
 
 
 def test_its_sign_is_biased_where_its_share_is_not() -> None:

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from streamduel.interleaving.bits import below, uniform
+from streamduel.interleaving.base import below, uniform
 
 
 @pytest.mark.parametrize("n", [2, 3, 6, 7, 8])

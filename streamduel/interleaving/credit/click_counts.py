@@ -1,28 +1,29 @@
-"""Credit by how many clicks a side has."""
+"""Credit by the number of clicks of each side."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from streamduel.interleaving.credit.shown import ClickLike, ShownLike
+from streamduel.interleaving.credit.base import ClickLike, ShownLike, credit_function
 
 
+@credit_function(summary="more clicks", source="Radlinski, Kurup and Joachims, CIKM 2008")
 def click_count(shown: ShownLike, clicks: Sequence[ClickLike]) -> float:
     """The side with more clicks on its documents wins.
 
-    The credit function of team-draft interleaving, and the one to begin with: it needs nothing
-    but the clicks. Each click counts, of whatever action, also a second one on the same rank; a
-    click on a rank of no team counts for nobody. A tie: as many clicks for either side, or none.
+    The credit function of team-draft interleaving, and the one to begin with: it needs only the
+    clicks. Each click of any action counts, also a second one on the same rank; a click on a rank
+    of no team counts for neither side. A tie: equally many clicks for both sides, or none.
 
     Args:
         shown: the list.
-        clicks: on it, in any order.
+        clicks: its clicks, in any order.
 
     Returns:
         1.0 when side a wins, 0.0 when side b does, 0.5 for a tie.
 
     Raises:
-        IndexError: a rank lies outside the list.
+        IndexError: a rank is outside the list.
 
     >>> from streamduel.interleaving.credit import Shown, on_ranks
     >>> click_count(Shown(["a", "b", "b", None]), on_ranks([0, 2, 1]))
@@ -41,25 +42,30 @@ def click_count(shown: ShownLike, clicks: Sequence[ClickLike]) -> float:
             lead += 1
         elif team == "b":
             lead -= 1
-    return 1.0 if lead > 0 else 0.0 if lead else 0.5  # not `winner`: every impression passes here
+    return 1.0 if lead > 0 else 0.0 if lead else 0.5  # not `winner`: called for every impression
 
 
+@credit_function(
+    summary="a click, where the other side has none",
+    source="after Radlinski, Kurup and Joachims, CIKM 2008",
+)
 def any_click(shown: ShownLike, clicks: Sequence[ClickLike]) -> float:
-    """The side that has a click wins, if the other has none.
+    """The side that has a click wins, if the other side has none.
 
-    For users who click on all they see once they have begun, or on the same thing again and again:
-    how often they do so says nothing. It makes more ties than `click_count` and never contradicts
-    it. Several clicks on a rank are as good as one. A tie: both sides have a click, or neither.
+    For users who click on everything once they have begun, or on the same document repeatedly: the
+    number of their clicks is not informative. It makes more ties than `click_count` and never
+    contradicts it. Several clicks on a rank count as one. A tie: both sides have a click, or
+    neither has.
 
     Args:
         shown: the list.
-        clicks: on it, in any order.
+        clicks: its clicks, in any order.
 
     Returns:
         1.0 when side a wins, 0.0 when side b does, 0.5 for a tie.
 
     Raises:
-        IndexError: a rank lies outside the list.
+        IndexError: a rank is outside the list.
 
     >>> from streamduel.interleaving.credit import Shown, on_ranks
     >>> any_click(Shown(["a", "b", "b"]), on_ranks([2, 2]))
@@ -67,7 +73,7 @@ def any_click(shown: ShownLike, clicks: Sequence[ClickLike]) -> float:
     >>> any_click(Shown(["a", "b", "b"]), on_ranks([0, 1, 2]))
     0.5
 
-    Source: `click_count` of the impressions that speak for one side alone; after Radlinski, Kurup
+    Source: `click_count` of the impressions with clicks for one side alone; after Radlinski, Kurup
     and Joachims, CIKM 2008.
     """
     teams = {shown.teams[click.rank] for click in clicks}
