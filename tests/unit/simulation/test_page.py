@@ -19,7 +19,7 @@ def test_the_python_on_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_every_option_on_the_page_exists() -> None:
-    options = Path(__file__).parents[3] / "streamduel" / "simulate_options.py"
+    options = Path(__file__).parents[3] / "streamduel" / "cli" / "simulate_options.py"
     code = options.read_text(encoding="utf-8")
     for option in set(re.findall(r"`--([a-z-]+)", PAGE)):
         assert f'"--{option}"' in code or re.search(rf"^{option.title()} = ", code, re.MULTILINE)
