@@ -1,46 +1,55 @@
-"""The records that come in and go out, as msgspec structs.
+"""The input and output records, as msgspec structs.
 
-They are the wire format: field names are what other programs rely on. Unknown fields are
-ignored on the way in. msgspec decodes and validates one in about 0.4 µs, a fifth of what
-pydantic takes, and every record of the log passes here. The JSON Schemas under `docs/schemas`
-are generated from these classes.
+They are the wire format: other programs rely on the names of the fields. Unknown fields of input
+records are ignored. msgspec decodes and validates a record in about 0.4 µs, a fifth of the time
+that pydantic takes. The JSON Schemas in `docs/schemas` are generated from these classes, and
+`streamduel.record_rules` has what a single field cannot express.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 from msgspec import Meta
 
-MAX_COUNT = 2**40
-"""Of the duels that one record may stand for: a thousand such are still counted exactly."""
-MAX_TIME = 2**53
-"""Milliseconds; larger integers lose digits in other programs' JSON."""
+MAX_NAME: Final = 256
+"""Characters of a record's id, an experiment's name and an arm's name."""
+MAX_DOC: Final = 1024
+"""Characters of a document's id."""
+MAX_ACTION: Final = 64
+"""Characters of a click's action."""
+MAX_COUNT: Final = 2**40
+"""Duels in one record: the sum of a thousand such counts is exact."""
+MAX_TIME: Final = 2**53
+"""Milliseconds, and any other integer: larger ones lose digits in other programs' JSON."""
 
-Id = Annotated[str, Meta(min_length=1, max_length=256, description="The deduplication key.")]
-Name = Annotated[str, Meta(min_length=1, max_length=256)]
+Id = Annotated[str, Meta(min_length=1, max_length=MAX_NAME, description="The deduplication key.")]
+Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME)]
 Count = Annotated[int, Meta(ge=0, le=MAX_COUNT)]
 Rank = Annotated[int, Meta(ge=0, le=MAX_TIME, description="Position in the list, from 0.")]
 Time = Annotated[int, Meta(ge=0, le=MAX_TIME, description="Milliseconds since the Unix epoch.")]
 Side = Literal["a", "b"]
-Doc = Annotated[str, Meta(min_length=1, max_length=1024, description="A document's id.")]
+Doc = Annotated[str, Meta(min_length=1, max_length=MAX_DOC, description="A document's id.")]
 Chance = Annotated[float, Meta(ge=0, le=1)]
-Epoch = Annotated[int, Meta(ge=1, le=MAX_TIME, description="Of an assignment.")]
-ActionName = Annotated[str, Meta(min_length=1, max_length=64, description="What was done.")]
+Epoch = Annotated[int, Meta(ge=1, le=MAX_TIME, description="The number of an assignment.")]
+ActionName = Annotated[
+    str, Meta(min_length=1, max_length=MAX_ACTION, description="The action, such as `click`.")
+]
 
 
 class InputRecord(msgspec.Struct, tag_field="type", frozen=True, gc=False):
-    """What every input record has."""
+    """The fields of every input record."""
 
     id: Id
     experiment: Name
 
 
 class Duel(InputRecord, tag="duel", frozen=True, gc=False):
-    """An impression already credited.
+    """An impression that is already credited.
 
-    With `a == b` the arm was served alone: that advances the policy's time and teaches nothing.
+    With `a == b` the arm was served alone: the record advances the policy's time and has no other
+    effect on it.
     """
 
     a: Name
@@ -69,10 +78,10 @@ class RankClick(msgspec.Struct, frozen=True, gc=False):
 
 
 class Interleaving(InputRecord, tag="interleaving", frozen=True, gc=False):
-    """One finished interleaved impression: whose document stood where, and what was clicked.
+    """A finished interleaved impression: the team of each rank, and all clicks.
 
-    `chances` holds for each rank how likely its document was to come from side a: what the
-    credit function `probabilistic` goes by. `epoch` is of the assignment that asked for the pair.
+    `chances` holds for each rank the probability that its document came from side a, for the credit
+    function `probabilistic`. `epoch` is the number of the assignment that the pair was drawn from.
     """
 
     a: Name
@@ -85,7 +94,7 @@ class Interleaving(InputRecord, tag="interleaving", frozen=True, gc=False):
 
 
 class Impression(InputRecord, tag="impression", frozen=True, gc=False):
-    """An interleaved list was shown; its clicks come as records of their own.
+    """An interleaved list was shown; its clicks are separate records.
 
     `docs` holds the document of each rank, so that clicks may name documents. For `chances` and
     `epoch`, see `Interleaving`.
@@ -118,8 +127,8 @@ Action = Literal[
 class Control(InputRecord, tag="control", frozen=True, gc=False, omit_defaults=True):
     """A change of the experiment, ordered with the data.
 
-    `arm` is whom `add_arm` and `retire_arm` mean, `a` and `b` are the pair of `freeze_pair`; the
-    other actions have no use for them.
+    `add_arm` and `retire_arm` need `arm`; `freeze_pair` needs `a` and `b`; the other actions ignore
+    these fields.
     """
 
     action: Action
@@ -130,13 +139,13 @@ class Control(InputRecord, tag="control", frozen=True, gc=False, omit_defaults=T
 
 
 InputEvent = Duel | Duels | Interleaving | Impression | Click | Control
-"""Every input record there is; the field `type` says which."""
+"""Any input record; its field `type` is the class's tag."""
 
 
 class PairShare(msgspec.Struct, frozen=True):
-    """One pair of an assignment and the share of impressions that it is to get.
+    """A pair of an assignment and its share of the impressions.
 
-    `remaining` is how many duels of the pair an open batch still wants, else null.
+    `remaining` is the number of duels of the pair that an open batch still needs, else null.
     """
 
     a: Name
@@ -146,13 +155,13 @@ class PairShare(msgspec.Struct, frozen=True):
 
 
 class Assignment(msgspec.Struct, tag_field="type", tag="assignment", frozen=True):
-    """What ranker services read: which pairs to interleave from now on.
+    """The published plan of an experiment: the pairs that ranker services interleave.
 
-    A reader ignores an epoch that is not larger than the last it saw. `offset` is the last
-    input record that the assignment takes into account (-1: none yet), `ts` the stream time
-    there (0: none yet). `stage` is the algorithm at work, the policy itself unless it goes over
-    to others. Where there is a fallback, a reader serves that arm alone from `valid_until` on, by
-    its own clock, until it sees the next assignment.
+    A reader ignores an epoch that is not larger than the last one it has read. `offset` is the last
+    input record that the assignment takes into account (-1: none yet), `ts` the stream time there
+    (0: none yet). `stage` is the algorithm at work: the policy, or the one it has switched to.
+    With a fallback, a reader serves that arm alone from `valid_until` on, by its own clock, until
+    it reads the next assignment.
     """
 
     experiment: Name
@@ -183,11 +192,11 @@ Reason = Literal[
 class DeadLetter(
     msgspec.Struct, tag_field="type", tag="dead_letter", frozen=True, omit_defaults=True
 ):
-    """An input record that could not be used, whole, with the reason.
+    """An input record that could not be used, with the reason.
 
-    `value` is the input text, or base64 of it where it is not UTF-8 (`encoding`). Of an input
-    too large for one message only the beginning is kept: `truncated` is then true and `size`
-    says how many bytes there were; the record itself still stands at its offset of the log.
+    `value` is the input text, or base64 if it is not UTF-8 (`encoding`). If the input is too large
+    for one message, `value` is its beginning, `truncated` is true and `size` is the number of
+    bytes; the whole record remains in the click log at `offset`.
     """
 
     reason: Reason
@@ -201,8 +210,13 @@ class DeadLetter(
     size: int | None = None
 
 
-class Rejected(Exception):  # noqa: N818 - a verdict on a record, not a failure of the program
-    """A record that becomes a dead letter: the reason's code and one sentence."""
+class Rejected(Exception):  # noqa: N818 - an outcome of a record, not an error of the program
+    """The record becomes a dead letter.
+
+    Args:
+        reason: the reason's code.
+        sentence: one sentence that explains it.
+    """
 
     def __init__(self, reason: Reason, sentence: str) -> None:
         super().__init__(sentence)

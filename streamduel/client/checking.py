@@ -1,17 +1,17 @@
-"""Refusing at once, and in the caller's face, what would become a dead letter later."""
+"""Checks of a record before it is sent: what streamduel would refuse raises an error at once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 import msgspec
 
 from streamduel.errors import ClientError
+from streamduel.record_rules import contradiction, misfit
 from streamduel.records import Click, Duel, Impression, Interleaving
 
 MAX_RECORD_BYTES: Final = 1_000_000
-"""Leaves room for the key and for what Kafka adds within the megabyte that a topic takes."""
+"""Leaves room for the key and for Kafka's overhead within the megabyte that a topic accepts."""
 
 Record = Click | Duel | Impression | Interleaving
 
@@ -19,48 +19,33 @@ _decode: Final = msgspec.json.Decoder(Record).decode
 
 
 def encode(record: Record) -> bytes:
-    """A record as JSON, decoded once as streamduel will do it.
+    """Encode a record as JSON, and decode it as streamduel will do.
 
     Args:
-        record: as a ranker service made it.
+        record: the record.
 
     Raises:
         ClientError: streamduel would refuse it.
     """
-    what = type(record).__name__.lower()
+    value = b""
     try:
         value = msgspec.json.encode(record)
-        problem = next(_contradictions(_decode(value)), None)
-    except (msgspec.ValidationError, UnicodeError, TypeError) as error:
-        raise ClientError(f"this {what} would be refused: {error}.") from None
+        decoded = _decode(value)
+        problem = contradiction(decoded) or _winner_of_one(decoded)
+    except msgspec.ValidationError as error:
+        problem = misfit(msgspec.json.decode(value), str(error))
+    except (UnicodeError, TypeError) as error:
+        problem = f"{error}."
+    if problem is None and len(value) > MAX_RECORD_BYTES:
+        problem = f"it has {len(value)} bytes, and at most {MAX_RECORD_BYTES} are allowed."
     if problem is not None:
-        raise ClientError(f"this {what} would be refused: {problem}.")
-    if len(value) > MAX_RECORD_BYTES:
-        raise ClientError(
-            f"this {what} would be refused: it has {len(value)} bytes, and at most "
-            f"{MAX_RECORD_BYTES} are allowed."
-        )
+        kind = type(record).__name__.lower()
+        raise ClientError(f"this {kind} would be refused: {problem}")
     return value
 
 
-def _contradictions(record: Record) -> Iterator[str]:
-    """What no single field has wrong."""
-    if isinstance(record, Duel):
-        if (record.a == record.b) != (record.winner is None):
-            yield (
-                f"winner must be 'a', 'b' or 'tie' in a duel of two rankers, and None where one "
-                f"was served alone (found {record.winner!r} for '{record.a}' and '{record.b}')"
-            )
-    elif isinstance(record, Click):
-        if record.rank is None and record.doc is None:
-            yield "it must have a rank or a document (found neither)"
-    else:
-        ranks = len(record.teams)
-        docs = record.docs if isinstance(record, Impression) else None
-        for name, part in (("docs", docs), ("chances", record.chances)):
-            if part is not None and len(part) != ranks:
-                yield f"{name} must have as many ranks as teams, {ranks} (found {len(part)})"
-        for click in record.clicks if isinstance(record, Interleaving) else ():
-            rank = click if isinstance(click, int) else click.rank
-            if rank >= ranks:
-                yield f"clicks must be within the list of {ranks} ranks, from 0 (found {rank})"
+def _winner_of_one(record: Record) -> str | None:
+    """Streamduel ignores the winner of an arm served alone; in a service it is a mistake."""
+    if isinstance(record, Duel) and record.a == record.b and record.winner is not None:
+        return f"winner must be None where one ranker was served alone (found '{record.winner}')."
+    return None

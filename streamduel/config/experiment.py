@@ -21,15 +21,15 @@ from streamduel.interleaving.credit import (
     Credit,
     create,
 )
-from streamduel.records import MAX_TIME
+from streamduel.records import MAX_ACTION, MAX_NAME, MAX_TIME
 
 _JOIN_WINDOW_MS: Final = 600_000
 """Ten minutes: hardly anybody comes back to a page of results after that."""
 
 # Strict: `true` is no port, and a quoted number is a mistake to point out.
 Integer = Annotated[int, Field(strict=True)]
-Name = Annotated[str, Field(min_length=1, max_length=256, strict=True)]
-Action = Annotated[str, Field(min_length=1, max_length=64, strict=True)]
+Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME, strict=True)]
+Action = Annotated[str, Field(min_length=1, max_length=MAX_ACTION, strict=True)]
 Weight = Annotated[float, Field(strict=True, ge=-MAX_WEIGHT, le=MAX_WEIGHT)]
 Weights = Annotated[dict[Action, Weight], Field(min_length=1, max_length=1000)]
 Propensity = Annotated[float, Field(strict=True, gt=0, le=1)]

@@ -11,13 +11,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from streamduel.errors import shown
-from streamduel.records import MAX_TIME, Control, Rejected
-
-MAX_ID: Final = 256
-"""Characters of an id and of a name, as in streamduel's own records."""
-
-MAX_DOC: Final = 1024
-"""Characters of a document's id, as in streamduel's own records."""
+from streamduel.records import MAX_DOC, MAX_NAME, MAX_TIME, Control, Rejected
 
 MAX_DIGITS: Final = 16
 """Of a number written as text: `MAX_TIME` has so many, and longer ones are slow to read."""
@@ -124,9 +118,9 @@ def look_up(record: dict[str, Any], paths: Sequence[str]) -> Found:
     return Found(paths[0] if paths else "", None)
 
 
-def name(found: Found, allowed: str = "a string of 1 to 256 characters") -> str:
+def name(found: Found, allowed: str = f"a string of 1 to {MAX_NAME} characters") -> str:
     """An arm's or an experiment's name."""
-    if not isinstance(found.value, str) or not 1 <= len(found.value) <= MAX_ID:
+    if not isinstance(found.value, str) or not 1 <= len(found.value) <= MAX_NAME:
         raise found.misfit(allowed)
     return found.value
 
@@ -142,7 +136,7 @@ def document(found: Found) -> str:
     """A document's id."""
     text = str(found.value) if _is_integer(found.value) else found.value
     if not isinstance(text, str) or not 1 <= len(text) <= MAX_DOC:
-        raise found.misfit("a document's id, a string of 1 to 1024 characters or an integer")
+        raise found.misfit(f"a document's id, a string of 1 to {MAX_DOC} characters or an integer")
     return text
 
 
@@ -204,7 +198,7 @@ def compose(*parts: Any) -> str:
 
 def short(text: str) -> str:
     """An id as it stands, or its hash if it is too long for one."""
-    if len(text) <= MAX_ID:
+    if len(text) <= MAX_NAME:
         return text
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 

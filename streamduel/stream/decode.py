@@ -1,65 +1,27 @@
-"""From the bytes of one record to an event, or to one sentence that says why not.
+"""Decoding of one record into an event, or into one sentence about why it is invalid.
 
-The fast path is one call of msgspec. Everything that explains a mistake runs only for a record
-that is one.
+The fast path is one call of msgspec; sentences are composed for invalid records alone.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, Final, get_args
+from typing import Final
 
 import msgspec
 
-from streamduel.errors import nearest
+from streamduel.errors import shown
 from streamduel.formats import Translator
 from streamduel.formats.reading import malformed
-from streamduel.records import Action, InputEvent, Rejected
+from streamduel.record_rules import misfit
+from streamduel.records import InputEvent, Rejected
 
 MAX_NESTING: Final = 200
 """JSON nested deeper is refused: far below the interpreter's recursion limit wherever the fold
 is called from, so that the verdict on a record never depends on the depth of the call stack."""
 
-SHOWN: Final = 80
-"""Characters of a found value that a sentence repeats: enough to recognise it in a log line."""
-
 _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)
-_EXPECTED = re.compile(r"^(?P<what>.*?)(?: - at `\$\.?(?P<path>.*)`)?$", re.DOTALL)
-_STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
-
-TYPES: Final = ("duel", "duels", "interleaving", "impression", "click", "control")
-ACTIONS: Final[tuple[str, ...]] = get_args(Action)
-_ALLOWED: Final = {
-    "type": "one of " + ", ".join(f"'{name}'" for name in TYPES),
-    "id": "a string of 1 to 256 characters",
-    "experiment": "a string of 1 to 256 characters",
-    "a": "an arm's name, a string of 1 to 256 characters",
-    "b": "an arm's name, a string of 1 to 256 characters",
-    "winner": "'a', 'b', 'tie' or null",
-    "wins_a": "an integer from 0 to 2^40",
-    "wins_b": "an integer from 0 to 2^40",
-    "ties": "an integer from 0 to 2^40",
-    "ts": "an integer of milliseconds from 0 to 2^53, or null",
-    "teams": "an array with 'a', 'b' or null for each rank",
-    "teams[]": "'a', 'b' or null",
-    "clicks": "an array of ranks, or of objects with a 'rank'",
-    "clicks[]": "a rank (an integer from 0), or an object with a 'rank'",
-    "clicks[].rank": "an integer from 0",
-    "clicks[].ts": "an integer of milliseconds from 0 to 2^53, or null",
-    "clicks[].action": "a string of 1 to 64 characters",
-    "action": "one of " + ", ".join(f"'{name}'" for name in ACTIONS),
-    "click.action": "a string of 1 to 64 characters",
-    "arm": "an arm's name, a string of 1 to 256 characters",
-    "docs": "an array with a document's id for each rank, or null",
-    "docs[]": "a document's id, a string of 1 to 1024 characters",
-    "chances": "an array with a number from 0 to 1, or null, for each rank",
-    "chances[]": "a number from 0 to 1, or null",
-    "epoch": "an integer from 1 to 2^53, or null",
-    "impression": "the id of an impression, a string of 1 to 256 characters",
-    "rank": "an integer from 0, or null",
-    "doc": "a document's id, a string of 1 to 1024 characters, or null",
-}
 
 
 class RecordDecoder:
@@ -180,52 +142,6 @@ def _explain(value: bytes, error: msgspec.DecodeError) -> Rejected:
         return malformed(value, reason)
     if not isinstance(found, dict):
         return Rejected(
-            "invalid_record", f"the value is {_shown(found)}; a record is a JSON object."
+            "invalid_record", f"the value is {shown(found, json=True)}; a record is a JSON object."
         )
-    return Rejected("invalid_record", _misfit(found, str(error)))
-
-
-def _misfit(record: dict[str, Any], message: str) -> str:
-    match = _EXPECTED.match(message)
-    assert match is not None
-    what, path = match["what"], match["path"] or ""
-    if what.startswith("Object missing required field"):
-        field = what.split("`")[1]
-        where = f"{path} misses the field" if path else "the record misses the field"
-        path = f"{path}.{field}" if path else field
-        return f"{where} '{field}'; it must be {_allowed(path, record)}."
-    found = _at(record, path)
-    if path == "type" and found in TYPES:
-        return "the record has the field 'type' twice, with different values."
-    allowed = _allowed(path, record)
-    known = [name for name in (*TYPES, *ACTIONS) if f"'{name}'" in allowed]
-    hint = nearest(found, known) if isinstance(found, str) and path in {"type", "action"} else ""
-    return f"{path} must be {allowed} (found {_shown(found)}){hint or '.'}"
-
-
-def _allowed(path: str, record: dict[str, Any]) -> str:
-    """What a field may hold; the same name may mean different things in different records."""
-    path = re.sub(r"\[\d+\]", "[]", path).replace("[...]", "[]")
-    return _ALLOWED.get(f"{record.get('type')}.{path}") or _ALLOWED.get(path, "of another type")
-
-
-def _at(record: Any, path: str) -> Any:
-    """The value at a path as msgspec writes it, `clicks[2].rank`."""
-    for index, name in _STEP.findall(path):
-        try:
-            record = record[int(index)] if index else record[name]
-        except (KeyError, IndexError, TypeError):
-            return record
-    return record
-
-
-def _shown(found: Any) -> str:
-    """A value as a sentence repeats it, cut to a readable length."""
-    if isinstance(found, dict):
-        return "an object"
-    if isinstance(found, list):
-        return f"an array of {len(found)}"
-    text = "null" if found is None else repr(found)
-    if isinstance(found, bool):
-        text = text.lower()
-    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+    return Rejected("invalid_record", misfit(found, str(error)))

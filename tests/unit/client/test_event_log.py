@@ -149,36 +149,42 @@ def test_records_have_ids_of_their_own(log: EventLog, kept: Kept) -> None:
 def refusals(log: EventLog) -> dict[str, Any]:
     """What cannot be logged, by what is said of it."""
     return {
-        "this click would be refused: it must have a rank or a document (found neither).":
+        "this click would be refused: a click must name a 'rank' or a 'doc' (found "
+        "neither).":
             lambda: log.click("search", "i-1"),
-        "this click would be refused: Expected `int` >= 0 - at `$.rank`.":
+        "this click would be refused: rank must be an integer from 0, or null (found -1).":
             lambda: log.click("search", "i-1", rank=-1),
-        "this click would be refused: Expected `int | null`, got `str` - at `$.rank`.":
+        "this click would be refused: rank must be an integer from 0, or null (found '1').":
             lambda: log.click("search", "i-1", rank="1"),  # type: ignore[arg-type]
-        "this click would be refused: Expected `str` of length <= 256 - at `$.id`.":
+        "this click would be refused: id must be a string of 1 to 256 characters (found "
+        f"'{'x' * 78}…).":
             lambda: log.click("search", "i-1", rank=1, record_id="x" * 257),
-        "this click would be refused: Expected `str` of length >= 1 - at `$.experiment`.":
+        "this click would be refused: experiment must be a string of 1 to 256 characters (found "
+        "'').":
             lambda: log.click("", "i-1", rank=1),
-        "this impression would be refused: docs must have as many ranks as teams, 3 (found 1).":
+        "this impression would be refused: docs must have an entry for each rank, 3 as "
+        "'teams' has (found 1).":
             lambda: log.impression("search", PAIR, SHOWN._replace(docs=["d1"])),
-        "this impression would be refused: chances must have as many ranks as teams, 3 (found 1).":
+        "this impression would be refused: chances must have an entry for each rank, 3 as "
+        "'teams' has (found 1).":
             lambda: log.impression("search", PAIR, SHOWN._replace(chances=[0.5])),
-        "this impression would be refused: Expected `float` <= 1.0 - at `$.chances[0]`.":
+        "this impression would be refused: chances[0] must be a number from 0 to 1, or null "
+        "(found 7).":
             lambda: log.impression("search", PAIR, SHOWN._replace(chances=[7, None, None])),
-        "this interleaving would be refused: clicks must be within the list of 3 ranks, from 0 "
-        "(found 3).":
+        "this interleaving would be refused: clicks has rank 3, outside the list: 'teams' has "
+        "3 ranks, from 0.":
             lambda: log.interleaving("search", PAIR, SHOWN, [2, 3]),
-        "this interleaving would be refused: clicks must be within the list of 3 ranks, from 0 "
-        "(found 4).":
+        "this interleaving would be refused: clicks has rank 4, outside the list: 'teams' has "
+        "3 ranks, from 0.":
             lambda: log.interleaving("search", PAIR, SHOWN, [RankClick(4)]),
-        "this interleaving would be refused: chances must have as many ranks as teams, 3 "
-        "(found 2).":
+        "this interleaving would be refused: chances must have an entry for each rank, 3 as "
+        "'teams' has (found 2).":
             lambda: log.interleaving("search", PAIR, SHOWN._replace(chances=[0.5, 0.5]), []),
-        "this duel would be refused: winner must be 'a', 'b' or 'tie' in a duel of two rankers, "
-        "and None where one was served alone (found None for 'x' and 'y').":
+        "this duel would be refused: winner must be 'a', 'b' or 'tie' in a duel of two arms "
+        "(found null).":
             lambda: log.duel("search", "x", "y", None),
-        "this duel would be refused: winner must be 'a', 'b' or 'tie' in a duel of two rankers, "
-        "and None where one was served alone (found 'a' for 'x' and 'x').":
+        "this duel would be refused: winner must be None where one ranker was served alone "
+        "(found 'a').":
             lambda: log.duel("search", "x", "x", "a"),
         f"this impression would be refused: it has 1004217 bytes, and at most {MAX_RECORD_BYTES} "
         "are allowed.":

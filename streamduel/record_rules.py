@@ -1,0 +1,199 @@
+"""The rules for input records that their types cannot express, and the sentences about violations.
+
+The service checks what it reads with them, and the client checks what it is about to send.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final, get_args
+
+from streamduel.errors import nearest, shown
+from streamduel.records import (
+    MAX_ACTION,
+    MAX_COUNT,
+    MAX_DOC,
+    MAX_NAME,
+    Action,
+    Click,
+    Control,
+    Duel,
+    Duels,
+    Impression,
+    InputEvent,
+    Interleaving,
+)
+
+TYPES: Final = ("duel", "duels", "interleaving", "impression", "click", "control")
+ACTIONS: Final[tuple[str, ...]] = get_args(Action)
+
+_NAME: Final = f"a string of 1 to {MAX_NAME} characters"
+_ARM: Final = f"an arm's name, {_NAME}"
+_DOC: Final = f"a document's id, a string of 1 to {MAX_DOC} characters"
+_CLICK_ACTION: Final = f"a string of 1 to {MAX_ACTION} characters"
+_COUNT: Final = f"an integer from 0 to 2^{MAX_COUNT.bit_length() - 1}"
+_TIME: Final = "an integer of milliseconds from 0 to 2^53, or null"
+
+ALLOWED: Final = {
+    "type": "one of " + ", ".join(f"'{name}'" for name in TYPES),
+    "id": _NAME,
+    "experiment": _NAME,
+    "a": _ARM,
+    "b": _ARM,
+    "winner": "'a', 'b', 'tie' or null",
+    "wins_a": _COUNT,
+    "wins_b": _COUNT,
+    "ties": _COUNT,
+    "ts": _TIME,
+    "teams": "an array with 'a', 'b' or null for each rank",
+    "teams[]": "'a', 'b' or null",
+    "clicks": "an array of ranks, or of objects with a 'rank'",
+    "clicks[]": "a rank (an integer from 0), or an object with a 'rank'",
+    "clicks[].rank": "an integer from 0",
+    "clicks[].ts": _TIME,
+    "clicks[].action": _CLICK_ACTION,
+    "action": "one of " + ", ".join(f"'{name}'" for name in ACTIONS),
+    "click.action": _CLICK_ACTION,
+    "arm": _ARM,
+    "docs": "an array with a document's id for each rank, or null",
+    "docs[]": _DOC,
+    "chances": "an array with a number from 0 to 1, or null, for each rank",
+    "chances[]": "a number from 0 to 1, or null",
+    "epoch": "an integer from 1 to 2^53, or null",
+    "impression": f"the id of an impression, {_NAME}",
+    "rank": "an integer from 0, or null",
+    "doc": f"{_DOC}, or null",
+}
+"""The allowed values of each field, by its path; `TYPE.FIELD` where a field's name has two uses."""
+
+_EXPECTED = re.compile(r"^(?P<what>.*?)(?: - at `\$\.?(?P<path>.*)`)?$", re.DOTALL)
+_STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
+
+
+def contradiction(record: InputEvent) -> str | None:
+    """The first rule that a record of valid fields violates, as a sentence; None if it is valid.
+
+    >>> contradiction(Click("c-1", "search", "i-1"))
+    "a click must name a 'rank' or a 'doc' (found neither)."
+    """
+    return _RULES[type(record)](record)
+
+
+def _duel(record: Duel) -> str | None:
+    if record.winner is None and record.a != record.b:
+        return "winner must be 'a', 'b' or 'tie' in a duel of two arms (found null)."
+    return None
+
+
+def _two_arms(record: Duels | Impression | Interleaving) -> str | None:
+    if record.a == record.b:
+        return (
+            f"a and b must be two arms (found '{record.a}' twice); only a 'duel' may have one arm"
+            " on both sides."
+        )
+    return None
+
+
+def _duels(record: Duels) -> str | None:
+    if problem := _two_arms(record):
+        return problem
+    total = record.wins_a + record.wins_b + record.ties
+    if not 1 <= total <= MAX_COUNT:
+        return (
+            "wins_a, wins_b and ties must add up to between 1 and "
+            f"2^{MAX_COUNT.bit_length() - 1} (found {total})."
+        )
+    return None
+
+
+def _entries(name: str, entries: list[Any] | None, ranks: int) -> str | None:
+    if entries is not None and len(entries) != ranks:
+        return (
+            f"{name} must have an entry for each rank, {ranks} as 'teams' has"
+            f" (found {len(entries)})."
+        )
+    return None
+
+
+def _impression(record: Impression) -> str | None:
+    ranks = len(record.teams)
+    return (
+        _two_arms(record)
+        or _entries("docs", record.docs, ranks)
+        or _entries("chances", record.chances, ranks)
+    )
+
+
+def _interleaving(record: Interleaving) -> str | None:
+    ranks = len(record.teams)
+    if problem := _two_arms(record) or _entries("chances", record.chances, ranks):
+        return problem
+    for click in record.clicks:
+        rank = click if isinstance(click, int) else click.rank
+        if rank >= ranks:
+            return f"clicks has rank {rank}, outside the list: 'teams' has {ranks} ranks, from 0."
+    return None
+
+
+def _click(record: Click) -> str | None:
+    if record.rank is None and record.doc is None:
+        return "a click must name a 'rank' or a 'doc' (found neither)."
+    return None
+
+
+def _control(record: Control) -> str | None:
+    if record.action in {"add_arm", "retire_arm"} and record.arm is None:
+        return f"'{record.action}' must name an 'arm' (found none)."
+    if record.action == "freeze_pair" and (None in {record.a, record.b} or record.a == record.b):
+        return "'freeze_pair' must name two arms, 'a' and 'b'."
+    return None
+
+
+_RULES: Final[Mapping[type, Callable[[Any], str | None]]] = {
+    Duel: _duel,
+    Duels: _duels,
+    Interleaving: _interleaving,
+    Impression: _impression,
+    Click: _click,
+    Control: _control,
+}
+
+
+def misfit(record: dict[str, Any], message: str) -> str:
+    """The sentence about a record that does not fit its type: the field, what is allowed and found.
+
+    Args:
+        record: the record as decoded JSON.
+        message: of the `msgspec.ValidationError` that decoding as an `InputEvent` has raised.
+    """
+    match = _EXPECTED.match(message)
+    assert match is not None
+    what, path = match["what"], match["path"] or ""
+    if what.startswith("Object missing required field"):
+        field = what.split("`")[1]
+        where = f"{path} misses the field" if path else "the record misses the field"
+        path = f"{path}.{field}" if path else field
+        return f"{where} '{field}'; it must be {_allowed(path, record)}."
+    found = _at(record, path)
+    if path == "type" and found in TYPES:
+        return "the record has the field 'type' twice, with different values."
+    allowed = _allowed(path, record)
+    known = [name for name in (*TYPES, *ACTIONS) if f"'{name}'" in allowed]
+    hint = nearest(found, known) if isinstance(found, str) and path in {"type", "action"} else ""
+    return f"{path} must be {allowed} (found {shown(found, json=True)}){hint or '.'}"
+
+
+def _allowed(path: str, record: dict[str, Any]) -> str:
+    path = re.sub(r"\[\d+\]", "[]", path).replace("[...]", "[]")
+    return ALLOWED.get(f"{record.get('type')}.{path}") or ALLOWED.get(path, "of another type")
+
+
+def _at(record: Any, path: str) -> Any:
+    """The value at a path as msgspec writes it, such as `clicks[2].rank`."""
+    for index, name in _STEP.findall(path):
+        try:
+            record = record[int(index)] if index else record[name]
+        except (KeyError, IndexError, TypeError):
+            return record
+    return record
