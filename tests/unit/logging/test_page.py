@@ -51,7 +51,7 @@ def news() -> Iterator[str]:
 def described() -> Iterator[tuple[str, str]]:
     """The events on the page, with their levels."""
     page = (ROOT / "docs/logging.md").read_text()
-    table = page.partition("## The events")[2].partition("\n\nWhat stays")[0]
+    table = page.partition("## Events")[2].partition("\n\nRepeated")[0]
     for events, level in re.findall(r"^\| (`.*?`) \| (\w+) \|", table, re.MULTILINE):
         for event in re.findall("`(.*?)`", events):
             yield event, level
