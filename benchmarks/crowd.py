@@ -196,7 +196,7 @@ def life(path: Path) -> Life:
             commits.append(time.process_time() - began)
         resident = _settled_size()
         metrics = Metrics("files")
-        page = Exposition(metrics)
+        page = Exposition(metrics.registry)
         metrics.committed([service.task], 0.0)
         page.page("")  # what it keeps of one for the next
         metrics.lost([0])

@@ -18,8 +18,8 @@ from streamduel.cli.progress import FoldProgress
 from streamduel.config import LoadedConfig
 from streamduel.errors import StreamduelError
 from streamduel.monitoring import Monitoring
-from streamduel.monitoring.chronicle import Chronicle
-from streamduel.monitoring.logbook import Logbook
+from streamduel.monitoring.experiment_events import ExperimentEvents
+from streamduel.monitoring.service_log import ServiceLog
 from streamduel.service import StopSignal, serve
 from streamduel.stream.observer import Observer
 
@@ -71,13 +71,13 @@ def run(
 
 def _serve(loaded: LoadedConfig, form: application_log.Form, *, until_end: bool) -> None:
     """Run the service and its observers to the end."""
-    stop, logbook = StopSignal(), Logbook(reported=until_end)
+    stop, service_log = StopSignal(), ServiceLog(reported=until_end)
     stop.listen()
-    logbook.started(loaded)
-    observers: list[Observer] = [Chronicle(), logbook]
+    service_log.started(loaded)
+    observers: list[Observer] = [ExperimentEvents(), service_log]
     why = "an error"
     with ExitStack() as stack:
-        stack.callback(lambda: logbook.stopped(why))
+        stack.callback(lambda: service_log.stopped(why))
         if loaded.config.monitoring is not None:
             monitoring = Monitoring(loaded.config.monitoring, loaded)
             observers.extend(monitoring.observers)

@@ -127,7 +127,7 @@ def _rankers(picture: Picture, width: int, rows: int) -> Table:
             Text(view.arms[arm], style),
             Text(bar_of(shares[arm], bar), style or "blue"),
             Text(f"{shares[arm]:.0%}", style),
-            f"{view.fought[arm]:,}",
+            f"{view.arm_duels[arm]:,}",
             f"{view.wins[arm].sum():,.0f}",
             f"{view.copeland[arm] * (len(view.arms) - 1):.0f} of {len(view.arms) - 1}",
         )

@@ -53,7 +53,7 @@ def _truth_table(world: World, picture: Picture) -> Table:
         beaten = "is the best" if arm == world.best else f"{truth[arm]:.1%} of the time"
         beats = f"{view.copeland[arm] * (len(world.arms) - 1):.0f} of {len(world.arms) - 1}"
         wins = f"{view.wins[arm].sum():,.0f}"
-        seen = f"{picture.shown[arm]:,}", f"{view.fought[arm]:,}", wins, beats
+        seen = f"{picture.shown[arm]:,}", f"{view.arm_duels[arm]:,}", wins, beats
         table.add_row(name, *seen, Text(beaten))
     return table
 

@@ -1,64 +1,152 @@
-"""The JSON that the monitoring port answers with; each answer's form is in `answers`."""
+"""The JSON answers of the monitoring port: their structs, of which the OpenAPI document is made."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Final, Literal
 
 import msgspec
 import numpy as np
-from starlette.responses import JSONResponse, Response
+from msgspec import Meta
 
-from streamduel.monitoring.answers import HistoryAnswer, HistoryPoint, MatrixAnswer
 from streamduel.monitoring.history import History, regret_kind
 from streamduel.monitoring.page.heat_map import ranking
-from streamduel.monitoring.page.pages import absent
-from streamduel.monitoring.views import ExperimentView, Figures
+from streamduel.monitoring.views import ExperimentView
+from streamduel.records import Assignment, Name
 
-MOST_ARMS: Final = 100
-"""Of a matrix: 10,000 numbers, some 60 kB. `streamduel inspect --json` has it whole."""
+MAX_MATRIX_ARMS: Final = 100
+"""10,000 numbers, some 60 kB. `streamduel inspect --json` has the whole matrix."""
+
+Count = Annotated[int, Meta(ge=0)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Wins = Annotated[float, Meta(ge=0, description="A tie is half a win for each.")]
 
 
-def experiments(figures: Figures, name: str | None) -> Response:
-    """Those that this process holds, by name; or the one that is asked for.
+class Tallies(msgspec.Struct, frozen=True):
+    """Records of the experiment by outcome."""
 
-    Each is encoded once after a change, however many ask, and in a step of its own: a thousand of
-    them never keep the fold waiting for longer than one.
+    accepted: Count
+    duplicate: Count
+    dead_letter: Count
+    late: Count
+    unjoined: Count
+
+
+class Open(msgspec.Struct, frozen=True):
+    """Open impressions, and pending clicks: those that arrived before their impression."""
+
+    impressions: Count
+    clicks: Count
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """One experiment as of the last commit.
+
+    `assignment` is the record in force, as published; null before the first decision.
+    `champion_confidence` is a lower bound, valid at any time. `copeland_scores` has for each arm
+    the share of the other arms that it beats.
     """
-    views = {view.name: view for view in figures.experiments()}
-    if name is not None and name not in views:
-        return _refusal(figures, name)
-    wanted = sorted(views) if name is None else [name]
-    answer = {"experiments": {each: views[each].summary for each in wanted}}
-    return _json(answer)
+
+    assignment: Assignment | None
+    status: Literal["running", "paused", "finished"]
+    policy: str
+    stage: str
+    champion: Name
+    champion_confidence: Share
+    epoch: Count
+    duels: Count
+    arms: list[Name]
+    copeland_scores: dict[Name, Share]
+    tallies: Tallies
+    open: Open
+
+    @classmethod
+    def of(cls, view: ExperimentView) -> Summary:
+        """The summary of an experiment."""
+        return cls(
+            assignment=view.assignment,
+            status=view.status,
+            policy=view.policy,
+            stage=view.stage,
+            champion=view.arms[view.champion],
+            champion_confidence=view.confidence,
+            epoch=view.epoch,
+            duels=view.duels,
+            arms=list(view.arms),
+            copeland_scores=dict(zip(view.arms, view.copeland, strict=True)),
+            tallies=Tallies(**view.tallies),
+            open=Open(**view.open),
+        )
 
 
-def history(figures: Figures, past: History, name: str) -> Response:
-    """The trail of an experiment."""
-    view = _find(figures, name)
-    if view is None:
-        return _refusal(figures, name)
-    points = [HistoryPoint(point.at, int(point.duels), *point[2:]) for point in past.upto(view)]
-    return _json(HistoryAnswer(name, past.since, regret_kind(view), points))
+class Experiments(msgspec.Struct, frozen=True):
+    """The experiments whose partitions this process holds, by name; or the one asked for."""
+
+    experiments: dict[Name, Summary]
 
 
-def matrix(figures: Figures, name: str) -> Response:
-    """The counts of an experiment."""
-    view = _find(figures, name)
-    if view is None:
-        return _refusal(figures, name)
-    shown = ranking(view)[:MOST_ARMS]
-    arms = [view.arms[arm] for arm in shown]
-    wins = view.wins[np.ix_(shown, shown)].tolist()
-    return _json(MatrixAnswer(name, len(view.arms), arms, wins))
+class HistoryPoint(msgspec.Struct, frozen=True):
+    """An experiment at one moment; `at` is in seconds since the Unix epoch."""
+
+    at: Annotated[float, Meta(ge=0)]
+    duels: Count
+    champion_confidence: Share
+    regret: Annotated[float, Meta(ge=0)]
+    regret_bound: Annotated[float, Meta(ge=0)]
 
 
-def _find(figures: Figures, name: str) -> ExperimentView | None:
-    return next((view for view in figures.experiments() if view.name == name), None)
+class HistoryAnswer(msgspec.Struct, frozen=True):
+    """Confidence and regret since the process started.
+
+    Some hundred points at most, the oldest first. `kind` is the kind of regret; `regret_bound` is
+    its upper bound, with 95 % confidence at all times together.
+    """
+
+    experiment: Name
+    since: Annotated[float, Meta(ge=0)]
+    kind: Literal["condorcet", "copeland"]
+    points: list[HistoryPoint]
+
+    @classmethod
+    def of(cls, view: ExperimentView, history: History) -> HistoryAnswer:
+        """The history of an experiment."""
+        points = [HistoryPoint(each.at, int(each.duels), *each[2:]) for each in history.up_to(view)]
+        return cls(view.name, history.since, regret_kind(view), points)
 
 
-def _refusal(figures: Figures, name: str) -> Response:
-    return JSONResponse({"error": absent(figures, name)}, status_code=404)
+class MatrixAnswer(msgspec.Struct, frozen=True):
+    """The preference matrix in counts: `wins[i][j]` is how often arm i has beaten arm j.
+
+    Of more than 100 arms, those with the largest Copeland scores; the best come first. `of` is the
+    number of all arms.
+    """
+
+    experiment: Name
+    of: Count
+    arms: list[Name]
+    wins: list[list[Wins]]
+
+    @classmethod
+    def of_view(cls, view: ExperimentView) -> MatrixAnswer:
+        """The matrix of an experiment."""
+        shown = ranking(view)[:MAX_MATRIX_ARMS]
+        arms = [view.arms[arm] for arm in shown]
+        return cls(view.name, len(view.arms), arms, view.wins[np.ix_(shown, shown)].tolist())
 
 
-def _json(answer: object) -> Response:
-    return Response(msgspec.json.encode(answer), media_type="application/json")
+class Refusal(msgspec.Struct, frozen=True):
+    """Why there is no answer, in a sentence."""
+
+    error: str
+
+
+class Healthy(msgspec.Struct, frozen=True):
+    """The process is healthy."""
+
+    status: Literal["alive", "ready"]
+
+
+class Unhealthy(msgspec.Struct, frozen=True):
+    """What is wrong, a sentence each."""
+
+    status: Literal["not alive", "not ready"]
+    reasons: Annotated[list[str], Meta(min_length=1)]

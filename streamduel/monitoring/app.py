@@ -1,11 +1,11 @@
-"""What the monitoring server answers to which address: read only, for people and for programs."""
+"""The addresses of the monitoring server: read only, for people and for programs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from email.utils import formatdate
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, Literal
 
+import msgspec
 from starlette.applications import Starlette
 from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.datastructures import MutableHeaders
@@ -15,12 +15,12 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from streamduel.monitoring import api, openapi
-from streamduel.monitoring.assessments import Assessments
 from streamduel.monitoring.exposition import Exposition
-from streamduel.monitoring.health import why_not_live, why_not_ready
 from streamduel.monitoring.history import History
 from streamduel.monitoring.metrics import Metrics
 from streamduel.monitoring.page import PAGE_HEADERS, Pages
+from streamduel.monitoring.page.pages import absent
+from streamduel.monitoring.views import ExperimentView
 
 HEADERS: Final = {
     "cache-control": "no-store",
@@ -30,15 +30,15 @@ HEADERS: Final = {
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
 }
-"""Of every answer that does not set them itself: nothing here is to be kept, run or framed, and
-whoever is linked to need not know whence one came."""
+"""Of every answer that does not set them: not to be cached, run or framed, and without a referrer
+for the sites that pages link to."""
 
-KEPT: Final = {"cache-control": "public, max-age=31536000, immutable"}
-"""Of a file whose address names its content."""
+IMMUTABLE: Final = {"cache-control": "public, max-age=31536000, immutable"}
+"""Of a file whose address contains the hash of its content."""
 
 
 class _AnyName(PathConvertor):
-    """What an experiment may be called in a path: anything, slashes and line breaks included."""
+    """An experiment's name in a path: anything, slashes and line breaks included."""
 
     regex = "(?s:.*)"
 
@@ -46,90 +46,91 @@ class _AnyName(PathConvertor):
 register_url_convertor("any_name", _AnyName())
 
 
-def create_app(
-    metrics: Metrics, history: History, pages: Pages, assessments: Assessments
-) -> ASGIApp:
-    """All that is served, as an ASGI application.
+def create_app(metrics: Metrics, history: History, pages: Pages) -> ASGIApp:
+    """The ASGI application.
 
-    Its answers are coroutines without an await in them: one is made after the other in the server's
-    own thread, so that no number of scrapers takes more than one thread's share from the fold.
+    Its endpoints are coroutines without an await: the server's thread makes one answer after the
+    other, so no number of clients takes more than one thread's share of the interpreter.
 
     Args:
-        metrics: what is known.
-        history: how it came to be.
-        pages: what people see of it.
-        assessments: of the experiments, which the history makes.
+        metrics: the figures and their registry.
+        history: past confidence and regret.
+        pages: the status page.
     """
-    lines = Exposition(metrics, assessments)
+    exposition = Exposition(metrics.registry)
 
-    async def exposition(request: Request) -> Response:
-        return _exposition(lines, ",".join(request.headers.getlist("accept")))
+    async def scrape(request: Request) -> Response:
+        page, content_type = exposition.page(",".join(request.headers.getlist("accept")))
+        return Response(page, headers={"content-type": content_type})
 
     async def healthz(_: Request) -> Response:
-        return _answer("alive", why_not_live(metrics.figures))
+        return _health("alive", metrics.figures.why_not_live())
 
     async def readyz(_: Request) -> Response:
-        return _answer("ready", why_not_ready(metrics.figures))
+        return _health("ready", metrics.figures.why_not_ready())
 
     app = Starlette(
         routes=[
-            Route("/metrics", exposition),
+            Route("/metrics", scrape),
             Route("/healthz", healthz),
             Route("/readyz", readyz),
             *_api(metrics, history),
             *_pages(pages),
         ]
     )
-    app.router.redirect_slashes = False  # a redirect would repeat what the client says is the host
+    app.router.redirect_slashes = False  # a redirect would repeat the client's host header
     return _WithHeaders(app)
 
 
-def _exposition(lines: Exposition, accept: str) -> Response:
-    """The metrics in the format that the client asks for: text, or OpenMetrics."""
-    page, content_type = lines.page(accept)
-    return Response(page, headers={"content-type": content_type})
-
-
-def _answer(status: str, why_not: Sequence[str]) -> Response:
+def _health(status: Literal["alive", "ready"], why_not: Sequence[str]) -> Response:
     if not why_not:
-        return JSONResponse({"status": status})
-    return JSONResponse({"status": f"not {status}", "reasons": why_not}, status_code=503)
+        return _json(api.Healthy(status))
+    return _json(api.Unhealthy(f"not {status}", list(why_not)), 503)  # type: ignore[arg-type]
 
 
 def _api(metrics: Metrics, history: History) -> list[Route]:
-    """What programs read."""
+    """The addresses for programs."""
     document = openapi.document()
 
-    async def experiments(request: Request) -> Response:
-        return api.experiments(metrics.figures, request.path_params.get("name"))
+    async def experiments(_: Request) -> Response:
+        views = {view.name: view for view in metrics.figures.experiments()}
+        return _json(api.Experiments({name: api.Summary.of(views[name]) for name in sorted(views)}))
 
-    async def past(request: Request) -> Response:
-        return api.history(metrics.figures, history, request.path_params["name"])
-
-    async def matrix(request: Request) -> Response:
-        return api.matrix(metrics.figures, request.path_params["name"])
-
-    async def description(_: Request) -> Response:
+    async def openapi_document(_: Request) -> Response:
         return JSONResponse(document)
+
+    def of_one(path: str, answer: Callable[[ExperimentView], msgspec.Struct]) -> Route:
+        async def endpoint(request: Request) -> Response:
+            figures, name = metrics.figures, request.path_params["name"]
+            view = figures.experiment(name)
+            if view is None:
+                return _json(api.Refusal(absent(figures, name)), 404)
+            return _json(answer(view))
+
+        return Route(f"{path}/{{name:any_name}}", endpoint)
 
     return [
         Route("/api/experiments", experiments),
-        Route("/api/experiments/{name:any_name}", experiments),
-        Route("/api/history/{name:any_name}", past),
-        Route("/api/matrix/{name:any_name}", matrix),
-        Route("/api/openapi.json", description),
+        of_one("/api/experiments", lambda view: api.Experiments({view.name: api.Summary.of(view)})),
+        of_one("/api/history", lambda view: api.HistoryAnswer.of(view, history)),
+        of_one("/api/matrix", api.MatrixAnswer.of_view),
+        Route("/api/openapi.json", openapi_document),
     ]
 
 
+def _json(answer: msgspec.Struct, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(answer), status, media_type="application/json")
+
+
 def _pages(pages: Pages) -> list[Route]:
-    """What people see."""
+    """The addresses for people."""
 
     async def overview(request: Request) -> Response:
         return HTMLResponse(pages.overview(request.query_params), headers=PAGE_HEADERS)
 
     async def experiment(request: Request) -> Response:
         if not request.path_params.get("name") and "name" not in request.query_params:
-            return RedirectResponse("/")  # somebody has cut the address short
+            return RedirectResponse("/")
         name = request.path_params.get("name") or request.query_params["name"]
         page = pages.experiment(name)
         if page is None:
@@ -139,10 +140,10 @@ def _pages(pages: Pages) -> list[Route]:
     async def static(request: Request) -> Response:
         file = pages.files.get(request.path_params["name"])
         if file is None:
-            return JSONResponse({"error": "there is no such file."}, status_code=404)
-        known = request.query_params.get("v") == file.version
+            return _json(api.Refusal("there is no such file."), 404)
+        cached = request.query_params.get("v") == file.version
         return Response(
-            file.content, headers={"content-type": file.media_type, **(KEPT if known else {})}
+            file.content, headers={"content-type": file.media_type, **(IMMUTABLE if cached else {})}
         )
 
     return [
@@ -154,7 +155,7 @@ def _pages(pages: Pages) -> list[Route]:
 
 
 class _WithHeaders:
-    """Adds `HEADERS`, and the date, to every answer, errors included."""
+    """Adds `HEADERS` to every answer, errors included."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -165,7 +166,6 @@ class _WithHeaders:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
-                headers.setdefault("date", formatdate(usegmt=True))
             await send(message)
 
         await self._app(scope, receive, send_with_headers)

@@ -1,7 +1,7 @@
-"""How confidence and regret came to be what they are, since the process started.
+"""Confidence and regret since the process started.
 
-Prometheus keeps such curves for months. This is for whoever has only a browser at hand: some
-hundred points of each experiment, in memory, gone with the process.
+Prometheus keeps such curves for months. These are for a browser alone: some hundred points per
+experiment, in memory, lost with the process.
 """
 
 from __future__ import annotations
@@ -13,34 +13,33 @@ from collections.abc import Callable, Iterator
 from typing import Final, Literal, NamedTuple
 from weakref import WeakValueDictionary
 
-from streamduel.monitoring.assessment import CHEAP_ARMS
-from streamduel.monitoring.assessments import Assessments
-from streamduel.monitoring.views import ExperimentView, Figures
+from streamduel.monitoring.figures import Figures
+from streamduel.monitoring.views import MAX_ARMS_ON_DEMAND, ExperimentView
 
-MOST_POINTS: Final = 240
-"""Of an experiment: as many as a curve 500 pixels wide can show, in 10 kB."""
+MAX_POINTS: Final = 240
+"""Per experiment: as many as a curve 500 pixels wide can show, in 10 kB."""
 
-LOOK_SECONDS: Final = 1.0
-"""Between two looks at all experiments; they change with a commit, some twice a second."""
+INTERVAL_SECONDS: Final = 1.0
+"""Between two updates; experiments change with a commit, some twice a second."""
 
 WORK_SECONDS: Final = 0.002
-"""At least so long is worked between two rests: to get the interpreter, and the fold to get it
-back, costs up to half a millisecond."""
+"""At least this long is worked between two pauses: acquiring the GIL, and the fold acquiring it
+again, costs up to half a millisecond."""
 
-REST: Final = 50
-"""After some points, so many times as long as they took is rested: bounds of confidence and regret
-cost 0.3 ms for 16 arms and seconds for 1000, and may cost the fold at most 2 % of a core."""
+PAUSE: Final = 50
+"""A pause is this many times as long as the work before it: bounds of confidence and regret cost
+0.3 ms for 16 arms and seconds for 1000, and may take at most 2 % of a core from the fold."""
 
 
 class Point(NamedTuple):
-    """What was known of an experiment at one moment.
+    """An experiment at one moment.
 
     Attributes:
         at: in seconds since 1970.
         duels: all so far.
-        confidence: that the champion is the winner, at least.
-        regret: what the duels have cost, as estimated.
-        regret_bound: what they have cost at most.
+        confidence: lower bound that the champion is the winner sought.
+        regret: estimate of the cumulative regret.
+        regret_bound: its upper bound.
     """
 
     at: float
@@ -51,54 +50,57 @@ class Point(NamedTuple):
 
     @classmethod
     def of(cls, view: ExperimentView, at: float) -> Point:
-        """The present one; takes arithmetic, unless somebody has asked for it before."""
+        """The present point; costly unless the view's figures have been computed already."""
         kind = regret_kind(view)
         return cls(at, view.duels, view.confidence, view.regret[kind], view.regret_bound[kind])
 
 
 def regret_kind(view: ExperimentView) -> Literal["condorcet", "copeland"]:
-    """The regret by which the policy is to be judged: that of the winner it seeks."""
+    """The regret by which the policy is judged: that of the winner it seeks."""
     return view.seeks
 
 
-class Trail:
-    """The points of one experiment: a bounded number of them, spread over all that came.
+class PointSeries:
+    """A bounded number of points of one experiment, spread evenly over all that were added.
 
-    When it is full, every second point goes, and from then on only every second one is kept; and
-    so on. The newest is always there.
+    When the series is full, every second point is removed, and from then on only every second one
+    is kept; and so on. The newest is always there.
 
-    >>> trail = Trail(most=4)
+    >>> series = PointSeries(max_points=4)
     >>> for duels in range(10):
-    ...     trail.add(Point(0.0, duels, 0.0, 0.0, 0.0))
-    >>> [int(point.duels) for point in trail.points()]
+    ...     series.add(Point(0.0, duels, 0.0, 0.0, 0.0))
+    >>> [int(point.duels) for point in series.points()]
     [0, 4, 8, 9]
 
     Args:
-        most: how many points there are at most, at least 2.
+        max_points: at least 2.
+
+    Attributes:
+        newest: the point added last; None before the first.
     """
 
-    __slots__ = ("_came", "_kept", "_most", "_stride", "newest")
+    __slots__ = ("_added", "_kept", "_max_points", "_stride", "newest")
 
-    def __init__(self, most: int = MOST_POINTS) -> None:
-        self._most = most
-        self._begin()
+    def __init__(self, max_points: int = MAX_POINTS) -> None:
+        self._max_points = max_points
+        self._clear()
 
-    def _begin(self) -> None:
-        self._kept = array("d")  # point after point: an eighth of what tuples would take
-        self._stride, self._came = 1, 0
+    def _clear(self) -> None:
+        self._kept = array("d")  # point after point: an eighth of the memory of tuples
+        self._stride, self._added = 1, 0
         self.newest: Point | None = None
 
     def add(self, point: Point) -> None:
-        """Take in the next one. Fewer duels than before are those of an experiment begun anew."""
+        """Add the next point. Fewer duels than before mean that the experiment was reset."""
         if self.newest is not None and point.duels < self.newest.duels:
-            self._begin()
+            self._clear()
         self.newest = point
-        if self._came % self._stride == 0:
-            if len(self._kept) == (self._most - 1) * len(point):
+        if self._added % self._stride == 0:
+            if len(self._kept) == (self._max_points - 1) * len(point):
                 self._thin(len(point))
-            if self._came % self._stride == 0:
+            if self._added % self._stride == 0:
                 self._kept.extend(point)
-        self._came += 1
+        self._added += 1
 
     def _thin(self, width: int) -> None:
         kept = self._kept
@@ -107,7 +109,7 @@ class Trail:
         self._stride *= 2
 
     def points(self) -> list[Point]:
-        """All that are left, the oldest first."""
+        """The points that are kept, the oldest first."""
         numbers = iter(self._kept)
         points = [Point(*fields) for fields in zip(*[numbers] * len(Point._fields), strict=True)]
         if self.newest is not None and points[-1] != self.newest:
@@ -116,88 +118,84 @@ class Trail:
 
 
 class History:
-    """The trails of all experiments that this process has held.
+    """The points of all experiments that this process has held.
 
     Args:
         clock: seconds since 1970.
-        assessments: for the metrics, which want of the newest points what is in them, too.
 
     Attributes:
         since: when it began.
     """
 
-    def __init__(
-        self, clock: Callable[[], float] = time.time, assessments: Assessments | None = None
-    ) -> None:
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
-        self._assessments = assessments or Assessments()
         self.since = clock()
-        self._trails: dict[str, Trail] = {}
-        self._seen: WeakValueDictionary[str, ExperimentView] = WeakValueDictionary()
-        self._reached: dict[str, int] = {}
+        self._series: dict[str, PointSeries] = {}
+        self._latest: WeakValueDictionary[str, ExperimentView] = WeakValueDictionary()
+        self._records: dict[str, int] = {}
         self._lock = threading.Lock()  # held for some additions at a time, never by the fold
 
-    def look(self, figures: Figures) -> Iterator[float]:
-        """Add a point to the trail of each experiment that has changed since the last look.
+    def update(self, figures: Figures) -> Iterator[float]:
+        """Add a point for each experiment that has changed since the last update.
 
-        All points are of the moment of the figures, however long the caller rests in between. What
-        an experiment of many arms wants worked out is so afterwards.
+        All points have the time of the figures, however long the caller pauses in between. The
+        costly assessment of experiments of many arms is computed on the way.
 
-        Yields after each point how many seconds of work it was, so that the caller can rest.
+        Yields:
+            Seconds of work after each point, so that the caller can pause.
         """
         at = self._clock()
         for view in figures.experiments():
-            if self._seen.get(view.name) is not view:
-                self._seen[view.name] = view
+            if self._latest.get(view.name) is not view:
+                self._latest[view.name] = view
                 began = time.thread_time()
                 point = Point.of(view, at)
-                view.work_out()
-                self._assessments.keep(view, figures.now)
+                view.assess_many_arms()
                 with self._lock:
-                    self._trails.setdefault(view.name, Trail()).add(point)
-                    self._reached[view.name] = view.records
+                    self._series.setdefault(view.name, PointSeries()).add(point)
+                    self._records[view.name] = view.records
                 yield time.thread_time() - began
 
     def points(self, name: str) -> list[Point]:
-        """The trail of an experiment, the oldest point first; empty if there is none yet."""
+        """The points of an experiment, the oldest first; empty if there are none yet."""
         with self._lock:
             return self._points(name)
 
     def _points(self, name: str) -> list[Point]:
-        trail = self._trails.get(name)
-        return trail.points() if trail is not None else []
+        series = self._series.get(name)
+        return series.points() if series is not None else []
 
     def newest(self, name: str) -> Point | None:
-        """The latest point of an experiment; None if there is none yet."""
-        trail = self._trails.get(name)
-        return trail.newest if trail is not None else None
+        """The newest point of an experiment; None if there is none yet."""
+        series = self._series.get(name)
+        return series.newest if series is not None else None
 
-    def upto(self, view: ExperimentView) -> list[Point]:
-        """The trail of an experiment up to now; up to the last look, if to look takes long.
+    def up_to(self, view: ExperimentView) -> list[Point]:
+        """The points of an experiment up to this view; up to the last update for many arms.
 
-        A look may have been at a newer state already.
+        The last update may already have seen a newer view.
         """
         with self._lock:
             points = self._points(view.name)
-            reached = self._reached.get(view.name, 0)
-        if len(view.arms) <= CHEAP_ARMS and view.records >= reached:
+            newest_records = self._records.get(view.name, 0)
+        if len(view.arms) <= MAX_ARMS_ON_DEMAND and view.records >= newest_records:
             now = Point.of(view, self._clock())
             if points and now.duels < points[-1].duels:
-                return [now]  # begun anew
+                return [now]  # reset
             if points and now.duels == points[-1].duels:
                 points.pop()
             points.append(now)
         return points
 
 
-class Historian:
-    """Looks at the experiments from a thread of its own, as often as it may.
+class HistoryThread:
+    """Updates the history in a thread of its own, within a bounded share of a core.
 
-    Not an observer: what it works out would hold up the fold.
+    It is not an observer, because its computations would delay the fold.
 
     Args:
-        history: where the points go.
-        figures: asked for what is known at the moment.
+        history: to be updated.
+        figures: returns the present figures.
     """
 
     def __init__(self, history: History, figures: Callable[[], Figures]) -> None:
@@ -207,19 +205,19 @@ class Historian:
         self._thread = threading.Thread(target=self._run, name="history", daemon=True)
 
     def start(self) -> None:
-        """Look from now on."""
+        """Begin to update."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Look no more; a point that is being worked out dies with the process."""
+        """Stop updating; a point that is being computed ends with the process."""
         self._stopped.set()
 
     def _run(self) -> None:
         worked = 0.0
-        while not self._stopped.wait(LOOK_SECONDS):
-            for spent in self._history.look(self._figures()):
+        while not self._stopped.wait(INTERVAL_SECONDS):
+            for spent in self._history.update(self._figures()):
                 worked += spent
                 if worked >= WORK_SECONDS:
-                    if self._stopped.wait(worked * REST):
+                    if self._stopped.wait(worked * PAUSE):
                         return
                     worked = 0.0

@@ -1,4 +1,4 @@
-"""The OpenAPI document of the monitoring port, for whoever wants a client made or checked."""
+"""The OpenAPI document of the monitoring port, generated from the structs of its answers."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any, Final
 import msgspec
 
 import streamduel
-from streamduel.monitoring.answers import (
+from streamduel.monitoring.api import (
     Experiments,
+    Healthy,
     HistoryAnswer,
     MatrixAnswer,
     Refusal,
-    Unwell,
-    Well,
+    Unhealthy,
 )
 
-_ANSWERS: Final = (Experiments, HistoryAnswer, MatrixAnswer, Refusal, Well, Unwell)
+_ANSWERS: Final = (Experiments, HistoryAnswer, MatrixAnswer, Refusal, Healthy, Unhealthy)
 _SCHEMAS: Final = "#/components/schemas/{name}"
 
 _NAME: Final = {
@@ -44,7 +44,7 @@ def document() -> dict[str, Any]:
         "info": {
             "title": "streamduel",
             "version": streamduel.__version__,
-            "summary": "What a running streamduel knows of its experiments; read only.",
+            "summary": "Status of the experiments of a running streamduel; read only.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": _paths(),
@@ -59,20 +59,20 @@ def _paths() -> dict[str, Any]:
         },
         "/api/experiments/{name}": _of_one("experiment", "One experiment", Experiments),
         "/api/history/{name}": _of_one(
-            "history", "How confidence and regret of an experiment came to be", HistoryAnswer
+            "history",
+            "Past confidence and regret of an experiment",
+            HistoryAnswer,
         ),
         "/api/matrix/{name}": _of_one(
             "matrix", "The preference matrix of an experiment, in counts", MatrixAnswer
         ),
-        "/healthz": {"get": _operation("alive", "Whether it is alive", {200: Well, 503: Unwell})},
-        "/readyz": {
-            "get": _operation("ready", "Whether it folds records", {200: Well, 503: Unwell})
-        },
+        "/healthz": {"get": _operation("alive", "Liveness", {200: Healthy, 503: Unhealthy})},
+        "/readyz": {"get": _operation("ready", "Readiness", {200: Healthy, 503: Unhealthy})},
     }
 
 
 def _of_one(identifier: str, summary: str, answer: type[msgspec.Struct]) -> dict[str, Any]:
-    """A path with the name of an experiment."""
+    """A path with an experiment's name."""
     return {
         "parameters": [_NAME],
         "get": _operation(identifier, summary, {200: answer, 404: Refusal}),

@@ -1,18 +1,15 @@
-"""Serves the pages from a thread of its own, and holds out against clients that hang."""
+"""The monitoring server: an HTTP server in a daemon thread, protected against slow clients."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import errno
-import selectors
 import socket
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
-import h11
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -20,94 +17,51 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from streamduel.config import LoadedConfig, MonitoringSettings
 from streamduel.errors import ConfigurationError
 from streamduel.monitoring.app import create_app
-from streamduel.monitoring.assessments import Assessments
-from streamduel.monitoring.history import Historian, History
-from streamduel.monitoring.letters import Letters
+from streamduel.monitoring.history import History, HistoryThread
 from streamduel.monitoring.metrics import Metrics
 from streamduel.monitoring.page import Pages
+from streamduel.monitoring.recent_dead_letters import RecentDeadLetters
 from streamduel.stream.observer import Observer
 
 MAX_CONNECTIONS: Final = 64
-"""A Prometheus or two, probes and somebody looking: a handful. More are closed unheard, so that
-clients cannot use up the file descriptors that the log and the snapshots need."""
+"""A few Prometheus servers, probes and browsers need a handful. More are closed unheard, so clients
+cannot use up the file descriptors that the click log and the snapshots need."""
 
 EXCHANGE_SECONDS: Final = 15.0
-"""From a request's first byte until its answer is sent; Prometheus itself gives up after 10. It
-frees the place, and the memory, of a client that does not finish asking or does not read. As long
-may pass before the first byte: browsers connect before they know what to ask."""
+"""From a request's first byte until its answer is sent; Prometheus itself gives up after 10. After
+it, the connection of a client that does not finish its request or does not read is closed. The same
+limit applies before the first byte: browsers connect in advance."""
 
 KEEP_ALIVE_SECONDS: Final = 5
-"""An idle connection is closed after it: to open one anew costs a scraper nothing."""
+"""An idle connection is closed after it; reconnecting costs a scraper nothing."""
 
 STOP_SECONDS: Final = 0.05
-"""At the end, answers that are being sent may take this long."""
+"""When the server stops, answers that are being sent may take this long."""
 
 JOIN_SECONDS: Final = 3.0
-"""Stopping takes some 0.2 s. What takes longer dies with the process: its thread is a daemon."""
+"""Stopping takes some 0.2 s. If it takes longer, the daemon thread ends with the process."""
 
-BACKLOG: Final = 64
-"""Connections that wait to be accepted; as many as may be open."""
-
-PUT_OFF: Final = 4
-"""To answer takes two turns between the request and the next sleep; with as many again, one that
-comes meanwhile has not long to wait."""
-
-
-class _PatientSelector(selectors.DefaultSelector):
-    """Does not look for news while there is something to be done; at most `PUT_OFF` times in a row.
-
-    asyncio looks at every turn. Each look lets go of the interpreter, and to get it back from a
-    busy fold takes milliseconds, in which the fold is slower, too.
-    """
-
-    _put_off = 0
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        if timeout == 0 and self._put_off < PUT_OFF:
-            self._put_off += 1
-            return []
-        self._put_off = 0
-        return super().select(timeout)
-
-
-class _WholeAnswers(h11.Connection):
-    """Says the head of an answer only together with what comes after it.
-
-    To send it alone would let go of the interpreter once more.
-    """
-
-    _head = b""
-
-    def send(self, event: h11.Event) -> bytes | None:  # type: ignore[override]
-        said = super().send(event)
-        if isinstance(event, h11.Response):
-            self._head, said = said or b"", b""
-        elif said or isinstance(event, h11.EndOfMessage):
-            self._head, said = b"", self._head + (said or b"")
-        return said
+BACKLOG: Final = MAX_CONNECTIONS
+"""Connections that wait to be accepted."""
 
 
 class _Connection(H11Protocol):
-    """A connection on which every exchange has its deadline; uvicorn itself limits only idling."""
+    """A connection whose exchanges have a deadline; uvicorn itself limits only idle time."""
 
     _deadline: asyncio.TimerHandle | None = None
-    _answered = True  # all that was asked
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.conn = _WholeAnswers(h11.SERVER)
+    _answered = True
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         if len(self.connections) > MAX_CONNECTIONS:
             transport.abort()
         else:
-            self._begin_deadline()
+            self._restart_deadline()
 
     def data_received(self, data: bytes) -> None:
         if self._answered and not self.transport.get_write_buffer_size():
             self._answered = False
-            self._begin_deadline()
+            self._restart_deadline()
         super().data_received(data)
 
     def on_response_complete(self) -> None:
@@ -115,56 +69,32 @@ class _Connection(H11Protocol):
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._cancel_deadline()
-        super().connection_lost(exc)
-
-    def _begin_deadline(self) -> None:
-        self._cancel_deadline()
-        self._deadline = self.loop.call_later(EXCHANGE_SECONDS, self.transport.abort)
-
-    def _cancel_deadline(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
+        super().connection_lost(exc)
+
+    def _restart_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._deadline = self.loop.call_later(EXCHANGE_SECONDS, self.transport.abort)
 
 
-class _Uvicorn(uvicorn.Server):
-    """Sleeps when nobody asks, and ends in a fixed time, whatever its clients do.
-
-    uvicorn itself looks ten times a second whether it shall end. Beside a busy fold each look costs
-    up to a millisecond, for the interpreter must be had first.
-    """
-
-    _wake: Callable[[], object] | None = None
-
-    def end(self) -> None:
-        """Close all connections and return; to be called from another thread."""
-        self.should_exit = True
-        if self._wake is not None:
-            with contextlib.suppress(RuntimeError):  # its loop is closed: it has ended already
-                self._wake()
-
-    async def main_loop(self) -> None:
-        ended, loop = asyncio.Event(), asyncio.get_running_loop()
-        self._wake = lambda: loop.call_soon_threadsafe(ended.set)
-        if not self.should_exit:
-            await ended.wait()
+class _Server(uvicorn.Server):
+    """Stops in a fixed time, whatever its clients do; uvicorn itself waits for them."""
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        loop = asyncio.get_running_loop()
-        for server in self.servers:
-            for listener in server.sockets:
-                # Not closed yet: a connection that is just being accepted would never be.
-                loop.remove_reader(listener)
-        await asyncio.sleep(STOP_SECONDS)
+        asyncio.get_running_loop().call_later(STOP_SECONDS, self._abort_connections)
+        await super().shutdown(sockets)
+
+    def _abort_connections(self) -> None:
         for connection in list(self.server_state.connections):
             connection.transport.abort()
-        await super().shutdown(sockets)
 
 
 class Server:
     """An HTTP server in a daemon thread.
 
-    Signals stay with the main thread: uvicorn installs handlers only when it runs in that one.
+    Signals stay with the main thread: uvicorn installs handlers only when it runs there.
 
     Args:
         app: what it serves.
@@ -173,9 +103,10 @@ class Server:
 
     def __init__(self, app: ASGIApp, settings: MonitoringSettings) -> None:
         self._settings = settings
-        self._server = _Uvicorn(
+        self._server = _Server(
             uvicorn.Config(
                 app,
+                loop="asyncio",
                 http=_Connection,
                 ws="none",
                 lifespan="off",
@@ -185,7 +116,6 @@ class Server:
                 access_log=False,
                 proxy_headers=False,
                 server_header=False,
-                date_header=False,  # uvicorn renews it in the loop that it has no more
                 backlog=BACKLOG,
                 timeout_keep_alive=KEEP_ALIVE_SECONDS,
                 timeout_graceful_shutdown=1,
@@ -194,29 +124,22 @@ class Server:
         self._thread: threading.Thread | None = None
 
     def start(self) -> tuple[str, int]:
-        """Listen; the host and the port that it really does on.
+        """Listen, and return the actual host and port.
 
         Raises:
-            ConfigurationError: it cannot; the sentence says why.
+            ConfigurationError: the address cannot be bound.
         """
         listener = _listen(self._settings.host, self._settings.port)
         host, port = listener.getsockname()[:2]
         self._thread = threading.Thread(
-            target=self._run, args=(listener,), name="monitoring", daemon=True
+            target=self._server.run, args=([listener],), name="monitoring", daemon=True
         )
         self._thread.start()
         return host, port
 
-    def _run(self, listener: socket.socket) -> None:
-        def patient() -> asyncio.AbstractEventLoop:
-            return asyncio.SelectorEventLoop(_PatientSelector())
-
-        with asyncio.Runner(loop_factory=patient) as runner:
-            runner.run(self._server.serve([listener]))
-
     def stop(self) -> None:
-        """Close all connections; the port is free afterwards."""
-        self._server.end()
+        """Close all connections and release the port."""
+        self._server.should_exit = True
         if self._thread is not None:
             self._thread.join(JOIN_SECONDS)
 
@@ -227,13 +150,13 @@ class Monitoring:
     Args:
         settings: where they are served.
         loaded: the configuration of the service.
-        clock: seconds that only grow.
+        clock: monotonic seconds.
         calendar: seconds since 1970.
 
     Attributes:
-        observer: keeps what is known.
-        history: how it came to be, which a thread of its own works out.
-        observers: to be handed to the runner; what is served comes from them.
+        observer: keeps the figures.
+        history: past confidence and regret.
+        observers: to be passed to the runner.
     """
 
     def __init__(
@@ -244,33 +167,35 @@ class Monitoring:
         calendar: Callable[[], float] = time.time,
     ) -> None:
         self.observer = Metrics(loaded.config.source["connector"], clock)
-        assessments = Assessments()
-        self.history = History(calendar, assessments)
-        letters = Letters(calendar)
-        self.observers: tuple[Observer, ...] = (self.observer.pulse, self.observer, letters)
-        pages = Pages(lambda: self.observer.figures, self.history, letters, calendar)
-        self._historian = Historian(self.history, lambda: self.observer.figures)
-        answers = create_app(self.observer, self.history, pages, assessments)
-        self._server = Server(answers, settings)
+        self.history = History(calendar)
+        dead_letters = RecentDeadLetters(calendar)
+        self.observers: tuple[Observer, ...] = (
+            self.observer.heartbeat,
+            self.observer,
+            dead_letters,
+        )
+        pages = Pages(lambda: self.observer.figures, self.history, dead_letters, calendar)
+        self._history_thread = HistoryThread(self.history, lambda: self.observer.figures)
+        self._server = Server(create_app(self.observer, self.history, pages), settings)
 
     def start(self) -> tuple[str, int]:
-        """Serve from now on; the host and the port that it really does on.
+        """Begin to serve, and return the actual host and port.
 
         Raises:
-            ConfigurationError: the address cannot be listened on; the sentence says why.
+            ConfigurationError: the address cannot be bound.
         """
         address = self._server.start()
-        self._historian.start()
+        self._history_thread.start()
         return address
 
     def stop(self) -> None:
-        """Serve no longer."""
-        self._historian.stop()
+        """Stop serving."""
+        self._history_thread.stop()
         self._server.stop()
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """A socket that listens already, so that what is wrong shows before the service starts."""
+    """A listening socket, so that a wrong address shows before the service starts."""
     try:
         family, _, _, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

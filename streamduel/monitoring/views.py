@@ -1,19 +1,17 @@
-"""What is shown of the state: immutable copies, made when a commit has become visible.
+"""Immutable copies of partitions and experiments, made when a commit has become visible.
 
-The fold makes them and goes on; whoever scrapes reads them from another thread, later, as often
-as it likes. Neither ever waits for the other.
+The runner's thread makes them and goes on; a scrape in another thread reads them later, as often as
+it likes. Neither thread waits for the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import nan
 from typing import Final, NamedTuple
 
-import msgspec
-
-from streamduel.monitoring.assessment import CHEAP_ARMS, Assessment, WorkedOut
 from streamduel.preference.arrays import Floats
 from streamduel.preference.evidence import (
     Winner,
@@ -22,59 +20,97 @@ from streamduel.preference.evidence import (
     unfairness,
     winner_possible_by,
 )
-from streamduel.preference.regret import estimated_regret, regret_bound, regret_of
+from streamduel.preference.regret import KINDS, estimated_regret, regret_bound, regret_of
 from streamduel.preference.winners import copeland_scores
 from streamduel.records import Assignment, Reason
 from streamduel.stream.experiment import Experiment
 from streamduel.stream.guardrails import share_taken
+from streamduel.stream.plan import Status
 from streamduel.stream.task import PartitionTask
 from streamduel.stream.trust import Coin
 
 DELTA: Final = 0.05
-"""What is shown as a bound, or as impossible, is wrong with at most this probability, at any time;
-the custom of statistics."""
+"""Bounds that are shown, and "impossible", are wrong with at most this probability at any time: the
+convention of statistics."""
+
+MAX_ARMS_ON_DEMAND: Final = 100
+"""Up to this many arms an assessment takes at most some milliseconds and may be computed during a
+request. With 500 arms it takes two seconds, too long for a health probe that waits behind it."""
 
 
-class Served(NamedTuple):
-    """What interleaved impressions tell of the services that log them.
+class Assessment(NamedTuple):
+    """What the duels and impressions of an experiment imply; costly to compute.
+
+    All fields are as of the same moment. For more than `MAX_ARMS_ON_DEMAND` arms, the regrets and
+    `condorcet_winner_possible` are older than the other two, which cost little.
 
     Attributes:
-        impressions: with clicks or without.
-        ties: impressions, and duels, that were no win for either side.
-        ranks: documents shown, of side a and of side b.
-        unassigned: impressions of a pair that no assignment had named lately.
-        coins: of the sides, and of each arm, how much they had of what should be even, and how much
-            who stood against them had.
+        regret: estimate, by kind.
+        regret_bound: upper bound, by kind.
+        guardrail_regret: the part caused by guardrails, by kind; None without guardrails.
+        confidence: lower bound of the probability that the champion is the winner sought.
+        condorcet_winner_possible: whether some arm may still beat all others; NaN while unknown.
+        team_mismatch: confidence that services do not treat the sides alike.
     """
 
-    impressions: int
+    regret: Mapping[str, float]
+    regret_bound: Mapping[str, float]
+    guardrail_regret: Mapping[str, float] | None
+    confidence: float
+    condorcet_winner_possible: float
+    team_mismatch: float
+
+    @classmethod
+    def unknown(cls, *, guarded: bool) -> Assessment:
+        """NaN for everything, before the first assessment.
+
+        Args:
+            guarded: whether the experiment has guardrails.
+        """
+        regret = dict.fromkeys(KINDS, nan)
+        return cls(regret, regret, regret if guarded else None, nan, nan, nan)
+
+
+class Impressions(NamedTuple):
+    """Counts of interleaved impressions, by which the services that log them are judged.
+
+    Attributes:
+        shown: with clicks or without.
+        ties: impressions and duels without a winner.
+        ranks: documents shown, of side a and of side b.
+        unassigned: impressions of a pair that no recent assignment named.
+        coins: of side a, and of each arm, what it got of things that a fair service splits evenly,
+            and what its opponents got.
+    """
+
+    shown: int
     ties: int
     ranks: tuple[int, int]
     unassigned: int
     coins: tuple[Coin, ...]
 
     @classmethod
-    def of(cls, experiment: Experiment) -> Served:
-        """Of an experiment."""
+    def of(cls, experiment: Experiment) -> Impressions:
+        """The counts of an experiment."""
         trust = experiment.trust
         coins = trust.coins(experiment.roster.arms) if trust.impressions else ()
         return cls(trust.impressions, experiment.ties, trust.ranks, trust.unassigned, coins)
 
 
-class Guarded(NamedTuple):
-    """What guardrails do to an experiment.
+class GuardrailEffect(NamedTuple):
+    """What guardrails change.
 
     Attributes:
-        share: of the impressions, that they take from the policy at present.
-        pairs: two arms, and how many of their duels have been fought for a guardrail's sake.
+        share: of the impressions, taken from the policy at present.
+        pairs: two arms, and how many of their duels guardrails have requested.
     """
 
     share: float
     pairs: tuple[tuple[int, int, int], ...]
 
     @classmethod
-    def of(cls, experiment: Experiment) -> Guarded | None:
-        """Of an experiment; None if it has, and has had, no guardrail."""
+    def of(cls, experiment: Experiment) -> GuardrailEffect | None:
+        """The effect on an experiment; None if it has, and has had, no guardrail."""
         rails, plan, index = experiment.guardrails, experiment.plan, experiment.roster.index
         if not rails.at_work and not rails.served:
             return None
@@ -86,34 +122,34 @@ class Guarded(NamedTuple):
 class ExperimentView:
     """One experiment as of a commit.
 
-    What takes arithmetic is worked out when it is first asked for, by the thread that asks; of more
-    than `CHEAP_ARMS` arms only by the one that has the time, in `work_out`.
+    Costly figures are computed on first access, by the thread that asks; for more than
+    `MAX_ARMS_ON_DEMAND` arms only by the history's thread, in `assess_many_arms`.
 
     Attributes:
-        records: how many had changed the experiment; equal numbers, equal views.
-        tallies: how many records had which fate.
-        open: how many impressions wait for clicks, and clicks for impressions.
+        records: how many have changed the experiment; equal numbers, equal views.
+        tallies: records by outcome.
+        open: open impressions and pending clicks.
         duels: all of them, those of an arm with itself included.
         champion: of the assignment in force, an index into `arms`.
         candidates: how many arms are not ruled out.
         epoch: of the assignment in force.
-        assignment: the one in force, as it was published; None before the first decision.
+        assignment: the one in force, as published; None before the first decision.
         wins: (K, K), a copy.
         alone: (K,), how often each arm was served alone.
-        fought: (K,), how many duels against other arms each has had.
+        arm_duels: (K,), duels of each arm with other arms.
         seeks: which winner the policy looks for.
-        batch: the number of the open batch and how many duels it lacks, of a batched policy.
+        batch: the number of the open batch and the duels it still needs, for a batched policy.
         policy: as configured.
-        stage: the algorithm at work.
-        status: whether duels change the plan.
-        guardrails: which share of the impressions they take from the policy, and how many duels
-            of which pairs have been fought for them; None without guardrails.
-        fallback: what is served when no records come, and after how many seconds without any.
-        changed_at: when its last record was seen, by the observer's clock; before there was one,
+        stage: the algorithm in use.
+        status: running, paused or finished.
+        guardrails: their effect; None without guardrails.
+        fallback: the arm that is served when no records arrive, and after how many seconds.
+        last_record_at: when its last record was seen, by the observer's clock; before the first,
             when its state was restored.
-        fed: whether there was one.
-        served: what impressions tell of the services that log them.
-        worked_out: what is known of an experiment of many arms, from it and from former views.
+        active: whether a record has arrived since it was restored.
+        impressions: counts of interleaved impressions.
+        assessed: the newest assessment by champion, for an experiment of many arms; shared by its
+            successive views, written by the history's thread.
     """
 
     name: str
@@ -128,28 +164,34 @@ class ExperimentView:
     assignment: Assignment | None
     wins: Floats
     alone: tuple[int, ...]
-    fought: tuple[int, ...]
+    arm_duels: tuple[int, ...]
     seeks: Winner
     batch: tuple[int, int] | None
     policy: str
     stage: str
-    status: str
-    guardrails: Guarded | None
+    status: Status
+    guardrails: GuardrailEffect | None
     fallback: tuple[str, float] | None
-    changed_at: float
-    served: Served
-    fed: bool = True
-    worked_out: WorkedOut = field(default_factory=WorkedOut)
+    last_record_at: float
+    impressions: Impressions
+    active: bool = True
+    assessed: dict[int, Assessment] = field(default_factory=dict)
 
     @classmethod
     def of(
         cls, experiment: Experiment, now: float, former: ExperimentView | None = None
     ) -> ExperimentView:
-        """The experiment as it is now, and as it was."""
+        """The present view of an experiment.
+
+        Args:
+            experiment: as of a commit.
+            now: by the observer's clock.
+            former: the previous view.
+        """
         fallback = experiment.settings.guardrails.fallback
-        news = former is not None and former.tallies != experiment.tallies
+        new_records = former is not None and former.tallies != experiment.tallies
         plan, arms = experiment.plan, tuple(experiment.roster.arms)
-        made = cls(
+        view = cls(
             name=experiment.name,
             arms=arms,
             records=experiment.records,
@@ -162,87 +204,92 @@ class ExperimentView:
             assignment=experiment.assignment,
             wins=experiment.policy.wins.copy(),
             alone=tuple(experiment.by_arm.alone),
-            fought=tuple(experiment.by_arm.fought),
+            arm_duels=tuple(experiment.by_arm.fought),
             seeks=experiment.policy.seeks,
             batch=experiment.batch,
             policy=experiment.settings.policy.name,
             stage=experiment.policy.stage,
             status=experiment.status,
-            guardrails=Guarded.of(experiment),
+            guardrails=GuardrailEffect.of(experiment),
             fallback=(fallback.arm, fallback.idle_ms / 1000) if fallback.arm else None,
-            changed_at=former.changed_at if former and not news else now,
-            served=Served.of(experiment),
-            fed=news or (former is not None and former.fed),
-            worked_out=WorkedOut(),
+            last_record_at=former.last_record_at if former and not new_records else now,
+            impressions=Impressions.of(experiment),
+            active=new_records or (former is not None and former.active),
         )
-        if former is not None and made._continues(former):
-            return replace(made, worked_out=former.worked_out)
-        return made
+        if former is not None and view._continues(former):
+            return replace(view, assessed=former.assessed)
+        return view
 
     def _continues(self, former: ExperimentView) -> bool:
-        """Whether what was worked out of a former view holds of this one; of few arms, no matter.
-
-        With fewer duels than before the experiment has begun anew.
-        """
-        many = len(self.arms) > CHEAP_ARMS
-        return many and self.duels >= former.duels and self.shape == former.shape
+        """Whether the former view's assessments apply: same arms, and not reset (fewer duels)."""
+        same = (self.arms, self.seeks, self.guardrails is None) == (
+            former.arms, former.seeks, former.guardrails is None,
+        )  # fmt: skip
+        return same and self.duels >= former.duels
 
     def shows(self, experiment: Experiment) -> bool:
-        """Whether the experiment is still as the view has it.
+        """Whether the experiment has not changed since this view.
 
-        What is open also changes while it is read again after a restart, which is no change of
-        the experiment.
+        `open` also changes without a record while a restored partition re-reads the click log.
         """
         return self.records == experiment.records and self.open == experiment.open
 
     @cached_property
-    def shape(self) -> tuple[object, ...]:
-        """Equal shapes, the same series: their names and labels hang on nothing else."""
-        parts = self.batch is None, self.guardrails is None
-        return self.name, self.arms, self.policy, self.stage, self.seeks, parts
-
-    @cached_property
-    def champions(self) -> list[float]:
-        """1 for the champion and 0 for the others, arm by arm."""
-        marks = [0.0] * len(self.arms)
-        marks[self.champion] = 1.0
-        return marks
-
-    @cached_property
     def copeland(self) -> list[float]:
-        """The share of the other arms that each arm beats."""
+        """(K,), Copeland scores."""
         scores: list[float] = copeland_scores(self.wins).tolist()
         return scores
 
     @cached_property
     def regret(self) -> dict[str, float]:
-        """The estimated cumulative regret, by kind."""
+        """Estimated cumulative regret, by kind."""
         return estimated_regret(self.wins, self.champion, self.alone)
 
     @cached_property
     def guardrail_regret(self) -> dict[str, float]:
-        """What the duels that were fought for guardrails have cost, by kind."""
+        """Estimated regret of the duels that guardrails requested, by kind."""
         pairs = self.guardrails.pairs if self.guardrails else ()
         return regret_of(pairs, self.wins, self.champion)
 
     @cached_property
     def team_mismatch(self) -> float:
-        """How sure it is that services do not treat the sides alike."""
-        return unfairness(self.served.coins)
+        """Confidence that services do not treat the sides alike."""
+        return unfairness(self.impressions.coins)
+
+    @cached_property
+    def confidence(self) -> float:
+        """Lower bound of the probability that the champion is the winner sought."""
+        return confidence(self.wins, self.champion, self.seeks)
+
+    @property
+    def regret_bound(self) -> dict[str, float]:
+        """Upper bound of the cumulative regret, by kind."""
+        return self._by_evidence[0]
+
+    @property
+    def condorcet_winner_possible(self) -> bool:
+        """Whether some arm may still beat all others."""
+        return self._by_evidence[1]
+
+    @cached_property
+    def _by_evidence(self) -> tuple[dict[str, float], bool]:
+        evidence = log_evidence(self.wins)
+        bound = regret_bound(self.wins, self.alone, self.champion, DELTA, evidence)
+        return bound, winner_possible_by(evidence, DELTA)
 
     @property
     def assessment(self) -> Assessment:
-        """All that takes arithmetic, without a wait: of many arms the newest that is worked out."""
-        if len(self.arms) <= CHEAP_ARMS:
+        """The present assessment; for many arms the newest that the history has computed."""
+        if len(self.arms) <= MAX_ARMS_ON_DEMAND:
             return self._assess()
-        known = self.worked_out.of(self.champion)
-        known = known or Assessment.unknown(guarded=self.guardrails is not None)
-        return known._replace(confidence=self.confidence, team_mismatch=self.team_mismatch)
+        newest = self.assessed.get(self.champion)
+        newest = newest or Assessment.unknown(guarded=self.guardrails is not None)
+        return newest._replace(confidence=self.confidence, team_mismatch=self.team_mismatch)
 
-    def work_out(self) -> None:
-        """Take the time that the assessment of many arms needs; later views have it, too."""
-        if len(self.arms) > CHEAP_ARMS:
-            self.worked_out.keep(self.champion, self._assess())
+    def assess_many_arms(self) -> None:
+        """Compute the assessment of an experiment of many arms, for this view and later ones."""
+        if len(self.arms) > MAX_ARMS_ON_DEMAND:
+            self.assessed[self.champion] = self._assess()
 
     def _assess(self) -> Assessment:
         return Assessment(
@@ -254,57 +301,16 @@ class ExperimentView:
             self.team_mismatch,
         )
 
-    @property
-    def regret_bound(self) -> dict[str, float]:
-        """An upper bound of the cumulative regret, by kind."""
-        return self._sure[0]
-
-    @cached_property
-    def confidence(self) -> float:
-        """That the champion is the winner the policy looks for, at least."""
-        return confidence(self.wins, self.champion, self.seeks)
-
-    @property
-    def condorcet_winner_possible(self) -> bool:
-        """Whether some arm may still beat all others."""
-        return self._sure[1]
-
-    @cached_property
-    def _sure(self) -> tuple[dict[str, float], bool]:
-        """Both come from the same evidence."""
-        evidence = log_evidence(self.wins)
-        bound = regret_bound(self.wins, self.alone, self.champion, DELTA, evidence)
-        return bound, winner_possible_by(evidence, DELTA)
-
-    @cached_property
-    def summary(self) -> msgspec.Raw:
-        """The experiment in JSON, as `/api/experiments` shows it."""
-        summary = {
-            "assignment": self.assignment,
-            "status": self.status,
-            "policy": self.policy,
-            "stage": self.stage,
-            "champion": self.arms[self.champion],
-            "champion_confidence": self.confidence,
-            "epoch": self.epoch,
-            "duels": self.duels,
-            "arms": self.arms,
-            "copeland_scores": dict(zip(self.arms, self.copeland, strict=True)),
-            "tallies": self.tallies,
-            "open": self.open,
-        }
-        return msgspec.Raw(msgspec.json.encode(summary))
-
 
 @dataclass(frozen=True, eq=False)
 class PartitionView:
     """One partition as of a commit.
 
     Attributes:
-        stream_time: in milliseconds; 0 before the first record with a time.
+        stream_time: in milliseconds; 0 before the first record with a timestamp.
         saved_at: when its newest snapshot was written or read, by the observer's clock.
-        experiments: those that live in it, by name.
-        dead_letters: how many, by reason.
+        experiments: by name.
+        dead_letters: counts by reason.
     """
 
     stream_time: int
@@ -314,7 +320,7 @@ class PartitionView:
 
     @classmethod
     def of(cls, task: PartitionTask, now: float, former: PartitionView | None) -> PartitionView:
-        """The partition as it is now; of experiments that stand still, the former view."""
+        """The present view of a partition; unchanged experiments keep their former view."""
         known = former.experiments if former else {}
         experiments = {}
         for name, experiment in task.experiments.items():
@@ -323,71 +329,3 @@ class PartitionView:
                 view = ExperimentView.of(experiment, now, view)
             experiments[name] = view
         return cls(task.stream_time, now, experiments, dict(task.dead_letters))
-
-
-class Tally(NamedTuple):
-    """Measurements sorted into buckets; to add one makes a new tally.
-
-    Attributes:
-        bounds: the largest value of each bucket, ascending; one more bucket takes the rest.
-        counts: how many measurements are in each bucket.
-        total: their sum.
-    """
-
-    bounds: tuple[float, ...]
-    counts: tuple[int, ...]
-    total: float = 0.0
-
-    @classmethod
-    def empty(cls, *bounds: float) -> Tally:
-        """A tally of nothing yet.
-
-        >>> Tally.empty(1, 10).plus(10).plus(11).counts
-        (0, 1, 1)
-        """
-        return cls(bounds, (0,) * (len(bounds) + 1))
-
-    def plus(self, value: float) -> Tally:
-        """The tally with one measurement more."""
-        place = sum(bound < value for bound in self.bounds)
-        counts = (*self.counts[:place], self.counts[place] + 1, *self.counts[place + 1 :])
-        return Tally(self.bounds, counts, self.total + value)
-
-
-@dataclass(frozen=True, eq=False)
-class Figures:
-    """Everything that is known to whoever watches, at one moment.
-
-    Attributes:
-        connector: the source's.
-        commit_seconds: how long commits took.
-        poll_records: how many records polls brought.
-        turned_at: when the runner's loop last went round; at first, when watching began.
-        connected: whether the source's log can be reached.
-        fenced: whether the last commit was refused, and its partitions have neither been restored
-            nor taken away since.
-        partitions: those at hand.
-        lags: records not folded yet, by partition, where known.
-        dead_letters: by reason, of every partition that was ever at hand.
-        restores: how often a partition's state was restored.
-        commit_failures: how often a commit came to nothing.
-        now: by the clock that the other times were read from.
-    """
-
-    connector: str
-    commit_seconds: Tally
-    poll_records: Tally
-    turned_at: float = 0.0
-    connected: bool = False
-    fenced: bool = False
-    partitions: Mapping[int, PartitionView] = field(default_factory=dict)
-    lags: Mapping[int, int] = field(default_factory=dict)
-    dead_letters: Mapping[int, Mapping[Reason, int]] = field(default_factory=dict)
-    restores: int = 0
-    commit_failures: int = 0
-    now: float = 0.0
-
-    def experiments(self) -> Iterator[ExperimentView]:
-        """Those of all partitions at hand."""
-        for _, partition in sorted(self.partitions.items()):
-            yield from partition.experiments.values()

@@ -71,14 +71,14 @@ class World:
         self.monitoring.stop()
 
     def commit(self) -> None:
-        """What the runner does when a commit has come through, and the historian soon after."""
+        """What the runner does after a commit, and the history thread soon after."""
         commits = [self.task.take_commit()]
         for observer in self.monitoring.observers:
             observer.turned()
             observer.committed([self.task], 0.02)
             observer.published(commits)
             observer.lagging({self.task.partition: 0})
-        for _ in self.monitoring.history.look(self.monitoring.observer.figures):
+        for _ in self.monitoring.history.update(self.monitoring.observer.figures):
             pass
 
     def fold(self, records: Sequence[bytes], ts: int | None = None) -> None:

@@ -64,7 +64,7 @@ def test_a_broker_that_goes_and_comes_back_is_a_few_lines_of_json(
 
     own_broker.kill()
     lost = until(service, "connection lost")[-1]
-    assert (lost["level"], lost["logger"]) == ("warning", "streamduel.monitoring.logbook")
+    assert (lost["level"], lost["logger"]) == ("warning", "streamduel.monitoring.service_log")
     own_broker.start()
     *others, regained = until(service, "connection regained")
     assert regained["seconds"] > 0

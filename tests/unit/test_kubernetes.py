@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from streamduel import __version__
-from streamduel.monitoring.health import SILENT_SECONDS
+from streamduel.monitoring.figures import MAX_SILENT_SECONDS
 from streamduel.service import SHUTDOWN_SECONDS
 from tests.faults.lives import ROOT
 
@@ -117,7 +117,7 @@ def test_probes_and_service_use_the_monitoring_port() -> None:
 
 
 def test_the_liveness_probe_is_patient() -> None:
-    assert SILENT_SECONDS >= 60, "/healthz itself detects a stalled service"
+    assert MAX_SILENT_SECONDS >= 60, "/healthz itself detects a stalled service"
     liveness = container()["livenessProbe"]
     assert liveness["failureThreshold"] * liveness["periodSeconds"] >= 30
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Final, Literal, NamedTuple
 
-from streamduel.monitoring.assessment import CHEAP_ARMS
-from streamduel.monitoring.health import SILENT_SECONDS
+from streamduel.monitoring.figures import MAX_SILENT_SECONDS, Figures
 from streamduel.monitoring.page.wording import at_least, count, legible, percent, span
-from streamduel.monitoring.views import ExperimentView, Figures
+from streamduel.monitoring.views import MAX_ARMS_ON_DEMAND, ExperimentView
 from streamduel.preference.evidence import unfairness
 from streamduel.stream.trust import EVEN
 
@@ -52,7 +51,7 @@ def checks(view: ExperimentView, figures: Figures, partition: int) -> list[Check
         _joined(view),
         _usable(view),
     ]
-    if view.seeks == "condorcet" and len(view.arms) <= CHEAP_ARMS:
+    if view.seeks == "condorcet" and len(view.arms) <= MAX_ARMS_ON_DEMAND:
         made.append(_winner_possible(view))
     return made
 
@@ -63,7 +62,7 @@ def _folded(figures: Figures, partition: int) -> Check:
     age = figures.now - figures.partitions[partition].saved_at
     if lag is None:
         return Check(what, "open", f"How many records of partition {partition} wait is not known.")
-    if lag > 0 and age > SILENT_SECONDS:
+    if lag > 0 and age > MAX_SILENT_SECONDS:
         return Check(
             what,
             "look",
@@ -74,7 +73,7 @@ def _folded(figures: Figures, partition: int) -> Check:
 
 
 def _fed(view: ExperimentView, figures: Figures) -> Check:
-    what, idle = "Records keep coming", figures.now - view.changed_at
+    what, idle = "Records keep coming", figures.now - view.last_record_at
     if view.fallback is not None and idle > view.fallback[1]:
         arm, allowed = view.fallback
         return Check(
@@ -83,13 +82,13 @@ def _fed(view: ExperimentView, figures: Figures) -> Check:
             f"None for {span(idle)}, where {span(allowed)} are allowed; ranker services are told "
             f"to serve {legible(arm)} alone. See whether they still log.",
         )
-    if not view.fed:  # and perhaps none before
+    if not view.active:  # and perhaps none before
         return Check(what, "open", f"None since the process took over, {span(idle)} ago.")
     return Check(what, "fine", f"The last one came {span(idle)} ago.")
 
 
 def _fair(view: ExperimentView) -> Check:
-    what, shown = "Services interleave fairly", view.served.impressions
+    what, shown = "Services interleave fairly", view.impressions.shown
     if not shown:
         return Check(what, "open", "No interleaved impression so far; credited duels do not tell.")
     if view.team_mismatch > UNFAIR:
@@ -104,7 +103,7 @@ def _fair(view: ExperimentView) -> Check:
 
 def _favoured(view: ExperimentView) -> str:
     """Who has too much, or too little, and of what: the coin that is least like one."""
-    coins = view.served.coins
+    coins = view.impressions.coins
     at = max(range(len(coins)), key=lambda each: unfairness([coins[each]]))
     who, what = divmod(at, len(EVEN))
     own, others = coins[at]
@@ -115,7 +114,7 @@ def _favoured(view: ExperimentView) -> str:
 def _followed(view: ExperimentView) -> Check:
     what, (shown, astray) = (
         "Services follow assignments",
-        (view.served.impressions, view.served.unassigned),
+        (view.impressions.shown, view.impressions.unassigned),
     )
     if not shown:
         return Check(what, "open", "No interleaved impression so far.")

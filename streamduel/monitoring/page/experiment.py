@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from streamduel.monitoring.health import why_not_ready
+from streamduel.monitoring.figures import Figures
 from streamduel.monitoring.history import History, Point, regret_kind
-from streamduel.monitoring.letters import Letter
 from streamduel.monitoring.page.checks import Check, checks
 from streamduel.monitoring.page.curve import Curve, confidence_curve, regret_curve
 from streamduel.monitoring.page.freshness import last_record
-from streamduel.monitoring.page.heat_map import MOST_ARMS, HeatMap, bounds, heat_map, ranking
+from streamduel.monitoring.page.heat_map import MAX_SHOWN_ARMS, HeatMap, bounds, heat_map, ranking
 from streamduel.monitoring.page.wording import (
     amount,
     at_least,
@@ -21,7 +20,8 @@ from streamduel.monitoring.page.wording import (
     moment,
     percent,
 )
-from streamduel.monitoring.views import ExperimentView, Figures
+from streamduel.monitoring.recent_dead_letters import RecentDeadLetter
+from streamduel.monitoring.views import ExperimentView
 from streamduel.records import Assignment
 
 SURE: Final = 0.95
@@ -156,7 +156,7 @@ class ExperimentPage:
     assigned: Assigned | None
     checks: tuple[Check, ...]
     tallies: tuple[tuple[str, str, str], ...]
-    letters: tuple[Letter, ...]
+    letters: tuple[RecentDeadLetter, ...]
     warnings: tuple[str, ...]
 
 
@@ -165,7 +165,7 @@ def experiment_page(
     view: ExperimentView,
     partition: int,
     history: History,
-    letters: Sequence[Letter],
+    letters: Sequence[RecentDeadLetter],
     now: float,
 ) -> ExperimentPage:
     """The page of an experiment.
@@ -178,7 +178,7 @@ def experiment_page(
         letters: the newest dead letters of the process, the latest last.
         now: in seconds since 1970.
     """
-    points, order = history.upto(view), ranking(view)
+    points, order = history.up_to(view), ranking(view)
     newest = points[-1] if points else None
     return ExperimentPage(
         head=_head(figures, view, partition, newest),
@@ -193,7 +193,7 @@ def experiment_page(
         checks=tuple(checks(view, figures, partition)),
         tallies=_tallies(view),
         letters=_letters(view, partition, letters),
-        warnings=tuple(why_not_ready(figures)),
+        warnings=tuple(figures.why_not_ready()),
     )
 
 
@@ -254,7 +254,7 @@ def _point_rows(points: Sequence[Point]) -> tuple[PointRow, ...]:
 
 
 def _arms(view: ExperimentView, order: Sequence[int]) -> tuple[Arm, ...]:
-    shown, best = list(order[:MOST_ARMS]), view.champion
+    shown, best = list(order[:MAX_SHOWN_ARMS]), view.champion
     wins = view.wins
     won = wins.sum(axis=1)
     duels = (won + wins.sum(axis=0)).tolist()
@@ -333,7 +333,7 @@ def _decided_at(assignment: Assignment) -> str:
 
 def _tallies(view: ExperimentView) -> tuple[tuple[str, str, str], ...]:
     """What became of the records: what, how many, and what that means."""
-    tallies, served = view.tallies, view.served
+    tallies, served = view.tallies, view.impressions
     return (
         ("accepted", count(tallies["accepted"]), "taken in"),
         ("duplicate", count(tallies["duplicate"]), "seen before, and not counted twice"),
@@ -346,8 +346,10 @@ def _tallies(view: ExperimentView) -> tuple[tuple[str, str, str], ...]:
     )
 
 
-def _letters(view: ExperimentView, partition: int, letters: Sequence[Letter]) -> tuple[Letter, ...]:
-    """The newest ones that are surely of the experiment, the latest first."""
+def _letters(
+    view: ExperimentView, partition: int, letters: Sequence[RecentDeadLetter]
+) -> tuple[RecentDeadLetter, ...]:
+    """The newest dead letters that name the experiment, the latest first."""
     own = [
         letter
         for letter in reversed(letters)

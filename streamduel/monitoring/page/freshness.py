@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from streamduel.monitoring.figures import Figures
 from streamduel.monitoring.page.wording import span
-from streamduel.monitoring.views import ExperimentView, Figures
+from streamduel.monitoring.views import ExperimentView
 
 
 def last_record(view: ExperimentView, figures: Figures) -> str:
@@ -15,6 +16,6 @@ def last_record(view: ExperimentView, figures: Figures) -> str:
     """
     if not any(view.tallies.values()):
         return "none yet"
-    if not view.fed:
+    if not view.active:
         return "none since the restart"
-    return f"{span(max(0.0, figures.now - view.changed_at))} ago"
+    return f"{span(max(0.0, figures.now - view.last_record_at))} ago"

@@ -13,7 +13,7 @@ from streamduel.monitoring.views import DELTA, ExperimentView
 from streamduel.preference.arrays import Floats
 from streamduel.preference.evidence import intervals, log_evidence, nats
 
-MOST_ARMS: Final = 20
+MAX_SHOWN_ARMS: Final = 20
 """Shown at most: with more, the cells of a matrix cannot be told apart."""
 
 _SHADES: Final = (0.01, 0.03, 0.07, 0.15)
@@ -86,7 +86,7 @@ def heat_map(view: ExperimentView, order: Sequence[int]) -> HeatMap:
         view: the experiment.
         order: its arms, best first.
     """
-    shown = list(order[:MOST_ARMS])
+    shown = list(order[:MAX_SHOWN_ARMS])
     names = tuple(legible(view.arms[arm]) for arm in shown)
     wins = view.wins[np.ix_(shown, shown)]
     lower, upper = bounds(wins, len(view.arms))

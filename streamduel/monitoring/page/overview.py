@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 
+from streamduel.monitoring.figures import Figures
 from streamduel.monitoring.history import History
 from streamduel.monitoring.page.freshness import last_record
 from streamduel.monitoring.page.wording import address, at_least, count, legible
-from streamduel.monitoring.views import ExperimentView, Figures
+from streamduel.monitoring.views import ExperimentView
 
 PAGE_ROWS: Final = 50
 """Experiments on a page: more than one looks through, and drawn in some milliseconds."""
@@ -192,7 +193,7 @@ def _order(column: str, history: History) -> Callable[[ExperimentView], Any]:
         "duels": lambda view: view.duels,
         "policy": lambda view: view.policy,
         "epoch": lambda view: view.epoch,
-        "seen": lambda view: -view.changed_at,
+        "seen": lambda view: -view.last_record_at,
         "dead": lambda view: view.tallies["dead_letter"],
     }
     return orders[column]

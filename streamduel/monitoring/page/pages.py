@@ -12,14 +12,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 import streamduel
 from streamduel.errors import nearest
-from streamduel.monitoring.health import why_not_ready
+from streamduel.monitoring.figures import Figures
 from streamduel.monitoring.history import History
-from streamduel.monitoring.letters import Letter, Letters
 from streamduel.monitoring.page import curve
 from streamduel.monitoring.page.experiment import experiment_page
 from streamduel.monitoring.page.overview import MOST_SOUGHT, STATUSES, Wish, overview
 from streamduel.monitoring.page.wording import count, legible, moment, path
-from streamduel.monitoring.views import Figures
+from streamduel.monitoring.recent_dead_letters import RecentDeadLetter, RecentDeadLetters
 from streamduel.stream.homes import MOST_COMPARED
 
 PAGE_HEADERS: Final = {
@@ -68,7 +67,7 @@ class Pages:
         self,
         figures: Callable[[], Figures],
         history: History,
-        letters: Letters,
+        letters: RecentDeadLetters,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._figures, self._history, self._letters, self._clock = figures, history, letters, clock
@@ -95,7 +94,7 @@ class Pages:
             "overview.html",
             page=overview(figures, self._history, Wish.of(query)),
             figures=figures,
-            warnings=why_not_ready(figures),
+            warnings=figures.why_not_ready(),
             letters=letters[:NEWEST_LETTERS],
             strays=strays[:NEWEST_LETTERS],
             letters_in_all=sum(sum(each.values()) for each in figures.dead_letters.values()),
@@ -123,9 +122,11 @@ class Pages:
         return self._templates.get_template(template).render(now=self._clock(), **values)
 
 
-def _sorted_out(letters: Sequence[Letter], figures: Figures) -> tuple[list[Letter], list[Letter]]:
+def _sorted_out(
+    letters: Sequence[RecentDeadLetter], figures: Figures
+) -> tuple[list[RecentDeadLetter], list[RecentDeadLetter]]:
     """Those of experiments in their partition, and all others; the latest first."""
-    known, strays = list[Letter](), list[Letter]()
+    known, strays = list[RecentDeadLetter](), list[RecentDeadLetter]()
     for letter in reversed(letters):
         partition = figures.partitions.get(letter.partition)
         found = partition is not None and letter.experiment in partition.experiments

@@ -11,7 +11,7 @@ import yaml
 
 from configs.grafana.boards import dashboards
 from streamduel.monitoring.catalogue import METRICS
-from streamduel.monitoring.process_metrics import PROCESS_METRICS
+from streamduel.monitoring.reference import PROCESS_METRICS
 from tests.prometheus.repository import GRAFANA, PROMETHEUS, alerts, dashboard
 
 NAMES = ("experiment", "service")
@@ -118,7 +118,7 @@ def test_every_alert_is_explained_beside_some_panel() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_only_metrics_that_are_exported_are_asked_for(name: str) -> None:
-    exported = OTHERS | {it.name for it in METRICS} | {it.name for it in PROCESS_METRICS}
+    exported = OTHERS | {it.name for it in METRICS} | {name for name, *_ in PROCESS_METRICS}
     for panel in panels(name):
         for expression in expressions(panel):
             asked = re.findall(r"\b(\w+)\{", expression)

@@ -129,7 +129,7 @@ def test_its_status_page_shows_what_that_of_a_service_does(
 
     monkeypatch.setattr("streamduel.demo.play.serve", watch)
     played(tmp_path, page=True, port=0)
-    assert watching == ["Pulse", "Metrics", "Letters", "Loop"]
+    assert watching == ["Heartbeat", "Metrics", "RecentDeadLetters", "Loop"]
 
 
 def test_whoever_stops_it_sees_all_that_was_clicked_folded(tmp_path: Path) -> None:

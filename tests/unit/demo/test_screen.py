@@ -83,7 +83,7 @@ def test_a_frame_shows_who_is_shown_how_often_and_how_sure_it_is(
         row = next(line for line in said.splitlines() if line[2:].startswith(name))
         assert row.startswith("★" if arm == view.champion else " ")
         assert f"{six.picture.shares[arm]:.0%}" in row
-        assert f" {view.fought[arm]:,} " in row
+        assert f" {view.arm_duels[arm]:,} " in row
         assert f" {view.wins[arm].sum():,.0f} " in row
         assert row.rstrip().endswith(f"{5 * view.copeland[arm]:.0f} of 5")
     assert f" {view.confidence:.3f}" in said
@@ -269,7 +269,7 @@ def test_the_end_shows_the_truth_beside_what_was_seen(six: Demo) -> None:
         name, shown, duels, wins = re.split(r"[ ★]*│ *", row.strip("│ "))[:4]
         arm = view.arms.index(name)
         assert int(shown) == six.picture.shown[arm]
-        assert int(duels) == view.fought[arm] == view.wins[arm].sum() + view.wins[:, arm].sum()
+        assert int(duels) == view.arm_duels[arm] == view.wins[arm].sum() + view.wins[:, arm].sum()
         assert float(wins) == round(view.wins[arm].sum())
     assert said.endswith(sentence(world, six.played.ledger, six.picture) + "\n")
 

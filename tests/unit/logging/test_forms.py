@@ -15,7 +15,7 @@ import structlog
 from streamduel import logging as log_lines
 from tests.unit.logging.conftest import Written
 
-OURS = structlog.stdlib.get_logger("streamduel.monitoring.logbook")
+OURS = structlog.stdlib.get_logger("streamduel.monitoring.service_log")
 LIBRARY = logging.getLogger("kafka.net.manager")
 
 CUT = 16 * 1024
@@ -55,7 +55,7 @@ def test_json_has_an_object_a_line_with_the_same_four_keys_first(written: Writte
         now, then = dt.datetime.now(dt.UTC), dt.datetime.fromisoformat(line.pop("timestamp"))
         assert abs(now - then) < dt.timedelta(minutes=1)
     assert ours == {
-        "level": "info", "event": "partitions lost", "logger": "streamduel.monitoring.logbook",
+        "level": "info", "event": "partitions lost", "logger": "streamduel.monitoring.service_log",
         "partitions": [1, 2],
     }  # fmt: skip
     assert library == {

@@ -1,4 +1,4 @@
-"""docs/logging.md names every event there is, at the level it is told at, and no other."""
+"""docs/logging.md lists every log event with its level, and no other."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from streamduel.monitoring.chronicle import STATUS_EVENTS
+from streamduel.monitoring.experiment_events import STATUS_EVENTS
 
 ROOT = Path(__file__).parents[3]
 LEVELS = {"exception": "error"}
@@ -33,13 +33,13 @@ def logged() -> Iterator[tuple[str, str]]:
                 ):
                     yield event, LEVELS.get(method, method)
     yield "dead letters", "warning"  # which may be told at another level, and is called otherwise
-    for event in [*STATUS_EVENTS.values(), *news()]:
+    for event in [*STATUS_EVENTS.values(), *changes()]:
         yield event, "info"
 
 
-def news() -> Iterator[str]:
-    """What the chronicle's `_news` yields."""
-    tree = ast.parse((ROOT / "streamduel/monitoring/chronicle.py").read_text())
+def changes() -> Iterator[str]:
+    """Events of `_changes` in experiment_events.py."""
+    tree = ast.parse((ROOT / "streamduel/monitoring/experiment_events.py").read_text())
     for node in ast.walk(tree):
         match node:
             case ast.Yield(ast.Tuple([ast.Constant(str(event)), _])):

@@ -61,7 +61,7 @@ def test_a_connector_may_say_it_of_every_partition(heard: Heard) -> None:
 
 
 def test_the_service_itself_tells_everything(heard: Heard) -> None:
-    for logger in ("streamduel", "streamduel.monitoring.chronicle"):
+    for logger in ("streamduel", "streamduel.monitoring.experiment_events"):
         for _ in range(3):
             assert heard.say(logger, {"event": "experiment paused", "experiment": "search"}) == 0
 

@@ -50,7 +50,7 @@ def test_the_matrix_is_bounded(service: Service) -> None:
     commit(service.monitoring.observer, watched)
     found = answered(service, "/api/matrix/search")
     assert found["of"] == 300
-    assert len(found["arms"]) == len(found["wins"]) == len(found["wins"][0]) == api.MOST_ARMS
+    assert len(found["arms"]) == len(found["wins"]) == len(found["wins"][0]) == api.MAX_MATRIX_ARMS
     assert found["arms"][0] == "arm250"
 
 
@@ -60,7 +60,7 @@ def test_the_history_ends_with_what_is_known_now(service: Service) -> None:
     for number in range(3):
         fold(watched, *duels("search", 10 * number, "bm25", "ltr", "bbbtb"))
         commit(service.monitoring.observer, watched)
-        list(service.monitoring.history.look(service.monitoring.observer.figures))
+        list(service.monitoring.history.update(service.monitoring.observer.figures))
     (view,) = service.monitoring.observer.figures.experiments()
     found = answered(service, "/api/history/search")
     assert (found["experiment"], found["kind"]) == ("search", "condorcet")

@@ -132,24 +132,6 @@ def test_a_wrong_name_is_not_compared_with_thousands(service: Service) -> None:
     assert answer.json() == {"error": "experiment 'search' is in no partition of this process."}
 
 
-def test_what_has_not_changed_is_not_encoded_again(service: Service) -> None:
-    metrics = service.monitoring.observer
-    watched = task(config({"search": ARMS, "ads": ("x", "y")}))
-
-    def summaries() -> dict[str, object]:
-        shown(service)
-        return {view.name: view.summary for view in metrics.figures.experiments()}
-
-    commit(metrics, watched)
-    first = summaries()
-    assert all(summaries()[name] is summary for name, summary in first.items())
-    fold(watched, *duels("ads", 0, "x", "y", "a"))
-    commit(metrics, watched)
-    second = summaries()
-    assert second["search"] is first["search"]
-    assert second["ads"] is not first["ads"]
-
-
 def test_a_partition_that_is_lost_takes_its_experiments_along(service: Service) -> None:
     metrics = service.monitoring.observer
     commit(metrics, task(config({"search": ARMS})), task(config({"ads": ("x", "y")}), partition=1))

@@ -1,6 +1,6 @@
 import pytest
 
-from streamduel.monitoring.health import SILENT_SECONDS, why_not_live, why_not_ready
+from streamduel.monitoring.figures import MAX_SILENT_SECONDS
 from streamduel.monitoring.metrics import Metrics
 from streamduel.stream.runner import Runner
 from streamduel.testing import Broker
@@ -30,17 +30,17 @@ def gain(metrics: Metrics, partition: int) -> None:
 
 
 def test_is_alive_while_the_loop_turns(metrics: Metrics, clock: Clock) -> None:
-    clock.now += SILENT_SECONDS
-    assert not why_not_live(metrics.figures), "the start counts as a turn"
-    metrics.pulse.turned()
-    clock.now += SILENT_SECONDS
-    assert not why_not_live(metrics.figures)
+    clock.now += MAX_SILENT_SECONDS
+    assert not metrics.figures.why_not_live(), "the start counts as a turn"
+    metrics.heartbeat.turned()
+    clock.now += MAX_SILENT_SECONDS
+    assert not metrics.figures.why_not_live()
     clock.now += 5
-    assert why_not_live(metrics.figures) == (
+    assert metrics.figures.why_not_live() == (
         "the loop has not turned for 65 s; at most 60 s are allowed.",
     )
-    metrics.pulse.turned()
-    assert not why_not_live(metrics.figures)
+    metrics.heartbeat.turned()
+    assert not metrics.figures.why_not_live()
 
 
 def test_stays_alive_when_the_keeping_of_figures_fails(
@@ -53,7 +53,7 @@ def test_stays_alive_when_the_keeping_of_figures_fails(
 
     monkeypatch.setattr(metrics, "polled", fail)
     broker = Broker(duels("search", 0, "x", "y", "ab"))
-    observers = [metrics.pulse, metrics]
+    observers = [metrics.heartbeat, metrics]
     configured = config({"search": ("x", "y")})
     runner = Runner(configured, broker.source(), broker.outlet(), clock, observers)
 
@@ -62,15 +62,15 @@ def test_stays_alive_when_the_keeping_of_figures_fails(
         return clock.now > 1200
 
     runner.run(late)
-    assert not why_not_live(metrics.figures)
+    assert not metrics.figures.why_not_live()
 
 
 def test_becomes_ready_step_by_step(metrics: Metrics) -> None:
-    assert why_not_ready(metrics.figures) == [NO_LOG, NO_PARTITION]
+    assert metrics.figures.why_not_ready() == [NO_LOG, NO_PARTITION]
     metrics.connection(source=True)
-    assert why_not_ready(metrics.figures) == [NO_PARTITION]
+    assert metrics.figures.why_not_ready() == [NO_PARTITION]
     gain(metrics, 2)
-    assert why_not_ready(metrics.figures) == []
+    assert metrics.figures.why_not_ready() == []
 
 
 def test_is_not_ready_without_log_or_partition_or_life(metrics: Metrics, clock: Clock) -> None:
@@ -78,15 +78,15 @@ def test_is_not_ready_without_log_or_partition_or_life(metrics: Metrics, clock: 
     gain(metrics, 1)
     gain(metrics, 2)
     metrics.connection(source=False)
-    assert why_not_ready(metrics.figures) == [NO_LOG]
+    assert metrics.figures.why_not_ready() == [NO_LOG]
     metrics.connection(source=True)
     metrics.lost([1])
-    assert why_not_ready(metrics.figures) == []
+    assert metrics.figures.why_not_ready() == []
     metrics.lost([2])
-    assert why_not_ready(metrics.figures) == [NO_PARTITION]
+    assert metrics.figures.why_not_ready() == [NO_PARTITION]
     clock.now += 61
-    assert len(why_not_ready(metrics.figures)) == 2
-    assert not why_not_live(Metrics("kafka", clock).figures)
+    assert len(metrics.figures.why_not_ready()) == 2
+    assert not Metrics("kafka", clock).figures.why_not_live()
 
 
 def test_is_not_ready_after_fencing_until_something_is_restored(metrics: Metrics) -> None:
@@ -94,9 +94,9 @@ def test_is_not_ready_after_fencing_until_something_is_restored(metrics: Metrics
     gain(metrics, 1)
     metrics.lost([1])
     metrics.fenced()
-    assert why_not_ready(metrics.figures) == [REFUSED]
+    assert metrics.figures.why_not_ready() == [REFUSED]
     gain(metrics, 1)
-    assert why_not_ready(metrics.figures) == []
+    assert metrics.figures.why_not_ready() == []
 
 
 def test_a_refused_commit_is_over_when_another_process_has_the_partition(metrics: Metrics) -> None:
@@ -105,7 +105,7 @@ def test_a_refused_commit_is_over_when_another_process_has_the_partition(metrics
     metrics.lost([1])
     metrics.fenced()
     metrics.lost([1])  # which the source says when it reports anew what it holds
-    assert why_not_ready(metrics.figures) == [NO_PARTITION]
+    assert metrics.figures.why_not_ready() == [NO_PARTITION]
 
 
 IDLE = {"fallback": {"arm": "x", "idle_ms": 90_000}}
@@ -118,20 +118,20 @@ def test_is_not_ready_when_no_record_of_an_experiment_comes(metrics: Metrics, cl
     commit(metrics, watched)
     for number in range(3):
         clock.now += 60
-        metrics.pulse.turned()
+        metrics.heartbeat.turned()
         fold(watched, *duels("search", number, "x", "y", "a"), *duels("ads", number, "x", "y", "a"))
         commit(metrics, watched)
-        assert why_not_ready(metrics.figures) == []
+        assert metrics.figures.why_not_ready() == []
     for number in range(3):
         clock.now += 60
-        metrics.pulse.turned()
+        metrics.heartbeat.turned()
         fold(watched, *duels("search", 10 + number, "x", "y", "a"))
         commit(metrics, watched)
-    assert why_not_ready(metrics.figures) == [
+    assert metrics.figures.why_not_ready() == [
         "no record of experiment 'ads' has come for 180 s, where 90 s are allowed; ranker services "
         "are told to serve 'x' alone."
     ]
-    assert not why_not_live(metrics.figures), "a restart would not help"
+    assert not metrics.figures.why_not_live(), "a restart would not help"
     fold(watched, *duels("ads", 20, "x", "y", "a"))
     commit(metrics, watched)
-    assert why_not_ready(metrics.figures) == []
+    assert metrics.figures.why_not_ready() == []

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamduel.monitoring import history
-from streamduel.monitoring.assessment import CHEAP_ARMS
-from streamduel.monitoring.history import Historian, History, Point, Trail
+from streamduel.monitoring.figures import Figures
+from streamduel.monitoring.history import History, HistoryThread, Point, PointSeries
 from streamduel.monitoring.metrics import Metrics
-from streamduel.monitoring.views import Figures
+from streamduel.monitoring.views import MAX_ARMS_ON_DEMAND
 from tests.unit.client.bed import eventually
 from tests.unit.monitoring.fold import Clock, commit, config, duels, fold, task
 
@@ -26,42 +26,42 @@ def point(duels: float) -> Point:
     return Point(1000 + duels, duels, 0.5, duels / 10, duels / 5)
 
 
-def noted(trail: Trail) -> list[float]:
-    return [each.duels for each in trail.points()]
+def noted(series: PointSeries) -> list[float]:
+    return [each.duels for each in series.points()]
 
 
-class TestTrail:
+class TestPointSeries:
     @given(st.integers(0, 3000), st.integers(2, 50))
     @settings(deadline=None, max_examples=60)
     def test_is_bounded_and_keeps_the_first_and_the_last(self, count: int, most: int) -> None:
-        trail = Trail(most)
+        series = PointSeries(most)
         for number in range(count):
-            trail.add(point(number))
-        kept = noted(trail)
+            series.add(point(number))
+        kept = noted(series)
         assert len(kept) <= most
         if count:
             assert (kept[0], kept[-1]) == (0, count - 1)
             assert len(kept) >= min(count, most // 2)
 
     def test_is_spread_evenly(self) -> None:
-        trail = Trail()
+        series = PointSeries()
         for number in range(10_000):
-            trail.add(point(number))
-        kept = noted(trail)
+            series.add(point(number))
+        kept = noted(series)
         gaps = {second - first for first, second in pairwise(kept[:-1])}
         assert gaps == {64}
 
     def test_gives_points_back_as_they_were(self) -> None:
-        trail = Trail()
+        series = PointSeries()
         for number in range(5):
-            trail.add(point(number))
-        assert trail.points() == [point(number) for number in range(5)]
+            series.add(point(number))
+        assert series.points() == [point(number) for number in range(5)]
 
     def test_begins_anew_with_the_experiment(self) -> None:
-        trail = Trail()
+        series = PointSeries()
         for number in (0, 50, 100, 0, 7):
-            trail.add(point(number))
-        assert noted(trail) == [0, 7]
+            series.add(point(number))
+        assert noted(series) == [0, 7]
 
 
 class TestHistory:
@@ -70,7 +70,7 @@ class TestHistory:
         watched = task(config({"search": ARMS, "ads": ("x", "y")}))
         for number in range(4):
             commit(metrics, watched)
-            list(past.look(metrics.figures))
+            list(past.update(metrics.figures))
             fold(watched, *duels("search", 10 * number, "bm25", "ltr", "bbab"))
         assert [int(each.duels) for each in past.points("search")] == [0, 4, 8, 12]
         assert [int(each.duels) for each in past.points("ads")] == [0]
@@ -84,8 +84,8 @@ class TestHistory:
     def test_what_stands_still_costs_nothing(self) -> None:
         metrics, past = Metrics("files"), History()
         commit(metrics, task(config({"search": ARMS})))
-        assert len(list(past.look(metrics.figures))) == 1
-        assert list(past.look(metrics.figures)) == []
+        assert len(list(past.update(metrics.figures))) == 1
+        assert list(past.update(metrics.figures)) == []
 
     def test_the_regret_is_that_of_the_winner_sought(self) -> None:
         metrics, past = Metrics("files"), History()
@@ -93,30 +93,30 @@ class TestHistory:
         fold(watched, *duels("search", 0, "bm25", "ltr", "bbbbb"))
         commit(metrics, watched)
         (view,) = metrics.figures.experiments()
-        (now,) = past.upto(view)
+        (now,) = past.up_to(view)
         assert now.regret_bound == view.regret_bound["copeland"] != view.regret_bound["condorcet"]
 
     def test_goes_up_to_now_without_a_look(self) -> None:
         metrics, past = Metrics("files"), History()
         watched = task(config({"search": ARMS}))
         commit(metrics, watched)
-        list(past.look(metrics.figures))
+        list(past.update(metrics.figures))
         fold(watched, *duels("search", 0, "bm25", "ltr", "bb"))
         commit(metrics, watched)
         (view,) = metrics.figures.experiments()
-        assert [int(each.duels) for each in past.upto(view)] == [0, 2]
-        list(past.look(metrics.figures))
-        assert [int(each.duels) for each in past.upto(view)] == [0, 2], "not twice"
+        assert [int(each.duels) for each in past.up_to(view)] == [0, 2]
+        list(past.update(metrics.figures))
+        assert [int(each.duels) for each in past.up_to(view)] == [0, 2], "not twice"
 
     def test_what_takes_long_is_not_worked_out_while_somebody_waits(self) -> None:
         metrics, past = Metrics("files"), History()
-        arms = [f"arm{number}" for number in range(CHEAP_ARMS + 1)]
+        arms = [f"arm{number}" for number in range(MAX_ARMS_ON_DEMAND + 1)]
         commit(metrics, task(config({"search": arms})))
         (view,) = metrics.figures.experiments()
-        assert past.upto(view) == []
+        assert past.up_to(view) == []
         assert "regret_bound" not in vars(view)
-        list(past.look(metrics.figures))
-        assert len(past.upto(view)) == 1
+        list(past.update(metrics.figures))
+        assert len(past.up_to(view)) == 1
 
     def test_a_look_at_a_newer_state_is_no_beginning_anew(self) -> None:
         metrics, past = Metrics("files"), History()
@@ -124,17 +124,17 @@ class TestHistory:
         fold(watched, *duels("search", 0, "bm25", "ltr", "bb"))
         commit(metrics, watched)
         (asked,) = metrics.figures.experiments()
-        list(past.look(metrics.figures))
+        list(past.update(metrics.figures))
         fold(watched, *duels("search", 10, "bm25", "ltr", "bb"))
         commit(metrics, watched)
-        list(past.look(metrics.figures))
-        assert [int(each.duels) for each in past.upto(asked)] == [2, 4]
+        list(past.update(metrics.figures))
+        assert [int(each.duels) for each in past.up_to(asked)] == [2, 4]
 
     def test_points_are_of_the_moment_of_their_figures(self) -> None:
         clock, metrics = Clock(), Metrics("files")
         past = History(clock)
         commit(metrics, task(config({"search": ARMS, "ads": ARMS})))
-        for _ in past.look(metrics.figures):
+        for _ in past.update(metrics.figures):
             clock.now += 300  # to rest from a large experiment
         assert {past.points(name)[0].at for name in ("search", "ads")} == {1000.0}
 
@@ -144,28 +144,28 @@ class TestHistory:
             metrics, watched = Metrics("files"), task(config({"search": ARMS}))
             fold(watched, *duels("search", 0, "bm25", "ltr", winner))
             commit(metrics, watched)
-            assert len(list(past.look(metrics.figures))) == 1
+            assert len(list(past.update(metrics.figures))) == 1
 
     def test_begins_anew_with_the_experiment_at_once(self) -> None:
         metrics, past = Metrics("files"), History()
         watched = task(config({"search": ARMS}))
         fold(watched, *duels("search", 0, "bm25", "ltr", "bb"))
         commit(metrics, watched)
-        list(past.look(metrics.figures))
+        list(past.update(metrics.figures))
         fold(watched, b'{"type":"control","id":"c","experiment":"search","action":"reset"}')
         commit(metrics, watched)
         (view,) = metrics.figures.experiments()
-        assert [int(each.duels) for each in past.upto(view)] == [0]
+        assert [int(each.duels) for each in past.up_to(view)] == [0]
 
 
-class TestHistorian:
-    def test_looks_by_itself_and_stops(self) -> None:
+class TestHistoryThread:
+    def test_updates_until_it_is_stopped(self) -> None:
         metrics, past = Metrics("files"), History()
         commit(metrics, task(config({"search": ARMS})))
-        historian = Historian(past, lambda: metrics.figures)
-        historian.start()
+        thread = HistoryThread(past, lambda: metrics.figures)
+        thread.start()
         eventually(lambda: past.newest("search") is not None)
-        historian.stop()
+        thread.stop()
         eventually(lambda: "history" not in {thread.name for thread in threading.enumerate()})
 
     def test_rests_once_for_several_small_points(self) -> None:
@@ -173,7 +173,7 @@ class TestHistorian:
         waits: list[float | None] = []
 
         class Small(History):
-            def look(self, figures: Figures) -> Iterator[float]:
+            def update(self, figures: Figures) -> Iterator[float]:
                 yield from [small] * 4
 
         class Stopped(threading.Event):
@@ -182,27 +182,27 @@ class TestHistorian:
                 return len(waits) == 5
 
         metrics = Metrics("files")
-        historian = Historian(Small(), lambda: metrics.figures)
-        historian._stopped = Stopped()
-        historian._run()
-        rest = pytest.approx(3 * small * history.REST)
-        look = history.LOOK_SECONDS
+        thread = HistoryThread(Small(), lambda: metrics.figures)
+        thread._stopped = Stopped()
+        thread._run()
+        rest = pytest.approx(3 * small * history.PAUSE)
+        look = history.INTERVAL_SECONDS
         assert waits == [look, rest, look, rest, look]
 
     def test_rests_far_longer_than_it_works(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(history, "LOOK_SECONDS", 0.01)
+        monkeypatch.setattr(history, "INTERVAL_SECONDS", 0.01)
         came: list[float] = []
 
         class Slow(History):
-            def look(self, figures: Figures) -> Iterator[float]:
+            def update(self, figures: Figures) -> Iterator[float]:
                 for _ in range(4):
                     came.append(time.perf_counter())
                     yield 0.004
 
         metrics = Metrics("files")
-        historian = Historian(Slow(), lambda: metrics.figures)
-        historian.start()
+        thread = HistoryThread(Slow(), lambda: metrics.figures)
+        thread.start()
         eventually(lambda: len(came) >= 4)
-        historian.stop()
+        thread.stop()
         gaps = [second - first for first, second in pairwise(came[:4])]
-        assert min(gaps) >= 0.9 * history.REST * 0.004
+        assert min(gaps) >= 0.9 * history.PAUSE * 0.004

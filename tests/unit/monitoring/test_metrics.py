@@ -8,8 +8,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from streamduel.monitoring.catalogue import METRICS
 from streamduel.monitoring.metrics import Metrics
-from streamduel.monitoring.process_metrics import PROCESS_METRICS
-from streamduel.monitoring.reference import example
+from streamduel.monitoring.reference import PROCESS_METRICS, example, series
 from streamduel.testing import encode
 from tests.unit.monitoring.fold import (
     STREAM_TIME,
@@ -84,13 +83,13 @@ class TestDeclarations:
         metrics._figures = example()
         text = generate_latest(metrics.registry).decode()
         types = dict(re.findall(r"^# TYPE (\S+) (\S+)$", text, re.MULTILINE))
-        process = {metric.name: metric.kind for metric in PROCESS_METRICS}
+        process = {name: kind for name, kind, *_ in PROCESS_METRICS}
         assert types == {name: kind for name, (kind, _) in PROMISED.items()} | process
         for name, labels in scrape(metrics.registry):
             family = re.sub(r"_(bucket|sum|count)$", "", name)
             assert {key for key, _ in labels} - {"le"} == set(PROMISED[family][1]), name
 
-    def test_series_are_as_many_as_declared(self, metrics: Metrics) -> None:
+    def test_series_are_as_many_as_documented(self, metrics: Metrics) -> None:
         # Only a batched policy with guardrails has all series.
         policy, rails = {"name": "c2b", "horizon": 1000}, {"max_share": 0.5}
         configured = config({"search": ARMS, "ads": ("x", "y")}, policy=policy, guardrails=rails)
@@ -102,7 +101,10 @@ class TestDeclarations:
         found = Counter(
             re.sub(r"_(bucket|sum|count)$", "", name) for name, _ in scrape(metrics.registry)
         )
-        assert found == {metric.name: metric.times * there_are[metric.per] for metric in METRICS}
+        figures = example()
+        assert found == {
+            metric.name: series(metric, figures) * there_are[metric.per] for metric in METRICS
+        }
 
     def test_openmetrics_accepts_them(self, metrics: Metrics) -> None:
         metrics._figures = example()

@@ -11,7 +11,7 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, settings
 
-from streamduel.monitoring import answers, openapi
+from streamduel.monitoring import api, openapi
 from tests.unit.monitoring.fold import commit, config, duels, fold, task
 from tests.unit.monitoring.served import Service
 
@@ -30,10 +30,10 @@ def service() -> Iterator[Service]:
     made.close()
 
 
-api = schemathesis.openapi.from_dict(openapi.document())
+schema = schemathesis.openapi.from_dict(openapi.document())
 
 
-@api.parametrize()
+@schema.parametrize()
 @settings(
     max_examples=30,
     derandomize=True,
@@ -69,10 +69,10 @@ def test_the_document_names_every_address_of_the_api(service: Service) -> None:
 @pytest.mark.parametrize(
     ("path", "form"),
     [
-        ("/api/experiments", answers.Experiments),
-        ("/api/experiments/a%2Fb", answers.Experiments),
-        ("/api/history/search", answers.HistoryAnswer),
-        ("/api/matrix/search", answers.MatrixAnswer),
+        ("/api/experiments", api.Experiments),
+        ("/api/experiments/a%2Fb", api.Experiments),
+        ("/api/history/search", api.HistoryAnswer),
+        ("/api/matrix/search", api.MatrixAnswer),
     ],
 )
 def test_no_answer_has_a_field_that_is_not_described(

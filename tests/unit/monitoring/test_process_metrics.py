@@ -7,9 +7,9 @@ from prometheus_client.exposition import generate_latest
 
 from streamduel import __version__
 from streamduel.monitoring.exposition import Exposition
+from streamduel.monitoring.figures import Distribution
 from streamduel.monitoring.metrics import Metrics
-from streamduel.monitoring.process_metrics import PROCESS_METRICS
-from streamduel.monitoring.views import Tally
+from streamduel.monitoring.reference import PROCESS_METRICS
 from tests.unit.monitoring.fold import (
     Clock,
     commit,
@@ -57,7 +57,7 @@ class TestProcess:
     def test_has_the_metrics_that_every_process_has(self, metrics: Metrics) -> None:
         samples = parse(generate_latest(metrics.registry).decode())
         process = {name: found for (name, _), found in samples.items() if "process_" in name}
-        assert list(process) == [metric.name for metric in PROCESS_METRICS]
+        assert list(process) == [name for name, *_ in PROCESS_METRICS]
         assert all(found > 0 for found in process.values())
 
     def test_histograms(self, metrics: Metrics) -> None:
@@ -78,7 +78,7 @@ class TestProcess:
         assert value(now, "commit_seconds_bucket", le="0.5") == 2
 
     def test_a_tally_leaves_its_former_self_alone(self) -> None:
-        before = Tally.empty(1, 10)
+        before = Distribution.empty(1, 10)
         assert before.plus(3).counts == (0, 1, 0)
         assert before.counts == (0, 0, 0)
 
@@ -91,7 +91,7 @@ class TestProcess:
     def test_scrapes_and_the_fold_do_not_disturb_each_other(self, metrics: Metrics) -> None:
         """Many scrapes while partitions come, commit and go: each scrape sees one moment."""
         watched = task(config({"search": ARMS, "ads": ARMS}))
-        page = Exposition(metrics)
+        page = Exposition(metrics.registry)
         stop, wrong, scrapes = threading.Event(), [], 0
 
         def scraper() -> None:

@@ -6,8 +6,7 @@ from pathlib import Path
 from streamduel.monitoring.catalogue import METRICS
 from streamduel.monitoring.exposition import Exposition
 from streamduel.monitoring.metrics import Metrics
-from streamduel.monitoring.process_metrics import PROCESS_METRICS
-from streamduel.monitoring.reference import reference
+from streamduel.monitoring.reference import PROCESS_METRICS, reference
 from tests.unit.monitoring.fold import Clock, commit, config, duels, fold, parse, task
 
 ROOT = Path(__file__).parents[3]
@@ -33,7 +32,7 @@ def test_every_metric_has_its_section_and_sample() -> None:
 def test_questions_name_only_metrics_that_exist() -> None:
     names = {metric.name for metric in METRICS}
     named = {*re.findall(r"`(process_[a-z_]+)", reference())}
-    assert named == {metric.name for metric in PROCESS_METRICS}
+    assert named == {name for name, *_ in PROCESS_METRICS}
     assert set(re.findall(r"streamduel_\w+", reference())) <= names | {
         "streamduel_commit_seconds_bucket",
         "streamduel_poll_records_bucket",
@@ -56,7 +55,7 @@ def test_the_formula_gives_the_number_of_series_of_a_real_page() -> None:
     fold(watched, *duels("e5", 0, "arm1", "arm2", "ab"))
     commit(metrics, watched)
     metrics.lagging({0: 5})
-    series = parse(Exposition(metrics).page("")[0].decode())
+    series = parse(Exposition(metrics.registry).page("")[0].decode())
     assert len(series) == process + partition + experiment * len(numbers) + arm * sum(numbers)
     assert len([name for name, _ in series if name.startswith("process_")]) == of_them
 

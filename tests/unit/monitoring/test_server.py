@@ -1,6 +1,5 @@
 import contextlib
 import json
-import selectors
 import signal
 import socket
 import struct
@@ -70,16 +69,17 @@ class TestPages:
             (
                 "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,"
                 "text/plain;version=0.0.4;q=0.4,*/*;q=0.2",
-                "application/openmetrics-text; version=1.0.0",
-                "# EOF",
+                "text/plain; version=0.0.4",
+                "process_max_fds",
             ),
             ("text/plain", "text/plain; version=0.0.4", "process_max_fds"),
             ("image/png", "text/plain; version=0.0.4", "process_max_fds"),
             ("text/plain;version=ten", "text/plain; version=0.0.4", "process_max_fds"),
+            ("application/openmetrics-text;version=1.0.0", "application/openmetrics-text", "# EOF"),
             ("application/openmetrics-text;version=", "application/openmetrics-text", "# EOF"),
         ],
     )
-    def test_the_format_is_the_one_asked_for(
+    def test_the_format_is_text_wherever_that_is_accepted(
         self, service: Service, accept: str, content_type: str, last_line: str
     ) -> None:
         answer = service.get("/metrics", accept=accept)
@@ -145,6 +145,12 @@ class TestPages:
     def test_other_paths_are_not_redirected(self, service: Service) -> None:
         assert service.get("/nowhere").status_code == 404
         assert service.get("/metrics/", host="evil.example").status_code == 404
+
+    def test_what_is_no_http_is_answered_too(self, service: Service) -> None:
+        with service.hang(b"nonsense\r\n\r\n") as client:
+            answer = read_until(client, b"received.")
+        assert answer.startswith(b"HTTP/1.1 400 ")
+        assert answer.endswith(b"\r\n\r\nInvalid HTTP request received.")
 
 
 class TestAddress:
@@ -213,57 +219,6 @@ class TestAddress:
         assert thread.daemon
 
 
-class TestBesideTheFold:
-    """Each time that the server wants the interpreter back, the fold is held up."""
-
-    @pytest.fixture
-    def looks(self, monkeypatch: pytest.MonkeyPatch) -> list[float | None]:
-        """For how long the server has looked for news, each time that it did."""
-        noted: list[float | None] = []
-        select = selectors.DefaultSelector.select
-
-        def look(
-            self: selectors.DefaultSelector, timeout: float | None = None
-        ) -> list[tuple[selectors.SelectorKey, int]]:
-            noted.append(timeout)
-            return select(self, timeout)
-
-        monkeypatch.setattr(selectors.DefaultSelector, "select", look)
-        return noted
-
-    def test_it_sleeps_while_nobody_asks(self, service: Service, looks: list[float | None]) -> None:
-        service.get("/healthz")
-        time.sleep(0.2)  # until the exchange is over
-        looks.clear()
-        time.sleep(0.5)
-        assert looks == []
-
-    def test_it_looks_for_news_only_between_exchanges(
-        self, service: Service, looks: list[float | None]
-    ) -> None:
-        service.get("/healthz")  # the connection stays open
-        time.sleep(0.2)
-        looks.clear()
-        service.get("/healthz")
-        time.sleep(0.2)
-        assert len(looks) == 1
-        assert looks[0] is None or looks[0] > 0
-
-    def test_an_answer_is_sent_in_one_piece(self, service: Service) -> None:
-        with socket.create_connection((service.host, service.port), PATIENCE) as client:
-            for method in (b"GET", b"HEAD") * 5:
-                client.sendall(method + b" /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
-                head, _, body = client.recv(65536).partition(b"\r\n\r\n")
-                assert head.startswith(b"HTTP/1.1 200 OK")
-                assert body == (b'{"status":"alive"}' if method == b"GET" else b"")
-
-    def test_what_is_no_http_is_answered_too(self, service: Service) -> None:
-        with service.hang(b"nonsense\r\n\r\n") as client:
-            answer = read_until(client, b"received.")
-        assert answer.startswith(b"HTTP/1.1 400 ")
-        assert answer.endswith(b"\r\n\r\nInvalid HTTP request received.")
-
-
 class TestHangingClients:
     HANGING = (
         b"",
@@ -294,7 +249,7 @@ class TestHangingClients:
         watched = task(config({"search": ARMS}), partition=1)
         began = time.perf_counter()
         for _ in range(100):
-            observer.pulse.turned()
+            observer.heartbeat.turned()
             observer.polled(10)
             observer.committed([watched], 0.02)
             observer.lagging({1: 5})
@@ -313,7 +268,9 @@ class TestHangingClients:
         assert not [each for each in threading.enumerate() if each.name == "monitoring"]
         assert all(is_closed(client) for client in hanging)
 
-    def test_are_let_go_of(self, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_are_disconnected_at_the_deadline(
+        self, service: Service, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         grow(service)
         monkeypatch.setattr(server, "EXCHANGE_SECONDS", 0.1)
         for request in self.HANGING:

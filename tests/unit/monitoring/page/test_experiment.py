@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from streamduel.monitoring.history import History
-from streamduel.monitoring.letters import Letter
 from streamduel.monitoring.page.experiment import MOST_LETTERS
-from streamduel.monitoring.page.heat_map import MOST_ARMS, bounds, heat_map, ranking
+from streamduel.monitoring.page.heat_map import MAX_SHOWN_ARMS, bounds, heat_map, ranking
+from streamduel.monitoring.recent_dead_letters import RecentDeadLetter
 from streamduel.monitoring.views import DELTA
 from streamduel.preference.evidence import intervals
 from streamduel.testing import Record, encode
@@ -80,10 +80,10 @@ class TestMatrix:
         page = watched.fold(
             counted("arm250", "arm007", 900, 100), counted("arm123", "arm008", 90, 10)
         )
-        assert len(page.matrix.arms) == len(page.arms) == MOST_ARMS
-        assert page.matrix.left_out == 300 - MOST_ARMS
+        assert len(page.matrix.arms) == len(page.arms) == MAX_SHOWN_ARMS
+        assert page.matrix.left_out == 300 - MAX_SHOWN_ARMS
         assert {"arm250", "arm123"} <= set(page.matrix.arms)
-        shown = ranking(watched.view)[:MOST_ARMS]
+        shown = ranking(watched.view)[:MAX_SHOWN_ARMS]
         part = bounds(watched.view.wins[np.ix_(shown, shown)], 300)
         whole = [each[np.ix_(shown, shown)] for each in intervals(watched.view.wins, DELTA)]
         np.testing.assert_allclose(part, whole)
@@ -335,8 +335,10 @@ class TestCurves:
 
 
 class TestLetters:
-    def letter(self, number: int, of: str | None, partition: int = 0) -> Letter:
-        return Letter("invalid_json", f"nr {number}", "clicks", partition, number, None, NOW, of)
+    def letter(self, number: int, of: str | None, partition: int = 0) -> RecentDeadLetter:
+        return RecentDeadLetter(
+            "invalid_json", f"nr {number}", "clicks", partition, number, None, NOW, of
+        )
 
     def test_those_that_are_surely_of_the_experiment_the_latest_first(self) -> None:
         watched = Watched()

@@ -35,7 +35,7 @@ class Watched:
 
     def commit(self) -> None:
         commit(self.metrics, self.task)
-        list(self.history.look(self.metrics.figures))
+        list(self.history.update(self.metrics.figures))
 
     def fold(self, *records: bytes) -> None:
         fold(self.task, *records)

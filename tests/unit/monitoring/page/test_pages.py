@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from streamduel.monitoring.app import HEADERS, KEPT
-from streamduel.monitoring.letters import Letter, Letters
+from streamduel.monitoring.app import HEADERS, IMMUTABLE
 from streamduel.monitoring.page import PAGE_HEADERS
 from streamduel.monitoring.page.pages import STATIC
 from streamduel.monitoring.page.wording import address, legible
+from streamduel.monitoring.recent_dead_letters import RecentDeadLetter, RecentDeadLetters
 from tests.logs import POISON
 from tests.unit.monitoring.fold import commit, config, duels, fold, task
 from tests.unit.monitoring.served import Service
@@ -89,7 +89,7 @@ def watch(service: Service, *names: str, **settings: object) -> None:
     for name in names:
         fold(watched, *duels(name, 0, "bm25", "ltr", "bbbtbbabb"))
     commit(service.monitoring.observer, watched)
-    list(service.monitoring.history.look(service.monitoring.observer.figures))
+    list(service.monitoring.history.update(service.monitoring.observer.figures))
 
 
 def page(answer: httpx.Response) -> Page:
@@ -136,8 +136,10 @@ def test_an_experiment_may_be_called_anything(service: Service, name: str) -> No
 def test_arms_searches_and_letters_may_say_anything(service: Service, name: str) -> None:
     service.monitoring.observer.restored(task(config({"search": (name, "ltr")})))
     commit(service.monitoring.observer, task(config({"search": (name, "ltr")})))
-    (letters,) = (each for each in service.monitoring.observers if isinstance(each, Letters))
-    letters.newest = (Letter("invalid_json", name, name, 0, 1, name, 0.0, "search"),)
+    (letters,) = (
+        each for each in service.monitoring.observers if isinstance(each, RecentDeadLetters)
+    )
+    letters.newest = (RecentDeadLetter("invalid_json", name, name, 0, 1, name, 0.0, "search"),)
     for path in ("/", "/experiments/search"):
         assert legible(name) in page(service.get(path)).text
     page(service.client.get("/", params={"q": name, "sort": name, "page": name, "status": name}))
@@ -221,7 +223,7 @@ def test_the_files_of_a_page_are_kept_by_browsers_until_they_change(
     answer = service.get(path)
     assert answer.status_code == 200
     assert answer.headers["content-type"] == STATIC[name]
-    assert answer.headers["cache-control"] == KEPT["cache-control"]
+    assert answer.headers["cache-control"] == IMMUTABLE["cache-control"]
     assert service.get(urlsplit(path).path).headers["cache-control"] == "no-store"
 
 

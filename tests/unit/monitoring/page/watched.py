@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from streamduel.monitoring.history import History
-from streamduel.monitoring.letters import Letter
 from streamduel.monitoring.metrics import Metrics
 from streamduel.monitoring.page.checks import Check
 from streamduel.monitoring.page.experiment import ExperimentPage, experiment_page
 from streamduel.monitoring.page.wording import THIN
+from streamduel.monitoring.recent_dead_letters import RecentDeadLetter
 from streamduel.monitoring.views import ExperimentView
 from streamduel.testing import encode
 from tests.unit.monitoring.fold import STREAM_TIME, Clock, commit, config, fold, task
@@ -26,12 +26,12 @@ class Watched:
         self.metrics, self.history = Metrics("files", self.clock), History(lambda: NOW)
         self.metrics.connection(source=True)
         self.task = task(config({"search": arms}, **settings))
-        self.letters: list[Letter] = []
+        self.letters: list[RecentDeadLetter] = []
         self.commit()
 
     def commit(self) -> None:
         commit(self.metrics, self.task)
-        list(self.history.look(self.metrics.figures))
+        list(self.history.update(self.metrics.figures))
 
     def fold(self, *records: bytes) -> ExperimentPage:
         fold(self.task, *records)

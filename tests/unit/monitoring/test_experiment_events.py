@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from structlog.typing import EventDict
 
-from streamduel.monitoring.chronicle import REIGN_SECONDS, Chronicle
+from streamduel.monitoring.experiment_events import CHAMPION_SECONDS, ExperimentEvents
 from streamduel.stream.task import PartitionTask
 from tests.unit.monitoring.fold import Clock, config, duels, fold, task
 
@@ -30,7 +30,7 @@ class Experiment:
 
     def __init__(self, told: list[EventDict], **settings: Any) -> None:
         self.told, self.clock = told, Clock()
-        self.chronicle = Chronicle(self.clock)
+        self.chronicle = ExperimentEvents(self.clock)
         self.task: PartitionTask = task(config({"search": ("x", "y", "z")}, **settings))
         self.chronicle.restored(self.task)
 
@@ -118,7 +118,7 @@ class TestChampion:
     def search(self, told: list[EventDict]) -> Experiment:
         made = Experiment(told, policy={"name": "double_thompson"}, seed=3)
         made.events(won("x", "y", 90, 10), won("x", "z", 90, 10), won("y", "z", 50, 50))
-        made.clock.now += REIGN_SECONDS
+        made.clock.now += CHAMPION_SECONDS
         made.chronicle.turned()
         told.clear()
         return made
@@ -138,14 +138,14 @@ class TestChampion:
     ) -> None:
         assert self.champion(search, "y", against="x")
         assert search.events(won("z", "y", 9_000_000, 1), won("z", "x", 9_000_000, 1)) == []
-        search.clock.now += REIGN_SECONDS - 1
+        search.clock.now += CHAMPION_SECONDS - 1
         search.chronicle.turned()
         assert search.taken() == []
         search.clock.now += 1
         search.chronicle.turned()  # no record has come, and no commit
         [line] = search.taken()
         assert (line["champion"], line["before"], line["changes"]) == ("z", "y", 1)
-        search.clock.now += 2 * REIGN_SECONDS
+        search.clock.now += 2 * CHAMPION_SECONDS
         search.chronicle.turned()
         assert search.taken() == []
 
@@ -153,7 +153,7 @@ class TestChampion:
         assert self.champion(search, "y", against="x")
         assert search.events(won("z", "y", 9_000_000, 1), won("z", "x", 9_000_000, 1)) == []
         assert search.events(won("y", "z", 10**9, 1), won("y", "x", 10**9, 1)) == []
-        search.clock.now += REIGN_SECONDS
+        search.clock.now += CHAMPION_SECONDS
         search.chronicle.turned()
         assert search.taken() == []
 
@@ -162,6 +162,6 @@ class TestChampion:
         fold(search.task, won("z", "y", 9_000_000, 1), won("z", "x", 9_000_000, 1))
         search.task.take_commit()
         search.chronicle.restored(search.task)
-        search.clock.now += REIGN_SECONDS
+        search.clock.now += CHAMPION_SECONDS
         search.chronicle.turned()
         assert search.events(*duels("search", 0, "z", "y", "a")) == []

@@ -1,7 +1,7 @@
-"""The newest dead letters, for whoever looks: why records could not be used, and where they stand.
+"""The newest dead letters, for the status page: reason, error sentence and place of each record.
 
-What the records hold may be about users. It stays in the log and with the sink's dead letters;
-nothing of it is kept here but the sentence, and which experiment it is about.
+The content of records may be about users. It stays in the click log and in the dead-letter output;
+only the error sentence and the experiment's name are kept here.
 """
 
 from __future__ import annotations
@@ -17,20 +17,19 @@ from streamduel.connector import Message, PartitionCommit
 from streamduel.records import Reason
 from streamduel.stream.observer import Observer
 
-MOST_LETTERS: Final = 50
-"""Kept of each process: what goes wrong mostly goes wrong the same way, and all of them are with
-the sink."""
+MAX_DEAD_LETTERS: Final = 50
+"""Kept per process: most have the same cause, and the dead-letter output has all of them."""
 
-MOST_SENTENCE: Final = 400
-"""Characters kept of a sentence; the longest names of two arms fit."""
+MAX_SENTENCE: Final = 400
+"""Characters kept of an error sentence; the longest names of two arms fit."""
 
-MOST_KEY_BYTES: Final = 1024
+MAX_KEY_BYTES: Final = 1024
 """Of a record's key, which is an experiment's name of at most 256 characters."""
 
-MOST_NAME: Final = 256
+MAX_NAME: Final = 256
 """Characters of a name: no experiment's is longer."""
 
-MOST_READ: Final = 16_384
+MAX_READ: Final = 16_384
 """Bytes of a letter in which the experiment is looked for: records have some hundred, and fifty
 letters of this size are read in a millisecond."""
 
@@ -38,7 +37,7 @@ _VALUE: Final = b',"value":'
 """Where a letter's value begins. Within a text the quotation mark would have a backslash."""
 
 
-class Letter(NamedTuple):
+class RecentDeadLetter(NamedTuple):
     """One dead letter without the record itself.
 
     Attributes:
@@ -90,10 +89,10 @@ _decode_body: Final = msgspec.json.Decoder(_Body).decode
 _decode_named: Final = msgspec.json.Decoder(_Named).decode
 
 
-class Letters(Observer):
+class RecentDeadLetters(Observer):
     """Keeps the newest dead letters since the process started.
 
-    A commit with thousands of them costs as much as one with `MOST_LETTERS`: the others are not
+    A commit with thousands of them costs as much as one with `MAX_DEAD_LETTERS`: the others are not
     looked at.
 
     Args:
@@ -106,26 +105,26 @@ class Letters(Observer):
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
-        self.newest: tuple[Letter, ...] = ()
+        self.newest: tuple[RecentDeadLetter, ...] = ()
 
     def published(self, commits: Sequence[PartitionCommit]) -> None:
         """Take note of the letters among the outputs."""
         now = self._clock()
         for commit in commits:
             if commit.dead_letters:
-                new = (_letter(message, now) for message in commit.dead_letters[-MOST_LETTERS:])
-                self.newest = (*self.newest, *new)[-MOST_LETTERS:]
+                new = (_letter(message, now) for message in commit.dead_letters[-MAX_DEAD_LETTERS:])
+                self.newest = (*self.newest, *new)[-MAX_DEAD_LETTERS:]
 
 
-def _letter(message: Message, now: float) -> Letter:
+def _letter(message: Message, now: float) -> RecentDeadLetter:
     """What is kept of a dead letter; a value of up to a megabyte is not even read."""
     head = _decode_head(message.value[: message.value.index(_VALUE)] + b"}")
     key = None
     if message.key is not None:
-        key = message.key[:MOST_KEY_BYTES].decode(errors="replace")
-    return Letter(
+        key = message.key[:MAX_KEY_BYTES].decode(errors="replace")
+    return RecentDeadLetter(
         head.reason,
-        head.error[:MOST_SENTENCE],
+        head.error[:MAX_SENTENCE],
         head.topic,
         head.partition,
         head.offset,
@@ -141,7 +140,7 @@ def _named(letter: bytes) -> str | None:
     >>> _named(b'{"value":"{\\"experiment\\":\\"ads\\"}"}')
     'ads'
     """
-    if len(letter) > MOST_READ:
+    if len(letter) > MAX_READ:
         return None
     body = _decode_body(letter)
     if body.value is None:
@@ -151,4 +150,4 @@ def _named(letter: bytes) -> str | None:
         name = _decode_named(value).experiment
     except (msgspec.DecodeError, UnicodeError, RecursionError):  # it is a dead letter, after all
         return None
-    return name if len(name) <= MOST_NAME else None
+    return name if len(name) <= MAX_NAME else None

@@ -10,8 +10,14 @@ import pytest
 
 from streamduel.config import load
 from streamduel.connector import Message, PartitionCommit
-from streamduel.monitoring import letters
-from streamduel.monitoring.letters import Letter, Letters
+from streamduel.monitoring.recent_dead_letters import (
+    MAX_DEAD_LETTERS,
+    MAX_KEY_BYTES,
+    MAX_READ,
+    MAX_SENTENCE,
+    RecentDeadLetter,
+    RecentDeadLetters,
+)
 from streamduel.records import DeadLetter, Rejected
 from streamduel.service import serve
 from streamduel.stream.dead_letter import dead_letter
@@ -27,15 +33,17 @@ def rejected(
     return dead_letter(record, Rejected("invalid_record", sentence), "clicks", 3)
 
 
-def kept(*messages: Message) -> Letters:
-    made = Letters(lambda: 1000.0)
+def kept(*messages: Message) -> RecentDeadLetters:
+    made = RecentDeadLetters(lambda: 1000.0)
     made.published([PartitionCommit(3, 100, dead_letters=messages)])
     return made
 
 
 def test_a_letter_says_why_and_where() -> None:
     assert kept(rejected(7, key=b"search")).newest == (
-        Letter("invalid_record", "it is bad.", "clicks", 3, 7, "search", 1000.0, "search"),
+        RecentDeadLetter(
+            "invalid_record", "it is bad.", "clicks", 3, 7, "search", 1000.0, "search"
+        ),
     )
     assert kept(rejected(7)).newest[0].key is None
     assert kept(rejected(7, key=b"caf\xe9")).newest[0].key == "caf\ufffd"
@@ -54,7 +62,9 @@ def test_nothing_of_the_record_is_kept(value: bytes) -> None:
     (letter,) = kept(rejected(7, value)).newest
     named = letter.experiment
     assert named in {None, "search", "nowhere"}
-    assert letter == Letter("invalid_record", "it is bad.", "clicks", 3, 7, None, 1000.0, named)
+    assert letter == RecentDeadLetter(
+        "invalid_record", "it is bad.", "clicks", 3, 7, None, 1000.0, named
+    )
 
 
 @pytest.mark.parametrize(
@@ -69,7 +79,7 @@ def test_nothing_of_the_record_is_kept(value: bytes) -> None:
         (b'["experiment", "ads"]', None),
         (b'{"experiment": "ads", "x": "\xff"}', "ads"),
         (b'{"x": ' + b"[" * 7000 + b"]" * 7000 + b', "experiment": "ads"}', None),
-        (b'{"experiment": "ads", "x": "' + b"x" * letters.MOST_READ + b'"}', None),
+        (b'{"experiment": "ads", "x": "' + b"x" * MAX_READ + b'"}', None),
         (b'{"experiment": "' + b"x" * 257 + b'"}', None),
     ],
 )
@@ -83,7 +93,7 @@ def test_the_experiment_is_the_one_that_the_record_names_or_its_key(
 def test_a_letter_is_of_the_experiment_that_counts_it() -> None:
     watched = task(config({"search": ("bm25", "dense"), "nowhere": ("x", "z")}))
     fold(watched, *POISON)
-    made = Letters()
+    made = RecentDeadLetters()
     made.published([watched.take_commit()])
     for name, experiment in watched.experiments.items():
         own = [letter for letter in made.newest if letter.experiment == name]
@@ -91,30 +101,30 @@ def test_a_letter_is_of_the_experiment_that_counts_it() -> None:
 
 
 def test_only_the_newest_are_kept() -> None:
-    made = Letters()
+    made = RecentDeadLetters()
     for number in range(30):
         batch = [rejected(10 * number + each) for each in range(10)]
         made.published([PartitionCommit(3, 0, dead_letters=batch)])
-    assert [letter.offset for letter in made.newest] == list(range(300 - letters.MOST_LETTERS, 300))
+    assert [letter.offset for letter in made.newest] == list(range(300 - MAX_DEAD_LETTERS, 300))
 
 
 def test_those_that_will_not_be_kept_are_not_looked_at() -> None:
     broken = Message(None, b"not to be decoded")
-    made = kept(*[broken] * 1000, *[rejected(offset) for offset in range(letters.MOST_LETTERS)])
-    assert len(made.newest) == letters.MOST_LETTERS
+    made = kept(*[broken] * 1000, *[rejected(offset) for offset in range(MAX_DEAD_LETTERS)])
+    assert len(made.newest) == MAX_DEAD_LETTERS
 
 
 def test_lengths_are_bounded() -> None:
     (letter,) = kept(rejected(7, key=b"k" * 10_000, sentence="s" * 10_000)).newest
-    assert len(letter.sentence) == letters.MOST_SENTENCE
-    assert len(letter.key or "") == letters.MOST_KEY_BYTES
+    assert len(letter.sentence) == MAX_SENTENCE
+    assert len(letter.key or "") == MAX_KEY_BYTES
 
 
 def test_every_dead_letter_of_a_fold_can_be_read() -> None:
     watched = task(config({"search": ("bm25", "dense")}))
     fold(watched, *POISON)
     commit = watched.take_commit()
-    made = Letters()
+    made = RecentDeadLetters()
     made.published([commit])
     whole = [msgspec.json.decode(each.value, type=DeadLetter) for each in commit.dead_letters]
     assert len(whole) == len(POISON)
@@ -139,7 +149,7 @@ def test_the_runner_tells_of_them_when_they_are_visible(tmp_path: Path) -> None:
     )
     visible: list[int] = []
 
-    class Watch(Letters):
+    class Watch(RecentDeadLetters):
         def published(self, commits: list[PartitionCommit]) -> None:  # type: ignore[override]
             super().published(commits)
             lines = (tmp_path / "out" / "dead_letters.jsonl").read_bytes().splitlines()

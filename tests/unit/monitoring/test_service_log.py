@@ -9,7 +9,7 @@ from structlog.typing import EventDict
 
 from streamduel import __version__
 from streamduel.config import load
-from streamduel.monitoring.logbook import LETTER_SECONDS, MOST_NAMES, Logbook
+from streamduel.monitoring.service_log import DEAD_LETTER_SECONDS, MAX_NAMES, ServiceLog
 from streamduel.stream.task import PartitionTask
 from tests.unit.config.configurations import GOOD, changed, written
 from tests.unit.monitoring.fold import Clock, config, duels, fold, task
@@ -24,11 +24,11 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def logbook(clock: Clock) -> Logbook:
-    return Logbook(clock=clock)
+def logbook(clock: Clock) -> ServiceLog:
+    return ServiceLog(clock=clock)
 
 
-def commit(logbook: Logbook, target: PartitionTask, *values: bytes) -> None:
+def commit(logbook: ServiceLog, target: PartitionTask, *values: bytes) -> None:
     fold(target, *values)
     target.take_commit()
     logbook.committed([target], 0.1)
@@ -43,7 +43,7 @@ def letters(told: list[EventDict]) -> list[tuple[str, int]]:
 
 
 def test_the_start_says_what_was_started(
-    logbook: Logbook, told: list[EventDict], tmp_path: Path
+    logbook: ServiceLog, told: list[EventDict], tmp_path: Path
 ) -> None:
     path = tmp_path / "search.yaml"
     path.write_text(written(GOOD))
@@ -57,18 +57,18 @@ def test_the_start_says_what_was_started(
 
 
 def test_a_thousand_experiments_are_counted_and_some_named(
-    logbook: Logbook, told: list[EventDict], tmp_path: Path
+    logbook: ServiceLog, told: list[EventDict], tmp_path: Path
 ) -> None:
     path = tmp_path / "search.yaml"
     more = {f"experiments.e{number:03d}": {"arms": ["x", "y"]} for number in range(999)}
     path.write_text(written(changed(more, GOOD)))
     logbook.started(load(path, {}))
     assert told[0]["experiments"] == 1000
-    assert len(told[0]["names"]) == MOST_NAMES
+    assert len(told[0]["names"]) == MAX_NAMES
 
 
 def test_a_partition_says_how_long_it_took_and_where_it_goes_on(
-    logbook: Logbook, clock: Clock, told: list[EventDict]
+    logbook: ServiceLog, clock: Clock, told: list[EventDict]
 ) -> None:
     first = task(config({"search": ("x", "y")}), partition=3)
     fold(first, *duels("search", 0, "x", "y", "aab"))
@@ -88,7 +88,7 @@ def test_a_partition_says_how_long_it_took_and_where_it_goes_on(
 
 
 def test_the_connection_is_told_of_when_it_goes_and_when_it_is_back(
-    logbook: Logbook, clock: Clock, told: list[EventDict]
+    logbook: ServiceLog, clock: Clock, told: list[EventDict]
 ) -> None:
     for source in (False, False, True, True, False, False):
         logbook.connection(source=source)
@@ -103,24 +103,26 @@ class TestDeadLetters:
     """However many there are, a line a minute for each reason, with all of them counted."""
 
     def test_the_first_is_told_at_once_and_the_others_after_a_minute(
-        self, logbook: Logbook, clock: Clock, told: list[EventDict]
+        self, logbook: ServiceLog, clock: Clock, told: list[EventDict]
     ) -> None:
         target = task(config({"search": ("x", "y")}))
         commit(logbook, target, BAD)
         assert letters(told) == [("invalid_json", 1)]
         commit(logbook, target, BAD, BAD, STRANGE)
         assert letters(told) == [("invalid_record", 1)], "another reason has a minute of its own"
-        clock.now += LETTER_SECONDS - 1
+        clock.now += DEAD_LETTER_SECONDS - 1
         commit(logbook, target, BAD)
         assert letters(told) == []
         clock.now += 1
         logbook.turned()  # no further record has come
         assert letters(told) == [("invalid_json", 3)]
-        clock.now += 10 * LETTER_SECONDS
+        clock.now += 10 * DEAD_LETTER_SECONDS
         logbook.turned()
         assert letters(told) == []
 
-    def test_none_is_left_untold_at_the_end(self, logbook: Logbook, told: list[EventDict]) -> None:
+    def test_none_is_left_untold_at_the_end(
+        self, logbook: ServiceLog, told: list[EventDict]
+    ) -> None:
         target = task(config({"search": ("x", "y")}))
         commit(logbook, target, BAD)
         commit(logbook, target, BAD, BAD)
@@ -129,7 +131,7 @@ class TestDeadLetters:
         assert letters(told) == [("invalid_json", 2)]
 
     def test_those_of_an_earlier_life_are_no_news(
-        self, logbook: Logbook, told: list[EventDict]
+        self, logbook: ServiceLog, told: list[EventDict]
     ) -> None:
         first = task(config({"search": ("x", "y")}))
         fold(first, BAD, BAD, BAD)
@@ -140,7 +142,7 @@ class TestDeadLetters:
         assert letters(told) == [("invalid_json", 1)]
 
     def test_those_that_are_folded_twice_are_told_once(
-        self, logbook: Logbook, clock: Clock, told: list[EventDict]
+        self, logbook: ServiceLog, clock: Clock, told: list[EventDict]
     ) -> None:
         first = task(config({"search": ("x", "y")}))
         commit(logbook, first, BAD)
@@ -151,19 +153,19 @@ class TestDeadLetters:
         again.take_commit()
         logbook.restored(again)
         letters(told)
-        clock.now += LETTER_SECONDS
+        clock.now += DEAD_LETTER_SECONDS
         commit(logbook, again, BAD)
         assert letters(told) == [("invalid_json", 1)]
 
     def test_they_are_no_warning_where_a_report_counts_them(
         self, clock: Clock, told: list[EventDict]
     ) -> None:
-        commit(Logbook(reported=True, clock=clock), task(config({"search": ("x", "y")})), BAD)
+        commit(ServiceLog(reported=True, clock=clock), task(config({"search": ("x", "y")})), BAD)
         assert told[0]["log_level"] == "info"
 
 
 def test_the_end_says_why_and_what_is_committed(
-    logbook: Logbook, clock: Clock, told: list[EventDict]
+    logbook: ServiceLog, clock: Clock, told: list[EventDict]
 ) -> None:
     target = task(config({"search": ("x", "y")}), partition=2)
     logbook.restored(target)
@@ -179,6 +181,6 @@ def test_the_end_says_why_and_what_is_committed(
     ]  # fmt: skip
 
 
-def test_without_a_commit_the_end_says_so(logbook: Logbook, told: list[EventDict]) -> None:
+def test_without_a_commit_the_end_says_so(logbook: ServiceLog, told: list[EventDict]) -> None:
     logbook.stopped("an error")
     assert told[0]["last_commit_seconds_ago"] is None

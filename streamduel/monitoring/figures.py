@@ -1,0 +1,124 @@
+"""Everything that monitoring shows, at one moment, and the health judged from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from streamduel.monitoring.views import ExperimentView, PartitionView
+from streamduel.records import Reason
+
+MAX_SILENT_SECONDS: Final = 60.0
+"""The runner's loop turns several times a second; a commit to a slow broker may hold it up for
+some 15 seconds. After 60 s the Kafka group has reassigned the partitions (the connector's
+`max_poll_interval_ms`), so a restart costs nothing more."""
+
+
+class Distribution(NamedTuple):
+    """Counts of measurements by bucket; adding a measurement makes a new distribution.
+
+    Attributes:
+        bounds: the largest value of each bucket, ascending; one more bucket takes the rest.
+        counts: measurements in each bucket.
+        total: sum of all measurements.
+    """
+
+    bounds: tuple[float, ...]
+    counts: tuple[int, ...]
+    total: float = 0.0
+
+    @classmethod
+    def empty(cls, *bounds: float) -> Distribution:
+        """A distribution without measurements.
+
+        >>> Distribution.empty(1, 10).plus(10).plus(11).counts
+        (0, 1, 1)
+        """
+        return cls(bounds, (0,) * (len(bounds) + 1))
+
+    def plus(self, value: float) -> Distribution:
+        """The distribution with one more measurement."""
+        place = sum(bound < value for bound in self.bounds)
+        counts = (*self.counts[:place], self.counts[place] + 1, *self.counts[place + 1 :])
+        return Distribution(self.bounds, counts, self.total + value)
+
+
+@dataclass(frozen=True, eq=False)
+class Figures:
+    """Everything that monitoring shows, at one moment.
+
+    Attributes:
+        connector: the source's.
+        commit_seconds: durations of commits.
+        poll_records: records per poll.
+        turned_at: when the runner's loop last turned; at first, when monitoring began.
+        connected: whether the source's log is reachable.
+        fenced: whether the last commit was refused, and its partitions have been neither restored
+            nor lost since.
+        partitions: the partitions of this process.
+        lags: records not yet folded, by partition, where known.
+        dead_letters: by partition and reason, of every partition that this process has had.
+        restores: how many times a partition's state was restored.
+        commit_failures: how many commits failed.
+        now: by the clock of the other times.
+    """
+
+    connector: str
+    commit_seconds: Distribution
+    poll_records: Distribution
+    turned_at: float = 0.0
+    connected: bool = False
+    fenced: bool = False
+    partitions: Mapping[int, PartitionView] = field(default_factory=dict)
+    lags: Mapping[int, int] = field(default_factory=dict)
+    dead_letters: Mapping[int, Mapping[Reason, int]] = field(default_factory=dict)
+    restores: int = 0
+    commit_failures: int = 0
+    now: float = 0.0
+
+    def experiments(self) -> Iterator[ExperimentView]:
+        """The experiments of all partitions."""
+        for _, partition in sorted(self.partitions.items()):
+            yield from partition.experiments.values()
+
+    def experiment(self, name: str) -> ExperimentView | None:
+        """The experiment of that name; None if this process does not hold it."""
+        return next((view for view in self.experiments() if view.name == name), None)
+
+    def why_not_live(self) -> Sequence[str]:
+        """Why the process must be restarted; empty while the runner's loop turns."""
+        silent = self.now - self.turned_at
+        if silent <= MAX_SILENT_SECONDS:
+            return ()
+        return (
+            f"the loop has not turned for {silent:.0f} s; "
+            f"at most {MAX_SILENT_SECONDS:.0f} s are allowed.",
+        )
+
+    def why_not_ready(self) -> Sequence[str]:
+        """Why no records are folded; empty if they are, or would be if there were any.
+
+        An experiment with a fallback must receive records, too.
+        """
+        reasons = list(self.why_not_live())
+        if not self.connected:
+            reasons.append("the source's log cannot be reached.")
+        if self.fenced:
+            reasons.append("a commit was refused; going back to the last one that was not.")
+        elif not self.partitions:
+            reasons.append(
+                "no partition is restored: none is assigned to this process, or its snapshot is "
+                "being read."
+            )
+        for view in self.experiments():
+            if view.fallback is not None:
+                arm, allowed = view.fallback
+                idle = self.now - view.last_record_at
+                if idle > allowed:
+                    reasons.append(
+                        f"no record of experiment '{view.name}' has come for {idle:.0f} s, where "
+                        f"{allowed:g} s are allowed; ranker services are told to serve '{arm}' "
+                        f"alone."
+                    )
+        return reasons

@@ -1,0 +1,128 @@
+"""Log events of the service: partitions gained and lost, the connection, dead letters."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from math import inf
+from typing import Final
+
+import structlog
+
+from streamduel import __version__
+from streamduel.config import LoadedConfig
+from streamduel.records import Reason
+from streamduel.stream.observer import Observer
+from streamduel.stream.task import PartitionTask
+
+log = structlog.stdlib.get_logger(__name__)
+
+DEAD_LETTER_SECONDS: Final = 60.0
+"""Between two lines about dead letters of one reason: a broken producer causes thousands a second,
+and each of them has its explanation in the dead-letter topic."""
+
+MAX_NAMES: Final = 20
+"""Experiments named when the service starts, so that the line stays short; more are counted."""
+
+
+class ServiceLog(Observer):
+    """Logs partitions restored and lost, changes of the connection, and dead letters.
+
+    Args:
+        reported: whether a report at the end counts the dead letters; a line about them is no
+            warning then.
+        clock: monotonic seconds.
+    """
+
+    def __init__(
+        self, *, reported: bool = False, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._clock = clock
+        self._dead_letter_level = logging.INFO if reported else logging.WARNING
+        self._gained_at: dict[int, float] = {}
+        self._disconnected_at: float | None = None
+        self._was_connected = False
+        self._dead_letters: dict[int, Mapping[Reason, int]] = {}
+        self._unlogged: Counter[Reason] = Counter()
+        self._logged_at: dict[Reason, float] = {}
+        self._committed_at: float | None = None
+        self._offsets: dict[int, int] = {}
+
+    def started(self, loaded: LoadedConfig) -> None:
+        """The service starts."""
+        config, names = loaded.config, sorted(loaded.config.experiments)
+        log.info(
+            "started", version=__version__, config=str(loaded.path),
+            source=config.source["connector"], sink=config.sink["connector"],
+            experiments=len(names), names=names[:MAX_NAMES],
+        )  # fmt: skip
+
+    def stopped(self, why: str) -> None:
+        """The service ends, and nothing more will be committed."""
+        self._log_dead_letters(interval=0)
+        since = None if self._committed_at is None else self._clock() - self._committed_at
+        log.info(
+            "stopped", why=why, offsets=self._offsets,
+            last_commit_seconds_ago=None if since is None else round(since, 3),
+        )  # fmt: skip
+
+    def gained(self, partitions: Sequence[int]) -> None:
+        """Remember when restoring began."""
+        self._gained_at |= dict.fromkeys(partitions, self._clock())
+
+    def restored(self, task: PartitionTask) -> None:
+        """Log how long restoring took; dead letters in the snapshot were logged before."""
+        now = self._clock()
+        seconds = now - self._gained_at.pop(task.partition, now)
+        self._dead_letters[task.partition] = dict(task.dead_letters)
+        self._offsets[task.partition] = task.next_offset
+        log.info(
+            "partition restored", partition=task.partition, next_offset=task.next_offset,
+            experiments=len(task.experiments), seconds=round(seconds, 3),
+        )  # fmt: skip
+
+    def lost(self, partitions: Sequence[int]) -> None:
+        """Log which partitions were lost."""
+        for partition in partitions:
+            self._gained_at.pop(partition, None)
+            self._dead_letters.pop(partition, None)
+            self._offsets.pop(partition, None)
+        if partitions:
+            log.info("partitions lost", partitions=list(partitions))
+
+    def connection(self, *, source: bool) -> None:
+        """Log when the source's log becomes unreachable, and when it is reachable again."""
+        if source and self._disconnected_at is not None:
+            seconds = self._clock() - self._disconnected_at
+            self._disconnected_at = None
+            log.info("connection regained", seconds=round(seconds, 3))
+        elif not source and self._was_connected and self._disconnected_at is None:
+            self._disconnected_at = self._clock()
+            log.warning("connection lost")
+        self._was_connected = self._was_connected or source
+
+    def committed(self, tasks: Sequence[PartitionTask], seconds: float) -> None:  # noqa: ARG002
+        """Remember the committed offsets, and count new dead letters."""
+        self._committed_at = self._clock()
+        for task in tasks:
+            self._offsets[task.partition] = task.next_offset
+            counts = dict(task.dead_letters)
+            self._unlogged += Counter(counts) - Counter(self._dead_letters.get(task.partition, {}))
+            self._dead_letters[task.partition] = counts
+        self.turned()
+
+    def turned(self) -> None:
+        """Log dead letters whose interval is over."""
+        if self._unlogged:
+            self._log_dead_letters(DEAD_LETTER_SECONDS)
+
+    def _log_dead_letters(self, interval: float) -> None:
+        """Log the counts of reasons that were last logged at least that many seconds ago."""
+        now = self._clock()
+        for reason, count in sorted(self._unlogged.items()):
+            if now - self._logged_at.get(reason, -inf) >= interval:
+                log.log(self._dead_letter_level, "dead letters", reason=reason, records=count)
+                self._logged_at[reason] = now
+                del self._unlogged[reason]
