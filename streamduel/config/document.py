@@ -1,49 +1,112 @@
-"""Reading the configuration's YAML: strictly, and without repeating what may be a password."""
+"""The YAML file: parsed strictly, with the line of every key, and no part repeated in errors."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
 from streamduel.errors import ConfigurationError, shown
 
+Location = tuple[str | int, ...]
+"""The place of a value: keys, and indices of list entries."""
 
-def read_document(path: Path) -> dict[str, Any]:
-    """The mapping that a YAML file holds.
+
+class Document:
+    """The contents of a configuration file, and where each key is written.
+
+    Args:
+        path: the file.
+
+    Attributes:
+        values: the file's mapping.
+        variables: environment variables by the location of the key that each overrides.
 
     Raises:
-        ConfigurationError: it cannot be read, is no YAML, or has a key twice.
+        ConfigurationError: the file cannot be read, is not YAML, or has a key twice.
     """
+
+    def __init__(self, path: Path) -> None:
+        self.values: dict[str, Any]
+        self.variables: dict[Location, str] = {}
+        self._path = path
+        try:
+            text = path.read_text(encoding="utf-8")
+            values, self._root = _parse(text, str(path))
+        except OSError as error:
+            raise ConfigurationError(
+                f"the configuration {path} cannot be read: {error.strerror}."
+            ) from error
+        except UnicodeDecodeError:
+            raise ConfigurationError(f"the configuration {path} is not UTF-8 text.") from None
+        except yaml.YAMLError as error:
+            raise ConfigurationError(
+                f"the configuration {path} is not YAML: {_problem(error)}."
+            ) from None
+        except RecursionError:
+            raise ConfigurationError(f"the configuration {path} is nested too deep.") from None
+        if not isinstance(values, dict):
+            raise ConfigurationError(
+                f"the configuration {path} must be a mapping with source, sink, snapshots and "
+                f"experiments (found {shown(values)})."
+            )
+        self.values = values
+
+    def place(self, location: Sequence[str | int]) -> str:
+        """Where a value comes from: an environment variable, or a line of the file.
+
+        Args:
+            location: of the value; where it does not exist, the innermost mapping that does counts.
+        """
+        for length in range(len(location), 0, -1):
+            if variable := self.variables.get(tuple(location[:length])):
+                return f"environment variable {variable}"
+        node, line = self._root, None
+        for step in location:
+            below = _below(node, step)
+            if below is None:
+                break
+            line, node = below
+        return str(self._path) if line is None else f"{self._path}, line {line}"
+
+
+def _below(node: yaml.Node | None, step: str | int) -> tuple[int, yaml.Node] | None:
+    """The line and the node of a key's value or of a list's entry."""
+    if isinstance(node, yaml.MappingNode):
+        for key, value in reversed(node.value):  # what a merge key brings comes first
+            if isinstance(key, yaml.ScalarNode) and key.value == str(step):
+                return key.start_mark.line + 1, value
+    if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+        return node.value[step].start_mark.line + 1, node.value[step]
+    return None
+
+
+def parse_value(text: str) -> Any:
+    """The value of an environment variable: a YAML value, or the text itself."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ConfigurationError(
-            f"the configuration {path} cannot be read: {error.strerror}."
-        ) from error
-    except UnicodeDecodeError:
-        raise ConfigurationError(f"the configuration {path} is not UTF-8 text.") from None
+        value, _ = _parse(text, "")
+    except (yaml.YAMLError, ConfigurationError, RecursionError):
+        return text
+    return value if isinstance(value, bool | int | float | list | dict | None) else text
+
+
+def _parse(text: str, name: str) -> tuple[Any, yaml.Node | None]:
+    loader = _StrictLoader(text)
+    loader.name = name
     try:
-        document = yaml.load(text, Loader=_StrictLoader)  # noqa: S506 - a SafeLoader, stricter
-    except yaml.YAMLError as error:
-        problem = _yaml_problem(error)
-        raise ConfigurationError(f"the configuration {path} is not YAML: {problem}.") from None
-    except RecursionError:
-        raise ConfigurationError(f"the configuration {path} is nested too deep.") from None
-    if not isinstance(document, dict):
-        raise ConfigurationError(
-            f"the configuration {path} must be a mapping with source, sink, snapshots and "
-            f"experiments (found {shown(document)})."
-        )
-    return document
+        root = loader.get_single_node()
+        return None if root is None else loader.construct_document(root), root
+    finally:
+        loader.dispose()
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """YAML that refuses a key given twice instead of silently taking the last.
+    """A safe loader that refuses a key given twice, and leaves dates text.
 
-    Dates stay text: no setting is one, and an arm may be named after one.
+    No setting is a date, and an arm may be named after one.
     """
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's own way
@@ -53,15 +116,15 @@ class _StrictLoader(yaml.SafeLoader):
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
         node = super().compose_mapping_node(anchor)
-        seen = set()
+        keys = set()
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode):
-                if key.value in seen:
+                if key.value in keys:
                     raise ConfigurationError(
                         f"the configuration has the key '{key.value}' twice "
-                        f"(line {key.start_mark.line + 1})."
+                        f"({self.name}, line {key.start_mark.line + 1})."
                     )
-                seen.add(key.value)
+                keys.add(key.value)
         return node
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
@@ -73,23 +136,14 @@ class _StrictLoader(yaml.SafeLoader):
             ) from None
 
 
-_NAMES = re.compile(r"(alias|anchor|tag|tag handle) '[^']*'")
-"""What YAML takes for these may have been meant as a password, so it is not repeated."""
+_NAMES: Final = re.compile(r"(alias|anchor|tag|tag handle) '[^']*'")
+"""Names that PyYAML repeats in errors; an unquoted password may look like one."""
 
 
-def _yaml_problem(error: yaml.YAMLError) -> str:
-    """What is wrong and where, without the text around it: that may hold a password."""
+def _problem(error: yaml.YAMLError) -> str:
+    """What is wrong and where, without the text around it, which may contain a password."""
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
         return "it has a character that YAML does not allow"
     mark = error.problem_mark
     problem = _NAMES.sub(r"\1", error.problem or "it cannot be read").removeprefix("but ")
     return f"{problem} (line {mark.line + 1}, column {mark.column + 1})"
-
-
-def read_value(text: str) -> Any:
-    """What an environment variable means: a YAML value, or the text itself."""
-    try:
-        value = yaml.load(text, Loader=_StrictLoader)  # noqa: S506 - a SafeLoader, stricter
-    except (yaml.YAMLError, ConfigurationError, RecursionError):
-        return text
-    return value if isinstance(value, (bool, int, float, list, dict, type(None))) else text

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from streamduel.config.document import read_document, read_value
-from streamduel.config.messages import sentences
-from streamduel.config.model import Config
-from streamduel.config.shape import Shape, is_text, one_of
+from streamduel.config import environment as variables
+from streamduel.config.document import Document, Location
+from streamduel.config.messages import Mistake, dotted, mistakes
+from streamduel.config.model import SECTIONS, Config, settings_model
+from streamduel.config.shape import one_of
 from streamduel.connector import Connector, connector_names, load_connector
 from streamduel.errors import ConfigurationError, PolicyError, nearest, shown
-
-ENVIRONMENT_PREFIX = "STREAMDUEL_"
-SECTIONS = ("source", "sink", "snapshots")
+from streamduel.formats import FORMATS
 
 
 class LoadedConfig(BaseModel):
-    """A configuration whose every part was checked, with its connectors."""
+    """A checked configuration with its connectors and their settings."""
 
     model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
 
@@ -35,131 +34,30 @@ class LoadedConfig(BaseModel):
 
 
 def load(path: Path, environment: Mapping[str, str] | None = None) -> LoadedConfig:
-    """Read a configuration file, apply the environment's overrides and check all of it.
+    """Read a configuration file, apply environment variables and check all of it.
 
     Args:
         path: the YAML file.
-        environment: variables like `STREAMDUEL_SOURCE__TOPIC=clicks`; the process's own if None.
+        environment: variables such as `STREAMDUEL_SOURCE__TOPIC=clicks`; by default, the process's.
 
     Raises:
         ConfigurationError: one sentence per mistake, a line each.
     """
-    document = read_document(path)
-    _override(document, os.environ if environment is None else environment)
+    document = Document(path)
+    variables.override(document, os.environ if environment is None else environment)
     try:
-        config = Config.model_validate(document)
+        config = Config.model_validate(document.values)
     except ValidationError as error:
-        raise ConfigurationError("\n".join(sentences(error, Config))) from None
-    mistakes = [*_experiment_mistakes(config), *_connector_mistakes(config)]
-    try:
-        _ = config.log_format
-    except ConfigurationError as error:
-        mistakes.append(str(error))
-    if mistakes:
-        raise ConfigurationError("\n".join(mistakes))
-    return _connect(path, config)
-
-
-def _override(document: dict[str, Any], environment: Mapping[str, str]) -> None:
-    """Lay variables like `STREAMDUEL_SOURCE__TOPIC` over the document."""
-    # The connectors first: they say which of a section's values are text.
-    for variable in sorted(environment, key=lambda name: (not name.endswith("CONNECTOR"), name)):
-        if not variable.startswith(ENVIRONMENT_PREFIX):
-            continue
-        first, *rest = variable.removeprefix(ENVIRONMENT_PREFIX).split("__")
-        if first.lower() not in Config.model_fields:
-            if not rest:
-                continue  # other programs' variables, such as those of the tests
-            hint = nearest(first.lower(), Config.model_fields) or "."
-            raise ConfigurationError(
-                f"unknown key '{first.lower()}' in the environment variable {variable}{hint}"
-            )
-        where: dict[str, Any] = document
-        location: list[str] = []
-        for step in [first, *rest]:
-            if location:
-                if not isinstance(where.get(location[-1]), dict):
-                    where[location[-1]] = {}
-                where = where[location[-1]]
-            location.append(_existing(where, step))
-        text = environment[variable]
-        where[location[-1]] = text if _wants_text(document, location) else read_value(text)
-
-
-def _existing(mapping: dict[str, Any], name: str) -> str:
-    """The key that a variable's part means: variables are upper case, keys may be mixed."""
-    for key in mapping:
-        if isinstance(key, str) and key.lower() == name.lower():
-            return key
-    return name.lower()
-
-
-def _wants_text(document: dict[str, Any], location: list[str]) -> bool:
-    """Whether a value is text even if it looks like a number, as a password may."""
-    section, *rest = location
-    if section not in SECTIONS or not rest:
-        return is_text(Shape(Config).at(location))
-    if rest == ["connector"]:
-        return True
-    name = document[section].get("connector")
-    if name not in connector_names():
-        return False
-    return is_text(Shape(settings_model(section, load_connector(name))).at(rest))
-
-
-def _experiment_mistakes(config: Config) -> Iterator[str]:
-    for name, experiment in config.experiments.items():
-        try:
-            experiment.create_policy()
-        except PolicyError as error:
-            joint = "." if str(error).startswith("policy.") else ": "
-            yield f"experiments.{name}{joint}{error}"
-        for mistake in experiment.guardrails.mistakes(experiment.arms):
-            yield f"experiments.{name}.guardrails.{mistake}"
-        if (experiment.join_window_ms or 0) > config.dedupe.window_ms:
-            yield (
-                f"experiments.{name}.join_window_ms must be at most dedupe.window_ms,"
-                f" {config.dedupe.window_ms} (found {experiment.join_window_ms}): an impression is"
-                f" remembered while it waits for clicks."
-            )
-
-
-def _connector_mistakes(config: Config) -> Iterator[str]:
-    names = connector_names()
-    for section in SECTIONS:
-        name = getattr(config, section).get("connector")
-        if name not in names:
-            hint = nearest(name, names) if isinstance(name, str) else ""
-            yield f"{section}.connector must be {one_of(names)} (found {shown(name)}){hint or '.'}"
-
-
-def _connect(path: Path, config: Config) -> LoadedConfig:
-    outlet = config.sink["connector"]
-    if outlet != config.snapshots["connector"]:
-        raise ConfigurationError(
-            f"snapshots.connector must be '{outlet}' as sink.connector is "
-            f"(found '{config.snapshots['connector']}'): they become visible in one commit."
-        )
+        raise _refusal(document, mistakes(error, Config)) from None
+    found = [*_experiment_mistakes(config), *_connector_mistakes(config), *_format_mistakes(config)]
+    if found:
+        raise _refusal(document, found)
     connectors = {
         section: load_connector(getattr(config, section)["connector"]) for section in SECTIONS
     }
-    settings: dict[str, BaseModel] = {}
-    mistakes: list[str] = []
-    for section, connector in connectors.items():
-        raw = dict(getattr(config, section))
-        if section == "source":
-            raw.pop("format", None)  # how it is written is no concern of who brings it
-        if section != "source" and raw["connector"] == config.source["connector"]:
-            mistakes += _share(section, raw, config.source, connector.shared_settings)
-        model = settings_model(section, connector)
-        try:
-            settings[section] = model.model_validate(raw, context={"directory": path.parent})
-        except ValidationError as error:
-            # What a section has taken from the source is the source's mistake.
-            found = sentences(error, model, prefix=(section,))
-            mistakes += [it for it in found if it.replace(section, "source", 1) not in mistakes]
-    if mistakes:
-        raise ConfigurationError("\n".join(mistakes))
+    settings, found = _settings(path.parent, config, connectors)
+    if found:
+        raise _refusal(document, found)
     return LoadedConfig(
         path=path,
         config=config,
@@ -169,23 +67,108 @@ def _connect(path: Path, config: Config) -> LoadedConfig:
     )
 
 
-def settings_model(section: str, connector: Connector) -> type[BaseModel]:
-    """The model by which a connector checks one of the three `SECTIONS`."""
-    models = {
-        "source": connector.source_settings,
-        "sink": connector.sink_settings,
-        "snapshots": connector.snapshot_settings,
-    }
-    return models[section]
+def _refusal(document: Document, found: Iterable[Mistake]) -> ConfigurationError:
+    return ConfigurationError("\n".join(it.at(document.place(it.location)) for it in found))
+
+
+def _experiment_mistakes(config: Config) -> Iterator[Mistake]:
+    for name, experiment in config.experiments.items():
+        location = ("experiments", name)
+        try:
+            experiment.create_policy()
+        except PolicyError as error:
+            if str(error).startswith("policy."):
+                yield _of_key(location, str(error))
+            else:
+                yield Mistake((*location, "policy"), f"experiments.{name}: {error}")
+        for sentence in experiment.guardrails.mistakes(experiment.arms):
+            yield _of_key((*location, "guardrails"), sentence)
+        if (experiment.join_window_ms or 0) > config.dedupe.window_ms:
+            yield _of_key(
+                location,
+                f"join_window_ms must be at most dedupe.window_ms, {config.dedupe.window_ms} (found"
+                f" {experiment.join_window_ms}): the dedupe window bounds the join window.",
+            )
+
+
+def _of_key(location: Location, sentence: str) -> Mistake:
+    """A mistake whose sentence begins with a key below a location."""
+    key, _, _ = sentence.partition(" ")
+    return Mistake((*location, *key.split(".")), f"{dotted(location)}.{sentence}")
+
+
+def _connector_mistakes(config: Config) -> Iterator[Mistake]:
+    names = connector_names()
+    known = True
+    for section in SECTIONS:
+        name = getattr(config, section).get("connector")
+        if name not in names:
+            known = False
+            yield Mistake((section, "connector"), _not_one_of(f"{section}.connector", name, names))
+    sink, snapshots = config.sink.get("connector"), config.snapshots.get("connector")
+    if known and sink != snapshots:
+        yield Mistake(
+            ("snapshots", "connector"),
+            f"snapshots.connector must be '{sink}' as sink.connector is (found '{snapshots}'): "
+            f"outputs and snapshots become visible in one commit.",
+        )
+
+
+def _format_mistakes(config: Config) -> Iterator[Mistake]:
+    location = ("source", "format")
+    section = config.source.get("format")
+    name = section.get("name") if isinstance(section, dict) else section
+    if section is None:
+        return
+    if not isinstance(name, str) or name not in FORMATS:
+        hint = "a mapping with one of these as 'name'"
+        yield Mistake(location, _not_one_of("source.format", name, FORMATS, hint))
+        return
+    try:
+        _ = config.log_format
+    except ValidationError as error:
+        yield from mistakes(error, FORMATS[name], location)
+
+
+def _not_one_of(key: str, found: object, names: Iterable[str], alternative: str = "") -> str:
+    hint = nearest(found, names) if isinstance(found, str) else ""
+    wanted = f"{one_of(names)}, or {alternative}" if alternative else one_of(names)
+    return f"{key} must be {wanted} (found {shown(found)}){hint or '.'}"
+
+
+def _settings(
+    directory: Path, config: Config, connectors: Mapping[str, Connector]
+) -> tuple[dict[str, BaseModel], list[Mistake]]:
+    """The connectors' settings by section, and the mistakes in them."""
+    settings: dict[str, BaseModel] = {}
+    found: list[Mistake] = []
+    for section, connector in connectors.items():
+        raw = dict(getattr(config, section))
+        if section == "source":
+            raw.pop("format", None)  # of no interest to the connector
+        elif raw["connector"] == config.source["connector"]:
+            found += _share(section, raw, config.source, connector.shared_settings)
+        model = settings_model(section, connector)
+        try:
+            settings[section] = model.model_validate(raw, context={"directory": directory})
+        except ValidationError as error:
+            for it in mistakes(error, model, (section,)):
+                # A value that the section takes from the source is the source's mistake.
+                sources = Mistake(
+                    ("source", *it.location[1:]), it.sentence.replace(section, "source", 1)
+                )
+                found += [it] if sources not in found else []
+    return settings, found
 
 
 def _share(
     section: str, raw: dict[str, Any], source: Mapping[str, Any], shared: frozenset[str]
-) -> Iterator[str]:
-    """Let a section take from the source what both must agree on."""
+) -> Iterator[Mistake]:
+    """Let a section take from the source the keys on which both must agree."""
     for key in sorted(shared & source.keys()):
         if raw.setdefault(key, source[key]) != source[key]:
-            yield (
-                f"{section}.{key} must be the same as source.{key}, or be left out: input, "
-                f"outputs and snapshots share one commit."
+            yield Mistake(
+                (section, key),
+                f"{section}.{key} must be the same as source.{key}, or be left out: input, outputs "
+                f"and snapshots share one commit.",
             )

@@ -1,85 +1,106 @@
-"""What is wrong with a configuration, in sentences: the key, the value found, what is allowed."""
+"""Sentences about mistakes in a configuration: the key, the value found, what is allowed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
-from streamduel.config.shape import Shape, Step, allowed, is_secret, is_text
+from streamduel.config.document import Location
+from streamduel.config.shape import Schema, Shape, allowed, is_secret, is_text
 from streamduel.errors import nearest, shown
 
 KEY: Final = "[key]"
-"""Pydantic's mark for a mistake in a key itself, not in what stands under it."""
+"""Pydantic's mark for a mistake in a key instead of its value."""
 
 PREDICATES: Final = ("must ", "has ")
-"""How a validator's own message goes on after the key's name; any other is set off by a colon."""
+"""Beginnings of a validator's message that continue the key's name; others follow a colon."""
 
 
-def sentences(
-    error: ValidationError, model: type[BaseModel], prefix: tuple[Step, ...] = ()
-) -> Iterator[str]:
-    """One sentence for each mistake that pydantic found.
+class Mistake(NamedTuple):
+    """A mistake in the configuration.
+
+    Attributes:
+        location: of the key or value.
+        sentence: names the key, the value found and what is allowed.
+    """
+
+    location: Location
+    sentence: str
+
+    def at(self, place: str) -> str:
+        """The sentence with the place where the mistake is written.
+
+        >>> Mistake(("seed",), "seed is missing.").at("search.yaml, line 3")
+        'seed is missing (search.yaml, line 3).'
+        >>> Mistake(("seed",), "seed must be an integer (found 'x').").at("search.yaml, line 3")
+        "seed must be an integer (found 'x'; search.yaml, line 3)."
+        """
+        if self.sentence.endswith(")."):
+            return f"{self.sentence[:-2]}; {place})."
+        if self.sentence.endswith("."):
+            return f"{self.sentence[:-1]} ({place})."
+        return f"{self.sentence} ({place})"
+
+
+def mistakes(
+    error: ValidationError, model: type[BaseModel], prefix: Location = ()
+) -> Iterator[Mistake]:
+    """The mistakes that pydantic found.
 
     Args:
-        error: pydantic's.
-        model: the model that was validated against, to know what is allowed.
-        prefix: where the validated part stands in the whole configuration.
+        error: pydantic's error.
+        model: the model that validated, which defines what is allowed.
+        prefix: location of the validated part in the whole configuration.
     """
     shape = Shape(model)
-    for mistake in error.errors(include_url=False):
-        yield _sentence(shape, prefix, mistake["loc"], dict(mistake))
+    for found in error.errors(include_url=False):
+        location = (*prefix, *found["loc"])
+        yield Mistake(location, _sentence(shape, prefix, found["loc"], dict(found)))
 
 
-def _sentence(
-    shape: Shape, prefix: tuple[Step, ...], location: tuple[Step, ...], mistake: dict[str, Any]
-) -> str:
-    kind, value = mistake["type"], mistake["input"]
+def _sentence(shape: Shape, prefix: Location, location: Location, found: dict[str, Any]) -> str:
+    kind, value = found["type"], found["input"]
     if kind == "invalid_key" or KEY in location:
         return _wrong_key(shape, prefix, location, value)
-    where = place((*prefix, *location))
+    where = dotted((*prefix, *location))
     schema = shape.at(location)
     if kind == "extra_forbidden":
         keys = sorted((shape.at(location[:-1]) or {}).get("properties", {}))
         hint = nearest(str(location[-1]), keys) or "."
         return f"unknown key '{where}'{hint} Allowed there: {', '.join(keys)}."
     if kind == "value_error":
-        text = str(mistake["ctx"]["error"])
+        text = str(found["ctx"]["error"])
         end = "" if text.endswith(("?", ".")) else "."
         return f"{where}{'' if text.startswith(PREDICATES) else ':'} {text}{end}"
-    wanted = allowed(schema) if schema else mistake["msg"]
+    wanted = allowed(schema) if schema else found["msg"]
     if kind == "missing":
         description = schema.get("description", "").split("\n")[0].rstrip(".") if schema else ""
-        return f"{where} is missing: {_lower(description) or wanted}."
-    found = "a secret" if is_secret(schema) else shown(value)
-    return f"{where} must be {wanted} (found {found}){_hint(schema, value)}"
+        return f"{where} is missing: {description[:1].lower()}{description[1:] or wanted}."
+    repeated = "a secret" if is_secret(schema) else shown(value)
+    return f"{where} must be {wanted} (found {repeated}){_hint(schema or {}, value)}"
 
 
-def _hint(schema: dict[str, Any] | None, value: Any) -> str:
+def _hint(schema: Schema, value: Any) -> str:
     if isinstance(value, str):
-        return nearest(value, (schema or {}).get("enum", [])) or "."
-    quoted = is_text(schema) and isinstance(value, bool | int | float)
-    return "; quotes make it a string." if quoted and "enum" not in (schema or {}) else "."
+        return nearest(value, schema.get("enum", [])) or "."
+    needs_quotes = is_text(schema) and isinstance(value, bool | int | float)
+    return "; quotes make it a string." if needs_quotes and "enum" not in schema else "."
 
 
-def _wrong_key(shape: Shape, prefix: tuple[Step, ...], location: tuple[Step, ...], key: Any) -> str:
+def _wrong_key(shape: Shape, prefix: Location, location: Location, key: Any) -> str:
     parent = location[: -2 if location[-1] == KEY else -1]
-    where = place((*prefix, *parent)) or "the configuration"
+    where = dotted((*prefix, *parent)) or "the configuration"
     names = (shape.at(parent) or {}).get("propertyNames", {})
     wanted = allowed({"type": "string", **names})
     return f"{where} has the key {shown(key)}; a key must be {wanted}."
 
 
-def _lower(description: str) -> str:
-    """A description in the middle of a sentence."""
-    return description[:1].lower() + description[1:]
+def dotted(location: Location) -> str:
+    """A location in the notation of error sentences.
 
-
-def place(location: tuple[Step, ...]) -> str:
-    """Where something stands, as people write it.
-
-    >>> place(("experiments", "search", "arms", 2))
+    >>> dotted(("experiments", "search", "arms", 2))
     'experiments.search.arms[2]'
     """
     text = ""

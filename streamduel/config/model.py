@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from streamduel.config.experiment import ExperimentSettings, Integer, Name, Section
-from streamduel.config.messages import sentences
-from streamduel.config.shape import one_of
-from streamduel.errors import ConfigurationError, nearest, shown
+from streamduel.connector import Connector
 from streamduel.formats import FORMATS, Settings
 from streamduel.records import MAX_TIME
 
@@ -73,27 +71,23 @@ class Config(Section):
 
     @property
     def log_format(self) -> Settings | None:
-        """How the log is to be translated; None if it is made of streamduel's own records.
-
-        Raises:
-            ConfigurationError: one sentence per mistake, a line each.
-        """
+        """Settings of the click log's format; None for streamduel's own records."""
         section = self.source.get("format")
-        return None if section is None else _log_format(section)
+        if section is None:
+            return None
+        section = {"name": section} if isinstance(section, str) else section
+        return FORMATS[section["name"]].model_validate(section)
 
 
-def _log_format(section: object) -> Settings:
-    """The settings of a foreign log, from `format: ubi` or `format: {name: ubi, …}`."""
-    section = {"name": section} if isinstance(section, str) else section
-    name = section.get("name") if isinstance(section, dict) else None
-    if not isinstance(name, str) or name not in FORMATS:
-        hint = nearest(name, FORMATS) if isinstance(name, str) else ""
-        raise ConfigurationError(
-            f"source.format must be {one_of(FORMATS)}, or a mapping with one of these as 'name' "
-            f"(found {shown(name)}){hint or '.'}"
-        )
-    try:
-        return FORMATS[name].model_validate(section)
-    except ValidationError as error:
-        found = sentences(error, FORMATS[name], prefix=("source", "format"))
-        raise ConfigurationError("\n".join(found)) from None
+SECTIONS: Final = ("source", "sink", "snapshots")
+"""Sections that a connector checks with a model of its own."""
+
+
+def settings_model(section: str, connector: Connector) -> type[BaseModel]:
+    """The model with which a connector checks one of the `SECTIONS`."""
+    models = {
+        "source": connector.source_settings,
+        "sink": connector.sink_settings,
+        "snapshots": connector.snapshot_settings,
+    }
+    return models[section]

@@ -18,9 +18,9 @@ from typing import Any, Final, NamedTuple
 import yaml
 from pydantic import BaseModel
 
-from streamduel.config.loading import SECTIONS, settings_model
-from streamduel.config.model import Config
-from streamduel.config.shape import Schema, Shape, Step, allowed
+from streamduel.config.document import Location
+from streamduel.config.model import SECTIONS, Config, settings_model
+from streamduel.config.shape import Schema, Shape, allowed
 from streamduel.connector import connector_names, load_connector
 from streamduel.formats import FORMATS
 
@@ -98,14 +98,12 @@ def in_yaml(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def keys_of(
-    shape: Shape, prefix: tuple[str, ...] = (), below: tuple[Step, ...] = ()
-) -> Iterator[Key]:
+def keys_of(shape: Shape, prefix: tuple[str, ...] = (), below: Location = ()) -> Iterator[Key]:
     """Every key of a model and of the models in it, each after the one that it is part of."""
     for name, schema, required in shape.keys(below):
         where = (*prefix, name)
         yield Key(where, schema, required)
-        entry: tuple[Step, ...] = (*below, name)
+        entry: Location = (*below, name)
         if isinstance(schema.get("additionalProperties"), dict):
             where, entry = (*where, NAME), (*entry, NAME)
         if "properties" in (shape.at(entry) or {}):
@@ -152,13 +150,14 @@ search.yaml is valid: 1 experiment, files to files.
 ```
 
 Everything is checked before anything starts. A mistake is one sentence that names the key, the
-value found and what is allowed, and the exit status is 2:
+value found, what is allowed and the line, and the exit status is 2:
 
 ```console
-$ STREAMDUEL_MONITORING__PORT=94000 streamduel validate search.yaml
-streamduel: monitoring.port must be an integer from 0 to 65535 (found 94000).
-$ STREAMDUEL_EXPERIMENTS__SEARCH__TIES=hlaf streamduel validate search.yaml
-streamduel: experiments.search.ties must be 'half' or 'drop' (found 'hlaf'); did you mean 'half'?
+$ streamduel validate search.yaml
+streamduel: experiments.search.arms has 'bm25' twice (search.yaml, line 6).
+$ STREAMDUEL_COMMIT__INTERVAL_MS=0 streamduel validate search.yaml
+streamduel: commit.interval_ms must be an integer from 1 to 60000 (found 0; environment variable
+STREAMDUEL_COMMIT__INTERVAL_MS).
 ```
 
 - Relative paths are relative to the configuration file.

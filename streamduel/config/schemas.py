@@ -16,8 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
-from streamduel.config.loading import SECTIONS, settings_model
-from streamduel.config.model import Config
+from streamduel.config.model import SECTIONS, Config, settings_model
 from streamduel.config.shape import Schema
 from streamduel.connector import Connector, connector_names, load_connector
 from streamduel.records import (

@@ -13,7 +13,6 @@ from pydantic import BaseModel
 READABLE: Final = 2**32
 """From here on a power of two says more than its digits do."""
 
-Step = int | str
 Schema = dict[str, Any]
 
 
@@ -30,7 +29,7 @@ class Shape:
     def __init__(self, model: type[BaseModel]) -> None:
         self.schema: Schema = model.model_json_schema()
 
-    def at(self, location: Sequence[Step]) -> Schema | None:
+    def at(self, location: Sequence[str | int]) -> Schema | None:
         """The schema of one key or entry, references followed; None where nothing is known."""
         found = self.resolved(self.schema)
         for step in location:
@@ -41,7 +40,7 @@ class Shape:
             found = self.resolved(below)
         return found
 
-    def keys(self, location: Sequence[Step] = ()) -> Iterator[tuple[str, Schema, bool]]:
+    def keys(self, location: Sequence[str | int] = ()) -> Iterator[tuple[str, Schema, bool]]:
         """The keys of a mapping: each with what it holds, and whether it must be given."""
         mapping = self.at(location) or {}
         for name, schema in mapping.get("properties", {}).items():
@@ -59,7 +58,7 @@ class Shape:
         return schema
 
 
-def _below(schema: Schema, step: Step) -> Any:
+def _below(schema: Schema, step: str | int) -> Any:
     if isinstance(step, int):
         return schema.get("items")
     return schema.get("properties", {}).get(step) or schema.get("additionalProperties")

@@ -234,11 +234,11 @@ MISTAKES: list[tuple[str, Any, str]] = [
     ("sink.connector", "pulsar", "sink.connector must be 'files' or 'kafka' (found 'pulsar')."),
     ("snapshots.connector", 5, "snapshots.connector must be 'files' or 'kafka' (found 5)."),
     ("snapshots", {"connector": "kafka", "topic": "s"},
-     "snapshots.connector must be 'files' as sink.connector is (found 'kafka'): they become "
-     "visible in one commit."),
+     "snapshots.connector must be 'files' as sink.connector is (found 'kafka'): outputs and "
+     "snapshots become visible in one commit."),
     ("sink", {"connector": "kafka", "assignments": "a", "dead_letters": "d"},
-     "snapshots.connector must be 'kafka' as sink.connector is (found 'files'): they become "
-     "visible in one commit."),
+     "snapshots.connector must be 'kafka' as sink.connector is (found 'files'): outputs and "
+     "snapshots become visible in one commit."),
 ]  # fmt: skip
 
 KAFKA_MISTAKES: list[tuple[str, Any, str]] = [

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from streamduel.config import Config, LoadedConfig, load, schemas
 from streamduel.config import reference as config_reference
-from streamduel.config.loading import settings_model
+from streamduel.config.model import settings_model
 from streamduel.connector import connector_names, load_connector
 from streamduel.interleaving.credit import Click, Shown
 from tests.unit.config.configurations import GOOD, KAFKA, changed, written

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,25 @@ from streamduel.errors import ConfigurationError
 from tests.unit.config.configurations import GONE, GOOD, KAFKA, changed, written
 from tests.unit.config.mistakes import ARMS, KAFKA_MISTAKES, MISTAKES
 
+PLACE = r"(\S+/(search|kafka)\.yaml(, line \d+)?|environment variable STREAMDUEL\w+)"
+PLACES_IN_SENTENCES = re.compile(rf" \({PLACE}\)|; {PLACE}(?=\)\.)")
+
 
 def told(path: Path, text: str | bytes, environment: dict[str, str] | None = None) -> list[str]:
-    """What is said of a configuration, a sentence a line."""
+    """The sentences about a configuration, without their places."""
+    return [without_place(sentence) for sentence in placed(path, text, environment)]
+
+
+def placed(path: Path, text: str | bytes, environment: dict[str, str] | None = None) -> list[str]:
+    """The sentences about a configuration."""
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(ConfigurationError) as refused:
         load(path, environment or {})
     return str(refused.value).replace(str(path.parent), "HERE").splitlines()
+
+
+def without_place(text: str) -> str:
+    return PLACES_IN_SENTENCES.sub("", text)
 
 
 def test_the_good_configuration_is_good(tmp_path: Path) -> None:
@@ -36,7 +49,9 @@ def case(it: object) -> str:
 
 @pytest.mark.parametrize(("where", "value", "sentence"), MISTAKES, ids=case)
 def test_a_mistake_is_one_sentence(where: str, value: Any, sentence: str, tmp_path: Path) -> None:
-    assert told(tmp_path / "search.yaml", written(changed({where: value}))) == [sentence]
+    [shown] = placed(tmp_path / "search.yaml", written(changed({where: value})))
+    assert without_place(shown) == sentence
+    assert "HERE/search.yaml" in shown
 
 
 @pytest.mark.parametrize(("where", "value", "sentence"), KAFKA_MISTAKES, ids=case)
@@ -109,8 +124,8 @@ def test_what_is_no_configuration_at_all_is_told_so(
 def test_a_key_given_twice_is_told_with_its_line(
     text: str, key: str, line: int, tmp_path: Path
 ) -> None:
-    assert told(tmp_path / "search.yaml", text) == [
-        f"the configuration has the key '{key}' twice (line {line})."
+    assert placed(tmp_path / "search.yaml", text) == [
+        f"the configuration has the key '{key}' twice (HERE/search.yaml, line {line})."
     ]
 
 
@@ -160,7 +175,76 @@ def test_a_mistake_in_a_variable_is_told_as_well(
     variable: str, value: str, sentence: str, tmp_path: Path
 ) -> None:
     document = written(changed({"monitoring": {}}))
-    assert told(tmp_path / "search.yaml", document, {variable: value}) == [sentence]
+    [shown] = placed(tmp_path / "search.yaml", document, {variable: value})
+    assert without_place(shown) == sentence
+    assert f"environment variable {variable}" in shown
+
+
+PLACES = """\
+source: {connector: files, path: clicks.jsonl}
+sink:
+  connector: files
+  path: out/
+snapshots:
+  connector: files
+  path: state/
+monitoring: null
+experiments:
+  search: &usual
+    arms:
+    - bm25
+    - ltr-v1
+    policy: {name: rucb}
+  ads:
+    <<: *usual
+    ties: half
+"""
+"""Each line of the file, from 1, is the place of some mistake below."""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "key", "line"),
+    [
+        ("path: clicks.jsonl", "path: 5", "source.path", 1),
+        ("path: out/", "pth: out/", "sink.path is missing", 2),
+        ("  path: state/\n", "", "snapshots.path is missing", 5),
+        ("path: state/", "path: state/\n  depth: 1", "unknown key 'snapshots.depth'", 8),
+        ("monitoring: null", "monitoring: {port: -1}", "monitoring.port", 8),
+        ("- bm25", "- 5", "experiments.search.arms[0]", 12),
+        ("- bm25", "- ltr-v1", "experiments.search.arms has 'ltr-v1' twice", 11),
+        ("{name: rucb}", "{name: rucb,\n      alpha: 0}", "experiments.search.policy.alpha", 15),
+        ("name: rucb", "name: rubc", "experiments.search: unknown policy", 14),
+        ("{name: rucb}", "rucb", "experiments.search.policy must", 14),
+        ("ties: half", "ties: hlaf", "experiments.ads.ties", 17),
+        ("ties: half", "guardrails:\n      min_share: 0.1", "experiments.ads.guardrails.contr", 17),
+        ("ties: half", "join_window_ms: 3600001", "experiments.ads.join_window_ms", 17),
+        ("ties: half", "1: half", "experiments.ads has the key 1", 17),
+        ("connector: files\n  path: st", "connector: kafka\n  path: st", "snapshots.connector", 6),
+        ("files, path: c", "files, format: {name: ubi,\n  sides: x}, path: c", "source.format", 2),
+        ("files, path: c", "files, format: uib, path: c", "source.format must", 1),
+    ],
+)  # fmt: skip
+def test_a_mistake_names_its_line(
+    before: str, after: str, key: str, line: int, tmp_path: Path
+) -> None:
+    assert before in PLACES
+    sentence = placed(tmp_path / "search.yaml", PLACES.replace(before, after))[0]
+    assert sentence.startswith(key)
+    assert f"HERE/search.yaml, line {line})" in sentence
+
+
+def test_a_mistake_in_a_section_from_the_environment_names_the_variable(tmp_path: Path) -> None:
+    environment = {"STREAMDUEL_DEDUPE": "{window_ms: -1}", "STREAMDUEL_SINK__PATH": "x"}
+    [sentence] = placed(tmp_path / "search.yaml", PLACES, environment)
+    assert sentence.startswith("dedupe.window_ms must be")
+    assert sentence.endswith("; environment variable STREAMDUEL_DEDUPE).")
+
+
+def test_a_variable_changes_no_other_key_of_an_alias(tmp_path: Path) -> None:
+    path = tmp_path / "search.yaml"
+    path.write_text(PLACES.replace("  ads:\n    <<: *usual\n    ties: half", "  ads: *usual"))
+    loaded = load(path, {"STREAMDUEL_EXPERIMENTS__SEARCH__SEED": "9"}).config.experiments
+    assert (loaded["search"].seed, loaded["ads"].seed) == (9, 0)
 
 
 SECRET = "hunter2"
@@ -211,7 +295,7 @@ def streamduel(
     with pytest.raises(SystemExit) as ended:
         cli.main()
     assert isinstance(ended.value.code, int)
-    return ended.value.code, capsys.readouterr().err
+    return ended.value.code, without_place(capsys.readouterr().err)
 
 
 @pytest.mark.parametrize(("where", "value", "sentence"), MISTAKES, ids=case)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from streamduel.config.messages import sentences
+from streamduel.config.messages import mistakes as found_by
 from streamduel.formats import FORMATS, SolrTranslator, UbiTranslator, create
 
 TRANSLATORS = {"ubi": UbiTranslator, "solr": SolrTranslator}
@@ -17,7 +17,7 @@ def mistakes(name: str, section: dict[str, Any]) -> list[str]:
     model = FORMATS[name]
     with pytest.raises(ValidationError) as caught:
         model.model_validate({"name": name, **section})
-    return list(sentences(caught.value, model, ("source", "format")))
+    return [it.sentence for it in found_by(caught.value, model, ("source", "format"))]
 
 
 @pytest.mark.parametrize("name", FORMATS)
