@@ -1,14 +1,14 @@
-"""What a ranker service imports to close the loop: which pair, one list of two, what was clicked.
+"""The client for ranker services: draw a pair of rankers, interleave their lists, log the clicks.
 
-It is light: numpy and msgspec, and kafka-python only where Kafka is used.
+It needs msgspec alone, and kafka-python where Kafka is used.
 """
 
 from streamduel.client.assignment import Draw
 from streamduel.client.assignments import Assignments
 from streamduel.client.event_log import EventLog
-from streamduel.client.feed import Feed, Given, News
+from streamduel.client.feeds import Feed, FeedRecord, InMemoryFeed
 from streamduel.client.interleaver import Interleaver, Merged
-from streamduel.client.outbox import Message, Writer, Written
+from streamduel.client.writers import Message, Writer, Written
 from streamduel.errors import BufferFullError, ClientError
 from streamduel.records import RankClick
 
@@ -19,11 +19,11 @@ __all__ = [
     "Draw",
     "EventLog",
     "Feed",
-    "Given",
+    "FeedRecord",
+    "InMemoryFeed",
     "Interleaver",
     "Merged",
     "Message",
-    "News",
     "RankClick",
     "Writer",
     "Written",

@@ -1,4 +1,4 @@
-"""What a ranker service reads in an assignment, and the pair that it draws by it."""
+"""The assignment as a ranker service reads it, and the pair drawn from it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Draw(NamedTuple):
 
     Attributes:
         a: a ranker's name.
-        b: another one's; the same where a ranker is to be served alone.
-        epoch: of the assignment that asks for the pair; None where nothing has been read yet.
+        b: another ranker's name; the same name where that ranker is served alone.
+        epoch: the number of the assignment; None before an assignment has been read.
     """
 
     a: str
@@ -27,12 +27,12 @@ class Draw(NamedTuple):
 
     @property
     def alone(self) -> bool:
-        """Whether one ranker is served alone: there is nothing to interleave, nothing to credit."""
+        """Whether one ranker is served alone, without interleaving and credit."""
         return self.a == self.b
 
 
 class Pair(msgspec.Struct, frozen=True):
-    """One pair of an assignment; the shares of all pairs are in proportion to one another."""
+    """A pair of an assignment; its probability is its share of the sum of all shares."""
 
     a: Name
     b: Name
@@ -40,10 +40,9 @@ class Pair(msgspec.Struct, frozen=True):
 
 
 class Assignment(msgspec.Struct, tag_field="type", tag="assignment", frozen=True):
-    """The fields of an `assignment` record that a ranker service goes by.
+    """The fields of an `assignment` record that a ranker service needs.
 
-    The record has more, and may get more still. They are not looked at, so that neither an older
-    nor a newer streamduel can stop a service from following it.
+    Other fields are ignored, so that a service can follow older and newer versions of streamduel.
     """
 
     experiment: Name
@@ -55,12 +54,12 @@ class Assignment(msgspec.Struct, tag_field="type", tag="assignment", frozen=True
     fallback: Name | None = None
 
 
-class Known:
-    """The newest assignment of an experiment, ready to be drawn from.
+class CurrentAssignment:
+    """The newest assignment of an experiment, prepared for drawing.
 
     Args:
-        assignment: as it was read.
-        seen_at: when streamduel gave its last sign of life, in seconds since 1970.
+        assignment: the assignment.
+        seen_at: when it was last confirmed, in seconds since 1970.
     """
 
     __slots__ = ("_upto", "assignment", "seen_at")
@@ -70,19 +69,19 @@ class Known:
         self.seen_at = seen_at
         self._upto = list(accumulate(pair.share for pair in assignment.pairs))
 
-    def pick(self, fraction: float) -> Draw:
-        """The pair on which a point falls when the pairs are laid out in a row by their shares.
+    def draw(self, fraction: float) -> Draw:
+        """The pair at a point of the cumulative shares.
 
         Args:
             fraction: from 0 to below 1.
         """
-        # Rounding may put the point on the end of the row: it belongs to the last pair.
+        # Rounding may put the point on the end of the last share.
         point = fraction * self._upto[-1]
         pair = self.assignment.pairs[bisect_right(self._upto, point, hi=len(self._upto) - 1)]
         return Draw(pair.a, pair.b, self.assignment.epoch)
 
     def fallback(self, now: float) -> Draw | None:
-        """What is served alone because the assignment holds no more; None while it holds.
+        """The arm to serve alone after `valid_until`; None while the assignment is valid.
 
         Args:
             now: in seconds since 1970.

@@ -1,4 +1,4 @@
-"""Following the assignments: which pair of rankers the next impression is to compare."""
+"""Follows the assignments and draws the pair of rankers for the next impression."""
 
 from __future__ import annotations
 
@@ -14,27 +14,24 @@ from typing import Any, Final, Protocol, Self, TypedDict, Unpack
 
 import msgspec
 
-from streamduel.client.assignment import Assignment, Draw, Known
-from streamduel.client.feed import Feed, News
-from streamduel.client.file_feed import FileFeed
-from streamduel.client.follower import Follower, reason
-from streamduel.client.sessions import Sessions
-from streamduel.client.stable import stable_fraction, stable_number
+from streamduel.client.assignment import Assignment, CurrentAssignment, Draw
+from streamduel.client.feeds import Feed, FeedRecord, FileFeed, Follower, reason
+from streamduel.client.sticky import Sessions, stable_fraction, stable_number
 from streamduel.client.url_feed import EVERY_SECONDS, UrlFeed
 from streamduel.errors import ClientError, nearest
 
 log = logging.getLogger(__name__)
 
-MOST_KEPT: Final = 100_000
+MAX_SESSIONS: Final = 100_000
 """Sessions that keep their pair: some 30 MB."""
 
-MOST_COMPLAINTS: Final = 1000
-"""Assignments that cannot be read and were told so, once each: as many as a process may have
-experiments. With still more, they are told again."""
+MAX_WARNED: Final = 1000
+"""Invalid assignments that are remembered to log each once: as many as a process may have
+experiments. With more, some are logged again."""
 
 
 class Uniform(Protocol):
-    """A source of randomness, such as `random.Random(seed)` or `numpy.random.default_rng(seed)`."""
+    """A source of randomness: `random.Random(seed)` or `numpy.random.default_rng(seed)`."""
 
     def random(self) -> float:
         """A uniform number in [0, 1)."""
@@ -42,7 +39,7 @@ class Uniform(Protocol):
 
 
 class Options(TypedDict, total=False):
-    """What all ways to make `Assignments` have in common; see there."""
+    """The keyword arguments of `Assignments`."""
 
     defaults: Mapping[str, str]
     keep: float
@@ -52,37 +49,37 @@ class Options(TypedDict, total=False):
 
 
 class Assignments:
-    """Follows the newest assignment of every experiment, and draws pairs by it.
+    """Follows the newest assignment of every experiment, and draws pairs from it.
 
-    A daemon thread reads; `draw` never waits, and never fails for want of a connection. What holds,
-    in this order: the fallback of an assignment that has lapsed (`valid_until`), the newest
-    assignment, the default arm of an experiment of which nothing has been read. An epoch that is
-    not larger than the last is ignored, so it does not matter what is read twice or in which order.
+    A daemon thread reads; `draw` never blocks, and does not fail when the connection is lost. In
+    order of precedence, `draw` uses the fallback of an assignment whose `valid_until` has passed,
+    the newest assignment, and the default arm of an experiment without an assignment. An epoch that
+    is not larger than the last one is ignored, so records may be read repeatedly and in any order.
 
-    Make one for each process, after it has forked: threads do not survive a fork.
+    Create one in each process, after it has forked: threads do not survive a fork.
 
-    **One session, one pair.** With a `sticky_key`, the pair follows from the key, the experiment
-    and the epoch by a hash, so all instances of a service draw the same one. But the next epoch
-    draws anew, and policies that decide often have a new one every few seconds. With `keep`, a
-    session keeps its pair for so many seconds from its first draw on, as long as the experiment is
-    running and its assignment holds. The price: the policy learns with so much delay, an arm that
-    was retired is served for so long, and only this process remembers. If a session's requests go
-    to several instances, hand the three fields of its `Draw` from page to page instead, in the
-    link or in a cookie: that costs no memory and holds everywhere.
+    **One session, one pair.** With a `sticky_key`, the pair is a hash of the key, the experiment
+    and the epoch, so that all instances of a service draw the same one. The next epoch draws again,
+    and policies that decide often have a new one every few seconds. With `keep`, a session keeps
+    its pair for that many seconds from its first draw on, as long as the experiment is running and
+    its assignment is valid. The cost: the policy learns with that much delay, a retired arm is
+    served for that long, and other processes do not know the session. If the requests of a session
+    go to several instances, pass the three fields of its `Draw` from page to page instead, in the
+    link or in a cookie.
 
     Args:
-        *feeds: where to read; best made with `from_kafka`, `from_url` or `from_file`.
-        defaults: by experiment, the arm that is served alone until its first assignment is read.
-        keep: for how many seconds a session keeps its pair; 0 to let it go with the epoch.
-        most_kept: how many sessions are remembered for that; the oldest is forgotten first.
-        rng: draws for impressions without a key; seeded by the operating system if not given.
+        *feeds: the sources; `from_kafka`, `from_url` and `from_file` create them.
+        defaults: for each experiment the arm to serve alone before its first assignment.
+        keep: seconds for which a session keeps its pair; 0: until the next epoch.
+        most_kept: sessions that are remembered for `keep`; the oldest is evicted first.
+        rng: the source of draws without a key; by default the operating system's randomness.
         clock: seconds since 1970.
 
-    >>> from streamduel.client import Given
+    >>> from streamduel.client import InMemoryFeed
     >>> record = '''{"type": "assignment", "experiment": "search", "epoch": 17,
     ...     "champion": "ltr", "pairs": [{"a": "bm25", "b": "ltr", "share": 0.75},
     ...                                  {"a": "ltr", "b": "ltr", "share": 0.25}]}'''
-    >>> with Assignments(Given(record), defaults={"ads": "plain"}) as assignments:
+    >>> with Assignments(InMemoryFeed(record), defaults={"ads": "plain"}) as assignments:
     ...     assignments.wait_for("search")
     ...     assignments.draw("search", sticky_key="session 1")
     ...     assignments.draw("search", sticky_key="session 5")
@@ -98,7 +95,7 @@ class Assignments:
         *feeds: Feed,
         defaults: Mapping[str, str] | None = None,
         keep: float = 0.0,
-        most_kept: int = MOST_KEPT,
+        most_kept: int = MAX_SESSIONS,
         rng: Uniform | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -106,10 +103,10 @@ class Assignments:
         self._rng = SystemRandom() if rng is None else rng
         self._clock = clock
         self._sessions = Sessions(keep, most_kept) if keep > 0 else None
-        self._known: dict[str, Known] = {}
-        self._complaints: set[int] = set()  # by the hash of what could not be read
-        self._news = threading.Condition()
-        self._followers = [Follower(feed, self._take) for feed in feeds]
+        self._current: dict[str, CurrentAssignment] = {}
+        self._warned: set[int] = set()  # hashes of invalid values
+        self._updated = threading.Condition()
+        self._followers = [Follower(feed, self._apply) for feed in feeds]
 
     @classmethod
     def from_kafka(
@@ -120,21 +117,21 @@ class Assignments:
         kafka: Mapping[str, Any] | None = None,
         **options: Unpack[Options],
     ) -> Self:
-        """Follow the topic of assignments; needs the extra `kafka`.
+        """Follow the assignments topic; needs the extra `kafka`.
 
-        Only what streamduel has committed is read. Brokers may be away, now or later.
+        Only committed records are read. Brokers may be unavailable, at the start and later.
 
         Args:
-            bootstrap_servers: `host:port` of one or more brokers, as a list or with commas between.
-            topic: the assignments' topic.
+            bootstrap_servers: `host:port` of one or more brokers, as a list or separated by commas.
+            topic: the assignments topic.
             kafka: further settings of kafka-python's `KafkaConsumer`, such as `security_protocol`.
-            **options: as for `Assignments`.
+            **options: see `Assignments`.
 
         Raises:
-            ClientError: a setting cannot be used, or kafka-python is not installed.
+            ClientError: a setting is invalid, or kafka-python is not installed.
         """
         try:
-            from streamduel.client.kafka_feed import KafkaFeed  # noqa: PLC0415 - an optional extra
+            from streamduel.client.kafka import KafkaFeed  # noqa: PLC0415 - an optional extra
         except ImportError:
             raise ClientError(
                 "assignments from Kafka need kafka-python; install streamduel-client[kafka] "
@@ -150,17 +147,17 @@ class Assignments:
         headers: Mapping[str, str] | None = None,
         **options: Unpack[Options],
     ) -> Self:
-        """Ask a running streamduel over HTTP.
+        """Poll a running streamduel over HTTP.
 
         Args:
-            *urls: `http://HOST:PORT/api/experiments` with its monitoring port; one for each process
-                where several share the experiments out.
-            every: seconds between two questions.
-            headers: to be sent along, such as `Authorization`.
-            **options: as for `Assignments`.
+            *urls: `http://HOST:PORT/api/experiments` with the monitoring port; one for each process
+                if several processes share the experiments.
+            every: seconds between two requests.
+            headers: headers of the requests, such as `Authorization`.
+            **options: see `Assignments`.
 
         Raises:
-            ClientError: a URL cannot be used.
+            ClientError: a URL is invalid.
         """
         return cls(*[UrlFeed(url, every, headers) for url in urls], **options)
 
@@ -169,31 +166,31 @@ class Assignments:
         """Follow the `assignments.jsonl` of the files connector, on the same machine.
 
         Args:
-            path: the file; it need not be there yet.
-            **options: as for `Assignments`.
+            path: the file; it may be created later.
+            **options: see `Assignments`.
         """
         return cls(FileFeed(path), **options)
 
     def draw(self, experiment: str, sticky_key: str | None = None) -> Draw:
-        """The pair to interleave for one impression.
+        """Draw the pair to interleave for one impression.
 
         Args:
             experiment: its name.
-            sticky_key: whom to give the same pair again, such as a session's id.
+            sticky_key: equal keys get equal pairs; such as a session's id.
 
         Raises:
-            ClientError: nothing is known of the experiment, and it has no default arm.
+            ClientError: the experiment has neither an assignment nor a default arm.
         """
-        known = self._known.get(experiment)
-        if known is None:
+        current = self._current.get(experiment)
+        if current is None:
             return self._default(experiment)
         now = self._clock()
-        if fallback := known.fallback(now):
+        if fallback := current.fallback(now):
             return fallback
         if sticky_key is None:
-            return known.pick(self._rng.random())
-        assignment = known.assignment
-        draw = known.pick(stable_fraction(experiment, assignment.epoch, sticky_key))
+            return current.draw(self._rng.random())
+        assignment = current.assignment
+        draw = current.draw(stable_fraction(experiment, assignment.epoch, sticky_key))
         if self._sessions is None or assignment.status != "running":
             return draw
         return self._sessions.hold(stable_number(experiment, sticky_key, size=16), draw, now)
@@ -201,7 +198,7 @@ class Assignments:
     def _default(self, experiment: str) -> Draw:
         arm = self._defaults.get(experiment)
         if arm is None:
-            others = [*self._defaults, *list(self._known)]
+            others = [*self._defaults, *list(self._current)]
             raise ClientError(
                 f"no assignment of experiment '{experiment}' has been read, and it has no default "
                 f"arm{nearest(experiment, others) or '.'}"
@@ -209,60 +206,61 @@ class Assignments:
         return Draw(arm, arm)
 
     def age(self, experiment: str) -> float:
-        """Seconds since the last sign of life; infinite if there was none yet.
+        """Seconds since the assignment was written or confirmed; infinite if there is none yet.
 
-        From Kafka and from files, a sign of life is a new assignment, counted from when it was
-        published. One that need not change is not published again, unless the experiment has a
-        fallback: then the age is at most half of `idle_ms` while records come. Over HTTP, every
-        answer that speaks of the experiment is one.
+        From Kafka and from files, the age counts from when the assignment was published. An
+        unchanged assignment is not published again, unless the experiment has a fallback: then the
+        age is at most half of `idle_ms` while records arrive. Over HTTP, each answer that contains
+        the experiment confirms its assignment.
 
         Args:
             experiment: its name.
         """
-        known = self._known.get(experiment)
-        return math.inf if known is None else max(0.0, self._clock() - known.seen_at)
+        current = self._current.get(experiment)
+        return math.inf if current is None else max(0.0, self._clock() - current.seen_at)
 
     def wait_for(self, experiment: str, timeout: float = 10.0) -> bool:
-        """Wait until an assignment of the experiment has been read, at the start of a service.
+        """Wait for an assignment of the experiment, at the start of a service.
 
         Args:
             experiment: its name.
-            timeout: for so many seconds at most; reading takes less than one.
+            timeout: in seconds; reading takes less than one.
 
         Returns:
-            Whether one has.
+            Whether there is one.
         """
-        with self._news:
-            return self._news.wait_for(lambda: experiment in self._known, timeout)
+        with self._updated:
+            return self._updated.wait_for(lambda: experiment in self._current, timeout)
 
-    def _take(self, news: News) -> None:
-        """Remember the assignment if it is the newest."""
+    def _apply(self, record: FeedRecord) -> None:
+        """Replace the current assignment if the record has a newer one."""
         try:
-            assignment = msgspec.json.decode(news.value, type=Assignment)
+            assignment = msgspec.json.decode(record.value, type=Assignment)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-            self._complain(news, error)
+            self._warn_once(record, error)
             return
-        seen_at = self._clock() if news.at is None else news.at
-        with self._news:
-            known = self._known.get(assignment.experiment)
-            if known is not None:
-                seen_at = max(seen_at, known.seen_at)
-            if known is None or assignment.epoch > known.assignment.epoch:
-                known = self._known[assignment.experiment] = Known(assignment, seen_at)
-                self._news.notify_all()
-            known.seen_at = seen_at
+        seen_at = self._clock() if record.at is None else record.at
+        with self._updated:
+            current = self._current.get(assignment.experiment)
+            if current is not None:
+                seen_at = max(seen_at, current.seen_at)
+            if current is None or assignment.epoch > current.assignment.epoch:
+                current = CurrentAssignment(assignment, seen_at)
+                self._current[assignment.experiment] = current
+                self._updated.notify_all()
+            current.seen_at = seen_at
 
-    def _complain(self, news: News, error: Exception) -> None:
-        """Once about each value: over HTTP it comes again with every answer."""
-        if hash(news.value) in self._complaints:
+    def _warn_once(self, record: FeedRecord, error: Exception) -> None:
+        """Log an invalid value once: over HTTP every answer repeats it."""
+        if hash(record.value) in self._warned:
             return
-        if len(self._complaints) >= MOST_COMPLAINTS:
-            self._complaints.clear()
-        self._complaints.add(hash(news.value))
-        log.warning("an assignment cannot be read, the last one holds: %s", reason(error))
+        if len(self._warned) >= MAX_WARNED:
+            self._warned.clear()
+        self._warned.add(hash(record.value))
+        log.warning("an assignment cannot be read, the last one still applies: %s", reason(error))
 
     def close(self) -> None:
-        """Stop following; the last assignments can still be drawn from."""
+        """Stop following; `draw` continues with the last assignments."""
         for follower in self._followers:
             follower.close()
 

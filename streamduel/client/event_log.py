@@ -1,4 +1,4 @@
-"""Logging what was shown and what was clicked, for streamduel to learn from."""
+"""Writes impressions and clicks to the click log."""
 
 from __future__ import annotations
 
@@ -11,24 +11,23 @@ from types import TracebackType
 from typing import Any, Final, Literal, Self, TypedDict, Unpack
 
 from streamduel.client.assignment import Draw
-from streamduel.client.checking import Record, encode
-from streamduel.client.file_writer import FileWriter
 from streamduel.client.interleaver import Merged
-from streamduel.client.outbox import Message, Outbox, Writer
+from streamduel.client.outbox import Outbox
+from streamduel.client.writers import FileWriter, Message, Record, Writer, encode
 from streamduel.errors import BufferFullError, ClientError
 from streamduel.records import Click, Duel, Impression, Interleaving, RankClick
 
 log = logging.getLogger(__name__)
 
 BUFFER_BYTES: Final = 32 << 20
-"""What Kafka's own producers keep, too: some 50,000 impressions of ten documents."""
+"""The default of Kafka's Java producer: some 50,000 impressions of ten documents."""
 
 CLOSE_SECONDS: Final = 10.0
-"""A third of what orchestrators usually leave a process between SIGTERM and SIGKILL."""
+"""A third of the usual time between SIGTERM and SIGKILL."""
 
 
 class Options(TypedDict, total=False):
-    """What all ways to make an `EventLog` have in common; see there."""
+    """The keyword arguments of `EventLog`."""
 
     full: Literal["drop", "raise"]
     buffer_bytes: int
@@ -36,26 +35,26 @@ class Options(TypedDict, total=False):
 
 
 class EventLog:
-    """Writes the records of a click log, without ever waiting for them to be written.
+    """Writes records to the click log, without blocking the caller.
 
-    A record is checked, put into a buffer and written by a daemon thread: in order, under the
-    experiment's name as its key, and again after any failure. It may so be written twice; its `id`
-    tells streamduel, which counts it once.
+    Each record is checked, buffered, and written by a daemon thread: in order, with the
+    experiment's name as its key, with retries after any error. A retried record may be written
+    twice; streamduel counts it once, by its `id`.
 
-    **When the buffer is full**, because the log cannot be written to for long, a record is counted
-    in `dropped` and gone (`full="drop"`, since users should not suffer for want of a log), or the
-    method raises (`full="raise"`). What is left when `close` runs out of time is dropped, too.
+    **When the buffer is full**, because the click log has been unavailable for long, a record is
+    dropped and counted in `dropped` (`full="drop"`: searches go on without a log), or the method
+    raises (`full="raise"`). Records left after the timeout of `close` are dropped, too.
 
-    Make one for each process, after it has forked: threads do not survive a fork.
+    Create one in each process, after it has forked: threads do not survive a fork.
 
     Args:
-        writer: where records go; best made with `to_kafka` or `to_file`.
-        full: what to do with a record for which the buffer has no room.
-        buffer_bytes: how much the records that are not written yet may take.
-        clock: seconds since 1970; for the records' `ts`.
+        writer: the destination; `to_kafka` and `to_file` create one.
+        full: what to do with a record when the buffer is full.
+        buffer_bytes: the capacity of the buffer.
+        clock: seconds since 1970, for the records' `ts`.
 
     Raises:
-        ClientError: `full` is neither.
+        ClientError: `full` has another value.
 
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
@@ -101,22 +100,20 @@ class EventLog:
     ) -> Self:
         """Write to a Kafka topic; needs the extra `kafka`.
 
-        With acknowledgement by all replicas in sync, and in the partition where streamduel expects
-        the experiment. Brokers may be away, now or later.
+        Records are acknowledged by all replicas in sync, and go to the partition where streamduel
+        expects the experiment. Brokers may be unavailable, at the start and later.
 
         Args:
-            bootstrap_servers: `host:port` of one or more brokers, as a list or with commas between.
+            bootstrap_servers: `host:port` of one or more brokers, as a list or separated by commas.
             topic: the click log.
             kafka: further settings of kafka-python's `KafkaProducer`, such as `security_protocol`.
-            **options: as for `EventLog`.
+            **options: see `EventLog`.
 
         Raises:
-            ClientError: a setting cannot be used, or kafka-python is not installed.
+            ClientError: a setting is invalid, or kafka-python is not installed.
         """
         try:
-            from streamduel.client.kafka_writer import (  # noqa: PLC0415 - an optional extra
-                KafkaWriter,
-            )
+            from streamduel.client.kafka import KafkaWriter  # noqa: PLC0415 - an optional extra
         except ImportError:
             raise ClientError(
                 "a click log on Kafka needs kafka-python; install streamduel-client[kafka] "
@@ -129,11 +126,11 @@ class EventLog:
         """Append to a JSON Lines file, which the files connector reads.
 
         Args:
-            path: the file; made if it is not there.
-            **options: as for `EventLog`.
+            path: the file; created if it does not exist.
+            **options: see `EventLog`.
 
         Raises:
-            ClientError: it cannot be opened.
+            ClientError: the file cannot be opened.
         """
         return cls(FileWriter(path), **options)
 
@@ -147,28 +144,28 @@ class EventLog:
         record_id: str | None = None,
         ts: int | None = None,
     ) -> str | None:
-        """A list was shown; its clicks come later, by `click`.
+        """Log a list that was shown; log its clicks with `click`.
 
-        A ranker that was served alone is logged as the `duel` that says so. Clicks on its list are
-        not to be logged: they have no impression to go to, and would be counted as `late`. A list
-        without documents is not logged: nobody can click on it, and that would count as a tie.
+        A ranker that was served alone is logged as a `duel` of the ranker with itself. Do not log
+        clicks on its list: they have no impression, and would be counted as `late`. A list without
+        documents is not logged: it cannot be clicked, and would count as a tie.
 
         Args:
             experiment: its name.
             draw: the pair.
-            merged: what was shown.
-            docs: whether to log the documents, as text, so that clicks may name them. Streamduel
-                needs less memory without.
-            record_id: unique within the experiment; clicks name it. A random one if not given.
-            ts: in milliseconds since 1970; now, if not given.
+            merged: the list.
+            docs: whether to log the documents, as text, so that clicks may name them. Without them
+                streamduel needs less memory.
+            record_id: unique within the experiment; by default a random id.
+            ts: in milliseconds since 1970; by default now.
 
         Returns:
-            The id for clicks to name. None where clicks teach nothing: on the list of a ranker
-            alone, or on none.
+            The impression's id for its clicks. None where clicks are not to be logged: for a ranker
+            alone, or a list without documents.
 
         Raises:
             ClientError: streamduel would refuse the record, or the log is closed.
-            BufferFullError: there is no room for it, and `full` is "raise".
+            BufferFullError: the buffer is full, and `full` is "raise".
         """
         if not merged.docs:
             return None
@@ -200,23 +197,23 @@ class EventLog:
         record_id: str | None = None,
         ts: int | None = None,
     ) -> str:
-        """Something in a shown list was clicked, or bought, or whatever else `action` says.
+        """Log a click on an impression, or another action such as a purchase.
 
         Args:
             experiment: its name.
-            impression: the id of the impression.
-            rank: from 0, in the whole list.
-            doc: the document, if the impression has its `docs`; rank or document must be given.
-            action: what was done; the experiment's credit may tell one from the other.
-            record_id: unique within the experiment; a random one if not given.
-            ts: as for `impression`.
+            impression: the impression's id.
+            rank: from 0, in the whole list; or give `doc`.
+            doc: the document, if the impression was logged with its `docs`.
+            action: the action; the experiment's credit function may weight it.
+            record_id: unique within the experiment; by default a random id.
+            ts: see `impression`.
 
         Returns:
             The record's id.
 
         Raises:
-            ClientError: as for `impression`.
-            BufferFullError: as for `impression`.
+            ClientError: see `impression`.
+            BufferFullError: see `impression`.
         """
         return self._log(
             Click(
@@ -240,22 +237,22 @@ class EventLog:
         record_id: str | None = None,
         ts: int | None = None,
     ) -> str:
-        """An impression that the service has credited itself, or a ranker that was served alone.
+        """Log an impression that the service has credited, or a ranker that was served alone.
 
         Args:
             experiment: its name.
             a: a ranker.
-            b: another one, or the same.
-            winner: None where it is the same.
-            record_id: as for `click`.
-            ts: as for `impression`.
+            b: another ranker; the same if it was served alone.
+            winner: the side that has won; None for a ranker alone.
+            record_id: see `click`.
+            ts: see `impression`.
 
         Returns:
             The record's id.
 
         Raises:
-            ClientError: as for `impression`.
-            BufferFullError: as for `impression`.
+            ClientError: see `impression`.
+            BufferFullError: see `impression`.
         """
         ts = self._now() if ts is None else ts
         return self._log(Duel(record_id or _new_id(), experiment, a, b, winner, ts))
@@ -270,25 +267,25 @@ class EventLog:
         record_id: str | None = None,
         ts: int | None = None,
     ) -> str | None:
-        """A list was shown, and all its clicks are known: both in one record.
+        """Log a list and all its clicks in one record.
 
-        A ranker that was served alone is logged as the `duel` that says so. A list without
-        documents is not logged.
+        A ranker that was served alone is logged as a `duel` of the ranker with itself. A list
+        without documents is not logged.
 
         Args:
             experiment: its name.
             draw: the pair.
-            merged: what was shown.
+            merged: the list.
             clicks: the clicked ranks, from 0, or `RankClick`s with time and action.
-            record_id: as for `click`.
-            ts: as for `impression`.
+            record_id: see `click`.
+            ts: see `impression`.
 
         Returns:
-            The record's id; None where nothing was logged.
+            The record's id; None if nothing was logged.
 
         Raises:
-            ClientError: as for `impression`.
-            BufferFullError: as for `impression`.
+            ClientError: see `impression`.
+            BufferFullError: see `impression`.
         """
         if not merged.docs:
             return None
@@ -312,49 +309,51 @@ class EventLog:
         return int(1000 * self._clock())
 
     def _log(self, record: Record) -> str:
-        """Check a record and hand it over."""
+        """Check and buffer a record."""
         if self._outbox.put(Message(record.experiment.encode(), encode(record))):
             self._dropping = False
         elif self._full == "raise":
             raise BufferFullError(
-                f"the event log is full: {self.waiting} records wait to be written."
+                f"the event log is full: {self.waiting} records are not written yet."
             )
         elif not self._dropping:
             self._dropping = True
-            log.error("the event log is full and drops records: %d wait", self.waiting)
+            log.error(
+                "the event log is full and drops records: %d are not written yet", self.waiting
+            )
         return record.id
 
     @property
     def waiting(self) -> int:
-        """How many records are not written yet."""
+        """Records that are not written yet."""
         return self._outbox.waiting
 
     @property
     def written(self) -> int:
-        """How many records are written."""
+        """Records that are written."""
         return self._outbox.written
 
     @property
     def dropped(self) -> int:
-        """How many records never will be; worth an alert."""
+        """Records that will never be written; alert on it."""
         return self._outbox.dropped
 
     def flush(self, timeout: float = CLOSE_SECONDS) -> bool:
         """Wait until all records logged so far are written.
 
         Args:
-            timeout: for so many seconds at most.
+            timeout: in seconds.
 
         Returns:
-            Whether they are, but for those that were dropped.
+            Whether they are, apart from dropped ones.
         """
         return self._outbox.flush(timeout)
 
     def close(self, timeout: float = CLOSE_SECONDS) -> None:
-        """Write what waits, and end; records that come later are refused.
+        """Write the buffered records, and refuse further ones.
 
         Args:
-            timeout: for so many seconds at most; what is not written then is dropped.
+            timeout: in seconds; records that are not written then are dropped.
         """
         self._outbox.close(timeout)
 

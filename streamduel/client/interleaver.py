@@ -1,4 +1,4 @@
-"""Merging the lists of two rankers, the same way for the same search."""
+"""Interleaving the lists of two rankers, with the same result for the same search."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from random import Random, SystemRandom
 from typing import Generic, NamedTuple
 
 from streamduel.client.assignment import Draw
-from streamduel.client.stable import stable_number
+from streamduel.client.sticky import stable_number
 from streamduel.errors import InterleavingError, nearest
 from streamduel.interleaving import CHANCES, INTERLEAVINGS
 from streamduel.interleaving.base import Document, RandomBits, Team
 
 
 class Merged(NamedTuple, Generic[Document]):
-    """A list to be shown.
+    """An interleaved list.
 
     Attributes:
-        docs: the documents, the first on top; none of them twice.
-        teams: per rank, for whom a click there speaks; None for nobody.
-        chances: per rank, how likely the document was to come from side a, if the method knows; the
-            credit function `probabilistic` goes by it.
+        docs: the documents from the top, each once.
+        teams: for each rank the side that a click counts for; None: neither.
+        chances: for each rank the probability that the document came from side a, where the method
+            knows it; for the credit function `probabilistic`.
     """
 
     docs: list[Document]
@@ -29,13 +29,13 @@ class Merged(NamedTuple, Generic[Document]):
 
 
 class Interleaver:
-    """Merges the lists of the two rankers of a draw.
+    """Interleaves the lists of the two rankers of a draw.
 
-    **One search, one list.** With a `sticky_key`, the list follows from the key, the pair, the seed
-    and the two rankings: page 2 of a search fits its page 1, on whichever instance it is made. The
-    key should name the search and not only the session, such as the impression's id or
-    `f"{session} {query}"`; else all searches of a session would go by the same coins. Let `length`
-    cover all pages that can be turned to, and show a part of the list:
+    **One search, one list.** With a `sticky_key`, the list depends on the key, the pair, the seed
+    and the two rankings alone: page 2 of a search fits page 1 on every instance of the service. The
+    key should identify the search, such as the impression's id or `f"{session} {query}"`; with the
+    session alone, all its searches would use the same coin flips. Let `length` cover all pages, and
+    show a slice of the list:
 
     >>> interleaver = Interleaver(length=6)
     >>> merged = interleaver.merge(Draw("x", "y"), "abcdef", "fedcba", sticky_key="s1 shoes")
@@ -45,14 +45,14 @@ class Interleaver:
     ['b', 'a', 'a', 'b', 'a', 'b']
 
     Args:
-        method: a name of `INTERLEAVINGS`; `streamduel.interleaving` has them.
-        length: how many documents at most.
-        seed: of all that is drawn. Without one, merges without a key are as random as the operating
-            system can make them, in forked processes too.
+        method: a name of `streamduel.interleaving.INTERLEAVINGS`.
+        length: documents to show at most.
+        seed: the seed of merges without a key. Without a seed they use the operating system's
+            randomness, in forked processes too.
 
     Raises:
-        InterleavingError: there is no such method, the length is not for it, or it needs a package
-            that is not installed.
+        InterleavingError: there is no such method, it does not allow the length, or it needs a
+            package that is not installed.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Interleaver:
         self._length = length
         self._seed = seed
         self._bits: RandomBits = SystemRandom() if seed is None else Random(seed)  # noqa: S311
-        INTERLEAVINGS[method]([], [], length, self._bits)  # refuses a length that is not for it
+        INTERLEAVINGS[method]([], [], length, self._bits)  # checks the length
 
     def merge(
         self,
@@ -74,13 +74,13 @@ class Interleaver:
         list_b: Sequence[Document],
         sticky_key: str | None = None,
     ) -> Merged[Document]:
-        """One list of two; of a ranker that is served alone, the upper part of its own.
+        """Interleave two lists; of a ranker served alone, the upper part of its list.
 
         Args:
-            draw: whose lists they are.
+            draw: the pair of rankers.
             list_a: document ids of ranker `draw.a`, the best first.
-            list_b: those of `draw.b`; not looked at where it is the same ranker.
-            sticky_key: what the list is to follow from, such as the impression's id.
+            list_b: document ids of ranker `draw.b`; unused where it is the same ranker.
+            sticky_key: the key of the search, such as the impression's id.
 
         Raises:
             InterleavingError: the lists cannot be interleaved, such as when one has a document
@@ -91,9 +91,9 @@ class Interleaver:
             return Merged(docs, [None] * len(docs))
         bits = self._bits
         if sticky_key is not None:
-            # Not the epoch: a session that draws the same pair from the next one sees no change.
+            # Without the epoch: the same pair of the next epoch gives the same list.
             parts = (self._seed, self._method, draw.a, draw.b, sticky_key)
-            bits = Random(stable_number(*parts, size=16))  # noqa: S311 - no secret is made of it
+            bits = Random(stable_number(*parts, size=16))  # noqa: S311 - not for secrets
         made = INTERLEAVINGS[self._method](list_a, list_b, self._length, bits)
         chances = CHANCES.get(self._method)
         return Merged(made.docs, made.teams, chances and chances(list_a, list_b, made.docs))

@@ -1,4 +1,4 @@
-"""Assignments over HTTP: from the monitoring port of a running streamduel."""
+"""Assignments over HTTP, from the monitoring port of a running streamduel."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from urllib.request import (
 
 import msgspec
 
-from streamduel.client.feed import News
+from streamduel.client.feeds import FeedRecord
 from streamduel.errors import ClientError
 
 EVERY_SECONDS: Final = 2.0
-"""Between two looks. Streamduel commits twice a second; what is a few seconds old costs little."""
+"""Seconds between two requests: an assignment that is a few seconds old costs little."""
 
 SILENCE_SECONDS: Final = 3.0
-"""Without a byte, on connecting too. The service answers in milliseconds."""
+"""Timeout of connecting and of each read; the service answers in milliseconds."""
 
 ANSWER_SECONDS: Final = 10.0
-"""For an answer as a whole, however slowly it drips."""
+"""Timeout of a whole answer."""
 
 MAX_ANSWER_BYTES: Final = 16 << 20
 """A hundred rankers have some 5,000 pairs of 100 bytes: half a megabyte for an experiment."""
 
 CHUNK_BYTES: Final = 1 << 16
-"""Read at a time, and between two looks at the clock."""
+"""Bytes read at a time, between two checks of the timeout."""
 
 _NULL: Final = b"null"
 
 
 class _Entry(msgspec.Struct):
-    """What is said of one experiment; its assignment is read later, so that one bad one is one."""
+    """An experiment; its assignment is decoded later, so that an invalid one affects no other."""
 
     assignment: msgspec.Raw = msgspec.Raw(_NULL)
 
@@ -51,15 +51,15 @@ class _Answer(msgspec.Struct):
 
 
 class UrlFeed:
-    """Asks a running streamduel for its assignments, again and again.
+    """Polls the monitoring port of a running streamduel.
 
     Args:
         url: such as `http://streamduel:9400/api/experiments`.
-        every: seconds between two questions.
-        headers: to be sent along, such as `Authorization`; they are never logged.
+        every: seconds between two requests.
+        headers: headers of the requests, such as `Authorization`; they are never logged.
 
     Raises:
-        ClientError: the URL is none of HTTP, or holds a password.
+        ClientError: the URL is not an HTTP URL, or contains a password.
     """
 
     def __init__(
@@ -68,18 +68,18 @@ class UrlFeed:
         parts = urlsplit(url)
         if parts.username is not None or parts.password is not None:
             raise ClientError(
-                "the URL of the assignments must hold no user and no password; give them as the "
-                "header 'Authorization'."
+                "the URL of the assignments must not contain a user or a password; pass them "
+                "in the header 'Authorization'."
             )
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise ClientError(
-                f"the URL of the assignments must be such as "
+                "the URL of the assignments must be an HTTP URL such as "
                 f"'http://streamduel:9400/api/experiments' (found '{url}')."
             )
         self.every = every
         self._url = url
         self._headers = {"Accept": "application/json", **(headers or {})}
-        # Without redirects: the headers may hold what is not for others.
+        # Without redirects: the headers may contain credentials.
         self._opener = OpenerDirector()
         self._opener.add_handler(ProxyHandler())
         self._opener.add_handler(HTTPHandler())
@@ -87,12 +87,12 @@ class UrlFeed:
         self._opener.add_handler(HTTPErrorProcessor())
         self._opener.add_handler(HTTPDefaultErrorHandler())
 
-    def poll(self) -> Iterator[News]:
-        """The assignment of every experiment that the service speaks of.
+    def poll(self) -> Iterator[FeedRecord]:
+        """The assignment of every experiment in the answer.
 
         Raises:
-            ClientError: the answer cannot be used.
-            OSError: there is none.
+            ClientError: the answer is invalid.
+            OSError: there is no answer.
         """
         request = Request(self._url, headers=self._headers)  # noqa: S310 - HTTP only, see above
         deadline = time.monotonic() + ANSWER_SECONDS
@@ -105,10 +105,10 @@ class UrlFeed:
         try:
             answer = msgspec.json.decode(text, type=_Answer)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise ClientError(f"{self._url} answered with something else: {error}.") from None
+            raise ClientError(f"{self._url} gave an invalid answer: {error}.") from None
         for entry in answer.experiments.values():
             if (assignment := bytes(entry.assignment)) != _NULL:
-                yield News(assignment)
+                yield FeedRecord(assignment)
 
     def _read(self, response: Any, deadline: float) -> bytes:
         text = b""
@@ -123,4 +123,4 @@ class UrlFeed:
         return text
 
     def close(self) -> None:
-        """Nothing to let go of: each question has a connection of its own."""
+        """Do nothing: each request has its own connection."""

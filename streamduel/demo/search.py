@@ -8,8 +8,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
-from streamduel.client import Assignments, Draw, EventLog, Interleaver, Merged, News
-from streamduel.client.file_feed import FileFeed
+from streamduel.client import Assignments, Draw, EventLog, FeedRecord, Interleaver, Merged
+from streamduel.client.feeds import FileFeed
 from streamduel.demo.world import LENGTH, World
 from streamduel.errors import StreamduelError
 
@@ -34,7 +34,7 @@ class _FileOnCall(FileFeed):
         super().__init__(path)
         self._called, self._read_all = threading.Event(), threading.Event()
 
-    def poll(self) -> Iterator[News]:
+    def poll(self) -> Iterator[FeedRecord]:
         if self._called.wait(IDLE):
             self._called.clear()
             yield from super().poll()

@@ -19,10 +19,9 @@ from streamduel.client import (
     Merged,
     Message,
     Written,
-    kafka_writer,
 )
-from streamduel.client.kafka_feed import KafkaFeed
-from streamduel.client.kafka_writer import KafkaWriter
+from streamduel.client import kafka as client_kafka
+from streamduel.client.kafka import KafkaFeed, KafkaWriter
 from streamduel_kafka.partitioner import home_partition
 from tests.broker.fixture import Broker, Topics
 from tests.broker.local_kafka import LocalKafka
@@ -99,7 +98,7 @@ def test_a_tombstone_does_no_harm(kafka: Broker, topics: Topics) -> None:
 def test_a_topic_that_is_missing_is_not_made_but_waited_for(
     kafka: Broker, topics: Topics, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("streamduel.client.follower.LONGEST_PAUSE", 0.1)
+    monkeypatch.setattr("streamduel.client.feeds.MAX_PAUSE", 0.1)
     missing = f"{topics(1)}-missing"
     feed = KafkaFeed(kafka.bootstrap_servers, missing)
     for _ in range(2):
@@ -166,7 +165,7 @@ def test_what_is_never_taken_is_found_among_what_was_sent_with_it(
 def test_a_topic_to_write_to_is_not_made_either(
     kafka: Broker, topics: Topics, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(kafka_writer, "PRODUCER", {**kafka_writer.PRODUCER, "max_block_ms": 300})
+    monkeypatch.setattr(client_kafka, "PRODUCER", {**client_kafka.PRODUCER, "max_block_ms": 300})
     missing = f"{topics(1)}-missing"
     log = EventLog.to_kafka(kafka.bootstrap_servers, missing)
     log.click("search", "i-1", rank=0)
@@ -194,7 +193,7 @@ def test_a_broker_may_go_and_come_back(
 ) -> None:
     servers = own_broker.bootstrap_servers
     soon = {"delivery_timeout_ms": 1500, "max_block_ms": 1000}
-    monkeypatch.setattr(kafka_writer, "PRODUCER", {**kafka_writer.PRODUCER, **soon})
+    monkeypatch.setattr(client_kafka, "PRODUCER", {**client_kafka.PRODUCER, **soon})
     with KafkaAdminClient(bootstrap_servers=servers) as admin:
         topics = {name: {"num_partitions": 2} for name in ("assignments", "clicks")}
         admin.create_topics(topics, wait_for_metadata=True)

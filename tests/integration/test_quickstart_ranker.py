@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from streamduel.client import Assignments, EventLog, Given
+from streamduel.client import Assignments, EventLog, InMemoryFeed
 from tests.broker.fixture import without_broker
 from tests.broker.local_kafka import BrokerUnavailableError, LocalKafka, free_port
 from tests.faults.lives import ROOT
@@ -191,7 +191,7 @@ def test_a_reader_gets_what_the_page_shows(
 def test_a_service_of_your_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ((_, code),) = [block for block in sections()["Your own service"] if block[0] == "python"]
     clicks = tmp_path / "clicks.jsonl"
-    given = Given()
+    given = InMemoryFeed()
     monkeypatch.setattr(
         Assignments, "from_kafka", lambda _, **options: Assignments(given, **options)
     )

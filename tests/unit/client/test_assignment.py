@@ -1,18 +1,18 @@
 import msgspec
 import pytest
 
-from streamduel.client.assignment import Assignment, Draw, Known
-from streamduel.client.stable import stable_fraction
+from streamduel.client.assignment import Assignment, CurrentAssignment, Draw
+from streamduel.client.sticky import stable_fraction
 from tests.unit.client.bed import record
 
 
-def known(text: str) -> Known:
-    return Known(msgspec.json.decode(text, type=Assignment), 0.0)
+def known(text: str) -> CurrentAssignment:
+    return CurrentAssignment(msgspec.json.decode(text, type=Assignment), 0.0)
 
 
 def test_pairs_are_laid_out_by_their_shares() -> None:
     plan = known(record(3, {("x", "y"): 0.5, ("x", "z"): 0.25, ("z", "z"): 0.25}))
-    drawn = {fraction: plan.pick(fraction)[:2] for fraction in (0.0, 0.49, 0.5, 0.74, 0.75, 0.99)}
+    drawn = {fraction: plan.draw(fraction)[:2] for fraction in (0.0, 0.49, 0.5, 0.74, 0.75, 0.99)}
     assert drawn == {
         0.0: ("x", "y"), 0.49: ("x", "y"), 0.5: ("x", "z"), 0.74: ("x", "z"),
         0.75: ("z", "z"), 0.99: ("z", "z"),
@@ -21,14 +21,14 @@ def test_pairs_are_laid_out_by_their_shares() -> None:
 
 def test_shares_that_do_not_quite_add_up_are_still_shares() -> None:
     shares = {("x", "y"): 0.1, ("x", "z"): 0.1, ("y", "z"): 0.1 + 2e-16}
-    assert known(record(3, shares)).pick(1 - 2**-53) == Draw("y", "z", 3)
-    assert known(record(3, {("x", "x"): 1.0000000000000002})).pick(0.5) == Draw("x", "x", 3)
+    assert known(record(3, shares)).draw(1 - 2**-53) == Draw("y", "z", 3)
+    assert known(record(3, {("x", "x"): 1.0000000000000002})).draw(0.5) == Draw("x", "x", 3)
 
 
 def test_pairs_are_drawn_as_often_as_their_shares_say() -> None:
     shares = {("a", "b"): 0.5, ("a", "c"): 0.3, ("b", "c"): 0.15, ("a", "a"): 0.05}
     plan, keys = known(record(9, shares)), 20_000
-    drawn = [plan.pick(stable_fraction("search", 9, f"session {n}"))[:2] for n in range(keys)]
+    drawn = [plan.draw(stable_fraction("search", 9, f"session {n}"))[:2] for n in range(keys)]
     for pair, share in shares.items():
         # A binomial count: five standard deviations, once in 1.7 million for each of the four.
         assert abs(drawn.count(pair) - keys * share) < 5 * (keys * share * (1 - share)) ** 0.5
@@ -39,7 +39,7 @@ def test_unknown_fields_are_ignored_and_all_but_the_core_may_lack() -> None:
         '{"experiment": "search", "epoch": 1, "champion": "x", "news": [1],'
         ' "pairs": [{"a": "x", "b": "x", "share": 1, "note": "new"}], "status": "thawing"}'
     )
-    assert known(text).pick(0.3) == Draw("x", "x", 1)
+    assert known(text).draw(0.3) == Draw("x", "x", 1)
 
 
 @pytest.mark.parametrize(

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streamduel.client import Assignments, ClientError, Draw, Given, News
+from streamduel.client import Assignments, ClientError, Draw, FeedRecord, InMemoryFeed
 from tests.unit.client.bed import NOW, Clock, alone, eventually, record
 
 KEYS = [f"session {number}" for number in range(200)]
 
 
 @contextlib.contextmanager
-def following(*records: str, **options: Any) -> Iterator[tuple[Assignments, Given]]:
-    feed = Given(*records)
+def following(*records: str, **options: Any) -> Iterator[tuple[Assignments, InMemoryFeed]]:
+    feed = InMemoryFeed(*records)
     with Assignments(feed, **options) as assignments:
         for experiment in ("search",) if records else ():
             assert assignments.wait_for(experiment)
@@ -95,16 +95,16 @@ def test_what_cannot_be_read_is_logged_and_changes_nothing(
     bad = ("{", "[]", record(99, pairs={("x", "y"): -1}), "[" * 100_000)
     with following(alone("x", 3), *bad, alone("y", 4)) as (assignments, _):
         eventually(lambda: assignments.draw("search").epoch == 4)
-    assert "an assignment cannot be read, the last one holds: " in caplog.text
+    assert "an assignment cannot be read, the last one still applies: " in caplog.text
 
 
 def test_what_comes_again_and_again_is_complained_of_once(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Counted(Given):
+    class Counted(InMemoryFeed):
         polls = 0
 
-        def poll(self) -> Iterable[News]:
+        def poll(self) -> Iterable[FeedRecord]:
             self.polls += 1
             return super().poll()
 
@@ -115,7 +115,7 @@ def test_what_comes_again_and_again_is_complained_of_once(
     with Assignments(feed):
         eventually(lambda: feed.polls > 4)
         assert complaints() == 2
-        monkeypatch.setattr("streamduel.client.assignments.MOST_COMPLAINTS", 2)
+        monkeypatch.setattr("streamduel.client.assignments.MAX_WARNED", 2)
         feed.add("<html>")
         eventually(lambda: complaints() > 2)
 
@@ -191,12 +191,12 @@ def test_age_is_the_time_since_the_last_sign_of_life() -> None:
         assert assignments.age("search") == 0
 
 
-class Dated(Given):
-    """News that tell when they were published."""
+class Dated(InMemoryFeed):
+    """FeedRecord that tell when they were published."""
 
-    def poll(self) -> list[News]:
+    def poll(self) -> list[FeedRecord]:
         dates = {"1": NOW - 100, "2": NOW - 40, "3": NOW - 70}
-        return [News(alone("x", int(epoch)), at) for epoch, at in dates.items()]
+        return [FeedRecord(alone("x", int(epoch)), at) for epoch, at in dates.items()]
 
 
 def test_age_counts_from_when_an_assignment_was_published() -> None:
@@ -207,7 +207,7 @@ def test_age_counts_from_when_an_assignment_was_published() -> None:
 
 
 def test_several_feeds_are_followed_at_once() -> None:
-    with Assignments(Given(alone("x", 3)), Given(alone("y", 4))) as assignments:
+    with Assignments(InMemoryFeed(alone("x", 3)), InMemoryFeed(alone("y", 4))) as assignments:
         eventually(lambda: assignments.draw("search") == Draw("y", "y", 4))
 
 

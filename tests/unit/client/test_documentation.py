@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from streamduel.client import Assignments, EventLog, Given
-from streamduel.client.stable import stable_fraction
+from streamduel.client import Assignments, EventLog, InMemoryFeed
+from streamduel.client.sticky import stable_fraction
 from tests.unit.client.bed import PATIENCE, eventually, record
 
 PAGE = (Path(__file__).parents[3] / "docs" / "client.md").read_text()
@@ -20,7 +20,9 @@ FIRST, SECURITY, TESTING = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 def test_the_first_screen_closes_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clicks = tmp_path / "clicks.jsonl"
     monkeypatch.setattr(
-        Assignments, "from_kafka", lambda _, **options: Assignments(Given(record()), **options)
+        Assignments,
+        "from_kafka",
+        lambda _, **options: Assignments(InMemoryFeed(record()), **options),
     )
     monkeypatch.setattr(EventLog, "to_kafka", lambda _: EventLog.to_file(clicks))
     names: dict[str, Any] = {
@@ -42,8 +44,8 @@ def test_passwords_are_handed_to_both(monkeypatch: pytest.MonkeyPatch) -> None:
         opened.append(settings)
         raise OSError("nobody at home")
 
-    monkeypatch.setattr("streamduel.client.kafka_feed.connect", connect)
-    monkeypatch.setattr("streamduel.client.kafka_writer.connect", connect)
+    monkeypatch.setattr("streamduel.client.kafka.connect", connect)
+    monkeypatch.setattr("streamduel.client.kafka.connect", connect)
     monkeypatch.setattr(Path, "read_text", lambda _: "s3cret\n")
     names: dict[str, Any] = {"Assignments": Assignments, "EventLog": EventLog}
     exec(SECURITY, names)

@@ -18,7 +18,7 @@ from streamduel.client import (
     RankClick,
     Written,
 )
-from streamduel.client.checking import MAX_RECORD_BYTES
+from streamduel.client.writers import MAX_RECORD_BYTES
 from streamduel.records import Click, Duel, Impression, Interleaving
 from tests.unit.client.bed import NOW, PATIENCE, Clock
 
@@ -234,7 +234,7 @@ def test_a_full_buffer_may_raise_instead(kept: Kept) -> None:
     log.click("search", "i-1", rank=0)
     with pytest.raises(BufferFullError) as full:
         log.click("search", "i-1", rank=0)
-    assert str(full.value) == "the event log is full: 1 records wait to be written."
+    assert str(full.value) == "the event log is full: 1 records are not written yet."
     kept.gate.set()
     log.close()
     assert (log.written, log.dropped) == (1, 1)

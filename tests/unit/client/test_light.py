@@ -30,7 +30,7 @@ def loaded_after(statement: str) -> set[str]:
         "import streamduel.client",
         "from streamduel.client import *\n"
         "Interleaver('optimised', 3).merge(Draw('x', 'y'), ['d', 'e'], ['d', 'e'])\n"
-        "with Assignments(Given(), defaults={'s': 'x'}) as known: known.draw('s', 'key')",
+        "with Assignments(InMemoryFeed(), defaults={'s': 'x'}) as known: known.draw('s', 'key')",
     ],
 )
 def test_the_client_loads_msgspec_and_nothing_heavy(statement: str) -> None:

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from streamduel.client import ClientError, outbox
-from streamduel.client.outbox import OVERHEAD_BYTES, Message, Outbox, Written
+from streamduel.client.outbox import OVERHEAD_BYTES, Outbox
+from streamduel.client.writers import Message, Written
 from tests.unit.client.bed import PATIENCE, eventually
 
 ROOM = 1 << 20
@@ -41,7 +42,7 @@ class Notebook:
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(outbox, "FIRST_PAUSE", 0.001)
-    monkeypatch.setattr(outbox, "LONGEST_PAUSE", 0.004)
+    monkeypatch.setattr(outbox, "MAX_PAUSE", 0.004)
     yield
     assert not [each for each in threading.enumerate() if each.name == "streamduel-outbox"]
 
@@ -53,7 +54,7 @@ def test_all_is_written_in_order_by_the_end() -> None:
         assert box.put(message(number))
     box.close(PATIENCE)
     assert [number for batch in notebook.batches for number in batch] == list(range(2500))
-    assert max(map(len, notebook.batches)) <= outbox.MOST_AT_ONCE
+    assert max(map(len, notebook.batches)) <= outbox.MAX_BATCH
     assert notebook.closed
     assert (box.written, box.waiting, box.dropped) == (2500, 0, 0)
 
@@ -174,7 +175,7 @@ def test_what_waits_behind_a_batch_is_dropped_too() -> None:
     box.put(message(1))
     closing = threading.Thread(target=box.close, args=(0,))
     closing.start()
-    assert box._hurry.wait(PATIENCE)
+    assert box._expired.wait(PATIENCE)
     notebook.gate.set()  # within the grace
     closing.join(PATIENCE)
     assert (box.written, box.waiting, box.dropped) == (1, 0, 1)

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from streamduel.client import Assignments, EventLog
-from streamduel.client.file_feed import FileFeed
+from streamduel.client.feeds import FileFeed
 from tests.unit.client.bed import alone, eventually, record
 
 EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "search_service.py"
@@ -50,7 +50,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Files:
     monkeypatch.setenv("ASSIGNMENTS", str(files.assignments))
     monkeypatch.setenv("CLICKS", str(files.clicks))
     monkeypatch.setattr(FileFeed, "every", 0.01)
-    monkeypatch.setattr("streamduel.client.follower.FIRST_PAUSE", 0.01)
+    monkeypatch.setattr("streamduel.client.feeds.FIRST_PAUSE", 0.01)
     return files
 
 

@@ -137,10 +137,10 @@ def test_several_processes_share_the_experiments_out(service: Service) -> None:
     ("reply", "problem"),
     [
         (answer(b"down for a while", 503), r"answered with status 503\.$"),
-        (answer(b"<html>"), "answered with something else: JSON is malformed"),
-        (answer(b"\xff\xfe"), "answered with something else: "),
-        (answer([]), "answered with something else: Expected `object`, got `array`"),
-        (answer({"status": "ok"}), "something else: .* missing required field `experiments`"),
+        (answer(b"<html>"), "gave an invalid answer: JSON is malformed"),
+        (answer(b"\xff\xfe"), "gave an invalid answer: "),
+        (answer([]), "gave an invalid answer: Expected `object`, got `array`"),
+        (answer({"status": "ok"}), "invalid answer: .* missing required field `experiments`"),
         (answer(b"x" * 3000), "answered with more than 0 MB"),
     ],
 )
@@ -207,13 +207,13 @@ def test_a_url_of_something_else_is_refused(url: str) -> None:
     with pytest.raises(ClientError) as refused:
         Assignments.from_url(url)
     assert str(refused.value) == (
-        f"the URL of the assignments must be such as 'http://streamduel:9400/api/experiments' "
-        f"(found '{url}')."
+        f"the URL of the assignments must be an HTTP URL such as "
+        f"'http://streamduel:9400/api/experiments' (found '{url}')."
     )
 
 
 @pytest.mark.parametrize("url", ["http://ada:s3cret@host/api", "http://s3cret@host/api"])
 def test_a_password_in_a_url_is_refused_and_not_repeated(url: str) -> None:
-    with pytest.raises(ClientError, match="must hold no user and no password") as refused:
+    with pytest.raises(ClientError, match="must not contain a user or a password") as refused:
         UrlFeed(url)
     assert "s3cret" not in str(refused.value)

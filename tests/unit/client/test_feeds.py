@@ -1,11 +1,70 @@
 import itertools
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from streamduel.client import Assignments, Draw, News, follower
+from streamduel.client import Assignments, Draw, FeedRecord, feeds
+from streamduel.client.feeds import FileFeed
 from tests.unit.client.bed import PATIENCE, alone, eventually
+
+
+def values(feed: FileFeed) -> list[bytes | str]:
+    return [news.value for news in feed.poll()]
+
+
+def test_lines_are_read_once_and_only_when_they_are_whole(tmp_path: Path) -> None:
+    path = tmp_path / "assignments.jsonl"
+    path.write_text("one\ntwo\nthr")
+    feed = FileFeed(path)
+    assert values(feed) == [b"one", b"two"]
+    assert values(feed) == []
+    with path.open("a") as file:
+        file.write("ee\nfour\n")
+    assert values(feed) == [b"three", b"four"]
+
+
+def test_a_line_may_be_longer_than_a_chunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feeds, "CHUNK_BYTES", 4)
+    path = tmp_path / "assignments.jsonl"
+    path.write_text("a line of many chunks\nand another\n")
+    assert values(FileFeed(path)) == [b"a line of many chunks", b"and another"]
+
+
+def test_a_file_that_was_cut_short_is_read_anew(tmp_path: Path) -> None:
+    path = tmp_path / "assignments.jsonl"
+    path.write_text("one\ntwo\nthr")
+    feed = FileFeed(path)
+    assert values(feed) == [b"one", b"two"]
+    path.write_text("one\n")
+    assert values(feed) == [b"one"]
+
+
+def test_a_file_that_was_replaced_is_read_anew(tmp_path: Path) -> None:
+    path, other = tmp_path / "assignments.jsonl", tmp_path / "other"
+    path.write_text("one\n")
+    feed = FileFeed(path)
+    assert values(feed) == [b"one"]
+    other.write_text("uno\ndue\n")
+    other.replace(path)
+    assert values(feed) == [b"uno", b"due"]
+
+
+def test_news_are_as_old_as_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "assignments.jsonl"
+    path.write_text("one\n")
+    assert [news.at for news in FileFeed(path).poll()] == [path.stat().st_mtime]
+
+
+def test_the_file_may_come_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streamduel.client.feeds.FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(FileFeed, "every", 0.01)
+    path = tmp_path / "assignments.jsonl"
+    with Assignments.from_file(path, defaults={"search": "bm25"}) as assignments:
+        assert assignments.draw("search") == Draw("bm25", "bm25", None)
+        path.write_text(alone("ltr", 1) + "\n")
+        eventually(lambda: assignments.draw("search") == Draw("ltr", "ltr", 1))
 
 
 class Shaky:
@@ -19,11 +78,11 @@ class Shaky:
         self.polled_by: set[str] = set()
         self.closed = threading.Event()
 
-    def poll(self) -> Iterator[News]:
+    def poll(self) -> Iterator[FeedRecord]:
         self.polled_by.add(threading.current_thread().name)
         if self.failures:
             raise self.failures.pop()
-        yield News(alone("x", next(self.epochs)))
+        yield FeedRecord(alone("x", next(self.epochs)))
 
     def close(self) -> None:
         assert threading.current_thread().name == "streamduel-follower"
@@ -33,9 +92,9 @@ class Shaky:
 def test_failures_are_outlived_with_growing_pauses(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(follower, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(follower, "LONGEST_PAUSE", 0.02)
-    caplog.set_level("INFO", "streamduel.client.follower")
+    monkeypatch.setattr(feeds, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(feeds, "MAX_PAUSE", 0.02)
+    caplog.set_level("INFO", "streamduel.client.feeds")
     feed = Shaky(OSError(), ValueError("third"), OSError("second"), OSError("first"))
     pauses: list[float] = []
     wait = threading.Event.wait
@@ -58,7 +117,7 @@ def test_failures_are_outlived_with_growing_pauses(
 
 
 def test_while_a_feed_fails_the_last_assignment_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follower, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(feeds, "FIRST_PAUSE", 0.001)
     feed = Shaky()
     with Assignments(feed) as assignments:
         assert assignments.wait_for("search", PATIENCE)
@@ -79,9 +138,9 @@ def test_a_feed_is_used_and_closed_by_one_thread() -> None:
 class Endless(Shaky):
     """A feed whose history has no end."""
 
-    def poll(self) -> Iterator[News]:
+    def poll(self) -> Iterator[FeedRecord]:
         for epoch in self.epochs:
-            yield News(alone("x", epoch))
+            yield FeedRecord(alone("x", epoch))
 
 
 def test_close_does_not_wait_for_the_end_of_a_long_history() -> None:

@@ -4,8 +4,7 @@ from pathlib import Path
 import pytest
 
 from streamduel.client import ClientError
-from streamduel.client.file_writer import FileWriter
-from streamduel.client.outbox import Message, Written
+from streamduel.client.writers import FileWriter, Message, Written
 
 ONE, TWO, THREE = (Message(b"search", text) for text in (b"one", b"two", b"three"))
 

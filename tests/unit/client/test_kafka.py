@@ -8,9 +8,8 @@ import pytest
 from kafka import KafkaConsumer, errors
 
 from streamduel.client import Assignments, ClientError, EventLog
+from streamduel.client.kafka import KafkaFeed, KafkaWriter
 from streamduel.client.kafka_clients import Secret, connect
-from streamduel.client.kafka_feed import KafkaFeed
-from streamduel.client.kafka_writer import KafkaWriter
 from tests.unit.client.bed import PATIENCE
 
 Opened = Callable[..., Any]
@@ -30,7 +29,7 @@ WAYS: list[Opened] = [Assignments.from_kafka, EventLog.to_kafka]
         (
             "clicks",
             {"metrics_enabled": True},
-            "the setting 'metrics_enabled' of kafka-python is not to be chosen here.",
+            "the setting 'metrics_enabled' of kafka-python cannot be changed here.",
         ),
         ("", {}, "topic '' cannot be used: All topics must be non-empty strings."),
         (None, {}, "topic None cannot be used: All topics must not be None."),
@@ -53,7 +52,7 @@ def test_settings_are_checked_before_anything_is_opened(
     ],
 )  # fmt: skip
 def test_what_the_promises_rest_on_is_not_to_be_chosen(way: Opened, name: str) -> None:
-    with pytest.raises(ClientError, match=f"^the setting '{name}' of kafka-python is not to be"):
+    with pytest.raises(ClientError, match=f"^the setting '{name}' of kafka-python cannot"):
         way("nowhere:9092", "clicks", {name: "x"})
 
 
@@ -83,8 +82,7 @@ def test_a_password_does_not_show() -> None:
 def test_without_kafka_python_it_says_what_to_install(
     way: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("kafka_feed", "kafka_writer"):
-        monkeypatch.setitem(sys.modules, f"streamduel.client.{module}", None)
+    monkeypatch.setitem(sys.modules, "streamduel.client.kafka", None)
     with pytest.raises(ClientError, match=r"needs? kafka-python; install streamduel-client"):
         way("nowhere:9092")
 
@@ -92,7 +90,7 @@ def test_without_kafka_python_it_says_what_to_install(
 AWAY = """
 import logging, sys
 from kafka import errors
-from streamduel.client.kafka_feed import KafkaFeed
+from streamduel.client.kafka import KafkaFeed
 
 logging.basicConfig(level=logging.DEBUG)
 feed = KafkaFeed(sys.argv[1], "assignments", {
@@ -141,8 +139,8 @@ def test_while_kafka_is_away_a_service_starts_and_logs(monkeypatch: pytest.Monke
     def refuse(*_: object, **__: object) -> None:
         raise errors.KafkaTimeoutError("nobody at home")
 
-    monkeypatch.setattr("streamduel.client.kafka_feed.connect", refuse)
-    monkeypatch.setattr("streamduel.client.kafka_writer.connect", refuse)
+    monkeypatch.setattr("streamduel.client.kafka.connect", refuse)
+    monkeypatch.setattr("streamduel.client.kafka.connect", refuse)
     with (
         Assignments.from_kafka("nowhere:9092", defaults={"search": "bm25"}) as assignments,
         EventLog.to_kafka("nowhere:9092") as log,

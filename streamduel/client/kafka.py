@@ -1,0 +1,205 @@
+"""Assignments from their Kafka topic, and the click log on Kafka."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from kafka import KafkaConsumer, KafkaProducer, errors
+
+from streamduel.client.feeds import FeedRecord, reason
+from streamduel.client.kafka_clients import client_settings, close_producer, connect, last_error
+from streamduel.client.writers import Message, Written
+from streamduel.errors import ClientError
+
+log = logging.getLogger(__name__)
+
+POLL_MS: Final = 500
+"""A poll without records returns after this long; `close` waits for it."""
+
+DELIVERY_SECONDS: Final = 30.0
+"""kafka-python retries for this long without duplicates: longer than the election of a leader or
+the restart of a broker usually takes."""
+
+METADATA_SECONDS: Final = 5.0
+"""Timeout of the topic's metadata; an answer takes milliseconds."""
+
+GRACE_SECONDS: Final = 5.0
+"""After `DELIVERY_SECONDS` the producer gives up; this bounds its delay."""
+
+CONSUMER: Final[Mapping[str, Any]] = {
+    # Uncommitted assignments are not published yet, and may never be.
+    "isolation_level": "read_committed",
+    # The topic is compacted: it has little more than the newest assignment of each experiment.
+    # Every instance of a service reads all of it, without a group and without offsets.
+    "auto_offset_reset": "earliest",
+    "group_id": None,
+    "group_instance_id": None,
+    "enable_auto_commit": False,
+    "key_deserializer": None,
+    "value_deserializer": None,
+}
+
+PRODUCER: Final[Mapping[str, Any]] = {
+    # On every replica in sync, without duplicates from retries of the producer.
+    "acks": "all",
+    "enable_idempotence": True,
+    "transactional_id": None,
+    "delivery_timeout_ms": int(1000 * DELIVERY_SECONDS),
+    "max_block_ms": int(1000 * METADATA_SECONDS),
+    # All records of an experiment must be in one partition: the one that every Kafka client chooses
+    # for its name by default, with murmur2.
+    "partitioner": KafkaProducer.DEFAULT_CONFIG["partitioner"],
+    "key_serializer": None,
+    "value_serializer": None,
+}
+
+TOO_LARGE: Final = (errors.MessageSizeTooLargeError, errors.RecordListTooLargeError)
+
+
+class KafkaFeed:
+    """Reads a topic of assignments from its beginning, and follows it.
+
+    kafka-python reconnects to brokers. After an error that it raises, the consumer is replaced, and
+    the topic is read from its beginning.
+
+    Args:
+        servers: `host:port` of one or more brokers, as a list or separated by commas.
+        topic: the assignments topic.
+        chosen: further settings of kafka-python's `KafkaConsumer`, such as `security_protocol`.
+
+    Raises:
+        ClientError: a setting is invalid.
+    """
+
+    every = 0.0  # `poll` waits
+
+    def __init__(
+        self, servers: str | Sequence[str], topic: str, chosen: Mapping[str, Any] | None = None
+    ) -> None:
+        known = KafkaConsumer.DEFAULT_CONFIG
+        self._settings = client_settings(servers, topic, known, CONSUMER, chosen)
+        self._topic = topic
+        self._consumer: Any = None
+
+    def poll(self) -> list[FeedRecord]:
+        """The new records.
+
+        Raises:
+            KafkaError: the brokers cannot be reached, or refuse to be read.
+            ClientError: the topic does not exist.
+        """
+        try:
+            if self._consumer is None:
+                self._consumer = connect(KafkaConsumer, self._topic, **self._settings)
+                if not self._consumer.partitions_for_topic(self._topic):
+                    raise ClientError(f"there is no topic '{self._topic}'.")
+            batches = self._consumer.poll(timeout_ms=POLL_MS)
+        except BaseException:
+            self.close()
+            raise
+        return [
+            FeedRecord(record.value, record.timestamp / 1000)
+            for records in batches.values()
+            for record in records
+            if record.value is not None  # a tombstone
+        ]
+
+    def close(self) -> None:
+        """Close the consumer."""
+        consumer, self._consumer = self._consumer, None
+        if consumer is not None:
+            consumer.close(autocommit=False)
+
+
+class KafkaWriter:
+    """Writes records with an idempotent producer, and waits until all replicas in sync have them.
+
+    After an error the producer is replaced, and unconfirmed records are written again under the
+    same id: streamduel counts them once.
+
+    Args:
+        servers: `host:port` of one or more brokers, as a list or separated by commas.
+        topic: the click log.
+        chosen: further settings of kafka-python's `KafkaProducer`, such as `security_protocol`.
+
+    Raises:
+        ClientError: a setting is invalid.
+    """
+
+    def __init__(
+        self, servers: str | Sequence[str], topic: str, chosen: Mapping[str, Any] | None = None
+    ) -> None:
+        known = KafkaProducer.DEFAULT_CONFIG
+        self._settings = client_settings(servers, topic, known, PRODUCER, chosen)
+        self._topic = topic
+        self._producer: Any = None
+
+    def write(self, messages: Sequence[Message]) -> Written:
+        """Write messages and wait for their confirmation.
+
+        Raises:
+            KafkaError: no message is written.
+        """
+        try:
+            failures = self._attempt(messages)
+        except BaseException:
+            self.close()
+            raise
+        if not failures:
+            return Written()
+        problem = self._cause(failures)
+        self.close()
+        left = [message for message, _ in failures]
+        if isinstance(problem, TOO_LARGE):
+            return self._isolate(left, problem)
+        log.warning("topic '%s' cannot be written to: %s", self._topic, reason(problem))
+        return Written(left)
+
+    def _attempt(self, messages: Sequence[Message]) -> list[tuple[Message, errors.KafkaError]]:
+        """Send messages together; the unconfirmed ones with their errors."""
+        if self._producer is None:
+            self._producer = connect(KafkaProducer, **self._settings)
+        failures: list[tuple[Message, errors.KafkaError]] = []
+        sent = []
+        for message in messages:
+            try:
+                future = self._producer.send(self._topic, value=message.value, key=message.key)
+                sent.append((message, future))
+            except TOO_LARGE as error:  # the producer's own limit
+                failures.append((message, error))
+        deadline = time.monotonic() + DELIVERY_SECONDS + GRACE_SECONDS
+        with contextlib.suppress(errors.KafkaError):  # raised for a batch that was split, too
+            self._producer.flush(DELIVERY_SECONDS + GRACE_SECONDS)
+        for message, future in sent:
+            try:
+                future.get(timeout=max(0.0, deadline - time.monotonic()))
+            except errors.KafkaError as error:
+                failures.append((message, error))
+        return failures
+
+    def _cause(self, failures: Sequence[tuple[Message, errors.KafkaError]]) -> Exception:
+        """The cause of the failures: a record that is too large comes first."""
+        causes: list[Exception] = [error for _, error in failures]
+        if last := last_error(self._producer):
+            causes.append(last)
+        causes.sort(key=lambda error: not isinstance(error, TOO_LARGE))
+        return causes[0]
+
+    def _isolate(self, messages: Sequence[Message], problem: Exception) -> Written:
+        """Find the messages that the topic refuses by bisection, so that the others are written."""
+        if len(messages) == 1:
+            log.error("topic '%s' refuses a record: %s", self._topic, reason(problem))
+            return Written(refused=1)
+        middle = len(messages) // 2
+        first, second = self.write(messages[:middle]), self.write(messages[middle:])
+        return Written([*first.again, *second.again], first.refused + second.refused)
+
+    def close(self) -> None:
+        """Close the producer, whatever its state."""
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            close_producer(producer)
