@@ -12,7 +12,7 @@ from kafka import KafkaAdminClient, KafkaProducer
 
 from benchmarks.measure import tell
 from benchmarks.records import arms, duel_values
-from streamduel_kafka.partitioner import home_partition
+from streamduel_kafka.partitions import home_partition
 
 _numbers = itertools.count(1)
 

@@ -146,7 +146,8 @@ def opened(path: Path) -> Iterator[Opened]:
         loaded.sink, loaded.snapshots, source, no_failpoint
     )
     log = Log(source.topic, source.partitions, source.home)
-    task = PartitionTask(loaded.config, log, 0, outlet.snapshots.load(0))
+    snapshot = outlet.load(0)
+    task = PartitionTask(loaded.config, log, 0, snapshot.entries if snapshot else None)
     starting = time.process_time() - began
     start = source.seek(0, task.resume_offset)
     began = time.process_time()
@@ -157,8 +158,7 @@ def opened(path: Path) -> Iterator[Opened]:
     try:
         yield Opened(source, outlet, task, reading, starting)
     finally:
-        outlet.sink.close()
-        outlet.snapshots.close()
+        outlet.close()
         source.close()
 
 

@@ -1,12 +1,13 @@
-"""The contract between the stream and the outside world: a source, a sink, a snapshot store.
+"""The connector contract: where records come from, and where outputs and snapshots go.
 
-A connector is a plug-in that registers an object with the attributes of `Connector` under the
-entry-point group `streamduel.connectors`. It moves bytes; it never looks inside a record.
+A connector is a plug-in: a package that registers one `Connector` object under the entry-point
+group `streamduel.connectors`. It moves bytes and never looks inside a record or an entry.
 
-The stream promises to call these in one order (`streamduel.stream.commit`):
-`Sink.begin`, `Sink.write`, `SnapshotStore.save`, `Sink.finish`. A connector promises that
-everything between `begin` and `finish` becomes visible together or not at all, also when the
-process is killed in between.
+The stream commits in one order (`streamduel.stream.commit`): `Outlet.write`, then `Outlet.finish`.
+A connector promises that nothing of a commit is visible before `finish` and all of it after,
+also when the process is killed in between.
+
+`streamduel.testing.connectors` has the checks that every connector must pass.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol
 
 from pydantic import BaseModel
 
@@ -24,17 +25,17 @@ ENTRY_POINTS = "streamduel.connectors"
 
 
 class LogRecord(Protocol):
-    """One record of the log, as the source's client delivers it (kafka-python's own will do)."""
+    """One record of the click log; the client's own record class can be used if it fits."""
 
     @property
     def offset(self) -> int:
-        """Its position in the partition, from 0, growing."""
+        """The position in the partition: from 0, increasing."""
 
     @property
     def timestamp(self) -> int | None:
-        """The broker's, in milliseconds since the epoch; negative when it has none.
+        """The broker's timestamp, in milliseconds since the epoch; negative if it has none.
 
-        None where the log has no timestamps, and the record's own `ts` is to be taken.
+        None in a click log without timestamps: stream time then comes from the record's `ts`.
         """
 
     @property
@@ -47,7 +48,7 @@ class LogRecord(Protocol):
 
 
 class Message(NamedTuple):
-    """One output: a key and the bytes under it."""
+    """One output: a key and a value."""
 
     key: bytes | None
     value: bytes
@@ -55,14 +56,14 @@ class Message(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PartitionCommit:
-    """What one partition wants to make visible.
+    """What a commit makes visible for one partition.
 
     Attributes:
-        partition: which one.
+        partition: the partition of the click log.
         next_offset: the first offset that is not part of this commit.
-        assignments: to the assignments topic, in order.
-        dead_letters: to the dead-letter topic, in order.
-        entries: the snapshot entries that changed, by name.
+        assignments: for the assignments topic, in order.
+        dead_letters: for the dead-letter topic, in order.
+        entries: the snapshot entries that changed, by name. A name starts with a letter.
     """
 
     partition: int
@@ -73,12 +74,25 @@ class PartitionCommit:
 
 
 @dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The state of one partition as of its last visible commit.
+
+    Attributes:
+        next_offset: the `next_offset` of that commit.
+        entries: the newest value of every entry ever committed, by name.
+    """
+
+    next_offset: int
+    entries: Mapping[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
 class Poll:
-    """What one poll of a source brought.
+    """The result of one poll of a source.
 
     Attributes:
         lost: partitions that this process no longer owns; handle them before `gained`.
-        gained: partitions that it owns now, and that deliver nothing before `Source.seek`.
+        gained: partitions that it owns now; they deliver nothing before `Source.seek`.
         records: per partition, in the order of their offsets.
     """
 
@@ -87,159 +101,161 @@ class Poll:
     records: Mapping[int, Sequence[LogRecord]] = field(default_factory=dict)
 
 
-@runtime_checkable
 class Source(Protocol):
-    """Reads the log. One process may own some of its partitions, and they may change."""
+    """Reads the click log. A process owns some of its partitions, and they may change."""
 
     @property
     def topic(self) -> str:
-        """What the log is called: a topic, or a file's name."""
+        """The name of the click log: a topic, or a file's name."""
 
     @property
     def partitions(self) -> int:
-        """How many partitions the whole log has."""
+        """The number of partitions of the whole click log."""
 
     @property
     def connected(self) -> bool:
-        """Whether the log can be reached at present; cheap, asked after every poll."""
+        """Whether the click log can be reached now; cheap, asked after every poll."""
 
     def home(self, experiment: str) -> int:
-        """The partition in which the records of an experiment must stand."""
+        """The partition to which the records of an experiment belong."""
 
     def poll(self, timeout: float) -> Poll:
-        """Wait at most `timeout` seconds for records and for changes of ownership."""
+        """Wait at most `timeout` seconds for records and for changes of ownership.
+
+        Raises:
+            ConnectorError: a permanent error.
+        """
 
     def seek(self, partition: int, offset: int | None) -> int:
         """Deliver a gained partition from this offset on.
 
-        `None`, and an offset that the log no longer holds, mean its beginning. Returns the
-        offset from which it is really delivered.
+        None, and an offset that the click log no longer holds, mean its beginning.
+
+        Returns:
+            The offset of the first record that will be delivered.
         """
 
     def caught_up(self, partition: int) -> bool:
-        """Whether everything that the partition held when it was sought has been delivered."""
+        """Whether all records up to the partition's end at the time of `seek` were delivered."""
 
     def lags(self, partitions: Sequence[int]) -> dict[int, int]:
-        """How many records of each partition are not delivered yet, where that can be known."""
+        """The number of records not delivered yet, for each partition where it is known."""
 
     def reannounce(self) -> None:
         """Report every partition that is still owned as lost and gained again at the next poll.
 
-        The runner asks for it after a commit that failed: its state is then rebuilt from the
-        last visible one.
+        The runner calls it after a failed commit, to rebuild its state from the last visible one.
         """
 
     def close(self) -> None:
-        """Leave; nothing is committed by it."""
+        """Leave the group and close connections and files; this commits nothing."""
 
 
-@runtime_checkable
-class Sink(Protocol):
-    """Writes assignments and dead letters, and holds the brackets of the commit."""
+class Outlet(Protocol):
+    """Writes outputs and snapshots, and loads snapshots to restore from."""
 
-    def begin(self) -> None:
-        """Open a commit."""
+    def load(self, partition: int) -> Snapshot | None:
+        """The newest snapshot of a partition; None if it has none. Called from several threads."""
 
     def write(self, commits: Sequence[PartitionCommit]) -> None:
-        """Write the outputs; they are not visible yet, or are cut back after a crash."""
-
-    def finish(self, commits: Sequence[PartitionCommit]) -> None:
-        """Close the commit: everything since `begin` is visible.
+        """Begin a commit: write its outputs and snapshot entries. None of it is visible yet.
 
         Raises:
-            Fenced: somebody else owns the partitions now; nothing is visible.
+            Fenced: nothing is visible; the partitions may have another owner.
+            ConnectorError: a permanent error; nothing is visible.
         """
 
-    def published(self) -> Iterator[Message]:
-        """Every assignment that readers can see, oldest first, for an audit."""
+    def finish(self, commits: Sequence[PartitionCommit]) -> None:
+        """Make everything written since the last commit visible, all at once.
+
+        Raises:
+            Fenced: nothing is visible, or that is unknown; `load` tells after a restore.
+            ConnectorError: a permanent error.
+        """
+
+    def close(self) -> None:
+        """Discard an unfinished commit, and close connections and files."""
+
+
+class Archive(Protocol):
+    """What was committed, to read only: for `inspect` and `replay`, beside a running service."""
 
     @property
     def compacted(self) -> bool:
         """Whether `published` may lack assignments that a later one has replaced."""
 
-    def close(self) -> None:
-        """Let go of files and connections."""
-
-
-@runtime_checkable
-class SnapshotStore(Protocol):
-    """Keeps the newest snapshot of every partition: named entries of bytes."""
-
     def partitions(self) -> Sequence[int]:
         """The partitions that may have a snapshot."""
 
-    def load(self, partition: int) -> dict[str, bytes]:
-        """The entries of a partition as of its last visible commit; empty if there is none."""
+    def load(self, partition: int) -> Snapshot | None:
+        """The newest visible snapshot of a partition; None if it has none."""
 
-    def save(self, commits: Sequence[PartitionCommit]) -> None:
-        """Replace the entries that changed; they count once the commit is finished."""
+    def published(self) -> Iterator[Message]:
+        """Every visible assignment, oldest first within an experiment."""
 
     def close(self) -> None:
-        """Let go of files and connections."""
-
-
-class Outlet(NamedTuple):
-    """A sink and the snapshot store that shares its commit."""
-
-    sink: Sink
-    snapshots: SnapshotStore
+        """Close connections and files."""
 
 
 class Failpoint(Protocol):
-    """Called by name between the steps of a commit; tests hand in one that kills the process."""
+    """Called with the name of each step of a commit; tests pass one that kills the process."""
 
     def __call__(self, step: str, /) -> None:
-        """The commit is about to leave this step behind."""
+        """The commit has reached this step."""
 
 
 def no_failpoint(step: str, /) -> None:
-    """The failpoint of every run that is not a test."""
+    """The failpoint outside tests: does nothing."""
 
 
-@runtime_checkable
-class Connector(Protocol):
-    """A plug-in: three settings models and the functions that open what they describe.
+@dataclass(kw_only=True)
+class Connector:
+    """A plug-in: three settings models, and the functions that open what they describe.
 
-    The models have a field `connector` with the connector's name; all other fields are its own.
-    They are validated with the context `{"directory": Path}`: relative paths are relative to it.
+    Each model has a field `connector` with the connector's name; all other fields are its own.
+    Models are validated with the context `{"directory": Path}`, to which relative paths refer.
+    Each function takes instances of these models.
+
+    Attributes:
+        source_settings: the model of the configuration's section `source`.
+        sink_settings: the model of `sink`.
+        snapshot_settings: the model of `snapshots`.
+        shared_settings: keys that sink and snapshots take from a source of the same connector;
+            they must have the same value everywhere.
+        open_source: opens a source that shares the partitions with other processes. The flag
+            says that the click log is read up to its present end only, so that a last line
+            without a newline is complete.
+        open_log: opens a source that reads all partitions without joining a group, for replay.
+        open_outlet: takes sink and snapshot settings, and the source, which knows the owner.
+        open_archive: takes sink and snapshot settings; creates and locks nothing.
+        append: adds one record to the click log, for `streamduel control`, and returns its
+            place. Takes source settings, the key (an experiment's name) and the value (JSON on
+            one line). On return the record is durable, in the experiment's home partition.
+            Raises a ConnectorError if nothing was written, and an UncertainError if that is
+            unknown; both within seconds.
     """
 
     source_settings: type[BaseModel]
     sink_settings: type[BaseModel]
     snapshot_settings: type[BaseModel]
-    shared_settings: frozenset[str]
-    """Keys that sink and snapshots take from a source of the same connector, and must not vary."""
-
-    open_source: Callable[[BaseModel, bool], Source]
-    """A source that takes part in sharing the log's partitions out among processes.
-
-    The flag says that the log is read up to its present end only, so that a last line without
-    its newline is whole."""
-    open_log: Callable[[BaseModel], Source]
-    """A source that reads all partitions by itself and disturbs nobody, for replay."""
-    open_outlet: Callable[[BaseModel, BaseModel, Source, Failpoint], Outlet]
-    """The sink and the snapshot store, to write to; the source says who owns what."""
-    open_archive: Callable[[BaseModel, BaseModel], Outlet]
-    """The same, to read from only, for inspect and replay."""
-    append: Callable[[BaseModel, bytes, bytes], str]
-    """Add one record to the source's log, for `streamduel control`, and say where it stands.
-
-    It takes the source's settings, the key (an experiment's name) and the value (JSON on one
-    line). The record stands in the experiment's home partition, and lasts, when this returns. Not
-    to wait for ever, it raises a ConnectorError if nothing was written, and an UncertainError if
-    that is not known."""
+    shared_settings: frozenset[str] = frozenset()
+    open_source: Callable[[Any, bool], Source]
+    open_log: Callable[[Any], Source]
+    open_outlet: Callable[[Any, Any, Source, Failpoint], Outlet]
+    open_archive: Callable[[Any, Any], Archive]
+    append: Callable[[Any, bytes, bytes], str]
 
 
 def connector_names() -> list[str]:
-    """The names of all installed connectors."""
+    """The names of all installed connectors, sorted."""
     return sorted(point.name for point in entry_points(group=ENTRY_POINTS))
 
 
 def load_connector(name: str) -> Connector:
-    """The connector of that name.
+    """Import an installed connector.
 
     Raises:
-        ConfigurationError: there is none, or a package that it needs is not installed.
+        ConfigurationError: no connector has this name, or a package that it needs is missing.
     """
     for point in entry_points(group=ENTRY_POINTS):
         if point.name == name:

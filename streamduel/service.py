@@ -1,4 +1,4 @@
-"""The service: connectors, runner and observers put together from a configuration."""
+"""The service: connectors, runner and observers, put together from a configuration."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from types import FrameType
 from typing import Final
 
@@ -21,26 +22,27 @@ from streamduel.stream.runner import Runner
 log = structlog.stdlib.get_logger(__name__)
 
 SHUTDOWN_SECONDS: Final = 8.0
-"""After a stop signal the last commit may take this long; orchestrators often kill after 10."""
+"""The longest that the last commit may take after a stop signal: orchestrators often send SIGKILL
+after 10 s."""
 
-LAST_WORD_SECONDS: Final = 1.0
-"""So long the line about it may take. Where nobody reads standard error, its writing waits for
-ever, and the end must not."""
+OVERDUE_LOG_SECONDS: Final = 1.0
+"""The longest that logging an overdue stop may take: where nobody reads standard error, writing to
+it blocks."""
 
 GC_THRESHOLDS: Final = (100_000, 50, 50)
-"""A poll makes some thousand short-lived objects without cycles: the collector's default of
-700 would look through them several times each poll and find nothing."""
+"""A poll makes thousands of short-lived objects without cycles: the collector's default of 700
+would look through them several times per poll and find nothing."""
 
 
 class StopSignal:
-    """Turns SIGTERM and SIGINT into a flag that the runner asks between two polls.
+    """Turns SIGTERM and SIGINT into a flag that the runner reads between two polls.
 
-    A signal during a commit to a broker that is away must not hang: after `SHUTDOWN_SECONDS`
-    the process ends anyway, with status 1. Nothing is lost by that: what was not committed is
-    folded again at the next start.
+    A commit to a broker that is down must not delay the end: after `SHUTDOWN_SECONDS` the
+    process exits with status 1. Nothing is lost: the next start folds again what was not
+    committed.
 
     Attributes:
-        stopped: whether a signal has come.
+        stopped: whether a signal was received.
         signal: its name; None before.
     """
 
@@ -49,9 +51,9 @@ class StopSignal:
         self.signal: str | None = None
 
     def listen(self, *others: signal.Signals) -> None:
-        """Install the handlers, for other signals, too; only the main thread may.
+        """Install the handlers, also for other signals; only the main thread may do this.
 
-        Another one that is ignored stays so, such as SIGHUP under nohup.
+        Others that are ignored stay ignored, such as SIGHUP under nohup.
         """
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
@@ -63,22 +65,22 @@ class StopSignal:
         if self.stopped:
             return
         self.stopped, self.signal = True, signal.Signals(number).name
-        watchdog = threading.Timer(SHUTDOWN_SECONDS, _give_up)
+        watchdog = threading.Timer(SHUTDOWN_SECONDS, _exit_overdue)
         watchdog.daemon = True
         watchdog.start()
 
     def __call__(self) -> bool:
-        """Whether a signal has come."""
+        """Whether a signal was received."""
         return self.stopped
 
 
-def _give_up() -> None:
-    silent = threading.Timer(LAST_WORD_SECONDS, os._exit, [1])
-    silent.daemon = True
-    silent.start()
+def _exit_overdue() -> None:
+    fallback = threading.Timer(OVERDUE_LOG_SECONDS, os._exit, [1])
+    fallback.daemon = True
+    fallback.start()
     log.error(
         "stop overdue", seconds=SHUTDOWN_SECONDS,
-        advice="ended at once; what was not committed will be folded again at the next start",
+        advice="exited without the last commit; the next start folds again what it lacks",
     )  # fmt: skip
     os._exit(1)
 
@@ -91,29 +93,23 @@ def serve(
     observers: Sequence[Observer] = (),
     failpoint: Failpoint = no_failpoint,
 ) -> None:
-    """Run the service until `stop()` says so, or until the log's present end.
+    """Run the service until `stop()` is true, or until the click log's present end.
 
     Args:
         loaded: a checked configuration.
-        stop: asked between two polls.
-        until_end: stop with a last snapshot when the log's present end is reached.
-        observers: are told what happens.
+        stop: called between two polls.
+        until_end: stop, with a last snapshot, when the click log's present end is reached.
+        observers: are notified of what happens.
         failpoint: called between the steps of each commit.
 
     Raises:
-        StreamduelError: what waiting will not mend; the last commit stays in force.
+        StreamduelError: a permanent error; the last commit remains valid.
     """
     gc.set_threshold(*GC_THRESHOLDS)
-    source = loaded.source_connector.open_source(loaded.source, until_end)
-    try:
+    with closing(loaded.source_connector.open_source(loaded.source, until_end)) as source:
         outlet = loaded.outlet_connector.open_outlet(
             loaded.sink, loaded.snapshots, source, failpoint
         )
-        try:
+        with closing(outlet):
             runner = Runner(loaded.config, source, outlet, time.monotonic, observers, failpoint)
             runner.run(stop, until_end=until_end)
-        finally:
-            outlet.sink.close()
-            outlet.snapshots.close()
-    finally:
-        source.close()

@@ -1,7 +1,50 @@
-"""JSON Lines files and standard input: streamduel's embedded default, without any broker."""
+"""JSON Lines files and standard input: the connector that needs no broker.
 
-from streamduel_files.connector import FilesConnector
+Runs on Linux, macOS and Windows; standard input (`path: '-'`) is not supported on Windows. Tested
+on Linux.
+"""
 
-connector = FilesConnector()
+from streamduel.connector import Connector, Failpoint, Source
+from streamduel_files.append import append_line
+from streamduel_files.outlet import FileArchive, FileOutlet
+from streamduel_files.settings import FileSinkSettings, FileSnapshotSettings, FileSourceSettings
+from streamduel_files.source import FileSource
+
+
+def _open_source(settings: FileSourceSettings, to_end: bool) -> FileSource:
+    return FileSource(settings.path, to_end=to_end)
+
+
+def _open_log(settings: FileSourceSettings) -> FileSource:
+    return FileSource(settings.path, to_end=True)
+
+
+def _open_outlet(
+    sink: FileSinkSettings,
+    snapshots: FileSnapshotSettings,
+    source: Source,  # noqa: ARG001 - a file's only partition has one possible owner
+    failpoint: Failpoint,
+) -> FileOutlet:
+    return FileOutlet(sink.path, snapshots.path, failpoint)
+
+
+def _open_archive(sink: FileSinkSettings, snapshots: FileSnapshotSettings) -> FileArchive:
+    return FileArchive(sink.path, snapshots.path)
+
+
+def _append(settings: FileSourceSettings, key: bytes, value: bytes) -> str:  # noqa: ARG001
+    return append_line(settings.path, value)  # a line has no key
+
+
+connector = Connector(
+    source_settings=FileSourceSettings,
+    sink_settings=FileSinkSettings,
+    snapshot_settings=FileSnapshotSettings,
+    open_source=_open_source,
+    open_log=_open_log,
+    open_outlet=_open_outlet,
+    open_archive=_open_archive,
+    append=_append,
+)
 
 __all__ = ["connector"]

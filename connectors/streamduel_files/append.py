@@ -1,13 +1,14 @@
-"""Adding one line to a click log that other programs write to as well."""
+"""Appending one record to a click log that other programs write to as well."""
 
 from __future__ import annotations
 
-import fcntl
 import os
 import stat
 import time
 from pathlib import Path
 from typing import Final
+
+from filelock import lock_descriptor
 
 from streamduel.errors import ConfigurationError, ConnectorError, UncertainError
 from streamduel_files.settings import STANDARD_INPUT
@@ -18,61 +19,60 @@ LOCK_SECONDS: Final = 5.0
 RETRY_SECONDS: Final = 0.05
 
 
-def append(path: Path, value: bytes) -> str:
-    """Add a line, on the disk when this returns; the file's path.
+def append_line(path: Path, value: bytes) -> str:
+    """Append a line; it is on the disk when this returns.
+
+    Returns:
+        The file's path.
 
     Raises:
-        ConfigurationError: what the configuration names cannot be added to.
+        ConfigurationError: no record can be appended to this kind of source.
         ConnectorError: nothing was written.
-        UncertainError: perhaps it was.
+        UncertainError: whether the line reached the disk is unknown.
     """
     if b"\n" in value:
-        raise ValueError("a line has no newline in it")
+        raise ValueError("a line must not contain a newline")
     if path == STANDARD_INPUT or path.suffix == ".gz":
         what = "standard input" if path == STANDARD_INPUT else f"the compressed file {path}"
         raise ConfigurationError(f"source.path is {what}, to which no record can be added.")
     try:
-        # O_NONBLOCK: to open a pipe that nobody reads must not hang. There is no O_CREAT: a log
-        # that is not there is more likely a mistaken path than an empty one.
-        file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        raise _unwritable(path, error) from error
-    try:
-        if not stat.S_ISREG(os.fstat(file).st_mode):
+        # Checked first: opening creates a missing file, which is more likely a mistaken path than
+        # an empty click log, and waits at a pipe without a reader.
+        mode = path.stat().st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # to open a folder fails below
             raise ConfigurationError(
                 f"source.path {path} is no regular file, so no record can be added to it."
             )
-        _lock(file, path)
-        _write_line(file, path, value)
-    finally:
-        os.close(file)  # the lock goes with it
+        file = path.open("ab+", buffering=0)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    with file:  # closing it releases the lock
+        _lock(file.fileno(), path)
+        _write_line(file.fileno(), path, value)
     return str(path)
 
 
 def _lock(file: int, path: Path) -> None:
-    """Keep other commands out: two that both miss the last newline would both add one."""
+    """Exclude other commands: two that both find the last newline missing would both add it."""
     deadline = time.monotonic() + LOCK_SECONDS
-    while True:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+    try:
+        while not lock_descriptor(file, blocking=False):
             if time.monotonic() > deadline:
                 raise ConnectorError(
                     f"source.path {path} is locked by another program; nothing was written."
-                ) from None
+                )
             time.sleep(RETRY_SECONDS)
-        except OSError as error:
-            raise _unwritable(path, error) from error
-        else:
-            return
+    except OSError as error:
+        raise _unwritable(path, error) from error
 
 
 def _write_line(file: int, path: Path, value: bytes) -> None:
     try:
-        size = os.fstat(file).st_size
-        whole = size == 0 or os.pread(file, 1, size - 1) == b"\n"
-        line = value + b"\n" if whole else b"\n" + value + b"\n"
-        # One call: with O_APPEND no other writer's bytes come in between.
+        size = os.lseek(file, 0, os.SEEK_END)
+        os.lseek(file, max(0, size - 1), os.SEEK_SET)
+        complete = os.read(file, 1) in {b"", b"\n"}
+        line = value + b"\n" if complete else b"\n" + value + b"\n"
+        # One call in append mode: no other writer's bytes can end up inside the line.
         written = os.write(file, line)
     except OSError as error:
         raise _unwritable(path, error) from error

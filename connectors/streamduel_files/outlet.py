@@ -1,120 +1,128 @@
-"""Writing assignments, dead letters and snapshots to files, with one rename as the commit.
+"""Assignments, dead letters and snapshots in files; the commit is one rename.
 
-The outputs are appended and synced first; then a new snapshot, which says how long each output
-is, is written beside the old one and renamed over it. Whatever stands in an output beyond the
-length that the snapshot knows was never committed, and is cut off at the next start.
+A commit appends and syncs the outputs, then writes a new snapshot file, which holds the length of
+each output, and renames it over the old one. Bytes of an output beyond that length were never
+committed; the next start removes them.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Final
 
 import msgspec
+from filelock import lock_descriptor
 
-from streamduel.connector import Failpoint, Message, PartitionCommit, no_failpoint
+from streamduel.connector import Failpoint, Message, PartitionCommit, Snapshot, no_failpoint
 from streamduel.errors import ConnectorError, SnapshotError
 
 ASSIGNMENTS: Final = "assignments.jsonl"
 DEAD_LETTERS: Final = "dead_letters.jsonl"
 SNAPSHOT: Final = "snapshot.json"
 LOCK: Final = ".lock"
-FORMAT: Final = 1
+FORMAT: Final = 2
+
+
+class PartitionSnapshot(msgspec.Struct, frozen=True):
+    """One partition in snapshot.json: the next offset and the entries by name."""
+
+    next_offset: int
+    entries: dict[str, msgspec.Raw]
 
 
 class SnapshotFile(msgspec.Struct, frozen=True):
-    """What snapshot.json holds.
+    """The content of snapshot.json.
 
     Attributes:
         outputs: the committed length of each output, in bytes.
-        partitions: the snapshot entries of each partition.
+        partitions: the snapshot of each partition.
     """
 
     outputs: dict[str, int]
-    partitions: dict[int, dict[str, msgspec.Raw]]
+    partitions: dict[int, PartitionSnapshot]
     format: int = FORMAT
+
+    def load(self, partition: int) -> Snapshot | None:
+        """The snapshot of a partition; None if it has none."""
+        if partition not in self.partitions:
+            return None
+        found = self.partitions[partition]
+        return Snapshot(found.next_offset, {name: bytes(it) for name, it in found.entries.items()})
+
+
+EMPTY: Final = SnapshotFile({ASSIGNMENTS: 0, DEAD_LETTERS: 0}, {})
 
 
 class FileArchive:
-    """What files hold, to read from: it locks nothing and changes nothing."""
+    """Committed outputs and snapshots, to read only; locks and changes nothing.
+
+    Args:
+        outputs: the folder of assignments.jsonl and dead_letters.jsonl.
+        snapshots: the folder of snapshot.json.
+
+    Raises:
+        SnapshotError: the snapshot file cannot be read.
+    """
 
     compacted = False
 
     def __init__(self, outputs: Path, snapshots: Path) -> None:
-        self._outputs = outputs
-        self._path = snapshots / SNAPSHOT
-        self._snapshot = read_snapshot(self._path)
+        self._assignments = outputs / ASSIGNMENTS
+        self._snapshot = read_snapshot(snapshots / SNAPSHOT) or EMPTY
 
     def partitions(self) -> Sequence[int]:
         """The partitions that have a snapshot."""
-        return sorted(self._snapshot.partitions) if self._snapshot else []
+        return sorted(self._snapshot.partitions)
 
-    def load(self, partition: int) -> dict[str, bytes]:
-        """The newest entries of a partition."""
-        if self._snapshot is None:
-            return {}
-        entries = self._snapshot.partitions.get(partition, {})
-        return {name: bytes(entry) for name, entry in entries.items()}
+    def load(self, partition: int) -> Snapshot | None:
+        """The newest snapshot of a partition."""
+        return self._snapshot.load(partition)
 
     def published(self) -> Iterator[Message]:
         """The committed assignments, oldest first."""
-        length = self._snapshot.outputs.get(ASSIGNMENTS, 0) if self._snapshot else 0
-        if not length or not (self._outputs / ASSIGNMENTS).exists():
+        length = self._snapshot.outputs.get(ASSIGNMENTS, 0)
+        if not length or not self._assignments.exists():
             return
-        with (self._outputs / ASSIGNMENTS).open("rb") as file:
+        with self._assignments.open("rb") as file:
             while length > 0 and (line := file.readline()):
                 length -= len(line)
                 yield Message(None, line.rstrip(b"\n"))
-
-    def begin(self) -> None:
-        """An archive takes no commits."""
-        raise ConnectorError("an archive is only read.")
-
-    def write(self, commits: Sequence[PartitionCommit]) -> None:  # noqa: ARG002
-        """An archive takes no commits."""
-        self.begin()
-
-    save = finish = write
 
     def close(self) -> None:
         """Nothing is open."""
 
 
-class FileOutlet(FileArchive):
-    """The sink and the snapshot store of one process, which holds a lock on both folders.
+class FileOutlet:
+    """Outputs and snapshots of one process, which holds a lock on both folders.
 
     Args:
         outputs: the folder of assignments.jsonl and dead_letters.jsonl.
         snapshots: the folder of snapshot.json.
-        failpoint: called between the steps.
+        failpoint: called between the steps of a commit.
 
     Raises:
-        ConnectorError: another process writes there, or the outputs are of another life.
-        SnapshotError: the snapshot cannot be read, or knows of more output than there is.
+        ConnectorError: another process writes there, or there are outputs without a snapshot.
+        SnapshotError: the snapshot file cannot be read, or an output is shorter than it says.
     """
 
     def __init__(self, outputs: Path, snapshots: Path, failpoint: Failpoint = no_failpoint) -> None:
         for folder in (outputs, snapshots):
-            _make(folder)
+            _create(folder)
+        self._outputs = outputs
+        self._path = snapshots / SNAPSHOT
         self._failpoint = failpoint
         self._locks = [_lock(folder / LOCK) for folder in dict.fromkeys((snapshots, outputs))]
         try:
-            super().__init__(outputs, snapshots)
-            self._partitions: dict[int, dict[str, msgspec.Raw]] = {}
-            if self._snapshot is None:
-                self._begin_afresh()
-            else:
-                self._partitions = {p: dict(e) for p, e in self._snapshot.partitions.items()}
+            self._snapshot = read_snapshot(self._path) or self._first_snapshot()
             self._files = {name: self._open(name) for name in (ASSIGNMENTS, DEAD_LETTERS)}
         except BaseException:
             self._unlock()
             raise
 
-    def _begin_afresh(self) -> None:
-        """Write an empty snapshot first: then outputs without a snapshot are always another's."""
+    def _first_snapshot(self) -> SnapshotFile:
+        """Store an empty snapshot, so that outputs without one can only be of an earlier run."""
         for name in (ASSIGNMENTS, DEAD_LETTERS):
             path = self._outputs / name
             if path.exists() and path.stat().st_size:
@@ -122,30 +130,32 @@ class FileOutlet(FileArchive):
                     f"{path} holds the outputs of an earlier run, but {self._path} with its "
                     f"snapshot is missing; move one away or bring the other back."
                 )
-        self._replace_snapshot(SnapshotFile({ASSIGNMENTS: 0, DEAD_LETTERS: 0}, {}))
+        self._write_snapshot(EMPTY)
+        self._replace_snapshot()
+        return EMPTY
 
     def _open(self, name: str) -> IO[bytes]:
-        """An output, cut back to what the snapshot knows of it."""
-        assert self._snapshot is not None
+        """Open an output, truncated to its committed length."""
         path, length = self._outputs / name, self._snapshot.outputs.get(name, 0)
         file = path.open("ab", buffering=0)
         size = file.tell()
         if size < length:
             file.close()
             raise SnapshotError(
-                f"{path} has {size} bytes, but the snapshot knows of {length}; bring the file "
-                f"back, or move the snapshots away to start afresh."
+                f"{path} has {size} bytes, but the snapshot has {length}; restore the file, or "
+                f"move the snapshots and outputs away to start again."
             )
         if size > length:
             file.truncate(length)
             file.seek(length)
         return file
 
-    def begin(self) -> None:
-        """Nothing: the rename is the whole commit."""
+    def load(self, partition: int) -> Snapshot | None:
+        """The newest snapshot of a partition."""
+        return self._snapshot.load(partition)
 
     def write(self, commits: Sequence[PartitionCommit]) -> None:
-        """Append the outputs and force them to the disk."""
+        """Append the outputs, and write the new snapshot next to the old one; sync both."""
         try:
             for commit in commits:
                 self._append(ASSIGNMENTS, commit.assignments)
@@ -155,48 +165,60 @@ class FileOutlet(FileArchive):
             self._failpoint("files: outputs appended")
             for file in self._files.values():
                 os.fsync(file.fileno())
+            self._failpoint("files: outputs synced")
         except OSError as error:
             raise _unwritable(self._outputs, error) from error
+        try:
+            self._write_snapshot(self._following(commits))
+        except OSError as error:
+            raise _unwritable(self._path.parent, error) from error
 
     def _append(self, name: str, messages: Sequence[Message]) -> None:
         if messages:
             text = memoryview(b"\n".join([*(message.value for message in messages), b""]))
-            while text:  # an unbuffered file may take less than it is given
+            while text:  # an unbuffered write may be partial
                 text = text[self._files[name].write(text) :]
 
-    def save(self, commits: Sequence[PartitionCommit]) -> None:
-        """Write the snapshot beside the old one and rename it: the commit."""
+    def _following(self, commits: Sequence[PartitionCommit]) -> SnapshotFile:
+        """The snapshot with these commits."""
+        partitions = dict(self._snapshot.partitions)
         for commit in commits:
-            entries = self._partitions.setdefault(commit.partition, {})
+            former = partitions.get(commit.partition)
+            entries = dict(former.entries) if former else {}
             entries.update({name: msgspec.Raw(entry) for name, entry in commit.entries.items()})
+            partitions[commit.partition] = PartitionSnapshot(commit.next_offset, entries)
         lengths = {name: file.tell() for name, file in self._files.items()}
-        try:
-            self._replace_snapshot(SnapshotFile(lengths, self._partitions))
-        except OSError as error:
-            raise _unwritable(self._path.parent, error) from error
+        return SnapshotFile(lengths, partitions)
 
-    def _replace_snapshot(self, snapshot: SnapshotFile) -> None:
-        beside = self._path.with_suffix(".new")
-        with beside.open("wb") as file:
+    def _write_snapshot(self, snapshot: SnapshotFile) -> None:
+        with self._path.with_suffix(".new").open("wb") as file:
             file.write(msgspec.json.encode(snapshot))
             file.flush()
             self._failpoint("files: snapshot written")
             os.fsync(file.fileno())
-        self._failpoint("files: snapshot synced")
-        beside.replace(self._path)
+        self._written = snapshot
+
+    def finish(self, commits: Sequence[PartitionCommit]) -> None:  # noqa: ARG002
+        """Rename the new snapshot over the old one: the commit."""
+        try:
+            self._replace_snapshot()
+        except OSError as error:
+            raise _unwritable(self._path.parent, error) from error
+        self._snapshot = self._written
+
+    def _replace_snapshot(self) -> None:
+        self._path.with_suffix(".new").replace(self._path)
         self._failpoint("files: snapshot renamed")
+        if os.name == "nt":
+            return  # Windows cannot sync a folder
         folder = os.open(self._path.parent, os.O_RDONLY)
         try:
-            os.fsync(folder)  # the rename itself survives a power cut
+            os.fsync(folder)  # the rename itself survives a power failure
         finally:
             os.close(folder)
-        self._snapshot = snapshot
-
-    def finish(self, commits: Sequence[PartitionCommit]) -> None:
-        """Nothing: the offsets stand in the snapshot."""
 
     def close(self) -> None:
-        """Close the outputs and give up the lock."""
+        """Close the outputs and release the locks."""
         for file in self._files.values():
             file.close()
         self._unlock()
@@ -207,7 +229,7 @@ class FileOutlet(FileArchive):
 
 
 def read_snapshot(path: Path) -> SnapshotFile | None:
-    """The snapshot file, or None when there is none.
+    """Read a snapshot file; None if there is none.
 
     Raises:
         SnapshotError: it cannot be read.
@@ -219,24 +241,28 @@ def read_snapshot(path: Path) -> SnapshotFile | None:
     except OSError as error:
         raise SnapshotError(f"the snapshot {path} cannot be read: {error.strerror}.") from error
     try:
-        snapshot = msgspec.json.decode(text, type=SnapshotFile)
+        found = msgspec.json.decode(text, type=_Format).format
+        if found != FORMAT:
+            raise SnapshotError(
+                f"the snapshot {path} has format {found}; this program reads {FORMAT}."
+            )
+        return msgspec.json.decode(text, type=SnapshotFile)
     except msgspec.DecodeError as error:
         raise SnapshotError(f"the snapshot {path} cannot be read: {error}.") from None
-    if snapshot.format != FORMAT:
-        raise SnapshotError(
-            f"the snapshot {path} has format {snapshot.format}; this program reads {FORMAT}."
-        )
-    return snapshot
+
+
+class _Format(msgspec.Struct):
+    format: int = FORMAT
 
 
 def _unwritable(folder: Path, error: OSError) -> ConnectorError:
     return ConnectorError(
-        f"{folder} cannot be written to: {error.strerror}; the last commit stays in force, and "
-        f"the next start goes on from it."
+        f"{folder} cannot be written to: {error.strerror}; the last commit remains valid, and "
+        f"the next start continues from it."
     )
 
 
-def _make(folder: Path) -> None:
+def _create(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -244,16 +270,15 @@ def _make(folder: Path) -> None:
 
 
 def _lock(path: Path) -> IO[str]:
+    """Lock a file, without waiting; closing it releases the lock."""
     try:
         file = path.open("w")
     except OSError as error:
         raise ConnectorError(f"{path.parent} cannot be written to: {error.strerror}.") from error
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    if not lock_descriptor(file.fileno(), blocking=False):
         file.close()
         raise ConnectorError(
             f"another streamduel writes to {path.parent}; each needs folders of its own for its "
             f"outputs and its snapshots."
-        ) from None
+        )
     return file

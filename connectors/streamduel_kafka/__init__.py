@@ -1,7 +1,23 @@
-"""Apache Kafka: the log, the outputs and the snapshots in topics, exactly once by transactions."""
+"""Apache Kafka: click log, outputs and snapshots in topics, exactly once by transactions."""
 
-from streamduel_kafka.plugin import KafkaConnector
+from streamduel.connector import Connector
+from streamduel_kafka.append import append_record
+from streamduel_kafka.archive import open_archive
+from streamduel_kafka.outlet import open_outlet
+from streamduel_kafka.settings import SHARED, SinkSettings, SnapshotSettings, SourceSettings
+from streamduel_kafka.source import open_log, open_source
 
-connector = KafkaConnector()
+connector = Connector(
+    source_settings=SourceSettings,
+    sink_settings=SinkSettings,
+    snapshot_settings=SnapshotSettings,
+    shared_settings=SHARED,
+    # A topic has no incomplete last record: reading to the end or on makes no difference.
+    open_source=lambda settings, _to_end: open_source(settings),
+    open_log=open_log,
+    open_outlet=open_outlet,
+    open_archive=open_archive,
+    append=append_record,
+)
 
 __all__ = ["connector"]

@@ -1,4 +1,4 @@
-"""Adding one record to the click log, where its experiment is at home."""
+"""Appending one record to the click log, in the home partition of its experiment."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from kafka import KafkaProducer, errors
 
 from streamduel.errors import ConnectorError, UncertainError
 from streamduel_kafka.clients import connect_at_start, is_fatal, reason
-from streamduel_kafka.partitioner import home_partition
+from streamduel_kafka.kafka_python import discard
+from streamduel_kafka.partitions import home_partition
 from streamduel_kafka.settings import SourceSettings
 from streamduel_kafka.topics import Topics
-from streamduel_kafka.transaction import TOO_LARGE, discard
+from streamduel_kafka.transaction import TOO_LARGE
 
 # Longer than an election of a leader or the restart of a broker usually takes.
 APPEND_SECONDS: Final = 15.0
 
-# The producer itself gives up at the time above, and says why; this only bounds its mistakes.
+# The producer gives up after the time above and says why; this only bounds its own defects.
 GRACE_SECONDS: Final = 5.0
 
 PRODUCER: dict[str, Any] = {
     "client_id": "streamduel-append",
-    # On every replica in sync, and once even if the producer has to send it again.
+    # On every in-sync replica, and once even if the producer has to send it again.
     "acks": "all",
     "enable_idempotence": True,
     "delivery_timeout_ms": int(1000 * APPEND_SECONDS),
@@ -30,25 +31,26 @@ PRODUCER: dict[str, Any] = {
 }
 
 
-def append(settings: SourceSettings, key: bytes, value: bytes) -> str:
-    """Write a record to the key's home; the place, such as `clicks-3@1234`.
+def append_record(settings: SourceSettings, key: bytes, value: bytes) -> str:
+    """Write a record to the key's home partition.
+
+    Returns:
+        Its place, such as `clicks-3@1234`.
 
     Raises:
         ConnectorError: nothing was written.
-        UncertainError: the brokers did not answer in time; perhaps it was.
+        UncertainError: the brokers did not answer in time; whether it was written is unknown.
     """
     topic = settings.topic
     with Topics(settings, APPEND_SECONDS) as topics:
         partitions = topics.require_log(topic, settings.partitions)
     partition = home_partition(key.decode(), partitions)
-    producer = connect_at_start(
-        KafkaProducer, settings.client_settings, APPEND_SECONDS, **PRODUCER
-    )  # fmt: skip
+    producer = connect_at_start(KafkaProducer, settings.client_settings, APPEND_SECONDS, **PRODUCER)
     try:
         future = producer.send(topic, value=value, key=key, partition=partition)
         offset = future.get(timeout=APPEND_SECONDS + GRACE_SECONDS).offset
     except (errors.KafkaError, ValueError) as error:
-        # ValueError: the topic, or that partition of it, has vanished from the metadata.
+        # ValueError: the topic, or that partition of it, has disappeared from the metadata.
         raise _failed(topic, error) from error
     finally:
         discard(producer)

@@ -1,4 +1,4 @@
-"""Clients of kafka-python: how they are opened, and what their errors mean to us."""
+"""Opening clients of kafka-python, and classifying their errors."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from kafka.net.compat import KafkaNetClient
 
 from streamduel.errors import ConnectorError
 
-# A cluster that answers at all answers within a second; a rolling restart of one that is being
-# started together with us takes most of half a minute.
+# A running cluster answers within a second; one that starts at the same time as this process takes
+# most of half a minute.
 BOOTSTRAP_SECONDS = 30.0
 
 COMMON: dict[str, Any] = {
-    # kafka-python waits up to 30 s between two attempts to reconnect, by its default: as long as
-    # that it would not notice that a broker is back.
+    # By default kafka-python waits up to 30 s between two attempts to reconnect, and for as long
+    # would not notice that a broker is back.
     "reconnect_backoff_max_ms": 2000,
     # A broker that neither answers nor refuses is noticed after this long. Above the slowest
-    # honest answer (a fetch waits for news for a moment), below the longest commit.
+    # regular answer (a fetch waits for new records), below the longest commit.
     "request_timeout_ms": 10_000,
 }
 
-# Nobody mends these by waiting.
+# Permanent errors: retrying does not help.
 FATAL = (
     errors.ClusterAuthorizationFailedError,
     errors.FencedInstanceIdError,
@@ -42,8 +42,7 @@ FATAL = (
     errors.UnsupportedVersionError,
 )
 
-
-# It may be another address, another protocol, or nobody at home.
+# A wrong address, a wrong protocol, or no broker.
 UNREACHABLE = (
     errors.InvalidReceiveError,
     errors.KafkaConnectionError,
@@ -61,7 +60,7 @@ def connect(
     """Open a client of this class, or leave nothing open.
 
     Raises:
-        KafkaError: the brokers were not reached within the seconds, or did not let us in.
+        KafkaError: the brokers were not reached in time, or refused the client.
     """
     opened: list[Any] = []
 
@@ -71,8 +70,8 @@ def connect(
 
     def client(**configs: Any) -> Any:
         made = KafkaNetClient(**configs | ciphers)
-        # kafka-python 3.0 does not hand its option `allow_auto_create_topics` down to here. A topic
-        # that is missing must be refused, not conjured up by the broker with the wrong settings.
+        # kafka-python 3.0 does not pass its option `allow_auto_create_topics` on to here. A missing
+        # topic must be an error, not created by the broker with the wrong settings.
         made.cluster.config["allow_auto_create_topics"] = False
         opened.append(made)
         return made
@@ -82,7 +81,7 @@ def connect(
     try:
         return kind(kafka_client=client, **arguments)
     except BaseException:
-        for each in opened:  # the constructor does not clean up after itself
+        for each in opened:  # the constructor leaves them open when it fails
             each.close()
         raise
 
@@ -93,7 +92,7 @@ def connect_at_start(
     seconds: float = BOOTSTRAP_SECONDS,
     **options: Any,
 ) -> Any:
-    """The same; a failure is one sentence for the person who starts us.
+    """As `connect`, with an error message for the user who starts the process.
 
     Raises:
         ConnectorError: see `connect`.
@@ -110,7 +109,7 @@ def connect_at_start(
 
 
 class _Attempts(logging.Handler):
-    """Overhears why the attempts to connect failed; kafka-python says it nowhere but in its log."""
+    """Collects why connecting failed, which kafka-python writes to its log and nowhere else."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -121,17 +120,17 @@ class _Attempts(logging.Handler):
         self._failures += [each for each in arguments if isinstance(each, errors.KafkaError)]
 
     def why(self, error: Exception) -> Exception:
-        """What stands behind the error that kafka-python raised when it gave up."""
+        """The cause of the error that kafka-python raised when it gave up."""
         if not isinstance(error, errors.KafkaTimeoutError):
             return error
-        # A refused password shows in only some of the attempts, in others as a lost connection.
+        # A refused password is reported in only some attempts, in others as a lost connection.
         causes = [each for each in self._failures if not isinstance(each, errors.KafkaTimeoutError)]
         causes.sort(key=lambda each: not isinstance(each, errors.SaslAuthenticationFailedError))
         return causes[0] if causes else error
 
 
 def unreachable(settings: dict[str, Any], error: Exception) -> ConnectorError:
-    """Why the brokers cannot be used, and what to look at."""
+    """The error for brokers that cannot be used, with the settings to check."""
     servers = ",".join(settings["bootstrap_servers"])
     if isinstance(error, errors.SaslAuthenticationFailedError):
         return ConnectorError(
@@ -141,7 +140,7 @@ def unreachable(settings: dict[str, Any], error: Exception) -> ConnectorError:
         )
     if isinstance(error, UNREACHABLE):
         protocol, user = settings["security_protocol"], settings.get("sasl_plain_username")
-        # A connection lost in the middle may be a refused password (see `_Attempts`).
+        # A lost connection may be a refused password (see `_Attempts`).
         password = f", and the password of {user!r}" if user else ""
         return ConnectorError(
             f"Kafka cannot be reached at {servers} ({reason(error)}); check bootstrap_servers, "
@@ -150,8 +149,8 @@ def unreachable(settings: dict[str, Any], error: Exception) -> ConnectorError:
     return ConnectorError(f"Kafka at {servers} cannot be used: {reason(error)}.")
 
 
-def taken() -> ConnectorError:
-    """Another process runs under our name."""
+def name_taken() -> ConnectorError:
+    """The error for a process whose `source.instance` another process uses too."""
     return ConnectorError(
         "another process joined the group under this process's name, and took over its partitions; "
         "give every process its own source.instance, or stop the other one."
@@ -159,24 +158,12 @@ def taken() -> ConnectorError:
 
 
 def is_fatal(error: BaseException) -> bool:
-    """Whether waiting will not mend it."""
+    """Whether an error is permanent."""
     return isinstance(error, FATAL)
 
 
 def reason(error: BaseException) -> str:
-    """The error in a few words, fit for the middle of a sentence."""
-    if not any(error.args):  # kafka-python's own ways to say nothing: no argument, and None
+    """The error in a few words, to be put into a sentence."""
+    if not any(error.args):  # kafka-python raises some without arguments, or with None
         return type(error).__name__
     return str(error).rstrip(".")
-
-
-def reachable(client: Any) -> bool:
-    """Whether a consumer has an established connection to at least one broker at this moment.
-
-    It costs nothing: no request is made. A broker that closes or loses its connections is seen at
-    once, one that falls silent after `request_timeout_ms` (a heartbeat or a fetch is always
-    waiting for its answer). The metric `connection-count` would not do: it counts attempts too.
-    """
-    # kafka-python says it nowhere publicly: `bootstrap_connected` is true only while it bootstraps.
-    net = client._client
-    return any(net.connected(broker.node_id) for broker in net.cluster.brokers())

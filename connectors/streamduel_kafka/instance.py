@@ -1,8 +1,7 @@
-"""The name by which a process is known to the group, so that it is known again after a restart."""
+"""The name of a process in its group, kept across restarts."""
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
@@ -13,10 +12,11 @@ from types import TracebackType
 from typing import Self
 
 import structlog
+from filelock import lock_descriptor
 
 log = structlog.stdlib.get_logger(__name__)
 
-# More processes of one group on one host than cores on any host.
+# More processes of one group on one host than any host has cores.
 MAX_SLOTS = 1024
 
 # Kafka allows 249 characters in an instance id; four digits and a dash are for the slot.
@@ -24,15 +24,15 @@ MAX_HOST = 244
 
 
 class Instance:
-    """A name that no other process of this host uses for the same purpose while we live.
+    """A name that no other process of this host uses for the same purpose at the same time.
 
     It is `<host>-<slot>`, the slot being the first whose lock file is free. The kernel frees a lock
-    when its process ends, however it ends: a killed process gets its name back at once, and with
-    it its partitions (static membership) and its open transaction (transactional id).
+    when its process ends, in any way: a killed process gets its name back at once, and with it its
+    partitions (static membership) and its open transaction (transactional id).
 
     Args:
         name: the configured name; used as it is, without a lock.
-        purpose: what the name is for; names for different purposes do not disturb one another.
+        purpose: names for different purposes are independent.
     """
 
     def __init__(self, name: str | None, purpose: str) -> None:
@@ -45,16 +45,17 @@ class Instance:
         for slot in range(MAX_SLOTS):
             try:
                 self._lock = _lock(directory / f"streamduel-{digest}-{slot}.lock")
-            except (BlockingIOError, PermissionError):
-                continue  # another process's, or another user's
+            except PermissionError:
+                continue  # another user's
             except OSError as error:
                 log.warning(
                     "lock file impossible", directory=str(directory), error=str(error),
-                    advice="this process calls itself number 0; if another one of the group runs "
-                    "on this host, give each its own source.instance",
+                    advice="this process is number 0 of its host; if the group has another one "
+                    "here, give each its own source.instance",
                 )  # fmt: skip
                 return 0
-            return slot
+            if self._lock is not None:
+                return slot
         return 0
 
     def close(self) -> None:
@@ -75,15 +76,15 @@ class Instance:
         self.close()
 
 
-def _lock(path: Path) -> int:
-    # O_NOFOLLOW: the temporary directory is everybody's, and may hold somebody's symbolic link.
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(file)
-        raise
-    return file
+def _lock(path: Path) -> int | None:
+    """Open and lock a file; None if another process has locked it."""
+    # O_NOFOLLOW: another user may have put a symbolic link into the temporary directory.
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+    file = os.open(path, flags, 0o600)
+    if lock_descriptor(file, blocking=False):
+        return file
+    os.close(file)
+    return None
 
 
 def _host() -> str:

@@ -1,11 +1,11 @@
-"""The click log as a topic: the consumer, what it owns, and from where it delivers."""
+"""Reading the click log from a topic."""
 
 from __future__ import annotations
 
 import contextlib
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import structlog
 from kafka import KafkaConsumer, TopicPartition, errors
@@ -13,30 +13,35 @@ from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAs
 
 from streamduel.connector import LogRecord, Poll
 from streamduel.errors import ConnectorError
+from streamduel_kafka import kafka_python
 from streamduel_kafka.clients import (
     BOOTSTRAP_SECONDS,
     connect_at_start,
     is_fatal,
-    reachable,
+    name_taken,
     reason,
-    taken,
 )
 from streamduel_kafka.instance import Instance
-from streamduel_kafka.ownership import NOTHING, GroupOwnership, Handover, WholeLog
-from streamduel_kafka.partitioner import home_partition
+from streamduel_kafka.partitions import (
+    NOTHING,
+    GroupOwnership,
+    Ownership,
+    WholeLog,
+    home_partition,
+)
 from streamduel_kafka.settings import SourceSettings
 from streamduel_kafka.topics import Topics
 
 log = structlog.stdlib.get_logger(__name__)
 
-# How long a question about offsets may hold up everything else. Answers take milliseconds; while
-# the broker is away, the loop of polls is the better place to wait in.
+# The longest that a question about offsets may block everything else. Answers take milliseconds;
+# while the broker is down, the loop of polls is the better place to wait.
 ASK_SECONDS = 5.0
 
-# The lag is for people to look at; it may be missing for once.
+# The lag is for monitoring; it may be missing once.
 LAG_SECONDS = 1.0
 
-# Between two attempts when kafka-python reports an error at once instead of waiting.
+# Between two attempts, where kafka-python reports an error at once instead of waiting.
 PAUSE_SECONDS = 0.1
 
 # A member that leaves or dies is noticed within three missed heartbeats, as Kafka recommends.
@@ -45,18 +50,18 @@ HEARTBEAT_MS = 3000
 CONSUMER: dict[str, Any] = {
     "isolation_level": "read_committed",
     "enable_auto_commit": False,
-    # An offset that the log does not hold is an error to decide about here (see `_out_of_range`).
-    # kafka-python's "earliest" would quietly read, and count, a recreated topic from its start.
+    # An offset that the topic does not hold is an error, see `_out_of_range`: with "earliest"
+    # kafka-python would silently read, and count, a recreated topic from its start.
     "auto_offset_reset": "none",
-    # Some 3,000 records of a usual click log: about what a poll takes, so that all partitions are
-    # asked for more at once. A single larger record is delivered all the same (KIP-74).
+    # Some 3,000 records of a usual click log: about one poll, so that all partitions are fetched
+    # from again at once. A single larger record is delivered nevertheless (KIP-74).
     "max_partition_fetch_bytes": 1024 * 1024,
-    # kafka-python has one fetch at a time under way to a broker. One for partitions without news
-    # holds up all the others as long as this: at Kafka's default of half a second, reading fell
-    # from 150,000 to 40,000 records a second where a fetch held more than a poll takes. Asking
-    # twenty times a second costs an idle process 2 % of a core.
+    # kafka-python has one fetch in flight per broker. A fetch from partitions without new records
+    # delays all the others by this: at Kafka's default of half a second, reading fell from 150,000
+    # to 40,000 records a second where a fetch held more than a poll takes. Twenty fetches a second
+    # cost an idle process 2 % of a core.
     "fetch_max_wait_ms": 50,
-    "metrics_enabled": False,  # nobody reads them, and they are computed for each fetch
+    "metrics_enabled": False,  # unused, and computed for each fetch
 }
 
 
@@ -67,23 +72,16 @@ class Bounds(NamedTuple):
     end: int
 
 
-class Ownership(Protocol):
-    """Says which partitions are ours."""
-
-    def latest(self) -> Handover | None:
-        """What holds now, if it was decided since the last call."""
-
-
 class KafkaSource:
-    """A topic as a log.
+    """A topic as a click log.
 
     Args:
         consumer: kafka-python's, set up by `open_source` or `open_log`.
-        ownership: who says which partitions are ours.
-        topic: its name.
-        partitions: how many it has.
-        group_id: the group; None where there is none.
-        instance: our name in the group, held until `close`; None where there is no group.
+        ownership: decides which partitions this process owns.
+        topic: the topic's name.
+        partitions: its number of partitions.
+        group_id: the group; None without one.
+        instance: this process's name in the group, held until `close`; None without a group.
     """
 
     def __init__(
@@ -102,10 +100,10 @@ class KafkaSource:
         self._partitions = partitions
         self._instance = instance
         self.group_id = group_id
-        self._handover = NOTHING
-        self._delivering: set[int] = set()  # those of ours that were sought
+        self._assigned = NOTHING
+        self._delivering: set[int] = set()  # owned partitions after their `seek`
         self._reannounce = False
-        self._targets: dict[int, int | None] = {}  # their ends when they were sought, if known
+        self._targets: dict[int, int | None] = {}  # their ends at the time of `seek`, if known
 
     @property
     def topic(self) -> str:
@@ -114,49 +112,49 @@ class KafkaSource:
 
     @property
     def partitions(self) -> int:
-        """How many partitions the topic has."""
+        """The topic's number of partitions."""
         return self._partitions
 
     @property
     def connected(self) -> bool:
-        """Whether there is a connection to at least one broker (see `clients.reachable`)."""
-        return reachable(self._consumer)
+        """Whether there is a connection to at least one broker."""
+        return kafka_python.connected(self._consumer)
 
     @property
     def group(self) -> Any:
-        """The membership to commit with; None while nothing may be committed."""
-        return self._handover.group
+        """The membership that commits must carry; None while nothing may be committed."""
+        return self._assigned.group
 
     @property
     def instance(self) -> str | None:
-        """Our name in the group."""
+        """This process's name in the group."""
         return self._instance.name if self._instance else None
 
     def owns(self, partition: int) -> bool:
-        """Whether a partition is ours, and sought."""
+        """Whether this process owns a partition, and has called `seek` for it."""
         return partition in self._delivering
 
     def home(self, experiment: str) -> int:
-        """The partition that Kafka's producers pick for this key."""
+        """The partition to which Kafka's producers send this key."""
         return home_partition(experiment, self._partitions)
 
     def poll(self, timeout: float) -> Poll:
-        """Wait for records and for changes of ownership; empty while the broker is away.
+        """Wait for records and for changes of ownership; empty while the broker is down.
 
         Raises:
-            ConnectorError: something that waiting will not mend.
+            ConnectorError: a permanent error.
         """
         again, self._reannounce = self._reannounce, False
         fetched = self._fetch(0 if again else timeout)
-        handover = self._ownership.latest()
+        assigned = self._ownership.latest()
         lost: list[int] = []
         gained: list[int] = []
-        if again or handover is not None:
-            lost = sorted(self._handover.partitions)
-            self._handover = handover or self._handover
-            gained = sorted(self._handover.partitions)
-            self._hand_over(gained)
-        # Only now: what was fetched for a partition before it changed hands is not delivered.
+        if again or assigned is not None:
+            lost = sorted(self._assigned.partitions)
+            self._assigned = assigned or self._assigned
+            gained = sorted(self._assigned.partitions)
+            self._gain(gained)
+        # Only now: records fetched before a partition changed its owner are not delivered.
         records: dict[int, Sequence[LogRecord]] = {
             each.partition: batch
             for each, batch in fetched.items()
@@ -175,34 +173,23 @@ class KafkaSource:
             return {}
         except errors.KafkaError as error:
             if isinstance(error, errors.FencedInstanceIdError):
-                raise taken() from error
+                raise name_taken() from error
             if is_fatal(error) or not error.retriable:
                 raise self._unreadable(error) from error
             log.warning("read failed", topic=self._topic, error=reason(error))
             rest = timeout - (time.monotonic() - started)
             time.sleep(max(0.0, min(rest, PAUSE_SECONDS)))
             return {}
-        if self._instance is not None and self._displaced():
-            raise taken()
+        if self._instance is not None and kafka_python.displaced(self._consumer):
+            raise name_taken()
         return fetched
 
-    def _displaced(self) -> bool:
-        # kafka-python only writes to its log that a heartbeat was refused because of another
-        # member of the same name; it stops the heartbeats and goes on reading. In a stable member
-        # that is not about to rejoin nothing else stops them.
-        coordinator = self._consumer._coordinator
-        return (
-            coordinator.stable()
-            and not coordinator.rejoining
-            and not coordinator._heartbeat_enabled
-        )
-
-    def _hand_over(self, gained: Sequence[int]) -> None:
+    def _gain(self, gained: Sequence[int]) -> None:
         if gained and gained[-1] >= self._partitions:
             raise ConnectorError(
                 f"topic '{self._topic}' has more partitions now than the {self._partitions} it had "
-                "at start; experiments are bound to partitions by their number, so move the "
-                "experiments to a new topic, or start anew with a new group and snapshots."
+                "at start; the number of partitions decides the home of an experiment, so move the "
+                "experiments to a new topic, or start again with a new group and snapshots."
             )
         self._delivering.clear()
         self._consumer.pause(*map(self._at, gained))
@@ -212,14 +199,14 @@ class KafkaSource:
         self._reannounce = True
 
     def seek(self, partition: int, offset: int | None) -> int:
-        """Deliver a gained partition from this offset on, or from the log's beginning.
+        """Deliver a gained partition from this offset on, or from its beginning.
 
-        While the broker is away, an offset is taken as it is: if the log does not hold it, a poll
+        While the broker is down, an offset is not checked: if the topic does not hold it, a poll
         finds out, and does what would have been done here.
 
         Raises:
-            ConnectorError: the log ends before this offset; or the broker is away, and where the
-                log begins is not known.
+            ConnectorError: the partition ends before this offset; or its beginning is unknown
+                because the broker is down.
         """
         at = self._at(partition)
         bounds = self._bounds(at, ASK_SECONDS if offset is not None else BOOTSTRAP_SECONDS)
@@ -239,13 +226,13 @@ class KafkaSource:
         return start
 
     def _bounds(self, at: TopicPartition, seconds: float) -> Bounds | None:
-        """Where a partition begins and ends at present; None if nobody answers in time."""
+        """The present bounds of a partition; None without an answer in time."""
         deadline = time.monotonic() + seconds
         while (rest := deadline - time.monotonic()) > 0:
             milliseconds = int(1000 * min(rest, ASK_SECONDS))
             try:
                 begin = self._consumer.beginning_offsets([at], timeout_ms=milliseconds)[at]
-                # Of committed records, as they are read: no later offset was ever handed out.
+                # The end of committed records: no later offset was ever delivered.
                 end = self._consumer.end_offsets([at], timeout_ms=milliseconds)[at]
             except errors.KafkaError as error:
                 if is_fatal(error):
@@ -262,7 +249,7 @@ class KafkaSource:
         for at, position in positions.items():
             bounds = self._bounds(at, ASK_SECONDS)
             if bounds is None or at.partition not in self._delivering:
-                continue  # the next poll runs into it again, if it is still so
+                continue  # if it is still out of range, the next poll reports it again
             if position > bounds.end:
                 raise _truncated(at, position, bounds.end)
             if position < bounds.begin:
@@ -270,12 +257,12 @@ class KafkaSource:
                     "records missed", topic=at.topic, partition=at.partition,
                     first=position, last=bounds.begin - 1,
                     advice="the topic no longer holds them, and they were never folded; its "
-                    "retention is shorter than our lag",
+                    "retention is shorter than the lag",
                 )  # fmt: skip
                 self._consumer.seek(at, bounds.begin)
 
     def caught_up(self, partition: int) -> bool:
-        """Whether the end that the partition had when it was sought has been reached."""
+        """Whether the partition's end at the time of `seek` has been reached."""
         target = self._targets[partition]
         if target is None:
             bounds = self._bounds(self._at(partition), ASK_SECONDS)
@@ -285,7 +272,7 @@ class KafkaSource:
         return self._position(partition) >= target
 
     def lags(self, partitions: Sequence[int]) -> dict[int, int]:
-        """How far the ends are from what was delivered, marks of transactions included."""
+        """The distance of the ends from the positions, markers of transactions included."""
         asked = [self._at(partition) for partition in partitions]
         try:
             ends = self._consumer.end_offsets(asked, timeout_ms=int(1000 * LAG_SECONDS))
@@ -297,15 +284,15 @@ class KafkaSource:
         }
 
     def _position(self, partition: int) -> int:
-        # Always known: `hold` and `seek` set it, and with "auto_offset_reset" none it stays. It
-        # moves past the marks of transactions, which are never delivered.
+        # Always known: `hold` and `seek` set it, "auto_offset_reset" none keeps it. It moves past
+        # the markers of transactions, which are never delivered.
         return int(self._consumer.position(self._at(partition), timeout_ms=0))
 
     def _unreadable(self, error: errors.KafkaError) -> ConnectorError:
         return ConnectorError(f"topic '{self._topic}' cannot be read: {reason(error)}.")
 
     def close(self) -> None:
-        """Leave. A static member does not say so: its partitions wait for it to come back."""
+        """Close the consumer. A static member keeps its partitions until its session times out."""
         self._consumer.close(autocommit=False)
         if self._instance is not None:
             self._instance.close()
@@ -317,7 +304,7 @@ class KafkaSource:
 def _truncated(at: TopicPartition, offset: int, end: int) -> ConnectorError:
     return ConnectorError(
         f"{_name(at)} ends at offset {end}, but {offset} was reached before; was the topic "
-        "recreated? To start anew take a new group and a new topic for the snapshots."
+        "recreated? To start again use a new group and a new topic for the snapshots."
     )
 
 
@@ -329,7 +316,7 @@ def open_source(settings: SourceSettings) -> KafkaSource:
     """Join the group.
 
     Raises:
-        ConnectorError: the cluster or the topic is not as the settings say.
+        ConnectorError: the cluster or the topic does not match the settings.
     """
     with Topics(settings) as topics:
         partitions = topics.require_log(settings.topic, settings.partitions)
@@ -342,7 +329,7 @@ def open_source(settings: SourceSettings) -> KafkaSource:
             group_id=settings.group,
             group_instance_id=instance.name,
             client_id=f"streamduel-{instance.name}",
-            # Eager (see GroupOwnership), and a partition stays where its state is.
+            # Eager (see GroupOwnership); and a partition stays where its state is.
             partition_assignment_strategy=[StickyPartitionAssignor],
             max_poll_records=settings.max_poll_records,
             session_timeout_ms=settings.session_timeout_ms,
@@ -353,10 +340,10 @@ def open_source(settings: SourceSettings) -> KafkaSource:
     except BaseException:
         instance.close()
         raise
-    ownership = GroupOwnership(consumer, settings.topic)
+    ownership = GroupOwnership(consumer)
     consumer.subscribe([settings.topic], listener=ownership)
-    # Only to have the topic's metadata before the group is joined: who shares the partitions out
-    # without knowing them shares out none at first, and again soon after.
+    # Only to have the topic's metadata before joining the group: a leader that does not know the
+    # partitions assigns none at first, and rebalances soon after.
     with contextlib.suppress(errors.KafkaError):
         consumer.beginning_offsets([TopicPartition(settings.topic, 0)], int(1000 * ASK_SECONDS))
     return KafkaSource(
@@ -365,10 +352,10 @@ def open_source(settings: SourceSettings) -> KafkaSource:
 
 
 def open_log(settings: SourceSettings) -> KafkaSource:
-    """Read all partitions, as nobody's member.
+    """Read all partitions, without a group.
 
     Raises:
-        ConnectorError: the cluster or the topic is not as the settings say.
+        ConnectorError: the cluster or the topic does not match the settings.
     """
     with Topics(settings) as topics:
         partitions = topics.require_log(settings.topic, create=None)

@@ -1,4 +1,4 @@
-"""The topics must be there, and such that nothing is lost in them, before anything is read."""
+"""Checking the topics before anything is read, and creating missing ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from streamduel_kafka.transaction import MAX_REQUEST_BYTES
 
 log = structlog.stdlib.get_logger(__name__)
 
-# A new topic is usable once its leaders are elected and every broker has heard of it.
+# A new topic is usable once its leaders are elected and every broker knows it.
 CREATE_SECONDS = 30.0
 
 COMPACTED = {"cleanup.policy": "compact"}
@@ -30,8 +30,8 @@ SNAPSHOTS = {
     **COMPACTED,
     # The entry of an experiment with hundreds of arms holds a matrix of some megabytes.
     "max.message.bytes": str(MAX_REQUEST_BYTES),
-    # A restart reads a partition from its beginning. What was replaced is only removed from
-    # segments that are closed: close them at 64 MB or ten minutes, and clean early.
+    # A restart reads a partition from its beginning. Replaced records are only removed from closed
+    # segments: close them at 64 MB or ten minutes, and compact early.
     "segment.bytes": str(64 * 1024 * 1024),
     "segment.ms": str(10 * 60 * 1000),
     "min.cleanable.dirty.ratio": "0.1",
@@ -39,7 +39,7 @@ SNAPSHOTS = {
 
 
 class New(NamedTuple):
-    """How a topic is created that is not there; -1 partitions: as the brokers say."""
+    """The number of partitions and the settings of a new topic; -1: the brokers' default."""
 
     partitions: int
     configs: dict[str, str]
@@ -49,7 +49,7 @@ class Topics:
     """Checks topics, and creates them if the settings allow it.
 
     Raises:
-        ConnectorError: from every method, in one sentence, whatever is not as it must be.
+        ConnectorError: from every method, with what is wrong and how to fix it.
     """
 
     def __init__(self, cluster: Cluster, seconds: float = BOOTSTRAP_SECONDS) -> None:
@@ -58,22 +58,28 @@ class Topics:
         self._admin: Any = connect_at_start(KafkaAdminClient, self._settings, seconds)
 
     def require_log(self, topic: str, create: int | None) -> int:
-        """The number of partitions of the input; created with so many, unless None."""
+        """The click log's number of partitions; if it is missing, create it with so many.
+
+        `create` None never creates it.
+        """
         return self._require(topic, "source.topic", New(create, {}) if create else None)
 
     def require_assignments(self, topic: str, *, create: bool = True) -> None:
-        """The topic of assignments: compacted, so that the newest of an experiment stays."""
+        """The assignments' topic must be compacted, to keep the newest of each experiment."""
         self._require(topic, "sink.assignments", New(-1, COMPACTED) if create else None)
         self._require_compacted(topic, "the assignments in it would be deleted by age")
 
     def require_dead_letters(self, topic: str) -> None:
-        """The topic of dead letters: any."""
+        """The dead letters' topic must exist."""
         self._require(topic, "sink.dead_letters", New(-1, {}))
 
     def require_snapshots(self, topic: str, partitions: int | None) -> int:
-        """The number of partitions of the snapshots: compacted, as many as the input has.
+        """The snapshots' topic must be compacted, with as many partitions as the click log.
 
-        `None` for the input's only looks, and creates nothing.
+        `partitions` None neither checks their number nor creates the topic.
+
+        Returns:
+            Its number of partitions.
         """
         new = None if partitions is None else New(partitions, SNAPSHOTS)
         found = self._require(topic, "snapshots.topic", new)
@@ -128,13 +134,13 @@ class Topics:
         try:
             self._admin.create_topics({topic: described})
         except errors.TopicAlreadyExistsError:
-            pass  # another instance was faster
+            pass  # another instance has created it
         except errors.BrokerResponseError as error:
-            # Its text quotes the whole request; its class says what is wrong.
+            # Its text is the whole request; its class tells what is wrong.
             raise ConnectorError(
                 f"topic '{topic}' could not be created with {new.partitions} partitions and "
-                f"replication factor {self._cluster.replication_factor} (-1: as the brokers say): "
-                f"{type(error).__name__}."
+                f"replication factor {self._cluster.replication_factor} (-1: the brokers' "
+                f"default): {type(error).__name__}."
             ) from error
         self._admin.wait_for_topics([topic], timeout_ms=int(1000 * CREATE_SECONDS))
         log.info("topic created", topic=topic, partitions=new.partitions)
@@ -149,7 +155,7 @@ class Topics:
         if policy is None:  # the answer is empty for a user without DescribeConfigs
             log.warning(
                 "cleanup policy unknown", topic=topic,
-                advice="this user may not see it; make sure that it is compact",
+                advice="this user lacks DescribeConfigs; make sure that it is compact",
             )  # fmt: skip
         elif policy["value"] != "compact":
             raise ConnectorError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 
 import msgspec
 
@@ -24,9 +25,5 @@ def inspect(config: ConfigPath, as_json: AsJson = False) -> None:
 
 def read_report(loaded: LoadedConfig) -> inspection.Report:
     """The report on the newest snapshots of all partitions."""
-    archive = loaded.outlet_connector.open_archive(loaded.sink, loaded.snapshots)
-    try:
+    with closing(loaded.outlet_connector.open_archive(loaded.sink, loaded.snapshots)) as archive:
         return inspection.inspect(archive)
-    finally:
-        archive.sink.close()
-        archive.snapshots.close()

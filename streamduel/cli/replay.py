@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import typer
 
 from streamduel.cli.app import FAILURE, err, out
@@ -16,15 +18,12 @@ def replay(config: ConfigPath) -> None:
     Exits with 0 when all are equal; else shows the first difference and exits with 1.
     """
     loaded = load_config(config)
-    log = loaded.source_connector.open_log(loaded.source)
-    archive = loaded.outlet_connector.open_archive(loaded.sink, loaded.snapshots)
-    try:
-        with counting_progress(err, "replaying") as progress:
-            verdict = audit.replay(loaded.config, log, archive, progress)
-    finally:
-        archive.sink.close()
-        archive.snapshots.close()
-        log.close()
+    with (
+        closing(loaded.source_connector.open_log(loaded.source)) as log,
+        closing(loaded.outlet_connector.open_archive(loaded.sink, loaded.snapshots)) as archive,
+        counting_progress(err, "replaying") as progress,
+    ):
+        verdict = audit.replay(loaded.config, log, archive, progress)
     for name in verdict.unchecked:
         err.print(
             f"'{name}' is no longer configured and was not checked.",

@@ -1,16 +1,12 @@
 """The commit: outputs, dead letters, snapshot and offsets become visible together, or not at all.
 
-One order, here and nowhere else:
+The order is here and nowhere else:
 
-1. `begin`: open the commit.
-2. `write`: assignments and dead letters, not visible yet (Kafka), or cut back at the next start
-   because no snapshot knows of them (files).
-3. `save`: the snapshot, which says up to which offset and, on files, up to which byte of the
-   outputs it is true.
-4. `finish`: the offsets, and the one step that makes all of it visible.
+1. `write`: assignments, dead letters and the snapshot; none of it is visible yet.
+2. `finish`: the one step that makes all of it visible, with the offsets.
 
-A crash before the last step leaves the previous commit in force, and the log is folded again
-from there with the same result; a crash after it loses nothing.
+A crash before `finish` leaves the previous commit valid, and the click log is folded again from
+there with the same result; a crash after it loses nothing.
 """
 
 from __future__ import annotations
@@ -23,22 +19,18 @@ from streamduel.connector import Failpoint, Outlet, PartitionCommit, no_failpoin
 def commit(
     outlet: Outlet, commits: Sequence[PartitionCommit], failpoint: Failpoint = no_failpoint
 ) -> None:
-    """Make the work of some partitions visible.
+    """Make the outputs and the state of some partitions visible.
 
     Args:
-        outlet: the sink and the snapshot store that share the commit.
+        outlet: where they are written.
         commits: one for each partition that has changed.
-        failpoint: called by name between the steps.
+        failpoint: called between the steps.
 
     Raises:
         Fenced: this process no longer owns the partitions; nothing is visible.
     """
-    failpoint("before begin")
-    outlet.sink.begin()
     failpoint("before write")
-    outlet.sink.write(commits)
-    failpoint("before save")
-    outlet.snapshots.save(commits)
+    outlet.write(commits)
     failpoint("before finish")
-    outlet.sink.finish(commits)
+    outlet.finish(commits)
     failpoint("after finish")

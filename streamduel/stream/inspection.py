@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from streamduel.connector import Outlet
+from streamduel.connector import Archive
 from streamduel.records import Reason
 from streamduel.stream import snapshot
 
@@ -49,7 +49,7 @@ class Report(msgspec.Struct, frozen=True):
     ignored: dict[str, int]
 
 
-def inspect(archive: Outlet) -> Report:
+def inspect(archive: Archive) -> Report:
     """Read the newest snapshot of every partition.
 
     Args:
@@ -61,14 +61,14 @@ def inspect(archive: Outlet) -> Report:
     experiments: dict[str, ExperimentReport] = {}
     dead_letters: Counter[Reason] = Counter()
     ignored: Counter[str] = Counter()
-    for partition in archive.snapshots.partitions():
-        entries = archive.snapshots.load(partition)
-        if not entries:
+    for partition in archive.partitions():
+        found = archive.load(partition)
+        if found is None:
             continue
-        entry = snapshot.partition_entry(entries, partition)
+        entry = snapshot.partition_entry(found.entries, partition)
         dead_letters.update(entry.dead_letters)
         ignored.update(entry.ignored)
-        for name, saved in snapshot.experiment_entries(entries).items():
+        for name, saved in snapshot.experiment_entries(found.entries).items():
             experiments[name] = _report(saved, entry)
     return Report(
         dict(sorted(experiments.items())),

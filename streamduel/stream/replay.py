@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from streamduel.config import Config
-from streamduel.connector import LogRecord, Outlet, Source
+from streamduel.connector import Archive, LogRecord, Source
 from streamduel.errors import SnapshotError
 from streamduel.stream import snapshot
 from streamduel.stream.homes import Log
@@ -66,7 +66,7 @@ class _Audit:
 def replay(
     config: Config,
     log: Source,
-    archive: Outlet,
+    archive: Archive,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Verdict:
     """Reproduce every assignment that was ever published, and say where one differs.
@@ -85,7 +85,7 @@ def replay(
     """
     verdict = Verdict()
     published: dict[tuple[str, int], bytes] = {}
-    for message in archive.sink.published():
+    for message in archive.published():
         key = _key(message.value)
         if key in published:
             verdict.difference = f"epoch {key[1]} of '{key[0]}' was published twice."
@@ -107,7 +107,7 @@ def replay(
             if audit.task.next_offset >= audit.end or log.caught_up(partition):
                 audit.finish()
                 unfinished.discard(partition)
-            if not _compare(audit.task, published, reproduced, archive.sink.compacted, verdict):
+            if not _compare(audit.task, published, reproduced, archive.compacted, verdict):
                 return verdict
         verdict.records = sum(audit.task.next_offset for audit in audits.values())
         progress(verdict.records, total)
@@ -115,17 +115,17 @@ def replay(
     return verdict
 
 
-def _open(config: Config, log: Source, archive: Outlet, verdict: Verdict) -> dict[int, _Audit]:
+def _open(config: Config, log: Source, archive: Archive, verdict: Verdict) -> dict[int, _Audit]:
     shape = Log(log.topic, log.partitions, log.home)
     audits = {}
-    for partition in archive.snapshots.partitions():
-        entries = archive.snapshots.load(partition)
-        if not entries:
+    for partition in archive.partitions():
+        found = archive.load(partition)
+        if found is None:
             continue
-        entry = snapshot.partition_entry(entries, partition)
+        entry = snapshot.partition_entry(found.entries, partition)
         snapshot.check_log(entry, log.topic, partition, log.partitions)
-        audit = _Audit(PartitionTask(config, shape, partition), entry.next, {}, {})
-        for name, saved in snapshot.experiment_entries(entries).items():
+        audit = _Audit(PartitionTask(config, shape, partition), found.next_offset, {}, {})
+        for name, saved in snapshot.experiment_entries(found.entries).items():
             if name in config.experiments:
                 snapshot.check_settings(saved, config.experiments[name])
                 audit.starts[name] = saved.started_at

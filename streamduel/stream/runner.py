@@ -9,7 +9,7 @@ from typing import Final
 import structlog
 
 from streamduel.config import Config
-from streamduel.connector import Failpoint, LogRecord, Outlet, Source, no_failpoint
+from streamduel.connector import Failpoint, LogRecord, Outlet, Snapshot, Source, no_failpoint
 from streamduel.errors import Fenced
 from streamduel.stream.commit import commit
 from streamduel.stream.homes import Log
@@ -61,7 +61,7 @@ class Runner:
         self._log = Log(source.topic, source.partitions, source.home)
         self._interval = config.commit.interval_ms / 1000
         self._restorer = ThreadPoolExecutor(RESTORERS, thread_name_prefix="restore")
-        self._restoring: dict[int, Future[dict[str, bytes]]] = {}
+        self._restoring: dict[int, Future[Snapshot | None]] = {}
         self._last_commit = clock()
         self._next_lag = clock()
         self.tasks: dict[int, PartitionTask] = {}
@@ -95,9 +95,7 @@ class Runner:
         if poll.lost:
             self._forget(poll.lost)
         for partition in poll.gained:
-            self._restoring[partition] = self._restorer.submit(
-                self._outlet.snapshots.load, partition
-            )
+            self._restoring[partition] = self._restorer.submit(self._outlet.load, partition)
         if poll.gained:
             self._tell(lambda observer: observer.gained(poll.gained))
         self._restore()
@@ -132,7 +130,8 @@ class Runner:
         if ready:
             self._commit()  # the first assignment of an experiment is not to wait for records
 
-    def _begin(self, partition: int, entries: Mapping[str, bytes]) -> None:
+    def _begin(self, partition: int, snapshot: Snapshot | None) -> None:
+        entries = snapshot.entries if snapshot else None
         task = PartitionTask(self._config, self._log, partition, entries)
         wanted = task.resume_offset
         start = self._source.seek(partition, wanted)

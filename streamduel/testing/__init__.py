@@ -13,7 +13,7 @@ of the log, so a test of a recovery is a few lines long, and no test sleeps:
 >>> crashed, undisturbed = Broker([*duels[:13], CRASH, *duels[13:]]), Broker(duels)
 >>> run(config, crashed), run(config, undisturbed)
 (2, 1)
->>> crashed.assignments == undisturbed.assignments, crashed.entries == undisturbed.entries
+>>> crashed.assignments == undisturbed.assignments, crashed.snapshots == undisturbed.snapshots
 (True, True)
 """
 

@@ -15,9 +15,9 @@ from streamduel.config import Config
 from streamduel.connector import (
     Failpoint,
     Message,
-    Outlet,
     PartitionCommit,
     Poll,
+    Snapshot,
     no_failpoint,
 )
 from streamduel.errors import Fenced
@@ -53,14 +53,14 @@ class Broker:
 
     Attributes:
         log: values, whole records, and faults between them.
-        entries: the snapshot entries of each partition.
+        snapshots: the newest snapshot of each partition.
         assignments: the assignments topic.
         dead_letters: the dead-letter topic.
         commits: how many commits succeeded.
     """
 
     log: Sequence[bytes | Record | Fault]
-    entries: dict[int, dict[str, bytes]] = field(default_factory=dict)
+    snapshots: dict[int, Snapshot] = field(default_factory=dict)
     assignments: list[Message] = field(default_factory=list)
     dead_letters: list[Message] = field(default_factory=list)
     commits: int = 0
@@ -95,10 +95,9 @@ class Broker:
         """A source of the click log, as one process opens it."""
         return MemorySource(self)
 
-    def outlet(self) -> Outlet:
-        """A sink and a snapshot store, as one process opens them."""
-        both = MemoryOutlet(self)
-        return Outlet(both, both)
+    def outlet(self) -> MemoryOutlet:
+        """An outlet, as one process opens it; it is an archive, too."""
+        return MemoryOutlet(self)
 
 
 class MemorySource:
@@ -178,7 +177,7 @@ class MemorySource:
 
 
 class MemoryOutlet:
-    """A `Sink` and a `SnapshotStore`: a commit that is not finished is gone with the process."""
+    """An `Outlet` and an `Archive`: a commit that is not finished is gone with the process."""
 
     compacted = False
 
@@ -186,19 +185,10 @@ class MemoryOutlet:
         self._broker = broker
         self._open: list[PartitionCommit] | None = None
 
-    def begin(self) -> None:
-        """Open a commit; the last one must be closed."""
-        assert self._open is None, "one commit at a time"
-        self._open = []
-
     def write(self, commits: Sequence[PartitionCommit]) -> None:
-        """Hold the outputs back until `finish`."""
-        assert self._open == []
+        """Hold outputs and entries back until `finish`."""
+        assert self._open is None, "one commit at a time"
         self._open = list(commits)
-
-    def save(self, commits: Sequence[PartitionCommit]) -> None:
-        """Hold the entries back until `finish`."""
-        assert self._open == list(commits)
 
     def finish(self, commits: Sequence[PartitionCommit]) -> None:
         """Store all of it, or raise `Fenced` after a `FENCE`."""
@@ -208,18 +198,20 @@ class MemoryOutlet:
             self._broker.fence_next = False
             raise Fenced("partition 0 belongs to another process now.")
         for commit in commits:
-            self._broker.entries.setdefault(commit.partition, {}).update(commit.entries)
+            former = self.load(commit.partition)
+            entries = {**(former.entries if former else {}), **commit.entries}
+            self._broker.snapshots[commit.partition] = Snapshot(commit.next_offset, entries)
             self._broker.assignments += commit.assignments
             self._broker.dead_letters += commit.dead_letters
         self._broker.commits += 1
 
     def partitions(self) -> Sequence[int]:
         """The partitions with a snapshot."""
-        return sorted(self._broker.entries)
+        return sorted(self._broker.snapshots)
 
-    def load(self, partition: int) -> dict[str, bytes]:
-        """The entries as of the last finished commit."""
-        return dict(self._broker.entries.get(partition, {}))
+    def load(self, partition: int) -> Snapshot | None:
+        """The snapshot of the last finished commit."""
+        return self._broker.snapshots.get(partition)
 
     def published(self) -> Iterator[Message]:
         """The assignments of all finished commits."""

@@ -68,9 +68,9 @@ def test_twenty_kills_at_random_moments_leave_no_trace(tmp_path: Path) -> None:
 
 
 STEPS = [
-    "before begin", "before write", "files: assignments appended", "files: outputs appended",
-    "before save", "files: snapshot written", "files: snapshot synced", "files: snapshot renamed",
-    "before finish", "after finish",
+    "before write", "files: assignments appended", "files: outputs appended",
+    "files: outputs synced", "files: snapshot written", "before finish", "files: snapshot renamed",
+    "after finish",
 ]  # fmt: skip
 
 

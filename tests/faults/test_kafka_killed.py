@@ -159,8 +159,8 @@ def restart_during_a_life(kafka: Broker, run: Run) -> None:
 
 
 STEPS = [
-    "before begin", "before write", "before save", "before finish", "kafka: records written",
-    "kafka: offsets written", "kafka: committed", "after finish",
+    "before write", "kafka: transaction begun", "kafka: outputs sent", "before finish",
+    "kafka: records written", "kafka: offsets written", "kafka: committed", "after finish",
 ]  # fmt: skip
 
 

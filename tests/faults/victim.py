@@ -1,7 +1,7 @@
 """A service that kills itself with SIGKILL, at a moment or at a step of a commit.
 
     python -m tests.faults.victim CONFIG '{"seconds": 0.04}'
-    python -m tests.faults.victim CONFIG '{"step": "before save", "times": 3}'
+    python -m tests.faults.victim CONFIG '{"step": "before finish", "times": 3}'
     python -m tests.faults.victim CONFIG '{}'
 
 It is the product's own `serve` with a failpoint handed in; the product knows no such switch.

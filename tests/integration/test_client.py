@@ -22,7 +22,7 @@ from streamduel.client import (
 )
 from streamduel.client import kafka as client_kafka
 from streamduel.client.kafka import KafkaFeed, KafkaWriter
-from streamduel_kafka.partitioner import home_partition
+from streamduel_kafka.partitions import home_partition
 from tests.broker.fixture import Broker, Topics
 from tests.broker.local_kafka import LocalKafka
 from tests.unit.client.bed import PATIENCE, alone, eventually

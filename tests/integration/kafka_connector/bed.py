@@ -1,6 +1,5 @@
 """What a test of the Kafka connector starts from: topics, a group, and shorthands."""
 
-import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
@@ -16,10 +15,12 @@ from streamduel.connector import (
     Outlet,
     PartitionCommit,
     Poll,
+    Snapshot,
     no_failpoint,
 )
+from streamduel_kafka.archive import KafkaArchive, open_archive
+from streamduel_kafka.outlet import KafkaOutlet, open_outlet
 from streamduel_kafka.settings import SinkSettings, SnapshotSettings, SourceSettings
-from streamduel_kafka.sink import open_outlet
 from streamduel_kafka.source import KafkaSource, open_log, open_source
 from tests.broker.fixture import Topics
 
@@ -84,13 +85,15 @@ class Bed:
 
     def outlet(
         self, source: KafkaSource, failpoint: Failpoint = no_failpoint, **changes: Any
-    ) -> Outlet:
+    ) -> KafkaOutlet:
         outlet = open_outlet(
             self.sink_settings(**changes), self.snapshot_settings(), source, failpoint
         )
-        for part in outlet:
-            self.stack.enter_context(closing(part))
-        return outlet
+        return self.stack.enter_context(closing(outlet))
+
+    def archive(self) -> KafkaArchive:
+        archive = open_archive(self.sink_settings(), self.snapshot_settings())
+        return self.stack.enter_context(closing(archive))
 
     def produce(
         self, count: int, partition: int = 0, *, topic: str | None = None, size: int = 10
@@ -140,8 +143,8 @@ def make_bed(servers: str, topics: Topics, partitions: int = 4) -> Bed:
     )
 
 
-def entries(next_offset: int, **more: bytes) -> dict[str, bytes]:
-    return {"partition": json.dumps({"next": next_offset}).encode(), **more}
+def snapshot(next_offset: int, **entries: bytes) -> Snapshot:
+    return Snapshot(next_offset, entries)
 
 
 def work(partition: int, next_offset: int, text: str = "") -> PartitionCommit:
@@ -152,15 +155,13 @@ def work(partition: int, next_offset: int, text: str = "") -> PartitionCommit:
         next_offset,
         assignments=[Message(b"search", value)],
         dead_letters=[Message(None, value)],
-        entries=entries(next_offset, experiment=value),
+        entries={"experiment": value},
     )
 
 
 def commit(outlet: Outlet, *commits: PartitionCommit) -> None:
-    outlet.sink.begin()
-    outlet.sink.write(commits)
-    outlet.snapshots.save(commits)
-    outlet.sink.finish(commits)
+    outlet.write(commits)
+    outlet.finish(commits)
 
 
 def polls(source: KafkaSource) -> Iterator[Poll]:

@@ -8,8 +8,8 @@ import pytest
 from streamduel.connector import load_connector
 from streamduel.errors import ConnectorError, UncertainError
 from streamduel_kafka import append as append_module
-from streamduel_kafka.append import append
-from streamduel_kafka.partitioner import home_partition
+from streamduel_kafka.append import append_record as append
+from streamduel_kafka.partitions import home_partition
 from tests.broker.fixture import Topics
 from tests.integration.kafka_connector.bed import Bed, gain, read, start, without_broker
 

@@ -9,20 +9,24 @@ from kafka import KafkaAdminClient, errors
 from streamduel.connector import Message, PartitionCommit
 from streamduel.errors import ConnectorError, Fenced
 from streamduel_kafka import transaction
-from streamduel_kafka.sink import KafkaSink
 from tests.broker.fixture import Topics
 from tests.integration.kafka_connector.bed import (
     Bed,
     commit,
-    entries,
     gain,
     gain_all,
     polls,
+    snapshot,
     start,
     work,
 )
 
 pytestmark = pytest.mark.kafka
+
+STEPS = [
+    "kafka: transaction begun", "kafka: outputs sent", "kafka: records written",
+    "kafka: offsets written", "kafka: committed",
+]  # fmt: skip
 
 
 def test_everything_becomes_visible_at_once(bed: Bed) -> None:
@@ -42,12 +46,12 @@ def test_everything_becomes_visible_at_once(bed: Bed) -> None:
 
     outlet = bed.outlet(source, look)
     commit(outlet, work(0, 10))
-    assert steps == ["kafka: records written", "kafka: offsets written", "kafka: committed"]
+    assert steps == STEPS
     assert bed.committed() == 10
     assert bed.visible(bed.assignments) == [(b"search", b"0:10")]
     assert bed.visible(bed.dead_letters) == [(None, b"0:10")]
-    assert list(outlet.sink.published()) == [Message(b"search", b"0:10")]
-    assert outlet.snapshots.load(0) == entries(10, experiment=b"0:10")
+    assert list(bed.archive().published()) == [Message(b"search", b"0:10")]
+    assert outlet.load(0) == snapshot(10, experiment=b"0:10")
 
 
 def test_several_partitions_in_one_commit(bed: Bed) -> None:
@@ -59,7 +63,7 @@ def test_several_partitions_in_one_commit(bed: Bed) -> None:
     commit(outlet, *(work(n, n + 1) for n in range(4)))
     assert [bed.committed(n) for n in range(4)] == [1, 2, 3, 4]
     for n in range(4):
-        assert outlet.snapshots.load(n) == entries(n + 1, experiment=b"%d:%d" % (n, n + 1))
+        assert outlet.load(n) == snapshot(n + 1, experiment=b"%d:%d" % (n, n + 1))
 
 
 def test_a_commit_of_offsets_alone(bed: Bed) -> None:
@@ -67,10 +71,10 @@ def test_a_commit_of_offsets_alone(bed: Bed) -> None:
     source = bed.source()
     start(source, gain(source))
     outlet = bed.outlet(source)
-    commit(outlet, PartitionCommit(0, 3, entries=entries(3)))
+    commit(outlet, PartitionCommit(0, 3))
     assert bed.committed() == 3
-    commit(outlet, PartitionCommit(0, 3, entries=entries(3, late=b"x")))
-    assert outlet.snapshots.load(0) == entries(3, late=b"x")
+    commit(outlet, PartitionCommit(0, 3, entries={"late": b"x"}))
+    assert outlet.load(0) == snapshot(3, late=b"x")
 
 
 def test_a_member_that_hangs_is_fenced_by_its_generation(bed: Bed) -> None:
@@ -79,8 +83,7 @@ def test_a_member_that_hangs_is_fenced_by_its_generation(bed: Bed) -> None:
     zombie = bed.source(instance="zombie", **quick)
     start(zombie, gain(zombie))
     theirs = bed.outlet(zombie)
-    theirs.sink.begin()
-    theirs.sink.write([work(0, 5, "zombie ")])
+    theirs.write([work(0, 5, "zombie ")])
 
     # It neither polls nor finishes while another member takes over, commits and goes on.
     heir = bed.source(instance="heir", **quick)
@@ -89,16 +92,15 @@ def test_a_member_that_hangs_is_fenced_by_its_generation(bed: Bed) -> None:
     ours = bed.outlet(heir)
     commit(ours, work(0, 5, "heir "))
 
-    theirs.snapshots.save([work(0, 5, "zombie ")])
     with pytest.raises(Fenced):
-        theirs.sink.finish([work(0, 5, "zombie ")])
+        theirs.finish([work(0, 5, "zombie ")])
     for topic in (bed.assignments, bed.dead_letters):
         assert [value for _, value in bed.visible(topic)] == [b"heir 0:5"]
-    assert ours.snapshots.load(0) == entries(5, experiment=b"heir 0:5")
+    assert ours.load(0) == snapshot(5, experiment=b"heir 0:5")
 
     # It hears of its loss at its next poll, and is a member like any other from then on.
     assert next(poll.lost for poll in polls(zombie) if poll.lost) == [0, 1, 2, 3]
-    with pytest.raises(Fenced, match="not ours"):
+    with pytest.raises(Fenced, match="does not own"):
         commit(theirs, work(0, 5, "zombie "))
     halves = gain_all(zombie, heir, counts=[2, 2])
     start(zombie, halves[0])
@@ -113,11 +115,11 @@ def test_a_refused_commit_leaves_nothing_for_the_next_one(bed: Bed) -> None:
     source = bed.source()
     start(source, gain(source))
     outlet = bed.outlet(source)
-    rightful = source._handover
-    source._handover = rightful._replace(group=rightful.group._replace(generation_id=999))
+    rightful = source._assigned
+    source._assigned = rightful._replace(group=rightful.group._replace(generation_id=999))
     with pytest.raises(Fenced, match="IllegalGenerationError"):
         commit(outlet, work(0, 5))
-    source._handover = rightful
+    source._assigned = rightful
     commit(outlet, work(1, 5))
     assert (bed.committed(0), bed.committed(1)) == (None, 5)
     assert [value for _, value in bed.visible(bed.assignments)] == [b"1:5"]
@@ -127,10 +129,10 @@ def test_nothing_is_committed_without_a_generation(bed: Bed) -> None:
     """The broker accepts offsets of no generation from anybody."""
     source = bed.source()
     outlet = bed.outlet(source)
-    with pytest.raises(Fenced, match="not ours at present"):
+    with pytest.raises(Fenced, match="does not own"):
         commit(outlet, work(0, 0))
     start(source, [n for n in gain(source) if n])
-    with pytest.raises(Fenced, match="not ours at present"):
+    with pytest.raises(Fenced, match="does not own"):
         commit(outlet, work(0, 0))  # gained, but not sought: there is no state of it
     assert bed.visible(bed.assignments) == []
 
@@ -139,26 +141,22 @@ def test_a_successor_of_the_same_name_fences_the_producer(bed: Bed) -> None:
     source = bed.source()
     start(source, gain(source))
     outlet = bed.outlet(source)
-    outlet.sink.begin()
-    outlet.sink.write([work(0, 0)])
+    outlet.write([work(0, 0)])
     successor = bed.outlet(source)
     with pytest.raises(Fenced):
-        outlet.sink.finish([work(0, 0)])
+        outlet.finish([work(0, 0)])
     commit(successor, work(1, 0))
     assert [value for _, value in bed.visible(bed.assignments)] == [b"1:0"]
 
 
-def test_after_an_error_the_rest_of_the_transaction_is_refused(bed: Bed) -> None:
+def test_after_an_error_a_transaction_cannot_be_finished(bed: Bed) -> None:
     source = bed.source()
     start(source, gain(source))
     outlet = bed.outlet(source)
-    assert isinstance(outlet.sink, KafkaSink)
-    outlet.sink.begin()
-    outlet.sink._transactions._failed(errors.KafkaTimeoutError("as if"))
+    outlet.write([work(0, 0)])
+    outlet._transactions._failed(errors.KafkaTimeoutError("as if"))
     with pytest.raises(Fenced, match="nothing of it is visible"):
-        outlet.sink.write([work(0, 0)])
-    with pytest.raises(Fenced, match="nothing of it is visible"):
-        outlet.sink.finish([work(0, 0)])
+        outlet.finish([work(0, 0)])
     commit(outlet, work(0, 0))
 
 
@@ -166,11 +164,10 @@ def test_a_transaction_that_timed_out(bed: Bed) -> None:
     source = bed.source(session_timeout_ms=30_000)
     start(source, gain(source))
     outlet = bed.outlet(source, transaction_timeout_ms=1000)
-    outlet.sink.begin()
-    outlet.sink.write([work(0, 0, "late ")])
+    outlet.write([work(0, 0, "late ")])
     time.sleep(3)  # the broker looks for such transactions every half second
     with pytest.raises(Fenced):
-        outlet.sink.finish([work(0, 0, "late ")])
+        outlet.finish([work(0, 0, "late ")])
     commit(outlet, work(0, 0))
     assert [value for _, value in bed.visible(bed.assignments)] == [b"0:0"]
 
@@ -208,9 +205,11 @@ def test_large_records_fit_where_the_topic_takes_them(bed: Bed, topics: Topics) 
     start(source, gain(source))
     outlet = bed.outlet(source)
     letters = [Message(None, bytes(1_000_000)) for _ in range(5)]
-    large = PartitionCommit(0, 0, dead_letters=letters, entries=entries(0, matrix=bytes(9_000_000)))
+    large = PartitionCommit(0, 0, dead_letters=letters, entries={"matrix": bytes(9_000_000)})
     commit(outlet, large)
-    assert len(outlet.snapshots.load(0)["matrix"]) == 9_000_000
+    loaded = outlet.load(0)
+    assert loaded is not None
+    assert len(loaded.entries["matrix"]) == 9_000_000
     assert len(bed.visible(bed.dead_letters)) == 5
 
 
@@ -220,22 +219,20 @@ def test_published_in_order_and_without_what_was_undone(bed: Bed) -> None:
     outlet = bed.outlet(source)
     for text in ("a ", "b ", "c "):
         commit(outlet, work(0, 0, text))
-    outlet.sink.begin()
-    outlet.sink.write([work(0, 0, "open ")])
-    outlet.sink._transactions._producer.flush()  # type: ignore[attr-defined]
-    values = [value for _, value in outlet.sink.published()]
-    assert values == [b"a 0:0", b"b 0:0", b"c 0:0"]
-    assert outlet.sink.compacted
+    outlet.write([work(0, 0, "open ")])
+    outlet._transactions._producer.flush()
+    archive = bed.archive()
+    assert [value for _, value in archive.published()] == [b"a 0:0", b"b 0:0", b"c 0:0"]
+    assert archive.compacted
 
 
 def test_closing_in_the_middle_of_a_transaction_undoes_it(bed: Bed) -> None:
     source = bed.source()
     start(source, gain(source))
     outlet = bed.outlet(source)
-    outlet.sink.begin()
-    outlet.sink.write([work(0, 0)])
+    outlet.write([work(0, 0)])
     began = time.monotonic()
-    outlet.sink.close()
+    outlet.close()
     assert time.monotonic() - began < 5
     assert bed.visible(bed.assignments) == []
 
@@ -251,5 +248,5 @@ def test_a_source_that_is_not_kafka_commits_no_offsets(bed: Bed) -> None:
 
         outlet = bed.outlet(Elsewhere())  # type: ignore[arg-type]
         commit(outlet, work(0, 7))
-        assert outlet.snapshots.load(0) == entries(7, experiment=b"0:7")
+        assert outlet.load(0) == snapshot(7, experiment=b"0:7")
         assert bed.committed() is None

@@ -14,7 +14,8 @@ from streamduel_kafka.instance import Instance
 HOLD = """
 import sys, time
 from streamduel_kafka.instance import Instance
-print(Instance(None, sys.argv[1]).name, flush=True)
+held = Instance(None, sys.argv[1])
+print(held.name, flush=True)
 time.sleep(60)
 """
 
@@ -69,7 +70,7 @@ def test_without_lock_files_everybody_is_number_zero(
 def test_another_users_lock_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     lock = instance._lock
 
-    def refuse_first(path: Path) -> int:
+    def refuse_first(path: Path) -> int | None:
         if path.name.endswith("-0.lock"):
             raise PermissionError(13, "Permission denied")
         return lock(path)

@@ -12,23 +12,22 @@ import pytest
 from kafka import KafkaAdminClient, KafkaProducer, OffsetAndMetadata, TopicPartition
 from kafka.admin import MemberToRemove
 
-from streamduel.connector import Message, Outlet, PartitionCommit
+from streamduel.connector import Message, Outlet, PartitionCommit, Snapshot
 from streamduel.errors import ConnectorError, Fenced, SnapshotError
-from streamduel_kafka import snapshots, transaction
-from streamduel_kafka.archive import open_archive
-from streamduel_kafka.snapshots import KafkaSnapshots
+from streamduel_kafka import archive, snapshots, transaction
+from streamduel_kafka.snapshots import SnapshotLoader
 from streamduel_kafka.source import KafkaSource
 from tests.broker.fixture import Broker
 from tests.integration.kafka_connector import worker
 from tests.integration.kafka_connector.bed import (
     Bed,
     commit,
-    entries,
     eventually,
     gain,
     mapping,
     polls,
     read,
+    snapshot,
     start,
     without_broker,
     work,
@@ -36,8 +35,8 @@ from tests.integration.kafka_connector.bed import (
 
 pytestmark = pytest.mark.kafka
 
-FIRST = entries(10, experiment=b"first 0:10")
-SECOND = entries(20, experiment=b"second 0:20")
+FIRST = snapshot(10, experiment=b"first 0:10")
+SECOND = snapshot(20, experiment=b"second 0:20")
 
 
 def die_at(bed: Bed, step: str, instance: str) -> None:
@@ -66,17 +65,17 @@ def die_at(bed: Bed, step: str, instance: str) -> None:
     ],
 )
 @pytest.mark.parametrize("successor", ["same", "another"])
-def test_a_killed_process(bed: Bed, step: str, after: dict[str, bytes], successor: str) -> None:
+def test_a_killed_process(bed: Bed, step: str, after: Snapshot, successor: str) -> None:
     bed.produce(30, 0)
     die_at(bed, step, "same")
     source = bed.source(instance=successor)
     gain(source)
     outlet = bed.outlet(source)
     began = time.monotonic()
-    assert outlet.snapshots.load(0) == after
+    assert outlet.load(0) == after
     if successor == "same":  # it has ended its predecessor's transaction, and waited for nothing
         assert time.monotonic() - began < 1.5
-    resumed = json.loads(after["partition"])["next"]
+    resumed = after.next_offset
     assert bed.committed() == resumed
     source.seek(0, resumed)
     assert mapping(read(source, 30 - resumed)) == {0: list(range(resumed, 30))}
@@ -121,19 +120,20 @@ def test_a_broker_that_is_away_for_a_while(bed: Bed, kafka: Broker, kill: bool) 
     bed.produce(5, 0)
     commit_in_the_end(source, outlet, work(0, 15, "after "))
     assert [value for _, value in bed.visible(bed.assignments)] == [b"before 0:10", b"after 0:15"]
-    assert outlet.snapshots.load(0) == entries(15, experiment=b"after 0:15")
+    assert outlet.load(0) == snapshot(15, experiment=b"after 0:15")
     assert source.connected
     assert source.lags([0]) == {0: 0}
 
 
 def commit_in_the_end(source: KafkaSource, outlet: Outlet, last: PartitionCommit) -> None:
     """As the runner does it: read on, commit, and go back to the last commit when fenced."""
-    reached = json.loads(outlet.snapshots.load(0)["partition"])["next"]
+    former = outlet.load(0)
+    assert former is not None
+    reached = former.next_offset
     for poll in polls(source):
         for partition in poll.gained:
-            saved = outlet.snapshots.load(partition)
-            offset = json.loads(saved["partition"])["next"] if saved else None
-            start = source.seek(partition, offset)
+            saved = outlet.load(partition)
+            start = source.seek(partition, saved.next_offset if saved else None)
             reached = start if partition == 0 else reached
         reached += len(poll.records.get(0, ()))
         if reached == last.next_offset and source.owns(0):
@@ -160,14 +160,13 @@ def test_a_commit_while_the_broker_is_away_gives_up_and_is_repeated(
     outlet = bed.outlet(source)
     commit(outlet, work(0, 5, "before "))
     marked(bed)
-    outlet.sink.begin()
-    outlet.sink.write([work(0, 10, "during ")])
+    outlet.write([work(0, 10, "during ")])
     with ThreadPoolExecutor(1) as pool:
         restarted = pool.submit(kafka.restart, kill=True)
         eventually(lambda: not source.poll(0.05).lost and not source.connected)
         began = time.monotonic()
         with pytest.raises(Fenced):
-            outlet.sink.finish([work(0, 10, "during ")])
+            outlet.finish([work(0, 10, "during ")])
         assert time.monotonic() - began < 5
         restarted.result()
     source.reannounce()
@@ -188,8 +187,8 @@ def test_loading_waits_for_a_broker_that_is_away(bed: Bed, kafka: Broker) -> Non
     with ThreadPoolExecutor(2) as pool:
         restarted = pool.submit(kafka.restart, kill=True)
         eventually(lambda: not source.poll(0.05).lost and not source.connected)
-        load = pool.submit(outlet.snapshots.load, 0)
-        assert load.result(60) == entries(0, experiment=b"0:0")
+        load = pool.submit(outlet.load, 0)
+        assert load.result(60) == snapshot(0, experiment=b"0:0")
         restarted.result()
 
 
@@ -200,10 +199,10 @@ def test_closing_ends_a_load_that_waits(bed: Bed) -> None:
     commit(outlet, work(0, 0))
     reset(bed, 5)
     with ThreadPoolExecutor(1) as pool:
-        load = pool.submit(outlet.snapshots.load, 0)
+        load = pool.submit(outlet.load, 0)
         with pytest.raises(TimeoutError):
             load.result(0.5)
-        outlet.snapshots.close()
+        outlet.close()
         with pytest.raises(ConnectorError, match="shutting down"):
             load.result(10)
 
@@ -221,7 +220,7 @@ def reset(bed: Bed, offset: int) -> None:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(KafkaSnapshots, "_patience", lambda _: 1.0)
+    monkeypatch.setattr(SnapshotLoader, "_patience", lambda _: 1.0)
 
 
 @pytest.mark.usefixtures("impatient")
@@ -236,7 +235,7 @@ def test_offsets_that_were_reset_by_hand(bed: Bed, offset: int) -> None:
     with pytest.raises(
         SnapshotError, match=rf"to offset 5, but .* has committed {offset}; .* hand"
     ):
-        outlet.snapshots.load(0)
+        outlet.load(0)
 
 
 @pytest.mark.usefixtures("impatient")
@@ -245,7 +244,7 @@ def test_a_group_of_another_program(bed: Bed) -> None:
     source = bed.source()
     outlet = bed.outlet(source)
     with pytest.raises(SnapshotError, match="has no snapshot of it; was the topic emptied"):
-        outlet.snapshots.load(0)
+        outlet.load(0)
 
 
 @pytest.mark.usefixtures("impatient")
@@ -253,9 +252,10 @@ def test_snapshots_of_something_else(bed: Bed) -> None:
     source = bed.source()
     start(source, gain(source))
     outlet = bed.outlet(source)
-    commit(outlet, PartitionCommit(0, 0, entries={"partition": b"[]"}))
-    with pytest.raises(SnapshotError, match="no entry 'partition' with a number 'next'"):
-        outlet.snapshots.load(0)
+    with KafkaProducer(bootstrap_servers=bed.servers) as producer:
+        producer.send(bed.snapshots, key=b"partition", value=b'{"next": 0}', partition=0)
+    with pytest.raises(SnapshotError, match="no snapshot that this program can read"):
+        outlet.load(0)
 
 
 def test_offsets_that_expired_while_all_were_away(bed: Bed) -> None:
@@ -267,7 +267,7 @@ def test_offsets_that_expired_while_all_were_away(bed: Bed) -> None:
     with KafkaAdminClient(bootstrap_servers=bed.servers) as admin:
         admin.delete_group_offsets(bed.group, [TopicPartition(bed.topic, 0)])
     assert bed.committed() is None
-    assert outlet.snapshots.load(0) == entries(0, experiment=b"0:0")
+    assert outlet.load(0) == snapshot(0, experiment=b"0:0")
 
 
 @pytest.mark.usefixtures("impatient")
@@ -284,7 +284,7 @@ def test_a_transaction_that_hangs(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> 
         commit(bed.outlet(former, stop, transaction_timeout_ms=60_000), work(0, 0))
     log = bed.source(instance="next")
     with pytest.raises(SnapshotError, match=r"held by a transaction .* find-hanging"):
-        bed.outlet(log).snapshots.load(0)
+        bed.outlet(log).load(0)
 
 
 def test_a_mark_that_is_late(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,15 +293,15 @@ def test_a_mark_that_is_late(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     start(source, gain(source))
     outlet = bed.outlet(source)
     commit(outlet, work(0, 0, "old "))
-    old = outlet.snapshots.load(0)
+    old = outlet.load(0)
     bed.produce(1, 0)
     commit(outlet, work(0, 1, "new "))
-    shown = [old, old, {}]
-    really = snapshots.read_entries
+    shown = [old, old, None]
+    really = archive.read_snapshot
     monkeypatch.setattr(
-        snapshots, "read_entries", lambda *asked: shown.pop() if shown else really(*asked)
+        snapshots, "read_snapshot", lambda *asked: shown.pop() if shown else really(*asked)
     )
-    assert outlet.snapshots.load(0) == entries(1, experiment=b"new 0:1")
+    assert outlet.load(0) == snapshot(1, experiment=b"new 0:1")
     assert not shown
 
 
@@ -313,7 +313,7 @@ def test_an_entry_can_be_deleted(bed: Bed) -> None:
     with KafkaProducer(bootstrap_servers=bed.servers) as producer:
         producer.send(bed.snapshots, key=b"experiment", value=None, partition=0)
         producer.send(bed.snapshots, key=b"never", value=None, partition=0)
-    assert outlet.snapshots.load(0) == entries(0)
+    assert outlet.load(0) == snapshot(0)
 
 
 def test_many_loads_at_once(bed: Bed) -> None:
@@ -322,27 +322,20 @@ def test_many_loads_at_once(bed: Bed) -> None:
     outlet = bed.outlet(source)
     commit(outlet, *(work(n, 0) for n in range(4)))
     with ThreadPoolExecutor(4) as pool:
-        loaded = list(pool.map(outlet.snapshots.load, range(4)))
-    assert loaded == [entries(0, experiment=b"%d:0" % n) for n in range(4)]
+        loaded = list(pool.map(outlet.load, range(4)))
+    assert loaded == [snapshot(0, experiment=b"%d:0" % n) for n in range(4)]
 
 
-def test_the_archive_shows_what_is_committed_and_writes_nothing(bed: Bed) -> None:
+def test_the_archive_has_what_is_committed(bed: Bed) -> None:
     source = bed.source()
     start(source, gain(source))
     outlet = bed.outlet(source)
     commit(outlet, work(0, 0))
-    outlet.sink.begin()
-    outlet.sink.write([work(0, 0, "open ")])
-    sink, store = open_archive(bed.sink_settings(), bed.snapshot_settings())
-    assert list(store.partitions()) == [0, 1, 2, 3]
-    assert store.load(0) == entries(0, experiment=b"0:0")
-    assert store.load(1) == {}
-    assert list(sink.published()) == [Message(b"search", b"0:0")]
-    for refused in (sink.write, sink.finish, store.save):
-        with pytest.raises(ConnectorError, match="to read from only"):
-            refused([])
-    with pytest.raises(ConnectorError, match="to read from only"):
-        sink.begin()
-    sink.close()
-    store.close()
-    outlet.sink.finish([work(0, 0, "open ")])  # undisturbed
+    outlet.write([work(0, 0, "open ")])
+    reader = bed.archive()
+    assert list(reader.partitions()) == [0, 1, 2, 3]
+    assert reader.load(0) == snapshot(0, experiment=b"0:0")
+    assert reader.load(1) is None
+    assert list(reader.published()) == [Message(b"search", b"0:0")]
+    reader.close()
+    outlet.finish([work(0, 0, "open ")])  # undisturbed

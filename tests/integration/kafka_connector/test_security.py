@@ -13,7 +13,15 @@ from streamduel_kafka.settings import SinkSettings, SnapshotSettings, SourceSett
 from streamduel_kafka.topics import Topics
 from tests.broker.fixture import without_broker as no_broker
 from tests.broker.local_kafka import BrokerUnavailableError, LocalKafka, free_port
-from tests.integration.kafka_connector.bed import Bed, commit, gain, start, without_broker, work
+from tests.integration.kafka_connector.bed import (
+    Bed,
+    commit,
+    gain,
+    snapshot,
+    start,
+    without_broker,
+    work,
+)
 
 pytestmark = pytest.mark.kafka
 
@@ -103,8 +111,8 @@ def test_everything_works_over_tls_with_a_password(secure: SecureKafka, keys: Pa
         start(source, gain(source, 1))
         outlet = bed.outlet(source)
         commit(outlet, work(0, 0))
-        assert [value for _, value in outlet.sink.published()] == [b"0:0"]
-        assert outlet.snapshots.load(0)["experiment"] == b"0:0"
+        assert [value for _, value in bed.archive().published()] == [b"0:0"]
+        assert outlet.load(0) == snapshot(0, experiment=b"0:0")
 
 
 @without_broker

@@ -11,7 +11,7 @@ from structlog.typing import EventDict
 from streamduel.connector import LogRecord, Poll
 from streamduel.errors import ConnectorError
 from streamduel_kafka import source as source_module
-from streamduel_kafka.source import KafkaSource, open_source
+from streamduel_kafka.source import open_source
 from tests.broker.fixture import Topics
 from tests.integration.kafka_connector.bed import (
     Bed,
@@ -226,19 +226,15 @@ def test_another_process_of_the_same_name_while_committing(bed: Bed) -> None:
     assert bed.committed() is None
 
 
-def keep_asking(source: KafkaSource) -> None:
-    """Poll, with the newest metadata; by itself a consumer asks for them every five minutes."""
-    for _ in polls(source):
-        source._consumer._cluster.request_update()
-
-
-def test_more_partitions_than_at_start(bed: Bed) -> None:
+def test_more_partitions_than_at_start(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    # By default a consumer asks for metadata every five minutes.
+    monkeypatch.setitem(source_module.CONSUMER, "metadata_max_age_ms", 100)
     source = bed.source()
     gain(source)
     with KafkaAdminClient(bootstrap_servers=bed.servers) as admin:
         admin.create_partitions({bed.topic: 6})
     with pytest.raises(ConnectorError, match="more partitions now than the 4 it had at start"):
-        keep_asking(source)
+        gain(source, count=6)
 
 
 def test_the_whole_log_disturbs_no_group(bed: Bed) -> None:

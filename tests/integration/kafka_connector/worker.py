@@ -24,12 +24,10 @@ def main() -> None:
     with closing(source):
         commit(outlet, work(0, 10, "first "))
         armed = True
-        outlet.sink.begin()
-        outlet.sink.write([work(0, 20, "second ")])
-        outlet.snapshots.save([work(0, 20, "second ")])
-        outlet.sink._transactions._producer.flush()  # type: ignore[attr-defined]
+        outlet.write([work(0, 20, "second ")])
+        outlet._transactions._producer.flush()
         die("everything written")
-        outlet.sink.finish([work(0, 20, "second ")])
+        outlet.finish([work(0, 20, "second ")])
 
 
 if __name__ == "__main__":

@@ -161,7 +161,7 @@ def test_a_running_experiment_may_not_change(
     [
         (lambda text: b"", "cannot be read: "),
         (lambda text: text[: len(text) // 2], "cannot be read: "),
-        (lambda text: text.replace(b'"format":1', b'"format":2'), "has format 2; "),
+        (lambda text: text.replace(b'"format":2', b'"format":3'), "has format 3; "),
     ],
     ids=["empty", "cut-off", "newer"],
 )

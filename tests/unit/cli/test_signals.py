@@ -188,7 +188,7 @@ def test_a_log_replaced_by_another_file_is_noticed(
 GIVING_UP = """
 import os, signal, sys, time
 from streamduel import logging as log_lines, service
-service.SHUTDOWN_SECONDS = service.LAST_WORD_SECONDS = 0.1
+service.SHUTDOWN_SECONDS = service.OVERDUE_LOG_SECONDS = 0.1
 log_lines.set_up("json")
 stop = service.StopSignal()
 stop.listen()

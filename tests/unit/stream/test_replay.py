@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamduel.connector import Message, Outlet
+from streamduel.connector import Message
 from streamduel.stream.replay import Verdict, replay
 from streamduel.testing import Broker, MemoryOutlet
 from tests.unit.stream.test_runner import CONFIG, undisturbed
@@ -13,8 +13,7 @@ class Compacted(MemoryOutlet):
 
 
 def audit(broker: Broker) -> Verdict:
-    archive = Compacted(broker)
-    return replay(CONFIG, broker.source(), Outlet(archive, archive))
+    return replay(CONFIG, broker.source(), Compacted(broker))
 
 
 def test_only_the_newest_assignment_need_be_left() -> None:

@@ -36,11 +36,11 @@ CONFIG = Config.model_validate(
     }
 )  # fmt: skip
 LOG = [value for _, value in values(11, 600)]
-STEPS = ("before begin", "before write", "before save", "before finish", "after finish")
+STEPS = ("before write", "before finish", "after finish")
 
 
 def visible(broker: Broker) -> tuple[object, ...]:
-    return broker.assignments, broker.dead_letters, broker.entries
+    return broker.assignments, broker.dead_letters, broker.snapshots
 
 
 def undisturbed() -> Broker:
@@ -73,8 +73,8 @@ def test_many_faults_leave_no_trace() -> None:
 def test_a_retry_of_the_producer_is_a_duplicate() -> None:
     broker = Broker([*LOG[:40], DUPLICATE, *LOG[40:]])
     run(CONFIG, broker)
-    state = json.loads(broker.entries[0]["experiment/search"])["state"]
-    plain = json.loads(undisturbed().entries[0]["experiment/search"])["state"]
+    state = json.loads(broker.snapshots[0].entries["experiment/search"])["state"]
+    plain = json.loads(undisturbed().snapshots[0].entries["experiment/search"])["state"]
     assert state["tallies"]["duplicate"] == plain["tallies"]["duplicate"] + 1
     assert state["policy"] == plain["policy"]
 

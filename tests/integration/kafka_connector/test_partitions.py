@@ -3,7 +3,7 @@
 import pytest
 from kafka.partitioner.default import murmur2
 
-from streamduel_kafka.partitioner import home_partition
+from streamduel_kafka.partitions import home_partition
 
 # From Apache Kafka's own UtilsTest.testMurmur2.
 JAVA = {

@@ -1,0 +1,128 @@
+"""Writing outputs and snapshots: one Kafka transaction per commit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kafka import OffsetAndMetadata, TopicPartition, errors
+
+from streamduel.connector import Failpoint, PartitionCommit, Snapshot, Source
+from streamduel.errors import Fenced
+from streamduel_kafka.archive import NEXT_OFFSET
+from streamduel_kafka.clients import unreachable
+from streamduel_kafka.instance import Instance
+from streamduel_kafka.settings import SinkSettings, SnapshotSettings
+from streamduel_kafka.snapshots import SnapshotLoader
+from streamduel_kafka.source import KafkaSource
+from streamduel_kafka.topics import Topics
+from streamduel_kafka.transaction import Transactions
+
+
+class KafkaOutlet:
+    """Writes assignments, dead letters and snapshots; commits the source's offsets with them.
+
+    `write` and `finish` raise Fenced when the transaction cannot be completed, and when it is
+    unknown whether it was. This process may still own the partitions: the runner then calls
+    `Source.reannounce`, and `load` returns the last commit.
+
+    Args:
+        settings: the topics of assignments and dead letters.
+        snapshots: the snapshots' topic.
+        transactions: the producer.
+        loader: loads snapshots.
+        source: the click log, if it is in Kafka too.
+        instance: the name held for the transactional id, if the source holds none.
+        failpoint: called between the steps of a commit.
+    """
+
+    def __init__(
+        self,
+        settings: SinkSettings,
+        snapshots: SnapshotSettings,
+        transactions: Transactions,
+        loader: SnapshotLoader,
+        source: KafkaSource | None,
+        instance: Instance | None,
+        failpoint: Failpoint,
+    ) -> None:
+        self._settings = settings
+        self._snapshots = snapshots
+        self._transactions = transactions
+        self._loader = loader
+        self._source = source
+        self._instance = instance
+        self._failpoint = failpoint
+
+    def load(self, partition: int) -> Snapshot | None:
+        """The snapshot of a partition's last commit; see `SnapshotLoader.load`."""
+        return self._loader.load(partition)
+
+    def write(self, commits: Sequence[PartitionCommit]) -> None:
+        """Send outputs and snapshots in a new transaction."""
+        send = self._transactions.send
+        self._transactions.begin()
+        self._failpoint("kafka: transaction begun")
+        for commit in commits:
+            for key, value in commit.assignments:
+                send(self._settings.assignments, key, value)
+            for key, value in commit.dead_letters:
+                send(self._settings.dead_letters, key, value)
+        self._failpoint("kafka: outputs sent")
+        for commit in commits:
+            entries = {name.encode(): entry for name, entry in commit.entries.items()}
+            entries[NEXT_OFFSET] = str(commit.next_offset).encode()
+            for name, entry in entries.items():
+                send(self._snapshots.topic, name, entry, partition=commit.partition)
+
+    def finish(self, commits: Sequence[PartitionCommit]) -> None:
+        """Commit the transaction, with the offsets of the partitions."""
+        group = None
+        offsets: dict[TopicPartition, Any] = {}
+        if self._source is not None:
+            group = self._source.group
+            # Without a generation the broker would check nothing (see GroupOwnership).
+            if group is None or not all(self._source.owns(each.partition) for each in commits):
+                self._transactions.close()
+                raise Fenced("this process does not own the partitions to commit")
+            for each in commits:
+                at = TopicPartition(self._source.topic, each.partition)
+                offsets[at] = OffsetAndMetadata(each.next_offset, "", -1)
+        self._transactions.finish(offsets, group, self._failpoint)
+
+    def close(self) -> None:
+        """Stop loads in other threads, abort an open transaction and close the producer."""
+        self._loader.close()
+        self._transactions.close()
+        if self._instance is not None:
+            self._instance.close()
+
+
+def open_outlet(
+    sink: SinkSettings, snapshots: SnapshotSettings, source: Source, failpoint: Failpoint
+) -> KafkaOutlet:
+    """Check the topics, and end a transaction that a former process of this name left open.
+
+    Raises:
+        ConnectorError: the cluster or a topic does not match the settings.
+    """
+    with Topics(sink) as topics:
+        topics.require_assignments(sink.assignments)
+        topics.require_dead_letters(sink.dead_letters)
+        topics.require_snapshots(snapshots.topic, source.partitions)
+    log = source if isinstance(source, KafkaSource) else None
+    instance = None
+    if log is not None and log.instance is not None:
+        transactional_id = f"streamduel-{log.group_id}-{log.instance}"
+    else:
+        instance = Instance(None, f"{sorted(sink.bootstrap_servers)} {sink.assignments}")
+        transactional_id = f"streamduel-{sink.assignments}-{instance.name}"
+    transactions = Transactions(sink.client_settings, transactional_id, sink.transaction_timeout_ms)
+    try:
+        transactions.settle()
+    except (errors.KafkaError, OSError) as error:
+        if instance is not None:
+            instance.close()
+        raise unreachable(sink.client_settings, error) from error
+    loader = SnapshotLoader(snapshots, transactions, log)
+    return KafkaOutlet(sink, snapshots, transactions, loader, log, instance, failpoint)

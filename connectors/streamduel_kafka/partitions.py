@@ -1,0 +1,117 @@
+"""Partitions: the home of an experiment, and the ownership of partitions by this process."""
+
+from __future__ import annotations
+
+import functools
+from collections import deque
+from collections.abc import Collection
+from typing import Any, NamedTuple, Protocol
+
+from kafka import TopicPartition
+from kafka.consumer.subscription_state import ConsumerRebalanceListener
+from kafka.partitioner.default import murmur2
+
+
+# Called for every record of the click log, for the few experiments there are; bounded, because keys
+# may be any number of names that are not experiments.
+@functools.lru_cache(maxsize=4096)
+def home_partition(experiment: str, partitions: int) -> int:
+    """The partition that Kafka's default partitioner, in Java too, picks for this key.
+
+    >>> home_partition("search", 6)
+    2
+    """
+    return int(murmur2(experiment.encode()) & 0x7FFFFFFF) % partitions
+
+
+class Assigned(NamedTuple):
+    """The partitions that this process owns from now on.
+
+    Attributes:
+        partitions: all of them, not only new ones.
+        group: the membership that owns them (kafka-python's ConsumerGroupMetadata), which commits
+            must carry; None if there is none, so that nothing can be committed.
+    """
+
+    partitions: frozenset[int]
+    group: Any
+
+
+NOTHING = Assigned(frozenset(), None)
+
+
+class Ownership(Protocol):
+    """Decides which partitions this process owns."""
+
+    def latest(self) -> Assigned | None:
+        """The present ownership if it changed since the last call, else None."""
+
+
+class GroupOwnership(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-python is untyped
+    """Records the decisions of the consumer group.
+
+    kafka-python calls it in its own thread, while `KafkaConsumer.poll` waits in ours (only that
+    method drives the joining of a group); `latest` is called after it. These methods change the
+    consumer's memory only: a request would wait for the thread that runs them.
+
+    Why a commit of a member that lost its partitions is refused: a commit carries the generation
+    in which the partitions were assigned, recorded in the very call that assigns them. Partitions
+    change owners only with a new generation of the group, and the protocol is the eager one:
+    before a member joins a new generation, all its partitions are revoked here, so that nothing
+    of an old generation is carried into a new one. A member that does not know yet (it hangs, or
+    its network is down) still has the old generation, which the broker refuses. A member that was
+    removed from the group resets its own generation to -1, which the broker does not check:
+    therefore a recorded generation, not the present one.
+    """
+
+    def __init__(self, consumer: Any) -> None:
+        self._consumer = consumer
+        self._events: deque[Assigned] = deque()
+
+    def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:  # noqa: ARG002
+        """Before a new generation: all partitions are given up (eager protocol)."""
+        self._events.append(NOTHING)
+
+    def on_partitions_lost(self, lost: Collection[TopicPartition]) -> None:  # noqa: ARG002
+        """This member was removed from the group."""
+        self._events.append(NOTHING)
+
+    def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
+        """A new generation has assigned these partitions."""
+        hold(self._consumer, assigned)
+        partitions = frozenset(each.partition for each in assigned)
+        self._events.append(Assigned(partitions, self._consumer.group_metadata()))
+
+    def latest(self) -> Assigned | None:
+        """The ownership after all decisions since the last call; None if there were none."""
+        newest = None
+        while self._events:
+            newest = self._events.popleft()
+        return newest
+
+
+class WholeLog:
+    """Ownership of all partitions, from the first call on, without a group."""
+
+    def __init__(self, consumer: Any, topic: str, partitions: int) -> None:
+        assigned = [TopicPartition(topic, partition) for partition in range(partitions)]
+        consumer.assign(assigned)
+        hold(consumer, assigned)
+        self._assigned: Assigned | None = Assigned(frozenset(range(partitions)), None)
+
+    def latest(self) -> Assigned | None:
+        """All partitions, once."""
+        assigned, self._assigned = self._assigned, None
+        return assigned
+
+
+def hold(consumer: Any, assigned: Collection[TopicPartition]) -> None:
+    """Make these partitions deliver nothing until `Source.seek`.
+
+    Each gets some position: without one kafka-python would fetch the group's committed offset, and
+    wait for it while a transaction of the former owner is open; and it would continue at the old
+    position of a partition that this process owned before.
+    """
+    consumer.pause(*assigned)
+    for each in assigned:
+        consumer.seek(each, 0)
