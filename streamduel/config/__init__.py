@@ -1,4 +1,4 @@
-"""The configuration: its model, loading, messages and reference."""
+"""The configuration: model, loading, error sentences, and the generated reference."""
 
 from streamduel.config.loading import LoadedConfig, load
 from streamduel.config.model import (

@@ -1,7 +1,4 @@
-"""An experiment's part of the configuration: who competes, how the winner is sought, what is held.
-
-All of it enters the fold, so none of it may change while the experiment runs.
-"""
+"""The settings of an experiment: arms, policy, credit, batches, stop rule and guardrails."""
 
 from __future__ import annotations
 
@@ -24,9 +21,9 @@ from streamduel.interleaving.credit import (
 from streamduel.records import MAX_ACTION, MAX_NAME, MAX_TIME
 
 _JOIN_WINDOW_MS: Final = 600_000
-"""Ten minutes: hardly anybody comes back to a page of results after that."""
+"""Ten minutes: users rarely return to a page of results later."""
 
-# Strict: `true` is no port, and a quoted number is a mistake to point out.
+# Strict: `true` is no integer, and a quoted number is a mistake to report.
 Integer = Annotated[int, Field(strict=True)]
 Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME, strict=True)]
 Action = Annotated[str, Field(min_length=1, max_length=MAX_ACTION, strict=True)]
@@ -34,62 +31,63 @@ Weight = Annotated[float, Field(strict=True, ge=-MAX_WEIGHT, le=MAX_WEIGHT)]
 Weights = Annotated[dict[Action, Weight], Field(min_length=1, max_length=1000)]
 Propensity = Annotated[float, Field(strict=True, gt=0, le=1)]
 Propensities = Annotated[list[Propensity], Field(min_length=1, max_length=POWER_LAW_RANKS)]
+Pair = Annotated[list[Name], Field(min_length=2, max_length=2)]
 
 
 class Section(BaseModel):
-    """A part of the configuration: unknown keys are mistakes, values do not change."""
+    """A mapping of the configuration, in which unknown keys are mistakes."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class PolicySettings(Section):
-    """The dueling-bandit policy of an experiment; every further key is its parameter."""
+    """The dueling-bandit policy and its parameters."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
-    name: str = Field("rucb", description="One of those that `streamduel policies` lists.")
+    name: str = Field("rucb", description="A policy that `streamduel policies` lists.")
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The policy's own parameters, those not given left out."""
+        """The configured parameters of the policy."""
         return dict(self.model_extra or {})
 
 
 class CreditSettings(Section):
-    """How the clicks of an interleaved impression are credited to a side."""
+    """The credit function, which turns the clicks of an impression into a duel."""
 
     name: str = Field(
         "click_count",
-        description="The credit function: what makes a side win the impression. See"
+        description="The credit function, which decides who wins an impression. See"
         " docs/interleaving.md#credit-functions.",
         json_schema_extra={"enum": [*CREDITS]},
     )
     weights: Weights | None = Field(
         None,
-        description="Of `weighted`, which needs them: what a click of each action weighs, from"
-        " -1000 to 1000.",
+        description="Required by `weighted`: the weight of a click by its action, from -1000 to"
+        " 1000.",
     )
     propensities: Propensities | None = Field(
         None,
-        description="Of `position_debiased`, which needs them or `eta`: how likely a user is to"
-        " look at each rank, above 0 and at most 1.",
+        description="For `position_debiased`, which needs `propensities` or `eta`: the probability"
+        " that a user examines each rank, above 0 and at most 1.",
     )
     eta: Annotated[float, Field(strict=True, ge=0, le=MAX_ETA)] | None = Field(
         None,
-        description="Of `position_debiased`: the propensity of rank r, from 0, is"
+        description="For `position_debiased`: the propensity of rank r, from 0, is"
         " 1 / (r + 1) ** eta.",
     )
 
     @field_validator("name")
     @classmethod
-    def _known(cls, name: str) -> str:
+    def _check_name(cls, name: str) -> str:
         if name not in CREDITS:
             hint = nearest(name, CREDITS)
             raise ValueError(f"must be {one_of(CREDITS)} (found {shown(name)}){hint}")
         return name
 
     @model_validator(mode="after")
-    def _complete(self) -> CreditSettings:
+    def _check_parameters(self) -> CreditSettings:
         self.create()
         return self
 
@@ -97,60 +95,60 @@ class CreditSettings(Section):
         """The credit function.
 
         Raises:
-            InterleavingError: a parameter is missing, or is of another credit function.
+            InterleavingError: a parameter is missing, or belongs to another credit function.
         """
-        given = {key: value for key, value in self if key != "name" and value is not None}
-        return create(self.name, **given)
+        return create(self.name, **self.model_dump(exclude={"name"}, exclude_none=True))
 
 
 class StopSettings(Section):
-    """When exploration ends: the champion is then served alone, and the status is `finished`."""
+    """The stop rule: exploration ends and only the champion is served (status `finished`)."""
 
     confidence: Annotated[float, Field(ge=0.5, lt=1)] | None = Field(
         None,
         description="Explore until the champion is the winner with this confidence, such as 0.99;"
-        " for ever, if null.",
+        " null: explore permanently.",
     )
-    min_duels: Annotated[Integer, Field(ge=0, le=MAX_TIME)] = Field(
-        0, description="Not before so many duels."
+    min_duels: Integer = Field(
+        0, ge=0, le=MAX_TIME, description="Duels before which exploration does not end."
     )
 
 
 class FallbackSettings(Section):
-    """What ranker services serve when streamduel is silent.
+    """What ranker services serve while streamduel publishes nothing.
 
-    Each assignment says until when it holds (`valid_until`), and which arm to serve alone
-    afterwards (`fallback`). While records come, it is renewed when half of that time is over.
+    Each assignment carries the time until which it is valid (`valid_until`) and the arm to serve
+    alone afterwards (`fallback`). While records arrive, it is renewed after half of that time.
     """
 
     arm: Name | None = Field(
         None,
-        description="The arm to serve alone, the ranker you trust; assignments hold for ever, if"
-        " null.",
+        description="The arm to serve alone, a ranker you trust; null: assignments do not expire.",
     )
-    idle_ms: Annotated[Integer, Field(ge=1_000, le=MAX_TIME)] = Field(
+    idle_ms: Integer = Field(
         600_000,
-        description="An assignment holds for so long; after as long without a record of the"
-        " experiment `/readyz` says so.",
+        ge=1_000,
+        le=MAX_TIME,
+        description="How long an assignment is valid; after as long without a record of the"
+        " experiment, `/readyz` reports it as idle.",
     )
 
 
 class GuardrailSettings(Section):
-    """Limits within which the policy has its way, while the experiment is `running`."""
+    """Limits on the policy's plan while the experiment is `running`."""
 
     control_arm: Name | None = Field(
         None, description="An arm that is always served alone to `min_share` of the impressions."
     )
     min_share: Annotated[float, Field(ge=0, lt=1)] | None = Field(
-        None, description="The control arm's floor; the policy shares out the rest."
+        None, description="The control arm's share; the policy distributes the rest."
     )
     max_share: Annotated[float, Field(gt=0, le=1)] | None = Field(
         None,
-        description="At most this share of the impressions has a given arm in it, unless it is the"
-        " champion. What is above goes to the champion alone.",
+        description="Largest share of the impressions in which an arm takes part, unless it is the"
+        " champion. The excess is served the champion alone.",
     )
-    freeze_pair: Annotated[list[Name], Field(min_length=2, max_length=2)] | None = Field(
-        None, description="Serve this pair, whatever the policy wants, until `unfreeze_pair`."
+    freeze_pair: Pair | None = Field(
+        None, description="Serve only this pair, until the control action `unfreeze_pair`."
     )
     fallback: FallbackSettings = FallbackSettings()
 
@@ -160,7 +158,11 @@ class GuardrailSettings(Section):
         return self.min_share or 0.0
 
     def mistakes(self, arms: Sequence[str]) -> Iterator[str]:
-        """What contradicts the experiment's arms or itself, a sentence each."""
+        """Contradictions to the experiment's arms or between keys.
+
+        Yields:
+            One sentence each, which begins with the key.
+        """
         named = [("control_arm", self.control_arm)]
         named += [("freeze_pair", arm) for arm in self.freeze_pair or []]
         named += [("fallback.arm", self.fallback.arm)]
@@ -169,9 +171,10 @@ class GuardrailSettings(Section):
                 hint = nearest(arm, arms) or "."
                 listed = ", ".join(arms[:10]) + (", …" if len(arms) > 10 else "")
                 yield f"{key} must be one of the arms, {listed} (found {shown(arm)}){hint}"
-        if (self.control_arm is None) != (self.min_share is None):
-            there, lacking = ("min_share", "control_arm")[:: -1 if self.min_share is None else 1]
-            yield f"{lacking} must be given, too: {there} has no effect without it."
+        if self.control_arm is None and self.min_share is not None:
+            yield "control_arm must be given, too: min_share has no effect without it."
+        if self.min_share is None and self.control_arm is not None:
+            yield "min_share must be given, too: control_arm has no effect without it."
         if self.freeze_pair and self.freeze_pair[0] == self.freeze_pair[1]:
             yield f"freeze_pair must be two arms (found {shown(self.freeze_pair[0])} twice)."
         if self.max_share is not None and self.floor > self.max_share:
@@ -182,72 +185,80 @@ class GuardrailSettings(Section):
 
 
 class ExperimentSettings(Section):
-    """One experiment: which rankers compete, and how the winner is sought.
+    """One experiment: the rankers that compete, and how the best one is found.
 
-    All of it enters the fold, so none of it may change while the experiment runs.
+    All settings enter the fold, so none of them may change while the experiment runs.
     """
 
     arms: Annotated[list[Name], Field(min_length=2, max_length=1000)] = Field(
         description="The rankers' names, 2 to 1000 of them."
     )
     policy: PolicySettings = PolicySettings(name="rucb")
-    seed: Annotated[Integer, Field(ge=0, lt=2**64)] = Field(
-        0, description="Of the policy's random generator."
+    seed: Integer = Field(
+        0, ge=0, lt=2**64, description="Seed of the policy's random number generator."
     )
     ties: Literal["half", "drop"] = Field(
-        "half", description="A tie is a duel and half a win each way, or no duel at all."
+        "half",
+        description="With `half`, a tie is a duel and half a win for each arm; with `drop`, it is"
+        " no duel.",
     )
     credit: CreditSettings = CreditSettings(name="click_count")
     no_click: Literal["tie", "drop"] = Field(
-        "tie", description="An impression without clicks is a tie, or no duel at all."
+        "tie",
+        description="With `tie`, an impression without clicks is a tie; with `drop`, no duel.",
     )
     join_window_ms: Annotated[Integer, Field(ge=0, le=MAX_TIME)] | None = Field(
         None,
-        description="Stream time for which an `impression` waits for its clicks, and a `click` that"
-        " comes first for its impression. At most `dedupe.window_ms`; if null, ten minutes or that,"
-        " if it is shorter.",
+        description="Join window in stream time: how long an `impression` waits for its clicks, and"
+        " a pending `click` for its impression. At most `dedupe.window_ms`; null: ten minutes, or"
+        " `dedupe.window_ms` if that is shorter.",
     )
-    decide_every: Annotated[Integer, Field(ge=1, le=10**9)] = Field(
-        1, description="Duels between two decisions."
-    )
-    slate: Annotated[Integer, Field(ge=1, le=10_000)] = Field(
+    decide_every: Integer = Field(1, ge=1, le=10**9, description="Duels between two decisions.")
+    slate: Integer = Field(
         1,
+        ge=1,
+        le=10_000,
         description="Duels proposed per decision; an assignment's shares are their frequencies.",
     )
-
-    batch_republish_ms: Annotated[Integer, Field(ge=1, le=MAX_TIME)] = Field(
-        60_000, description="Stream time between two publications of what a batch still lacks."
+    batch_republish_ms: Integer = Field(
+        60_000,
+        ge=1,
+        le=MAX_TIME,
+        description="Stream time between two assignments with the remaining duels of a batch.",
     )
     batch_deadline_ms: Annotated[Integer, Field(ge=1, le=MAX_TIME)] | None = Field(
-        None, description="Stream time after which a batch closes though it is not full."
+        None, description="Stream time after which a batch closes before it is full."
     )
-    batch_min_fill: Annotated[float, Field(gt=0, le=1)] = Field(
-        0.5, description="The share of its quota that each pair must have for that."
+    batch_min_fill: float = Field(
+        0.5,
+        gt=0,
+        le=1,
+        description="Share of its duels that each pair must have for a batch to close early.",
     )
     stop: StopSettings = StopSettings()
     guardrails: GuardrailSettings = GuardrailSettings()
 
-    def join_window(self, longest: int) -> int:
-        """For how much stream time an impression waits for its clicks.
+    def join_window(self, max_ms: int) -> int:
+        """The join window in milliseconds.
 
         Args:
-            longest: for how much the dedupe window remembers its id.
+            max_ms: how long the dedupe window remembers an id.
         """
-        return min(_JOIN_WINDOW_MS, longest) if self.join_window_ms is None else self.join_window_ms
+        return min(_JOIN_WINDOW_MS, max_ms) if self.join_window_ms is None else self.join_window_ms
 
     @field_validator("arms")
     @classmethod
-    def _distinct(cls, arms: list[str]) -> list[str]:
+    def _check_distinct(cls, arms: list[str]) -> list[str]:
         for index, arm in enumerate(arms):
             if arm in arms[:index]:
                 raise ValueError(f"has {shown(arm)} twice")
         return arms
 
     def create_policy(self, n_arms: int | None = None) -> policies.Policy:
-        """The policy, fresh.
+        """A new policy in its initial state.
 
         Args:
-            n_arms: how many arms there are by now; as many as configured, if left out.
+            n_arms: the present number of arms; by default, as many as configured.
 
         Raises:
             PolicyError: its name or a parameter is not allowed.

@@ -13,60 +13,76 @@ from streamduel.records import MAX_TIME
 
 
 class DedupeSettings(Section):
-    """How long a record's id is remembered, so that its second delivery is not counted."""
+    """The dedupe window: how long record ids are remembered to recognise duplicates."""
 
-    window_records: Annotated[Integer, Field(ge=1, le=10**9)] = Field(
-        1_000_000, description="Valid records per partition; 1 million take about 110 MB."
+    window_records: Integer = Field(
+        1_000_000,
+        ge=1,
+        le=10**9,
+        description="Valid records per partition; 1 million take about 110 MB.",
     )
-    window_ms: Annotated[Integer, Field(ge=0, le=MAX_TIME)] = Field(
-        3_600_000, description="Stream time, in milliseconds."
+    window_ms: Integer = Field(
+        3_600_000, ge=0, le=MAX_TIME, description="Stream time, in milliseconds."
     )
 
 
 class LimitSettings(Section):
-    """Bounds on what comes from outside."""
+    """Limits on input records."""
 
-    max_record_bytes: Annotated[Integer, Field(ge=1, le=2**24)] = Field(
-        2**20, description="A larger record is a dead letter; Kafka's own default limit."
+    max_record_bytes: Integer = Field(
+        2**20,
+        ge=1,
+        le=2**24,
+        description="A larger record becomes a dead letter; the default is Kafka's own limit.",
     )
 
 
 class CommitSettings(Section):
-    """How often work becomes visible; see docs/delivery.md for what it costs."""
+    """How often results become visible; docs/delivery.md has the cost."""
 
-    interval_ms: Annotated[Integer, Field(ge=1, le=60_000)] = Field(
-        500, description="At most this long after a record is read; less is faster and dearer."
+    interval_ms: Integer = Field(
+        500,
+        ge=1,
+        le=60_000,
+        description="Longest time from reading a record to its commit; shorter intervals lower the"
+        " latency and the throughput.",
     )
-    max_outputs: Annotated[Integer, Field(ge=1, le=10**9)] = Field(
-        10_000, description="Commit earlier when this many outputs wait: bounds memory."
+    max_outputs: Integer = Field(
+        10_000,
+        ge=1,
+        le=10**9,
+        description="Outputs that trigger an earlier commit; bounds memory.",
     )
 
 
 class MonitoringSettings(Section):
-    """Where metrics and health are served."""
+    """The HTTP server of metrics, health checks and the status page."""
 
     host: Annotated[str, Field(min_length=1)] = Field(
-        "127.0.0.1", description="The address to listen on; 0.0.0.0 for everyone."
+        "127.0.0.1", description="The address to listen on; 0.0.0.0 for all interfaces."
     )
-    port: Annotated[Integer, Field(ge=0, le=65535)] = Field(
-        9400, description="Of /metrics, /healthz, /readyz and /api/experiments; 0 takes a free one."
+    port: Integer = Field(
+        9400,
+        ge=0,
+        le=65535,
+        description="Port of /metrics, /healthz, /readyz and /api/experiments; 0 takes a free one.",
     )
 
 
 class Config(Section):
-    """The whole configuration: where records come from, where results go, which rankers compete."""
+    """The whole configuration."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
-    source: dict[str, Any] = Field(description="Where the click log comes from.")
-    sink: dict[str, Any] = Field(description="Where assignments and dead letters go.")
-    snapshots: dict[str, Any] = Field(description="Where the state is kept.")
+    source: dict[str, Any] = Field(description="Where the click log is read.")
+    sink: dict[str, Any] = Field(description="Where assignments and dead letters are written.")
+    snapshots: dict[str, Any] = Field(description="Where snapshots are stored.")
     dedupe: DedupeSettings = DedupeSettings()
     limits: LimitSettings = LimitSettings()
     commit: CommitSettings = CommitSettings()
     monitoring: MonitoringSettings | None = MonitoringSettings()
     experiments: Annotated[dict[Name, ExperimentSettings], Field(min_length=1)] = Field(
-        description="Each experiment under its name, which its records bear."
+        description="Each experiment by its name, which its records carry."
     )
 
     @property

@@ -1,9 +1,8 @@
-"""Writes the JSON Schemas of everything that other programs write or read.
+"""Generates the JSON Schemas of the records and of the configuration.
 
 python -m streamduel.config.schemas docs/schemas
 
-One file each: the input records, the output records, and the configuration with the sections of
-every installed connector. They are made from the very classes that check, so they cannot differ.
+They are generated from the classes that check records and configurations.
 """
 
 from __future__ import annotations
@@ -45,13 +44,13 @@ RECORDS: Final[dict[str, type[msgspec.Struct]]] = {
 
 
 def schemas() -> dict[str, Schema]:
-    """Every schema by the name of its file, without `.json`."""
+    """Every schema by its name."""
     made = {name: record_schema(record) for name, record in RECORDS.items()}
     return {**made, "configuration": configuration_schema()}
 
 
 def record_schema(record: type[msgspec.Struct]) -> Schema:
-    """What one record of a type looks like; fields that it does not name are ignored."""
+    """The schema of a type of records; unknown fields are allowed."""
     schema = msgspec.json.schema(record)
     definitions = schema["$defs"]
     whole = definitions.pop(record.__name__)
@@ -61,7 +60,7 @@ def record_schema(record: type[msgspec.Struct]) -> Schema:
 
 
 def configuration_schema() -> Schema:
-    """What a configuration looks like, for editors that complete and check while one types."""
+    """The schema of the configuration with the sections of every installed connector."""
     schema = Config.model_json_schema()
     definitions: Schema = schema["$defs"]
     for section in SECTIONS:
@@ -80,7 +79,7 @@ def _section_schema(section: str, name: str, connector: Connector) -> Schema:
     schema = settings_model(section, connector).model_json_schema()
     schema["properties"]["connector"] = {"const": name}
     required = {"connector", *schema.get("required", [])}
-    if section != "source":  # what both share may come from the source
+    if section != "source":  # shared keys may come from the source
         required -= connector.shared_settings
     schema["required"] = sorted(required)
     return schema
@@ -92,7 +91,7 @@ def _finished(schema: Schema) -> Schema:
 
 
 def _tidy(schema: Any, *, named: bool = False) -> Any:
-    """Without the titles that pydantic makes up, and with docstrings as they read."""
+    """Remove pydantic's generated titles, and the indentation of docstrings."""
     if isinstance(schema, list):
         return [_tidy(item) for item in schema]
     if not isinstance(schema, dict):

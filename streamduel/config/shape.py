@@ -1,6 +1,6 @@
-"""What a configuration may hold, in words; read from the JSON Schemas of its models.
+"""The allowed values of each key, from the JSON Schemas of the models, and in words.
 
-Messages, environment overrides and the reference in docs/ all ask here, so they cannot differ.
+Error sentences, environment variables and the generated reference use it.
 """
 
 from __future__ import annotations
@@ -11,26 +11,26 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 READABLE: Final = 2**32
-"""From here on a power of two says more than its digits do."""
+"""Powers of two from here on are written as such."""
 
 Schema = dict[str, Any]
 
 
 class Shape:
-    """A model's JSON Schema, to look up what is allowed at a place.
+    """A model's JSON Schema, to look up what a key allows.
 
     Args:
         model: the model.
 
     Attributes:
-        schema: the whole of it.
+        schema: the JSON Schema.
     """
 
     def __init__(self, model: type[BaseModel]) -> None:
         self.schema: Schema = model.model_json_schema()
 
     def at(self, location: Sequence[str | int]) -> Schema | None:
-        """The schema of one key or entry, references followed; None where nothing is known."""
+        """The schema of a key or entry with references resolved; None if it has none."""
         found = self.resolved(self.schema)
         for step in location:
             options = [_below(option, step) for option in found.get("anyOf", [found])]
@@ -41,13 +41,13 @@ class Shape:
         return found
 
     def keys(self, location: Sequence[str | int] = ()) -> Iterator[tuple[str, Schema, bool]]:
-        """The keys of a mapping: each with what it holds, and whether it must be given."""
+        """The keys of a mapping, each with its schema and whether it is required."""
         mapping = self.at(location) or {}
         for name, schema in mapping.get("properties", {}).items():
             yield name, self.resolved(schema), name in mapping.get("required", [])
 
     def resolved(self, schema: Schema) -> Schema:
-        """A schema with its reference replaced, and `nullable` instead of a choice with null."""
+        """A schema with its reference resolved, and `nullable` instead of a choice with null."""
         options = schema.get("anyOf", [])
         others = [option for option in options if option.get("type") != "null"]
         if len(others) == 1:
@@ -69,17 +69,17 @@ def _without(schema: Schema, key: str) -> Schema:
 
 
 def is_secret(schema: Schema | None) -> bool:
-    """Whether a value must not be shown."""
+    """Whether errors must not repeat a value."""
     return bool(schema and schema.get("writeOnly"))
 
 
 def is_text(schema: Schema | None) -> bool:
-    """Whether a value is text, whatever YAML would make of it."""
+    """Whether a value is a string, even if YAML reads it as another type."""
     return bool(schema and schema.get("type") == "string")
 
 
 def allowed(schema: Schema) -> str:
-    """What a schema allows, as it completes "must be ...".
+    """The values that a schema allows, to complete "must be ...".
 
     >>> allowed({"type": "integer", "minimum": 0, "maximum": 65535})
     'an integer from 0 to 65535'
@@ -147,11 +147,13 @@ def _size(schema: Schema, what: str, one: str, many: str) -> str:
     least, most = schema.get(f"min{what}"), schema.get(f"max{what}")
     if most is None:
         return f" of at least {least} {one if least == 1 else many}" if least else ""
+    if least == most:
+        return f" of {most} {many}"
     return f" of {least} to {most} {many}" if least else f" of at most {most} {many}"
 
 
 def one_of(names: Iterable[str]) -> str:
-    """Names to choose from.
+    """A choice of names.
 
     >>> one_of(["a", "b", "c"])
     "'a', 'b' or 'c'"

@@ -49,11 +49,11 @@ MISTAKES: list[tuple[str, Any, str]] = [
      "unknown key 'experiments.search.credit.nam'; did you mean 'name'? Allowed there: eta, name, "
      "propensities, weights."),
     # What is missing.
-    ("source", GONE, "source is missing: where the click log comes from."),
-    ("sink", GONE, "sink is missing: where assignments and dead letters go."),
-    ("snapshots", GONE, "snapshots is missing: where the state is kept."),
+    ("source", GONE, "source is missing: where the click log is read."),
+    ("sink", GONE, "sink is missing: where assignments and dead letters are written."),
+    ("snapshots", GONE, "snapshots is missing: where snapshots are stored."),
     ("experiments", GONE,
-     "experiments is missing: each experiment under its name, which its records bear."),
+     "experiments is missing: each experiment by its name, which its records carry."),
     (ARMS, GONE, f"{ARMS} is missing: the rankers' names, 2 to 1000 of them."),
     ("source.path", GONE,
      "source.path is missing: the file: plain, gzipped (.gz), or '-' for standard input."),

@@ -235,7 +235,7 @@ def test_no_schema_is_left_over() -> None:
 )
 def test_the_reference_is_up_to_date(name: str, made: Any) -> None:
     kept = (ROOT / name).read_text(encoding="utf-8")
-    assert kept == made(), f"run {config_reference.MADE_BY}"
+    assert kept == made(), f"run {config_reference.COMMAND}"
 
 
 def test_both_writers_write_what_is_compared(tmp_path: Path) -> None:

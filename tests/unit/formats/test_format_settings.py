@@ -39,7 +39,7 @@ def test_every_key_says_what_it_is_for(name: str) -> None:
     [
         ("ubi", {"sides": "event"}, "source.format.sides must be 'query' or 'events' (found"
          " 'event'); did you mean 'events'?"),
-        ("ubi", {"pair": ["bm25"]}, "source.format.pair must be a list of 2 to 2 entries, or null"
+        ("ubi", {"pair": ["bm25"]}, "source.format.pair must be a list of 2 entries, or null"
          " (found a list of 1)."),
         ("ubi", {"pair": ["x", "x"]}, "source.format.pair must be two arms (found 'x' twice)."),
         ("ubi", {"first_ordinal": 2}, "source.format.first_ordinal must be an integer from 0 to 1"
