@@ -9,12 +9,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SECONDS = 300
-"""It takes ten on a machine that has nothing else to do."""
+"""The build takes ten on an idle machine."""
 
 
 def build(to: Path, root: Path = ROOT) -> subprocess.CompletedProcess[str]:
     """Build the site of a source tree into a folder, strictly."""
-    # Not --quiet: what mkdocs does not say it does not count either.
+    # Not --quiet: mkdocs counts only the warnings that it prints.
     command = [sys.executable, "-m", "mkdocs", "build", "--strict"]
     return subprocess.run(
         [*command, "--config-file", str(root / "configs/mkdocs.yml"), "--site-dir", str(to)],

@@ -1,7 +1,6 @@
-"""An extension of griffe: the examples at the end of docstrings are code on the site.
+"""An extension of griffe: doctests in docstrings are code blocks on the site.
 
-A docstring ends with a doctest as it is, without a heading. In Markdown `>>>` would begin a
-quotation in a quotation in a quotation.
+Without a fence, `>>>` in Markdown would start three nested quotations.
 """
 
 from __future__ import annotations
@@ -12,10 +11,10 @@ from griffe import Extension, Object
 
 
 class Doctests(Extension):
-    """Puts fences around doctests."""
+    """Adds fences around doctests."""
 
     def on_object(self, *, obj: Object, **_: Any) -> None:
-        """Called for every module, class, function and attribute."""
+        """Called by griffe for every module, class, function and attribute."""
         if obj.docstring is not None:
             obj.docstring.value = fenced(obj.docstring.value)
 
@@ -23,13 +22,13 @@ class Doctests(Extension):
 def fenced(docstring: str) -> str:
     """The docstring with each doctest, up to the next blank line, as a code block."""
     lines: list[str] = []
-    within = False
+    inside = False
     for line in docstring.splitlines():
-        if not within and line.startswith(">>>"):
+        if not inside and line.startswith(">>>"):
             lines.append("```pycon")
-            within = True
-        if within and not line.strip():
+            inside = True
+        if inside and not line.strip():
             lines.append("```")
-            within = False
+            inside = False
         lines.append(line)
-    return "\n".join([*lines, *["```"] * within])
+    return "\n".join([*lines, *["```"] * inside])

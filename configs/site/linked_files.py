@@ -1,9 +1,9 @@
-"""A hook of mkdocs: what pages link to in the repository is on the site, too.
+"""A hook of mkdocs: the site contains the files of the repository that its pages link to.
 
-The pages under docs/ link to files beside them as a reader of the repository needs it:
-`../CONTRIBUTING.md`, `../configs/kafka.yaml`, `examples/search_service.py`. On the site some of
-these are pages of their own; every other text file that is linked becomes a page that shows it. The
-links are rewritten accordingly. One that leads nowhere is left alone, and mkdocs refuses it.
+The pages under docs/ link to files as a reader of the repository needs it: `../CONTRIBUTING.md`,
+`../configs/kafka.yaml`, `examples/search_service.py`. Some of these are pages of the site; every
+other linked text file becomes a page with its text. The hook rewrites the links. It leaves a dead
+link alone, and mkdocs refuses it.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ PAGES: Final = {
     "CONTRIBUTING.md": "contributing.md",
     "benchmarks/RESULTS.md": "benchmarks.md",
 }
-"""Markdown outside docs/, with its place on the site."""
+"""Markdown outside docs/, with its page on the site."""
 
-FRONT_DOORS: Final = {"README.md": "index.md"}
-"""What says the same to a reader of the repository as another page to a reader of the site."""
+EQUIVALENTS: Final = {"README.md": "index.md"}
+"""Files of the repository whose content another page of the site has."""
 
 LINK: Final = re.compile(r"(?<=\]\()[^)\s#]+")
 """The target of a Markdown link, without its anchor."""
 
-AS_THEY_ARE: Final = frozenset({".gif", ".jpg", ".md", ".png", ".svg"})
-"""Files under docs/ that mkdocs knows what to do with; any other would be offered for download."""
+MKDOCS_SUFFIXES: Final = frozenset({".gif", ".jpg", ".md", ".png", ".svg"})
+"""Files under docs/ that mkdocs renders; it would offer any other for download."""
 
 LEXERS: Final = {".json": "json", ".py": "python", ".sh": "sh", ".toml": "toml", ".yaml": "yaml"}
-"""How files are coloured; others are not."""
+"""Syntax highlighting by suffix."""
 
-SEARCHED: Final = {"api/": {"boost": 0.5}, "files/": {"exclude": True}}
-"""How the search treats what is not written to be read from its beginning."""
+SEARCH: Final = {"api/": {"boost": 0.5}, "files/": {"exclude": True}}
+"""Search settings by folder: pages for people come first."""
 
 
 STYLE: Final = "site.css"
-"""Stands beside this file, not among the pages."""
+"""The style sheet, in this folder."""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages from outside docs/, and one for every file that some page links to."""
+    """Add the pages from outside docs/, and one for every linked file."""
     root = _root(config)
     files.append(File.generated(config, STYLE, abs_src_path=str(Path(__file__).with_name(STYLE))))
     for origin, page_there in PAGES.items():
@@ -67,9 +67,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Let links lead to where things are on the site, and the search to pages for people first."""
+    """Rewrite links to pages of the site, and set the search settings of the page."""
     root, here = _root(config), page.file.src_uri
-    for folder, search in SEARCHED.items():
+    for folder, search in SEARCH.items():
         if here.startswith(folder):
             page.meta["search"] = search
 
@@ -87,7 +87,7 @@ def _root(config: MkDocsConfig) -> Path:
 
 
 def _linked(page: File, root: Path) -> Iterator[str]:
-    """What a page links to within the repository, as paths from its root."""
+    """The files of the repository that a page links to, as paths from its root."""
     for link in LINK.findall(page.content_string):
         path = _resolved(page, link)
         if (root / path).exists():
@@ -95,12 +95,12 @@ def _linked(page: File, root: Path) -> Iterator[str]:
 
 
 def _resolved(page: File, link: str) -> str:
-    """Where a link leads, as a path from the repository's root."""
+    """The target of a link, as a path from the repository's root."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(_origin(page)), unquote(link)))
 
 
 def _origin(page: File) -> str:
-    """Where a page of the site is in the repository."""
+    """The path in the repository of a page of the site."""
     for path, place in PAGES.items():
         if place == page.src_uri:
             return path
@@ -110,19 +110,19 @@ def _origin(page: File) -> str:
 
 
 def _place(path: str, root: Path) -> str | None:
-    """Where something of the repository is on the site; None for what is not in the repository."""
-    known = PAGES.get(path) or FRONT_DOORS.get(path)
-    if known:
-        return known
+    """The page on the site of a path in the repository; None if the path does not exist."""
+    page = PAGES.get(path) or EQUIVALENTS.get(path)
+    if page:
+        return page
     if path.startswith("../") or not (root / path).exists():
         return None
-    if path.startswith("docs/") and Path(path).suffix in AS_THEY_ARE:
+    if path.startswith("docs/") and Path(path).suffix in MKDOCS_SUFFIXES:
         return path.removeprefix("docs/")
     return f"files/{path}.md"
 
 
 def _shown(path: str, root: Path) -> str:
-    """A page with what is in a file, or with links to what is in a folder."""
+    """A page with the text of a file, or with links to the files of a folder."""
     head = f"# {path}\n\n"
     if (root / path).is_dir():
         inside = sorted(each.name for each in (root / path).iterdir() if each.is_file())

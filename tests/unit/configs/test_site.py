@@ -1,4 +1,4 @@
-"""The documentation site: it is whole, it says what the files say, and it stands on its own."""
+"""The documentation site: complete, equal to its sources, and without requests to other hosts."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ MOVED = {
     "CONTRIBUTING.md": "contributing",
     "benchmarks/RESULTS.md": "benchmarks",
 }
-"""Pages from outside docs/, and what they are called on the site."""
+"""Pages from outside docs/, with their names on the site."""
 
 SOURCES = [*sorted((ROOT / "docs").glob("*.md")), *(ROOT / path for path in MOVED)]
 
 BLOCKS = frozenset(
     {"blockquote", "h1", "h2", "h3", "h4", "img", "li", "ol", "pre", "table", "tr", "ul"}
 )
-"""What a page is made of. A list or a table that is not recognised becomes a paragraph."""
+"""Block elements. A list or a table that is not recognised becomes a paragraph."""
 
-ASKED = {"audio": "src", "iframe": "src", "img": "src", "link": "href", "script": "src"}
-"""Elements for which a browser asks by itself, and where they say for what."""
+REQUESTS = {"audio": "src", "iframe": "src", "img": "src", "link": "href", "script": "src"}
+"""Elements that a browser fetches automatically, with the attribute of the address."""
 
 
 class Content(HTMLParser):
-    """What a page is made of, and what a browser would fetch for it."""
+    """The block elements of a page, and what a browser fetches for it."""
 
     def __init__(self, html: str, *, whole: bool) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class Content(HTMLParser):
         self._within = self._within or tag == "article"
         if self._within and tag in BLOCKS:
             self.blocks[tag] += 1
-        self.fetched += [value or "" for name, value in attrs if ASKED.get(tag) == name]
+        self.fetched += [value or "" for name, value in attrs if REQUESTS.get(tag) == name]
 
     def handle_endtag(self, tag: str) -> None:
         self._within = self._within and tag != "article"
@@ -58,7 +58,7 @@ class Content(HTMLParser):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, built strictly: every link and anchor leads somewhere, no page is forgotten."""
+    """The site, built strictly: no dead link or anchor, no page outside the navigation."""
     folder = tmp_path_factory.mktemp("site")
     done = build(folder)
     assert done.returncode == 0, done.stderr + done.stdout
@@ -71,7 +71,9 @@ def pages(site: Path) -> Iterator[tuple[str, str]]:
         yield str(path.relative_to(site)), path.read_text(encoding="utf-8")
 
 
-def test_a_dead_link_a_dead_anchor_and_a_forgotten_page_fail_the_build(tmp_path: Path) -> None:
+def test_dead_links_dead_anchors_and_pages_outside_the_navigation_fail_the_build(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "benchmarks").mkdir()
     for path in ("configs/mkdocs.yml", "configs/site", "docs", *MOVED):
         copy = shutil.copytree if (ROOT / path).is_dir() else shutil.copy
@@ -84,12 +86,12 @@ def test_a_dead_link_a_dead_anchor_and_a_forgotten_page_fail_the_build(tmp_path:
     )
     (tmp_path / "site").mkdir()
     done = build(tmp_path / "site", tmp_path)
-    said = done.stderr + done.stdout
+    output = done.stderr + done.stdout
     assert done.returncode != 0
-    assert "forgotten.md" in said
+    assert "forgotten.md" in output
     for mistake in ("'drfit.md'", "#nowhere", "nothing.yaml"):
-        assert mistake in said
-    assert "  - forgotten.md" in said, "it is in the docs directory but not in the navigation"
+        assert mistake in output
+    assert "  - forgotten.md" in output, "it is in the docs directory but not in the navigation"
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.name)
@@ -99,15 +101,15 @@ def test_a_page_has_the_same_lists_tables_and_code_on_the_site_as_in_the_reposit
     name = MOVED.get(str(source.relative_to(ROOT)), source.stem)
     shown = Content((site / f"{name}.html").read_text(encoding="utf-8"), whole=False)
     text = MarkdownIt("commonmark").enable("table").render(source.read_text(encoding="utf-8"))
-    meant = Content(text, whole=True)
-    assert shown.blocks == meant.blocks
-    assert meant.blocks["h1"] == 1
+    source_content = Content(text, whole=True)
+    assert shown.blocks == source_content.blocks
+    assert source_content.blocks["h1"] == 1
 
 
 def test_the_site_fetches_nothing_from_elsewhere(site: Path) -> None:
     for name, text in pages(site):
-        for wanted in Content(text, whole=True).fetched:
-            assert not re.match(r"(\w+:)?//", wanted) or wanted.startswith("data:"), name
+        for address in Content(text, whole=True).fetched:
+            assert not re.match(r"(\w+:)?//", address) or address.startswith("data:"), name
     for path in site.rglob("*.css"):
         assert not re.search(r"url\(\W?(\w+:)?//", path.read_text(encoding="utf-8")), path
 
@@ -122,15 +124,13 @@ def test_the_site_fetches_nothing_from_elsewhere(site: Path) -> None:
         ("api/policies", "../contributing.html"),
     ],
 )
-def test_what_pages_link_to_in_the_repository_is_on_the_site(
-    site: Path, page: str, target: str
-) -> None:
+def test_linked_files_of_the_repository_are_on_the_site(site: Path, page: str, target: str) -> None:
     path = site / f"{page}.html"
     assert f'href="{target}' in path.read_text(encoding="utf-8")
     assert (path.parent / target).is_file()
 
 
-def test_a_linked_file_is_shown_as_it_is(site: Path) -> None:
+def test_a_linked_file_is_shown_unchanged(site: Path) -> None:
     shown = (site / "files/docs/examples/simulated_users.py.html").read_text(encoding="utf-8")
     text = re.sub(r"<[^>]+>", "", shown)
     first = (ROOT / "docs/examples/simulated_users.py").read_text(encoding="utf-8").splitlines()[0]
@@ -160,7 +160,7 @@ def test_examples_in_docstrings_are_code(site: Path) -> None:
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs/api").glob("*.md")), ids=lambda p: p.stem)
-def test_the_examples_of_the_reference_are_true(page: Path) -> None:
+def test_the_examples_of_the_reference_pass(page: Path) -> None:
     text = re.sub("^```.*$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
     examples = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
     assert doctest.DocTestRunner().run(examples).failed == 0
