@@ -76,15 +76,6 @@ scrape_configs:
       - targets: ["127.0.0.1:9400"]
 ```
 
-<<<<<<< HEAD
-The address is `monitoring.host` and `monitoring.port` of the configuration. Beside the metrics,
-`/healthz` answers 200 while the service is alive, and `/readyz` while it also reaches its log,
-holds at least one partition, and gets records for each experiment that has a
-[fallback](experiments.md#fallback); otherwise they answer 503 and say why. Until
-the first record comes, its absence counts from the moment the process took over the partition.
-Restart a process that is not alive; do not restart one that is only not ready. `/api/experiments`
-has the assignments and what else is known of each experiment [as JSON](client.md#over-http).
-=======
 The address is `monitoring.host` and `monitoring.port` of the configuration. Besides the metrics,
 `/healthz` answers 200 while the service is alive, and `/readyz` while it also reaches its click
 log, holds at least one partition, and receives records for each experiment that has a
@@ -93,7 +84,6 @@ Before the first record, the time without records counts from the moment the pro
 partition. Restart a process that is not alive; do not restart one that is only not ready.
 `/api/experiments` has the assignments and the state of each experiment
 [as JSON](client.md#over-http).
->>>>>>> 702e6c0 (wip)
 
 | question | answer |
 |---|---|
