@@ -9,9 +9,7 @@ from __future__ import annotations
 import gc
 import random
 import statistics
-import threading
 import time
-import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -27,22 +25,15 @@ from streamduel.config import load
 from streamduel.connector import Outlet, Source, no_failpoint
 from streamduel.monitoring.exposition import Exposition
 from streamduel.monitoring.metrics import Metrics
-from streamduel.monitoring.server import Monitoring
-from streamduel.service import GC_THRESHOLDS, serve
+from streamduel.service import GC_THRESHOLDS
 from streamduel.stream.commit import commit
 from streamduel.stream.homes import Log
-from streamduel.stream.observer import Observer
 from streamduel.stream.task import PartitionTask
 
 ARMS: Final = 8
 WINDOW: Final = 1_000
 """Ids that are remembered while memory is measured: experiments share the window, and it has a
 section of its own."""
-SCRAPE_SECONDS: Final = 1.0
-"""Between two scrapes, of the service's processor time: what else the machine does must not let it
-be scraped more often. Prometheus itself waits 15 s to a minute."""
-LOOK_SECONDS: Final = 0.02
-"""Between two looks at that time."""
 
 Logs = Mapping[str, Sequence[bytes]]
 """The records of each experiment, by its name."""
@@ -196,12 +187,8 @@ def life(path: Path) -> Life:
             commits.append(time.process_time() - began)
         resident = _settled_size()
         metrics = Metrics("files")
-        page = Exposition(metrics.registry)
         metrics.committed([service.task], 0.0)
-        page.page("")  # what it keeps of one for the next
-        metrics.lost([0])
-        metrics.committed([service.task], 0.0)
-        fresh, again = scrape_seconds(page), scrape_seconds(page)
+        fresh, again = scrape_seconds(metrics), scrape_seconds(metrics)
         return Life(
             service.reading,
             service.starting,
@@ -218,10 +205,10 @@ def _settled_size() -> int:
     return resident_bytes()
 
 
-def scrape_seconds(page: Exposition) -> float:
-    """Processor time to write the whole page."""
+def scrape_seconds(metrics: Metrics) -> float:
+    """Processor time to render the page of metrics."""
     began = time.process_time()
-    page.page("")
+    Exposition(metrics.registry).page("")
     return time.process_time() - began
 
 
@@ -229,102 +216,3 @@ def restart(path: Path) -> float:
     """Seconds of processor time until a service has its experiments back from the snapshot."""
     with opened(path) as service:
         return service.starting
-
-
-class Served(NamedTuple):
-    """A run of the whole service from its first poll with records, which does not count.
-
-    Attributes:
-        records: that it folded.
-        cpu: seconds of processor time until the last commit, of all threads.
-        commit: seconds of the median commit.
-        committing: the share of the time that commits took.
-        scrapes: how many there were.
-    """
-
-    records: int
-    cpu: float
-    commit: float
-    committing: float
-    scrapes: int
-
-    @property
-    def per_second(self) -> float:
-        """Records, by processor time."""
-        return self.records / self.cpu
-
-
-class Stopwatch(Observer):
-    """Times a service from outside."""
-
-    def __init__(self) -> None:
-        self.began: float | None = None
-        self.cpu_began = 0.0
-        self.records = 0
-        self.seconds = self.cpu = 0.0
-        self.commits: list[float] = []
-
-    def polled(self, records: int) -> None:
-        """Records have been folded."""
-        if self.began is None:
-            self.began, self.cpu_began = time.monotonic(), time.process_time()
-        else:
-            self.records += records
-
-    def committed(self, tasks: Sequence[PartitionTask], seconds: float) -> None:  # noqa: ARG002
-        """They are visible."""
-        if self.began is not None:
-            self.commits.append(seconds)
-            self.seconds = time.monotonic() - self.began
-            self.cpu = time.process_time() - self.cpu_began
-
-
-class Scraper(threading.Thread):
-    """Asks for the metrics once a second.
-
-    Attributes:
-        answers: how many it has got.
-    """
-
-    def __init__(self, address: tuple[str, int]) -> None:
-        super().__init__(daemon=True)
-        self._url = f"http://{address[0]}:{address[1]}/metrics"
-        self._enough = threading.Event()
-        self.answers = 0
-
-    def run(self) -> None:
-        """Until it is stopped."""
-        due = time.process_time()
-        while not self._enough.wait(LOOK_SECONDS):
-            if time.process_time() < due:
-                continue
-            due += SCRAPE_SECONDS
-            with urllib.request.urlopen(self._url) as answer:
-                answer.read()
-            self.answers += 1
-
-    def stop(self) -> None:
-        """Ask no more."""
-        self._enough.set()
-        self.join()
-
-
-def serve_watched(path: Path, *, scraped: bool) -> Served:
-    """Run the service to the end of its log, with its metrics, scraped or not."""
-    loaded, watch = load(path, {}), Stopwatch()
-    assert loaded.config.monitoring is not None
-    monitoring = Monitoring(loaded.config.monitoring, loaded)
-    scraper = Scraper(monitoring.start())
-    if scraped:
-        scraper.start()
-    serve(loaded, lambda: False, until_end=True, observers=[watch, *monitoring.observers])
-    if scraped:
-        scraper.stop()
-    monitoring.stop()
-    return Served(
-        watch.records,
-        watch.cpu,
-        statistics.median(watch.commits),
-        sum(watch.commits) / watch.seconds,
-        scraper.answers,
-    )

@@ -23,12 +23,10 @@ from benchmarks.crowd import (
     WINDOW,
     Case,
     Life,
-    Served,
     fold_seconds,
     life,
     logs,
     restart,
-    serve_watched,
     write_service,
 )
 from benchmarks.measure import Spread, in_fresh_process, in_turns, ratios, tell
@@ -48,7 +46,6 @@ FEW: Final = 100
 Folds = dict[tuple[Case, int], list[float]]
 Lives = dict[tuple[str, int], list[Life]]
 Restarts = dict[tuple[str, int], list[float]]
-Services = dict[bool, list[Served]]
 
 RECORDS = """\
 {most:,} experiments of {arms} arms, folded one at a time, or several together in one task, a
@@ -67,13 +64,6 @@ process; to rebuild the dedupe window comes on top and depends on the window alo
 nearly all experiments changed, if the poll brought enough records for that. *Scrape*: the whole
 page of metrics; *again*: when nothing has changed since."""
 
-SCRAPES = """\
-The whole service with `{policy}`, {most:,} experiments of {arms} arms, `decide_every: 1`, {count:,}
-duels from a JSON Lines file, all else as by default. Its metrics are asked for over HTTP once a
-second, or not at all. Seconds are those in which it has a processor, so that what else the machine
-does changes little; commits alone are timed by the clock. Median (min–max) of the runs, ratios and
-differences within each turn."""
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -83,14 +73,12 @@ class Plan:
         numbers: of experiments in one process, from 1 up to all.
         folds: what is folded, and the duels of each experiment.
         duels: of each experiment in a whole life.
-        served: of each experiment of a service that is scraped.
         repetitions: of all.
     """
 
     numbers: Sequence[int]
     folds: Mapping[Case, int]
     duels: int
-    served: int
     repetitions: int
 
 
@@ -98,14 +86,12 @@ FULL: Final = Plan(
     numbers=(1, 10, 100, 1_000),
     folds={Case(name, every): n for every, n in ((SELDOM, 500), (1, 50)) for name in POLICIES},
     duels=200,
-    served=200,
     repetitions=3,
 )
 QUICK: Final = Plan(
     numbers=(1, 10, 100),
     folds={Case(name, every): 100 for every in (SELDOM, 1) for name in POLICIES},
     duels=100,
-    served=1_000,
     repetitions=1,
 )
 
@@ -118,13 +104,11 @@ class Found:
         folds: microseconds per record, by case and number of experiments in a task.
         lives: by policy and number of experiments.
         restarts: seconds, likewise.
-        services: with all experiments, scraped or not.
     """
 
     folds: Folds
     lives: Lives
     restarts: Restarts
-    services: Services
 
 
 def find(plan: Plan) -> Found:
@@ -135,8 +119,7 @@ def find(plan: Plan) -> Found:
         folds |= _folds(plan, case)
     with tempfile.TemporaryDirectory() as name:
         lives, restarts = _lives(plan, Path(name))
-        services = _services(plan, Path(name))
-    return Found(folds, lives, restarts, services)
+    return Found(folds, lives, restarts)
 
 
 def _folds(plan: Plan, case: Case) -> Folds:
@@ -168,26 +151,9 @@ def _lives(plan: Plan, folder: Path) -> tuple[Lives, Restarts]:
     return lives, restarts
 
 
-def _services(plan: Plan, folder: Path) -> Services:
-    """All experiments, decided after each duel as by default; scraped, and not."""
-    every = logs(plan.numbers[-1], plan.served)
-    services: Services = {False: [], True: []}
-    for turn in range(plan.repetitions):
-        for scraped, runs in services.items():
-            tell(f"service {'scraped' if scraped else 'alone'}, {turn + 1} of {plan.repetitions}")
-            path = write_service(
-                folder / f"service-{scraped}-{turn}",
-                Case(POLICIES[0], 1),
-                every,
-                monitoring={"port": 0},
-            )
-            runs.append(in_fresh_process(serve_watched, path, scraped=scraped))
-    return services
-
-
 def results(plan: Plan, found: Found) -> list[Result]:
     """The tables."""
-    return [_of_records(plan, found), _of_processes(plan, found), _of_scrapes(plan, found)]
+    return [_of_records(plan, found), _of_processes(plan, found)]
 
 
 def _of_records(plan: Plan, found: Found) -> Result:
@@ -241,30 +207,6 @@ def _of_process(found: Found, kind: tuple[str, int], lone: tuple[str, int]) -> l
         f"{median(found.restarts[kind]):.2f}",
         *(f"{1000 * middle(figure):.1f}" for figure in ("commit", "scrape", "again")),
     ]
-
-
-def _of_scrapes(plan: Plan, found: Found) -> Result:
-    alone, scraped = found.services[False], found.services[True]
-    rows = [
-        [
-            name,
-            Spread.of([run.per_second for run in runs]).text(0),
-            Spread.of([1000 * run.commit for run in runs]).text(0),
-            Spread.of([100 * run.committing for run in runs]).text(0),
-        ]
-        for name, runs in (("not scraped", alone), ("scraped", scraped))
-    ]
-    left = ratios([run.per_second for run in scraped], [run.per_second for run in alone])
-    cost = [
-        (run.cpu - run.records / other.per_second) / run.scrapes
-        for run, other in zip(scraped, alone, strict=True)
-    ]
-    rows.append(["scraped ÷ not scraped", left.text(), "", ""])
-    rows.append(["processor time of a scrape, s", Spread.of(cost).text(), "", ""])
-    columns = ["", "records per s of processor time", "commit, ms", "committing, % of the time"]
-    most = plan.numbers[-1]
-    method = SCRAPES.format(policy=POLICIES[0], most=most, arms=ARMS, count=most * plan.served)
-    return Result(f"A scrape a second of {most:,} experiments", method, columns, rows)
 
 
 def draw(plan: Plan, found: Found, path: Path) -> None:

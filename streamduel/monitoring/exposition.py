@@ -14,12 +14,12 @@ from prometheus_client.openmetrics.exposition import generate_latest as generate
 
 CHEAP_SECONDS: Final = 0.1
 """A page that takes less processor time is rendered for each request: at one scrape per 15 s that
-is at most 0.7 % of a core. The page of 100 experiments of 16 arms takes about 0.08 s."""
+is at most 0.7 % of a core. The page of 100 experiments of 16 arms takes about 0.1 s."""
 
 REUSE: Final = 40
 """A more expensive page is served again for this many times as long as it took to render, so
 scrapes take at most 2.5 % of a core, however frequent they are. The page of 1,000 experiments of 16
-arms takes 0.9 s and is up to 36 s old."""
+arms takes about 1.2 s and is up to 45 s old: benchmarks/scrape.py."""
 
 
 class Exposition:

@@ -115,10 +115,10 @@ Metrics are as fresh as the last commit, twice a second while records arrive (`c
 all of a partition in one scrape are of the same commit. `streamduel_lag_records` is up to {lag:g} s
 old.
 
-A scrape of 100 experiments of 16 arms takes some 0.08 s of processor time: 0.5 % of a core at one
+A scrape of 100 experiments of 16 arms takes about 0.1 s of processor time: 0.8 % of a core at one
 scrape per 15 s. A page that takes more than 0.1 s is served again for {reuse} times as long as it
 took, so scrapes take at most {share:g} % of a core: the page of 1,000 such experiments takes about
-0.9 s and is up to 36 s old ([benchmarks](../benchmarks/RESULTS.md)).
+1.2 s and is up to 45 s old ([benchmarks](../benchmarks/RESULTS.md)).
 
 For an experiment with more than {many} arms, `streamduel_regret`, `streamduel_guardrail_regret` and
 `streamduel_condorcet_winner_possible` take seconds to compute. A background thread computes them,
