@@ -22,16 +22,16 @@ import numpy as np
 from benchmarks.papers.picture import Curve, add, finish, panels, save
 from benchmarks.policy_regret import PAGE, put_in
 from streamduel import policies
-from streamduel.simulation.arxiv import PREFERENCES
 from streamduel.simulation.delay import FixedDelay
-from streamduel.simulation.delayed_course import DelayedCourse
 from streamduel.simulation.environment import MatrixEnvironment
 from streamduel.simulation.journal import Journal
-from streamduel.simulation.play import Run
+from streamduel.simulation.matrices import ARXIV
+from streamduel.simulation.measurement import RunResult
 from streamduel.simulation.results import PolicyResult, Results
-from streamduel.simulation.run import simulate
+from streamduel.simulation.run import DelayedRun
 from streamduel.simulation.seeds import arrangement, run_seeds
-from streamduel.simulation.settings import Contestant, Settings
+from streamduel.simulation.settings import PolicySpec, Settings
+from streamduel.simulation.simulate import simulate
 
 SEED: Final = 2026
 POLICIES: Final = ("rucb", "ccb", "rmed1", "double_thompson")
@@ -126,7 +126,7 @@ FULL: Final = _plan(100, 1_000, 10_000, 100_000, 1_000_000)
 QUICK: Final = _plan(20, 50, 200, 500, 1_000)
 
 
-class RepeatedCourse(DelayedCourse):
+class RepeatedCourse(DelayedRun):
     """Serves the single pair of a decision until the next decision."""
 
     def advance(self, until: int) -> None:
@@ -136,7 +136,7 @@ class RepeatedCourse(DelayedCourse):
             super().advance(min(until, self.t + len(self._proposed)))
 
 
-def play_repeated(settings: Settings, contestant: Contestant, run: int) -> Run:
+def play_repeated(settings: Settings, contestant: PolicySpec, run: int) -> RunResult:
     """One run of a policy whose pairs are repeated, with the seeds that any other would have."""
     arms = arrangement(settings.seed, run, settings.n_arms)
     seeds = run_seeds(settings.seed, run, contestant.name)
@@ -158,13 +158,13 @@ def play_repeated(settings: Settings, contestant: Contestant, run: int) -> Run:
         regret.append(math.fsum((truth.regrets[cells] * way.plays).ravel().tolist()))
         right.append(arms[way.champion()] in truth.winners)
     seconds = time.perf_counter() - began
-    return Run(contestant.name, contestant.params, run, regret, right, seconds)
+    return RunResult(contestant.name, contestant.params, run, regret, right, seconds)
 
 
 def measure(name: str, cell: Cell, horizon: int, runs: int, jobs: int) -> PolicyResult:
     """The runs of a policy; those that were finished earlier are taken from the cache folder."""
     settings = Settings(
-        PREFERENCES,
+        ARXIV,
         [(name, {})],
         horizon=horizon,
         runs=runs,

@@ -21,7 +21,7 @@ from streamduel.cli.demo import ARMS, IMPRESSIONS, POLICY, SPEED
 from streamduel.demo.loop import Bound
 from streamduel.demo.play import PORT, Clockwork, Settings, play
 from streamduel.demo.screen import frame
-from streamduel.simulation.entries import read_entries
+from streamduel.simulation.policy_arguments import read_policies
 
 PICTURE: Final = Path(__file__).parents[1] / "docs" / "images" / "demo.svg"
 
@@ -45,7 +45,7 @@ class _Clock:
 
 def svg() -> str:
     """The picture."""
-    [(policy, parameters)] = read_entries([POLICY], [])
+    [(policy, parameters)] = read_policies([POLICY], [])
     settings = Settings(
         policy=policy, parameters=parameters, title=POLICY, arms=ARMS, seed=0,
         bound=Bound(TAKEN_AT, math.inf), speed=SPEED, page=False,

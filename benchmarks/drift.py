@@ -27,14 +27,15 @@ from benchmarks.policy_regret import PAGE, put_in
 from streamduel import policies
 from streamduel.preference.arrays import Floats
 from streamduel.preference.regret import regrets
-from streamduel.simulation.arxiv import PREFERENCES
-from streamduel.simulation.course import Course, course
 from streamduel.simulation.environment import MatrixEnvironment
+from streamduel.simulation.matrices import ARXIV
+from streamduel.simulation.measurement import start_run
+from streamduel.simulation.run import Run
 from streamduel.simulation.seeds import arrangement, run_seeds
 
 SEED: Final = 2026
 POLICIES: Final = ("double_thompson", "rucb")
-BEFORE: Final = np.asarray(PREFERENCES)
+BEFORE: Final = np.asarray(ARXIV)
 _TURNED: Final = np.roll(np.arange(len(BEFORE)), 1)
 AFTER: Final = BEFORE[np.ix_(_TURNED, _TURNED)]
 """The best ranker is what the last one was, and every other one what the one before it was."""
@@ -126,11 +127,11 @@ def live(plan: Plan, runs: int, task: tuple[str, Case, int]) -> Life:
     there = np.ix_(arms, arms)
     seeds, later = run_seeds(SEED, run, name), run_seeds(SEED + 1, run, name)
     policy = policies.create(name, len(arms), seed=seeds.policy, window=case.window)
-    way = course(policy, MatrixEnvironment(BEFORE[there], seed=seeds.environment))
+    way = start_run(policy, MatrixEnvironment(BEFORE[there], seed=seeds.environment))
     price = _price(way, case, regrets(BEFORE[there], "condorcet"))
     way.advance(case.changes_at(run, runs))
     best = arms.index(int(_TURNED.argmin()))
-    way = course(way.policy(), MatrixEnvironment(AFTER[there], seed=later.environment))
+    way = start_run(way.policy(), MatrixEnvironment(AFTER[there], seed=later.environment))
     costs, lost, right = regrets(AFTER[there], "condorcet"), [0.0], []
     for t in range(plan.grid, plan.after + 1, plan.grid):
         way.advance(t)
@@ -143,7 +144,7 @@ def live(plan: Plan, runs: int, task: tuple[str, Case, int]) -> Life:
     return Life(price, lost, (start + 1) * plan.grid, statistics.fmean(right[start:]))
 
 
-def _price(way: Course, case: Case, costs: Floats) -> float:
+def _price(way: Run, case: Case, costs: Floats) -> float:
     """Regret per 100,000 duels in the second half of those before the change."""
     half = case.before // 2
     way.advance(half)

@@ -22,8 +22,8 @@ from benchmarks.policy_regret import PAGE, put_in
 from streamduel import policies
 from streamduel.config.experiment import GuardrailSettings
 from streamduel.preference.regret import regrets
-from streamduel.simulation.arxiv import PREFERENCES, RANKERS
 from streamduel.simulation.environment import MatrixEnvironment
+from streamduel.simulation.matrices import ARXIV, ARXIV_RANKERS
 from streamduel.simulation.seeds import arrangement, run_seeds
 from streamduel.stream import plan as plans
 from streamduel.stream.guardrails import Guardrails, guarded_shares
@@ -39,8 +39,8 @@ SLATE: Final = 20
 HORIZON: Final = 100_000
 EARLY: Final = 1_000
 """Impressions in which little is known yet: what a cap is there for."""
-BEST: Final = RANKERS[0]
-POOREST: Final = RANKERS[-1]
+BEST: Final = ARXIV_RANKERS[0]
+POOREST: Final = ARXIV_RANKERS[-1]
 """The arm with the largest gap: no other hold-out costs as much."""
 
 FREE: Final = GuardrailSettings()
@@ -75,11 +75,11 @@ class Outcome(NamedTuple):
 
 def play(settings: GuardrailSettings, horizon: int, run: int) -> Outcome:
     """One run; equal runs have equal seeds, whatever the guardrails."""
-    arms = arrangement(SEED, run, len(RANKERS))
+    arms = arrangement(SEED, run, len(ARXIV_RANKERS))
     seeds = run_seeds(SEED, run, POLICY)
-    names, cells = [RANKERS[arm] for arm in arms], np.ix_(arms, arms)
+    names, cells = [ARXIV_RANKERS[arm] for arm in arms], np.ix_(arms, arms)
     index = {name: place for place, name in enumerate(names)}
-    environment = MatrixEnvironment(np.array(PREFERENCES)[cells], seed=seeds.environment)
+    environment = MatrixEnvironment(ARXIV[cells], seed=seeds.environment)
     cost = regrets(environment.preferences, "condorcet")
     policy = policies.create(POLICY, len(arms), seed=seeds.policy)
     services = np.random.default_rng(seeds.delay)

@@ -21,11 +21,10 @@ import numpy as np
 from benchmarks.policy_cost import microseconds_per_step, with_policy
 from streamduel import policies
 from streamduel.preference.arrays import Floats
-from streamduel.simulation.arxiv import PREFERENCES
 from streamduel.simulation.delay import FixedDelay
-from streamduel.simulation.run import simulate
+from streamduel.simulation.matrices import ARXIV, bradley_terry
 from streamduel.simulation.settings import Settings
-from streamduel.simulation.worlds import bradley_terry
+from streamduel.simulation.simulate import simulate
 
 PAGE: Final = "measurements.md"
 """The page of docs/ with the tables of all measurements."""
@@ -62,12 +61,12 @@ def arithmetic() -> Floats:
 
 
 WORLDS: Final = [
-    World("arXiv, K = 6", np.asarray(PREFERENCES)),
+    World("arXiv, K = 6", np.asarray(ARXIV)),
     World("in order, K = 8", arithmetic()),
     World("Bradley-Terry, K = 64", bradley_terry(np.linspace(3, 0, 64).tolist())),
     World("no winner, K = 5 (Copeland)", cycle(), "copeland"),
-    World("arXiv, 5 % ties", np.asarray(PREFERENCES), options={"ties": 0.05}),
-    World("arXiv, 1,000 in flight", np.asarray(PREFERENCES), options={"delay": FixedDelay(1_000)}),
+    World("arXiv, 5 % ties", np.asarray(ARXIV), options={"ties": 0.05}),
+    World("arXiv, 1,000 in flight", np.asarray(ARXIV), options={"delay": FixedDelay(1_000)}),
 ]
 
 

@@ -29,10 +29,11 @@ from benchmarks.papers.matrices import FOLDER, HOW_TO_GET, NAVIGATIONAL
 from benchmarks.report import Goal, Result, show
 from benchmarks.textbook_loops import LOOPS, Floats
 from streamduel import policies
-from streamduel.simulation import arxiv, compiled
-from streamduel.simulation.course import Course, SteppedCourse
+from streamduel.simulation import compiled
 from streamduel.simulation.environment import MatrixEnvironment
-from streamduel.simulation.worlds import bradley_terry
+from streamduel.simulation.matrices import ARXIV as ARXIV_MATRIX
+from streamduel.simulation.matrices import bradley_terry
+from streamduel.simulation.run import Run, SteppedRun
 
 STATIONS = 20
 
@@ -104,7 +105,7 @@ class Case(NamedTuple):
     def preferences(self) -> Floats:
         """The six rankers', or those of arms with strengths from 1 to e², in equal ratios."""
         if self.matrix == ARXIV:
-            return np.array(arxiv.PREFERENCES)
+            return ARXIV_MATRIX
         return bradley_terry(np.linspace(2.0, 0.0, self.n_arms).tolist())
 
 
@@ -130,13 +131,13 @@ MINUTES = 10
 """Within them the figure has to be done."""
 
 
-def course(way: type[Course], case: Case) -> Course:
+def start_run(way: type[Run], case: Case) -> Run:
     """A course that has not begun."""
     policy = policies.create(case.policy, case.n_arms, seed=1)
     return way(policy, MatrixEnvironment(case.preferences, seed=2))
 
 
-def compiled_way(name: str) -> type[Course]:
+def compiled_way(name: str) -> type[Run]:
     """The compiled course of a policy, or why it cannot be measured."""
     way = compiled.find(name)
     if way is None:
@@ -144,11 +145,11 @@ def compiled_way(name: str) -> type[Course]:
     return way
 
 
-def microseconds(way: type[Course], case: Case) -> float:
+def microseconds(way: type[Run], case: Case) -> float:
     """Runs of ours, for at least a tenth of a second, per step."""
     spent, runs = 0.0, 0
     while spent < 0.1:
-        run = course(way, case)
+        run = start_run(way, case)
         began = time.process_time()
         run.advance(case.duels)
         spent += time.process_time() - began
@@ -158,14 +159,14 @@ def microseconds(way: type[Course], case: Case) -> float:
 
 def share_apart(case: Case) -> float:
     """The share of duels of two different arms; and the kernel is compiled."""
-    run = course(compiled_way(case.policy), case)
+    run = start_run(compiled_way(case.policy), case)
     run.advance(case.duels)
     return float(1 - np.trace(run.plays) / case.duels)
 
 
 def textbook_places(case: Case, steps: int) -> list[float]:
     """Microseconds per step of the textbook, place by place along the run."""
-    run, means = course(compiled_way(case.policy), case), []
+    run, means = start_run(compiled_way(case.policy), case), []
     each = steps // STATIONS
     for place in range(STATIONS):
         run.advance(place * (case.duels // STATIONS))
@@ -192,7 +193,7 @@ def against_textbook(quick: bool) -> Result:
         places += [place / statistics.median(found) for place in found]
         runs = {
             f"{case.name}, textbook": partial(textbook_microseconds, case, steps),
-            f"{case.name}, stepped": partial(microseconds, SteppedCourse, case),
+            f"{case.name}, stepped": partial(microseconds, SteppedRun, case),
             f"{case.name}, compiled": partial(microseconds, compiled_way(case.policy), case),
         }
         slow, stepped, quickest = in_turns(runs, repetitions).values()
@@ -261,7 +262,7 @@ def first_seconds(name: str, cache: str) -> float:
     os.environ["NUMBA_CACHE_DIR"] = cache
     way, declared = compiled_way(name), policies.get(name).declared
     needed = {one.name: 1_000 for one in declared.values() if one.required}
-    run = way(policies.create(name, 6, **needed), MatrixEnvironment(arxiv.PREFERENCES, seed=1))
+    run = way(policies.create(name, 6, **needed), MatrixEnvironment(ARXIV_MATRIX, seed=1))
     began = time.process_time()
     run.advance(100)
     return time.process_time() - began

@@ -20,11 +20,11 @@ from typing import Final
 from streamduel.preference.arrays import Floats
 from streamduel.preference.matrix import read
 from streamduel.simulation.journal import Journal
-from streamduel.simulation.play import Run, play
+from streamduel.simulation.measurement import RunResult, measure
 from streamduel.simulation.results import Results
-from streamduel.simulation.settings import Contestant, Settings
+from streamduel.simulation.settings import PolicySpec, Settings
 
-Task = tuple[str, Contestant, int]
+Task = tuple[str, PolicySpec, int]
 """A part of an experiment, a policy and the number of the run."""
 
 Tell = Callable[[str], None]
@@ -105,10 +105,10 @@ class Laboratory:
 
     def _played(
         self, parts: Mapping[str, Settings], tasks: Sequence[Task]
-    ) -> Generator[tuple[str, Run]]:
+    ) -> Generator[tuple[str, RunResult]]:
         """The runs as they finish, with the names of their parts."""
         if self.jobs == 1 or len(tasks) < 2:
-            yield from ((name, play(parts[name], who, run)) for name, who, run in tasks)
+            yield from ((name, measure(parts[name], who, run)) for name, who, run in tasks)
             return
         others = set(multiprocessing.active_children())
         pool = ProcessPoolExecutor(
@@ -154,5 +154,5 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _play(name: str, contestant: Contestant, run: int) -> tuple[str, Run]:
-    return name, play(_parts[name], contestant, run)
+def _play(name: str, contestant: PolicySpec, run: int) -> tuple[str, RunResult]:
+    return name, measure(_parts[name], contestant, run)

@@ -8,7 +8,7 @@ import numpy as np
 
 from streamduel.preference.arrays import Floats, Integers
 from streamduel.preference.winners import condorcet_winner
-from streamduel.simulation import arxiv
+from streamduel.simulation.matrices import ARXIV
 
 FOLDER: Final = "PUBLISHED_MATRICES"
 """The environment variable that names the folder."""
@@ -30,7 +30,7 @@ WITH_WINNER: Final = [1, 3, 2, 0, 4]
 
 def six_rankers() -> Floats:
     """The arXiv search engine's."""
-    return np.array(arxiv.PREFERENCES)
+    return ARXIV
 
 
 def of_arms(p: Floats, arms: list[int] | Integers) -> Floats:

@@ -15,7 +15,7 @@ import uuid
 
 from kafka import KafkaConsumer, KafkaProducer
 
-from streamduel.simulation.arxiv import PREFERENCES, RANKERS
+from streamduel.simulation.matrices import ARXIV, ARXIV_RANKERS
 
 BOOTSTRAP = sys.argv[1] if len(sys.argv) > 1 else "localhost:9092"
 IMPRESSIONS = int(sys.argv[2]) if len(sys.argv) > 2 else 200_000
@@ -23,7 +23,7 @@ PER_SECOND = float(sys.argv[3]) if len(sys.argv) > 3 else math.inf  # as fast as
 EXPERIMENT = "search"
 
 users = random.Random(7)
-win_rate = {(RANKERS[i], RANKERS[j]): PREFERENCES[i][j] for i in range(6) for j in range(6)}
+win_rate = {(ARXIV_RANKERS[i], ARXIV_RANKERS[j]): ARXIV[i][j] for i in range(6) for j in range(6)}
 plan = {"epoch": 0, "champion": "?", "pairs": [{"a": "bm25", "b": "bm25", "share": 1}]}
 
 assignments = KafkaConsumer(

@@ -20,7 +20,7 @@ from streamduel.demo.stay import somebody_watches, stay_until_enter
 from streamduel.demo.verdict import print_verdict
 from streamduel.errors import ConfigurationError, PolicyError
 from streamduel.service import StopSignal
-from streamduel.simulation.entries import read_entries
+from streamduel.simulation.policy_arguments import read_policies
 
 POLICY: Final = "rucb:alpha=0.8"
 """With α = 0.8, RUCB keeps comparing the champion with the other arms, and the confidence reaches
@@ -178,7 +178,7 @@ def _check(
 def _policy(text: str, arms: int, seed: int, horizon: int) -> tuple[str, dict[str, Any]]:
     """The policy's name and its parameters; a required horizon is that of the demo."""
     try:
-        [(name, parameters)] = read_entries([text], [])
+        [(name, parameters)] = read_policies([text], [])
         if "horizon" in policies.get(name).declared:
             # A demo may be shorter than the smallest horizon that the policy accepts.
             parameters.setdefault("horizon", max(MIN_HORIZON, arms, horizon))

@@ -18,15 +18,15 @@ from streamduel.cli.app import err, out
 from streamduel.cli.progress import counting_progress
 from streamduel.errors import ConfigurationError, PolicyError, PreferenceError, StreamduelError
 from streamduel.preference.matrix import read
-from streamduel.simulation import run, worlds
+from streamduel.simulation import matrices
 from streamduel.simulation.delay import read_delay
-from streamduel.simulation.entries import read_entries
 from streamduel.simulation.files import identity, kind, obstacle, reason
-from streamduel.simulation.labels import labels
 from streamduel.simulation.plot import check_plot, draw
+from streamduel.simulation.policy_arguments import read_policies
 from streamduel.simulation.results import Results, write_json
-from streamduel.simulation.seeds import world_generator
+from streamduel.simulation.seeds import matrix_generator
 from streamduel.simulation.settings import Settings
+from streamduel.simulation.simulate import simulate as simulate_runs
 
 INTERRUPTED: Final = 130
 """Exit status after Ctrl-C, as in shells."""
@@ -193,7 +193,7 @@ def _settings(
     delay: str | None,
 ) -> Settings:
     """The settings of the simulation."""
-    entries = read_entries(wanted, params)
+    entries = read_policies(wanted, params)
     preferences = _preferences(source, numbers["seed"])
     return Settings(
         preferences,
@@ -215,13 +215,13 @@ def _preferences(source: _Source, seed: int) -> Any:
     name = str(source.environment)
     if source.arms is None:
         raise ConfigurationError(f"--environment {name} needs --arms K.")
-    if source.gap is not None and name in worlds.NAMES and name not in worlds.WITH_GAP:
+    if source.gap is not None and name in matrices.KINDS and name not in matrices.WITH_GAP:
         raise ConfigurationError(
-            f"--gap goes with --environment {' or '.join(worlds.WITH_GAP)} (found {name!r})."
+            f"--gap goes with --environment {' or '.join(matrices.WITH_GAP)} (found {name!r})."
         )
     n_arms = whole("arms", source.arms)
-    gap = worlds.LEAST_GAP if source.gap is None else source.gap
-    return worlds.world(name, n_arms, world_generator(seed, name), gap)
+    gap = matrices.MIN_GAP if source.gap is None else source.gap
+    return matrices.generate(name, n_arms, matrix_generator(seed, name), gap)
 
 
 def _check_outputs(source: _Source, outputs: _Outputs) -> None:
@@ -261,7 +261,7 @@ def _run(settings: Settings, source: _Source, outputs: _Outputs, jobs: int) -> N
     results = Results(settings)
     try:
         with counting_progress(err, "simulating") as progress:
-            run.simulate(
+            simulate_runs(
                 settings, jobs=jobs, journal=outputs.journal, progress=progress, results=results
             )
     except KeyboardInterrupt:
@@ -316,9 +316,9 @@ def _report(results: Results, source: _Source) -> dict[str, Any]:
 
 def _gap(source: _Source) -> float | None:
     """The gap of a drawn matrix; None if the environment has none."""
-    if source.environment not in worlds.WITH_GAP:
+    if source.environment not in matrices.WITH_GAP:
         return None
-    return worlds.LEAST_GAP if source.gap is None else source.gap
+    return matrices.MIN_GAP if source.gap is None else source.gap
 
 
 def _print_table(results: Results, source: _Source) -> None:
@@ -332,9 +332,9 @@ def _print_table(results: Results, source: _Source) -> None:
     for heading in ("policy", "regret", "± s.e.", "accuracy", "runs", "s/run"):
         is_name = heading == "policy"
         table.add_column(heading, justify="left" if is_name else "right", no_wrap=not is_name)
-    names = labels(settings)
+    names = settings.labels()
     rows = [
-        (result, names[settings.contestants.index((result.name, result.params))])
+        (result, names[settings.specs.index((result.name, result.params))])
         for result in results.policies()
     ]
     for result, name in sorted(rows, key=lambda row: row[0].mean[-1]):
@@ -352,7 +352,7 @@ def _print_table(results: Results, source: _Source) -> None:
 def _print_interruption(results: Results, outputs: _Outputs) -> None:
     """Say after Ctrl-C how many runs are finished, and how to continue."""
     missing = len(results.missing())
-    total = results.settings.runs * len(results.settings.contestants)
+    total = results.settings.runs * len(results.settings.specs)
     text = f"Interrupted with {total - missing:,} of {total:,} runs finished"
     if outputs.journal is None:
         text += "; with --json or --journal, finished runs would be kept."

@@ -15,7 +15,7 @@ from streamduel.policies.base.generator import Generator
 from streamduel.preference.arrays import Floats, Integers
 from streamduel.preference.winners import condorcet_winner
 from streamduel.simulation.click_models import CLICK_MODELS
-from streamduel.simulation.worlds import uniform
+from streamduel.simulation.matrices import uniform
 
 NAMES: Final = (
     "bm25", "dense-v1", "hybrid", "ltr-v1", "ltr-v2", "top-rated",

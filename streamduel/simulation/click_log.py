@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from streamduel.errors import ConfigurationError
-from streamduel.simulation.arxiv import PREFERENCES, RANKERS
+from streamduel.simulation.matrices import ARXIV, ARXIV_RANKERS
 
 RECORDS = 200_000
 SEED = 7
@@ -145,7 +145,7 @@ def write_click_log(
     seed: int = SEED,
     *,
     experiment: str = EXPERIMENT,
-    arms: Sequence[str] = RANKERS,
+    arms: Sequence[str] = ARXIV_RANKERS,
     progress: Callable[[int], None] | None = None,
 ) -> ClickLog:
     """Write a click log of finished interleaved impressions; the same arguments, the same bytes.
@@ -199,9 +199,9 @@ def write_click_log(
 def _check(records: int, arms: Sequence[str]) -> None:
     if records < 1:
         raise ConfigurationError(f"records must be at least 1 (found {records}).")
-    if len(arms) != len(RANKERS) or len(set(arms)) != len(arms):
+    if len(arms) != len(ARXIV_RANKERS) or len(set(arms)) != len(arms):
         raise ConfigurationError(
-            f"arms must be {len(RANKERS)} different names (found {', '.join(arms)})."
+            f"arms must be {len(ARXIV_RANKERS)} different names (found {', '.join(arms)})."
         )
 
 
@@ -291,13 +291,13 @@ class _Block:
 
     def __init__(self, bits: np.random.PCG64) -> None:
         draws = _uniform(bits, 6, BLOCK)
-        pairs = np.array(list(combinations(range(len(PREFERENCES)), 2)))
+        pairs = np.array(list(combinations(range(len(ARXIV)), 2)))
         pair = pairs[(draws[0] * len(pairs)).astype(np.int64)]
         swapped = draws[1] < 0.5
         self.first = np.where(swapped, pair[:, 1], pair[:, 0])
         self.second = np.where(swapped, pair[:, 0], pair[:, 1])
         self.tied = draws[2] < TIE_RATE
-        self.first_wins = draws[3] < np.array(PREFERENCES)[self.first, self.second]
+        self.first_wins = draws[3] < ARXIV[self.first, self.second]
         self.gaps = 1 + (draws[4] * draws[4] * LONGEST_GAP_MS).astype(np.int64)
         self._how_many(draws[5])
         self._where(bits)

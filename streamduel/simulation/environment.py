@@ -1,20 +1,23 @@
-"""Where simulated duels are fought: two arms go in, and who won comes out."""
+"""Environments: they decide who wins a simulated duel."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_right
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import override
 
 from streamduel.errors import PreferenceError
 from streamduel.policies.base.generator import Generator
 from streamduel.preference.arrays import Floats, Integers
 from streamduel.preference.matrix import check
 
-FINENESS: Final = 1 << 53
-"""Into so many equal parts a draw divides [0, 1); every such part is a float64."""
+RESOLUTION: Final = 1 << 53
+"""The parts into which a draw divides [0, 1); the bound of each is a float64."""
 
 
 class Environment(ABC):
@@ -23,7 +26,7 @@ class Environment(ABC):
     Attributes:
         n_arms: K.
         preferences: (K, K), [i, j] the probability that i beats j, 1/2 where neither is better;
-            what a tie counts for, each environment says.
+            each environment defines how ties count.
     """
 
     n_arms: int
@@ -31,7 +34,7 @@ class Environment(ABC):
 
     @abstractmethod
     def outcome(self, first: int, second: int) -> float:
-        """Who wins one duel.
+        """The outcome of one duel.
 
         Args:
             first: an arm.
@@ -42,40 +45,40 @@ class Environment(ABC):
         """
 
     def outcomes(self, first: Integers, second: Integers) -> Floats:
-        """Who wins m duels, fought one after the other.
+        """The outcomes of m duels; the same as m calls of `outcome`.
 
         Args:
             first: (m,) arms.
             second: (m,) arms.
 
         Returns:
-            (m,) of 1, 0, or 0.5 for a tie: the same as `outcome` for one after the other.
+            (m,) of 1, 0, or 0.5 for a tie.
         """
         pairs = zip(first.tolist(), second.tolist(), strict=True)
         return np.array([self.outcome(*pair) for pair in pairs], dtype=np.float64)
 
 
 class MatrixEnvironment(Environment):
-    """Users whose preferences are known: the outcome of a duel depends on its two arms alone.
+    """An environment with known preferences: the outcome depends on the two arms only.
 
-    A duel of two different arms takes exactly one 64-bit word w of the generator. With u = w >> 11,
-    uniform below 2**53, the first arm wins if u < win_below[first, second], else it is a tie if
-    u < tie_below[first, second], else the second arm wins. A duel of an arm with itself takes no
-    word and is a tie. So equal seeds and equal duels give equal outcomes, one by one or at once,
-    interpreted or compiled, on every machine.
+    A duel of two different arms draws one 64-bit word w. With u = w >> 11, uniform below 2**53, the
+    first arm wins if u < win_below[first, second]; else it is a tie if u < tie_below[first,
+    second]; else the second arm wins. A duel of an arm with itself is a tie and draws nothing.
+    Equal seeds and equal duels therefore give equal outcomes, one by one or at once, in Python or
+    compiled, on every machine.
 
     Args:
-        preferences: (K, K), [i, j] the probability that i beats j when one of them wins.
-        ties: τ, the probability that nobody wins a duel of two different arms; the first then wins
-            with probability (1 - τ) p, and the second with (1 - τ) (1 - p).
+        preferences: (K, K), [i, j] the probability that arm i beats arm j in a duel without a tie.
+        ties: τ, the probability of a tie in a duel of two different arms; the first then wins with
+            probability (1 - τ) p, and the second with (1 - τ) (1 - p).
         seed: of the generator, an integer from 0.
 
     Raises:
-        PreferenceError: the matrix is none, or τ is no probability.
+        PreferenceError: the matrix is not a preference matrix, or τ is not a probability.
 
     Attributes:
-        preferences: as given: of the duels that somebody wins, whatever τ. With ties as half a win,
-            i would beat j with probability 1/2 + (1 - τ) (p_ij - 1/2).
+        preferences: of the duels that are not ties, whatever τ. With a tie as half a win, i beats
+            j with probability 1/2 + (1 - τ) (p_ij - 1/2).
         ties: τ.
         win_below: (K, K) thresholds from 0 to 2**53.
         tie_below: (K, K) thresholds from `win_below` to 2**53.
@@ -98,27 +101,29 @@ class MatrixEnvironment(Environment):
         self._set_thresholds()
 
     def _set_thresholds(self) -> None:
-        """Fill the thresholds, in place, from the preferences of the moment."""
-        decided = (1 - self.ties) * FINENESS
+        """Compute the thresholds, in place, from the present preferences."""
+        decided = (1 - self.ties) * RESOLUTION
         self.win_below[:] = np.rint(decided * self.preferences).astype(np.int64)
-        # From the other end, so that an arm that always wins does so to the last part.
+        # From the other end, so that an arm with probability 1 always wins.
         lost = np.rint(decided * (1 - self.preferences)).astype(np.int64)
-        self.tie_below[:] = np.maximum(self.win_below, FINENESS - lost)
+        self.tie_below[:] = np.maximum(self.win_below, RESOLUTION - lost)
         if self.ties == 0:
             self.tie_below[:] = self.win_below
-        # Plain integers, for one duel after the other.
+        # Lists are faster for single duels.
         self._win_below: list[list[int]] = self.win_below.tolist()
         self._tie_below: list[list[int]] = self.tie_below.tolist()
 
-    def outcome(self, first: int, second: int) -> float:  # noqa: D102 - inherited
+    @override
+    def outcome(self, first: int, second: int) -> float:
         if first == second:
             return 0.5
-        u = self.generator.below(FINENESS)  # a power of two: this is one word's upper 53 bits
+        u = self.generator.below(RESOLUTION)  # a power of two: the upper 53 bits of one word
         if u < self._win_below[first][second]:
             return 1.0
         return 0.5 if u < self._tie_below[first][second] else 0.0
 
-    def outcomes(self, first: Integers, second: Integers) -> Floats:  # noqa: D102 - inherited
+    @override
+    def outcomes(self, first: Integers, second: Integers) -> Floats:
         apart = first != second
         words = self.generator.words(int(np.count_nonzero(apart)))
         u = (words >> np.uint64(11)).astype(np.int64)
@@ -129,8 +134,68 @@ class MatrixEnvironment(Environment):
         return result
 
 
+class DriftingEnvironment(MatrixEnvironment):
+    """An environment whose preferences change at given times.
+
+    The environment does not count duels: whoever advances a run in it stops at each of the `times`
+    and calls `move_to`.
+
+    Args:
+        preferences: the matrix at the beginning.
+        changes: further matrices by the number of duels after which they hold, each from 1.
+        ties: τ, as for `MatrixEnvironment`.
+        seed: of the generator.
+
+    Raises:
+        PreferenceError: a matrix is not a preference matrix or has another number of arms, or a
+            time is below 1.
+
+    Attributes:
+        times: of the changes, ascending.
+
+    >>> swapped = [[0.5, 0.2], [0.8, 0.5]]
+    >>> environment = DriftingEnvironment([[0.5, 0.7], [0.3, 0.5]], {1000: swapped}, seed=7)
+    >>> environment.move_to(1000)
+    >>> environment.preferences.tolist()
+    [[0.5, 0.2], [0.8, 0.5]]
+    """
+
+    def __init__(
+        self,
+        preferences: npt.ArrayLike,
+        changes: Mapping[int, npt.ArrayLike],
+        *,
+        ties: float = 0.0,
+        seed: int,
+    ) -> None:
+        super().__init__(preferences, ties=ties, seed=seed)
+        self.times = sorted(changes)
+        self._stages: list[Floats] = [self.preferences.copy()]
+        for time in self.times:
+            stage = check(changes[time], f"The preference matrix from {time} on")
+            if time < 1 or stage.shape != self.preferences.shape:
+                raise PreferenceError(
+                    f"a change must come after at least 1 duel and be of {self.n_arms} arms"
+                    f" (found one after {time} of {len(stage)})."
+                )
+            self._stages.append(stage)
+
+    def move_to(self, t: int) -> None:
+        """Use the preferences that hold after t duels, for the duels that follow.
+
+        Args:
+            t: from 0.
+        """
+        self.preferences[:] = self._stages[bisect_right(self.times, t)]
+        self._set_thresholds()
+
+
 def checked_ties(ties: object) -> float:
-    """τ as a float, or why it is no probability."""
+    """τ as a float.
+
+    Raises:
+        PreferenceError: it is not a probability.
+    """
     is_number = isinstance(ties, int | float | np.number) and not isinstance(ties, bool)
     if not is_number or not 0 <= float(ties) <= 1:  # type: ignore[arg-type]
         raise PreferenceError(f"the probability of a tie must be from 0 to 1 (found {ties!r}).")

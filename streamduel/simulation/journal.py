@@ -14,7 +14,7 @@ from typing import Any, Final, Self
 
 from streamduel.errors import ConfigurationError, StreamduelError
 from streamduel.simulation.files import kind, reason
-from streamduel.simulation.play import Run
+from streamduel.simulation.measurement import RunResult
 from streamduel.simulation.settings import Settings
 
 FORMAT: Final = 1
@@ -71,7 +71,7 @@ class Journal:
                 " with --journal."
             ) from None
 
-    def _read(self, header: bytes, length: int) -> list[Run]:
+    def _read(self, header: bytes, length: int) -> list[RunResult]:
         """The runs of the file, which is known to be a journal and ends after a line from here on.
 
         Only a journal's own last line is ever cut away, and only when all others are sound.
@@ -116,10 +116,10 @@ class Journal:
                     " anew, or name another file with --journal."
                 )
 
-    def _run(self, number: int, line: bytes, length: int) -> Run:
+    def _run(self, number: int, line: bytes, length: int) -> RunResult:
         """A run from its line."""
         with suppress(TypeError):  # other fields than those of a run
-            run = Run(**_decoded(line))
+            run = RunResult(**_decoded(line))
             if _is_sound(run, length):
                 return run
         raise ConfigurationError(
@@ -137,7 +137,7 @@ class Journal:
                 " holds are kept, and the same command goes on from there."
             ) from error
 
-    def add(self, run: Run) -> None:
+    def add(self, run: RunResult) -> None:
         """Write a finished run down.
 
         Args:
@@ -148,7 +148,7 @@ class Journal:
         """
         self._write(_line(asdict(run)))
 
-    def __iter__(self) -> Iterator[Run]:
+    def __iter__(self) -> Iterator[RunResult]:
         """The runs that were in the file when it was opened."""
         return iter(self._runs)
 
@@ -172,7 +172,7 @@ def _line(record: dict[str, Any]) -> bytes:
     return json.dumps(record).encode() + b"\n"
 
 
-def _is_sound(run: Run, length: int) -> bool:
+def _is_sound(run: RunResult, length: int) -> bool:
     """Whether each field of a run that was read has its type, and each list its length."""
     return (
         type(run.name) is str

@@ -12,7 +12,6 @@ import numpy as np
 from streamduel.errors import ConfigurationError, nearest
 from streamduel.preference.arrays import Floats
 from streamduel.simulation.files import write_whole
-from streamduel.simulation.labels import labels
 from streamduel.simulation.results import Results
 
 if TYPE_CHECKING:
@@ -105,7 +104,7 @@ def _figure(results: Results, title: str, scale: str, band: str) -> Figure:
     figure = Figure(figsize=(7.0, 6.0), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[2.2, 1])
     finals = {}
-    for place, label in enumerate(labels(results.settings)):
+    for place, label in enumerate(results.settings.labels()):
         regrets = np.array(results.regrets(place))
         if len(regrets):
             finals[label] = _add_policy(above, below, results, place, label, regrets, band)
@@ -161,11 +160,9 @@ def _add_policy(
 
 def _accuracy(results: Results, place: int) -> list[float]:
     """The share of runs with the right champion, at each checkpoint."""
-    contestant = results.settings.contestants[place]
+    spec = results.settings.specs[place]
     return next(
-        each.champion_accuracy
-        for each in results.policies()
-        if (each.name, each.params) == contestant
+        each.champion_accuracy for each in results.policies() if (each.name, each.params) == spec
     )
 
 

@@ -18,7 +18,7 @@ from streamduel.policies.base.generator import Generator
 from streamduel.preference.arrays import Floats, Integers
 from streamduel.simulation.click_models import ClickModel
 from streamduel.simulation.environment import Environment
-from streamduel.simulation.worlds import uniform
+from streamduel.simulation.matrices import uniform
 
 GRADE_SHARES: Final = (0.52, 0.32, 0.13, 0.02, 0.01)
 """How many of a query's documents are of grade 0, 1, 2, 3 and 4: about as in the judged documents

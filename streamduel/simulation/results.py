@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from streamduel.simulation.files import write_whole
-from streamduel.simulation.play import Run
-from streamduel.simulation.settings import Contestant, Settings
+from streamduel.simulation.measurement import RunResult
+from streamduel.simulation.settings import PolicySpec, Settings
 
 
 class PolicyResult(NamedTuple):
@@ -50,29 +50,29 @@ class Results:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self._runs: list[dict[int, Run]] = [{} for _ in settings.contestants]
+        self._runs: list[dict[int, RunResult]] = [{} for _ in settings.specs]
 
-    def add(self, run: Run) -> None:
+    def add(self, run: RunResult) -> None:
         """Take a finished run; one of a policy or number that was not asked for is left out.
 
         Args:
             run: of any policy.
         """
         if run.run < self.settings.runs:
-            for contestant, runs in zip(self.settings.contestants, self._runs, strict=True):
-                if contestant == (run.name, run.params):
+            for spec, runs in zip(self.settings.specs, self._runs, strict=True):
+                if spec == (run.name, run.params):
                     runs[run.run] = run
 
-    def missing(self) -> list[tuple[Contestant, int]]:
+    def missing(self) -> list[tuple[PolicySpec, int]]:
         """The runs that are still to be played.
 
         The first run of all policies comes first, then the second: so that what is there when a
         simulation is interrupted compares the policies fairly.
         """
         return [
-            (contestant, run)
+            (spec, run)
             for run in range(self.settings.runs)
-            for contestant, runs in zip(self.settings.contestants, self._runs, strict=True)
+            for spec, runs in zip(self.settings.specs, self._runs, strict=True)
             if run not in runs
         ]
 
@@ -87,8 +87,8 @@ class Results:
     def policies(self) -> list[PolicyResult]:
         """Each policy that has a finished run, in the order asked for."""
         return [
-            _added_up(contestant, self.settings.checkpoints, [runs[run] for run in sorted(runs)])
-            for contestant, runs in zip(self.settings.contestants, self._runs, strict=True)
+            _added_up(spec, self.settings.checkpoints, [runs[run] for run in sorted(runs)])
+            for spec, runs in zip(self.settings.specs, self._runs, strict=True)
             if runs
         ]
 
@@ -124,14 +124,14 @@ class Results:
         }
 
 
-def _added_up(contestant: Contestant, times: Sequence[int], runs: Sequence[Run]) -> PolicyResult:
+def _added_up(spec: PolicySpec, times: Sequence[int], runs: Sequence[RunResult]) -> PolicyResult:
     """One policy's result from its runs."""
     columns = list(zip(*(run.regret for run in runs), strict=True))
     means = [_mean(column) for column in columns]
     right = zip(*(run.right for run in runs), strict=True)
     return PolicyResult(
-        contestant.name,
-        contestant.params,
+        spec.name,
+        spec.params,
         len(runs),
         list(times),
         means,

@@ -1,153 +1,181 @@
-"""Many runs of many policies: in this process or several, and written down as they finish."""
+"""One run: a policy and an environment, duel by duel."""
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
-import threading
-from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, contextmanager, nullcontext
-from pathlib import Path
+from abc import ABC, abstractmethod
+from collections import deque
 from typing import Final
 
-from streamduel.errors import ConfigurationError, StreamduelError
-from streamduel.simulation.journal import Journal
-from streamduel.simulation.play import Run, play
-from streamduel.simulation.results import Results
-from streamduel.simulation.settings import Contestant, Settings
+import numpy as np
+from typing_extensions import override
 
-_CHUNKS: Final = 100
-"""Each process gets its work in about so many parts, that a bar may move."""
+from streamduel.policies import Duels, Policy
+from streamduel.policies.base.generator import Generator
+from streamduel.preference.arrays import Integers
+from streamduel.simulation.delay import Delay
+from streamduel.simulation.environment import Environment
 
-Task = tuple[Contestant, int]
-"""A policy, and the number of the run."""
+_MAX_FORESEEN: Final = 1 << 20
+"""Duels foreseen at once; their arrays take about 50 MB."""
 
 
-def simulate(
-    settings: Settings,
-    *,
-    jobs: int = 1,
-    journal: Path | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    results: Results | None = None,
-) -> Results:
-    """Play all runs.
-
-    With several processes, a script must keep its own work under `if __name__ == "__main__":`, for
-    each process imports it anew.
+class Run(ABC):
+    """A policy in an environment, which can be advanced to any number of duels.
 
     Args:
-        settings: what is simulated.
-        jobs: in how many processes; the results do not depend on it.
-        journal: a file for the finished runs. One that is there is gone on with; it stays.
-        progress: is told how many runs are finished, and how many there are.
-        results: takes the finished runs as they come, for a caller who may interrupt this.
+        policy: must not be told outcomes from elsewhere after this.
+        environment: must not be drawn from elsewhere after this.
 
-    Returns:
-        `results`, or new ones.
-
-    Raises:
-        ConfigurationError: the journal does not fit, or `jobs` is out of range.
-
-    >>> preferences = [[0.5, 0.6, 0.7], [0.4, 0.5, 0.6], [0.3, 0.4, 0.5]]
-    >>> settings = Settings(preferences, [("rucb", {})], horizon=1000, runs=3, seed=7)
-    >>> result = simulate(settings).policies()[0]
-    >>> result.checkpoints[-1], round(result.mean[-1], 3), result.champion_accuracy[-1]
-    (1000, 31.367, 1.0)
+    Attributes:
+        t: duels so far, including those of an arm with itself.
     """
-    if type(jobs) is not int or not 1 <= jobs <= 1000:
-        raise ConfigurationError(f"the number of jobs must be from 1 to 1000 (found {jobs!r}).")
-    found = results or Results(settings)
-    total = settings.runs * len(settings.contestants)
-    with Journal(journal, settings) if journal else nullcontext() as written:
-        for run in written or ():
-            found.add(run)
-        missing = found.missing()
-        done = total - len(missing)
-        if progress:
-            progress(done, total)
-        with closing(_played(settings, missing, jobs)) as runs:
-            for count, run in enumerate(runs, start=1):
-                found.add(run)
-                if written:
-                    written.add(run)
-                if progress:
-                    progress(done + count, total)
-    return found
+
+    t: int
+
+    def __init__(self, policy: Policy, environment: Environment) -> None:
+        self.t = 0
+        self._policy = policy
+        self._environment = environment
+
+    @property
+    @abstractmethod
+    def plays(self) -> Integers:
+        """(K, K), a new array: [i, j] is how often i was first and j second in a duel.
+
+        The diagonal counts the duels of an arm with itself; the sum is `t`.
+        """
+
+    @abstractmethod
+    def advance(self, until: int) -> None:
+        """Simulate duels until `t` is `until`; none if it is already.
+
+        Args:
+            until: a number of duels.
+        """
+
+    def champion(self) -> int:
+        """The arm that the policy would serve if exploration ended now."""
+        return self._policy.champion()
+
+    def policy(self) -> Policy:
+        """The policy in its present state."""
+        return self._policy
 
 
-def _played(settings: Settings, tasks: list[Task], jobs: int) -> Generator[Run]:
-    """The runs as they finish, in any order; closing the iterator stops all that is under way."""
-    jobs = min(jobs, len(tasks))
-    if jobs > 1:
-        yield from _played_elsewhere(settings, tasks, jobs)
-    else:
-        yield from (play(settings, *task) for task in tasks)
+class SteppedRun(Run):
+    """A run in Python: one duel after the other, or a foreseeable stretch at once.
 
-
-def _played_elsewhere(settings: Settings, tasks: list[Task], jobs: int) -> Iterator[Run]:
-    """The runs as other processes finish them."""
-    size = max(1, len(tasks) // (jobs * _CHUNKS))
-    chunks = [tasks[start : start + size] for start in range(0, len(tasks), size)]
-    others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(
-        jobs,
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=_settle,
-        initargs=(settings,),
-    )
-    try:
-        with _without_interrupts():
-            futures: list[Future[list[Run]]] = [pool.submit(_play_chunk, each) for each in chunks]
-        for future in as_completed(futures):
-            yield from future.result()
-    except BrokenProcessPool as error:
-        raise StreamduelError(
-            "a process of the simulation died, perhaps for want of memory; try fewer jobs."
-        ) from error
-    except BaseException:
-        for worker in set(multiprocessing.active_children()) - others:
-            worker.terminate()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-@contextmanager
-def _without_interrupts() -> Iterator[None]:
-    """Processes that start in here never hear of Ctrl-C: this one ends them, without a traceback.
-
-    A terminal sends it to all of them. What is blocked when a process starts stays so in it.
+    >>> from streamduel import policies
+    >>> from streamduel.simulation.environment import MatrixEnvironment
+    >>> environment = MatrixEnvironment([[0.5, 0.7], [0.3, 0.5]], seed=7)
+    >>> run = SteppedRun(policies.create("rucb", n_arms=2, seed=7), environment)
+    >>> run.advance(10_000)
+    >>> run.champion(), run.plays.tolist()
+    (0, [[9921, 38], [41, 0]])
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def __init__(self, policy: Policy, environment: Environment) -> None:
+        super().__init__(policy, environment)
+        n_arms = environment.n_arms
+        self._single = [0] * (n_arms * n_arms)  # a list: faster for single counts
+        self._bulk: Integers = np.zeros(n_arms * n_arms, dtype=np.int64)
+
+    @property
+    @override
+    def plays(self) -> Integers:
+        n_arms = self._environment.n_arms
+        return (np.array(self._single, dtype=np.int64) + self._bulk).reshape(n_arms, n_arms)
+
+    @override
+    def advance(self, until: int) -> None:
+        policy, n_arms, single = self._policy, self._environment.n_arms, self._single
+        foresee, observe, outcome = policy.foresee, policy.observe, self._environment.outcome
+        t = self.t
+        while t < until:
+            pairs, count = foresee(min(until - t, _MAX_FORESEEN))
+            if len(count) > 1:
+                t += self._advance_by(pairs, count)
+                continue
+            first: int = pairs.item(0)
+            second: int = pairs.item(1)
+            if first == second:
+                times: int = count.item(0)
+                observe(first, first, 0.5, times)
+            else:
+                times = 1
+                observe(first, second, outcome(first, second))
+            single[first * n_arms + second] += times
+            t += times
+        self.t = t
+
+    def _advance_by(self, pairs: Integers, count: Integers) -> int:
+        """Simulate a foreseen stretch of duels; returns how many."""
+        first, second = pairs[:, 0], pairs[:, 1]
+        outcomes = self._environment.outcomes(first, second)
+        self._policy.learn(Duels(first, second, outcomes, count))
+        # Sums of float64 are exact up to 2**53, far above what a policy may count.
+        cells = np.bincount(first * self._environment.n_arms + second, count, len(self._bulk))
+        self._bulk += cells.astype(np.int64)
+        return int(count.sum())
 
 
-_settings: Settings
-"""In a process of its own: what is simulated."""
+class DelayedRun(Run):
+    """A run with delayed outcomes.
 
+    The outcome of duel s with delay d is observed after duel s + d, so d = 0 is no delay. Outcomes
+    due at the same time are observed in the order of their duels.
 
-def _settle(settings: Settings) -> None:
-    """Begin a process of its own, which ends with the one that started it."""
-    global _settings  # noqa: PLW0603 - the only way in
-    _settings = settings
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    Args:
+        policy: must not be told outcomes from elsewhere after this.
+        environment: must not be drawn from elsewhere after this.
+        delay: the distribution of delays.
+        slate: duels that the policy proposes at a time. The policy knows of the duels in flight
+            of the same slate, but not of those of earlier slates.
+        seed: of the delays.
 
+    Attributes:
+        in_flight: duels whose outcomes have not been observed.
 
-def _end_with_parent() -> None:
-    """Wait until the process that started this one is gone, even by `kill -9`; then go too."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+    >>> from streamduel import policies
+    >>> from streamduel.simulation.delay import FixedDelay
+    >>> from streamduel.simulation.environment import MatrixEnvironment
+    >>> environment = MatrixEnvironment([[0.5, 0.7], [0.3, 0.5]], seed=7)
+    >>> policy = policies.create("rucb", n_arms=2, seed=7)
+    >>> run = DelayedRun(policy, environment, FixedDelay(20), slate=5, seed=7)
+    >>> run.advance(1000)
+    >>> run.in_flight, policy.duels
+    (20, 980)
+    """
 
+    def __init__(
+        self, policy: Policy, environment: Environment, delay: Delay, *, slate: int = 1, seed: int
+    ) -> None:
+        super().__init__(policy, environment)
+        self._delay = delay
+        self._slate = slate
+        self._generator = Generator(seed)
+        self._proposed: deque[list[int]] = deque()
+        self._due: dict[int, list[tuple[int, int, float]]] = {}
+        self._plays: Integers = np.zeros((environment.n_arms,) * 2, dtype=np.int64)
+        self.in_flight = 0
 
-def _play_chunk(tasks: Sequence[Task]) -> list[Run]:
-    """Some runs, one after the other."""
-    return [play(_settings, *task) for task in tasks]
+    @property
+    @override
+    def plays(self) -> Integers:
+        return self._plays.copy()
+
+    @override
+    def advance(self, until: int) -> None:
+        while self.t < until:
+            if not self._proposed:
+                self._proposed.extend(self._policy.propose(self._slate).tolist())
+            first, second = self._proposed.popleft()
+            self.t += 1
+            self._plays[first, second] += 1
+            self.in_flight += 1
+            outcome = self._environment.outcome(first, second)
+            due = self.t + self._delay.draw(self._generator)
+            self._due.setdefault(due, []).append((first, second, outcome))
+            for duel in self._due.pop(self.t, ()):
+                self._policy.observe(*duel)
+                self.in_flight -= 1

@@ -1,17 +1,17 @@
-"""What a run draws from: seeds that depend on nothing but what is simulated."""
+"""Seeds of runs, which depend on the simulation's seed, the policy and the number of the run."""
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-# By name, so that it is imported here: numpy would import it on first use, in the middle of a run,
-# and while it does so, a Ctrl-C is lost.
+# Imported by name: numpy would import it at its first use, during a run, and lose a Ctrl-C at that
+# moment.
 from numpy.random import SeedSequence
 
 from streamduel.policies.base.generator import Generator
 
 _WORDS: Final = 4
-"""A seed is made of so many 32-bit words: 128 bits, as many as the generator's state has."""
+"""32-bit words of a seed: 128 bits, the size of the generator's state."""
 
 
 class Seeds(NamedTuple):
@@ -20,7 +20,7 @@ class Seeds(NamedTuple):
     Attributes:
         policy: of the policy's own generator.
         environment: of the outcomes.
-        delay: of how long the outcomes take.
+        delay: of the delays.
     """
 
     policy: int
@@ -29,11 +29,11 @@ class Seeds(NamedTuple):
 
 
 def run_seeds(seed: int, run: int, name: str) -> Seeds:
-    """The seeds of one run, whichever process it is in and whatever else is simulated.
+    """The seeds of one run.
 
     Args:
-        seed: of the whole simulation, an integer from 0.
-        run: its number, from 0.
+        seed: of the simulation, an integer from 0.
+        run: the number of the run, from 0.
         name: of the policy.
 
     >>> run_seeds(7, 0, "rucb").policy == run_seeds(7, 0, "ccb").policy
@@ -45,14 +45,14 @@ def run_seeds(seed: int, run: int, name: str) -> Seeds:
 
 
 def arrangement(seed: int, run: int, n_arms: int) -> list[int]:
-    """In which order a run has the arms: the same for every policy.
+    """The order of the arms in a run, the same for every policy.
 
-    The best arm is often the first in a published matrix, and a policy that prefers low indices
-    would gain by it.
+    The best arm is often the first in a published matrix; without shuffling, a policy that prefers
+    low indices would gain.
 
     Args:
-        seed: of the whole simulation, an integer from 0.
-        run: its number, from 0.
+        seed: of the simulation, an integer from 0.
+        run: the number of the run, from 0.
         n_arms: K.
 
     Returns:
@@ -64,11 +64,11 @@ def arrangement(seed: int, run: int, n_arms: int) -> list[int]:
     return _generator(seed, (run,)).permutation(n_arms)
 
 
-def world_generator(seed: int, name: str) -> Generator:
+def matrix_generator(seed: int, name: str) -> Generator:
     """The generator that a random preference matrix is drawn from.
 
     Args:
-        seed: of the whole simulation, an integer from 0.
+        seed: of the simulation, an integer from 0.
         name: of the kind of matrix.
     """
     return _generator(seed, (0, *b"a world of ", *name.encode()))
@@ -80,5 +80,5 @@ def _generator(seed: int, key: tuple[int, ...]) -> Generator:
 
 
 def _joined(words: list[int]) -> int:
-    """One integer of 32-bit words, the lowest first."""
+    """One integer from 32-bit words, the lowest first."""
     return sum(word << (32 * place) for place, word in enumerate(words))

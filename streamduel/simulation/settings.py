@@ -1,4 +1,4 @@
-"""What is simulated: everything that the results depend on, checked before anything starts."""
+"""The settings of a simulation: everything that its results depend on, checked at once."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ from streamduel.preference.counts import MAX_DUELS
 from streamduel.preference.matrix import check
 from streamduel.preference.regret import regrets
 from streamduel.preference.winners import copeland_winners
-from streamduel.simulation.checkpoints import PER_DECADE, checkpoints
 from streamduel.simulation.delay import Delay
 from streamduel.simulation.environment import checked_ties
 
-MOST_SLATE: Final = 1_000_000
-"""So many duels are proposed at once at most."""
+MAX_SLATE: Final = 1_000_000
+"""The most duels that a policy proposes at once."""
+
+PER_DECADE: Final = 10
+"""Checkpoints between a power of ten and the next."""
 
 
-class Contestant(NamedTuple):
-    """A policy that takes part.
+class PolicySpec(NamedTuple):
+    """A policy to simulate.
 
     Attributes:
         name: the policy's.
@@ -37,7 +39,7 @@ class Contestant(NamedTuple):
 
 
 class Truth(NamedTuple):
-    """What the policies do not know.
+    """The true preferences, which the policies do not know.
 
     Attributes:
         preferences: (K, K).
@@ -52,34 +54,33 @@ class Truth(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """A simulation, as it is asked for.
+    """The settings of a simulation.
 
     Args:
         preferences: (K, K), [i, j] the probability that arm i beats arm j.
-        policies: name and parameters of each policy. One that has a parameter `horizon` and was
-            given none is told that of the simulation.
-        horizon: T, how many duels each run has.
-        runs: R, how many runs each policy has.
-        seed: of everything, an integer from 0.
-        regret: how a duel's cost is counted: condorcet, strong, weak or copeland.
-        ties: the probability that nobody wins a duel of two different arms; `preferences` then
-            are those of the duels that somebody wins, and so is the regret.
-        delay: how long outcomes take; None for not at all.
-        slate: how many duels a policy proposes at a time, unaware of their outcomes.
-        changes: preferences that replace the first ones after so many duels, fewer than the
-            horizon.
-        per_decade: how many checkpoints there are between a power of ten and the next.
-        compiled: whether compiled courses may be taken; they change no result.
+        policies: name and parameters of each policy. A policy with a parameter `horizon` gets that
+            of the simulation unless one is given.
+        horizon: T, the number of duels of each run.
+        runs: R, the number of runs of each policy.
+        seed: of all randomness, an integer from 0.
+        regret: of one duel: condorcet, strong, weak or copeland.
+        ties: the probability of a tie in a duel of two different arms; `preferences` and the regret
+            then refer to the other duels.
+        delay: of outcomes; None for no delay.
+        slate: duels that a policy proposes at a time, before it observes their outcomes.
+        changes: preferences by the number of duels after which they hold, less than the horizon.
+        per_decade: the number of checkpoints between a power of ten and the next.
+        compiled: whether compiled runs may be taken; they change no result.
 
     Raises:
         ConfigurationError: a number is out of range, or there is no policy.
         PolicyError: a policy or a parameter is unknown or not allowed.
-        PreferenceError: a matrix is none, or the regret cannot be counted on it.
+        PreferenceError: a matrix is not a preference matrix, or the regret is not defined on it.
 
     Attributes:
-        contestants: the policies with all their parameters.
-        truths: what holds after so many duels, from 0.
-        checkpoints: when regret and champion are looked at.
+        specs: the policies with all their parameters.
+        truths: the true preferences by the number of duels after which they hold, from 0.
+        checkpoints: the numbers of duels at which regret and champion are recorded.
     """
 
     preferences: npt.ArrayLike
@@ -95,14 +96,14 @@ class Settings:
     per_decade: int = PER_DECADE
     compiled: bool = True
 
-    contestants: tuple[Contestant, ...] = field(init=False)
+    specs: tuple[PolicySpec, ...] = field(init=False)
     truths: dict[int, Truth] = field(init=False)
     checkpoints: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
         _check_integer("the number of runs", self.runs, 1, 10**9)
         _check_integer("the seed", self.seed, 0, None)
-        _check_integer("the slate", self.slate, 1, MOST_SLATE)
+        _check_integer("the slate", self.slate, 1, MAX_SLATE)
         _check_integer("the number of checkpoints per decade", self.per_decade, 1, 1000)
         _check_integer("the horizon", self.horizon, 1, MAX_DUELS)
         checked_ties(self.ties)
@@ -113,10 +114,8 @@ class Settings:
         first = self._truth(check(self.preferences))
         later = {t: self._changed(first, t) for t in sorted(self.changes)}
         object.__setattr__(self, "truths", {0: first, **later})
-        object.__setattr__(
-            self, "contestants", tuple(self._contestant(*each) for each in self.policies)
-        )
-        self._check_contestants()
+        object.__setattr__(self, "specs", tuple(self._spec(*each) for each in self.policies))
+        self._check_distinct()
         object.__setattr__(self, "checkpoints", checkpoints(self.horizon, self.per_decade))
 
     @property
@@ -125,12 +124,12 @@ class Settings:
         return len(self.truths[0].preferences)
 
     def _truth(self, p: Floats) -> Truth:
-        """What follows from a matrix."""
+        """The truth of a matrix."""
         winners = frozenset(copeland_winners(p).tolist())
         return Truth(p, regrets(p, self.regret), winners)
 
     def _changed(self, first: Truth, t: int) -> Truth:
-        """What follows from the matrix that holds after t duels."""
+        """The truth of the matrix that holds after t duels."""
         _check_integer("the time of a change", t, 1, None)
         if t >= self.horizon:
             raise ConfigurationError(
@@ -144,41 +143,63 @@ class Settings:
             )
         return self._truth(p)
 
-    def _contestant(self, name: str, given: Mapping[str, object]) -> Contestant:
+    def _spec(self, name: str, given: Mapping[str, object]) -> PolicySpec:
         """A policy with all its parameters, the horizon included."""
         policy = policies.get(name)
         if "horizon" in policy.declared and "horizon" not in given:
             given = {**given, "horizon": self.horizon}
-        return Contestant(name, policy.check_parameters(given, self.n_arms))
+        return PolicySpec(name, policy.check_parameters(given, self.n_arms))
 
     def chosen(self, place: int) -> dict[str, Any]:
-        """The parameters that were given to a policy and are not what they would be anyway.
+        """The given parameters of a policy that differ from their defaults.
 
         Args:
-            place: of the policy among those asked for, from 0.
+            place: the index of the policy.
         """
         name, given = self.policies[place]
         return {
             key: value
-            for key, value in self.contestants[place].params.items()
-            if key in given and value != self._otherwise(name, given, key)
+            for key, value in self.specs[place].params.items()
+            if key in given and value != self._default(name, given, key)
         }
 
-    def _otherwise(self, name: str, given: Mapping[str, object], key: str) -> object:
-        """What a parameter would be had it not been given; None if it had to be."""
+    def _default(self, name: str, given: Mapping[str, object], key: str) -> object:
+        """The value of a parameter if it is not given; None if it is required."""
         others = {other: value for other, value in given.items() if other != key}
         try:
-            return self._contestant(name, others).params.get(key)
+            return self._spec(name, others).params.get(key)
         except PolicyError:
             return None
 
-    def _check_contestants(self) -> None:
-        """Refuse a policy that is there twice."""
-        for place, contestant in enumerate(self.contestants):
-            if contestant in self.contestants[:place]:
+    def _check_distinct(self) -> None:
+        """Refuse a policy that is given twice with the same parameters."""
+        for place, spec in enumerate(self.specs):
+            if spec in self.specs[:place]:
                 raise ConfigurationError(
-                    f"policy '{contestant.name}' is asked for twice with the same parameters."
+                    f"policy '{spec.name}' is given twice with the same parameters."
                 )
+
+    def labels(self) -> list[str]:
+        """A label of each policy: its name, and the parameters that differ from their defaults.
+
+        Policies of the same name show all parameters in which they differ, defaults included.
+
+        >>> p = [[0.5, 0.7], [0.3, 0.5]]
+        >>> policies = [("rucb", {"alpha": 0.6}), ("rucb", {}), ("ccb", {}), ("c2b", {"rounds": 7})]
+        >>> Settings(p, policies, horizon=100, runs=1, seed=0).labels()
+        ['rucb (alpha=0.6)', 'rucb (alpha=0.51)', 'ccb', 'c2b (rounds=7)']
+        """
+        names = []
+        for place, spec in enumerate(self.specs):
+            rivals = [other.params for other in self.specs if other.name == spec.name]
+            chosen = self.chosen(place)
+            shown = [
+                f"{key}={value}"
+                for key, value in spec.params.items()
+                if key in chosen or any(params.get(key) != value for params in rivals)
+            ]
+            names.append(f"{spec.name} ({', '.join(shown)})" if shown else spec.name)
+        return names
 
     def header(self) -> dict[str, Any]:
         """What the result of a run depends on, besides its policy and its number."""
@@ -200,8 +221,26 @@ class Settings:
         }
 
 
+def checkpoints(horizon: int, per_decade: int = PER_DECADE) -> list[int]:
+    """Integers from 1 to the horizon, evenly spaced on a log scale, with all powers of ten.
+
+    Args:
+        horizon: the last checkpoint, at least 1.
+        per_decade: how many between a power of ten and the next, the latter included, at least 1;
+            fewer where integers are not that dense.
+
+    >>> checkpoints(200)
+    [1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 50, 63, 79, 100, 126, 158, 200]
+    """
+    times, step = {horizon}, 0
+    while (time := round(10 ** (step / per_decade))) < horizon:
+        times.add(time)
+        step += 1
+    return sorted(times)
+
+
 def _check_integer(what: str, value: object, least: int, most: int | None) -> None:
-    """Refuse what is no integer, or out of range."""
+    """Refuse a value that is not an integer or out of range."""
     if type(value) is not int or value < least or (most is not None and value > most):
         allowed = f"from {least}" + (f" to {most}" if most is not None else "")
         raise ConfigurationError(f"{what} must be an integer {allowed} (found {value!r}).")

@@ -12,8 +12,8 @@ from typing import Any, Final, cast
 from streamduel.config import Config, LoadedConfig, MonitoringSettings
 from streamduel.monitoring import Monitoring
 from streamduel.records import Assignment
-from streamduel.simulation.arxiv import RANKERS
 from streamduel.simulation.click_log import START_MS, write_click_log
+from streamduel.simulation.matrices import ARXIV_RANKERS
 from streamduel.stream.task import PartitionTask
 from streamduel.testing import Record, encode
 from tests.unit.monitoring.fold import Clock, task
@@ -130,7 +130,7 @@ class World:
 def click_log(folder: Path, records: int) -> Iterator[bytes]:
     """The lines of a click log whose best ranker is `ltr-v3`."""
     path = folder / "clicks.jsonl"
-    write_click_log(path, records, seed=7, arms=RANKERS)
+    write_click_log(path, records, seed=7, arms=ARXIV_RANKERS)
     return iter(path.read_bytes().splitlines())
 
 

@@ -15,8 +15,8 @@ import pytest
 from streamduel import policies
 from streamduel.preference.arrays import Floats
 from streamduel.preference.regret import regrets
-from streamduel.simulation.course import course
 from streamduel.simulation.environment import MatrixEnvironment
+from streamduel.simulation.measurement import start_run
 
 BEFORE: Final[Floats] = np.array(
     [[0.5, 0.8, 0.8, 0.8], [0.2, 0.5, 0.8, 0.8], [0.2, 0.2, 0.5, 0.8], [0.2, 0.2, 0.2, 0.5]]
@@ -67,13 +67,13 @@ def live(name: str, window: int | None, run: int) -> Life:
     arms = np.random.RandomState(run).permutation(4)
     there = np.ix_(arms, arms)
     policy = policies.create(name, 4, seed=run, window=window)
-    way = course(policy, MatrixEnvironment(BEFORE[there], seed=run + 5_000))
+    way = start_run(policy, MatrixEnvironment(BEFORE[there], seed=run + 5_000))
     way.advance(WINDOW)
     early = way.plays
     way.advance(2 * WINDOW)
     price = float(((way.plays - early) * regrets(BEFORE[there], "condorcet")).sum())
     way.advance(20_000 if window is None else 2 * WINDOW + run % RUNS * WINDOW // RUNS)
-    way = course(way.policy(), MatrixEnvironment(AFTER[there], seed=run + 15_000))
+    way = start_run(way.policy(), MatrixEnvironment(AFTER[there], seed=run + 15_000))
     found, streak = LATER, 0
     for t in range(GRID, LATER + 1, GRID):
         way.advance(t)

@@ -17,8 +17,9 @@ from scipy import stats
 from streamduel import policies
 from streamduel.preference.arrays import Floats, Integers
 from streamduel.preference.winners import condorcet_winner, copeland_winners
-from streamduel.simulation.course import Course, course
 from streamduel.simulation.environment import MatrixEnvironment
+from streamduel.simulation.measurement import start_run
+from streamduel.simulation.run import Run
 from tests.statistics.textbook.matrices import MATRICES
 
 HORIZONLESS = [
@@ -34,13 +35,13 @@ CLEAR: Floats = np.array(
 
 def runs(
     name: str, preferences: Floats, count: int, **parameters: object
-) -> Iterator[tuple[Course, Integers]]:
+) -> Iterator[tuple[Run, Integers]]:
     """Courses in the matrix with its arms shuffled, and where each of its arms is."""
     for run in range(count):
         arms = np.random.RandomState(run).permutation(len(preferences))
         policy = policies.create(name, len(arms), seed=run, **parameters)
         users = MatrixEnvironment(preferences[np.ix_(arms, arms)], seed=run + 5_000)
-        yield course(policy, users), arms
+        yield start_run(policy, users), arms
 
 
 def beyond(probability: float, count: int) -> int:

@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 
 from streamduel import policies
-from streamduel.simulation.course import compiled_course, course
+from streamduel.simulation import compiled
 from streamduel.simulation.environment import MatrixEnvironment
+from streamduel.simulation.measurement import start_run
 from tests.statistics.textbook.matrices import MATRICES, condorcet_regret, copeland_regret
 
 BANDS: dict[str, dict[str, Any]] = json.loads(
@@ -49,7 +50,7 @@ def test_regret_is_the_textbooks(band: str, matrix: str) -> None:
     measured = BANDS[band][matrix]
     if "horizon" in policies.get(name).declared:
         parameters = {**parameters, "horizon": measured["horizon"]}
-    furthest = QUICK if compiled_course(name) else SLOW
+    furthest = QUICK if compiled.find(name) else SLOW
     checkpoints = sorted(t for t in map(int, measured["checkpoints"]) if t <= furthest)
     preferences = MATRICES[matrix]
     costs = condorcet_regret(preferences)
@@ -60,7 +61,7 @@ def test_regret_is_the_textbooks(band: str, matrix: str) -> None:
         arms = np.random.RandomState(run).permutation(len(preferences))
         there = np.ix_(arms, arms)
         policy = policies.create(name, len(arms), seed=run, **parameters)
-        way = course(policy, MatrixEnvironment(preferences[there], seed=run + 1_000))
+        way = start_run(policy, MatrixEnvironment(preferences[there], seed=run + 1_000))
         for place, t in enumerate(checkpoints):
             way.advance(t)
             regrets[run, place] = (way.plays * costs[there]).sum()

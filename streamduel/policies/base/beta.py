@@ -17,23 +17,23 @@ from streamduel.preference.logarithm import ln
 
 Words = npt.NDArray[np.uint64]
 
-_FEW_DUELS: Final = 63
+FEW_DUELS: Final = 63
 """After up to as many, one word decides who is better: its chance is a multiple of 2**-64."""
 
-_POINTS: Final = 4
+POINTS: Final = 4
 """Per sample and round, as long as there are not many samples; then one. Draws depend on both."""
 
-_MANY_SAMPLES: Final = 128
+MANY_SAMPLES: Final = 128
 """More than so many."""
 
 _FEW_SAMPLES: Final = 16
 """Up to as many, one by one is quicker than array operations; the result is the same."""
 
-_EXACT_DUELS: Final = 1e8
+EXACT_DUELS: Final = 1e8
 """Up to as many of a pair, the rounding error of its log density is far below 1e-6."""
 
-_SHIFT: Final = 11
-_STEP: Final = 2.0**-53
+SHIFT: Final = 11
+STEP: Final = 2.0**-53
 
 
 class BetaPosterior:
@@ -102,19 +102,13 @@ class BetaPosterior:
             first, second = second, first
         p, q = self._wins.item(first, second), self._wins.item(second, first)
         n = p + q
-        few = n <= _FEW_DUELS and p.is_integer()
+        few = n <= FEW_DUELS and p.is_integer()
         if few:
-            self._below[first, second] = _better(int(p), int(n))
+            self._below[first, second] = better_words(int(p), int(n))
         if few != self.few.item(first, second):
             self.few[first, second] = few
             self.many[first, second] = self.many[second, first] = not few
-        m, rest, root = p / n, q / n, sqrt(1 + 2 * p * q / n)
-        low, high = (p + 1 - root) / (n + 2), (p + 1 + root) / (n + 2)
-        peak = _log(p, q, m, rest)
-        # sqrt(f(m) / f(x)) at both ends, from below
-        at_low = _exp((peak - _log(p, q, low, (q + 1 + root) / (n + 2))) / 2)
-        at_high = _exp((peak - _log(p, q, high, (q + 1 - root) / (n + 2))) / 2)
-        least, largest = (low - m) / at_low, (high - m) / at_high
+        m, rest, peak, least, largest = sampling_box(p, q)
         self._mode[first, second], self._mode[second, first] = m, rest
         self._peak[first, second] = self._peak[second, first] = peak
         self._least[first, second], self._least[second, first] = least, -largest
@@ -163,7 +157,7 @@ class BetaPosterior:
         chances = np.empty(len(first))
         missing = np.arange(len(first))
         while len(missing):
-            points = _POINTS if len(missing) <= _MANY_SAMPLES else 1
+            points = POINTS if len(missing) <= MANY_SAMPLES else 1
             words = generator.words(2 * points * len(missing))
             one_by_one = len(missing) <= _FEW_SAMPLES
             draw = self._one_by_one if one_by_one else self._at_once
@@ -179,18 +173,18 @@ class BetaPosterior:
             p, q = self._wins.item(i, j), self._wins.item(j, i)
             m, peak = self._mode.item(i, j), self._peak.item(i, j)
             least, width = self._least.item(i, j), self._width.item(i, j)
-            for at in range(2 * _POINTS * sample, 2 * _POINTS * (sample + 1), 2):
-                u = ((numbers[at] >> _SHIFT) + 0.5) * _STEP
-                v = least + width * (((numbers[at + 1] >> _SHIFT) + 0.5) * _STEP)
+            for at in range(2 * POINTS * sample, 2 * POINTS * (sample + 1), 2):
+                u = ((numbers[at] >> SHIFT) + 0.5) * STEP
+                v = least + width * (((numbers[at + 1] >> SHIFT) + 0.5) * STEP)
                 x = m + v / u
-                if 0 < x < 1 and _in_region(u, x, p, q, m, peak):
+                if 0 < x < 1 and in_region(u, x, p, q, m, peak):
                     chances[sample] = x
                     break
         return chances
 
     def _at_once(self, first: Integers, second: Integers, words: Words) -> Floats:
         """The same for many pairs."""
-        points = ((words >> np.uint64(_SHIFT)).astype(np.float64) + 0.5) * _STEP
+        points = ((words >> np.uint64(SHIFT)).astype(np.float64) + 0.5) * STEP
         points = points.reshape(len(first), -1, 2)
         n_arms = len(self._wins)
         pairs, mirrored = first * n_arms + second, second * n_arms + first
@@ -216,7 +210,7 @@ class BetaPosterior:
         return np.where(inside[best], x[best], -1.0)
 
 
-def _in_region(u: float, x: float, p: float, q: float, m: float, peak: float) -> bool:
+def in_region(u: float, x: float, p: float, q: float, m: float, peak: float) -> bool:
     """Whether u ≤ sqrt(f(x) / f(m)), or -2 ln u ≥ n d(m, x); often without a logarithm.
 
     With s = 1 - u: 2 s + s² + 2/3 s³ ≤ -2 ln u ≤ 1/u - u. With V the smaller one of m (1 - m) and
@@ -224,7 +218,7 @@ def _in_region(u: float, x: float, p: float, q: float, m: float, peak: float) ->
     the logarithms, whose rounding error is less than that; so the answer is always theirs.
     """
     n = p + q
-    if n < _EXACT_DUELS:
+    if n < EXACT_DUELS:
         s, square = 1 - u, n * (x - m) * (x - m)
         smaller = min(m * (1 - m), x * (1 - x))
         if square <= 2 * smaller * (s * (2 + s * (1 + s * (2 / 3))) - 1e-6):
@@ -235,17 +229,34 @@ def _in_region(u: float, x: float, p: float, q: float, m: float, peak: float) ->
 
 
 @cache
-def _better(p: int, n: int) -> int:
+def better_words(p: int, n: int) -> int:
     """For how many words of 2**64 θ > 1/2, after p wins in n duels: heads of n + 1 coins."""
-    return sum(comb(n + 1, heads) for heads in range(p + 1)) << (_FEW_DUELS - n)
+    return sum(comb(n + 1, heads) for heads in range(p + 1)) << (FEW_DUELS - n)
 
 
-def _log(p: float, q: float, x: float, rest: float) -> float:
+def sampling_box(p: float, q: float) -> tuple[float, float, float, float, float]:
+    """The mode m, 1 - m, ln f(m), and the least and the largest v in the box.
+
+    Args:
+        p: wins.
+        q: losses; at least one of both is not 0.
+    """
+    n = p + q
+    m, rest, root = p / n, q / n, sqrt(1 + 2 * p * q / n)
+    low, high = (p + 1 - root) / (n + 2), (p + 1 + root) / (n + 2)
+    peak = log_density(p, q, m, rest)
+    # sqrt(f(m) / f(x)) at both ends, from below
+    at_low = exp_from_below((peak - log_density(p, q, low, (q + 1 + root) / (n + 2))) / 2)
+    at_high = exp_from_below((peak - log_density(p, q, high, (q + 1 - root) / (n + 2))) / 2)
+    return m, rest, peak, (low - m) / at_low, (high - m) / at_high
+
+
+def log_density(p: float, q: float, x: float, rest: float) -> float:
     """The logarithm of f(x), p ln x + q ln(1 - x), 0 ln 0 being 0."""
     return (p * ln(x) if p else 0.0) + (q * ln(rest) if q else 0.0)
 
 
-def _exp(x: float) -> float:
+def exp_from_below(x: float) -> float:
     """exp(x) from below, by less than 1e-4 of it, for x from 0 to 1."""
     return 1 + x * (1 + x / 2 * (1 + x / 3 * (1 + x / 4 * (1 + x / 5 * (1 + x / 6)))))
 

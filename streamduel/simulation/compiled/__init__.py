@@ -1,47 +1,44 @@
-"""Policies' hot loops as machine code, for long simulations; needs the extra `sim` (numba).
+"""Compiled loops of some policies, for long simulations; needs numba, of the extra `sim`.
 
-Each policy's kernel follows the policy's own code draw by draw and rounding by rounding: a compiled
-course ends in the very state in which a stepped one ends, bit for bit. A new kernel is a file with
-its course and one line in the table here.
+Each kernel makes the same draws and the same roundings as the policy's own code: a compiled run
+ends in the same state as a stepped one, bit for bit. A kernel is a file with its run, and one line
+of the table here.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Final
 
-from streamduel.simulation.course import Course
+from streamduel.simulation.run import Run
 
-_COURSES: Final = {
-    "beat_the_mean": ("beat_the_mean", "BeatTheMeanCourse"),
-    "ccb": ("ccb", "CCBCourse"),
-    "double_thompson": ("double_thompson", "DoubleThompsonCourse"),
-    "double_thompson_plus": ("double_thompson", "DoubleThompsonCourse"),
-    "rmed1": ("rmed", "RMEDCourse"),
-    "rmed2": ("rmed", "RMEDCourse"),
-    "rmed2fh": ("rmed", "RMEDCourse"),
-    "rucb": ("rucb", "RUCBCourse"),
+_RUNS: Final = {
+    "ccb": "CCBRun",
+    "double_thompson": "DoubleThompsonRun",
+    "rmed1": "RMED1Run",
+    "rucb": "RUCBRun",
 }
-"""By a policy's name: the module here and the class in it, imported when it is asked for."""
+"""By a policy's name, which is also the name of the module here: the class in it."""
 
 
 def names() -> list[str]:
     """The policies that have a kernel."""
-    return sorted(_COURSES)
+    return sorted(_RUNS)
 
 
-def find(name: str) -> type[Course] | None:
-    """The compiled course of a policy.
+def find(name: str) -> type[Run] | None:
+    """The compiled run of a policy.
 
     Args:
-        name: the policy's.
+        name: the policy's name.
 
     Returns:
-        None if there is none for this policy, or no numba to compile it.
+        None if there is none for this policy, or numba cannot be imported.
     """
-    if name not in _COURSES or find_spec("numba") is None:
+    if name not in _RUNS:
         return None
-    module, course = _COURSES[name]
-    found: type[Course] = getattr(import_module(f"{__name__}.{module}"), course)
+    try:
+        found: type[Run] = getattr(import_module(f"{__name__}.{name}"), _RUNS[name])
+    except ImportError:  # not installed, or it refuses the installed numpy
+        return None
     return found

@@ -1,4 +1,4 @@
-"""CCB, compiled: `streamduel.policies.ccb`, step by step."""
+"""CCB, compiled: the steps of `streamduel.policies.ccb`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
+from typing_extensions import override
 
 from streamduel.policies import CCB, Policy
 from streamduel.preference.arrays import Booleans, Floats, Integers
-from streamduel.simulation.compiled.arena import Arena, below, coin, fight, is_stocked
-from streamduel.simulation.compiled.choice import NONE, nth, number, one_of_largest
-from streamduel.simulation.compiled.compiled_course import CompiledCourse
+from streamduel.simulation.compiled.arithmetic import ln, probe, step_of
+from streamduel.simulation.compiled.compiled_run import CompiledRun
 from streamduel.simulation.compiled.copeland_bounds import (
     CopelandBounds,
     advance,
@@ -19,22 +19,31 @@ from streamduel.simulation.compiled.copeland_bounds import (
     refresh,
 )
 from streamduel.simulation.compiled.jit import compiled, kernel
-from streamduel.simulation.compiled.leap import probe, step_of
-from streamduel.simulation.compiled.logarithm import ln
-from streamduel.simulation.compiled.words import permute
+from streamduel.simulation.compiled.random_words import permute
+from streamduel.simulation.compiled.state import (
+    NONE,
+    State,
+    below,
+    coin,
+    duel,
+    has_words,
+    nth,
+    number,
+    one_of_largest,
+)
 from streamduel.simulation.environment import Environment
 
 
 class Hypotheses(NamedTuple):
-    """What CCB keeps, by the same names; arms as marks instead of lists.
+    """The attributes of `CCB`, by the same names; sets of arms are arrays of booleans.
 
     Attributes:
-        open_pairs: i * K + j of the pairs on the shortlists that are open; of them, the first
-            `known.n_open` count.
-        known: one record of what is a single number there: `losses`, `n_open`, `settled`,
+        open_pairs: i * K + j of the undecided pairs on the shortlists; the first `known.n_open`
+            elements are in use.
+        known: one record of the attributes that are single numbers: `losses`, `n_open`, `settled`,
             `at_rest`.
-        row: room for one row of bounds.
-        order: room for one permutation.
+        row: a buffer for one row of bounds.
+        order: a buffer for one permutation.
     """
 
     best: Booleans
@@ -48,8 +57,8 @@ class Hypotheses(NamedTuple):
     order: Integers
 
 
-class CCBCourse(CompiledCourse):
-    """CCB's course; its kernel leaps over the duels of a sole winner with itself as CCB does."""
+class CCBRun(CompiledRun):
+    """A run of CCB; like CCB, the kernel counts the duels of a sole winner with itself at once."""
 
     def __init__(self, policy: Policy, environment: Environment) -> None:
         super().__init__(policy, environment)
@@ -75,13 +84,16 @@ class CCBCourse(CompiledCourse):
             self._hypotheses.shortlists[arm, listed] = True
         self._hypotheses.known["losses"] = own["losses"]
 
-    def _draws_per_step(self) -> int:
+    @override
+    def _words_per_step(self) -> int:
         n_arms = len(self._wins)
         return 6 + n_arms * n_arms  # line 9C may cut every shortlist, each by a permutation
 
-    def _run(self, arena: Arena, duels: int, until: int) -> int:
-        return run(arena, self._bounds, self._hypotheses, self._alpha, duels, until)
+    @override
+    def _run(self, state: State, duels: int, until: int) -> int:
+        return run(state, self._bounds, self._hypotheses, self._alpha, duels, until)
 
+    @override
     def _own_state(self) -> dict[str, Any]:
         return {
             "best": self._hypotheses.best.nonzero()[0].tolist(),
@@ -92,43 +104,43 @@ class CCBCourse(CompiledCourse):
 
 @kernel
 def run(
-    arena: Arena,
+    state: State,
     bounds: CopelandBounds,
     hypotheses: Hypotheses,
     alpha: float,
     duels: int,
     until: int,
 ) -> int:
-    """The kernel: Algorithm 1 from after `duels` duels; see `CompiledCourse._run`."""
+    """Algorithm 1 after `duels` duels; see `CompiledRun._run`."""
     n_arms = len(bounds.wins)
     known = hypotheses.known[0]
-    while duels < until and is_stocked(arena):
+    while duels < until and has_words(state):
         t = duels + 1
         scale = alpha * ln(t)
-        look(arena, bounds, hypotheses, scale)
+        update(state, bounds, hypotheses, scale)
         if known.at_rest and number(hypotheses.optimists) == 1:
             champion = nth(hypotheses.optimists, 0)
             times = steps_without_turn(bounds.moment[0].next_turn, alpha, t, until - duels)
-            arena.plays[champion, champion] += times
+            state.plays[champion, champion] += times
             duels += times
             continue
         duels += 1
-        if known.n_open > 0 and coin(arena, 1, 4):  # line 10
-            pair = hypotheses.open_pairs[below(arena, known.n_open)]
+        if known.n_open > 0 and coin(state, 1, 4):  # line 10
+            pair = hypotheses.open_pairs[below(state, known.n_open)]
             champion, challenger = pair // n_arms, pair % n_arms
         else:
-            champion = draw_champion(arena, hypotheses)
-            challenger = strongest_against(arena, bounds, hypotheses, champion, scale)
+            champion = draw_champion(state, hypotheses)
+            challenger = strongest_against(state, bounds, hypotheses, champion, scale)
         if champion == challenger:
-            arena.plays[champion, champion] += 1
+            state.plays[champion, champion] += 1
         else:
-            fight(arena, champion, challenger)  # line 14
-            refresh(bounds, arena.wins, champion, challenger)
+            duel(state, champion, challenger)  # line 14
+            refresh(bounds, state.wins, champion, challenger)
     return duels
 
 
 @compiled
-def look(arena: Arena, bounds: CopelandBounds, hypotheses: Hypotheses, scale: float) -> None:
+def update(state: State, bounds: CopelandBounds, hypotheses: Hypotheses, scale: float) -> None:
     """Lines 6 to 9, which change nothing while no bound crosses 1/2."""
     advance(bounds, scale)  # lines 6 and 7
     known = hypotheses.known[0]
@@ -141,7 +153,7 @@ def look(arena: Arena, bounds: CopelandBounds, hypotheses: Hypotheses, scale: fl
         fewest = min(fewest, bounds.losses[arm])
     for arm in range(n_arms):
         hypotheses.optimists[arm] = bounds.losses[arm] == fewest  # line 8
-    known.settled = update_hypotheses(arena, bounds, hypotheses)
+    known.settled = update_hypotheses(state, bounds, hypotheses)
     known.n_open, in_question = 0, False
     for arm in range(n_arms):
         hypotheses.preferred[arm] = hypotheses.optimists[arm] and hypotheses.best[arm]
@@ -157,14 +169,14 @@ def look(arena: Arena, bounds: CopelandBounds, hypotheses: Hypotheses, scale: fl
 
 @compiled
 def is_decided(bounds: CopelandBounds, arm: int) -> bool:
-    """Whether it is known of all other arms if this arm beats them."""
+    """Whether all pairs of an arm are decided."""
     decided: int = bounds.wins[arm] + bounds.losses[arm]
     return decided == len(bounds.wins) - 1
 
 
 @compiled
-def update_hypotheses(arena: Arena, bounds: CopelandBounds, hypotheses: Hypotheses) -> bool:
-    """Line 9; whether to do it again would change nothing."""
+def update_hypotheses(state: State, bounds: CopelandBounds, hypotheses: Hypotheses) -> bool:
+    """Line 9; returns whether repeating it would change nothing."""
     best, shortlists, known = hypotheses.best, hypotheses.shortlists, hypotheses.known[0]
     n_arms = len(best)
     # A. Reset disproven hypotheses.
@@ -194,13 +206,13 @@ def update_hypotheses(arena: Arena, bounds: CopelandBounds, hypotheses: Hypothes
     if proven != NONE:
         known.losses = bounds.losses[proven]
         for arm in range(n_arms):
-            cut(arena, shortlists[arm], known.losses + 1, hypotheses.order)
+            cut(state, shortlists[arm], known.losses + 1, hypotheses.order)
     return settled
 
 
 @compiled
 def remove(bounds: CopelandBounds, hypotheses: Hypotheses, arm: int) -> None:
-    """Line 9B: an arm leaves B; those who surely beat it are its shortlist, if that is no good."""
+    """Line 9B: an arm leaves B; the arms that surely beat it replace an unfit shortlist."""
     hypotheses.best[arm] = False
     shortlist = hypotheses.shortlists[arm]
     if number(shortlist) != hypotheses.known[0].losses + 1:
@@ -219,20 +231,20 @@ def reset(hypotheses: Hypotheses) -> None:
 
 @compiled
 def clear(shortlist: Booleans) -> None:
-    """Empty it."""
+    """Empty a shortlist."""
     for arm in range(len(shortlist)):
         shortlist[arm] = False
 
 
 @compiled
-def cut(arena: Arena, shortlist: Booleans, size: int, order: Integers) -> None:
+def cut(state: State, shortlist: Booleans, size: int, order: Integers) -> None:
     """Line 9C: a shorter list is emptied, a longer one cut at random."""
     listed = number(shortlist)
     if listed < size:
         clear(shortlist)
     if listed <= size:
         return
-    permute(order[:listed], arena.draws, arena.drawn)
+    permute(order[:listed], state.words, state.taken)
     place = 0
     for arm in range(len(shortlist)):
         if shortlist[arm]:
@@ -243,17 +255,17 @@ def cut(arena: Arena, shortlist: Booleans, size: int, order: Integers) -> None:
 
 
 @compiled
-def draw_champion(arena: Arena, hypotheses: Hypotheses) -> int:
+def draw_champion(state: State, hypotheses: Hypotheses) -> int:
     """Lines 11 and 12: c."""
     arms, n_preferred = hypotheses.optimists, number(hypotheses.preferred)
-    if 0 < n_preferred < number(arms) and coin(arena, 2, 3):
+    if 0 < n_preferred < number(arms) and coin(state, 2, 3):
         arms = hypotheses.preferred
-    return nth(arms, below(arena, number(arms)))
+    return nth(arms, below(state, number(arms)))
 
 
 @compiled
 def strongest_against(
-    arena: Arena, bounds: CopelandBounds, hypotheses: Hypotheses, champion: int, scale: float
+    state: State, bounds: CopelandBounds, hypotheses: Hypotheses, champion: int, scale: float
 ) -> int:
     """Line 13: d."""
     if is_decided(bounds, champion):
@@ -261,18 +273,18 @@ def strongest_against(
     row = hypotheses.row
     trials, means = bounds.trials[champion], bounds.means[champion]
     undecided, listed = bounds.undecided[champion], hypotheses.shortlists[champion]
-    only_listed = hypotheses.open_lists[champion] and coin(arena, 1, 2)
+    only_listed = hypotheses.open_lists[champion] and coin(state, 1, 2)
     for arm in range(len(row)):
         row[arm] = sqrt(scale / trials[arm]) + means[arm]
     for arm in range(len(row)):
         among = undecided[arm] and (listed[arm] or not only_listed)
         row[arm] = row[arm] if among else -1.0
-    return one_of_largest(arena, row, passed=NONE)
+    return one_of_largest(state, row, excluded=NONE)
 
 
 @compiled
 def steps_without_turn(next_turn: float, alpha: float, t: int, most: int) -> int:
-    """How many steps in a row, from t on and at most `most`, no bound crosses 1/2."""
+    """The number of steps from t on, at most `most`, in which no bound crosses 1/2."""
     last, end = t, t + most
     guess = step_of(next_turn, alpha, end)
     while end - last > 1:

@@ -1,4 +1,4 @@
-"""Which pairs are decided: `streamduel.preference.copeland_bounds`, compiled."""
+"""Decided pairs, compiled: the steps of `streamduel.preference.copeland_bounds`."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from streamduel.preference.arrays import Booleans, Floats, Integers
-from streamduel.simulation.compiled.choice import least_of
 from streamduel.simulation.compiled.jit import compiled
+from streamduel.simulation.compiled.state import least_of
 
 
 class CopelandBounds(NamedTuple):
-    """What `CopelandBounds` keeps, by the same names.
+    """The attributes of `CopelandBounds`, by the same names.
 
     Attributes:
-        moment: one record of what is a single number there: `scale`, `next_turn`, and `turned`,
-            whether any pair was decided or became undecided since somebody looked.
+        moment: one record of the attributes that are single numbers: `scale`, `next_turn`, and
+            `turned`, which is set when a pair becomes decided or undecided.
     """
 
     means: Floats
@@ -31,10 +31,10 @@ class CopelandBounds(NamedTuple):
 
 
 def copeland_bounds(wins: Floats) -> CopelandBounds:
-    """The bounds of these counts.
+    """The bounds of given counts.
 
     Args:
-        wins: (K, K), perhaps of nothing yet.
+        wins: (K, K) wins.
     """
     n_arms = len(wins)
     moment = np.zeros(1, dtype=[("scale", "f8"), ("next_turn", "f8"), ("turned", "?")])
@@ -59,22 +59,22 @@ def copeland_bounds(wins: Floats) -> CopelandBounds:
 
 @compiled
 def advance(bounds: CopelandBounds, scale: float) -> None:
-    """Bring everything up to date for this scale, not less than the one before."""
+    """Update everything for a scale, which must not be less than the one before."""
     moment = bounds.moment[0]
     moment.scale = scale
-    while moment.next_turn <= scale:  # let the pair with the least margin be undecided
+    while moment.next_turn <= scale:  # the pair with the least margin becomes undecided
         low = place_of(bounds.least, moment.next_turn)
         high = place_of(bounds.margins[low], moment.next_turn)
         if bounds.beats[low, high]:
             turn(bounds, low, high, False)
         else:
             turn(bounds, high, low, False)
-        keep_margin(bounds, low, high, np.inf)
+        set_margin(bounds, low, high, np.inf)
 
 
 @compiled
 def refresh(bounds: CopelandBounds, wins: Floats, first: int, second: int) -> None:
-    """Take up the counts of one pair as they are now."""
+    """Update the bounds of one pair from its counts."""
     played = wins[first, second] + wins[second, first]
     first_mean, second_mean = wins[first, second] / played, wins[second, first] / played
     bounds.means[second, first] = first_mean
@@ -92,12 +92,12 @@ def refresh(bounds: CopelandBounds, wins: Floats, first: int, second: int) -> No
         turn(bounds, leader, other, decided)
     if not decided:
         margin = np.inf
-    keep_margin(bounds, min(first, second), max(first, second), margin)
+    set_margin(bounds, min(first, second), max(first, second), margin)
 
 
 @compiled
 def turn(bounds: CopelandBounds, winner: int, loser: int, decided: bool) -> None:
-    """Note that one arm surely beats another, or no longer does."""
+    """Record that one arm surely beats another, or no longer does."""
     bounds.beats[winner, loser] = decided
     bounds.undecided[winner, loser] = not decided
     bounds.undecided[loser, winner] = not decided
@@ -108,8 +108,8 @@ def turn(bounds: CopelandBounds, winner: int, loser: int, decided: bool) -> None
 
 
 @compiled
-def keep_margin(bounds: CopelandBounds, low: int, high: int, margin: float) -> None:
-    """Keep the margin of a pair, and with it the least of its row and the least of all."""
+def set_margin(bounds: CopelandBounds, low: int, high: int, margin: float) -> None:
+    """Set the margin of a pair, and update the least of its row and the least of all."""
     before = bounds.margins[low, high]
     if margin == before:
         return
@@ -125,7 +125,7 @@ def keep_margin(bounds: CopelandBounds, low: int, high: int, margin: float) -> N
 
 @compiled
 def place_of(values: Floats, value: float) -> int:
-    """Where this value stands first; it does."""
+    """The index of the first element with a value, of which there is one."""
     place = 0
     while values[place] != value:
         place += 1

@@ -1,4 +1,4 @@
-"""RUCB, compiled: `streamduel.policies.rucb` on `streamduel.preference.bounds`, step by step."""
+"""RUCB, compiled: the steps of `streamduel.policies.rucb` and `streamduel.preference.bounds`."""
 
 from __future__ import annotations
 
@@ -6,20 +6,27 @@ from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
+from typing_extensions import override
 
 from streamduel.policies import RUCB, Policy
 from streamduel.preference.arrays import Floats, Integers
-from streamduel.simulation.compiled.arena import Arena, below, coin, fight, is_stocked
-from streamduel.simulation.compiled.choice import NONE, one_of_largest
-from streamduel.simulation.compiled.compiled_course import CompiledCourse
+from streamduel.simulation.compiled.arithmetic import ln, probe, step_of
+from streamduel.simulation.compiled.compiled_run import CompiledRun
 from streamduel.simulation.compiled.jit import compiled, kernel
-from streamduel.simulation.compiled.leap import probe, step_of
-from streamduel.simulation.compiled.logarithm import ln
+from streamduel.simulation.compiled.state import (
+    NONE,
+    State,
+    below,
+    coin,
+    duel,
+    has_words,
+    one_of_largest,
+)
 from streamduel.simulation.environment import Environment
 
 
 class Bounds(NamedTuple):
-    """What `UpperBounds` keeps, by the same names, and room for one row of bounds."""
+    """The attributes of `UpperBounds`, by the same names, and a buffer for one row of bounds."""
 
     means: Floats
     trials: Floats
@@ -28,8 +35,8 @@ class Bounds(NamedTuple):
     row: Floats
 
 
-class RUCBCourse(CompiledCourse):
-    """RUCB's course; its kernel leaps over the duels of a champion with itself as RUCB does."""
+class RUCBRun(CompiledRun):
+    """A run of RUCB; like RUCB, the kernel counts the duels of a champion with itself at once."""
 
     def __init__(self, policy: Policy, environment: Environment) -> None:
         super().__init__(policy, environment)
@@ -50,14 +57,17 @@ class RUCBCourse(CompiledCourse):
         hypothesis = self._state["own"]["hypothesis"]
         self._hypothesis = np.array([NONE if hypothesis is None else hypothesis])
 
-    def _draws_per_step(self) -> int:
+    @override
+    def _words_per_step(self) -> int:
         return 3  # a coin, c and d
 
-    def _run(self, arena: Arena, duels: int, until: int) -> int:
+    @override
+    def _run(self, state: State, duels: int, until: int) -> int:
         return run(
-            arena, self._bounds, self._alpha, self._champion_set, self._hypothesis, duels, until
+            state, self._bounds, self._alpha, self._champion_set, self._hypothesis, duels, until
         )
 
+    @override
     def _own_state(self) -> dict[str, Any]:
         hypothesis = self._hypothesis.item()
         return {"hypothesis": None if hypothesis == NONE else hypothesis}
@@ -65,7 +75,7 @@ class RUCBCourse(CompiledCourse):
 
 @kernel
 def run(
-    arena: Arena,
+    state: State,
     bounds: Bounds,
     alpha: float,
     champion_set: bool,
@@ -73,40 +83,40 @@ def run(
     duels: int,
     until: int,
 ) -> int:
-    """The kernel: Algorithm 1 from after `duels` duels; see `CompiledCourse._run`."""
-    while duels < until and is_stocked(arena):
+    """Algorithm 1 after `duels` duels; see `CompiledRun._run`."""
+    while duels < until and has_words(state):
         t = duels + 1
         scale = alpha * ln(t)  # lines 3 and 4
         if champion_set:
-            champion = champion_by_hypothesis(arena, bounds.hurdles, scale, hypothesis)
+            champion = champion_by_hypothesis(state, bounds.hurdles, scale, hypothesis)
         else:
-            champion = any_possible_winner(arena, bounds.hurdles, scale)
-        challenger = strongest_against(arena, bounds, champion, scale)
+            champion = any_possible_winner(state, bounds.hurdles, scale)
+        challenger = strongest_against(state, bounds, champion, scale)
         if champion == challenger:
             times = times_alone(bounds, alpha, champion, t, until - duels)
-            arena.plays[champion, champion] += times
+            state.plays[champion, champion] += times
             duels += times
             continue
-        fight(arena, champion, challenger)  # line 7
-        refresh(bounds, arena.wins, champion, challenger)
+        duel(state, champion, challenger)  # line 7
+        refresh(bounds, state.wins, champion, challenger)
         duels += 1
     return duels
 
 
 @compiled
-def any_possible_winner(arena: Arena, hurdles: Floats, scale: float) -> int:
-    """Line 5: c, of those whose hurdles `scale` has reached, or of all."""
+def any_possible_winner(state: State, hurdles: Floats, scale: float) -> int:
+    """Line 5: c, from the arms whose hurdles `scale` has reached, or from all."""
     possible = 0
     for arm in range(len(hurdles)):
         possible += hurdles[arm] <= scale
     if possible == 0:
-        return below(arena, len(hurdles))
-    return nth_possible_winner(hurdles, scale, below(arena, possible), NONE)
+        return below(state, len(hurdles))
+    return nth_possible_winner(hurdles, scale, below(state, possible), NONE)
 
 
 @compiled
 def nth_possible_winner(hurdles: Floats, scale: float, n: int, without: int) -> int:
-    """The arm before which there are n candidates, one arm not counted among them."""
+    """The candidate with n candidates before it, where the arm `without` is none."""
     for arm in range(len(hurdles)):
         if hurdles[arm] <= scale and arm != without:
             if n == 0:
@@ -117,15 +127,15 @@ def nth_possible_winner(hurdles: Floats, scale: float, n: int, without: int) -> 
 
 @compiled
 def champion_by_hypothesis(
-    arena: Arena, hurdles: Floats, scale: float, hypothesis: Integers
+    state: State, hurdles: Floats, scale: float, hypothesis: Integers
 ) -> int:
-    """Lines 5 to 9 of the proceedings' version: c by way of B."""
+    """Lines 5 to 9 of the proceedings' version: c from B."""
     possible = 0
     for arm in range(len(hurdles)):
         possible += hurdles[arm] <= scale
     if possible == 0:
         hypothesis[0] = NONE
-        return below(arena, len(hurdles))
+        return below(state, len(hurdles))
     if possible == 1:
         only = nth_possible_winner(hurdles, scale, 0, NONE)
         hypothesis[0] = only
@@ -135,25 +145,25 @@ def champion_by_hypothesis(
         kept = NONE
         hypothesis[0] = NONE
     if kept == NONE:
-        return nth_possible_winner(hurdles, scale, below(arena, possible), NONE)
-    if coin(arena, 1, 2):
+        return nth_possible_winner(hurdles, scale, below(state, possible), NONE)
+    if coin(state, 1, 2):
         return kept
-    return nth_possible_winner(hurdles, scale, below(arena, possible - 1), kept)
+    return nth_possible_winner(hurdles, scale, below(state, possible - 1), kept)
 
 
 @compiled
-def strongest_against(arena: Arena, bounds: Bounds, champion: int, scale: float) -> int:
-    """Line 6: d, the arm with the largest bound against c; in a tie, another arm than c."""
+def strongest_against(state: State, bounds: Bounds, champion: int, scale: float) -> int:
+    """Line 6: d, the arm with the largest bound against c; in a tie, not c itself."""
     row = bounds.row
     trials, means = bounds.trials[champion], bounds.means[champion]
     for arm in range(len(row)):
         row[arm] = sqrt(scale / trials[arm]) + means[arm]
-    return one_of_largest(arena, row, passed=champion)
+    return one_of_largest(state, row, excluded=champion)
 
 
 @compiled
 def times_alone(bounds: Bounds, alpha: float, arm: int, t: int, most: int) -> int:
-    """How many times from step t on c meets itself; see `RUCB._times_alone`."""
+    """The number of duels of c with itself from step t on; see `RUCB._times_alone`."""
     last, end = t, t + most
     if not is_alone(bounds, arm, alpha * ln(last)):
         return 1
@@ -173,7 +183,7 @@ def times_alone(bounds: Bounds, alpha: float, arm: int, t: int, most: int) -> in
 
 @compiled
 def is_alone(bounds: Bounds, arm: int, scale: float) -> bool:
-    """Whether lines 5 and 6 leave only c against itself; `UpperBounds.rules_out_all_but`."""
+    """Whether lines 5 and 6 can only choose c and c; see `UpperBounds.rules_out_all_but`."""
     if bounds.hurdles[arm] > scale:
         return False
     for rival in range(len(bounds.hurdles)):
@@ -186,15 +196,15 @@ def is_alone(bounds: Bounds, arm: int, scale: float) -> bool:
 
 @compiled
 def refresh(bounds: Bounds, wins: Floats, first: int, second: int) -> None:
-    """Take up the counts of one pair as they are now."""
+    """Update the bounds of one pair from its counts."""
     played = wins[first, second] + wins[second, first]
-    keep_up(bounds, first, second, wins[first, second] / played, played)
-    keep_up(bounds, second, first, wins[second, first] / played, played)
+    set_mean(bounds, first, second, wins[first, second] / played, played)
+    set_mean(bounds, second, first, wins[second, first] / played, played)
 
 
 @compiled
-def keep_up(bounds: Bounds, arm: int, rival: int, mean: float, trials: float) -> None:
-    """Keep an arm's mean against a rival, and with it the arm's hurdle."""
+def set_mean(bounds: Bounds, arm: int, rival: int, mean: float, trials: float) -> None:
+    """Set an arm's mean against a rival, and update the arm's hurdle."""
     bounds.means[rival, arm] = mean
     bounds.trials[rival, arm] = trials
     gap = 0.5 - mean

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import guardrails
 from streamduel.config.experiment import GuardrailSettings
-from streamduel.simulation.arxiv import PREFERENCES
+from streamduel.simulation.matrices import ARXIV
 
 DOCS = Path(__file__).parents[3] / "docs"
 
@@ -17,7 +17,7 @@ DOCS = Path(__file__).parents[3] / "docs"
 def test_a_hold_out_costs_what_its_arm_loses_alone() -> None:
     settings = GuardrailSettings(control_arm=guardrails.POOREST, min_share=0.5)
     outcome = guardrails.play(settings, 2_000, run=0)
-    gap = PREFERENCES[0][-1] - 0.5
+    gap = ARXIV[0][-1] - 0.5
     # Of 2,000 impressions each is drawn for the hold-out with probability 1/2: 1,000 in the mean,
     # with a standard deviation of 22. The policy itself hardly ever asks for this arm alone.
     assert outcome.held_out == pytest.approx(1_000 * gap, abs=5 * 22 * gap)

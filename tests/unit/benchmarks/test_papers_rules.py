@@ -19,7 +19,7 @@ from benchmarks.papers.matrices import six_rankers
 from benchmarks.papers.page import HEAD
 from benchmarks.papers.rucb_figure_4 import Summary
 from benchmarks.papers.verdict import Check, Measured, verdict
-from streamduel.simulation.play import Run
+from streamduel.simulation.measurement import RunResult
 from streamduel.simulation.results import Results
 from streamduel.simulation.settings import Settings
 
@@ -132,10 +132,10 @@ def test_c2b_counts_the_runs_that_lose_the_winner(tmp_path: Path) -> None:
         six_rankers(), [*policies, ("rucb", {})], horizon=10, runs=5, seed=1, per_decade=1
     )
     results = Results(settings)
-    for place, contestant in enumerate(settings.contestants):
+    for place, contestant in enumerate(settings.specs):
         for run in range(5):
             right = [False, place != 1 or run > 1]  # ln t loses the winner in two runs
-            results.add(Run(*contestant, run, [1.0, 2.0], right, 1.0))
+            results.add(RunResult(*contestant, run, [1.0, 2.0], right, 1.0))
     note = c2b.heavy_tail({"six rankers": results, "five": results})
     assert "six rankers 0 (C2B, ln T) and 2 (C2B, ln t) of 5; five 0 (" in note
     assert "heavy tail" in note

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streamduel.simulation.arxiv import PREFERENCES
+from streamduel.simulation.matrices import ARXIV
 from tests.unit.cli.bed import SECONDS, Said, Streamduel
 
 # A shell's background job ignores Ctrl-C, and so does all that it starts: not here.
@@ -32,7 +32,7 @@ LONG = ["--policy", "uniform", "--horizon", "1000", "--runs", "200", "--no-compi
 @pytest.fixture
 def matrix(tmp_path: Path) -> Path:
     path = tmp_path / "arxiv.txt"
-    np.savetxt(path, PREFERENCES, fmt="%.2f")
+    np.savetxt(path, ARXIV, fmt="%.2f")
     return path
 
 
@@ -142,7 +142,7 @@ def test_delay_slate_change_and_kind_of_regret(
     streamduel: Streamduel, matrix: Path, tmp_path: Path
 ) -> None:
     reversed_matrix = tmp_path / "reversed.txt"
-    np.savetxt(reversed_matrix, 1 - np.array(PREFERENCES))
+    np.savetxt(reversed_matrix, 1 - ARXIV)
     said = streamduel(
         "simulate", "--matrix", matrix, "--policy", "rucb", "--horizon", 300, "--runs", 2,
         "--delay", "uniform:3-9", "--slate", 4, "--change", f"1e2:{reversed_matrix}",

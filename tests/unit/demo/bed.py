@@ -13,7 +13,7 @@ from rich.console import Console
 from streamduel.cli.demo import IMPRESSIONS, POLICY
 from streamduel.demo.loop import Bound
 from streamduel.demo.play import Clockwork, Played, Settings, play
-from streamduel.simulation.entries import read_entries
+from streamduel.simulation.policy_arguments import read_policies
 
 BEGAN = 1_790_000_000.0
 
@@ -36,7 +36,7 @@ class Clock:
 def settings(**changes: Any) -> Settings:
     """Those of `streamduel demo`, at full speed and without a page, but for some changes."""
     title = changes.pop("title", POLICY)
-    [(policy, parameters)] = read_entries([title], [])
+    [(policy, parameters)] = read_policies([title], [])
     bound = Bound(changes.pop("impressions", IMPRESSIONS), changes.pop("seconds", math.inf))
     defaults = {"arms": 6, "seed": 0, "speed": math.inf, "page": False, **changes}
     return Settings(policy=policy, parameters=parameters, title=title, bound=bound, **defaults)

@@ -17,9 +17,9 @@ from streamduel.policies.base.change_of_arms import with_arms
 from streamduel.preference.arrays import Floats
 from streamduel.preference.evidence import condorcet_winner_possible
 from streamduel.preference.regret import regrets
-from streamduel.simulation.arxiv import PREFERENCES
-from streamduel.simulation.course import SteppedCourse
 from streamduel.simulation.environment import MatrixEnvironment
+from streamduel.simulation.matrices import ARXIV
+from streamduel.simulation.run import SteppedRun
 
 # Rock, paper and scissors, who beat the other two: nobody beats everybody.
 CYCLE = np.array(
@@ -93,7 +93,7 @@ def test_in_a_cycle_it_goes_on_as_double_thompson_from_the_same_counts(
 
 @pytest.mark.parametrize(("slate", "slates"), [(1, 20_000), (30, 200)])
 def test_with_a_condorcet_winner_it_is_rmed1_to_the_last_bit(slate: int, slates: int) -> None:
-    arxiv = np.asarray(PREFERENCES)
+    arxiv = np.asarray(ARXIV)
     policy, twin = Auto(6, seed=5), RMED1(6, seed=5)
     users, same = random.Random(5), random.Random(5)
     for number in range(slates):
@@ -119,7 +119,7 @@ def test_a_condorcet_winner_is_given_up_no_oftener_than_delta_says() -> None:
     erred = 0
     for run in range(60):
         policy = Auto(4, seed=run, delta=0.2)
-        SteppedCourse(policy, MatrixEnvironment(p, seed=run + 5_000)).advance(1_500)
+        SteppedRun(policy, MatrixEnvironment(p, seed=run + 5_000)).advance(1_500)
         erred += policy.stage != "rmed1"
     assert erred <= 22
 
@@ -127,7 +127,7 @@ def test_a_condorcet_winner_is_given_up_no_oftener_than_delta_says() -> None:
 def test_after_the_switch_it_loses_hardly_anything_and_rmed1_as_much_as_before() -> None:
     costs, lost = regrets(CYCLE, "copeland"), {}
     for name in ("auto", "rmed1"):
-        way = SteppedCourse(policies.create(name, 5, seed=2), MatrixEnvironment(CYCLE, seed=3))
+        way = SteppedRun(policies.create(name, 5, seed=2), MatrixEnvironment(CYCLE, seed=3))
         halves = [0.0]
         for t in (8_000, 16_000):
             way.advance(t)

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from streamduel.simulation.arxiv import PREFERENCES
+from streamduel.simulation.matrices import ARXIV
 from streamduel.simulation.results import Results
 from streamduel.simulation.settings import Settings
-
-ARXIV = np.array(PREFERENCES)
 
 
 def settings(**changes: Any) -> Settings:

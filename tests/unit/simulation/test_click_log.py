@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from streamduel.errors import ConfigurationError
-from streamduel.simulation.arxiv import PREFERENCES, RANKERS
 from streamduel.simulation.click_log import BREAKAGES, TEAMS, ClickLog, write_click_log
+from streamduel.simulation.matrices import ARXIV, ARXIV_RANKERS
 
 RECORDS = 200_000
 
@@ -54,7 +54,7 @@ def complaint(line: bytes) -> str | None:
         return "unknown_experiment"
     if not fits(record):
         return "invalid_record"
-    if not {record["a"], record["b"]} <= set(RANKERS):
+    if not {record["a"], record["b"]} <= set(ARXIV_RANKERS):
         return "unknown_arm"
     return None
 
@@ -93,10 +93,10 @@ def wins_of(sound: list[dict[str, Any]]) -> Counter[tuple[str, str]]:
 
 
 def test_the_preferences_are_preferences() -> None:
-    assert len(PREFERENCES) == len(RANKERS) == 6
+    assert len(ARXIV) == len(ARXIV_RANKERS) == 6
     for i, j in combinations(range(6), 2):
-        assert PREFERENCES[i][j] + PREFERENCES[j][i] == pytest.approx(1)
-    assert all(p > 0.5 for p in PREFERENCES[0][1:]), "the first ranker beats all others"
+        assert ARXIV[i][j] + ARXIV[j][i] == pytest.approx(1)
+    assert all(p > 0.5 for p in ARXIV[0][1:]), "the first ranker beats all others"
 
 
 def test_one_seed_gives_the_same_bytes_on_every_machine(tmp_path: Path) -> None:
@@ -167,8 +167,11 @@ def test_winners_follow_the_preferences(written: Written) -> None:
     wins = wins_of(written.sound)
     chi_square = 0.0
     for i, j in combinations(range(6), 2):
-        won, lost = wins[RANKERS[i], RANKERS[j]], wins[RANKERS[j], RANKERS[i]]
-        p, n = PREFERENCES[i][j], won + lost
+        won, lost = (
+            wins[ARXIV_RANKERS[i], ARXIV_RANKERS[j]],
+            wins[ARXIV_RANKERS[j], ARXIV_RANKERS[i]],
+        )
+        p, n = ARXIV[i][j], won + lost
         assert n > 11_500, "all pairs are covered alike"
         assert won / n == pytest.approx(p, abs=BAND)
         chi_square += (won - n * p) ** 2 / (n * p * (1 - p))
@@ -222,7 +225,7 @@ def test_a_log_that_was_not_finished_replaces_nothing(tmp_path: Path) -> None:
     assert path.read_text() == "as it was"
 
 
-@pytest.mark.parametrize("arms", [RANKERS[:5], RANKERS[:5] + RANKERS[:1]])
+@pytest.mark.parametrize("arms", [ARXIV_RANKERS[:5], ARXIV_RANKERS[:5] + ARXIV_RANKERS[:1]])
 def test_other_than_six_different_arms_are_refused(tmp_path: Path, arms: tuple[str, ...]) -> None:
     with pytest.raises(ConfigurationError, match="arms must be 6 different names"):
         write_click_log(tmp_path / "clicks.jsonl", arms=arms)
@@ -237,5 +240,7 @@ def test_an_empty_log_is_refused(tmp_path: Path) -> None:
 def test_the_shipped_configurations_name_the_rankers_of_the_log(name: str) -> None:
     path = Path(__file__).parents[3] / "configs" / name
     arms = yaml.safe_load(path.read_text())["experiments"]["search"]["arms"]
-    assert sorted(arms) == sorted(RANKERS)
-    assert arms[0] != RANKERS[0], "a champion that is listed first would be found by doing nothing"
+    assert sorted(arms) == sorted(ARXIV_RANKERS)
+    assert arms[0] != ARXIV_RANKERS[0], (
+        "a champion that is listed first would be found by doing nothing"
+    )

@@ -9,10 +9,8 @@ from hypothesis import strategies as st
 
 from streamduel.errors import PreferenceError
 from streamduel.policies.base.generator import Generator
-from streamduel.simulation.arxiv import PREFERENCES
-from streamduel.simulation.environment import FINENESS, MatrixEnvironment
-
-ARXIV = np.array(PREFERENCES)
+from streamduel.simulation.environment import RESOLUTION, MatrixEnvironment
+from streamduel.simulation.matrices import ARXIV
 
 
 def pairs(n: int, n_arms: int = 6, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
@@ -76,15 +74,15 @@ def test_shares_are_within_four_standard_errors(ties: float) -> None:
 def test_thresholds_are_the_probabilities(p: float, ties: float) -> None:
     environment = MatrixEnvironment([[0.5, p], [1 - p, 0.5]], ties=ties, seed=0)
     win, tie = environment.win_below[0, 1].item(), environment.tie_below[0, 1].item()
-    assert 0 <= win <= tie <= FINENESS
-    assert win / FINENESS == pytest.approx((1 - ties) * p, abs=2**-51)
-    assert (tie - win) / FINENESS == pytest.approx(ties, abs=2**-51)
+    assert 0 <= win <= tie <= RESOLUTION
+    assert win / RESOLUTION == pytest.approx((1 - ties) * p, abs=2**-51)
+    assert (tie - win) / RESOLUTION == pytest.approx(ties, abs=2**-51)
 
 
 @pytest.mark.parametrize("ties", [0.0, 0.1, 1 / 3])
 def test_what_is_certain_never_fails(ties: float) -> None:
     environment = MatrixEnvironment([[0.5, 1.0], [0.0, 0.5]], ties=ties, seed=0)
-    assert environment.tie_below[0, 1] == FINENESS  # the first never loses
+    assert environment.tie_below[0, 1] == RESOLUTION  # the first never loses
     assert environment.win_below[1, 0] == 0  # the second never wins
 
 

@@ -12,9 +12,10 @@ import pytest
 from streamduel.errors import ConfigurationError, StreamduelError
 from streamduel.simulation.delay import GeometricDelay
 from streamduel.simulation.journal import Journal
-from streamduel.simulation.play import Run, play
-from streamduel.simulation.run import simulate
-from tests.unit.simulation.bed import ARXIV, outcome, settings
+from streamduel.simulation.matrices import ARXIV
+from streamduel.simulation.measurement import RunResult, measure
+from streamduel.simulation.simulate import simulate
+from tests.unit.simulation.bed import outcome, settings
 
 
 def test_a_line_that_was_cut_off_is_played_again(tmp_path: Path) -> None:
@@ -87,8 +88,8 @@ def test_a_device_or_a_pipe_is_no_place_for_a_journal(tmp_path: Path, path: str)
 
 def sound() -> dict[str, Any]:
     """A line of a journal, as an object."""
-    run = play(settings(), settings().contestants[0], 0)
-    return {each: getattr(run, each) for each in Run.__slots__}
+    run = measure(settings(), settings().specs[0], 0)
+    return {each: getattr(run, each) for each in RunResult.__slots__}
 
 
 @pytest.mark.parametrize(
@@ -154,7 +155,7 @@ def test_a_full_disk_is_named_and_finished_runs_are_kept(
 ) -> None:
     path = tmp_path / "runs.journal"
     with Journal(path, settings()) as journal:
-        first, second = (play(settings(), settings().contestants[0], run) for run in (0, 1))
+        first, second = (measure(settings(), settings().specs[0], run) for run in (0, 1))
         journal.add(first)
         room = Room(journal._file, 100)
         monkeypatch.setattr(journal, "_file", room)

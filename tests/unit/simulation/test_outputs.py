@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from streamduel.simulation.matrices import ARXIV
 from tests.unit.cli.bed import COMMAND, SECONDS, Streamduel
-from tests.unit.simulation.bed import ARXIV
 
 
 @pytest.fixture

@@ -12,17 +12,17 @@ import pytest
 
 from streamduel.errors import ConfigurationError
 from streamduel.simulation import plot
-from streamduel.simulation.arxiv import PREFERENCES
+from streamduel.simulation.matrices import ARXIV
 from streamduel.simulation.plot import check_plot, draw
 from streamduel.simulation.results import Results
-from streamduel.simulation.run import simulate
 from streamduel.simulation.settings import Settings
+from streamduel.simulation.simulate import simulate
 
 
 def simulated(runs: int = 3, **changes: Any) -> Results:
     entries = [("rucb", {}), ("rucb", {"alpha": 0.8}), ("uniform", {})]
     given = {"policies": entries, "horizon": 300, "runs": runs, "seed": 7, **changes}
-    return simulate(Settings(PREFERENCES, **given))
+    return simulate(Settings(ARXIV, **given))
 
 
 @pytest.fixture(scope="module")

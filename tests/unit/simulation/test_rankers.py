@@ -15,8 +15,8 @@ from streamduel.preference.matrix import check
 from streamduel.preference.winners import is_total_order
 from streamduel.records import Duel, Interleaving
 from streamduel.simulation.click_models import click_model
-from streamduel.simulation.course import SteppedCourse
 from streamduel.simulation.rankers import GRADE_SHARES, RankerEnvironment
+from streamduel.simulation.run import SteppedRun
 
 NOISE = [0.3, 1.0, 3.0]
 NAMES = ["good", "fair", "poor"]
@@ -109,7 +109,7 @@ def test_an_arm_alone_is_a_duel_without_winner(rankers: RankerEnvironment) -> No
 
 def test_a_policy_finds_the_best_ranker() -> None:
     rankers = RankerEnvironment(NOISE, click_model("perfect"), queries=50, seed=2)
-    way = SteppedCourse(create("rucb", 3, seed=1), rankers)
+    way = SteppedRun(create("rucb", 3, seed=1), rankers)
     way.advance(1500)
     assert way.champion() == 0
     assert way.plays.sum() == way.t == 1500

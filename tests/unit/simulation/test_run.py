@@ -1,143 +1,120 @@
-"""Many runs: in one process or several, interrupted or not, the results are the same."""
+"""A course is a policy's own way, one duel at a time, however it is gone."""
 
 from __future__ import annotations
 
-import math
-import statistics
-from pathlib import Path
-from typing import Any
-
+import numpy as np
 import pytest
 
-from streamduel.errors import ConfigurationError, StreamduelError
+from streamduel import policies
+from streamduel.policies import Policy
+from streamduel.simulation import compiled
 from streamduel.simulation import run as run_module
-from streamduel.simulation.journal import Journal
-from streamduel.simulation.play import Run, play
-from streamduel.simulation.results import Results
-from streamduel.simulation.run import simulate
-from streamduel.simulation.settings import Settings
-from tests.unit.simulation.bed import ARXIV, outcome, settings
+from streamduel.simulation.environment import MatrixEnvironment
+from streamduel.simulation.matrices import ARXIV
+from streamduel.simulation.measurement import start_run
+from streamduel.simulation.run import SteppedRun
+
+T = 1200
 
 
-def test_the_results_do_not_depend_on_the_number_of_processes() -> None:
-    assert outcome(simulate(settings(), jobs=2)) == outcome(simulate(settings()))
+def created(name: str, seed: int = 5) -> Policy:
+    horizon = {"horizon": T} if "horizon" in policies.get(name).declared else {}
+    return policies.create(name, 6, seed=seed, **horizon)
 
 
-def test_the_results_are_those_of_every_version() -> None:
-    result = simulate(settings(horizon=1000)).policies()[0]
-    assert result.champion_accuracy[-1] == 1.0
-    assert result.mean[-1] == pytest.approx(52.846, rel=1e-12)
+def by_hand(name: str, until: int) -> tuple[Policy, np.ndarray]:
+    """One duel after the other, as a service would have it."""
+    policy, environment = created(name), MatrixEnvironment(ARXIV, ties=0.1, seed=5)
+    plays = np.zeros((6, 6), dtype=np.int64)
+    for _ in range(until):
+        first, second = policy.propose()[0].tolist()
+        policy.observe(first, second, environment.outcome(first, second))
+        plays[first, second] += 1
+    return policy, plays
 
 
-def test_figures_are_those_of_the_runs() -> None:
-    asked = settings()
-    runs = [play(asked, asked.contestants[0], run) for run in range(5)]
-    result = simulate(asked).policies()[0]
-    last = [run.regret[-1] for run in runs]
-    assert result.runs == 5
-    assert result.checkpoints == asked.checkpoints
-    assert result.mean[-1] == pytest.approx(statistics.mean(last))
-    assert result.std_error[-1] == pytest.approx(statistics.stdev(last) / math.sqrt(5))
-    assert (result.min[-1], result.max[-1]) == (min(last), max(last))
-    assert result.champion_accuracy[-1] == statistics.mean(run.right[-1] for run in runs)
+def future(policy: Policy) -> tuple[object, ...]:
+    """All that can be told of a policy from outside: its counts, its draws, and what it does next.
+
+    Two states may differ in what has been concluded already and what will be when asked.
+    """
+    environment, pairs = MatrixEnvironment(ARXIV, seed=9), []
+    policy = policy.clone()
+    state = policy.state_dict()
+    for _ in range(300):
+        first, second = policy.propose()[0].tolist()
+        policy.observe(first, second, environment.outcome(first, second))
+        pairs.append((first, second, policy.champion(), policy.candidates()))
+    return state["counts"], state["generator"], pairs, policy.state_dict()["generator"]
 
 
-def test_a_single_run_has_no_error() -> None:
-    result = simulate(settings(runs=1)).policies()[0]
-    assert set(result.std_error) == {0.0}
-    assert result.mean == result.min == result.max
+@pytest.mark.parametrize("name", policies.names())
+def test_a_stepped_course_is_the_policy_fed_one_by_one(name: str) -> None:
+    expected, plays = by_hand(name, T)
+    way = SteppedRun(created(name), MatrixEnvironment(ARXIV, ties=0.1, seed=5))
+    for until in (1, 10, 10, 333, 7, T):
+        way.advance(until)
+    assert way.t == T
+    assert (way.plays == plays).all()
+    assert way.champion() == expected.champion()
+    assert future(way.policy()) == future(expected)
 
 
-def test_a_mean_lies_between_the_extremes() -> None:
-    asked = settings(runs=3)
-    results = Results(asked)
-    for run in range(3):
-        n = len(asked.checkpoints)
-        results.add(Run("rucb", asked.contestants[0].params, run, [0.1] * n, [True] * n, 1.0))
-    result = results.policies()[0]
-    assert set(result.mean) == {0.1}
+@pytest.mark.parametrize("name", policies.names())
+def test_stops_on_the_way_change_nothing(name: str) -> None:
+    ways = []
+    for stops in ([T], [1, 2, 3, 50, 500, T]):
+        way = SteppedRun(created(name), MatrixEnvironment(ARXIV, seed=5))
+        for until in stops:
+            way.advance(until)
+            assert way.t == until == way.plays.sum() == way.policy().duels
+        ways.append(way)
+    assert future(ways[0].policy()) == future(ways[1].policy())
+    assert (ways[0].plays == ways[1].plays).all()
 
 
-def test_progress_is_told() -> None:
-    seen: list[tuple[int, int]] = []
-    simulate(settings(), progress=lambda done, total: seen.append((done, total)))
-    assert seen == [(done, 10) for done in range(11)]
+def test_plays_are_a_copy() -> None:
+    way = SteppedRun(created("rucb"), MatrixEnvironment(ARXIV, seed=5))
+    way.plays[:] = 7
+    assert not way.plays.any()
 
 
-@pytest.mark.parametrize("jobs", [0, -1, 1001, True, 1.5])
-def test_a_wrong_number_of_jobs_is_refused(jobs: Any) -> None:
-    with pytest.raises(ConfigurationError, match="number of jobs must be from 1 to 1000"):
-        simulate(settings(), jobs=jobs)
+def test_long_stretches_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = SteppedRun(created("c2b"), MatrixEnvironment(ARXIV, seed=5))
+    whole.advance(T)
+    monkeypatch.setattr(run_module, "_MAX_FORESEEN", 7)
+    cut = SteppedRun(created("c2b"), MatrixEnvironment(ARXIV, seed=5))
+    cut.advance(T)
+    assert cut.policy().state_dict() == whole.policy().state_dict()
+    assert (cut.plays == whole.plays).all()
 
 
-class Stopped(Exception):  # noqa: N818 - what a test does, not what went wrong
-    """Stands for Ctrl-C."""
+def test_the_quickest_way_ends_where_the_stepped_one_does() -> None:
+    # So for every policy that has a kernel: tests/unit/simulation/compiled.
+    quick, stepped = (
+        start_run(created("rucb"), MatrixEnvironment(ARXIV, ties=0.1, seed=5), use_compiled=use)
+        for use in (True, False)
+    )
+    assert type(stepped) is SteppedRun
+    for way in (quick, stepped):
+        way.advance(400)
+        way.advance(T)
+    assert quick.t == stepped.t
+    assert quick.champion() == stepped.champion()
+    assert (quick.plays == stepped.plays).all()
+    assert quick.policy().state_dict() == stepped.policy().state_dict()
 
 
-def stop_after(count: int) -> Any:
-    def progress(done: int, total: int) -> None:
-        if done == count:
-            raise Stopped
+def test_without_numba_a_run_is_stepped(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(name: str) -> None:
+        raise ImportError(name)
 
-    return progress
-
-
-@pytest.mark.parametrize("jobs", [1, 2])
-@pytest.mark.parametrize("count", [0, 1, 9])
-def test_an_interrupted_simulation_goes_on_where_it_stopped(
-    tmp_path: Path, count: int, jobs: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "runs.journal"
-    with pytest.raises(Stopped):
-        simulate(settings(), jobs=jobs, journal=path, progress=stop_after(count))
-    with Journal(path, settings()) as journal:
-        assert len(list(journal)) == count
-    played: list[tuple[str, int]] = []
-
-    def listen(asked: Settings, contestant: Any, run: int) -> Run:
-        played.append((contestant.name, run))
-        return play(asked, contestant, run)
-
-    monkeypatch.setattr(run_module, "play", listen)
-    resumed = simulate(settings(), journal=path)
-    assert len(played) == len(set(played)) == 10 - count
-    monkeypatch.undo()
-    assert outcome(resumed) == outcome(simulate(settings()))
+    monkeypatch.setattr(compiled, "import_module", fail)
+    assert compiled.find("rucb") is None
+    way = start_run(created("rucb"), MatrixEnvironment(ARXIV, seed=5))
+    assert type(way) is SteppedRun
 
 
-def test_a_journal_serves_more_runs_and_other_policies(tmp_path: Path) -> None:
-    path = tmp_path / "runs.journal"
-    simulate(settings(runs=3), journal=path)
-    more = settings(runs=4, policies=[("ccb", {}), ("rucb", {}), ("rucb", {"alpha": 0.8})])
-    assert outcome(simulate(more, journal=path)) == outcome(simulate(more))
-    fewer = settings(runs=2)
-    assert outcome(simulate(fewer, journal=path)) == outcome(simulate(fewer))
-
-
-def test_a_process_that_dies_is_reported_and_finished_runs_are_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(run_module, "_play_chunk", _die_at_run_3)
-    path = tmp_path / "runs.journal"
-    with pytest.raises(StreamduelError, match="a process of the simulation died"):
-        simulate(settings(), jobs=2, journal=path)
-    monkeypatch.undo()
-    assert outcome(simulate(settings(), journal=path)) == outcome(simulate(settings()))
-
-
-def _die_at_run_3(tasks: Any) -> list[Run]:
-    import os  # noqa: PLC0415 - in a process of its own
-
-    if any(run == 3 for _, run in tasks):
-        os._exit(9)
-    return run_module._play_chunk(tasks)
-
-
-def test_a_report_says_when_preferences_change() -> None:
-    later = settings(changes={100: 1 - ARXIV, 20: ARXIV}, regret="copeland")
-    report = Results(later).report("x", {100: "late.txt", 20: "early.txt"})
-    assert report["changes"] == [
-        {"t": 20, "matrix": "early.txt"}, {"t": 100, "matrix": "late.txt"}
-    ]  # fmt: skip
-    assert Results(later).report("x")["changes"][1] == {"t": 100, "matrix": None}
-    assert Results(settings()).report("x")["changes"] == []
+def test_an_unknown_name_has_no_kernel() -> None:
+    assert compiled.find("nobody") is None
+    assert compiled.find("nobody") is None

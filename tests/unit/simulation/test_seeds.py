@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from streamduel.simulation.checkpoints import checkpoints
-from streamduel.simulation.seeds import arrangement, run_seeds, world_generator
+from streamduel.simulation.seeds import arrangement, matrix_generator, run_seeds
+from streamduel.simulation.settings import checkpoints
 
 
 def test_no_two_runs_share_a_seed() -> None:
@@ -34,7 +34,7 @@ def test_arrangements_are_permutations_and_spread_the_first_arm() -> None:
 
 
 def test_worlds_have_a_generator_of_their_own() -> None:
-    words = {int(world_generator(7, name).words(1)[0]) for name in ("gaussian", "cyclic")}
+    words = {int(matrix_generator(7, name).words(1)[0]) for name in ("gaussian", "cyclic")}
     assert len(words) == 2
 
 

@@ -184,7 +184,7 @@ def test_many_pairs_are_decided_by_a_word_each() -> None:
 def test_one_by_one_and_at_once_give_equal_samples(k: int, monkeypatch: pytest.MonkeyPatch) -> None:
     posterior, samples, states = of_many(), [], []
     # Nothing, as usual, and all that can be done one by one.
-    for few in (0, beta._FEW_SAMPLES, beta._MANY_SAMPLES):
+    for few in (0, beta._FEW_SAMPLES, beta.MANY_SAMPLES):
         monkeypatch.setattr(beta, "_FEW_SAMPLES", few)
         generator = Generator(5)
         samples.append([posterior.sample(*some_pairs(k, s), generator).tolist() for s in range(30)])
@@ -225,7 +225,7 @@ def test_what_spares_logarithms_never_disagrees_with_them(won: float, lost: floa
         )
         if 0 < u < 1:
             inside = 2 * ln(u) <= won * ln(x) + lost * ln(1 - x) - peak
-            assert beta._in_region(u, x, won, lost, m, peak) == inside
+            assert beta.in_region(u, x, won, lost, m, peak) == inside
             answers[inside] += 1
     assert answers[True] > 500
     assert answers[False] > 500 or not won + lost

@@ -13,11 +13,10 @@ from streamduel import policies
 from streamduel.errors import PolicyError
 from streamduel.policies import Policy
 from streamduel.policies.base.change_of_arms import with_arms
-from streamduel.simulation.arxiv import PREFERENCES
-from streamduel.simulation.course import SteppedCourse, course
 from streamduel.simulation.environment import MatrixEnvironment
-from streamduel.simulation.labels import labels
-from streamduel.simulation.play import play
+from streamduel.simulation.matrices import ARXIV
+from streamduel.simulation.measurement import measure, start_run
+from streamduel.simulation.run import SteppedRun
 from streamduel.simulation.settings import Settings
 
 FORGETFUL: list[tuple[str, dict[str, Any]]] = [
@@ -51,7 +50,7 @@ def test_what_is_forgotten_leaves_no_trace(
     name: str, parameters: dict[str, Any], window: int
 ) -> None:
     policy = policies.create(name, 6, seed=4, window=window, **parameters)
-    users = MatrixEnvironment(PREFERENCES, ties=0.1, seed=4)
+    users = MatrixEnvironment(ARXIV, ties=0.1, seed=4)
     for step in range(900):
         if step % 7 == 0:
             fresh = unforgetful(policy)
@@ -68,7 +67,7 @@ def test_a_window_that_is_never_full_changes_nothing(name: str, parameters: dict
     plain = policies.create(name, 6, seed=4, **parameters)
     windowed = policies.create(name, 6, seed=4, window=700, **parameters)
     for seed, policy in ((9, plain), (9, windowed)):
-        users = MatrixEnvironment(PREFERENCES, seed=seed)
+        users = MatrixEnvironment(ARXIV, seed=seed)
         for _ in range(699):
             first, second = policy.propose()[0].tolist()
             policy.observe(first, second, users.outcome(first, second))
@@ -195,8 +194,8 @@ def test_recent_counts_go_with_their_arms() -> None:
 def test_no_compiled_course_forgets() -> None:
     users = MatrixEnvironment(CLEAR, seed=1)
     for name in ("rucb", "double_thompson"):
-        assert type(course(policies.create(name, 3), users)) is not SteppedCourse
-        assert type(course(policies.create(name, 3, window=100), users)) is SteppedCourse
+        assert type(start_run(policies.create(name, 3), users)) is not SteppedRun
+        assert type(start_run(policies.create(name, 3, window=100), users)) is SteppedRun
 
 
 def test_a_simulation_compares_windows() -> None:
@@ -206,9 +205,9 @@ def test_a_simulation_compares_windows() -> None:
         ("rucb", {"window": 2_000}),
     ]
     settings = Settings(CLEAR, contestants, horizon=2_000, runs=1, seed=1)
-    assert labels(settings) == ["rucb (window=100)", "rucb", "rucb (window=2000)"]
+    assert settings.labels() == ["rucb (window=100)", "rucb", "rucb (window=2000)"]
     assert settings.chosen(0) == {"window": 100}
-    runs = [play(settings, contestant, 0) for contestant in settings.contestants]
+    runs = [measure(settings, contestant, 0) for contestant in settings.specs]
     assert runs[0].params == {"alpha": 0.51, "champion_set": False, "window": 100}
     small, none, large = (run.regret for run in runs)
     assert none[:-1] == large[:-1] != small[:-1]

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from streamduel.errors import ConfigurationError, PolicyError
-from streamduel.simulation.entries import read_entries, read_value
-from streamduel.simulation.labels import labels
+from streamduel.simulation.policy_arguments import read_policies, read_value
 from streamduel.simulation.settings import Settings
 
 TWO = [[0.5, 0.7], [0.3, 0.5]]
@@ -55,7 +54,7 @@ def test_values_have_their_types(text: str, value: object) -> None:
 def test_each_policy_gets_what_is_meant_for_it(
     wanted: list[str], assignments: list[str], entries: list[tuple[str, dict[str, Any]]]
 ) -> None:
-    assert read_entries(wanted, assignments) == entries
+    assert read_policies(wanted, assignments) == entries
 
 
 @pytest.mark.parametrize(
@@ -101,19 +100,19 @@ def test_each_policy_gets_what_is_meant_for_it(
 )  # fmt: skip
 def test_mistakes_are_named(wanted: list[str], assignments: list[str], sentence: str) -> None:
     with pytest.raises(ConfigurationError) as error:
-        read_entries(wanted, assignments)
+        read_policies(wanted, assignments)
     assert str(error.value) == sentence
 
 
 def test_an_unknown_policy_is_named() -> None:
     with pytest.raises(PolicyError, match="unknown policy 'rubc'; did you mean 'rucb'"):
-        read_entries(["rubc"], [])
+        read_policies(["rubc"], [])
 
 
 def test_labels_say_what_sets_policies_of_one_name_apart() -> None:
-    entries = read_entries(["rucb", "rucb:alpha=0.8", "rucb:champion_set=true", "uniform"], [])
+    entries = read_policies(["rucb", "rucb:alpha=0.8", "rucb:champion_set=true", "uniform"], [])
     settings = Settings(TWO, entries, horizon=10, runs=1, seed=0)
-    assert labels(settings) == [
+    assert settings.labels() == [
         "rucb (alpha=0.51, champion_set=False)",
         "rucb (alpha=0.8, champion_set=False)",
         "rucb (alpha=0.51, champion_set=True)",
@@ -135,5 +134,5 @@ def test_labels_say_what_sets_policies_of_one_name_apart() -> None:
     ],
 )
 def test_labels_show_what_is_no_default(entry: str, label: str) -> None:
-    settings = Settings(TWO, read_entries([entry, "uniform"], []), horizon=10, runs=1, seed=0)
-    assert labels(settings) == [label, "uniform"]
+    settings = Settings(TWO, read_policies([entry, "uniform"], []), horizon=10, runs=1, seed=0)
+    assert settings.labels() == [label, "uniform"]

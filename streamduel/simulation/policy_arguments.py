@@ -18,7 +18,7 @@ class _Assignment(NamedTuple):
     value: object
 
 
-def read_entries(
+def read_policies(
     wanted: Sequence[str], assignments: Sequence[str]
 ) -> list[tuple[str, dict[str, Any]]]:
     """Which policies take part, each with the parameters that are meant for it.
@@ -38,7 +38,7 @@ def read_entries(
         ConfigurationError: an assignment is none, or there is no policy that could take it.
         PolicyError: there is no such policy.
 
-    >>> read_entries(["rucb", "rucb:alpha=0.8"], ["champion_set=true", "rucb.alpha=0.6"])
+    >>> read_policies(["rucb", "rucb:alpha=0.8"], ["champion_set=true", "rucb.alpha=0.6"])
     [('rucb', {'champion_set': True, 'alpha': 0.6}), ('rucb', {'champion_set': True, 'alpha': 0.8})]
     """
     shared = [_assignment(text) for text in assignments]

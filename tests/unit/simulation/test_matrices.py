@@ -12,60 +12,60 @@ from streamduel.errors import PreferenceError
 from streamduel.policies.base.generator import Generator
 from streamduel.preference.matrix import check
 from streamduel.preference.winners import condorcet_winner, copeland_winners, wins_over
-from streamduel.simulation import worlds
+from streamduel.simulation import matrices
 
 
 def test_bradley_terry_is_a_ratio_of_strengths() -> None:
     utilities = [0.0, 1.5, -2.0, 0.3]
     strength = np.exp(utilities)
     expected = strength[:, None] / (strength[:, None] + strength)
-    assert worlds.bradley_terry(utilities) == pytest.approx(expected, abs=1e-15)
+    assert matrices.bradley_terry(utilities) == pytest.approx(expected, abs=1e-15)
 
 
 def test_gaussian_is_the_larger_of_two_noisy_utilities() -> None:
     utilities = np.array([0.0, 1.5, -2.0, 0.3])
     expected = norm.cdf((utilities[:, None] - utilities) / (0.7 * math.sqrt(2)))
-    assert worlds.gaussian(utilities.tolist(), 0.7) == pytest.approx(expected, abs=1e-14)
+    assert matrices.gaussian(utilities.tolist(), 0.7) == pytest.approx(expected, abs=1e-14)
 
 
-@pytest.mark.parametrize("name", worlds.NAMES)
+@pytest.mark.parametrize("name", matrices.KINDS)
 @pytest.mark.parametrize("n_arms", [3, 8, 31])
 def test_every_world_is_a_preference_matrix(name: str, n_arms: int) -> None:
-    p = worlds.world(name, n_arms, Generator(5))
+    p = matrices.generate(name, n_arms, Generator(5))
     assert p.shape == (n_arms, n_arms)
     assert (check(p) == p).all()
 
 
 @pytest.mark.parametrize("name", ["bradley-terry", "gaussian"])
 def test_utilities_order_the_arms(name: str) -> None:
-    p = worlds.world(name, 12, Generator(5))
+    p = matrices.generate(name, 12, Generator(5))
     assert sorted(wins_over(p).tolist()) == list(range(12))
 
 
 def test_random_utilities_are_standard_normal() -> None:
-    drawn = np.array(worlds.random_utilities(4_000, Generator(1)))
+    drawn = np.array(matrices.random_utilities(4_000, Generator(1)))
     assert abs(drawn.mean()) < 4 / 4_000**0.5
     assert abs(drawn.var() - 1) < 4 * (2 / 4_000) ** 0.5
 
 
 @pytest.mark.parametrize("winner", [0, 3, 6])
 def test_a_random_condorcet_matrix_has_its_winner_and_its_gap(winner: int) -> None:
-    p = worlds.random_condorcet(7, Generator(winner), winner=winner, gap=0.1)
+    p = matrices.random_condorcet(7, Generator(winner), winner=winner, gap=0.1)
     assert condorcet_winner(p) == winner
     lead = np.abs(p - 0.5)[np.triu_indices(7, k=1)]
     assert lead.min() >= 0.1 - 1e-15
-    assert lead.max() <= worlds.MOST_GAP
+    assert lead.max() <= matrices.MAX_GAP
 
 
 def test_other_arms_of_a_random_condorcet_matrix_have_no_order() -> None:
-    p = worlds.random_condorcet(60, Generator(1))
+    p = matrices.random_condorcet(60, Generator(1))
     ahead = (p[1:, 1:] > 0.5)[np.triu_indices(59, k=1)]
     assert abs(ahead.mean() - 0.5) < 4 * 0.5 / len(ahead) ** 0.5
 
 
 @pytest.mark.parametrize(("n_arms", "beaten"), [(3, 1), (4, 1), (5, 2), (8, 3)])
 def test_in_a_cycle_all_are_equal(n_arms: int, beaten: int) -> None:
-    p = worlds.cyclic(n_arms, gap=0.2)
+    p = matrices.cyclic(n_arms, gap=0.2)
     assert condorcet_winner(p) is None
     assert copeland_winners(p).tolist() == list(range(n_arms))
     assert wins_over(p).tolist() == [beaten] * n_arms
@@ -73,7 +73,7 @@ def test_in_a_cycle_all_are_equal(n_arms: int, beaten: int) -> None:
 
 
 def test_worlds_differ_by_seed_and_by_nothing_else() -> None:
-    one, same, other = (worlds.world("gaussian", 5, Generator(seed)) for seed in (1, 1, 2))
+    one, same, other = (matrices.generate("gaussian", 5, Generator(seed)) for seed in (1, 1, 2))
     assert (one == same).all()
     assert not (one == other).all()
 
@@ -91,15 +91,15 @@ def test_worlds_differ_by_seed_and_by_nothing_else() -> None:
 )
 def test_a_mistake_is_named(name: str, n_arms: int, gap: float, sentence: str) -> None:
     with pytest.raises(PreferenceError, match=sentence):
-        worlds.world(name, n_arms, Generator(0), gap)
+        matrices.generate(name, n_arms, Generator(0), gap)
 
 
 def test_utilities_must_be_numbers() -> None:
     with pytest.raises(PreferenceError, match="at least 2 finite numbers"):
-        worlds.bradley_terry([1.0, math.inf])
+        matrices.bradley_terry([1.0, math.inf])
     with pytest.raises(PreferenceError, match="at least 2 finite numbers"):
-        worlds.gaussian([1.0])
+        matrices.gaussian([1.0])
     with pytest.raises(PreferenceError, match="deviation must be greater than 0"):
-        worlds.gaussian([1.0, 2.0], 0.0)
+        matrices.gaussian([1.0, 2.0], 0.0)
     with pytest.raises(PreferenceError, match="an arm from 0 to 4"):
-        worlds.random_condorcet(5, Generator(0), winner=5)
+        matrices.random_condorcet(5, Generator(0), winner=5)

@@ -1,4 +1,4 @@
-"""Preference matrices by construction: of arms with utilities, at random, and in a cycle."""
+"""Preference matrices: published, of arms with utilities, at random, and cyclic."""
 
 from __future__ import annotations
 
@@ -15,10 +15,32 @@ from streamduel.policies.base.generator import Generator
 from streamduel.preference.arrays import Floats
 from streamduel.preference.matrix import MOST_ARMS
 
-LEAST_GAP: Final = 0.05
-"""The least |p_ij - 1/2| of a random matrix, if nothing else is said."""
+ARXIV: Final[Floats] = np.array(
+    (
+        (0.50, 0.55, 0.55, 0.54, 0.61, 0.61),
+        (0.45, 0.50, 0.55, 0.55, 0.58, 0.60),
+        (0.45, 0.45, 0.50, 0.54, 0.51, 0.56),
+        (0.46, 0.45, 0.46, 0.50, 0.54, 0.50),
+        (0.39, 0.42, 0.49, 0.46, 0.50, 0.51),
+        (0.39, 0.40, 0.44, 0.50, 0.49, 0.50),
+    )
+)
+"""Six rankers of the arXiv search engine: [i][j] is the probability that ranker i beats ranker j.
 
-MOST_GAP: Final = 0.35
+Measured on users by interleaving: Yue and Joachims, "Beat the Mean Bandit", ICML 2011, Table 1, as
+in the file `pref_arxiv.txt` of jkomiyama/duelingbanditlib (MIT). The first ranker beats all others,
+by at least 0.04; the fourth and the sixth are equal; the preferences are not transitive in
+strength. Such small gaps are typical of a search engine's rankers.
+"""
+ARXIV.setflags(write=False)
+
+ARXIV_RANKERS: Final = ("ltr-v3", "ltr-v2", "dense-v1", "ltr-v1", "bm25-rm3", "bm25")
+"""Invented names of the six, in the order of the rows; the paper gives none."""
+
+MIN_GAP: Final = 0.05
+"""The default of the least |p_ij - 1/2| of a random matrix."""
+
+MAX_GAP: Final = 0.35
 """The largest |p_ij - 1/2| of a random matrix."""
 
 
@@ -56,7 +78,7 @@ def gaussian(utilities: Sequence[float], deviation: float = 1.0) -> Floats:
 
 
 def _of_differences(utilities: Sequence[float], chance: Callable[[float], float]) -> Floats:
-    """The matrix in which p_ij is a function of u_i - u_j ≥ 0, and p_ji the rest."""
+    """The matrix in which p_ij is a function of u_i - u_j ≥ 0, and p_ji = 1 - p_ij."""
     values = [float(utility) for utility in utilities]
     if len(values) < 2 or not all(map(math.isfinite, values)):
         raise PreferenceError(f"utilities must be at least 2 finite numbers (found {values}).")
@@ -74,25 +96,25 @@ def random_utilities(n_arms: int, generator: Generator) -> list[float]:
 
     Args:
         n_arms: K, at least 2.
-        generator: what they are drawn from; K words of it.
+        generator: K words are drawn from it.
     """
     normal = NormalDist()
     return [normal.inv_cdf(draw) for draw in uniform(generator, _checked_arms(n_arms)).tolist()]
 
 
 def random_condorcet(
-    n_arms: int, generator: Generator, *, winner: int = 0, gap: float = LEAST_GAP
+    n_arms: int, generator: Generator, *, winner: int = 0, gap: float = MIN_GAP
 ) -> Floats:
-    """Preferences without any order, but for one arm that beats all others.
+    """Random preferences with one arm that beats all others.
 
-    The gaps |p_ij - 1/2| are independent and uniform from `gap` to `MOST_GAP`; who of two other
-    arms is ahead is decided by a fair coin.
+    The gaps |p_ij - 1/2| are independent and uniform from `gap` to `MAX_GAP`; a fair coin decides
+    which of two other arms is ahead.
 
     Args:
         n_arms: K, at least 2.
-        generator: what is drawn from; K (K - 1) words of it.
+        generator: K (K - 1) words are drawn from it.
         winner: the arm that beats all others.
-        gap: the least of all gaps, above 0 and at most `MOST_GAP`.
+        gap: the least gap, above 0 and at most `MAX_GAP`.
 
     >>> random_condorcet(3, Generator(7), winner=1, gap=0.1).round(3).tolist()
     [[0.5, 0.244, 0.824], [0.756, 0.5, 0.794], [0.176, 0.206, 0.5]]
@@ -102,7 +124,7 @@ def random_condorcet(
         raise PreferenceError(f"the winner must be an arm from 0 to {n_arms - 1} (found {winner}).")
     rows, columns = np.triu_indices(n_arms, k=1)
     size, sign = uniform(generator, 2 * len(rows)).reshape(2, -1)
-    lead = (gap + (MOST_GAP - gap) * size) * np.where(sign < 0.5, 1, -1)
+    lead = (gap + (MAX_GAP - gap) * size) * np.where(sign < 0.5, 1, -1)
     lead = np.where(rows == winner, np.abs(lead), lead)
     lead = np.where(columns == winner, -np.abs(lead), lead)
     p = np.full((n_arms, n_arms), 0.5)
@@ -111,14 +133,14 @@ def random_condorcet(
     return p
 
 
-def cyclic(n_arms: int, gap: float = LEAST_GAP) -> Floats:
-    """A cycle: each arm beats the next ones, up to half way around. There is no best arm.
+def cyclic(n_arms: int, gap: float = MIN_GAP) -> Floats:
+    """A cycle: each arm beats the next ones, up to half way around. There is no Condorcet winner.
 
     With K odd, each arm beats (K - 1) / 2 others; with K even, opposite arms are equal.
 
     Args:
         n_arms: K, at least 3.
-        gap: p_ij - 1/2 wherever i beats j, above 0 and at most `MOST_GAP`.
+        gap: p_ij - 1/2 wherever i beats j, above 0 and at most `MAX_GAP`.
 
     >>> cyclic(3, gap=0.25).tolist()
     [[0.5, 0.75, 0.25], [0.25, 0.5, 0.75], [0.75, 0.25, 0.5]]
@@ -133,7 +155,7 @@ def uniform(generator: Generator, n: int) -> Floats:
     """Uniform numbers in (0, 1), the middles of 2**52 equal parts.
 
     Args:
-        generator: what they are drawn from; n words of it.
+        generator: n words are drawn from it.
         n: how many.
     """
     parts = (generator.words(n) >> np.uint64(12)).astype(np.float64)
@@ -149,16 +171,16 @@ def _checked_arms(n_arms: int, least: int = 2) -> int:
 
 
 def _checked_gap(gap: float) -> float:
-    if not 0 < gap <= MOST_GAP:
+    if not 0 < gap <= MAX_GAP:
         raise PreferenceError(
-            f"the gap must be greater than 0 and at most {MOST_GAP} (found {gap})."
+            f"the gap must be greater than 0 and at most {MAX_GAP} (found {gap})."
         )
     return gap
 
 
-World = Callable[[int, Generator, float], Floats]
+_Kind = Callable[[int, Generator, float], Floats]
 
-_WORLDS: Final = MappingProxyType[str, World](
+_KINDS: Final = MappingProxyType[str, _Kind](
     {
         "bradley-terry": lambda n, generator, _: bradley_terry(random_utilities(n, generator)),
         "gaussian": lambda n, generator, _: gaussian(random_utilities(n, generator)),
@@ -167,29 +189,29 @@ _WORLDS: Final = MappingProxyType[str, World](
     }
 )
 
-NAMES: Final = tuple(_WORLDS)
-"""The kinds of matrices that `world` makes."""
+KINDS: Final = tuple(_KINDS)
+"""The kinds of matrices that `generate` makes."""
 
 WITH_GAP: Final = ("condorcet", "cyclic")
-"""Those of them that have a gap."""
+"""The kinds that have a gap."""
 
 
-def world(name: str, n_arms: int, generator: Generator, gap: float = LEAST_GAP) -> Floats:
-    """A preference matrix of a kind, by name.
+def generate(kind: str, n_arms: int, generator: Generator, gap: float = MIN_GAP) -> Floats:
+    """Generate a preference matrix of a kind.
 
     Args:
-        name: `bradley-terry` and `gaussian` have standard normal utilities, `condorcet` one arm
-            that beats all others and no further order, `cyclic` no best arm.
+        kind: `bradley-terry` and `gaussian` have standard normal utilities, `condorcet` one arm
+            that beats all others and no further order, `cyclic` no Condorcet winner.
         n_arms: K.
-        generator: what is drawn from.
-        gap: of `condorcet` the least, of `cyclic` the only gap; the others have none.
+        generator: of the random kinds.
+        gap: the least gap of `condorcet`, the only gap of `cyclic`; the others have none.
 
     Raises:
-        PreferenceError: there is no such kind, or a number is not allowed.
+        PreferenceError: the kind is unknown, or a number is not allowed.
     """
-    if name not in _WORLDS:
+    if kind not in _KINDS:
         raise PreferenceError(
-            f"the environment must be one of {', '.join(NAMES)}"
-            f" (found {name!r}{nearest(name, NAMES)})."
+            f"the environment must be one of {', '.join(KINDS)}"
+            f" (found {kind!r}{nearest(kind, KINDS)})."
         )
-    return _WORLDS[name](n_arms, generator, gap)
+    return _KINDS[kind](n_arms, generator, gap)

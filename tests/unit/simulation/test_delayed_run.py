@@ -11,8 +11,6 @@ import pytest
 from streamduel.errors import ConfigurationError
 from streamduel.policies import Policy, create
 from streamduel.policies.base.generator import Generator
-from streamduel.simulation.arxiv import PREFERENCES
-from streamduel.simulation.course import SteppedCourse
 from streamduel.simulation.delay import (
     Delay,
     FixedDelay,
@@ -20,15 +18,14 @@ from streamduel.simulation.delay import (
     UniformDelay,
     read_delay,
 )
-from streamduel.simulation.delayed_course import DelayedCourse
 from streamduel.simulation.environment import MatrixEnvironment
+from streamduel.simulation.matrices import ARXIV
+from streamduel.simulation.run import DelayedRun, SteppedRun
 
-ARXIV = np.array(PREFERENCES)
 
-
-def delayed(delay: Delay, slate: int = 1, name: str = "rucb") -> DelayedCourse:
+def delayed(delay: Delay, slate: int = 1, name: str = "rucb") -> DelayedRun:
     policy, environment = create(name, 6, seed=3), MatrixEnvironment(ARXIV, seed=3)
-    return DelayedCourse(policy, environment, delay, slate=slate, seed=3)
+    return DelayedRun(policy, environment, delay, slate=slate, seed=3)
 
 
 class Given(Delay):
@@ -43,7 +40,7 @@ class Given(Delay):
 
 def test_no_delay_is_the_stepped_course() -> None:
     late = delayed(FixedDelay(0))
-    stepped = SteppedCourse(create("rucb", 6, seed=3), MatrixEnvironment(ARXIV, seed=3))
+    stepped = SteppedRun(create("rucb", 6, seed=3), MatrixEnvironment(ARXIV, seed=3))
     for way in (late, stepped):
         way.advance(100)
         way.advance(2000)

@@ -7,10 +7,9 @@ import pytest
 
 from streamduel.errors import PreferenceError
 from streamduel.policies import create
-from streamduel.simulation.course import SteppedCourse, course
-from streamduel.simulation.drift import DriftingEnvironment
-from streamduel.simulation.environment import MatrixEnvironment
-from streamduel.simulation.play import play
+from streamduel.simulation.environment import DriftingEnvironment, MatrixEnvironment
+from streamduel.simulation.measurement import measure, start_run
+from streamduel.simulation.run import SteppedRun
 from streamduel.simulation.settings import Settings
 
 EARLY = np.array([[0.5, 0.9], [0.1, 0.5]])
@@ -47,14 +46,14 @@ def test_arrays_stay_the_same_objects() -> None:
 
 def test_no_compiled_course_is_taken_where_preferences_drift() -> None:
     environment = DriftingEnvironment(EARLY, {100: LATE}, seed=1)
-    assert type(course(create("rucb", 2), environment)) is SteppedCourse
+    assert type(start_run(create("rucb", 2), environment)) is SteppedRun
 
 
 def test_regret_is_against_the_truth_of_the_moment() -> None:
     # The gap is 0.4 up to duel 50 and 0.3 after it, and the uniform policy, which knows nothing,
     # has only one pair: each duel costs half the gap.
     settings = Settings(EARLY, [("uniform", {})], horizon=150, runs=1, seed=3, changes={50: LATE})
-    run = play(settings, settings.contestants[0], 0)
+    run = measure(settings, settings.specs[0], 0)
     costs = {t: 0.2 * min(t, 50) + 0.15 * max(t - 50, 0) for t in settings.checkpoints}
     assert run.regret == pytest.approx(list(costs.values()))
 
@@ -64,7 +63,7 @@ def test_the_champion_is_judged_by_the_truth_of_the_moment(run: int) -> None:
     settings = Settings(
         EARLY, [("uniform", {})], horizon=3000, runs=3, seed=3, changes={1000: LATE}
     )
-    result = play(settings, settings.contestants[0], run)
+    result = measure(settings, settings.specs[0], run)
     right = dict(zip(settings.checkpoints, result.right, strict=True))
     assert right[1000]  # that duel was still fought under the first preferences
     assert not right[1259]  # a policy that keeps all counts is slow to change its mind

@@ -11,16 +11,13 @@ import pytest
 from streamduel import policies
 from streamduel.errors import ConfigurationError, PolicyError, PreferenceError
 from streamduel.preference.regret import KINDS, regrets
-from streamduel.simulation.arxiv import PREFERENCES
-from streamduel.simulation.course import SteppedCourse
 from streamduel.simulation.delay import FixedDelay
 from streamduel.simulation.environment import MatrixEnvironment
-from streamduel.simulation.play import play
+from streamduel.simulation.matrices import ARXIV, cyclic
+from streamduel.simulation.measurement import measure
+from streamduel.simulation.run import SteppedRun
 from streamduel.simulation.seeds import arrangement, run_seeds
 from streamduel.simulation.settings import Settings
-from streamduel.simulation.worlds import cyclic
-
-ARXIV = np.array(PREFERENCES)
 
 
 def settings(**changes: Any) -> Settings:
@@ -36,9 +33,9 @@ def test_regret_is_the_sum_over_all_duels_to_the_last_digit(kind: str) -> None:
     seeds = run_seeds(7, run, "rucb")
     shuffled = ARXIV[np.ix_(arms, arms)]
     policy = policies.create("rucb", 6, seed=seeds.policy)
-    way = SteppedCourse(policy, MatrixEnvironment(shuffled, seed=seeds.environment))
+    way = SteppedRun(policy, MatrixEnvironment(shuffled, seed=seeds.environment))
     costs = regrets(ARXIV, kind)
-    result = play(asked, asked.contestants[0], run)
+    result = measure(asked, asked.specs[0], run)
     for t, found, right in zip(asked.checkpoints, result.regret, result.right, strict=True):
         way.advance(t)
         exact = sum(
@@ -51,7 +48,7 @@ def test_regret_is_the_sum_over_all_duels_to_the_last_digit(kind: str) -> None:
 
 
 def test_equal_settings_make_equal_runs_and_runs_differ() -> None:
-    one, same, other = (play(settings(), settings().contestants[0], run) for run in (0, 0, 1))
+    one, same, other = (measure(settings(), settings().specs[0], run) for run in (0, 0, 1))
     assert (one.regret, one.right) == (same.regret, same.right)
     assert one.regret != other.regret
 
@@ -61,7 +58,7 @@ def test_nothing_else_changes_a_run() -> None:
     among = settings(policies=[("uniform", {}), ("rucb", {})], runs=50, compiled=False)
     longer = settings(horizon=10_000)
     runs = [
-        play(each, next(c for c in each.contestants if c.name == "rucb"), 1)
+        measure(each, next(c for c in each.specs if c.name == "rucb"), 1)
         for each in (alone, among, longer)
     ]
     assert runs[0].regret == runs[1].regret
@@ -75,32 +72,32 @@ def test_compiled_or_not_is_the_same() -> None:
     runs = []
     for compiled in (True, False):
         asked = settings(horizon=40_000, runs=10, compiled=compiled)  # enough to be compiled
-        runs.append(play(asked, asked.contestants[0], 0))
+        runs.append(measure(asked, asked.specs[0], 0))
     assert runs[0].regret == runs[1].regret
     assert runs[0].right == runs[1].right
 
 
 def test_without_a_condorcet_winner_any_copeland_winner_is_right() -> None:
     asked = settings(preferences=cyclic(5, 0.3), regret="copeland", horizon=50)
-    run = play(asked, asked.contestants[0], 0)
+    run = measure(asked, asked.specs[0], 0)
     assert all(run.right)
     assert not any(run.regret)
 
 
 def test_a_delay_changes_the_run() -> None:
     prompt, late = settings(), settings(delay=FixedDelay(100))
-    results = [play(each, each.contestants[0], 0).regret for each in (prompt, late)]
+    results = [measure(each, each.specs[0], 0).regret for each in (prompt, late)]
     assert results[0] != results[1]
 
 
 def test_a_slate_without_delay_is_possible() -> None:
     asked = settings(slate=10)
-    assert len(play(asked, asked.contestants[0], 0).regret) == len(asked.checkpoints)
+    assert len(measure(asked, asked.specs[0], 0).regret) == len(asked.checkpoints)
 
 
 def test_a_policy_that_needs_a_horizon_gets_that_of_the_simulation() -> None:
     asked = settings(policies=[("c2b", {}), ("c2b", {"horizon": 90}), ("rucb", {})])
-    params = [contestant.params for contestant in asked.contestants]
+    params = [contestant.params for contestant in asked.specs]
     assert [each.get("horizon") for each in params] == [500, 90, None]
     assert params[0].keys() == policies.get("c2b").declared.keys()
 
@@ -117,7 +114,7 @@ def test_a_policy_that_needs_a_horizon_gets_that_of_the_simulation() -> None:
         ({"policies": []}, ConfigurationError, r"a simulation needs a policy; there are .*rucb"),
         (
             {"policies": [("rucb", {}), ("rucb", {"alpha": 0.51})]}, ConfigurationError,
-            "policy 'rucb' is asked for twice with the same parameters",
+            "policy 'rucb' is given twice with the same parameters",
         ),
         ({"changes": {-5: ARXIV}}, ConfigurationError, r"time of a change must be an integer from"),
         ({"changes": {0: ARXIV}}, ConfigurationError, r"must be an integer from 1 \(found 0\)"),

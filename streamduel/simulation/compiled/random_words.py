@@ -1,7 +1,7 @@
-"""Random decisions from 64-bit words that were drawn ahead: those of `Generator`, compiled.
+"""Random numbers from 64-bit words drawn ahead: `Generator`, compiled.
 
 A kernel cannot call a generator. It reads words from an array, in the order in which
-`Generator.below` would draw them, and the generator is then put to where the words taken end.
+`Generator.below` would draw them; the generator is then rewound to the first word not taken.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from streamduel.simulation.compiled.jit import compiled
 Words = npt.NDArray[np.uint64]
 
 _PERIOD: Final = 1 << 128
-"""After as many words a generator is where it was."""
+"""The period of the generator, in words."""
 
 _HALF: Final = np.uint64(32)
 _LOW_HALF: Final = np.uint64(0xFFFFFFFF)
 _ZERO: Final = np.uint64(0)
 
 
-def put_back(generator: Generator, n: int) -> None:
-    """Let the generator's last n words be as if they had not been drawn.
+def rewind(generator: Generator, n: int) -> None:
+    """Undo the last n draws of words.
 
     >>> generator = Generator(seed=7)
     >>> words = generator.words(5).tolist()
-    >>> put_back(generator, 3)
+    >>> rewind(generator, 3)
     >>> generator.words(3).tolist() == words[2:]
     True
     """
@@ -38,10 +38,10 @@ def put_back(generator: Generator, n: int) -> None:
 
 
 @compiled
-def times(word: np.uint64, n: np.uint64) -> tuple[np.uint64, np.uint64]:
-    """The high and the low word of the product, which has 128 bits.
+def multiply(word: np.uint64, n: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """The high and the low word of the 128-bit product.
 
-    >>> high, low = times(np.uint64(2**64 - 1), np.uint64(2**63 + 5))
+    >>> high, low = multiply(np.uint64(2**64 - 1), np.uint64(2**63 + 5))
     >>> int(high) * 2**64 + int(low) == (2**64 - 1) * (2**63 + 5)
     True
     """
@@ -61,25 +61,25 @@ def below(n: int, words: Words, taken: Integers) -> int:
     Args:
         n: from 1 to 2**63 - 1.
         words: the generator's next words.
-        taken: [0] is how many of them have been taken; kept up.
+        taken: [0] is the number of words taken; updated.
     """
     if n == 1:
         return 0
     bound = np.uint64(n)
-    high, low = times(words[taken[0]], bound)
+    high, low = multiply(words[taken[0]], bound)
     taken[0] += 1
     if low < bound:
         surplus = (_ZERO - bound) % bound  # 2**64 mod n
         while low < surplus:
-            high, low = times(words[taken[0]], bound)
+            high, low = multiply(words[taken[0]], bound)
             taken[0] += 1
-    # numba's int() would leave it unsigned, and unsigned and signed together become float64.
+    # int() of numba would keep it unsigned, and unsigned and signed together become float64.
     return np.int64(high)  # type: ignore[return-value]
 
 
 @compiled
 def permute(order: Integers, words: Words, taken: Integers) -> None:
-    """Put 0 to n - 1 into an array of n as `Generator.permutation(n)` orders them."""
+    """Fill an array of n with 0 to n - 1 in the order of `Generator.permutation(n)`."""
     for place in range(len(order)):
         order[place] = place
     for last in range(len(order) - 1, 0, -1):
