@@ -1,0 +1,396 @@
+"""The checks that every interleaving method and credit function must pass, also a third party's.
+
+A check raises AssertionError with the values that differ. A test runs each of them:
+
+    from streamduel.testing.interleaving import METHOD_CHECKS, MethodUnderTest
+
+    @pytest.mark.parametrize("check", METHOD_CHECKS, ids=lambda check: check.__name__)
+    def test_my_method(check):
+        check(MethodUnderTest(my_method.interleave))
+
+>>> from streamduel.interleaving import credit
+>>> for check in CREDIT_CHECKS:
+...     check(CreditUnderTest(credit.click_count))
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any, Final
+
+from streamduel.errors import InterleavingError
+from streamduel.interleaving import Interleave, Interleaved, RandomBits
+from streamduel.interleaving.credit import Click, Credit, Shown, on_ranks
+from streamduel.records import Interleaving, RankClick
+
+Draw = Callable[[RandomBits], Interleaved[Any]]
+
+PAIRS: Final[dict[str, tuple[list[int], list[int]]]] = {
+    "identical": ([1, 2, 3, 4, 5], [1, 2, 3, 4, 5]),
+    "reversed": ([1, 2, 3, 4, 5], [5, 4, 3, 2, 1]),
+    "shifted": ([1, 2, 3, 4, 5], [2, 3, 4, 5, 1]),
+    "disjoint": ([1, 2, 3, 4], [5, 6, 7, 8]),
+    "one inside the other": ([1, 2, 3, 4, 5, 6], [4, 2]),
+    "one at the end of the other": ([5, 6], [1, 2, 3, 4, 5, 6]),
+    "partly the same": ([1, 2, 3, 4], [3, 5, 1, 6]),
+    "one short": ([1], [2, 3, 4, 5]),
+    "one short and the same": ([1], [1, 2, 3]),
+    "one empty": ([], [1, 2, 3]),
+    "the other empty": ([1, 2, 3], []),
+    "both empty": ([], []),
+}
+"""Pairs of rankings with the special cases of interleaving."""
+
+
+@dataclass(frozen=True)
+class MethodUnderTest:
+    """An interleaving method for two rankers.
+
+    Attributes:
+        interleave: the method.
+        prepare: from two rankings and a length to a function that draws lists, for methods with a
+            solution that many draws share.
+        max_length: the longest list that the method allows; None: any length.
+        unbiased: whether each rank is equally likely to be of either team.
+    """
+
+    interleave: Interleave
+    prepare: Callable[[Sequence[Any], Sequence[Any], int], Draw] | None = None
+    max_length: int | None = None
+    unbiased: bool = True
+
+    def drawing(self, list_a: Sequence[Any], list_b: Sequence[Any], length: int) -> Draw:
+        """A function that draws lists of the same two rankings."""
+        if self.prepare is not None:
+            return self.prepare(list_a, list_b, length)
+        return lambda rng: self.interleave(list_a, list_b, length, rng)
+
+
+def _assert_complete(
+    list_a: Sequence[Any], list_b: Sequence[Any], length: int, shown: Interleaved[Any]
+) -> None:
+    """All documents that fit, each once, each with a team that has it."""
+    docs, teams = shown
+    assert len(docs) == len(teams) == min(length, len({*list_a, *list_b})), shown
+    assert len(set(docs)) == len(docs), shown
+    sources = {"a": list_a, "b": list_b, None: [*list_a, *list_b]}
+    for document, team in zip(docs, teams, strict=True):
+        assert team in sources, shown
+        assert document in sources[team], shown
+
+
+def check_lists_are_complete(method: MethodUnderTest) -> None:
+    """A list has all documents that fit, each once, and only teams that have the document."""
+    for list_a, list_b in PAIRS.values():
+        for length in range(11):  # also longer than both rankings together
+            draw = method.drawing(list_a, list_b, length)
+            for seed in range(10):
+                _assert_complete(list_a, list_b, length, draw(random.Random(seed)))
+
+
+def check_lists_of_random_rankings_are_complete(method: MethodUnderTest) -> None:
+    """`check_lists_are_complete` with 200 random pairs of rankings."""
+    rng = random.Random(1)
+    for _ in range(200):
+        list_a, list_b = (rng.sample(range(10), rng.randint(0, 7)) for _ in range(2))
+        length = rng.randint(0, 10)
+        shown = method.interleave(list_a, list_b, length, random.Random(rng.getrandbits(32)))
+        _assert_complete(list_a, list_b, length, shown)
+
+
+def check_documents_of_one_side_alone_have_no_team(method: MethodUnderTest) -> None:
+    """Where one ranking is empty, all documents are of no team."""
+    for docs in ([], [7, 8, 9]):
+        for seed in range(20):
+            for list_a, list_b in ((docs, []), ([], docs)):
+                shown = method.interleave(list_a, list_b, 5, random.Random(seed))
+                assert sorted(shown.docs) == docs
+                assert shown.teams == [None] * len(docs)
+
+
+def check_each_rank_is_equally_likely_of_either_team(method: MethodUnderTest) -> None:
+    """In 2,000 impressions no rank, and no list, favours a side by 5 standard deviations.
+
+    The leads of a rank are independent, each -1, 0 or 1, of mean 0. Given that n of them are not 0,
+    their sum has variance n. The lead of a whole list has mean 0, too, and its square estimates its
+    variance. Of some 70 such sums of a method, one is beyond 5 standard deviations by chance with
+    probability 70 · 5.7e-7 < 0.00005; the seed is fixed. Biased methods are not checked.
+    """
+    if not method.unbiased:
+        return
+    for list_a, list_b in PAIRS.values():
+        rng = random.Random(2026)
+        draw = method.drawing(list_a, list_b, 6)
+        leads = [[(team == "a") - (team == "b") for team in draw(rng).teams] for _ in range(2000)]
+        for at_rank in zip(*leads, strict=True):
+            assert abs(sum(at_rank)) <= 5 * sqrt(sum(map(abs, at_rank))), (list_a, list_b)
+        picks = [sum(lead) for lead in leads]
+        assert abs(sum(picks)) <= 5 * sqrt(sum(each * each for each in picks)), (list_a, list_b)
+
+
+def check_sides_are_treated_alike(method: MethodUnderTest) -> None:
+    """With the sides exchanged in half of the impressions, neither side has more documents.
+
+    The leads of side a have the mean 0 together, and at most the variance measured around 0.
+    """
+    for shift in (0, 1, 3):
+        up = [1, 2, 3, 4, 5, 6]
+        down = up[shift:] + up[:shift]
+        rng = random.Random(11)
+        leads = []
+        for list_a, list_b in ((up, down), (down, up)):
+            draw = method.drawing(list_a, list_b, 4)
+            for _ in range(1000):
+                teams = draw(rng).teams
+                leads.append(teams.count("a") - teams.count("b"))
+        assert abs(sum(leads)) <= 5 * sqrt(sum(lead * lead for lead in leads)), shift
+
+
+def check_the_result_depends_on_the_seed_alone(method: MethodUnderTest) -> None:
+    """Equal generators give equal lists; different seeds give different lists."""
+    up, down = list(range(12)), list(range(12, 0, -1))
+    for seed in range(5):
+        first, second = random.Random(seed), random.Random(seed)
+        for _ in range(5):
+            lists = [method.interleave(up, down, 10, rng) for rng in (first, second)]
+            assert lists[0] == lists[1]
+    shown = {tuple(method.interleave(up, down, 10, random.Random(n)).docs) for n in range(50)}
+    assert len(shown) > 1
+
+
+def check_the_arguments_are_not_changed(method: MethodUnderTest) -> None:
+    """Neither the method nor changes of its result change the rankings."""
+    list_a, list_b = [1, 2, 3], [3, 1, 4]
+    shown = method.interleave(list_a, list_b, 4, random.Random(1))
+    shown.docs.append(9)
+    shown.teams.append(None)
+    assert (list_a, list_b) == ([1, 2, 3], [3, 1, 4])
+
+
+def check_any_hashable_id_is_allowed(method: MethodUnderTest) -> None:
+    """Rankings are any sequences of any hashable ids."""
+    list_a = ("d", ("q", 1), None, 2.5)
+    list_b = (None, frozenset({1}), "d", b"d")
+    for seed in range(20):
+        shown = method.interleave(list_a, list_b, 9, random.Random(seed))
+        _assert_complete(list_a, list_b, 9, shown)
+
+
+def check_invalid_arguments_are_refused(method: MethodUnderTest) -> None:
+    """A repeated document and an invalid length raise InterleavingError, before a bit is drawn."""
+    rng = random.Random(1)
+    lengths: list[Any] = [-1, 2.5, "3", None]
+    cases: list[tuple[list[str], list[str], Any, str]] = [
+        (["x", "y", "x"], ["z"], 3, "must have each document once (found 'x' at ranks 0 and 2)."),
+        (["z"], ["x", "y", "x"], 3, "must have each document once (found 'x' at ranks 0 and 2)."),
+        *((["x"], ["z"], length, f"(found {length!r}).") for length in lengths),
+    ]
+    for list_a, list_b, length, sentence in cases:
+        try:
+            method.interleave(list_a, list_b, length, rng)
+        except InterleavingError as error:
+            assert str(error).endswith(sentence), error  # noqa: PT017 - without pytest
+        else:
+            raise AssertionError(f"no InterleavingError for {list_a}, {list_b}, {length!r}")
+    assert rng.getstate() == random.Random(1).getstate()
+
+
+class _Document:
+    """A document id that counts how often ids are hashed or compared."""
+
+    work = 0
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __hash__(self) -> int:
+        _Document.work += 1
+        return hash(self.number)
+
+    def __eq__(self, other: object) -> bool:
+        _Document.work += 1
+        return isinstance(other, _Document) and self.number == other.number
+
+
+class _Ranking(tuple[_Document, ...]):
+    """A ranking that counts how much of it is read; a slice counts its length."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: Any) -> Any:
+        found = super().__getitem__(key)
+        _Document.work += len(found) if isinstance(key, slice) else 1
+        return found
+
+
+def _work(method: MethodUnderTest, order: str, n: int) -> int:
+    """Operations needed to interleave two rankings of n documents."""
+    documents = [_Document(number) for number in range(2 * n)]
+    up = documents[:n]
+    down = {
+        "identical": up,
+        "reversed": up[::-1],
+        "shifted": up[1:] + up[:1],
+        "disjoint": documents[n:],
+    }[order]
+    _Document.work = 0
+    length = method.max_length or 2 * n
+    shown = method.interleave(_Ranking(up), _Ranking(down), length, random.Random(3))
+    work = _Document.work
+    assert len(shown.docs) == min(length, len({*up, *down}))
+    return work
+
+
+def check_the_work_is_linear(method: MethodUnderTest) -> None:
+    """Twice as many documents need about twice as many operations; quadratic work: four times."""
+    for order in ("identical", "reversed", "shifted", "disjoint"):
+        twice, once = _work(method, order, 10_000), _work(method, order, 5_000)
+        assert 0 < twice < 2.2 * once + 5_000, (order, once, twice)
+
+
+METHOD_CHECKS: Final[tuple[Callable[[MethodUnderTest], None], ...]] = (
+    check_lists_are_complete,
+    check_lists_of_random_rankings_are_complete,
+    check_documents_of_one_side_alone_have_no_team,
+    check_each_rank_is_equally_likely_of_either_team,
+    check_sides_are_treated_alike,
+    check_the_result_depends_on_the_seed_alone,
+    check_the_arguments_are_not_changed,
+    check_any_hashable_id_is_allowed,
+    check_invalid_arguments_are_refused,
+    check_the_work_is_linear,
+)
+"""All checks of an interleaving method."""
+
+
+@dataclass(frozen=True)
+class CreditUnderTest:
+    """A credit function.
+
+    Attributes:
+        credit: the function, with its parameters bound.
+        uses_order: whether the order of clicks without times matters.
+    """
+
+    credit: Credit
+    uses_order: bool = False
+
+
+def _impressions(timed: bool = False) -> Iterator[tuple[Shown, list[Click]]]:
+    """150 random lists of up to eight ranks, with or without chances, and up to six clicks."""
+    rng = random.Random(7)
+    for _ in range(150):
+        teams = [rng.choice(["a", "b", None]) for _ in range(rng.randint(1, 8))]
+        chances = None
+        if rng.random() < 0.5:  # in 16ths, so that one minus it is exact
+            chances = [None if team is None else rng.randint(0, 16) / 16 for team in teams]
+        n = rng.randint(0, 6)
+        times: Sequence[int | None] = rng.sample(range(n), n) if timed else [None] * n
+        yield (
+            Shown(teams, chances),
+            [Click(rng.randrange(len(teams)), rng.choice(["click", "cart"]), ts) for ts in times],
+        )
+
+
+def _exchanged(shown: Shown) -> Shown:
+    """The list with the sides exchanged."""
+    teams = [{"a": "b", "b": "a"}.get(team or "") for team in shown.teams]
+    if shown.chances is None:
+        return Shown(teams)
+    return Shown(teams, [None if each is None else 1 - each for each in shown.chances])
+
+
+def check_the_outcome_is_a_win_or_a_tie(tested: CreditUnderTest) -> None:
+    """The outcome is 1, 0 or 0.5, is the same for equal arguments, and leaves them unchanged."""
+    for impression in _impressions():
+        before = deepcopy(impression)
+        assert tested.credit(*impression) in {0.0, 0.5, 1.0}, impression
+        assert tested.credit(*impression) == tested.credit(*before), impression
+        assert impression == before
+
+
+def check_exchanging_the_sides_exchanges_the_outcome(tested: CreditUnderTest) -> None:
+    """A win of a becomes a win of b; a tie stays a tie."""
+    for shown, clicks in _impressions():
+        outcome = tested.credit(shown, clicks)
+        assert tested.credit(_exchanged(shown), clicks) == 1 - outcome, (shown, clicks)
+
+
+def check_no_clicks_are_a_tie(tested: CreditUnderTest) -> None:
+    """Without clicks there is no winner."""
+    for shown in (Shown([]), Shown(["a", "b", "a"]), Shown(["a", "a"], [0.9, None])):
+        assert tested.credit(shown, []) == 0.5, shown
+
+
+def check_clicks_on_ranks_of_no_team_change_nothing(tested: CreditUnderTest) -> None:
+    """A click on a rank of no team counts for neither side, wherever it is in the order."""
+    for (teams, chances), clicks in _impressions():
+        longer = Shown([*teams, None], None if chances is None else [*chances, None])
+        for place in range(len(clicks) + 1):
+            more = [*clicks[:place], Click(len(teams)), *clicks[place:]]
+            assert tested.credit(longer, more) == tested.credit(longer, clicks), (longer, more)
+        assert tested.credit(longer, on_ranks([len(teams)])) == 0.5, longer
+
+
+def check_the_only_side_with_clicks_wins(tested: CreditUnderTest) -> None:
+    """A side wins if all clicks are on its documents."""
+    for ranks in ([0], [2], [0, 2], [2, 2, 0]):
+        for chances in (None, [1.0, 0.0, 1.0], [0.9, 0.1, 0.6]):
+            shown = Shown(["a", "b", "a"], chances)
+            assert tested.credit(shown, on_ranks(ranks)) == 1.0, (shown, ranks)
+            assert tested.credit(_exchanged(shown), on_ranks(ranks)) == 0.0, (shown, ranks)
+
+
+def check_clicks_with_times_may_be_in_any_order(tested: CreditUnderTest) -> None:
+    """With distinct times, the order of the clicks in the record does not matter."""
+    rng = random.Random(3)
+    for shown, clicks in _impressions(timed=True):
+        mixed = rng.sample(clicks, len(clicks))
+        assert tested.credit(shown, mixed) == tested.credit(shown, clicks), (shown, clicks, mixed)
+
+
+def check_the_order_of_clicks_does_not_matter(tested: CreditUnderTest) -> None:
+    """Without times, the order matters only to functions that declare it (`uses_order`)."""
+    if tested.uses_order:
+        return
+    rng = random.Random(3)
+    for shown, clicks in _impressions():
+        mixed = rng.sample(clicks, len(clicks))
+        assert tested.credit(shown, mixed) == tested.credit(shown, clicks), (shown, clicks, mixed)
+
+
+def check_a_rank_outside_the_list_is_an_index_error(tested: CreditUnderTest) -> None:
+    """A click below the list raises IndexError, also among valid ones."""
+    for ranks in ([2], [0, 2], [2, 0], [0, 0, 1, 2, 0], [2**53]):
+        for shown in (Shown(["a", "b"]), Shown(["a", "b"], [0.8, 0.3])):
+            try:
+                tested.credit(shown, on_ranks(ranks))
+            except IndexError:
+                continue
+            raise AssertionError(f"no IndexError for {shown}, {ranks}")
+
+
+def check_records_are_credited_directly(tested: CreditUnderTest) -> None:
+    """An `Interleaving` record and its `RankClick`s serve as list and clicks."""
+    for (teams, chances), clicks in _impressions():
+        record: Any = Interleaving("1", "search", "x", "y", list(teams), [], chances)  # type: ignore[arg-type]
+        sent = [RankClick(click.rank, click.ts, click.action) for click in clicks]
+        assert tested.credit(record, sent) == tested.credit(Shown(teams, chances), clicks), record
+
+
+CREDIT_CHECKS: Final[tuple[Callable[[CreditUnderTest], None], ...]] = (
+    check_the_outcome_is_a_win_or_a_tie,
+    check_exchanging_the_sides_exchanges_the_outcome,
+    check_no_clicks_are_a_tie,
+    check_clicks_on_ranks_of_no_team_change_nothing,
+    check_the_only_side_with_clicks_wins,
+    check_clicks_with_times_may_be_in_any_order,
+    check_the_order_of_clicks_does_not_matter,
+    check_a_rank_outside_the_list_is_an_index_error,
+    check_records_are_credited_directly,
+)
+"""All checks of a credit function."""
