@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.util import find_spec
 from itertools import accumulate
 from math import log2
@@ -60,18 +61,25 @@ class Mixture(Generic[Document]):
     worths: list[list[float]]
     sensitivity: list[float]
 
+    @cached_property
+    def _upto(self) -> list[float]:
+        return list(accumulate(self.probabilities))
+
+    @cached_property
+    def _largest(self) -> float:
+        return _largest(self.worths)
+
     def draw(self, rng: RandomBits) -> Interleaved[Document]:
         """Draw one of the lists; see `interleave`.
 
         Args:
             rng: the source of randomness.
         """
-        upto = list(accumulate(self.probabilities))
+        upto = self._upto
         # Rounding may leave the sum a little below 1.
         number = min(bisect_right(upto, uniform(rng) * upto[-1]), len(upto) - 1)
         docs = list(self.rankings[number])
-        largest = _largest(self.worths)
-        teams = [_team(worth, largest, rng) for worth in self.worths[number]]
+        teams = [_team(worth, self._largest, rng) for worth in self.worths[number]]
         if len(docs) < self.length:
             above = set(docs)
             rest_a, rest_b = (
@@ -282,15 +290,21 @@ def allowed_lists(
     return list(prefixes)
 
 
-def _sensitivity(worths: list[float]) -> float:
+def _sensitivity(worths: Sequence[float]) -> float:
     """The information of a click on a list about which ranker is better, from 0 to 1 bit."""
-    total = sum(1 / (rank + 1) for rank in range(len(worths)))
-    wins_a = sum(1 / (rank + 1) for rank, worth in enumerate(worths) if worth > 0) / (total or 1.0)
-    wins_b = sum(1 / (rank + 1) for rank, worth in enumerate(worths) if worth < 0) / (total or 1.0)
+    wins_a = wins_b = total = 0.0
+    for rank, worth in enumerate(worths, start=1):
+        attention = 1 / rank
+        total += attention
+        if worth > 0:
+            wins_a += attention
+        elif worth < 0:
+            wins_b += attention
     if not wins_a or not wins_b:
         return 0.0
     share = wins_a / (wins_a + wins_b)
-    return (wins_a + wins_b) * -(share * log2(share) + (1 - share) * log2(1 - share))
+    entropy = -(share * log2(share) + (1 - share) * log2(1 - share))
+    return (wins_a + wins_b) / total * entropy
 
 
 def most_sensitive(worths: list[list[float]], sensitivity: list[float]) -> list[float]:
