@@ -149,7 +149,14 @@ def test_every_public_name_is_in_the_reference(site: Path, page: str, names: lis
     text = (site / f"api/{page}.html").read_text(encoding="utf-8")
     module = {"interleaving": "interleaving.credit"}.get(page, page)
     for name in names:
-        assert re.search(f'id="streamduel.{module}[.a-z_]*.{name}"', text), name
+        assert re.search(f'id="streamduel.{module}[.a-z0-9_]*.{name}"', text), name
+
+
+def test_every_policy_is_in_the_reference(site: Path) -> None:
+    text = (site / "api/policies.html").read_text(encoding="utf-8")
+    for name in policies.names():
+        policy = policies.get(name)
+        assert f'id="{policy.__module__}.{policy.__qualname__}"' in text, name
 
 
 def test_examples_in_docstrings_are_code(site: Path) -> None:
