@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from streamduel import formats
 from streamduel.config import environment as variables
 from streamduel.config.document import Document, Location
 from streamduel.config.messages import Mistake, dotted, mistakes
@@ -16,7 +17,6 @@ from streamduel.config.model import SECTIONS, Config, settings_model
 from streamduel.config.shape import one_of
 from streamduel.connector import Connector, connector_names, load_connector
 from streamduel.errors import ConfigurationError, PolicyError, nearest, shown
-from streamduel.formats import FORMATS
 
 
 class LoadedConfig(BaseModel):
@@ -120,14 +120,14 @@ def _format_mistakes(config: Config) -> Iterator[Mistake]:
     name = section.get("name") if isinstance(section, dict) else section
     if section is None:
         return
-    if not isinstance(name, str) or name not in FORMATS:
+    if not isinstance(name, str) or name not in formats.FORMATS:
         hint = "a mapping with one of these as 'name'"
-        yield Mistake(location, _not_one_of("source.format", name, FORMATS, hint))
+        yield Mistake(location, _not_one_of("source.format", name, formats.FORMATS, hint))
         return
     try:
         _ = config.log_format
     except ValidationError as error:
-        yield from mistakes(error, FORMATS[name], location)
+        yield from mistakes(error, formats.FORMATS[name], location)
 
 
 def _not_one_of(key: str, found: object, names: Iterable[str], alternative: str = "") -> str:

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from streamduel import formats
 from streamduel.config.experiment import ExperimentSettings, Integer, Name, Section
 from streamduel.connector import Connector
-from streamduel.formats import FORMATS, Settings
 from streamduel.records import MAX_TIME
 
 
@@ -86,13 +86,13 @@ class Config(Section):
     )
 
     @property
-    def log_format(self) -> Settings | None:
+    def log_format(self) -> formats.FormatSettings | None:
         """Settings of the click log's format; None for streamduel's own records."""
         section = self.source.get("format")
         if section is None:
             return None
         section = {"name": section} if isinstance(section, str) else section
-        return FORMATS[section["name"]].model_validate(section)
+        return formats.FORMATS[section["name"]].model_validate(section)
 
 
 SECTIONS: Final = ("source", "sink", "snapshots")

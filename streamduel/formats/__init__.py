@@ -1,32 +1,34 @@
-"""Click logs that were not written for streamduel, translated record by record."""
+"""Click logs of other programs, translated to streamduel's own records.
+
+A new format is a file here with its settings and its translator, and a line in `FORMATS`.
+
+>>> UbiSettings(experiment="search").translator()(b'{"index": {"_index": "ubi_events"}}')
+Traceback (most recent call last):
+streamduel.formats.base.Ignored: bulk action
+"""
 
 from __future__ import annotations
 
-from streamduel.formats.settings import FORMATS, Settings, SolrSettings, UbiSettings
-from streamduel.formats.solr import SolrTranslator
-from streamduel.formats.translator import Ignored, Translator
-from streamduel.formats.ubi import UbiTranslator
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from streamduel.formats.base import FormatSettings, Ignored, Translator
+from streamduel.formats.solr import SolrSettings, SolrTranslator
+from streamduel.formats.ubi import UbiSettings, UbiTranslator
 
 __all__ = [
     "FORMATS",
+    "FormatSettings",
     "Ignored",
-    "Settings",
     "SolrSettings",
     "SolrTranslator",
     "Translator",
     "UbiSettings",
     "UbiTranslator",
-    "create",
 ]
 
-
-def create(settings: Settings) -> Translator:
-    """The translator of a format.
-
-    >>> create(UbiSettings(experiment="search"))(b'{"index": {"_index": "ubi_events"}}')
-    Traceback (most recent call last):
-    streamduel.formats.translator.Ignored: bulk action
-    """
-    if isinstance(settings, UbiSettings):
-        return UbiTranslator(settings)
-    return SolrTranslator(settings)
+FORMATS: Final[Mapping[str, type[FormatSettings]]] = MappingProxyType(
+    {"ubi": UbiSettings, "solr": SolrSettings}
+)
+"""The settings of each format by its name."""

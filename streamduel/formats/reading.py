@@ -1,4 +1,4 @@
-"""Reading a foreign record: JSON, fields by their paths, and values by what they must be."""
+"""Reading records of another program: JSON, fields by their paths, and checked values."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Found(NamedTuple):
-    """What a record has in a field: None where it has nothing, null or an empty text.
+    """A field of a record.
 
     Attributes:
-        where: the field's path.
-        value: what stands there.
+        where: its path.
+        value: its value; None if it is missing, null or an empty string.
     """
 
     where: str
     value: Any
 
     def misfit(self, allowed: str) -> Rejected:
-        """The verdict on a record that has something else there."""
+        """The rejection of a record with another value than is allowed."""
         found = shown(self.value, json=True)
         return Rejected("invalid_record", f"{self.where} must be {allowed} (found {found}).")
 
@@ -42,20 +42,20 @@ def read_object(value: bytes) -> dict[str, Any]:
     """A record as a JSON object.
 
     Raises:
-        Rejected: it is none.
+        Rejected: the record is not a JSON object.
     """
     try:
-        value.decode()  # msgspec says less well what is wrong
+        value.decode()  # a better error than msgspec's
         found = msgspec.json.decode(value)
     except UnicodeDecodeError as error:
         raise Rejected(
             "invalid_json", f"the value is not UTF-8: {error.reason} (byte {error.start})."
         ) from None
-    except msgspec.ValidationError:  # JSON has no bound, but a number of 5000 digits is no count
+    except msgspec.ValidationError:  # such as a number of 5000 digits
         raise Rejected("invalid_record", "the record has a number that is out of range.") from None
     except msgspec.DecodeError as error:
         raise malformed(value, error) from None
-    except RecursionError:  # far beyond what the stream allows, and checks before
+    except RecursionError:  # deeper than the stream allows
         raise Rejected("invalid_record", "the record is nested too deep.") from None
     if not isinstance(found, dict):
         raise Rejected(
@@ -66,11 +66,11 @@ def read_object(value: bytes) -> dict[str, Any]:
 
 
 def malformed(value: bytes, error: msgspec.DecodeError) -> Rejected:
-    """The verdict on a value that is not JSON.
+    """The rejection of a value that is not JSON.
 
     Args:
-        value: of a record.
-        error: what msgspec says of it.
+        value: the value.
+        error: msgspec's error.
     """
     detail = str(error).removeprefix("JSON is malformed: ")
     if detail == "Input data was truncated":
@@ -79,24 +79,24 @@ def malformed(value: bytes, error: msgspec.DecodeError) -> Rejected:
 
 
 def _truncation(value: bytes) -> str:
-    """Why a value seems to end before its end."""
+    """The reason for which a value is truncated."""
     if not value.strip():
         return "it is empty"
-    if _HALF_PAIR.search(value, len(value) - 12):  # read on for the second half of the pair
+    if _HALF_PAIR.search(value, len(value) - 12):  # half a pair at the end is read as truncation
         return "it has half a surrogate pair"
     return "it ends too early"
 
 
 def control(record: dict[str, Any]) -> Control:
-    """A control record of streamduel's own, which may stand in any log.
+    """One of streamduel's own control records, which every format allows.
 
     Raises:
-        Rejected: it is not as it should be.
+        Rejected: the control record is invalid.
     """
     try:
         return msgspec.convert(record, Control)
     except msgspec.ValidationError as error:
-        raise Rejected("invalid_record", f"the control record cannot be used: {error}.") from None
+        raise Rejected("invalid_record", f"the control record is invalid: {error}.") from None
 
 
 def look_up(record: dict[str, Any], paths: Sequence[str]) -> Found:
@@ -104,7 +104,7 @@ def look_up(record: dict[str, Any], paths: Sequence[str]) -> Found:
 
     Args:
         record: the record.
-        paths: each is the names of fields, the outermost first, with points between.
+        paths: names of nested fields, separated by dots.
 
     >>> look_up({"position": {"ordinal": 3}}, ["position.ordinal.index", "position.ordinal"])
     Found(where='position.ordinal', value=3)
@@ -126,7 +126,7 @@ def name(found: Found, allowed: str = f"a string of 1 to {MAX_NAME} characters")
 
 
 def identifier(found: Found) -> str:
-    """An id of whatever length; other systems' may be numbers."""
+    """An id of any length; ids of other systems may be numbers."""
     if isinstance(found.value, str) or _is_integer(found.value):
         return short(str(found.value))
     raise found.misfit("a string or an integer")
@@ -141,7 +141,7 @@ def document(found: Found) -> str:
 
 
 def integer(found: Found, least: int) -> int:
-    """An integer, which may be written as text or as a float."""
+    """An integer, which may be written as a string or as a float."""
     value = found.value
     if isinstance(value, str) and _DIGITS.fullmatch(value):
         value = int(value)
@@ -156,7 +156,7 @@ def milliseconds(found: Found) -> int | None:
     """A time, in milliseconds since the Unix epoch; None if there is none.
 
     Raises:
-        Rejected: what is there is neither ISO 8601, nor milliseconds as a number or as text.
+        Rejected: the value is neither ISO 8601 nor milliseconds, as a number or as a string.
 
     >>> milliseconds(Found("timestamp", "2025-01-24T08:31:30.699+0100"))
     1737703890699
@@ -175,7 +175,7 @@ def milliseconds(found: Found) -> int | None:
         except ValueError:
             moment = None
         if moment is not None:
-            zoned = moment.replace(tzinfo=moment.tzinfo or UTC)  # as the world's servers have it
+            zoned = moment.replace(tzinfo=moment.tzinfo or UTC)  # the usual time zone of servers
             time = (zoned - _EPOCH) // timedelta(milliseconds=1)
     elif isinstance(value, int | float) and not isinstance(value, bool):
         time = int(value)
@@ -185,10 +185,10 @@ def milliseconds(found: Found) -> int | None:
 
 
 def compose(*parts: Any) -> str:
-    """An id from all that tells a record from others, for logs whose records have none.
+    """An id composed of a record's fields, for records without an id of their own.
 
     Args:
-        *parts: as JSON has them; neither their borders nor their order are lost.
+        *parts: JSON values, encoded as an array so that different parts give different ids.
 
     >>> compose("click", "q-1", None, 3)
     '["click","q-1",null,3]'
@@ -197,7 +197,7 @@ def compose(*parts: Any) -> str:
 
 
 def short(text: str) -> str:
-    """An id as it stands, or its hash if it is too long for one."""
+    """An id, or its hash if it is too long."""
     if len(text) <= MAX_NAME:
         return text
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"

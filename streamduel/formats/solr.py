@@ -6,30 +6,78 @@ Source: the Solr Reference Guide, "Learning To Rank", since Solr 8.8.
 from __future__ import annotations
 
 import re
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
-from streamduel.formats import names, reading
-from streamduel.formats.names import Pair, arm, configured_pair, pair_in, side
+from pydantic import Field
+
+from streamduel.config.experiment import Integer, Section
+from streamduel.formats import reading
+from streamduel.formats.base import (
+    ActionName,
+    FormatSettings,
+    Ignored,
+    Label,
+    Path,
+    Paths,
+    pair_in,
+    side,
+)
 from streamduel.formats.reading import Found, look_up
-from streamduel.formats.settings import SolrSettings
-from streamduel.formats.translator import Ignored
-from streamduel.records import Click, Duel, Impression, InputEvent, Rejected
+from streamduel.records import MAX_TIME, Click, Duel, Impression, InputEvent, Rejected
 
 _PARAMETER: Final = re.compile(
     r"""(?<![\w.])([\w.]+)=(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|([^\s}]*))""", re.DOTALL
 )
-"""A local parameter of Solr, its value in quotes or not: users' words may stand in others."""
+"""A local parameter of Solr; its value may be quoted, because other parameters hold user text."""
 
 _DIGITS: Final = re.compile(r"[0-9]{1,15}")
-"""Of a number of documents; longer ones are none."""
+"""A number of documents."""
+
+
+class SolrFields(Section):
+    """Fields of a Solr service's records: paths, of which the first that exists counts."""
+
+    experiment: Paths = Field(["experiment"], description="The experiment's name.")
+    query: Paths = Field(["query_id"], description="The query's id, in responses and clicks.")
+    docs: Paths = Field(
+        ["docs", "response.docs"], description="The documents of a response, as Solr returns them."
+    )
+    models: Paths = Field(["models"], description="The requested models, one or two.")
+    rq: Paths = Field(
+        ["rq", "responseHeader.params.rq"],
+        description="The `rq` parameter, which also names the models.",
+    )
+    start: Paths = Field(["start", "response.start"], description="The first document's rank.")
+    doc: Path = Field("id", description="The unique key of a document.")
+    label: Path = Field("[interleaving]", description="The model that picked a document.")
+
+
+class SolrSettings(FormatSettings):
+    """Apache Solr: responses whose learning to rank interleaves two models, and their clicks."""
+
+    name: Literal["solr"] = "solr"
+    clicks: dict[Label, ActionName] = Field(
+        {"click": "click"},
+        description="The actions that are clicks, each with the action of its click.",
+    )
+    rerank_docs: Annotated[Integer, Field(ge=1, le=MAX_TIME)] = Field(
+        200,  # Solr's default
+        description="Number of interleaved documents if `rq` does not give it; later documents"
+        " belong to no side.",
+    )
+    fields: SolrFields = SolrFields()
+
+    def translator(self) -> SolrTranslator:
+        """The translator with these settings."""
+        return SolrTranslator(self)
 
 
 class Document(NamedTuple):
     """A document of a response.
 
     Attributes:
-        where: it stands in the record.
-        fields: as Solr sent them.
+        where: its path in the record.
+        fields: its fields as Solr returned them.
     """
 
     where: str
@@ -37,13 +85,13 @@ class Document(NamedTuple):
 
 
 class SolrTranslator:
-    """Translates what a search service logs: each response of Solr, and each click.
+    """Translates the responses of Solr and the clicks that a search service logs.
 
-    A `response` holds the documents as Solr sent them, asked with `fl=id,[interleaving]`; it is
-    an impression. A `click` names the query and the document, or its rank.
+    A `response` is an impression. It has the documents as Solr returned them to a request with
+    `fl=id,[interleaving]`. A `click` names the query and the document, or its rank.
 
     Args:
-        settings: of the format.
+        settings: the settings of the format.
 
     >>> translate = SolrTranslator(SolrSettings(experiment="search"))
     >>> translate(b'{"type": "response", "query_id": "q-1", "docs": ['
@@ -61,8 +109,8 @@ class SolrTranslator:
         """The events of a record.
 
         Raises:
-            Ignored: it says nothing about a duel.
-            Rejected: it cannot be used.
+            Ignored: the record says nothing about a duel.
+            Rejected: the record is invalid.
         """
         record = reading.read_object(value)
         kind = reading.name(Found("type", record.get("type")), "'response' or 'click'")
@@ -82,7 +130,7 @@ class SolrTranslator:
         pair = self._pair(record)
         if pair is not None and pair[0] == pair[1]:
             return [Duel(query, experiment, *pair, winner=None, ts=ts)]
-        docs = [reading.document(self._of(document, self._fields.doc)) for document in documents]
+        docs = [reading.document(self._field(document, self._fields.doc)) for document in documents]
         picked = self._picked(record, documents)
         if not any(picked):
             raise Ignored("response without labels")
@@ -106,12 +154,12 @@ class SolrTranslator:
             id_ = reading.compose("click", query, action, ts, doc, rank)
         else:
             id_ = reading.compose("event", reading.identifier(own))
-        # The fold goes by the rank where there is one, but a page may number its places otherwise.
+        # The fold would prefer the rank, which a page may count differently.
         rank = rank if doc is None else None
         return [Click(id_, experiment, query, rank, doc, self._settings.clicks[action], ts)]
 
     def _experiment(self, record: dict[str, Any]) -> str:
-        return names.experiment(record, self._settings, self._fields.experiment)
+        return self._settings.experiment_of(record, self._fields.experiment)
 
     def _query(self, record: dict[str, Any]) -> str:
         return reading.identifier(look_up(record, self._fields.query))
@@ -120,7 +168,7 @@ class SolrTranslator:
         return reading.milliseconds(look_up(record, ["ts", "timestamp"]))
 
     def _documents(self, record: dict[str, Any]) -> list[Document]:
-        """The documents of a response, each with the place where it stands."""
+        """The documents of a response with their paths."""
         found = look_up(record, self._fields.docs)
         if not isinstance(found.value, list):
             raise found.misfit("an array of documents")
@@ -133,39 +181,39 @@ class SolrTranslator:
                 raise Found(*document).misfit("a document, a JSON object")
         return documents
 
-    def _of(self, document: Document, field: str) -> Found:
+    def _field(self, document: Document, field: str) -> Found:
         return Found(f"{document.where}.{field}", look_up(document.fields, [field]).value)
 
     def _picked(self, record: dict[str, Any], documents: list[Document]) -> list[str | None]:
         """Per rank, the arm that picked the document.
 
-        Solr labels what lies beyond the documents that it interleaved with the first model.
+        Solr labels the documents that it did not interleave with the first model.
         """
-        said = [value for value in self._asked(record, "reRankDocs") if _DIGITS.fullmatch(value)]
-        interleaved = int(said[0]) if said else self._settings.rerank_docs
+        given = [value for value in self._local(record, "reRankDocs") if _DIGITS.fullmatch(value)]
+        interleaved = int(given[0]) if given else self._settings.rerank_docs
         start = look_up(record, self._fields.start)
         first = 0 if start.value is None else reading.integer(start, 0)
         picked: list[str | None] = [None] * len(documents)
         for rank, document in enumerate(documents[: max(0, interleaved - first)]):
-            label = self._of(document, self._fields.label)
+            label = self._field(document, self._fields.label)
             if label.value is not None:
-                picked[rank] = arm(label, self._settings.arms)
+                picked[rank] = self._settings.arm(label)
         return picked
 
-    def _pair(self, record: dict[str, Any]) -> Pair | None:
-        """The models that were asked for; one that was asked for alone is on both sides."""
+    def _pair(self, record: dict[str, Any]) -> tuple[str, str] | None:
+        """The requested models; a single one is on both sides."""
         found = look_up(record, self._fields.models)
         if found.value is None:
-            asked = self._asked(record, "model")
-            if not asked or any(model.startswith("$") for model in asked):  # in a parameter's name
-                return configured_pair(self._settings)
-            found = Found("the models of rq", asked)
+            models = self._local(record, "model")
+            if not models or any(model.startswith("$") for model in models):  # a reference
+                return self._settings.configured_pair()
+            found = Found("the models of rq", models)
         if not isinstance(found.value, list) or not 1 <= len(found.value) <= 2:
             raise found.misfit("an array of one model or two")
-        arms = [arm(Found(found.where, model), self._settings.arms) for model in found.value]
+        arms = [self._settings.arm(Found(found.where, model)) for model in found.value]
         return arms[0], arms[-1]
 
-    def _asked(self, record: dict[str, Any], parameter: str) -> list[str]:
+    def _local(self, record: dict[str, Any], parameter: str) -> list[str]:
         """The values of a local parameter of `rq`."""
         found = look_up(record, self._fields.rq)
         if found.value is None:

@@ -1,39 +1,136 @@
-"""User Behavior Insights (UBI), the log of searches and events of OpenSearch and others.
+"""User Behavior Insights (UBI), the search and event logs of OpenSearch and others.
 
 Source: the JSON Schemas of UBI 1.0.0 to 1.3.0 (Open Source Connections and OpenSearch).
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 
-from streamduel.formats import names, reading
-from streamduel.formats.names import Pair, arm, configured_pair, labels, pair_in, side
+from pydantic import Field
+
+from streamduel.config.experiment import Integer, Section
+from streamduel.formats import reading
+from streamduel.formats.base import (
+    ActionName,
+    FormatSettings,
+    Ignored,
+    Label,
+    Paths,
+    pair_in,
+    side,
+)
 from streamduel.formats.reading import Found, look_up
-from streamduel.formats.settings import UbiSettings
-from streamduel.formats.translator import Ignored
 from streamduel.records import Click, Duel, Impression, InputEvent, Rejected, Side
 
 BULK_ACTIONS: Final = frozenset({"index", "create", "delete", "update"})
-"""What stands before each document in a file for OpenSearch's bulk interface."""
+"""Lines before each document in files for OpenSearch's bulk interface."""
 
 BOTH_SIDES: Final[tuple[Side, Side]] = ("a", "b")
-"""The teams of an impression whose ranks are not known: the first stands for all documents of
-side a, the second for those of side b, and clicks are on either."""
+"""The teams of an impression whose ranks are unknown: rank 0 represents all documents of side a,
+rank 1 those of side b."""
+
+
+class UbiFields(Section):
+    """Fields of UBI records: paths, of which the first that exists counts."""
+
+    experiment: Paths = Field(
+        ["query_attributes.experiment", "event_attributes.experiment"],
+        description="The experiment's name.",
+    )
+    query: Paths = Field(["query_id"], description="The query's id, in queries and events.")
+    docs: Paths = Field(
+        # The other two names are those up to 1.2.
+        ["query_response_hit_ids", "query_response_object_ids", "query_response_objects_ids"],
+        description="In a query, the documents shown, in order of rank.",
+    )
+    a: Paths = Field(
+        ["query_attributes.a", "event_attributes.a"], description="One arm of the list."
+    )
+    b: Paths = Field(
+        ["query_attributes.b", "event_attributes.b"], description="The other arm of the list."
+    )
+    teams: Paths = Field(
+        ["query_attributes.teams"],
+        description="In a query, the arm of each document: a list by rank, or a mapping from"
+        " documents to arms.",
+    )
+    epoch: Paths = Field(
+        ["query_attributes.epoch", "event_attributes.epoch"],
+        description="The epoch of the assignment with the pair.",
+    )
+    team: Paths = Field(
+        # As OpenSearch's demonstration shop, data generator and workbench write it.
+        [
+            "event_attributes.search_config",
+            "event_attributes.object.search_config",
+            "event_attributes.object.search_configuration_uuid",
+        ],
+        description="In an event, the arm of its document.",
+    )
+    doc: Paths = Field(
+        ["event_attributes.object.object_id", "event_attributes.data.object_id"],
+        description="In an event, the document's id, as in `docs`.",
+    )
+    ordinal: Paths = Field(
+        # Up to 1.1 the ordinal was an object.
+        ["event_attributes.position.ordinal.index", "event_attributes.position.ordinal"],
+        description="In an event, the document's position in the list.",
+    )
+    id: Paths | None = Field(
+        None,
+        description="An event's own id. null: the document's id in an export, or composed of the"
+        " event's fields.",
+    )
+
+
+class UbiSettings(FormatSettings):
+    """User Behavior Insights (UBI): queries and events."""
+
+    name: Literal["ubi"] = "ubi"
+    sides: Literal["query", "events"] = Field(
+        "query",
+        description="Which records name the arms of the documents: the query for each rank, or each"
+        " event for its own document.",
+    )
+    applications: list[Label] | None = Field(
+        None, description="Records of other applications are ignored; null: no record is."
+    )
+    clicks: dict[Label, ActionName] = Field(
+        {"click": "click", "click_through": "click", "item_click": "click"},
+        description="The `action_name`s that are clicks, each with the action of its click.",
+    )
+    shown: list[Label] = Field(
+        ["impression"],
+        description="With `sides: events`, the `action_name`s of documents that were shown.",
+    )
+    clicks_by: Literal["doc", "rank"] = Field(
+        "doc",
+        description="With `doc`, a click is joined by its document, or by its ordinal if it names"
+        " no document; with `rank`, by its ordinal alone.",
+    )
+    first_ordinal: Annotated[Integer, Field(ge=0, le=1)] = Field(
+        1, description="The ordinal of the first document."
+    )
+    fields: UbiFields = UbiFields()
+
+    def translator(self) -> UbiTranslator:
+        """The translator with these settings."""
+        return UbiTranslator(self)
 
 
 class UbiTranslator:
-    """Translates queries and events, which may stand in one log in any order.
+    """Translates queries and events, in any order in one click log.
 
-    With `sides: query`, a query that names the arm of each document is an impression, and an
-    event with one of the actions in `clicks` a click on it. With `sides: events`, an event that
-    names the arm of its document is an impression of two ranks, one for each side, and a click
-    on either, if it is one. The impression has the query's id, so that all but the first are
-    duplicates, and the fold joins all clicks of a query as ever. Only the number of clicks for
-    each side can be credited in this way, which is what `click_count` does.
+    With `sides: query`, a query that names the arm of each document is an impression, and an event
+    with one of the actions in `clicks` is a click on it. With `sides: events`, an event that names
+    the arm of its document is an impression of two ranks, one for each side, and, for an action in
+    `clicks`, also a click on one of them. The impression has the query's id, so later ones are
+    duplicates, and the fold joins all clicks of a query. Only the number of clicks per side is
+    known in this case, as `click_count` needs it.
 
     Args:
-        settings: of the format.
+        settings: the settings of the format.
 
     >>> translate = UbiTranslator(UbiSettings(experiment="search"))
     >>> translate(b'{"action_name": "click", "query_id": "q-1", "client_id": "c-1",'
@@ -50,8 +147,8 @@ class UbiTranslator:
         """The events of a record.
 
         Raises:
-            Ignored: it says nothing about a duel.
-            Rejected: it cannot be used.
+            Ignored: the record says nothing about a duel.
+            Rejected: the record is invalid.
         """
         record = reading.read_object(value)
         if record.get("type") == "control":
@@ -59,7 +156,7 @@ class UbiTranslator:
         if _is_bulk_action(record):
             raise Ignored("bulk action")
         exported = Found("_id", None)
-        if isinstance(record.get("_source"), dict):  # as a search answers, or an export has it
+        if isinstance(record.get("_source"), dict):  # a search result or an export
             exported, record = look_up(record, ["_id"]), record["_source"]
         self._check_application(record)
         if record.get("action_name") is not None:
@@ -77,7 +174,7 @@ class UbiTranslator:
         if query.value is None and "user_query" not in record:
             raise Rejected(
                 "invalid_record",
-                "the record has neither an 'action_name', as events have, nor a "
+                "the record must have an 'action_name', as events have, or a "
                 f"'{query.where}' or a 'user_query', as queries have.",
             )
         if settings.sides == "events":
@@ -95,7 +192,7 @@ class UbiTranslator:
         picked = look_up(record, fields.teams)
         if picked.value is None:
             raise Ignored("query without teams")
-        by_rank = labels(picked, docs, settings.arms)
+        by_rank = settings.arms_by_rank(picked, docs)
         pair = pair or pair_in(by_rank)
         teams = [side(label, pair, picked.where) for label in by_rank]
         docs = docs if settings.clicks_by == "doc" else None
@@ -113,7 +210,7 @@ class UbiTranslator:
         return (self._credited if by_event else self._click)(record, action, exported)
 
     def _click(self, record: dict[str, Any], action: str, exported: Found) -> list[InputEvent]:
-        """A click on a document of a list that its query describes."""
+        """A click on a document of the list in its query."""
         settings, fields = self._settings, self._fields
         experiment = self._experiment(record)
         found, ordinal = look_up(record, fields.doc), look_up(record, fields.ordinal)
@@ -123,7 +220,7 @@ class UbiTranslator:
         elif ordinal.value is None:
             either = f"{found.where} or {ordinal.where}"
             place = either if settings.clicks_by == "doc" else ordinal.where
-            raise Rejected("invalid_record", f"a click must say where it was, in {place}.")
+            raise Rejected("invalid_record", f"a click must name its place in {place}.")
         else:
             first = settings.first_ordinal
             rank = reading.integer(ordinal, first) - first
@@ -132,7 +229,7 @@ class UbiTranslator:
         return [Click(id_, experiment, query, rank, doc, settings.clicks[action], ts)]
 
     def _credited(self, record: dict[str, Any], action: str, exported: Found) -> list[InputEvent]:
-        """An event that names the arm of its document itself."""
+        """The impression of an event that names the arm of its document, and its click."""
         settings, fields = self._settings, self._fields
         experiment = self._experiment(record)
         found = look_up(record, fields.team)
@@ -143,9 +240,9 @@ class UbiTranslator:
             a, b = look_up(record, fields.a).where, look_up(record, fields.b).where
             raise Rejected(
                 "invalid_record",
-                f"the event does not say who competed, in {a} and {b}, and no pair is configured.",
+                f"the event names no arms in {a} and {b}, and no pair is configured.",
             )
-        team = side(arm(found, settings.arms), pair, found.where)
+        team = side(settings.arm(found), pair, found.where)
         query, ts = reading.identifier(look_up(record, fields.query)), self._time(record)
         if pair[0] == pair[1]:
             return [Duel(query, experiment, *pair, winner=None, ts=ts)]
@@ -160,13 +257,13 @@ class UbiTranslator:
         return events
 
     def _experiment(self, record: dict[str, Any]) -> str:
-        return names.experiment(record, self._settings, self._fields.experiment)
+        return self._settings.experiment_of(record, self._fields.experiment)
 
-    def _pair(self, record: dict[str, Any]) -> Pair | None:
+    def _pair(self, record: dict[str, Any]) -> tuple[str, str] | None:
         a, b = look_up(record, self._fields.a), look_up(record, self._fields.b)
         if a.value is None and b.value is None:
-            return configured_pair(self._settings)
-        return arm(a, self._settings.arms), arm(b, self._settings.arms)
+            return self._settings.configured_pair()
+        return self._settings.arm(a), self._settings.arm(b)
 
     def _docs(self, record: dict[str, Any]) -> list[str] | None:
         found = look_up(record, self._fields.docs)
@@ -187,7 +284,7 @@ class UbiTranslator:
         return reading.milliseconds(look_up(record, ["timestamp"]))
 
     def _event_id(self, record: dict[str, Any], exported: Found, query: str, ts: int | None) -> str:
-        """An event's own id, or all that tells it from others; never the id of an impression."""
+        """An event's own id, or one composed of its fields; never equal to an impression's id."""
         own = look_up(record, self._fields.id or [])
         if own.value is None:
             own = exported

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
-from streamduel import formats
 from streamduel.config import Config
 from streamduel.connector import LogRecord
 from streamduel.formats import Ignored
@@ -36,7 +35,7 @@ class RecordReader:
 
     def __init__(self, config: Config, homes: Homes, experiments: Mapping[str, Experiment]) -> None:
         self.log_format = config.log_format
-        translate = None if self.log_format is None else formats.create(self.log_format)
+        translate = None if self.log_format is None else self.log_format.translator()
         self.decode = RecordDecoder(config.limits.max_record_bytes, translate)
         self.ignored: Counter[str] = Counter()
         self._homes = homes

@@ -15,7 +15,7 @@ from msgspec import structs
 
 from streamduel.config.experiment import ExperimentSettings
 from streamduel.errors import SnapshotError
-from streamduel.formats import Settings
+from streamduel.formats import FormatSettings
 from streamduel.records import Reason
 from streamduel.stream.dedupe import WindowStart
 from streamduel.stream.experiment import Experiment
@@ -169,12 +169,12 @@ def check_log(entry: PartitionEntry, topic: str, partition: int, partitions: int
         )
 
 
-def described(log_format: Settings | None) -> dict[str, Any] | None:
+def described(log_format: FormatSettings | None) -> dict[str, Any] | None:
     """The settings of a log's format as a snapshot keeps them."""
     return None if log_format is None else log_format.model_dump(mode="json")
 
 
-def check_format(entry: PartitionEntry, log_format: Settings | None) -> None:
+def check_format(entry: PartitionEntry, log_format: FormatSettings | None) -> None:
     """Refuse to read in another format a log that was begun in one.
 
     Raises:

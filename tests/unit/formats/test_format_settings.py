@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from streamduel.config.messages import mistakes as found_by
-from streamduel.formats import FORMATS, SolrTranslator, UbiTranslator, create
+from streamduel.formats import FORMATS, SolrTranslator, UbiTranslator
 
 TRANSLATORS = {"ubi": UbiTranslator, "solr": SolrTranslator}
 
@@ -22,7 +22,7 @@ def mistakes(name: str, section: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_each_format_has_its_translator_and_needs_nothing_but_its_name(name: str) -> None:
-    assert isinstance(create(FORMATS[name].model_validate({"name": name})), TRANSLATORS[name])
+    assert isinstance(FORMATS[name].model_validate({"name": name}).translator(), TRANSLATORS[name])
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamduel.formats import UbiSettings, create
+from streamduel.formats import UbiSettings
 from streamduel.formats.reading import Found, compose, look_up, milliseconds, short
 from streamduel.records import MAX_TIME, Rejected
 from tests.unit.formats.samples import TS, verdict
 
-TRANSLATE = create(UbiSettings(experiment="search"))
+TRANSLATE = UbiSettings(experiment="search").translator()
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_a_side_that_did_not_compete_is_told_so() -> None:
 
 def test_an_unknown_pair_is_told_so() -> None:
     assert verdict(UbiTranslator(UbiSettings(sides="events")), text(CREDITED)) == (
-        "invalid_record: the event does not say who competed, in query_attributes.a and"
+        "invalid_record: the event names no arms in query_attributes.a and"
         " query_attributes.b, and no pair is configured."
     )
 

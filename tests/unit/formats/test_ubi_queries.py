@@ -188,8 +188,7 @@ def test_a_control_record_may_stand_in_any_log() -> None:
     pause = {"type": "control", "id": "c-1", "experiment": "search", "action": "pause"}
     assert BY_RECORD(text(pause)) == [Control("c-1", "search", "pause")]
     assert verdict(BY_RECORD, text(pause, action="stop")) == (
-        "invalid_record: the control record cannot be used: Invalid enum value 'stop' - at"
-        " `$.action`."
+        "invalid_record: the control record is invalid: Invalid enum value 'stop' - at `$.action`."
     )
 
 
@@ -224,7 +223,7 @@ def test_other_applications_are_ignored() -> None:
 @pytest.mark.parametrize(
     ("record", "sentence"),
     [
-        ({"hello": 1}, "the record has neither an 'action_name', as events have, nor a 'query_id'"
+        ({"hello": 1}, "the record must have an 'action_name', as events have, or a 'query_id'"
          " or a 'user_query', as queries have."),
         (changed(QUERY, query_id=["q"]), "query_id must be a string or an integer (found an array"
          " of 1)."),
@@ -251,7 +250,7 @@ def test_other_applications_are_ignored() -> None:
         (changed(CLICK, action_name=3), "action_name must be a string of 1 to 256 characters (found"
          " 3)."),
         (changed(CLICK, event_attributes__object={}, event_attributes__position={}), "a click must"
-         " say where it was, in event_attributes.object.object_id or"
+         " name its place in event_attributes.object.object_id or"
          " event_attributes.position.ordinal.index."),
         (changed(CLICK, event_attributes__object={}, event_attributes__position__ordinal=0),
          "event_attributes.position.ordinal must be an integer from 1 (found 0)."),
@@ -268,5 +267,5 @@ def test_what_cannot_be_used_is_told_so(record: dict[str, Any], sentence: str) -
 def test_by_rank_only_the_ordinal_is_asked_for() -> None:
     nowhere = text(CLICK, event_attributes__position=None)
     assert verdict(ubi(clicks_by="rank"), nowhere) == (
-        "invalid_record: a click must say where it was, in event_attributes.position.ordinal.index."
+        "invalid_record: a click must name its place in event_attributes.position.ordinal.index."
     )

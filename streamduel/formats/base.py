@@ -1,0 +1,168 @@
+"""The parts that all formats share: the translator's contract, common settings, arms and sides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Final, Protocol
+
+from pydantic import BeforeValidator, Field, StringConstraints, field_validator
+
+from streamduel.config.experiment import Name, Pair, Section
+from streamduel.formats.reading import Found, look_up, name
+from streamduel.records import MAX_ACTION, MAX_NAME, InputEvent, Side
+
+MAX_REASON: Final = MAX_ACTION
+"""Characters of the reason for which a record is ignored, often the name of an action."""
+
+
+class Ignored(Exception):  # noqa: N818 - a verdict on a record, not a failure of the program
+    """A valid record that says nothing about a duel; it is counted by reason.
+
+    Attributes:
+        reason: at most `MAX_REASON` characters. It may contain names from the click log, so the
+            caller bounds the number of different reasons.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason[:MAX_REASON])
+        self.reason = reason[:MAX_REASON]
+
+
+class Translator(Protocol):
+    """Translates records of another program's click log to streamduel's own records.
+
+    A translator is a pure function of the record and the settings and keeps no state, so that the
+    result does not depend on batches, restarts or replays. The fold joins impressions and clicks.
+    """
+
+    def __call__(self, value: bytes) -> list[InputEvent]:
+        """The events of a record, at least one, in the order in which to fold them.
+
+        Args:
+            value: the record, whose size and nesting the stream has checked.
+
+        Raises:
+            Ignored: the record says nothing about a duel.
+            Rejected: the record is invalid and becomes a dead letter.
+        """
+
+
+def _listed(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+Path = Annotated[str, StringConstraints(pattern=r"^[^.]+(\.[^.]+)*$", max_length=MAX_NAME)]
+Paths = Annotated[
+    list[Path],
+    BeforeValidator(_listed, json_schema_input_type=list[Path] | Path),
+    Field(min_length=1),
+]
+Label = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME)]
+ActionName = Annotated[str, StringConstraints(min_length=1, max_length=MAX_ACTION)]
+
+
+class FormatSettings(Section):
+    """Settings of every format."""
+
+    experiment: Name | None = Field(
+        None,
+        description="The experiment of all records; null: each record names its own, and records"
+        " that name none are ignored.",
+    )
+    pair: Pair | None = Field(
+        None, description="The two arms of each list that does not name its own."
+    )
+    arms: dict[Label, Name] = Field(
+        {}, description="Arms by their names in the click log, where these differ."
+    )
+
+    @field_validator("pair")
+    @classmethod
+    def _check_pair(cls, pair: list[str] | None) -> list[str] | None:
+        if pair and pair[0] == pair[1]:
+            raise ValueError(f"must be two arms (found '{pair[0]}' twice)")
+        return pair
+
+    def translator(self) -> Translator:
+        """The translator of the format with these settings."""
+        raise NotImplementedError
+
+    def experiment_of(self, record: dict[str, Any], paths: Sequence[str]) -> str:
+        """The experiment of a record.
+
+        Args:
+            record: the record.
+            paths: the fields that may name it.
+
+        Raises:
+            Ignored: neither the settings nor the record name an experiment.
+        """
+        if self.experiment is not None:
+            return self.experiment
+        found = look_up(record, paths)
+        if found.value is None:
+            raise Ignored("no experiment")
+        return name(found)
+
+    def arm(self, found: Found) -> str:
+        """The arm with this name in the click log."""
+        label = name(found, f"an arm's name, a string of 1 to {MAX_NAME} characters")
+        return self.arms.get(label, label)
+
+    def configured_pair(self) -> tuple[str, str] | None:
+        """The arms of lists that do not name theirs."""
+        return None if self.pair is None else (self.pair[0], self.pair[1])
+
+    def arms_by_rank(self, found: Found, docs: Sequence[str] | None) -> list[str | None]:
+        """Per rank, the arm whose document it is, or None.
+
+        Args:
+            found: a list with an arm for each rank, or an object with an arm for each document.
+            docs: the documents, if they are known.
+
+        Raises:
+            Rejected: the value is neither, or does not fit the documents.
+        """
+        by_rank: Any = found.value
+        if isinstance(by_rank, dict) and docs is not None:
+            by_rank = [by_rank.get(doc) for doc in docs]
+        if not isinstance(by_rank, list):
+            raise found.misfit("an array with an arm, or null, for each rank")
+        if docs is not None and len(by_rank) != len(docs):
+            raise found.misfit(f"an array with an arm, or null, for each of {len(docs)} documents")
+        return [
+            None if label is None else self.arm(Found(f"{found.where}[{rank}]", label))
+            for rank, label in enumerate(by_rank)
+        ]
+
+
+def pair_in(arms: Sequence[str | None]) -> tuple[str, str]:
+    """The first two arms whose documents a list shows.
+
+    Raises:
+        Ignored: the list shows documents of one arm only, so its opponent is unknown.
+    """
+    found = list(dict.fromkeys(arm for arm in arms if arm is not None))
+    if len(found) < 2:
+        raise Ignored("list of one side")
+    return found[0], found[1]
+
+
+def side(label: str | None, pair: tuple[str, str], where: str) -> Side | None:
+    """The side of an arm in a pair; `a` and `b` are sides, unless arms have these names.
+
+    Raises:
+        Rejected: the arm is not in the pair.
+
+    >>> side("bm25", ("ltr", "bm25"), "teams"), side("a", ("ltr", "bm25"), "teams")
+    ('b', 'a')
+    """
+    if label is None:
+        return None
+    if label in pair:
+        return "a" if label == pair[0] else "b"
+    if label == "a":
+        return "a"
+    if label == "b":
+        return "b"
+    raise Found(where, label).misfit(f"'{pair[0]}' or '{pair[1]}'")
