@@ -44,7 +44,7 @@ class TestHeatMap:
         cell(page, 0, 1).hover()
         expect(tip).to_have_css("opacity", "1")
         expect(tip).to_contain_text(re.compile(r"^ltr-v3 against .+: won [\d.,]+ of [\d.,]+ duels"))
-        expect(tip).to_contain_text("with 95 % confidence")
+        expect(tip).to_contain_text("95 % confidence interval")
 
     def test_the_words_lie_within_the_card_and_over_nothing_else(
         self, world: World, open_page: NewPage
@@ -129,7 +129,7 @@ class TestLive:
         page.wait_for_timeout(2500)
         assert asked == []
         with page.expect_request(f"{world.url}/"):
-            page.get_by_role("button", name="Go on").click()
+            page.get_by_role("button", name="Resume").click()
         expect(page.get_by_role("status")).to_have_text("live")
 
     @pytest.mark.parametrize("answered", [True, False])
@@ -167,12 +167,12 @@ class TestLive:
         page.goto(experiment(world))
         duels_shown = page.locator(".tiles").inner_text()
         page.context.set_offline(True)
-        expect(page.get_by_role("status")).to_have_text("no answer; trying again")
+        expect(page.get_by_role("status")).to_have_text("no answer; retrying")
         assert page.locator(".tiles").inner_text() == duels_shown
         page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
         expect(page.get_by_role("alert")).to_be_in_viewport()
         expect(page.get_by_role("alert")).to_have_text(
-            re.compile(r"^No answer since \d\d:\d\d:\d\d UTC; these figures are old\.$")
+            re.compile(r"^No answer since \d\d:\d\d:\d\d UTC; the figures are outdated\.$")
         )
         expect(page.locator("main")).to_have_css("opacity", "0.45")
         page.context.set_offline(False)
@@ -187,10 +187,10 @@ class TestWithoutJavaScript:
         page = open_page(experiment(world), java_script_enabled=False)
         cell(page, 1, 0).hover()
         expect(cell(page, 1, 0).locator(".tip")).to_have_css("opacity", "1")
-        expect(page.get_by_text("Reload the page for newer figures.")).to_be_visible()
+        expect(page.get_by_text("Reload the page to update it.")).to_be_visible()
         expect(page.locator(".drawing .line")).to_have_count(2)
         page.get_by_text("What is regret?").click()
-        expect(page.get_by_text("What users have lost because")).to_be_visible()
+        expect(page.get_by_text("The cost of exploring:")).to_be_visible()
 
     def test_experiments_are_found_and_sorted(self, world: World, open_page: NewPage) -> None:
         page = open_page(world.url, java_script_enabled=False)

@@ -1,4 +1,4 @@
-"""The status page: what is known of the experiments, for people with a browser."""
+"""The status page."""
 
 from streamduel.monitoring.page.pages import PAGE_HEADERS, Pages
 

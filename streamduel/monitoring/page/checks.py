@@ -1,4 +1,4 @@
-"""Whether an experiment's figures can be trusted: checks, with a sentence for who is on call."""
+"""Checks of an experiment's data, each with a sentence for whoever is on call."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from streamduel.preference.evidence import unfairness
 from streamduel.stream.trust import EVEN
 
 UNFAIR: Final = 0.99
-"""From here on, services are said to be unfair, as by the alert: of a hundred fair experiments one
-comes this far in its whole life."""
+"""From this confidence on, services are reported as unfair, as by the alert: one in a hundred fair
+experiments ever reaches it."""
 
-TOLERABLE: Final = 0.01
-"""The share of records that may go astray: one in a hundred moves no result that is worth acting
-on, and a mistake in a service hits far more."""
+TOLERATED: Final = 0.01
+"""The share of records that may be lost: one in a hundred changes no result that is worth acting
+on, and a defect of a service affects far more."""
 
-Outcome = Literal["fine", "look", "open"]
+Result = Literal["ok", "problem", "unknown"]
 
 
 class Check(NamedTuple):
     """One check.
 
     Attributes:
-        what: what is to be so.
-        outcome: it is (`fine`), somebody should look (`look`), or nothing can be said (`open`).
+        title: the desired state.
+        result: whether it is met.
         sentence: what was found, and what to do.
     """
 
-    what: str
-    outcome: Outcome
+    title: str
+    result: Result
     sentence: str
 
 
@@ -40,129 +40,129 @@ def checks(view: ExperimentView, figures: Figures, partition: int) -> list[Check
 
     Args:
         view: the experiment.
-        figures: what is known of everything.
-        partition: where the experiment lives.
+        figures: the present figures of the process.
+        partition: the experiment's partition.
     """
-    made = [
-        _folded(figures, partition),
-        _fed(view, figures),
-        _fair(view),
-        _followed(view),
-        _joined(view),
-        _usable(view),
+    results = [
+        _lag(figures, partition),
+        _records_arrive(view, figures),
+        _fair_interleaving(view),
+        _assignments_followed(view),
+        _clicks_joined(view),
+        _records_valid(view),
     ]
     if view.seeks == "condorcet" and len(view.arms) <= MAX_ARMS_ON_DEMAND:
-        made.append(_winner_possible(view))
-    return made
+        results.append(_winner_possible(view))
+    return results
 
 
-def _folded(figures: Figures, partition: int) -> Check:
-    what = "Records are folded as they come"
+def _lag(figures: Figures, partition: int) -> Check:
+    title = "Records are folded"
     lag = figures.lags.get(partition)
     age = figures.now - figures.partitions[partition].saved_at
     if lag is None:
-        return Check(what, "open", f"How many records of partition {partition} wait is not known.")
+        return Check(title, "unknown", f"The lag of partition {partition} is unknown.")
+    found = f"Partition {partition} has a lag of {count(lag)} records"
     if lag > 0 and age > MAX_SILENT_SECONDS:
         return Check(
-            what,
-            "look",
-            f"{count(lag)} records of partition {partition} wait, and the last snapshot is "
-            f"{span(age)} old: the partition has stopped. See the log of the process.",
+            title,
+            "problem",
+            f"{found}, and its last snapshot is {span(age)} old: the partition has stopped. See "
+            f"the application log.",
         )
-    return Check(what, "fine", f"{count(lag)} records of partition {partition} wait.")
+    return Check(title, "ok", f"{found}.")
 
 
-def _fed(view: ExperimentView, figures: Figures) -> Check:
-    what, idle = "Records keep coming", figures.now - view.last_record_at
+def _records_arrive(view: ExperimentView, figures: Figures) -> Check:
+    title, idle = "Records arrive", figures.now - view.last_record_at
     if view.fallback is not None and idle > view.fallback[1]:
         arm, allowed = view.fallback
         return Check(
-            what,
-            "look",
+            title,
+            "problem",
             f"None for {span(idle)}, where {span(allowed)} are allowed; ranker services are told "
-            f"to serve {legible(arm)} alone. See whether they still log.",
+            f"to serve {legible(arm)} alone. Check whether they still log.",
         )
-    if not view.active:  # and perhaps none before
-        return Check(what, "open", f"None since the process took over, {span(idle)} ago.")
-    return Check(what, "fine", f"The last one came {span(idle)} ago.")
+    if not view.active:  # there may have been some before the restart
+        return Check(title, "unknown", f"None since the process started, {span(idle)} ago.")
+    return Check(title, "ok", f"The last one arrived {span(idle)} ago.")
 
 
-def _fair(view: ExperimentView) -> Check:
-    what, shown = "Services interleave fairly", view.impressions.shown
+def _fair_interleaving(view: ExperimentView) -> Check:
+    title, shown = "Services interleave fairly", view.impressions.shown
     if not shown:
-        return Check(what, "open", "No interleaved impression so far; credited duels do not tell.")
+        return Check(
+            title, "unknown", "No interleaved impressions; credited duels cannot be checked."
+        )
     if view.team_mismatch > UNFAIR:
         return Check(
-            what,
-            "look",
-            f"{_favoured(view)} than coins would give it (sure to {at_least(view.team_mismatch)}). "
-            f"Do not trust the champion before the service that interleaves is mended.",
+            title,
+            "problem",
+            f"{_most_uneven(view)} than fair coins would give it, with "
+            f"{at_least(view.team_mismatch)} confidence. Do not trust the champion until the "
+            f"service that interleaves is fixed.",
         )
-    return Check(what, "fine", f"Nothing speaks against it in {count(shown)} impressions.")
+    return Check(title, "ok", f"{count(shown)} impressions show no sign of unfairness.")
 
 
-def _favoured(view: ExperimentView) -> str:
-    """Who has too much, or too little, and of what: the coin that is least like one."""
+def _most_uneven(view: ExperimentView) -> str:
+    """Which side or ranker has too much or too little of what, by the most uneven coin."""
     coins = view.impressions.coins
     at = max(range(len(coins)), key=lambda each: unfairness([coins[each]]))
-    who, what = divmod(at, len(EVEN))
+    arm, what = divmod(at, len(EVEN))
     own, others = coins[at]
-    name = f"The ranker {legible(view.arms[who - 1])}" if who else "Side a"
+    name = f"The ranker {legible(view.arms[arm - 1])}" if arm else "Side a"
     return f"{name} has {'more' if own > others else 'fewer'} {EVEN[what]}"
 
 
-def _followed(view: ExperimentView) -> Check:
-    what, (shown, astray) = (
-        "Services follow assignments",
-        (view.impressions.shown, view.impressions.unassigned),
-    )
+def _assignments_followed(view: ExperimentView) -> Check:
+    title = "Services follow assignments"
+    shown, unassigned = view.impressions.shown, view.impressions.unassigned
     if not shown:
-        return Check(what, "open", "No interleaved impression so far.")
-    found = (
-        f"{count(astray)} of {count(shown)} impressions ({percent(astray / shown)}) showed a pair"
-    )
-    if astray > TOLERABLE * shown:
+        return Check(title, "unknown", "No interleaved impressions.")
+    share = percent(unassigned / shown)
+    found = f"{count(unassigned)} of {count(shown)} impressions ({share}) show an unassigned pair."
+    if unassigned > TOLERATED * shown:
         return Check(
-            what,
-            "look",
-            f"{found} that nobody had asked for. Such duels count, but exploring costs more. See "
-            f"whether the services read the assignments.",
+            title,
+            "problem",
+            f"{found} Such duels count, but exploring costs more. Check whether the services read "
+            f"the assignments.",
         )
-    return Check(what, "fine", f"{found} that nobody had asked for.")
+    return Check(title, "ok", found)
 
 
-def _joined(view: ExperimentView) -> Check:
-    what = "Clicks find their impressions"
+def _clicks_joined(view: ExperimentView) -> Check:
+    title = "Clicks are joined to impressions"
     late, unjoined = view.tallies["late"], view.tallies["unjoined"]
-    lost, known = late + unjoined, view.tallies["accepted"]
-    found = f"{count(late)} came too late, {count(unjoined)} have no impression"
-    if lost > TOLERABLE * (known + lost):
+    lost, accepted = late + unjoined, view.tallies["accepted"]
+    found = f"{count(late)} clicks are late, {count(unjoined)} are unjoined."
+    if lost > TOLERATED * (accepted + lost):
         return Check(
-            what,
-            "look",
-            f"{found}. See whether impressions are logged, and whether attribution waits long "
+            title,
+            "problem",
+            f"{found} Check whether impressions are logged, and whether the join window is long "
             f"enough.",
         )
-    return Check(what, "fine", f"{found}.")
+    return Check(title, "ok", found)
 
 
-def _usable(view: ExperimentView) -> Check:
-    what, letters = "Records can be used", view.tallies["dead_letter"]
-    whole = letters + view.tallies["accepted"]
-    found = f"{count(letters)} of {count(whole)} became dead letters"
-    if letters > TOLERABLE * whole:
-        return Check(what, "look", f"{found}. Each says why; the newest are below.")
-    return Check(what, "fine", f"{found}.")
+def _records_valid(view: ExperimentView) -> Check:
+    title, dead_letters = "Records are valid", view.tallies["dead_letter"]
+    total = dead_letters + view.tallies["accepted"]
+    found = f"{count(dead_letters)} of {count(total)} became dead letters."
+    if dead_letters > TOLERATED * total:
+        return Check(title, "problem", f"{found} Each has its reason; the newest are below.")
+    return Check(title, "ok", found)
 
 
 def _winner_possible(view: ExperimentView) -> Check:
-    what = "There may be a ranker that beats all others"
+    title = "A Condorcet winner is possible"
     if view.condorcet_winner_possible:
-        return Check(what, "fine", "At least one ranker has not surely lost to any other one.")
+        return Check(title, "ok", "At least one ranker may still beat all others.")
     return Check(
-        what,
-        "look",
-        f"Each ranker has lost to some other one, with 95 % confidence, and {view.policy} looks "
-        f"for one that beats all: it would explore for ever. Choose a policy that seeks a "
-        f"Copeland winner.",
+        title,
+        "problem",
+        f"Each ranker has lost to another one with 95 % confidence, and {view.policy} seeks a "
+        f"Condorcet winner: it explores permanently. Choose a policy that seeks a Copeland winner.",
     )

@@ -1,4 +1,4 @@
-"""One experiment as its page shows it: numbers already in words, in the order of the page."""
+"""The content of an experiment's page, numbers as text, in the order of the page."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from streamduel.monitoring.figures import Figures
 from streamduel.monitoring.history import History, Point, regret_kind
 from streamduel.monitoring.page.checks import Check, checks
 from streamduel.monitoring.page.curve import Curve, confidence_curve, regret_curve
-from streamduel.monitoring.page.freshness import last_record
 from streamduel.monitoring.page.heat_map import MAX_SHOWN_ARMS, HeatMap, bounds, heat_map, ranking
 from streamduel.monitoring.page.wording import (
     amount,
     at_least,
     count,
+    last_record,
     legible,
     moment,
     percent,
@@ -25,20 +25,20 @@ from streamduel.monitoring.views import ExperimentView
 from streamduel.records import Assignment
 
 SURE: Final = 0.95
-"""From here on, the champion is said to be the winner: the custom of statistics, and the alert."""
+"""From this confidence on, the champion is called the winner: the convention of statistics, and the
+alert."""
 
-MOST_PAIRS: Final = 20
-"""Shown of an assignment; thousands are possible, and the API has them all."""
+MAX_PAIRS: Final = 20
+"""Shown of an assignment; the API has all of them, perhaps thousands."""
 
-MOST_POINTS: Final = 8
-"""Rows of the table that has a curve's numbers."""
+MAX_POINTS: Final = 8
+"""Rows of the table of the curves' numbers."""
 
-MOST_LETTERS: Final = 10
-"""Shown of the newest dead letters."""
+MAX_SHOWN_DEAD_LETTERS: Final = 10
 
 
 class Arm(NamedTuple):
-    """A row of the table of rankers; shares and bars in per cent."""
+    """A row of the table of rankers; `against`: the champion's share of wins, with its interval."""
 
     name: str
     champion: bool
@@ -48,16 +48,16 @@ class Arm(NamedTuple):
     won: str
     traffic: str
     against: str
-    range: str
+    interval: str
 
 
 class PairRow(NamedTuple):
-    """A row of the assignment: the pair, its share as text and as a bar, and what is wanted."""
+    """A row of the assignment: the pair, its share as text and in per cent, and duels wanted."""
 
     a: str
     b: str
     share: str
-    bar: float
+    share_percent: float
     remaining: str
 
 
@@ -68,26 +68,26 @@ class Assigned:
     Attributes:
         pairs: those with the largest shares.
         left_out: how many pairs are not shown.
-        at: the stream time of the decision, in words.
-        valid_until: until when it holds; None if for good.
-        lapsed: whether that time is over.
-        fallback: the arm that is served alone then.
-        batch: what is said of the open batch; None for other policies.
-        batch_done: per cent of the batch, where known.
+        at: the stream time of the decision, as text.
+        valid_until: the end of its validity; None if unlimited.
+        expired: whether that time has passed.
+        fallback: the arm that is served alone after it.
+        batch: the open batch, as text; None for policies without batches.
+        batch_percent: how much of it is done, where known.
     """
 
     pairs: tuple[PairRow, ...]
     left_out: int
     at: str
     valid_until: str | None
-    lapsed: bool
+    expired: bool
     fallback: str | None
     batch: str | None
-    batch_done: float | None
+    batch_percent: float | None
 
 
 class Regret(NamedTuple):
-    """What the duels have cost: as estimated, at most, and how the page calls its kind."""
+    """The cumulative regret: its kind, estimate and upper bound."""
 
     kind: str
     estimate: str
@@ -95,7 +95,7 @@ class Regret(NamedTuple):
 
 
 class PointRow(NamedTuple):
-    """A point of the curves in numbers."""
+    """A point of the curves as text."""
 
     at: str
     duels: str
@@ -104,8 +104,8 @@ class PointRow(NamedTuple):
     confidence: str
 
 
-class Head(NamedTuple):
-    """What stands above everything else: who leads, how sure that is, and of what."""
+class Summary(NamedTuple):
+    """The summary at the top of the page; confidence as text and in per cent."""
 
     name: str
     raw_name: str
@@ -113,11 +113,11 @@ class Head(NamedTuple):
     policy: str
     seeks: str
     partition: int
-    seen: str
+    last_record: str
     verdict: str
     champion: str
     confidence: str
-    sureness: float
+    confidence_percent: float
     sure: bool
     duels: str
     candidates: str
@@ -130,22 +130,22 @@ class ExperimentPage:
     """Everything on the page of one experiment.
 
     Attributes:
-        head: what stands above.
-        since: since when the curves go.
-        regret: None while it is not worked out.
-        regret_curve: None while there is no line yet.
-        confidence_curve: None while there is no line yet.
+        summary: champion, confidence and state.
+        since: when the curves begin.
+        regret: None until it is computed.
+        regret_curve: None before the second point.
+        confidence_curve: None before the second point.
         points: the curves in numbers.
-        matrix: who beats whom.
+        matrix: the preference matrix.
         arms: the rankers, best first.
         assigned: None before the first assignment.
-        checks: whether all this can be trusted.
-        tallies: what became of the records.
-        letters: its newest dead letters, the latest first.
+        checks: of the data.
+        tallies: records by outcome: name, number, meaning.
+        dead_letters: its newest ones, the latest first.
         warnings: why no records are folded.
     """
 
-    head: Head
+    summary: Summary
     since: str
     regret: Regret | None
     regret_curve: Curve | None
@@ -156,7 +156,7 @@ class ExperimentPage:
     assigned: Assigned | None
     checks: tuple[Check, ...]
     tallies: tuple[tuple[str, str, str], ...]
-    letters: tuple[RecentDeadLetter, ...]
+    dead_letters: tuple[RecentDeadLetter, ...]
     warnings: tuple[str, ...]
 
 
@@ -165,23 +165,23 @@ def experiment_page(
     view: ExperimentView,
     partition: int,
     history: History,
-    letters: Sequence[RecentDeadLetter],
+    dead_letters: Sequence[RecentDeadLetter],
     now: float,
 ) -> ExperimentPage:
     """The page of an experiment.
 
     Args:
-        figures: what is known of everything.
+        figures: the present figures of the process.
         view: the experiment.
-        partition: where it lives.
-        history: how its figures came to be.
-        letters: the newest dead letters of the process, the latest last.
+        partition: the experiment's.
+        history: past confidence and regret.
+        dead_letters: the newest of the process, the latest last.
         now: in seconds since 1970.
     """
     points, order = history.up_to(view), ranking(view)
     newest = points[-1] if points else None
     return ExperimentPage(
-        head=_head(figures, view, partition, newest),
+        summary=_summary(figures, view, partition, newest),
         since=moment(history.since),
         regret=_regret(view, newest) if newest else None,
         regret_curve=regret_curve(points),
@@ -192,26 +192,28 @@ def experiment_page(
         assigned=_assigned(view, view.assignment, now) if view.assignment else None,
         checks=tuple(checks(view, figures, partition)),
         tallies=_tallies(view),
-        letters=_letters(view, partition, letters),
+        dead_letters=_dead_letters(view, partition, dead_letters),
         warnings=tuple(figures.why_not_ready()),
     )
 
 
-def _head(figures: Figures, view: ExperimentView, partition: int, newest: Point | None) -> Head:
+def _summary(
+    figures: Figures, view: ExperimentView, partition: int, newest: Point | None
+) -> Summary:
     champion = legible(view.arms[view.champion])
     confidence = newest.confidence if newest else 0.0
-    return Head(
+    return Summary(
         name=legible(view.name),
         raw_name=view.name,
         status=view.status,
         policy=view.policy if view.stage == view.policy else f"{view.policy}, now {view.stage}",
         seeks=view.seeks,
         partition=partition,
-        seen=last_record(view, figures),
+        last_record=last_record(view, figures),
         verdict=_verdict(view, champion, newest),
         champion=champion,
         confidence=at_least(confidence) if newest else "…",
-        sureness=100 * confidence,
+        confidence_percent=100 * confidence,
         sure=confidence >= SURE,
         duels=count(view.duels),
         candidates=count(view.candidates),
@@ -221,17 +223,17 @@ def _head(figures: Figures, view: ExperimentView, partition: int, newest: Point 
 
 
 def _verdict(view: ExperimentView, champion: str, newest: Point | None) -> str:
-    """How it stands, in one sentence."""
+    """The state of the experiment in a sentence."""
     if newest is None:
-        return f"{champion} leads; how sure that is is being worked out."
+        return f"{champion} is the champion; its confidence is being computed."
     if view.status == "finished":
-        return f"Finished: {champion} is served to everybody."
+        return f"Finished: only {champion} is served."
     paused = "Paused; only the champion is served. " if view.status == "paused" else ""
-    best = "beats every other ranker" if view.seeks == "condorcet" else "is a best ranker"
+    winner = "Condorcet" if view.seeks == "condorcet" else "Copeland"
     if newest.confidence >= SURE:
-        sure = at_least(newest.confidence)
-        return f"{paused}{champion} {best}: that is at least {sure} sure."
-    return f"{paused}{champion} leads, but the duels do not decide yet."
+        confidence = at_least(newest.confidence)
+        return f"{paused}{champion} is the {winner} winner with at least {confidence} confidence."
+    return f"{paused}{champion} is the champion, but the duels are not decisive yet."
 
 
 def _regret(view: ExperimentView, newest: Point) -> Regret:
@@ -239,8 +241,8 @@ def _regret(view: ExperimentView, newest: Point) -> Regret:
 
 
 def _point_rows(points: Sequence[Point]) -> tuple[PointRow, ...]:
-    """Some points of the curve, the newest first."""
-    step = max(1, -(-len(points) // MOST_POINTS))
+    """Some points of the curves, the newest first."""
+    step = max(1, -(-len(points) // MAX_POINTS))
     return tuple(
         PointRow(
             moment(point.at),
@@ -273,21 +275,21 @@ def _arms(view: ExperimentView, order: Sequence[int]) -> tuple[Arm, ...]:
                 won=percent(float(won[arm]) / duels[arm]) if duels[arm] else "–",
                 traffic=percent(traffic.get(view.arms[arm], 0.0)) if traffic else "–",
                 against="" if arm == best else against,
-                range="" if arm == best or not own + lost else _range(view, arm),
+                interval="" if arm == best or not own + lost else _interval(view, arm),
             )
         )
     return tuple(rows)
 
 
-def _range(view: ExperimentView, arm: int) -> str:
-    """Between which bounds the champion's wins against an arm are in truth."""
+def _interval(view: ExperimentView, arm: int) -> str:
+    """The confidence interval of the champion's share of wins against an arm."""
     pair = [view.champion, arm]
     lower, upper = bounds(view.wins[pair][:, pair], len(view.arms))
     return f"{percent(float(lower[0, 1]))} to {percent(float(upper[0, 1]))}"
 
 
 def _traffic(assignment: Assignment | None) -> dict[str, float]:
-    """In which share of the impressions each arm takes part."""
+    """The share of impressions in which each arm takes part."""
     shares: dict[str, float] = {}
     for pair in assignment.pairs if assignment else ():
         for arm in {pair.a, pair.b}:
@@ -311,48 +313,48 @@ def _assigned(view: ExperimentView, assignment: Assignment, now: float) -> Assig
                 100 * pair.share,
                 "" if pair.remaining is None else count(pair.remaining),
             )
-            for pair in pairs[:MOST_PAIRS]
+            for pair in pairs[:MAX_PAIRS]
         ),
-        left_out=max(0, len(pairs) - MOST_PAIRS),
+        left_out=max(0, len(pairs) - MAX_PAIRS),
         at=_decided_at(assignment),
         valid_until=moment(until / 1000) if until is not None else None,
-        lapsed=until is not None and until / 1000 < now,
+        expired=until is not None and until / 1000 < now,
         fallback=legible(assignment.fallback) if assignment.fallback else None,
-        batch=f"{count(view.batch[0])}: {count(view.batch[1])} duels to come"
+        batch=f"{count(view.batch[0])}: {count(view.batch[1])} duels remaining"
         if view.batch
         else None,
-        batch_done=done,
+        batch_percent=done,
     )
 
 
 def _decided_at(assignment: Assignment) -> str:
     if assignment.ts:
-        return f"{moment(assignment.ts / 1000)}, by the log's clock"
-    return "the beginning" if assignment.epoch == 1 else "not known: the records bear no time"
+        return f"{moment(assignment.ts / 1000)} (stream time)"
+    return "the start" if assignment.epoch == 1 else "unknown: the records have no timestamps"
 
 
 def _tallies(view: ExperimentView) -> tuple[tuple[str, str, str], ...]:
-    """What became of the records: what, how many, and what that means."""
+    """Records by outcome, and what is open: name, number, meaning."""
     tallies, served = view.tallies, view.impressions
     return (
-        ("accepted", count(tallies["accepted"]), "taken in"),
-        ("duplicate", count(tallies["duplicate"]), "seen before, and not counted twice"),
-        ("dead letter", count(tallies["dead_letter"]), "could not be used"),
-        ("late", count(tallies["late"]), "clicks after their impression was over"),
-        ("unjoined", count(tallies["unjoined"]), "clicks whose impression never came"),
-        ("tie", count(served.ties), "half a win for each side, or none where ties are dropped"),
-        ("open impression", count(view.open["impressions"]), "wait for clicks"),
-        ("waiting click", count(view.open["clicks"]), "wait for their impression"),
+        ("accepted", count(tallies["accepted"]), "applied"),
+        ("duplicate", count(tallies["duplicate"]), "id seen before; not counted again"),
+        ("dead letter", count(tallies["dead_letter"]), "invalid; see below"),
+        ("late", count(tallies["late"]), "clicks after their join window closed"),
+        ("unjoined", count(tallies["unjoined"]), "clicks without an impression"),
+        ("tie", count(served.ties), "half a win for each side, or dropped"),
+        ("open impression", count(view.open["impressions"]), "join window not closed"),
+        ("pending click", count(view.open["clicks"]), "arrived before the impression"),
     )
 
 
-def _letters(
-    view: ExperimentView, partition: int, letters: Sequence[RecentDeadLetter]
+def _dead_letters(
+    view: ExperimentView, partition: int, dead_letters: Sequence[RecentDeadLetter]
 ) -> tuple[RecentDeadLetter, ...]:
     """The newest dead letters that name the experiment, the latest first."""
     own = [
-        letter
-        for letter in reversed(letters)
-        if letter.partition == partition and letter.experiment == view.name
+        each
+        for each in reversed(dead_letters)
+        if each.partition == partition and each.experiment == view.name
     ]
-    return tuple(own[:MOST_LETTERS])
+    return tuple(own[:MAX_SHOWN_DEAD_LETTERS])

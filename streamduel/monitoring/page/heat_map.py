@@ -1,4 +1,4 @@
-"""The preference matrix as a heat map: every cell with what the duels say, in numbers and words."""
+"""The preference matrix as a heat map: each cell with its duels in numbers and words."""
 
 from __future__ import annotations
 
@@ -14,18 +14,17 @@ from streamduel.preference.arrays import Floats
 from streamduel.preference.evidence import intervals, log_evidence, nats
 
 MAX_SHOWN_ARMS: Final = 20
-"""Shown at most: with more, the cells of a matrix cannot be told apart."""
+"""The cells of a larger matrix cannot be told apart."""
 
 _SHADES: Final = (0.01, 0.03, 0.07, 0.15)
-"""How far from a half the shades of a cell begin. Rankers that are worth comparing differ by a few
-per cent; what is beyond 15 is one and the same."""
-
+"""Distances from one half at which the shades begin. Rankers in an experiment differ by a few per
+cent; everything beyond 15 has one shade."""
 
 SCALE: Final = (
     ("lose4", "under 35"), ("lose3", "35"), ("lose2", "43"), ("lose1", "47"), ("even", "50"),
     ("win1", "51"), ("win2", "53"), ("win3", "57"), ("win4", "over 65"),
 )  # fmt: skip
-"""The shades with the per cents at which they begin."""
+"""The shades and the percentages at which they begin."""
 
 
 class Cell(NamedTuple):
@@ -33,20 +32,20 @@ class Cell(NamedTuple):
 
     Attributes:
         shade: the class of its colour.
-        text: what stands in it: the share of duels won, in per cent.
-        sure: whether that is sure enough to name a champion: if all cells in a champion's row are,
-            its confidence is 95 % or more.
-        words: all that is known, as a sentence or two.
+        text: the share of duels won, in per cent.
+        decided: whether the pair is decided with enough confidence to name a champion: if all cells
+            in a champion's row are, its confidence is at least 95 %.
+        words: all of it in sentences.
     """
 
     shade: str
     text: str
-    sure: bool
+    decided: bool
     words: str
 
 
 class Row(NamedTuple):
-    """A row: an arm and how it did against each arm."""
+    """A row: an arm against each arm."""
 
     arm: str
     cells: tuple[Cell, ...]
@@ -59,7 +58,7 @@ class HeatMap(NamedTuple):
         arms: their names, in the order of rows and columns.
         rows: one for each of them.
         left_out: how many arms are not shown.
-        scale: the class of each colour, and which per cents it stands for.
+        scale: the class of each colour, and the percentage at which it begins.
     """
 
     arms: tuple[str, ...]
@@ -71,7 +70,7 @@ class HeatMap(NamedTuple):
 def ranking(view: ExperimentView) -> list[int]:
     """The arms, best first: the champion, then by Copeland score and by the share of duels won."""
     own, against = view.wins.sum(axis=1), view.wins.sum(axis=0)
-    shares = (own + 1) / (own + against + 2)  # those that never met anybody in the middle
+    shares = (own + 1) / (own + against + 2)  # arms without duels in the middle
     copeland = view.copeland
     return sorted(
         range(len(view.arms)),
@@ -97,7 +96,7 @@ def heat_map(view: ExperimentView, order: Sequence[int]) -> HeatMap:
         cells = tuple(
             _cell(arm, other, _Pair.of(wins, lower, upper, evidence, i, j), enough)
             if i != j
-            else Cell("same", "", False, f"{arm}: a ranker is not compared with itself.")
+            else Cell("same", "", False, f"{arm}: a ranker has no duels with itself.")
             for j, other in enumerate(names)
         )
         rows.append(Row(arm, cells))
@@ -105,18 +104,18 @@ def heat_map(view: ExperimentView, order: Sequence[int]) -> HeatMap:
 
 
 def bounds(wins: Floats, n_arms: int) -> tuple[Floats, Floats]:
-    """Intervals of the preferences within a part of the matrix that hold for the whole of it.
+    """Confidence intervals of a part of the matrix, valid together with those of the whole matrix.
 
     Args:
         wins: (k, k), of some arms.
-        n_arms: K, how many there are in all.
+        n_arms: K, of all arms.
     """
     part, whole = len(wins) * (len(wins) - 1), n_arms * (n_arms - 1)
     return intervals(wins, DELTA * part / whole)
 
 
 class _Pair(NamedTuple):
-    """What is known of a pair, as seen by its first arm; evidence for and against it in nats."""
+    """The duels of a pair, from the view of its first arm; evidence for and against it in nats."""
 
     won: float
     lost: float
@@ -140,19 +139,19 @@ def _cell(arm: str, other: str, pair: _Pair, enough: float) -> Cell:
     share = pair.won / duels
     words = (
         f"{arm} against {other}: won {count(pair.won)} of {count(duels)} duels, {percent(share)}. "
-        f"In truth {percent(pair.lower)} to {percent(pair.upper)}, with 95 % confidence. "
+        f"95 % confidence interval: {percent(pair.lower)} to {percent(pair.upper)}. "
         f"{_verdict(pair)}"
     )
-    sure = max(pair.better, pair.worse) >= enough
-    return Cell(_shade(share), f"{100 * share:.0f}", sure, words)
+    decided = max(pair.better, pair.worse) >= enough
+    return Cell(_shade(share), f"{100 * share:.0f}", decided, words)
 
 
 def _verdict(pair: _Pair) -> str:
     if pair.better > 0:
-        return f"Confidence that it is the better one: {at_least(1 - exp(-pair.better))}."
+        return f"Confidence that it is better: {at_least(1 - exp(-pair.better))}."
     if pair.worse > 0:
-        return f"Confidence that it is the worse one: {at_least(1 - exp(-pair.worse))}."
-    return "Nothing can be said yet of which is better."
+        return f"Confidence that it is worse: {at_least(1 - exp(-pair.worse))}."
+    return "It is undecided which is better."
 
 
 def _shade(share: float) -> str:

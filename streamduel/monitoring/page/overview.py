@@ -1,4 +1,4 @@
-"""All experiments at a glance: those that are asked for, a page at a time."""
+"""The overview: a table of experiments, searched, sorted and paged."""
 
 from __future__ import annotations
 
@@ -10,15 +10,20 @@ from urllib.parse import urlencode
 
 from streamduel.monitoring.figures import Figures
 from streamduel.monitoring.history import History
-from streamduel.monitoring.page.freshness import last_record
-from streamduel.monitoring.page.wording import address, at_least, count, legible
+from streamduel.monitoring.page.wording import (
+    address,
+    at_least,
+    count,
+    last_record,
+    legible,
+)
 from streamduel.monitoring.views import ExperimentView
 
 PAGE_ROWS: Final = 50
-"""Experiments on a page: more than one looks through, and drawn in some milliseconds."""
+"""Experiments per page; rendered in some milliseconds."""
 
-MOST_SOUGHT: Final = 256
-"""Characters of what is searched for: no name is longer."""
+MAX_SEARCH_LENGTH: Final = 256
+"""No name is longer."""
 
 STATUSES: Final = ("running", "paused", "finished")
 
@@ -33,80 +38,80 @@ COLUMNS: Final = (
     ("seen", "Last record"),
     ("dead", "Dead letters"),
 )
-"""What the table can be sorted by, and the headings."""
+"""The columns, by which the table can be sorted, and their headings."""
 
 _LARGEST_FIRST: Final = frozenset({"confidence", "duels", "epoch", "dead"})
-"""Columns of which one wants to see the largest first."""
+"""Columns that are first sorted in descending order."""
 
 
 @dataclass(frozen=True)
-class Wish:
-    """Which experiments somebody wants to see.
+class Query:
+    """The selection and order of experiments in the table.
 
     Attributes:
-        q: part of the name or of the champion's.
-        status: only those; all if empty.
+        q: a part of the experiment's or the champion's name.
+        status: all if empty.
         sort: a column.
-        down: the largest first.
+        descending: the largest first.
         page: from 1.
     """
 
     q: str = ""
     status: str = ""
     sort: str = "name"
-    down: bool = False
+    descending: bool = False
     page: int = 1
 
     @classmethod
-    def of(cls, query: Mapping[str, str]) -> Wish:
-        """What the address asks for; what makes no sense is as if it were not there.
+    def parse(cls, query: Mapping[str, str]) -> Query:
+        """The query of an address; invalid values are ignored.
 
-        >>> Wish.of({"sort": "-duels", "page": "2", "status": "lost"})
-        Wish(q='', status='', sort='duels', down=True, page=2)
+        >>> Query.parse({"sort": "-duels", "page": "2", "status": "lost"})
+        Query(q='', status='', sort='duels', descending=True, page=2)
         """
         sort, page, status = query.get("sort", ""), query.get("page", ""), query.get("status", "")
         column = sort.removeprefix("-")
         known = column in dict(COLUMNS)
         return cls(
-            q=query.get("q", "")[:MOST_SOUGHT],
+            q=query.get("q", "")[:MAX_SEARCH_LENGTH],
             status=status if status in STATUSES else "",
             sort=column if known else "name",
-            down=known and sort.startswith("-"),
+            descending=known and sort.startswith("-"),
             page=max(1, int(page)) if page.isascii() and page.isdigit() and len(page) < 10 else 1,
         )
 
     @property
     def address(self) -> str:
-        """The address that asks for it."""
-        sort = f"{'-' if self.down else ''}{self.sort}"
-        asked = {
+        """The address of this query."""
+        sort = f"{'-' if self.descending else ''}{self.sort}"
+        parameters = {
             "q": self.q,
             "status": self.status,
             "sort": sort if sort != "name" else "",
             "page": str(self.page) if self.page > 1 else "",
         }
-        text = urlencode({name: value for name, value in asked.items() if value})
+        text = urlencode({name: value for name, value in parameters.items() if value})
         return f"/?{text}" if text else "/"
 
 
 class Row(NamedTuple):
-    """An experiment in the table."""
+    """An experiment in the table; confidence as text and in per cent."""
 
     name: str
     address: str
     status: str
     champion: str
     confidence: str
-    sureness: float
+    confidence_percent: float
     duels: str
     policy: str
     epoch: str
-    seen: str
-    dead: str
+    last_record: str
+    dead_letters: str
 
 
 class Heading(NamedTuple):
-    """A column's heading: its text, which way it is sorted, and the address that sorts by it."""
+    """A column's heading: its text, its present order, and the address that sorts by it."""
 
     column: str
     text: str
@@ -116,72 +121,72 @@ class Heading(NamedTuple):
 
 @dataclass(frozen=True)
 class Overview:
-    """What the page shows.
+    """The content of the page.
 
     Attributes:
-        wish: what was asked for, with a page that there is.
+        query: as asked for, with an existing page.
         headings: of the table.
         rows: of the page.
-        found: how many experiments fit the wish.
+        found: how many experiments match the query.
         first: the number of the first row.
-        statuses: how many experiments have which status.
+        statuses: number of experiments by status.
         duels: of all experiments.
-        before: the address of the page before; None on the first.
-        after: the address of the page after; None on the last.
+        previous: the address of the previous page; None on the first.
+        next: the address of the next page; None on the last.
     """
 
-    wish: Wish
+    query: Query
     headings: tuple[Heading, ...]
     rows: tuple[Row, ...]
     found: int
     first: int
     statuses: Mapping[str, int]
     duels: int
-    before: str | None
-    after: str | None
+    previous: str | None
+    next: str | None
 
 
-def overview(figures: Figures, history: History, wish: Wish) -> Overview:
-    """The page that is asked for.
+def overview(figures: Figures, history: History, query: Query) -> Overview:
+    """The page for a query.
 
-    Only what is at hand is shown of each: confidence is that of the last look, since to work it
-    out for a thousand experiments would take a second.
+    Confidence is that of the last update of the history: computing it for a thousand experiments
+    would take a second.
 
     Args:
-        figures: what is known.
-        history: what was worked out.
-        wish: what is asked for.
+        figures: the present figures.
+        history: past confidence.
+        query: what to show.
     """
     views = list(figures.experiments())
     found = sorted(
-        (view for view in views if _fits(view, wish)),
+        (view for view in views if _matches(view, query)),
         key=lambda view: (view.name.casefold(), view.name),
     )
-    if wish.sort != "name" or wish.down:
-        found.sort(key=_order(wish.sort, history), reverse=wish.down)
+    if query.sort != "name" or query.descending:
+        found.sort(key=_order(query.sort, history), reverse=query.descending)
     pages = max(1, -(-len(found) // PAGE_ROWS))
-    wish = replace(wish, page=min(wish.page, pages))
-    first = (wish.page - 1) * PAGE_ROWS
+    query = replace(query, page=min(query.page, pages))
+    first = (query.page - 1) * PAGE_ROWS
     return Overview(
-        wish=wish,
-        headings=tuple(_heading(wish, column, text) for column, text in COLUMNS),
+        query=query,
+        headings=tuple(_heading(query, column, text) for column, text in COLUMNS),
         rows=tuple(_row(view, figures, history) for view in found[first : first + PAGE_ROWS]),
         found=len(found),
         first=first + 1,
         statuses=Counter(view.status for view in views),
         duels=sum(view.duels for view in views),
-        before=replace(wish, page=wish.page - 1).address if wish.page > 1 else None,
-        after=replace(wish, page=wish.page + 1).address if wish.page < pages else None,
+        previous=replace(query, page=query.page - 1).address if query.page > 1 else None,
+        next=replace(query, page=query.page + 1).address if query.page < pages else None,
     )
 
 
-def _fits(view: ExperimentView, wish: Wish) -> bool:
-    if wish.status and view.status != wish.status:
+def _matches(view: ExperimentView, query: Query) -> bool:
+    if query.status and view.status != query.status:
         return False
-    if not wish.q:
+    if not query.q:
         return True
-    sought = wish.q.casefold()
-    return sought in view.name.casefold() or sought in view.arms[view.champion].casefold()
+    search = query.q.casefold()
+    return search in view.name.casefold() or search in view.arms[view.champion].casefold()
 
 
 def _order(column: str, history: History) -> Callable[[ExperimentView], Any]:
@@ -200,17 +205,19 @@ def _order(column: str, history: History) -> Callable[[ExperimentView], Any]:
 
 
 def _confidence(view: ExperimentView, history: History) -> float:
-    """As of the last look; -1 before the first."""
+    """As of the last update of the history; -1 before the first."""
     newest = history.newest(view.name)
     return newest.confidence if newest is not None else -1.0
 
 
-def _heading(wish: Wish, column: str, text: str) -> Heading:
-    if wish.sort != column:
-        down, how = column in _LARGEST_FIRST, ""
+def _heading(query: Query, column: str, text: str) -> Heading:
+    if query.sort != column:
+        descending, order = column in _LARGEST_FIRST, ""
     else:
-        down, how = not wish.down, "descending" if wish.down else "ascending"
-    return Heading(column, text, how, replace(wish, sort=column, down=down, page=1).address)
+        descending = not query.descending
+        order = "descending" if query.descending else "ascending"
+    link = replace(query, sort=column, descending=descending, page=1).address
+    return Heading(column, text, order, link)
 
 
 def _row(view: ExperimentView, figures: Figures, history: History) -> Row:
@@ -221,10 +228,10 @@ def _row(view: ExperimentView, figures: Figures, history: History) -> Row:
         status=view.status,
         champion=legible(view.arms[view.champion]),
         confidence=at_least(confidence) if confidence >= 0 else "…",
-        sureness=100 * max(0.0, confidence),
+        confidence_percent=100 * max(0.0, confidence),
         duels=count(view.duels),
         policy=view.policy if view.stage == view.policy else f"{view.policy}, now {view.stage}",
         epoch=count(view.epoch),
-        seen=last_record(view, figures),
-        dead=count(view.tallies["dead_letter"]),
+        last_record=last_record(view, figures),
+        dead_letters=count(view.tallies["dead_letter"]),
     )

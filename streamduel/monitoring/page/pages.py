@@ -1,4 +1,4 @@
-"""Renders the pages; they are whole without JavaScript, and ask nobody else for anything."""
+"""Renders the pages. They work without JavaScript, and load nothing from other hosts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from streamduel.monitoring.figures import Figures
 from streamduel.monitoring.history import History
 from streamduel.monitoring.page import curve
 from streamduel.monitoring.page.experiment import experiment_page
-from streamduel.monitoring.page.overview import MOST_SOUGHT, STATUSES, Wish, overview
+from streamduel.monitoring.page.overview import MAX_SEARCH_LENGTH, STATUSES, Query, overview
 from streamduel.monitoring.page.wording import count, legible, moment, path
 from streamduel.monitoring.recent_dead_letters import RecentDeadLetter, RecentDeadLetters
 from streamduel.stream.homes import MOST_COMPARED
@@ -27,21 +27,21 @@ PAGE_HEADERS: Final = {
         "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
     ),
 }
-"""Of a page: nothing runs in it, and nothing is loaded into it, but the files of `STATIC`."""
+"""Of a page: only the files of `STATIC` are loaded and run."""
 
 STATIC: Final = {
     "style.css": "text/css; charset=utf-8",
     "page.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
-"""The files that pages refer to, and what they are."""
+"""The files that pages load, with their media types."""
 
-NEWEST_LETTERS: Final = 10
-"""Shown with all experiments, of those that are of one, and of the others."""
+MAX_SHOWN_DEAD_LETTERS: Final = 10
+"""On the overview, of those that name an experiment of their partition, and of the others."""
 
 
 class File(NamedTuple):
-    """A file that pages refer to."""
+    """A file that pages load."""
 
     content: bytes
     media_type: str
@@ -49,28 +49,27 @@ class File(NamedTuple):
 
 
 class Pages:
-    """The status page in all its parts.
-
-    Templates are compiled when a page is first asked for, and kept.
+    """Renders the status page.
 
     Args:
-        figures: asked for what is known at the moment.
-        history: how it came to be.
-        letters: the newest dead letters.
+        figures: returns the present figures.
+        history: past confidence and regret.
+        dead_letters: the newest ones.
         clock: seconds since 1970.
 
     Attributes:
-        files: those that pages refer to, by name.
+        files: those that pages load, by name.
     """
 
     def __init__(
         self,
         figures: Callable[[], Figures],
         history: History,
-        letters: RecentDeadLetters,
+        dead_letters: RecentDeadLetters,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._figures, self._history, self._letters, self._clock = figures, history, letters, clock
+        self._figures, self._history, self._clock = figures, history, clock
+        self._dead_letters = dead_letters
         self.files = {name: _file(name) for name in STATIC}
         self._templates = Environment(
             loader=PackageLoader("streamduel.monitoring.page"),
@@ -87,55 +86,55 @@ class Pages:
         )
 
     def overview(self, query: Mapping[str, str]) -> str:
-        """All experiments, or those that the query asks for."""
+        """The overview of all experiments, or of those that match the query."""
         figures = self._figures()
-        letters, strays = _sorted_out(self._letters.newest, figures)
+        named, others = _by_experiment(self._dead_letters.newest, figures)
         return self._render(
             "overview.html",
-            page=overview(figures, self._history, Wish.of(query)),
+            page=overview(figures, self._history, Query.parse(query)),
             figures=figures,
             warnings=figures.why_not_ready(),
-            letters=letters[:NEWEST_LETTERS],
-            strays=strays[:NEWEST_LETTERS],
-            letters_in_all=sum(sum(each.values()) for each in figures.dead_letters.values()),
+            dead_letters=named[:MAX_SHOWN_DEAD_LETTERS],
+            other_dead_letters=others[:MAX_SHOWN_DEAD_LETTERS],
+            all_dead_letters=sum(sum(each.values()) for each in figures.dead_letters.values()),
             statuses=STATUSES,
-            most_sought=MOST_SOUGHT,
+            max_search_length=MAX_SEARCH_LENGTH,
         )
 
     def experiment(self, name: str) -> str | None:
-        """One experiment; None if this process does not hold it."""
+        """The page of one experiment; None if this process does not hold it."""
         figures = self._figures()
         for number, partition in figures.partitions.items():
             view = partition.experiments.get(name)
             if view is not None:
                 page = experiment_page(
-                    figures, view, number, self._history, self._letters.newest, self._clock()
+                    figures, view, number, self._history, self._dead_letters.newest, self._clock()
                 )
                 return self._render("experiment.html", page=page)
         return None
 
     def missing(self, name: str) -> str:
-        """That there is no such experiment here."""
+        """The page for an experiment that this process does not hold."""
         return self._render("missing.html", sentence=absent(self._figures(), name))
 
     def _render(self, template: str, **values: Any) -> str:
         return self._templates.get_template(template).render(now=self._clock(), **values)
 
 
-def _sorted_out(
-    letters: Sequence[RecentDeadLetter], figures: Figures
+def _by_experiment(
+    dead_letters: Sequence[RecentDeadLetter], figures: Figures
 ) -> tuple[list[RecentDeadLetter], list[RecentDeadLetter]]:
-    """Those of experiments in their partition, and all others; the latest first."""
-    known, strays = list[RecentDeadLetter](), list[RecentDeadLetter]()
-    for letter in reversed(letters):
-        partition = figures.partitions.get(letter.partition)
-        found = partition is not None and letter.experiment in partition.experiments
-        (known if found else strays).append(letter)
-    return known, strays
+    """Those that name an experiment of their partition, and all others; the latest first."""
+    named, others = list[RecentDeadLetter](), list[RecentDeadLetter]()
+    for dead_letter in reversed(dead_letters):
+        partition = figures.partitions.get(dead_letter.partition)
+        known = partition is not None and dead_letter.experiment in partition.experiments
+        (named if known else others).append(dead_letter)
+    return named, others
 
 
 def absent(figures: Figures, name: str) -> str:
-    """The sentence for whoever asks for an experiment that is not here."""
+    """The error sentence for an experiment that this process does not hold."""
     names = [view.name for view in figures.experiments()]
     hint = nearest(name, names) if len(names) <= MOST_COMPARED else ""
     return f"experiment '{name[:80]}' is in no partition of this process{hint or '.'}"

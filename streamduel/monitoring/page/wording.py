@@ -1,4 +1,4 @@
-"""How numbers, times and names are put into words."""
+"""Numbers, times and names as text."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import math
 from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import quote
+
+from streamduel.monitoring.figures import Figures
+from streamduel.monitoring.views import ExperimentView
 
 THIN: Final = "\N{NARROW NO-BREAK SPACE}"
 """Between a number and its unit, so that no line breaks there."""
@@ -15,7 +18,7 @@ _SCALES: Final = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def count(number: float) -> str:
-    """A count; ties make halves.
+    """A count; ties count one half.
 
     >>> count(65513), count(610.5), count(4.0)
     ('65,513', '610.5', '4')
@@ -24,7 +27,7 @@ def count(number: float) -> str:
 
 
 def amount(number: float) -> str:
-    """A quantity that is no count: three digits, or all before the point.
+    """A quantity other than a count: three digits, or all before the point.
 
     >>> amount(0.0), amount(0.0123), amount(12.345), amount(1234.5)
     ('0', '0.0123', '12.3', '1,234')
@@ -47,7 +50,7 @@ def short(number: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share with one digit.
+    """A share in per cent with one digit.
 
     >>> percent(0.5476).replace(THIN, " ")
     '54.8 %'
@@ -56,7 +59,7 @@ def percent(share: float) -> str:
 
 
 def at_least(share: float) -> str:
-    """A lower bound of how sure something is: rounding does not raise it, and nothing is certain.
+    """A lower bound of a confidence: rounded down, and never 100 %.
 
     >>> [at_least(share).replace(THIN, " ") for share in (0.954, 0.99996, 1.0)]
     ['95.4 %', '99.9 %', '99.9 %']
@@ -73,12 +76,12 @@ def moment(seconds: float) -> str:
     """
     try:
         return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
-    except (ValueError, OverflowError, OSError):  # a record may claim any time
+    except (ValueError, OverflowError, OSError):  # a record may have any timestamp
         return f"second {seconds:.0f}"
 
 
 def span(seconds: float) -> str:
-    """How long, in its largest unit.
+    """A duration in its largest unit.
 
     >>> [span(seconds).replace(THIN, " ") for seconds in (0.2, 59.9, 150, 7200, 200_000)]
     ['0 s', '59 s', '2 min', '2 h', '2 d']
@@ -89,8 +92,17 @@ def span(seconds: float) -> str:
     return f"0{THIN}s"
 
 
+def last_record(view: ExperimentView, figures: Figures) -> str:
+    """The time since the last record of an experiment, as far as this process has seen one."""
+    if not any(view.tallies.values()):
+        return "none yet"
+    if not view.active:
+        return "none since the restart"
+    return f"{span(max(0.0, figures.now - view.last_record_at))} ago"
+
+
 def legible(name: str) -> str:
-    r"""A name as it can be read and clicked on, whatever it consists of.
+    r"""A name that can be read and clicked on, whatever characters it has.
 
     >>> legible("Größe & Preis"), legible("two\nlines"), legible("a\u202eb"), legible("  ")
     ('Größe & Preis', 'two\\nlines', 'a\\u202eb', '«  »')
@@ -103,9 +115,9 @@ def legible(name: str) -> str:
 
 
 def address(name: str) -> str:
-    """Where the page of an experiment is.
+    """The address of an experiment's page.
 
-    Browsers take `.` and `..` for a place in a path, however they are written.
+    Browsers resolve `.` and `..` in a path, even percent-encoded.
 
     >>> address("search"), address("a/b"), address("..")
     ('/experiments/search', '/experiments/a%2Fb', '/experiments/?name=..')
@@ -116,7 +128,7 @@ def address(name: str) -> str:
 
 
 def path(name: str) -> str:
-    """A name as one part of an address.
+    """A name as one segment of an address.
 
     >>> path("a/b?")
     'a%2Fb%3F'

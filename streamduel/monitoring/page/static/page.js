@@ -1,16 +1,16 @@
 "use strict";
 
-// Keeps the page up to date: asks for it again, and changes in place what is different, so that
-// focus, scrolling, open explanations and what is being typed stay as they are.
+// Updates the page in place: fetches it again and changes only what differs, so that focus, scroll
+// position, open details and text input are kept.
 
-const EVERY_MS = 2000; // streamduel commits twice a second
-const PATIENCE_MS = 10000; // an answer takes milliseconds
-const OWN = new Set(["open", "tabindex", "role"]); // attributes that are the reader's or ours
+const INTERVAL_MS = 2000; // streamduel commits twice a second
+const TIMEOUT_MS = 10000; // an answer takes milliseconds
+const OWN = new Set(["open", "tabindex", "role"]); // attributes that the reader or this script changes
 
 const main = document.getElementById("main");
 const status = document.createElement("span");
 const button = document.createElement("button");
-const gone = document.createElement("div"); // sticks to the top, wherever one has scrolled to
+const noAnswer = document.createElement("div"); // sticks to the top
 let paused = false;
 let asking = false;
 
@@ -25,10 +25,10 @@ let answeredAt = new Date();
 
 function answered(well) {
   if (well) answeredAt = new Date();
-  document.body.classList.toggle("old", !well);
-  gone.hidden = well;
+  document.body.classList.toggle("outdated", !well);
+  noAnswer.hidden = well;
   const at = answeredAt.toISOString().slice(11, 19);
-  gone.textContent = well ? "" : `No answer since ${at} UTC; these figures are old.`;
+  noAnswer.textContent = well ? "" : `No answer since ${at} UTC; the figures are outdated.`;
 }
 
 function morph(from, to) {
@@ -65,12 +65,12 @@ async function refresh() {
   if (paused || asking || document.hidden) return;
   asking = true;
   try {
-    const signal = AbortSignal.timeout(PATIENCE_MS);
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
     const answer = await fetch(location.href, { cache: "no-store", signal });
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     const fresh = page.getElementById("main");
-    if (!fresh) throw new Error("this is no page of streamduel");
-    if (paused) return; // since it was asked for
+    if (!fresh) throw new Error("not a page of streamduel");
+    if (paused) return; // paused after the request
     morph(main, fresh);
     document.title = page.title;
     answered(true);
@@ -78,7 +78,7 @@ async function refresh() {
     say("live", "on");
   } catch {
     if (!paused) {
-      say("no answer; trying again", "off");
+      say("no answer; retrying", "off");
       answered(false);
     }
   } finally {
@@ -86,7 +86,7 @@ async function refresh() {
   }
 }
 
-// In the matrix, Tab goes to one cell, and the arrows go on from there.
+// In the matrix, Tab focuses one cell, and the arrow keys move from there.
 
 function cells() {
   return [...document.querySelectorAll(".heat tbody tr")].map((row) => [...row.querySelectorAll("td")]);
@@ -123,18 +123,18 @@ button.type = "button";
 button.textContent = "Pause";
 button.addEventListener("click", () => {
   paused = !paused;
-  button.textContent = paused ? "Go on" : "Pause";
+  button.textContent = paused ? "Resume" : "Pause";
   say(paused ? "paused" : "live", paused ? "off" : "on");
   refresh();
 });
 
-gone.className = "gone";
-gone.setAttribute("role", "alert");
-gone.hidden = true;
-document.querySelector(".skip").after(gone);
+noAnswer.className = "no-answer";
+noAnswer.setAttribute("role", "alert");
+noAnswer.hidden = true;
+document.querySelector(".skip").after(noAnswer);
 status.setAttribute("role", "status");
 document.getElementById("live").replaceChildren(status, button);
 say("live", "on");
 rove();
-setInterval(refresh, EVERY_MS);
+setInterval(refresh, INTERVAL_MS);
 document.addEventListener("visibilitychange", refresh);

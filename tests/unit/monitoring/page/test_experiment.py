@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from streamduel.monitoring.history import History
-from streamduel.monitoring.page.experiment import MOST_LETTERS
+from streamduel.monitoring.page.experiment import MAX_SHOWN_DEAD_LETTERS
 from streamduel.monitoring.page.heat_map import MAX_SHOWN_ARMS, bounds, heat_map, ranking
 from streamduel.monitoring.recent_dead_letters import RecentDeadLetter
 from streamduel.monitoring.views import DELTA
@@ -25,16 +25,16 @@ class TestMatrix:
         assert matrix.arms == ("ltr", "dense", "bm25")
         cell = matrix.rows[0].cells[2]
         lower, upper = intervals(watched.view.wins, DELTA)
-        assert (cell.text, cell.shade, cell.sure) == ("70", "win4", True)
+        assert (cell.text, cell.shade, cell.decided) == ("70", "win4", True)
         assert plain(cell.words) == (
-            f"ltr against bm25: won 700 of 1,000 duels, 70.0 %. In truth "
-            f"{100 * lower[1, 0]:.1f} % to {100 * upper[1, 0]:.1f} %, with 95 % confidence. "
-            f"Confidence that it is the better one: 99.9 %."
+            f"ltr against bm25: won 700 of 1,000 duels, 70.0 %. 95 % confidence interval: "
+            f"{100 * lower[1, 0]:.1f} % to {100 * upper[1, 0]:.1f} %. "
+            f"Confidence that it is better: 99.9 %."
         )
         other = matrix.rows[2].cells[0]
-        assert (other.text, other.shade, other.sure) == ("30", "lose4", True)
+        assert (other.text, other.shade, other.decided) == ("30", "lose4", True)
         assert "won 300 of 1,000 duels" in other.words
-        assert "Confidence that it is the worse one: 99.9" in other.words
+        assert "Confidence that it is worse: 99.9" in other.words
 
     @pytest.mark.parametrize(
         ("won", "shade"),
@@ -56,8 +56,8 @@ class TestMatrix:
         }
         assert cells["dense", "ltr"].words == "dense against ltr: no duel yet."
         assert cells["dense", "ltr"].text == "·"
-        assert cells["ltr", "bm25"].words.endswith("Nothing can be said yet of which is better.")
-        assert not cells["ltr", "bm25"].sure
+        assert cells["ltr", "bm25"].words.endswith("It is undecided which is better.")
+        assert not cells["ltr", "bm25"].decided
         assert cells["ltr", "ltr"].shade == "same"
 
     @pytest.mark.parametrize("lost", range(380, 470, 5))
@@ -68,7 +68,7 @@ class TestMatrix:
         )
         row = page.matrix.rows[0]
         assert row.arm == "ltr"
-        assert all(cell.sure for cell in row.cells[1:]) == page.head.sure
+        assert all(cell.decided for cell in row.cells[1:]) == page.summary.sure
 
     def test_half_wins_are_shown(self) -> None:
         rows = Watched().fold(counted("ltr", "bm25", 3, 1, ties=1)).matrix.rows
@@ -96,33 +96,38 @@ class TestMatrix:
 
 class TestVerdict:
     def test_while_the_duels_do_not_decide(self) -> None:
-        assert Watched().page().head.verdict == "bm25 leads, but the duels do not decide yet."
+        assert (
+            Watched().page().summary.verdict
+            == "bm25 is the champion, but the duels are not decisive yet."
+        )
 
     def test_when_it_is_sure(self) -> None:
         watched = Watched()
         page = watched.fold(counted("ltr", "bm25", 700, 300), counted("ltr", "dense", 650, 350))
-        assert plain(page.head.verdict) == (
-            "ltr beats every other ranker: that is at least 99.9 % sure."
+        assert plain(page.summary.verdict) == (
+            "ltr is the Condorcet winner with at least 99.9 % confidence."
         )
-        assert page.head.sure
-        assert page.head.sureness == pytest.approx(100 * watched.view.confidence)
+        assert page.summary.sure
+        assert page.summary.confidence_percent == pytest.approx(100 * watched.view.confidence)
 
     def test_of_a_policy_that_seeks_a_copeland_winner(self) -> None:
         watched = Watched(policy={"name": "ccb"})
         page = watched.fold(counted("ltr", "bm25", 700, 300), counted("ltr", "dense", 650, 350))
-        assert page.head.verdict.startswith("ltr is a best ranker: that is at least")
+        assert page.summary.verdict.startswith("ltr is the Copeland winner with at least")
         assert page.regret is not None
         assert page.regret.kind == "copeland"
 
     def test_when_it_is_paused_and_when_it_has_ended(self) -> None:
         assert (
-            Watched().fold(control("pause")).head.verdict.startswith("Paused; only the champion is")
+            Watched()
+            .fold(control("pause"))
+            .summary.verdict.startswith("Paused; only the champion is")
         )
         watched = Watched(stop={"confidence": 0.95})
         page = watched.fold(counted("ltr", "bm25", 700, 300), counted("ltr", "dense", 650, 350))
-        assert (page.head.status, page.head.verdict) == (
+        assert (page.summary.status, page.summary.verdict) == (
             "finished",
-            "Finished: ltr is served to everybody.",
+            "Finished: only ltr is served.",
         )
 
     def test_while_confidence_takes_long(self) -> None:
@@ -131,10 +136,10 @@ class TestVerdict:
         watched.history = History()
         page = watched.page()
         assert (
-            page.head.verdict
-            == f"{page.head.champion} leads; how sure that is is being worked out."
+            page.summary.verdict
+            == f"{page.summary.champion} is the champion; its confidence is being computed."
         )
-        assert (page.head.confidence, page.regret, page.regret_curve) == ("…", None, None)
+        assert (page.summary.confidence, page.regret, page.regret_curve) == ("…", None, None)
 
 
 class TestArms:
@@ -148,7 +153,7 @@ class TestArms:
         assert plain(by_name["dense"].against) == "60.0 %"
         assert by_name["bm25"].copeland == 0.0
         low, high = (
-            float(bound.replace("%", "")) for bound in plain(by_name["bm25"].range).split(" to ")
+            float(bound.replace("%", "")) for bound in plain(by_name["bm25"].interval).split(" to ")
         )
         assert low < 70 < high
 
@@ -158,7 +163,7 @@ class TestArms:
         traffic: dict[str, float] = {}
         for pair in page.assigned.pairs:
             for name in {pair.a, pair.b}:
-                traffic[name] = traffic.get(name, 0.0) + pair.bar
+                traffic[name] = traffic.get(name, 0.0) + pair.share_percent
         for arm in page.arms:
             assert plain(arm.traffic) == f"{traffic.get(arm.name, 0.0):.1f} %"
 
@@ -173,13 +178,13 @@ class TestAssignment:
         assert [(pair.a, pair.b) for pair in page.assigned.pairs] == [
             (pair.a, pair.b) for pair in assignment.pairs
         ]
-        assert page.head.epoch == str(assignment.epoch)
+        assert page.summary.epoch == str(assignment.epoch)
         assert page.assigned.valid_until is None
 
     def test_when_it_was_decided_is_not_known_of_records_without_a_time(self) -> None:
         watched = Watched()
         assert watched.page().assigned is not None
-        assert watched.page().assigned.at == "the beginning"  # type: ignore[union-attr]
+        assert watched.page().assigned.at == "the start"  # type: ignore[union-attr]
         timeless = [
             Record(watched.task.next_offset + offset, value, None)
             for offset, value in enumerate(duels("search", 0, "ltr", "dense", "ab" * 20))
@@ -188,40 +193,40 @@ class TestAssignment:
         watched.commit()
         page = watched.page()
         assert page.assigned is not None
-        assert page.head.epoch != "1"
-        assert page.assigned.at == "not known: the records bear no time"
+        assert page.summary.epoch != "1"
+        assert page.assigned.at == "unknown: the records have no timestamps"
         timed = watched.fold(*duels("search", 50, "ltr", "dense", "ab" * 20)).assigned
         assert timed is not None
-        assert timed.at.endswith(" UTC, by the log's clock")
+        assert timed.at.endswith(" UTC (stream time)")
 
     def test_one_with_a_fallback_says_until_when_and_whether_that_is_over(self) -> None:
         watched = Watched(guardrails={"fallback": {"arm": "bm25", "idle_ms": 60_000}})
         page = watched.fold(*duels("search", 0, "ltr", "dense", "ab"))
         assert page.assigned is not None
-        assert (page.assigned.fallback, page.assigned.lapsed) == ("bm25", False)
+        assert (page.assigned.fallback, page.assigned.expired) == ("bm25", False)
         assert page.assigned.valid_until is not None
         later = watched.page(now=NOW + 3600).assigned
         assert later is not None
-        assert later.lapsed
+        assert later.expired
 
     def test_a_batch_says_how_far_it_is(self) -> None:
         watched = Watched(policy={"name": "c2b", "horizon": 100_000, "rounds": 4})
         page = watched.page()
         assert page.assigned is not None
         assert page.assigned.batch is not None
-        assert page.assigned.batch_done == 0.0
+        assert page.assigned.batch_percent == 0.0
         wanted = page.assigned.pairs[0]
         half = int(wanted.remaining.replace(",", "")) // 2
         then = watched.fold(counted(wanted.a, wanted.b, half, 0)).assigned
         assert then is not None
-        assert then.batch_done is not None
-        assert 0 < then.batch_done <= 50
+        assert then.batch_percent is not None
+        assert 0 < then.batch_percent <= 50
 
 
 class TestChecks:
     def test_of_a_healthy_experiment_all_are_fine_or_not_known(self) -> None:
-        outcomes = {check.outcome for check in Watched().page().checks}
-        assert outcomes == {"fine", "open"}
+        outcomes = {check.result for check in Watched().page().checks}
+        assert outcomes == {"ok", "unknown"}
 
     def test_an_unfair_service_is_noticed(self) -> None:
         watched = Watched()
@@ -229,9 +234,9 @@ class TestChecks:
             fold(watched.task, impression(number, ["a", "b", "a"]))
         watched.commit()
         check = watched.check("interleave fairly")
-        assert check.outcome == "look"
+        assert check.result == "problem"
         assert "Do not trust the champion" in check.sentence
-        assert plain(check.sentence).startswith("Side a has more top ranks than coins")
+        assert plain(check.sentence).startswith("Side a has more top ranks than fair coins")
 
     def test_the_ranker_that_is_favoured_is_named(self) -> None:
         watched = Watched()
@@ -250,7 +255,7 @@ class TestChecks:
             sides = ["a", "b"] if number % 2 else ["b", "a"]
             fold(watched.task, impression(number, sides, b="dense"))
         watched.commit()
-        assert watched.check("follow assignments").outcome == "look"
+        assert watched.check("follow assignments").result == "problem"
         assert "100 of 100 impressions (100.0" in watched.check("follow assignments").sentence
 
     def test_records_that_cannot_be_used_are_noticed(self) -> None:
@@ -258,50 +263,50 @@ class TestChecks:
         watched.fold(
             *duels("search", 0, "ltr", "nobody", "aa"), *duels("search", 5, "ltr", "bm25", "a")
         )
-        assert watched.check("can be used").outcome == "look"
-        assert watched.check("can be used").sentence.startswith("2 of 3 became dead letters")
+        assert watched.check("valid").result == "problem"
+        assert watched.check("valid").sentence.startswith("2 of 3 became dead letters")
 
     def test_clicks_without_impressions_are_noticed(self) -> None:
         watched = Watched()
         click = {"type": "click", "experiment": "search", "impression": "?", "rank": 0}
         watched.fold(*(encode({**click, "id": f"c{number}"}) for number in range(3)))
-        assert watched.page().tallies[-1][:2] == ("waiting click", "3")
-        assert watched.check("find their").outcome == "fine"
+        assert watched.page().tallies[-1][:2] == ("pending click", "3")
+        assert watched.check("joined").result == "ok"
         much_later = STREAM_TIME + 10**9
         watched.task.fold([Record(watched.task.next_offset, impression(1, ["a", "b"]), much_later)])
         watched.commit()
-        check = watched.check("find their")
-        assert check.outcome == "look"
-        assert check.sentence.startswith("0 came too late, 3 have no impression")
+        check = watched.check("joined")
+        assert check.result == "problem"
+        assert check.sentence.startswith("0 clicks are late, 3 are unjoined")
 
     def test_a_partition_that_has_stopped_is_noticed(self) -> None:
         watched = Watched()
         watched.metrics.lagging({0: 0})
-        assert watched.check("folded").outcome == "fine"
+        assert watched.check("folded").result == "ok"
         watched.metrics.lagging({0: 1200})
         watched.clock.now += 61
         check = watched.check("folded")
-        assert check.outcome == "look"
-        assert "1,200 records of partition 0 wait" in check.sentence
+        assert check.result == "problem"
+        assert "Partition 0 has a lag of 1,200 records" in check.sentence
 
     def test_silence_is_noticed_where_there_is_a_fallback(self) -> None:
         watched = Watched(guardrails={"fallback": {"arm": "bm25", "idle_ms": 60_000}})
-        assert watched.check("keep coming").outcome == "open", "none so far"
+        assert watched.check("arrive").result == "unknown", "none so far"
         watched.fold(*duels("search", 0, "bm25", "ltr", "a"))
-        assert watched.check("keep coming").outcome == "fine"
+        assert watched.check("arrive").result == "ok"
         watched.clock.now += 61
-        assert watched.check("keep coming").outcome == "look"
+        assert watched.check("arrive").result == "problem"
 
     def test_a_cycle_is_noticed_by_a_policy_that_it_defeats(self) -> None:
         cycle = [counted(a, b, 900, 100) for a, b in
                  (("bm25", "ltr"), ("ltr", "dense"), ("dense", "bm25"))]  # fmt: skip
         watched = Watched()
-        assert watched.check("beats all").outcome == "fine"
+        assert watched.check("Condorcet").result == "ok"
         watched.fold(*cycle)
-        assert watched.check("beats all").outcome == "look"
+        assert watched.check("Condorcet").result == "problem"
         other = Watched(policy={"name": "ccb"})
         other.fold(*cycle)
-        assert not [check for check in other.page().checks if "beats all" in check.what]
+        assert not [check for check in other.page().checks if "Condorcet" in check.title]
 
 
 def impression(number: int, teams: list[str], a: str = "bm25", b: str = "ltr") -> bytes:
@@ -342,13 +347,13 @@ class TestLetters:
 
     def test_those_that_are_surely_of_the_experiment_the_latest_first(self) -> None:
         watched = Watched()
-        watched.letters = [
+        watched.dead_letters = [
             self.letter(1, "search"), self.letter(2, "other"), self.letter(3, None),
             self.letter(4, "search", partition=1), self.letter(5, "search"),
         ]  # fmt: skip
-        assert [letter.offset for letter in watched.page().letters] == [5, 1]
+        assert [letter.offset for letter in watched.page().dead_letters] == [5, 1]
 
     def test_no_more_than_one_reads(self) -> None:
         watched = Watched()
-        watched.letters = [self.letter(number, "search") for number in range(50)]
-        assert len(watched.page().letters) == MOST_LETTERS
+        watched.dead_letters = [self.letter(number, "search") for number in range(50)]
+        assert len(watched.page().dead_letters) == MAX_SHOWN_DEAD_LETTERS

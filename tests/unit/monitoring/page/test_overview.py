@@ -13,10 +13,10 @@ from streamduel.monitoring.history import History
 from streamduel.monitoring.metrics import Metrics
 from streamduel.monitoring.page.overview import (
     COLUMNS,
-    MOST_SOUGHT,
+    MAX_SEARCH_LENGTH,
     PAGE_ROWS,
     Overview,
-    Wish,
+    Query,
     overview,
 )
 from tests.unit.monitoring.fold import Clock, commit, config, duels, fold, task
@@ -42,7 +42,7 @@ class Watched:
         self.commit()
 
     def shown(self, **query: str) -> Overview:
-        return overview(self.metrics.figures, self.history, Wish.of(query))
+        return overview(self.metrics.figures, self.history, Query.parse(query))
 
     def names(self, **query: str) -> list[str]:
         return [row.name for row in self.shown(**query).rows]
@@ -70,15 +70,15 @@ def test_what_is_known_of_each(watched: Watched) -> None:
         "ads", "/experiments/ads", "running", "ltr",
     )  # fmt: skip
     assert (row.duels, row.policy, row.epoch) == ("160", "rucb", str(view.epoch))
-    assert row.sureness == pytest.approx(100 * view.confidence)
+    assert row.confidence_percent == pytest.approx(100 * view.confidence)
     assert view.confidence > 0.99
-    assert row.seen.startswith("0")
-    assert row.dead == "0"
+    assert row.last_record.startswith("0")
+    assert row.dead_letters == "0"
 
 
 def test_who_has_the_most_dead_letters_comes_first(watched: Watched) -> None:
     watched.fold(*duels("Search", 0, "nobody", "ltr", "aa"), *duels("ads", 900, "x", "ltr", "a"))
-    assert [(row.name, row.dead) for row in watched.shown(sort="-dead").rows] == [
+    assert [(row.name, row.dead_letters) for row in watched.shown(sort="-dead").rows] == [
         ("Search", "2"), ("ads", "1"), ("größe", "0"),
     ]  # fmt: skip
 
@@ -114,18 +114,18 @@ def test_what_was_heard_of_last_comes_first() -> None:
         watched.fold(*duels(name, 0, "bm25", "ltr", "a"))
     assert watched.names(sort="-seen") == ["c", "a", "b"]
     assert watched.names(sort="seen") == ["b", "a", "c"]
-    assert [row.seen[0] for row in watched.shown(sort="seen").rows] == ["0", "1", "2"]
+    assert [row.last_record[0] for row in watched.shown(sort="seen").rows] == ["0", "1", "2"]
 
 
 def test_when_the_last_record_before_a_restart_came_is_not_known() -> None:
     watched = Watched("a", "b")
-    assert {row.seen for row in watched.shown().rows} == {"none yet"}
+    assert {row.last_record for row in watched.shown().rows} == {"none yet"}
     watched.fold(*duels("a", 0, "bm25", "ltr", "a"), *duels("b", 0, "bm25", "ltr", "a"))
     watched.metrics = Metrics("files", watched.clock)
     watched.commit()
     watched.clock.now += 7200
     watched.fold(*duels("a", 10, "bm25", "ltr", "a"))
-    assert [row.seen.replace("\u202f", " ") for row in watched.shown().rows] == [
+    assert [row.last_record.replace("\u202f", " ") for row in watched.shown().rows] == [
         "0 s ago", "none since the restart",
     ]  # fmt: skip
 
@@ -164,10 +164,10 @@ def test_a_heading_sorts_by_its_column_and_then_the_other_way(watched: Watched) 
 def test_a_thousand_are_cut_into_pages_and_cost_little() -> None:
     watched = Watched(*(f"search-{number:04d}" for number in range(1000)))
     first = watched.shown()
-    assert (len(first.rows), first.found, first.before) == (PAGE_ROWS, 1000, None)
+    assert (len(first.rows), first.found, first.previous) == (PAGE_ROWS, 1000, None)
     seen, page = list(first.rows), first
-    while page.after is not None:
-        page = watched.shown(**dict(parse_qsl(urlsplit(page.after).query)))
+    while page.next is not None:
+        page = watched.shown(**dict(parse_qsl(urlsplit(page.next).query)))
         assert page.first == len(seen) + 1
         seen += page.rows
     assert [row.name for row in seen] == [f"search-{number:04d}" for number in range(1000)]
@@ -189,13 +189,13 @@ def test_nothing_is_worked_out_for_the_page() -> None:
 def test_before_the_first_look_confidence_is_not_known() -> None:
     metrics = Metrics("files")
     commit(metrics, task(config({"search": ARMS})))
-    (row,) = overview(metrics.figures, History(), Wish()).rows
-    assert (row.confidence, row.sureness) == ("…", 0.0)
+    (row,) = overview(metrics.figures, History(), Query()).rows
+    assert (row.confidence, row.confidence_percent) == ("…", 0.0)
 
 
 @given(st.dictionaries(st.sampled_from(["q", "status", "sort", "page"]), st.text()))
 def test_any_address_asks_for_something(query: dict[str, str]) -> None:
-    wish = Wish.of(query)
-    assert wish.page >= 1
-    assert len(wish.q) <= MOST_SOUGHT
-    assert Wish.of(dict(parse_qsl(urlsplit(wish.address).query))) == wish
+    parsed = Query.parse(query)
+    assert parsed.page >= 1
+    assert len(parsed.q) <= MAX_SEARCH_LENGTH
+    assert Query.parse(dict(parse_qsl(urlsplit(parsed.address).query))) == parsed

@@ -116,7 +116,7 @@ def test_from_the_overview_one_reaches_each_experiment(service: Service) -> None
     assert links == ["/experiments/ads", "/experiments/search"]
     for link in links:
         shown = page(service.get(link))
-        assert "Who beats whom" in shown.text
+        assert "Preference matrix" in shown.text
         assert "won 7.5 of 9 duels" in shown.text
 
 
@@ -197,7 +197,7 @@ def test_a_letter_is_shown_with_its_own_experiment_and_those_of_none_apart(
         observer.published(commits)
     assert "offset 0" in page(service.get("/experiments/search")).text
     assert "offset" not in page(service.get("/experiments/ads")).text
-    known, apart, strays = page(service.get("/")).text.partition("Of unknown experiment")
+    known, apart, strays = page(service.get("/")).text.partition("Without an experiment")
     assert apart
     assert ("offset 0" in known, "offset 1" in known) == (True, False)
     assert ("offset 0" in strays, "offset 1" in strays) == (False, True)

@@ -26,7 +26,7 @@ class Watched:
         self.metrics, self.history = Metrics("files", self.clock), History(lambda: NOW)
         self.metrics.connection(source=True)
         self.task = task(config({"search": arms}, **settings))
-        self.letters: list[RecentDeadLetter] = []
+        self.dead_letters: list[RecentDeadLetter] = []
         self.commit()
 
     def commit(self) -> None:
@@ -45,10 +45,10 @@ class Watched:
 
     def page(self, now: float = NOW) -> ExperimentPage:
         figures = self.metrics.figures
-        return experiment_page(figures, self.view, 0, self.history, self.letters, now)
+        return experiment_page(figures, self.view, 0, self.history, self.dead_letters, now)
 
-    def check(self, what: str) -> Check:
-        (found,) = [each for each in self.page().checks if what in each.what]
+    def check(self, title: str) -> Check:
+        (found,) = [each for each in self.page().checks if title in each.title]
         return found
 
 
