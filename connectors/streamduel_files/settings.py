@@ -1,4 +1,4 @@
-"""The files connector's part of the configuration."""
+"""The files connector's sections of the configuration."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Folder = Annotated[BesidePath, AfterValidator(_folder)]
 
 
 class FilesSettings(BaseModel):
-    """What the three sections have in common."""
+    """The settings of all three sections."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -50,14 +50,12 @@ class FileSourceSettings(FilesSettings):
 
 
 class FileSinkSettings(FilesSettings):
-    """Where assignments and dead letters are appended to."""
+    """The folder of assignments and dead letters."""
 
-    path: Folder = Field(
-        description="A folder; assignments.jsonl and dead_letters.jsonl are written there."
-    )
+    path: Folder = Field(description="A folder for assignments.jsonl and dead_letters.jsonl.")
 
 
 class FileSnapshotSettings(FilesSettings):
-    """Where the state is kept."""
+    """The folder of the snapshots."""
 
-    path: Folder = Field(description="A folder; snapshot.json is kept there.")
+    path: Folder = Field(description="A folder for snapshot.json.")

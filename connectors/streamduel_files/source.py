@@ -1,4 +1,4 @@
-"""Reading a click log from a file or from standard input: one partition, offsets count lines."""
+"""Reading a click log from a file or standard input: one partition, offsets are line numbers."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from streamduel.errors import ConnectorError
 from streamduel_files.settings import STANDARD_INPUT
 
 CHUNK_BYTES: Final = 1 << 20
-"""Read at a time: some thousand records, so that a poll is short and the fold has a batch."""
+"""Size of a read: some thousand records, so that a poll is short and the fold gets a batch."""
 
 MAX_LINE_BYTES: Final = (1 << 24) + 1
-"""What is kept of a line: one byte more than the largest `limits.max_record_bytes`, so that a
-longer line is still refused as too large while a file without newlines does not fill memory."""
+"""A longer line is cut to this: one byte more than the largest `limits.max_record_bytes`, so that
+it is still refused as too large, and a file without newlines does not fill memory."""
 
 COUNTED_CHUNKS: Final = 64
-"""Looked through for newlines each time the lag is asked for: some 30 ms of the fold's thread, in
-which a file as long as that is counted at once and a longer one in a few turns."""
+"""Most chunks whose lines one call of `lags` counts: some 30 ms of the fold's thread. A longer file
+is counted over several calls."""
 
 WATCH_SECONDS: Final = 0.05
-"""Between two looks at a file that does not grow: a fresh line is read within it."""
+"""Interval of reads at the end of a file, and so the longest delay of a new line."""
 
 PARTITION: Final = 0
 
@@ -47,7 +47,7 @@ class FileSource:
 
     Args:
         path: the file, or `-`.
-        to_end: read up to the present end only; a last line without its newline is whole then.
+        to_end: read up to the present end only; a last line without a newline is then complete.
 
     Raises:
         ConnectorError: the file cannot be opened.
@@ -64,17 +64,17 @@ class FileSource:
         self._file = self._open()
         self._end = path.stat().st_size if self._grows and to_end else None
         self._counted_lines = self._counted_bytes = 0
-        self._announced = self._sought = False
+        self._announced = self._positioned = False
         self._lost: list[int] = []
         self._reset()
 
     def _reset(self) -> None:
-        self._lines = 0  # how many lines have been read
-        self._bytes = 0  # how many bytes of the file have been read
-        self._ahead = b""  # read from the file, not yet cut into lines
-        self._rest = b""  # of a line whose newline has not been read
-        self._cut_off = False  # the line before was taken without its newline
-        self._starved = False  # there was nothing to read the last time
+        self._lines = 0  # lines read
+        self._bytes = 0  # bytes of the file read
+        self._ahead = b""  # read from the file, not yet split into lines
+        self._rest = b""  # the beginning of a line whose newline was not read yet
+        self._cut_off = False  # the line before was delivered without its newline
+        self._at_end = False  # the last read returned nothing
         self._ended = False
 
     def _open(self) -> IO[bytes] | gzip.GzipFile:
@@ -96,24 +96,24 @@ class FileSource:
         return PARTITION
 
     def poll(self, timeout: float) -> Poll:
-        """The lines of the next stretch of the file."""
+        """The lines of the next chunk of the file."""
         if not self._announced:
             self._announced = True
             lost, self._lost = self._lost, []
             return Poll(lost=lost, gained=[PARTITION])
-        if not self._sought:
+        if not self._positioned:
             time.sleep(min(timeout, WATCH_SECONDS))
             return Poll()
         deadline = time.monotonic() + timeout
         lines = self._read()
         while not lines and (wait := deadline - time.monotonic()) > 0:
-            if self._starved:
+            if self._at_end:
                 time.sleep(min(WATCH_SECONDS, wait))
             lines = self._read()
         return Poll(records={PARTITION: lines} if lines else {})
 
     def _read(self) -> list[Line]:
-        """The whole lines of the next chunk."""
+        """The complete lines of the next chunk."""
         chunk = self._chunk()
         if not chunk:
             return self._last_line()
@@ -122,7 +122,7 @@ class FileSource:
         self._rest = texts.pop()
         if self._cut_off and texts:
             self._cut_off = False
-            texts.pop(0)  # what follows a line that was taken as it stood
+            texts.pop(0)  # the rest of a line that was delivered without its newline
         first, self._lines = self._lines, self._lines + len(texts)
         return [Line(offset, text) for offset, text in enumerate(texts, first)]
 
@@ -135,8 +135,8 @@ class FileSource:
             found = self._from_file(wanted) if wanted else b""
         except (OSError, EOFError, zlib.error) as error:
             raise ConnectorError(f"source.path {self._path} cannot be read: {error}.") from error
-        self._starved = not found
-        if found is None:  # a pipe without news
+        self._at_end = not found
+        if found is None:  # an empty pipe
             return b""
         if not found:
             self._ended = self._end is not None or not self._grows
@@ -146,15 +146,15 @@ class FileSource:
         return found
 
     def _from_file(self, wanted: int) -> bytes | None:
-        """What the file gives at once; None when a pipe has nothing now, empty at the end."""
+        """Read without waiting; None from an empty pipe, b"" at the end."""
         if self._path != STANDARD_INPUT:
             return self._file.read(wanted)
-        # Not by the buffered reader: it waits for all that is wanted, and no signal ends that.
+        # Not with the buffered reader: it waits for all wanted bytes, and no signal ends that.
         ready, _, _ = select.select([self._file], [], [], 0)
         return os.read(self._file.fileno(), wanted) if ready else None
 
     def _last_line(self) -> list[Line]:
-        """At the end: the line that lacks its newline, if it is to be taken as it stands."""
+        """At the end: the last line, if it has no newline and counts as complete."""
         if not (self._ended and self._rest):
             return []
         line = Line(self._lines, self._rest)
@@ -164,7 +164,7 @@ class FileSource:
         return [line]
 
     def _check_in_place(self) -> None:
-        """Refuse to go on when the file was cut short or replaced under our feet."""
+        """Check that the file was neither truncated nor replaced."""
         try:
             there, here = self._path.stat(), os.fstat(self._file.fileno())
         except OSError as error:
@@ -172,23 +172,23 @@ class FileSource:
         if (there.st_dev, there.st_ino) != (here.st_dev, here.st_ino):
             raise ConnectorError(
                 f"source.path {self._path} was replaced by another file; a click log may only "
-                f"grow, so start afresh with other places for outputs and snapshots."
+                f"grow, so start again with other folders for outputs and snapshots."
             )
         if there.st_size < self._bytes:
             raise ConnectorError(
-                f"source.path {self._path} was cut short to {there.st_size} bytes, of which "
+                f"source.path {self._path} was truncated to {there.st_size} bytes, of which "
                 f"{self._bytes} were read already; a click log may only grow."
             )
 
     def seek(self, partition: int, offset: int | None) -> int:  # noqa: ARG002 - there is one
-        """Deliver from a line on; the file is read from its beginning and lines are counted."""
+        """Deliver from this line on; the file is read from its beginning to count lines."""
         wanted = offset or 0
         self._rewind()
         open_line = False
         while self._lines < wanted:
             chunk = self._chunk()
-            if not chunk and self._starved and not (self._ended or self._grows):
-                time.sleep(WATCH_SECONDS)  # a pipe that has not brought them again yet
+            if not chunk and self._at_end and not (self._ended or self._grows):
+                time.sleep(WATCH_SECONDS)  # a pipe that has not repeated them yet
                 continue
             if not chunk:
                 break
@@ -205,7 +205,7 @@ class FileSource:
                 f"source.path {self._path} has {self._lines} lines (the snapshot goes up to "
                 f"line {wanted}); it is not the log that the snapshot was made from."
             )
-        self._sought = True
+        self._positioned = True
         return wanted
 
     def _rewind(self) -> None:
@@ -219,7 +219,7 @@ class FileSource:
         return self._ended and not self._rest and not self._ahead
 
     def lags(self, partitions: Sequence[int]) -> dict[int, int]:
-        """The lines after those delivered; unknown for a stream that cannot be looked ahead in."""
+        """The lines not delivered yet; unknown for a compressed file and for standard input."""
         if not self._grows:
             return {}
         try:
@@ -233,12 +233,12 @@ class FileSource:
                     self._counted_bytes += len(chunk)
                     self._counted_lines += chunk.count(b"\n")
         except OSError:
-            pass  # whether it can still be read, reading it shows
+            pass  # the next poll reports it
         return {}
 
     def reannounce(self) -> None:
-        """Hand the partition over once more."""
-        self._announced = self._sought = False
+        """Report the partition as lost and gained at the next poll."""
+        self._announced = self._positioned = False
         self._lost = [PARTITION]
 
     def close(self) -> None:

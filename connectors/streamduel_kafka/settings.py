@@ -1,6 +1,6 @@
-"""What a configuration may say about Kafka; the names of kafka-python are kept where it has one.
+"""The Kafka connector's sections of the configuration; keys are kafka-python's where it has one.
 
-Validated with the context `{"directory": Path}`: file names are relative to that directory.
+Validated with the context `{"directory": Path}`: relative file names refer to it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pydantic import (
 
 
 class Secret(str):
-    """A password on its way into kafka-python, which writes its settings to the debug log."""
+    """A password for kafka-python, which writes its settings to the debug log, without its text."""
 
     __slots__ = ()
 
@@ -59,50 +59,55 @@ File = Annotated[Path, AfterValidator(_existing)]
 
 
 class Security(BaseModel):
-    """How to reach the brokers safely; every field is kafka-python's own, but for `_file`."""
+    """Encryption and authentication; every field but the `_file` ones is kafka-python's own."""
 
-    # A ValidationError otherwise shows the whole section, passwords included.
+    # A ValidationError would otherwise show the whole section with its passwords.
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(
-        default="PLAINTEXT", description="whether to encrypt (SSL) and to say who we are (SASL)"
+        default="PLAINTEXT", description="Encryption (SSL) and authentication (SASL)."
     )
     ssl_check_hostname: bool = Field(
-        default=True, description="whether the broker's certificate must carry its host's name"
+        default=True, description="Whether the broker's certificate must match its host name."
     )
     ssl_cafile: File | None = Field(
-        default=None, description="certificates of the authorities to trust; the system's if none"
+        default=None, description="Trusted certificate authorities, PEM; null: the system's."
     )
-    ssl_certfile: File | None = Field(default=None, description="our own certificate, PEM")
-    ssl_keyfile: File | None = Field(default=None, description="the key of our certificate, PEM")
-    ssl_crlfile: File | None = Field(default=None, description="a list of revoked certificates")
-    ssl_ciphers: str | None = Field(default=None, description="allowed ciphers, as OpenSSL has it")
+    ssl_certfile: File | None = Field(default=None, description="The client's certificate, PEM.")
+    ssl_keyfile: File | None = Field(
+        default=None, description="The key of the client's certificate, PEM."
+    )
+    ssl_crlfile: File | None = Field(default=None, description="A certificate revocation list.")
+    ssl_ciphers: str | None = Field(
+        default=None, description="Allowed ciphers, in OpenSSL's notation."
+    )
     ssl_password: Password | None = Field(
-        default=None, description="of the key; rather from the environment or a file"
+        default=None, description="Password of the key; better set in the environment or in a file."
     )
     ssl_password_file: File | None = Field(
-        default=None, description="a file that holds the password of the key and nothing else"
+        default=None, description="A file that contains only the password of the key."
     )
     sasl_mechanism: Literal["PLAIN", "GSSAPI", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = Field(
-        default=None, description="how to say who we are"
+        default=None, description="SASL mechanism."
     )
     sasl_plain_username: str | None = Field(
-        default=None, description="who we are, for PLAIN and SCRAM"
+        default=None, description="User name for PLAIN and SCRAM."
     )
     sasl_plain_password: Password | None = Field(
-        default=None, description="for PLAIN and SCRAM; rather from the environment or a file"
+        default=None,
+        description="Password for PLAIN and SCRAM; better set in the environment or in a file.",
     )
     sasl_plain_password_file: File | None = Field(
-        default=None, description="a file that holds the password and nothing else"
+        default=None, description="A file that contains only the password."
     )
     sasl_kerberos_name: str | None = Field(
-        default=None, description="the broker's whole principal, for GSSAPI"
+        default=None, description="The broker's whole principal, for GSSAPI."
     )
     sasl_kerberos_service_name: str = Field(
-        default="kafka", description="the service's part of the broker's principal, for GSSAPI"
+        default="kafka", description="The service in the broker's principal, for GSSAPI."
     )
     sasl_kerberos_domain_name: str | None = Field(
-        default=None, description="the host's part of the broker's principal, for GSSAPI"
+        default=None, description="The host in the broker's principal, for GSSAPI."
     )
 
     @model_validator(mode="after")
@@ -114,7 +119,7 @@ class Security(BaseModel):
             if getattr(self, name) is not None:
                 raise ValueError(f"{name} and {name}_file are both given; keep one of them")
             setattr(self, name, SecretStr(file.read_text(encoding="utf-8").rstrip("\r\n")))
-            # Read now and once: validating again, or copying, must not read or refuse again.
+            # Read once: a copy, or a second validation, must neither read nor refuse it again.
             setattr(self, f"{name}_file", None)
         return self
 
@@ -136,15 +141,18 @@ class Security(BaseModel):
 
 
 class Cluster(Security):
-    """What source, sink and snapshots must agree on: they share transactions."""
+    """The settings that source, sink and snapshots share, because they share transactions."""
 
     connector: Literal["kafka"] = "kafka"
     bootstrap_servers: Servers = Field(
-        description="host:port of one or more brokers, as a list or with commas between"
+        description="Brokers as host:port: a list, or separated by commas."
     )
-    create_topics: bool = Field(default=False, description="create the topics that are missing")
+    create_topics: bool = Field(default=False, description="Create missing topics.")
     replication_factor: int = Field(
-        default=-1, ge=-1, le=32767, description="of created topics; -1: as the brokers say"
+        default=-1,
+        ge=-1,
+        le=32767,
+        description="Replication factor of created topics; -1: the brokers' default.",
     )
 
     @model_validator(mode="after")
@@ -172,49 +180,58 @@ SHARED = frozenset(Cluster.model_fields) - {"connector"}
 
 
 class SourceSettings(Cluster):
-    """Where the click log is, and who reads it."""
+    """The topic of the click log, and the consumer group."""
 
-    topic: TopicName = Field(description="the click log; a record's key is its experiment's name")
-    group: str = Field(min_length=1, description="the consumer group, shared by all instances")
+    topic: TopicName = Field(
+        description="The click log's topic; a record's key is its experiment's name."
+    )
+    group: str = Field(min_length=1, description="The consumer group, shared by all instances.")
     instance: str | None = Field(
         default=None,
         pattern=r"^[A-Za-z0-9._-]+$",
         max_length=249,
-        description="this process's name in the group; host name and a free number if not given",
+        description="This process's name in the group; null: host name and a free number.",
     )
-    partitions: int = Field(default=1, ge=1, description="of the topic, if it is created")
-    # To poll 5,000 records takes some 30 ms, and to fold them as long: a SIGTERM is answered at
-    # once. Measured, 150,000 records/s; with 500 a poll 130,000, with more no faster.
-    max_poll_records: int = Field(
-        default=5000, ge=1, description="read, and folded, at a time at most"
+    partitions: int = Field(
+        default=1, ge=1, description="Partitions of the topic, if it is created."
     )
-    # Kafka's own default. A process that is killed and restarted within it gets its partitions
-    # back without a rebalance; one that does not return loses them after it.
+    # Polling 5,000 records takes some 30 ms, and folding them as long: SIGTERM is handled at once.
+    # Measured: 150,000 records/s; 130,000 with 500 per poll; no more with more.
+    max_poll_records: int = Field(default=5000, ge=1, description="Most records per poll.")
+    # Kafka's default. A process that is killed and restarted within it gets its partitions back
+    # without a rebalance.
     session_timeout_ms: int = Field(
-        default=45_000, ge=1, description="after which a process that is gone loses its partitions"
+        default=45_000,
+        ge=1,
+        description="Session timeout: partitions are reassigned after this long without a "
+        "heartbeat.",
     )
-    # Four times the longest commit (`transaction.COMMIT_SECONDS`). A rebalance waits at most this
-    # long for a member that hangs, so Kafka's default of five minutes would stop all for too long.
+    # Four times the longest commit (`transaction.COMMIT_SECONDS`). A rebalance waits this long for
+    # a member that hangs: Kafka's default of five minutes would stop all members for too long.
     max_poll_interval_ms: int = Field(
-        default=60_000, ge=1, description="after which a process that hangs loses its partitions"
+        default=60_000,
+        ge=1,
+        description="Partitions are reassigned after this long without a poll.",
     )
 
 
 class SinkSettings(Cluster):
-    """Where assignments and dead letters go."""
+    """The topics of assignments and dead letters."""
 
-    assignments: TopicName = Field(description="the assignments' topic, compacted")
-    dead_letters: TopicName = Field(description="the topic of records that could not be used")
-    # Twice the longest commit, so that none is cut off; and below the session timeout, so that
-    # what a dead process left open is undone before another one takes over its partitions.
+    assignments: TopicName = Field(description="The assignments' topic, compacted.")
+    dead_letters: TopicName = Field(description="The dead letters' topic.")
+    # Twice the longest commit, so that none times out; and below the session timeout, so that the
+    # transaction of a killed process is aborted before another process owns its partitions.
     transaction_timeout_ms: int = Field(
-        default=30_000, ge=1000, description="after which the broker undoes an unfinished commit"
+        default=30_000,
+        ge=1000,
+        description="The broker aborts an unfinished commit after this long.",
     )
 
 
 class SnapshotSettings(Cluster):
-    """Where the snapshots go."""
+    """The topic of the snapshots."""
 
     topic: TopicName = Field(
-        description="the snapshots' topic, compacted, with as many partitions as the click log"
+        description="The snapshots' topic, compacted, with as many partitions as the click log."
     )
