@@ -45,17 +45,20 @@ class FileSourceSettings(FilesSettings):
     """A click log as JSON Lines."""
 
     path: BesidePath = Field(
-        description="The file: plain, gzipped (.gz), or '-' for standard input."
+        description="The file: plain, gzipped (.gz), or '-' for standard input.",
+        examples=["clicks.jsonl"],
     )
 
 
 class FileSinkSettings(FilesSettings):
     """The folder of assignments and dead letters."""
 
-    path: Folder = Field(description="A folder for assignments.jsonl and dead_letters.jsonl.")
+    path: Folder = Field(
+        description="A folder for assignments.jsonl and dead_letters.jsonl.", examples=["out/"]
+    )
 
 
 class FileSnapshotSettings(FilesSettings):
     """The folder of the snapshots."""
 
-    path: Folder = Field(description="A folder for snapshot.json.")
+    path: Folder = Field(description="A folder for snapshot.json.", examples=["state/"])

@@ -145,7 +145,8 @@ class Cluster(Security):
 
     connector: Literal["kafka"] = "kafka"
     bootstrap_servers: Servers = Field(
-        description="Brokers as host:port: a list, or separated by commas."
+        description="Brokers as host:port: a list, or separated by commas.",
+        examples=[["localhost:9092"]],
     )
     create_topics: bool = Field(default=False, description="Create missing topics.")
     replication_factor: int = Field(
@@ -183,9 +184,14 @@ class SourceSettings(Cluster):
     """The topic of the click log, and the consumer group."""
 
     topic: TopicName = Field(
-        description="The click log's topic; a record's key is its experiment's name."
+        description="The click log's topic; a record's key is its experiment's name.",
+        examples=["clicks"],
     )
-    group: str = Field(min_length=1, description="The consumer group, shared by all instances.")
+    group: str = Field(
+        min_length=1,
+        description="The consumer group, shared by all instances.",
+        examples=["streamduel"],
+    )
     instance: str | None = Field(
         default=None,
         pattern=r"^[A-Za-z0-9._-]+$",
@@ -218,8 +224,12 @@ class SourceSettings(Cluster):
 class SinkSettings(Cluster):
     """The topics of assignments and dead letters."""
 
-    assignments: TopicName = Field(description="The assignments' topic, compacted.")
-    dead_letters: TopicName = Field(description="The dead letters' topic.")
+    assignments: TopicName = Field(
+        description="The assignments' topic, compacted.", examples=["assignments"]
+    )
+    dead_letters: TopicName = Field(
+        description="The dead letters' topic.", examples=["dead-letters"]
+    )
     # Twice the longest commit, so that none times out; and below the session timeout, so that the
     # transaction of a killed process is aborted before another process owns its partitions.
     transaction_timeout_ms: int = Field(
@@ -233,5 +243,6 @@ class SnapshotSettings(Cluster):
     """The topic of the snapshots."""
 
     topic: TopicName = Field(
-        description="The snapshots' topic, compacted, with as many partitions as the click log."
+        description="The snapshots' topic, compacted, with as many partitions as the click log.",
+        examples=["streamduel-snapshots"],
     )

@@ -191,7 +191,8 @@ class ExperimentSettings(Section):
     """
 
     arms: Annotated[list[Name], Field(min_length=2, max_length=1000)] = Field(
-        description="The rankers' names, 2 to 1000 of them."
+        description="The rankers' names, 2 to 1000 of them.",
+        examples=[["bm25", "ltr-v1", "ltr-v2", "ltr-v3"]],
     )
     policy: PolicySettings = PolicySettings(name="rucb")
     seed: Integer = Field(

@@ -33,20 +33,6 @@ NAME: Final = "search"
 DEFAULT_CONNECTOR: Final = "files"
 """The connector of reference.yaml; the others are shown in comments."""
 
-EXAMPLES: Final[dict[str, Any]] = {
-    "source.path": "clicks.jsonl",
-    "sink.path": "out/",
-    "snapshots.path": "state/",
-    "source.bootstrap_servers": ["localhost:9092"],
-    "source.topic": "clicks",
-    "source.group": "streamduel",
-    "sink.assignments": "assignments",
-    "sink.dead_letters": "dead-letters",
-    "snapshots.topic": "streamduel-snapshots",
-    "experiments.search.arms": ["bm25", "ltr-v1", "ltr-v2", "ltr-v3"],
-}
-"""Example values of the keys without a default."""
-
 WIDTH: Final = 100
 
 
@@ -311,7 +297,8 @@ def _entry(key: Key) -> str:
     elif "properties" not in schema:
         wanted = allowed(schema) + ("; required" if key.required else "")
         comment = f"{comment.rstrip('.')} ({wanted})." if comment else f"{_upper(wanted)}."
-        line += f" {in_yaml(EXAMPLES[key.name]) if key.required else key.default}"
+        # A key without a default has an example in its model.
+        line += f" {in_yaml(schema['examples'][0]) if key.required else key.default}"
     elif schema.get("nullable"):
         comment += " null serves nothing."
     margin = f"{indent}# "

@@ -243,7 +243,7 @@ MISTAKES: list[tuple[str, Any, str]] = [
 
 KAFKA_MISTAKES: list[tuple[str, Any, str]] = [
     ("source.topic", GONE,
-     "source.topic is missing: the click log; a record's key is its experiment's name."),
+     "source.topic is missing: the click log's topic; a record's key is its experiment's name."),
     ("source.topic", "my clicks", f"source.topic must be {TOPIC} (found 'my clicks')."),
     ("snapshots.topic", "", f"snapshots.topic must be {TOPIC} (found '')."),
     ("source.ssl_cafile", "nowhere.pem", "source.ssl_cafile: there is no file HERE/nowhere.pem."),
