@@ -1,9 +1,9 @@
-"""A ranker service with simulated users: it serves the pairs of the newest assignment.
+"""A ranker service with simulated users, which serves the pairs of the newest assignment.
 
     python docs/examples/ranker_service.py [BOOTSTRAP_SERVERS [IMPRESSIONS [PER_SECOND]]]
 
-It goes with configs/kafka.yaml. Real users are replaced by coins with the win rates that were
-measured on arXiv; a real service interleaves the two rankers' lists and logs the clicks.
+For configs/kafka.yaml. Users are simulated with the win rates that were measured on arXiv; a real
+service interleaves the lists of the two rankers and logs the clicks (see search_service.py).
 """
 
 import json
@@ -19,7 +19,7 @@ from streamduel.simulation.matrices import ARXIV, ARXIV_RANKERS
 
 BOOTSTRAP = sys.argv[1] if len(sys.argv) > 1 else "localhost:9092"
 IMPRESSIONS = int(sys.argv[2]) if len(sys.argv) > 2 else 200_000
-PER_SECOND = float(sys.argv[3]) if len(sys.argv) > 3 else math.inf  # as fast as it can
+PER_SECOND = float(sys.argv[3]) if len(sys.argv) > 3 else math.inf  # unlimited
 EXPERIMENT = "search"
 
 users = random.Random(7)
@@ -33,20 +33,20 @@ assignments = KafkaConsumer(
 clicks = KafkaProducer(bootstrap_servers=BOOTSTRAP, linger_ms=5)
 
 for impression in range(IMPRESSIONS):
-    if impression % 500 == 0:  # follow the assignments; a larger epoch replaces a smaller one
+    if impression % 500 == 0:  # a larger epoch replaces a smaller one
         clicks.flush()
         wait = 200 if plan["epoch"] else 10_000
         for records in assignments.poll(timeout_ms=wait).values():
             for record in records:
-                news = json.loads(record.value)
-                if news["experiment"] == EXPERIMENT and news["epoch"] > plan["epoch"]:
-                    plan = news
+                found = json.loads(record.value)
+                if found["experiment"] == EXPERIMENT and found["epoch"] > plan["epoch"]:
+                    plan = found
         time.sleep(500 / PER_SECOND)
     if impression % 10_000 == 0:
         print(f"{impression:>7} impressions, epoch {plan['epoch']:>5}, champion {plan['champion']}")
     pair = users.choices(plan["pairs"], [pair["share"] for pair in plan["pairs"]])[0]
     a, b = pair["a"], pair["b"]
-    if 1000 * time.time() >= (plan.get("valid_until") or math.inf):  # no news for too long
+    if 1000 * time.time() >= (plan.get("valid_until") or math.inf):  # streamduel is silent
         a = b = plan["fallback"]
     winner = None if a == b else "a" if users.random() < win_rate[a, b] else "b"
     duel = {"type": "duel", "id": str(uuid.uuid4()), "experiment": EXPERIMENT,

@@ -1,9 +1,9 @@
-"""A search service that closes the loop: two rankers, one list of both, and what was clicked.
+"""A search service on streamduel: it interleaves two rankers and logs the clicks.
 
     KAFKA=localhost:9092 uvicorn --app-dir docs/examples search_service:app
     ASSIGNMENTS=out/assignments.jsonl CLICKS=clicks.jsonl uvicorn … (the same, without Kafka)
 
-docs/client.md tells what streamduel's own configuration for it looks like.
+docs/client.md has the configuration of streamduel for it.
 """
 
 import os
@@ -16,7 +16,7 @@ from fastapi import FastAPI, HTTPException, Query
 
 from streamduel.client import Assignments, ClientError, EventLog, Interleaver
 
-PAGE, PAGES = 3, 4  # documents on a page, and as many pages as anybody turns to
+PAGE, PAGES = 3, 4  # documents per page, pages
 VOTES = {
     "apple pie": 80, "apple strudel": 64, "carrot cake": 71, "cherry pie": 35, "lemon cake": 52,
     "lemon tart": 47, "mushroom pie": 18, "onion soup": 59, "onion tart": 23, "pea soup": 12,
@@ -25,13 +25,13 @@ VOTES = {
 
 
 def by_votes(query: str) -> list[str]:
-    """What has any of the words, the most popular first."""
+    """Dishes with any of the words, the most popular first."""
     words = set(query.split())
     return sorted((dish for dish in VOTES if words & set(dish.split())), key=lambda d: -VOTES[d])
 
 
 def by_words(query: str) -> list[str]:
-    """What has more of the words first."""
+    """Dishes with more of the words first."""
     words = set(query.split())
     return sorted(sorted(by_votes(query)), key=lambda dish: -len(words & set(dish.split())))
 
@@ -42,8 +42,8 @@ client: dict[str, Any] = {}
 
 
 def connect() -> tuple[Assignments, EventLog]:
-    """To Kafka, or to files; a session keeps its pair for ten minutes."""
-    defaults = {"recipes": "words"}  # until streamduel has spoken
+    """Connect to Kafka or to files; a session keeps its pair for ten minutes."""
+    defaults = {"recipes": "words"}  # before the first assignment
     if servers := os.environ.get("KAFKA"):
         assignments = Assignments.from_kafka(servers, defaults=defaults, keep=600)
         return assignments, EventLog.to_kafka(servers)
@@ -53,7 +53,7 @@ def connect() -> tuple[Assignments, EventLog]:
 
 @asynccontextmanager
 async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-    """Connect when a worker process has started, and write what is left when it ends."""
+    """Connect when a worker process starts, and write buffered records when it ends."""
     client["assignments"], client["events"] = connect()
     with client["assignments"], client["events"]:
         yield
@@ -69,7 +69,7 @@ def search(
     page: Annotated[int, Query(ge=0, lt=PAGES)] = 0,
     impression: Annotated[str, Query(max_length=256)] = "",
 ) -> dict[str, Any]:
-    """A page of results; the next page, and clicks, name the first one's `impression`."""
+    """A page of results; requests for further pages, and clicks, repeat its `impression`."""
     draw = client["assignments"].draw("recipes", sticky_key=session)
     impression = impression or str(uuid.uuid4())
     lists = RANKERS[draw.a](query), RANKERS[draw.b](query)
@@ -77,13 +77,13 @@ def search(
     if page == 0:
         client["events"].impression("recipes", draw, shown, record_id=impression)
     rank = page * PAGE
-    named = impression if shown.docs and not draw.alone else None  # None: clicks teach nothing
+    named = impression if shown.docs and not draw.alone else None  # None: do not log clicks
     return {"impression": named, "rank": rank, "results": shown.docs[rank : rank + PAGE]}
 
 
 @app.post("/click", status_code=204)
 def click(impression: str, rank: Annotated[int, Query(ge=0, lt=PAGES * PAGE)]) -> None:
-    """Somebody clicked; the rank counts through all pages, from 0."""
+    """Log a click; ranks are counted over all pages, from 0."""
     try:
         client["events"].click("recipes", impression, rank=rank)
     except ClientError as error:

@@ -1,4 +1,4 @@
-"""What the tests of the client start from: assignment records, a clock, and patience."""
+"""Assignment records and a clock for the tests of the client."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 PATIENCE: Final = 30.0
-"""Seconds: longer than anything that is waited for takes on a loaded machine."""
+"""Timeout in seconds, far above what any wait takes on a busy machine."""
 
 NOW: Final = 1_790_000_000.0
 
 
 class Clock:
-    """Stands still until it is moved by hand."""
+    """A clock that is advanced by hand."""
 
     def __init__(self, now: float = NOW) -> None:
         self.now = now
@@ -26,7 +26,7 @@ class Clock:
 def record(
     epoch: int = 17, pairs: dict[tuple[str, str], float] | None = None, **fields: Any
 ) -> str:
-    """An assignment as streamduel publishes it."""
+    """An assignment record."""
     if pairs is None:
         pairs = {("bm25", "ltr"): 0.75, ("ltr", "ltr"): 0.25}
     return json.dumps(
@@ -45,7 +45,7 @@ def record(
 
 
 def alone(arm: str, epoch: int = 17, **fields: Any) -> str:
-    """An assignment that wants one arm and nothing else."""
+    """An assignment that serves one arm alone."""
     return record(epoch, {(arm, arm): 1.0}, **fields)
 
 

@@ -10,7 +10,7 @@ def known(text: str) -> CurrentAssignment:
     return CurrentAssignment(msgspec.json.decode(text, type=Assignment), 0.0)
 
 
-def test_pairs_are_laid_out_by_their_shares() -> None:
+def test_a_fraction_selects_a_pair_by_the_cumulative_shares() -> None:
     plan = known(record(3, {("x", "y"): 0.5, ("x", "z"): 0.25, ("z", "z"): 0.25}))
     drawn = {fraction: plan.draw(fraction)[:2] for fraction in (0.0, 0.49, 0.5, 0.74, 0.75, 0.99)}
     assert drawn == {
@@ -19,13 +19,13 @@ def test_pairs_are_laid_out_by_their_shares() -> None:
     }  # fmt: skip
 
 
-def test_shares_that_do_not_quite_add_up_are_still_shares() -> None:
+def test_shares_need_not_sum_to_one() -> None:
     shares = {("x", "y"): 0.1, ("x", "z"): 0.1, ("y", "z"): 0.1 + 2e-16}
     assert known(record(3, shares)).draw(1 - 2**-53) == Draw("y", "z", 3)
     assert known(record(3, {("x", "x"): 1.0000000000000002})).draw(0.5) == Draw("x", "x", 3)
 
 
-def test_pairs_are_drawn_as_often_as_their_shares_say() -> None:
+def test_pairs_are_drawn_with_their_shares() -> None:
     shares = {("a", "b"): 0.5, ("a", "c"): 0.3, ("b", "c"): 0.15, ("a", "a"): 0.05}
     plan, keys = known(record(9, shares)), 20_000
     drawn = [plan.draw(stable_fraction("search", 9, f"session {n}"))[:2] for n in range(keys)]
@@ -34,7 +34,7 @@ def test_pairs_are_drawn_as_often_as_their_shares_say() -> None:
         assert abs(drawn.count(pair) - keys * share) < 5 * (keys * share * (1 - share)) ** 0.5
 
 
-def test_unknown_fields_are_ignored_and_all_but_the_core_may_lack() -> None:
+def test_unknown_fields_are_ignored_and_most_fields_are_optional() -> None:
     text = (
         '{"experiment": "search", "epoch": 1, "champion": "x", "news": [1],'
         ' "pairs": [{"a": "x", "b": "x", "share": 1, "note": "new"}], "status": "thawing"}'
@@ -46,25 +46,25 @@ def test_unknown_fields_are_ignored_and_all_but_the_core_may_lack() -> None:
     "change",
     [{"type": "dead_letter"}, {"pairs": {}}, {"epoch": 0}, {"epoch": "1"}, {"experiment": ""}],
 )
-def test_what_is_no_assignment_is_refused(change: dict[str, object]) -> None:
+def test_invalid_assignments_are_refused(change: dict[str, object]) -> None:
     with pytest.raises(msgspec.ValidationError):
         known(record(**change))  # type: ignore[arg-type]
 
 
-def test_it_holds_until_its_time_is_over() -> None:
+def test_the_fallback_applies_from_valid_until_on() -> None:
     plan = known(record(4, valid_until=1_790_000_000_500, fallback="bm25"))
     assert plan.fallback(1_790_000_000.4) is None
     assert plan.fallback(1_790_000_000.5) == Draw("bm25", "bm25", 4)
 
 
-def test_without_a_fallback_the_champion_is_one() -> None:
+def test_the_default_fallback_is_the_champion() -> None:
     assert known(record(4, valid_until=0)).fallback(1.0) == Draw("ltr", "ltr", 4)
 
 
-def test_without_a_time_it_holds_for_ever() -> None:
+def test_without_valid_until_an_assignment_does_not_expire() -> None:
     assert known(record(fallback="bm25")).fallback(4e9) is None
 
 
-def test_a_draw_says_whether_there_is_something_to_interleave() -> None:
+def test_a_draw_of_one_ranker_is_alone() -> None:
     assert Draw("x", "x").alone
     assert not Draw("x", "y", 3).alone

@@ -28,7 +28,7 @@ def draws(assignments: Assignments) -> list[Draw]:
     return [assignments.draw("search", sticky_key=key) for key in KEYS]
 
 
-def test_the_largest_epoch_wins_in_whatever_order_they_come() -> None:
+def test_the_largest_epoch_applies_in_any_order_of_arrival() -> None:
     with following(alone("x", 3), alone("y", 5), alone("z", 4), alone("w", 5)) as (assignments, _):
         eventually(lambda: assignments.draw("search") == Draw("y", "y", 5))
         assert assignments.wait_for("search")
@@ -47,7 +47,7 @@ def test_all_instances_draw_the_same_pair_for_a_session() -> None:
         assert len(set(draws(one))) == 2
 
 
-def test_experiments_draw_apart_for_the_same_session() -> None:
+def test_experiments_draw_independently_for_the_same_session() -> None:
     half = {("a", "b"): 0.5, ("a", "c"): 0.5}
     with following(record(1, half), record(1, half, experiment="ads")) as (assignments, _):
         assert assignments.wait_for("ads")
@@ -68,7 +68,7 @@ def test_without_a_key_pairs_are_drawn_by_the_generator() -> None:
         assert abs(counts[pair] - 10_000 * share) < 5 * (10_000 * share * (1 - share)) ** 0.5
 
 
-def test_a_default_arm_is_served_until_something_is_known() -> None:
+def test_the_default_arm_is_served_before_the_first_assignment() -> None:
     with following(defaults={"search": "bm25"}) as (assignments, feed):
         assert assignments.draw("search", "any") == Draw("bm25", "bm25", None)
         assert not assignments.wait_for("search", timeout=0)
@@ -77,7 +77,7 @@ def test_a_default_arm_is_served_until_something_is_known() -> None:
         assert assignments.draw("search", "any") == Draw("ltr", "ltr", 1)
 
 
-def test_without_a_default_arm_it_says_what_is_known() -> None:
+def test_without_a_default_arm_the_error_names_the_nearest_experiment() -> None:
     with following(record(), defaults={"ads": "x"}) as (assignments, _):
         with pytest.raises(ClientError) as refused:
             assignments.draw("serach")
@@ -89,7 +89,7 @@ def test_without_a_default_arm_it_says_what_is_known() -> None:
             assignments.draw("recommendations")
 
 
-def test_what_cannot_be_read_is_logged_and_changes_nothing(
+def test_invalid_records_are_logged_and_change_nothing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     bad = ("{", "[]", record(99, pairs={("x", "y"): -1}), "[" * 100_000)
@@ -98,7 +98,7 @@ def test_what_cannot_be_read_is_logged_and_changes_nothing(
     assert "an assignment cannot be read, the last one still applies: " in caplog.text
 
 
-def test_what_comes_again_and_again_is_complained_of_once(
+def test_an_invalid_record_is_logged_once(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Counted(InMemoryFeed):
@@ -120,7 +120,7 @@ def test_what_comes_again_and_again_is_complained_of_once(
         eventually(lambda: complaints() > 2)
 
 
-def test_after_its_time_the_fallback_is_served_to_everybody() -> None:
+def test_after_valid_until_every_session_gets_the_fallback() -> None:
     clock = Clock()
     until = int(1000 * NOW) + 60_000
     first = record(1, valid_until=until, fallback="bm25")
@@ -143,7 +143,7 @@ def test_without_keep_a_session_follows_the_epoch() -> None:
         eventually(lambda: assignments.draw("search", "s") == Draw("new", "new", 2))
 
 
-def test_with_keep_a_session_has_its_pair_for_a_while() -> None:
+def test_with_keep_a_session_keeps_its_pair() -> None:
     clock = Clock()
     with following(alone("old", 1), clock=clock, keep=600) as (assignments, feed):
         assert assignments.draw("search", "early") == Draw("old", "old", 1)
@@ -155,21 +155,21 @@ def test_with_keep_a_session_has_its_pair_for_a_while() -> None:
         assert assignments.draw("search", "early") == Draw("new", "new", 2)
 
 
-def test_with_keep_experiments_stay_apart() -> None:
+def test_with_keep_sessions_are_kept_per_experiment() -> None:
     with following(alone("x"), alone("y", experiment="ads"), keep=600) as (assignments, _):
         assert assignments.wait_for("ads")
         assert assignments.draw("search", "s").a == "x"
         assert assignments.draw("ads", "s").a == "y"
 
 
-def test_no_session_outlives_a_pause() -> None:
+def test_a_pause_ends_kept_sessions() -> None:
     with following(alone("old", 1), keep=600) as (assignments, feed):
         assert assignments.draw("search", "s") == Draw("old", "old", 1)
         feed.add(alone("champion", 2, status="paused"))
         eventually(lambda: assignments.draw("search", "s") == Draw("champion", "champion", 2))
 
 
-def test_as_many_sessions_are_kept_as_was_said() -> None:
+def test_most_kept_bounds_the_kept_sessions() -> None:
     with following(alone("old", 1), keep=600, most_kept=2) as (assignments, feed):
         for key in ("first", "second", "third"):
             assignments.draw("search", key)
@@ -179,20 +179,20 @@ def test_as_many_sessions_are_kept_as_was_said() -> None:
         assert assignments.draw("search", "first").epoch == 2
 
 
-def test_age_is_the_time_since_the_last_sign_of_life() -> None:
+def test_age_is_the_time_since_the_last_confirmation() -> None:
     clock = Clock()
     with following(alone("x"), clock=clock) as (assignments, feed):
         assert assignments.age("search") == 0
         assert assignments.age("ads") == math.inf
         clock.now += 5
-        feed.add(alone("x"))  # nothing new, but a sign of life
+        feed.add(alone("x"))  # an unchanged assignment
         eventually(lambda: assignments.age("search") == 0)
         clock.now -= 100
         assert assignments.age("search") == 0
 
 
 class Dated(InMemoryFeed):
-    """FeedRecord that tell when they were published."""
+    """Records with the times when they were published."""
 
     def poll(self) -> list[FeedRecord]:
         dates = {"1": NOW - 100, "2": NOW - 40, "3": NOW - 70}
@@ -203,15 +203,15 @@ def test_age_counts_from_when_an_assignment_was_published() -> None:
     with Assignments(Dated(), clock=Clock()) as assignments:
         assert assignments.wait_for("search")
         eventually(lambda: assignments.draw("search").epoch == 3)
-        assert assignments.age("search") == 40  # what epoch 2 said of it
+        assert assignments.age("search") == 40  # the time of epoch 2
 
 
-def test_several_feeds_are_followed_at_once() -> None:
+def test_several_feeds_are_followed_concurrently() -> None:
     with Assignments(InMemoryFeed(alone("x", 3)), InMemoryFeed(alone("y", 4))) as assignments:
         eventually(lambda: assignments.draw("search") == Draw("y", "y", 4))
 
 
-def test_after_close_the_last_assignment_still_holds() -> None:
+def test_after_close_the_last_assignment_still_applies() -> None:
     with following(alone("x", 3)) as (assignments, feed):
         pass
     feed.add(alone("y", 4))
@@ -219,7 +219,7 @@ def test_after_close_the_last_assignment_still_holds() -> None:
     assert not [each for each in threading.enumerate() if each.name == "streamduel-follower"]
 
 
-def test_threads_of_a_service_draw_at_the_same_time() -> None:
+def test_threads_draw_concurrently() -> None:
     with following(record(), keep=600, most_kept=50) as (assignments, _):
         alone_first = draws(assignments)
         with ThreadPoolExecutor(8) as pool:

@@ -1,4 +1,4 @@
-"""The code of docs/client.md does what the page says."""
+"""The examples of docs/client.md."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_first_screen_closes_the_loop(tmp_path: Path, monkeypatch: pytest.Mo
     assert clicks.read_text().count(impression) == 2
 
 
-def test_passwords_are_handed_to_both(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_passwords_reach_both_clients(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[dict[str, Any]] = []
 
     def connect(_: object, *__: str, **settings: Any) -> None:
@@ -59,10 +59,10 @@ def test_passwords_are_handed_to_both(monkeypatch: pytest.MonkeyPatch) -> None:
         assert settings["sasl_plain_password"] == "s3cret"
 
 
-def test_a_service_is_tested_so() -> None:
+def test_the_example_of_a_test_passes() -> None:
     exec(TESTING, {})
 
 
-def test_a_service_in_another_language_can_draw_the_same() -> None:
+def test_the_documented_hash_gives_the_same_draw() -> None:
     eight = blake2b(b'["search",17,"session"]', digest_size=8).digest()
     assert stable_fraction("search", 17, "session") == int.from_bytes(eight) // 2**11 / 2**53

@@ -29,7 +29,7 @@ TS = int(1000 * NOW)
 
 
 class Kept:
-    """A writer that keeps what it is given, once its gate is open."""
+    """A writer that keeps the messages, once its gate is open."""
 
     def __init__(self) -> None:
         self.messages: list[Message] = []
@@ -42,7 +42,7 @@ class Kept:
         return Written()
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Do nothing."""
 
 
 def logged(log: EventLog, kept: Kept) -> list[Any]:
@@ -119,9 +119,7 @@ def test_whole_impressions(log: EventLog, kept: Kept) -> None:
     ]  # fmt: skip
 
 
-def test_a_ranker_alone_is_a_duel_that_nobody_wins_and_no_click_can_name(
-    log: EventLog, kept: Kept
-) -> None:
+def test_a_ranker_alone_is_logged_as_a_duel_without_winner(log: EventLog, kept: Kept) -> None:
     shown = Merged(["d1"], [None])
     assert log.impression("search", ALONE, shown, record_id="i-1") is None
     assert log.interleaving("search", ALONE, shown, [0], record_id="i-2", ts=5) == "i-2"
@@ -147,7 +145,7 @@ def test_records_have_ids_of_their_own(log: EventLog, kept: Kept) -> None:
 
 
 def refusals(log: EventLog) -> dict[str, Any]:
-    """What cannot be logged, by what is said of it."""
+    """Invalid calls by their error messages."""
     return {
         "this click would be refused: a click must name a 'rank' or a 'doc' (found "
         "neither).":
@@ -195,7 +193,9 @@ def refusals(log: EventLog) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("number", range(14))
-def test_what_would_be_a_dead_letter_is_refused(log: EventLog, kept: Kept, number: int) -> None:
+def test_records_that_streamduel_would_refuse_are_refused(
+    log: EventLog, kept: Kept, number: int
+) -> None:
     sentence, attempt = list(refusals(log).items())[number]
     with pytest.raises(ClientError) as refused:
         attempt()
@@ -203,7 +203,7 @@ def test_what_would_be_a_dead_letter_is_refused(log: EventLog, kept: Kept, numbe
     assert logged(log, kept) == []
 
 
-def test_text_that_is_no_text_is_refused(log: EventLog, kept: Kept) -> None:
+def test_invalid_text_is_refused(log: EventLog, kept: Kept) -> None:
     with pytest.raises(ClientError, match=r"this click would be refused: .*surrogates"):
         log.click("search", "\ud800", rank=0)
     with pytest.raises(ClientError, match=r"this click would be refused: .*unsupported"):
@@ -240,12 +240,12 @@ def test_a_full_buffer_may_raise_instead(kept: Kept) -> None:
     assert (log.written, log.dropped) == (1, 1)
 
 
-def test_there_is_no_third_way(kept: Kept) -> None:
+def test_full_must_be_drop_or_raise(kept: Kept) -> None:
     with pytest.raises(ClientError, match=r"^full must be 'drop' or 'raise' \(found 'wait'\)\.$"):
         EventLog(kept, full="wait")  # type: ignore[arg-type]
 
 
-def test_a_file_holds_the_records_as_lines(tmp_path: Path) -> None:
+def test_a_file_has_one_record_per_line(tmp_path: Path) -> None:
     path = tmp_path / "clicks.jsonl"
     with EventLog.to_file(path) as log:
         impression = log.impression("search", PAIR, SHOWN)

@@ -11,10 +11,10 @@ from tests.unit.client.bed import PATIENCE, alone, eventually
 
 
 def values(feed: FileFeed) -> list[bytes | str]:
-    return [news.value for news in feed.poll()]
+    return [record.value for record in feed.poll()]
 
 
-def test_lines_are_read_once_and_only_when_they_are_whole(tmp_path: Path) -> None:
+def test_complete_lines_are_read_once(tmp_path: Path) -> None:
     path = tmp_path / "assignments.jsonl"
     path.write_text("one\ntwo\nthr")
     feed = FileFeed(path)
@@ -32,7 +32,7 @@ def test_a_line_may_be_longer_than_a_chunk(tmp_path: Path, monkeypatch: pytest.M
     assert values(FileFeed(path)) == [b"a line of many chunks", b"and another"]
 
 
-def test_a_file_that_was_cut_short_is_read_anew(tmp_path: Path) -> None:
+def test_a_truncated_file_is_read_from_its_start(tmp_path: Path) -> None:
     path = tmp_path / "assignments.jsonl"
     path.write_text("one\ntwo\nthr")
     feed = FileFeed(path)
@@ -41,7 +41,7 @@ def test_a_file_that_was_cut_short_is_read_anew(tmp_path: Path) -> None:
     assert values(feed) == [b"one"]
 
 
-def test_a_file_that_was_replaced_is_read_anew(tmp_path: Path) -> None:
+def test_a_replaced_file_is_read_from_its_start(tmp_path: Path) -> None:
     path, other = tmp_path / "assignments.jsonl", tmp_path / "other"
     path.write_text("one\n")
     feed = FileFeed(path)
@@ -51,13 +51,13 @@ def test_a_file_that_was_replaced_is_read_anew(tmp_path: Path) -> None:
     assert values(feed) == [b"uno", b"due"]
 
 
-def test_news_are_as_old_as_the_file(tmp_path: Path) -> None:
+def test_records_have_the_time_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "assignments.jsonl"
     path.write_text("one\n")
-    assert [news.at for news in FileFeed(path).poll()] == [path.stat().st_mtime]
+    assert [record.at for record in FileFeed(path).poll()] == [path.stat().st_mtime]
 
 
-def test_the_file_may_come_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_file_may_be_created_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("streamduel.client.feeds.FIRST_PAUSE", 0.01)
     monkeypatch.setattr(FileFeed, "every", 0.01)
     path = tmp_path / "assignments.jsonl"
@@ -68,7 +68,7 @@ def test_the_file_may_come_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 class Shaky:
-    """A feed that fails as it is told, and then gives an epoch more each time."""
+    """A feed with planned failures; each further poll gives the next epoch."""
 
     every = 0.001
 
@@ -89,7 +89,7 @@ class Shaky:
         self.closed.set()
 
 
-def test_failures_are_outlived_with_growing_pauses(
+def test_failed_polls_are_retried_with_growing_pauses(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(feeds, "FIRST_PAUSE", 0.01)
@@ -116,7 +116,7 @@ def test_failures_are_outlived_with_growing_pauses(
     assert messages[4:] == ["assignments can be read again"]
 
 
-def test_while_a_feed_fails_the_last_assignment_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_while_a_feed_fails_the_last_assignment_applies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feeds, "FIRST_PAUSE", 0.001)
     feed = Shaky()
     with Assignments(feed) as assignments:
@@ -136,14 +136,14 @@ def test_a_feed_is_used_and_closed_by_one_thread() -> None:
 
 
 class Endless(Shaky):
-    """A feed whose history has no end."""
+    """A feed of infinitely many records."""
 
     def poll(self) -> Iterator[FeedRecord]:
         for epoch in self.epochs:
             yield FeedRecord(alone("x", epoch))
 
 
-def test_close_does_not_wait_for_the_end_of_a_long_history() -> None:
+def test_close_does_not_wait_for_the_end_of_a_long_topic() -> None:
     with Assignments(feed := Endless()) as assignments:
         assert assignments.wait_for("search", PATIENCE)
         eventually(lambda: assignments.draw("search") > Draw("x", "x", 10))

@@ -14,7 +14,7 @@ B = A[::-1]
 
 
 @pytest.mark.parametrize("method", sorted(INTERLEAVINGS))
-def test_every_method_merges_as_it_does_by_itself(method: str) -> None:
+def test_every_method_merges_as_without_the_client(method: str) -> None:
     merged = Interleaver(method, length=6, seed=3).merge(PAIR, A[:8], B[:8])
     rng = Random(3)
     INTERLEAVINGS[method]([], [], 6, rng)
@@ -23,26 +23,26 @@ def test_every_method_merges_as_it_does_by_itself(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", sorted(INTERLEAVINGS))
-def test_a_key_makes_it_the_same_on_every_instance(method: str) -> None:
+def test_equal_keys_give_equal_lists_on_every_instance(method: str) -> None:
     one, other = Interleaver(method, length=6), Interleaver(method, length=6)
     lists = [one.merge(PAIR, A[:8], B[:8], sticky_key=f"s1 query {n}") for n in range(20)]
     assert lists == [other.merge(PAIR, A[:8], B[:8], f"s1 query {n}") for n in range(20)]
     assert len({tuple(merged.docs) for merged in lists}) > 1
 
 
-def test_a_page_fits_the_one_before() -> None:
+def test_pages_of_one_key_are_slices_of_one_list() -> None:
     deep = Interleaver(length=30)
     merged = deep.merge(PAIR, A, B, sticky_key="s1 shoes")
     again = deep.merge(PAIR, A, B, sticky_key="s1 shoes")
     assert sorted(merged.docs[:10] + again.docs[10:20] + again.docs[20:]) == sorted(A)
 
 
-def test_the_next_epoch_changes_nothing_as_long_as_the_pair_stays() -> None:
+def test_the_list_does_not_depend_on_the_epoch() -> None:
     merge = Interleaver().merge
     assert merge(PAIR, A, B, "s") == merge(Draw("bm25", "ltr", 18), A, B, "s")
 
 
-def test_seed_and_pair_matter() -> None:
+def test_the_list_depends_on_seed_and_pair() -> None:
     merge = Interleaver().merge
     lists = [merge(PAIR, A, B, "s"), merge(Draw("bm25", "x"), A, B, "s")]
     lists.append(Interleaver(seed=1).merge(PAIR, A, B, "s"))
@@ -56,31 +56,31 @@ def test_without_a_key_a_seed_makes_a_run_repeatable() -> None:
     assert len({tuple(merged.teams) for merged in lists}) > 1
 
 
-def test_without_key_and_seed_it_is_as_random_as_it_can_be() -> None:
+def test_without_key_and_seed_lists_are_random() -> None:
     merge = Interleaver(length=1).merge
     first = [merge(PAIR, ["x"], ["y"]).docs[0] for _ in range(200)]
     # A fair coin 200 times: all alike once in 2^199.
     assert set(first) == {"x", "y"}
 
 
-def test_a_ranker_alone_is_shown_as_it_is() -> None:
+def test_a_ranker_alone_is_shown_unchanged() -> None:
     merged = Interleaver(length=3).merge(Draw("ltr", "ltr", 17), A, [])
     assert merged == Merged(["d0", "d1", "d2"], [None, None, None], None)
 
 
-def test_short_lists_make_short_ones() -> None:
+def test_short_rankings_give_short_lists() -> None:
     assert Interleaver().merge(PAIR, [], []) == Merged([], [])
     assert Interleaver().merge(PAIR, ["x"], []) == Merged(["x"], [None])
 
 
-def test_probabilistic_interleaving_knows_its_chances() -> None:
+def test_probabilistic_interleaving_gives_chances() -> None:
     merged = Interleaver("probabilistic", length=3).merge(PAIR, ["x", "y"], ["y", "x", "z"], "s")
     assert merged.chances == chances(["x", "y"], ["y", "x", "z"], merged.docs)
     assert [chance is None for chance in merged.chances] == [False, False, True]
     assert Interleaver().merge(PAIR, ["x"], ["y"]).chances is None
 
 
-def test_a_method_that_does_not_exist_is_refused() -> None:
+def test_an_unknown_method_is_refused() -> None:
     with pytest.raises(InterleavingError) as refused:
         Interleaver("team-draft")
     assert str(refused.value) == (
@@ -93,12 +93,12 @@ def test_a_method_that_does_not_exist_is_refused() -> None:
 @pytest.mark.parametrize(
     ("method", "length"), [("team_draft", -1), ("optimised", 11), ("team_draft", 2.5)]
 )
-def test_a_length_that_is_not_for_the_method_is_refused_at_once(method: str, length: int) -> None:
+def test_an_invalid_length_is_refused_by_the_constructor(method: str, length: int) -> None:
     with pytest.raises(InterleavingError, match=rf"found {length}"):
         Interleaver(method, length)
 
 
-def test_a_method_whose_solver_is_not_installed_is_refused_at_once(
+def test_a_missing_solver_is_refused_by_the_constructor(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "scipy", None)

@@ -51,12 +51,12 @@ def test_settings_are_checked_before_anything_is_opened(
         (KafkaWriter, "transactional_id"), (KafkaWriter, "bootstrap_servers"),
     ],
 )  # fmt: skip
-def test_what_the_promises_rest_on_is_not_to_be_chosen(way: Opened, name: str) -> None:
+def test_settings_of_the_guarantees_cannot_be_changed(way: Opened, name: str) -> None:
     with pytest.raises(ClientError, match=f"^the setting '{name}' of kafka-python cannot"):
         way("nowhere:9092", "clicks", {name: "x"})
 
 
-def test_the_service_may_choose_the_rest() -> None:
+def test_other_settings_can_be_chosen() -> None:
     feed = KafkaFeed(["a:1", "b:2"], "t", {"request_timeout_ms": 9000, "client_id": "me"})
     assert feed._settings["request_timeout_ms"] == 9000
     assert feed._settings["client_id"] == "me"
@@ -68,18 +68,18 @@ def test_the_service_may_choose_the_rest() -> None:
     assert writer._settings["acks"] == "all"
 
 
-def test_a_password_does_not_show() -> None:
+def test_passwords_are_hidden_in_repr() -> None:
     chosen = {"sasl_plain_password": "s3cret", "ssl_password": None, "sasl_plain_username": "ada"}
     settings = KafkaWriter("a:1", "t", chosen)._settings
-    assert settings["sasl_plain_password"] == "s3cret"  # as kafka-python will see it
+    assert settings["sasl_plain_password"] == "s3cret"
     assert "s3cret" not in repr(settings)
     assert "ada" in repr(settings)
     assert repr(Secret("s3cret")) == "'**********'"
-    assert chosen["sasl_plain_password"].__class__ is str  # the caller's own is left alone
+    assert chosen["sasl_plain_password"].__class__ is str  # the caller's value is unchanged
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_without_kafka_python_it_says_what_to_install(
+def test_without_kafka_python_the_error_names_the_extra(
     way: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "streamduel.client.kafka", None)
@@ -105,10 +105,10 @@ feed.close()
 """
 
 
-def test_a_broker_that_is_away_is_told_and_the_password_is_not() -> None:
+def test_an_unreachable_broker_is_logged_without_the_password() -> None:
     # A process of its own: kafka-python leaves a refused socket to the garbage collector.
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # and nobody listens there
+        taken.bind(("127.0.0.1", 0))  # without listening
         servers = f"127.0.0.1:{taken.getsockname()[1]}"
         ran = subprocess.run(
             [sys.executable, "-c", AWAY, servers], capture_output=True, text=True, timeout=PATIENCE
@@ -118,7 +118,7 @@ def test_a_broker_that_is_away_is_told_and_the_password_is_not() -> None:
     assert "s3cret" not in ran.stdout + ran.stderr
 
 
-def test_whatever_goes_wrong_on_opening_closes_what_was_opened() -> None:
+def test_a_failed_constructor_closes_its_connections() -> None:
     closed: list[Any] = []
 
     class Half:
@@ -135,7 +135,7 @@ def test_whatever_goes_wrong_on_opening_closes_what_was_opened() -> None:
     assert last == "closed"
 
 
-def test_while_kafka_is_away_a_service_starts_and_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_service_starts_while_kafka_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise errors.KafkaTimeoutError("nobody at home")
 
@@ -154,7 +154,7 @@ def test_while_kafka_is_away_a_service_starts_and_logs(monkeypatch: pytest.Monke
 
 
 class Stuck:
-    """A producer that has something left which it cannot send."""
+    """A producer with a record that it cannot send."""
 
     def __init__(self) -> None:
         self._closed = False
@@ -174,7 +174,7 @@ class Stuck:
         self.calls.append(f"join {timeout:.0f}")
 
 
-def test_a_producer_that_cannot_finish_is_closed_all_the_same() -> None:
+def test_a_producer_with_unsent_records_is_closed() -> None:
     writer = KafkaWriter("a:1", "clicks")
     writer._producer = producer = Stuck()
     writer.close()

@@ -1,4 +1,4 @@
-"""A ranker service imports the client: it must not pay for what only the stream needs."""
+"""Importing the client loads nothing that the service alone needs."""
 
 import subprocess
 import sys
@@ -39,7 +39,7 @@ def test_the_client_loads_msgspec_and_nothing_heavy(statement: str) -> None:
     assert not loaded & {*HEAVY, *FOREIGN}
 
 
-def test_kafka_is_loaded_where_kafka_is_used() -> None:
+def test_kafka_python_is_loaded_for_kafka_alone() -> None:
     loaded = loaded_after("from streamduel.client import EventLog\nEventLog.to_kafka('nowhere:1')")
     assert "kafka" in loaded
     assert not loaded & ({*HEAVY, *FOREIGN} - {"kafka"})

@@ -16,7 +16,7 @@ def message(number: int) -> Message:
 
 
 class Notebook:
-    """A writer that does as it is told, and writes only while its gate is open."""
+    """A writer with planned results, which writes while its gate is open."""
 
     def __init__(self, *plans: Written | Exception) -> None:
         self.plans = list(plans)
@@ -47,7 +47,7 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     assert not [each for each in threading.enumerate() if each.name == "streamduel-outbox"]
 
 
-def test_all_is_written_in_order_by_the_end() -> None:
+def test_records_are_written_in_order() -> None:
     notebook = Notebook()
     box = Outbox(notebook, ROOM)
     for number in range(2500):
@@ -59,7 +59,7 @@ def test_all_is_written_in_order_by_the_end() -> None:
     assert (box.written, box.waiting, box.dropped) == (2500, 0, 0)
 
 
-def test_what_comes_while_a_batch_is_written_goes_together() -> None:
+def test_records_put_during_a_write_form_the_next_batch() -> None:
     notebook = Notebook()
     notebook.gate.clear()
     box = Outbox(notebook, ROOM)
@@ -73,7 +73,7 @@ def test_what_comes_while_a_batch_is_written_goes_together() -> None:
     assert notebook.batches == [[0], [1, 2, 3, 4, 5]]
 
 
-def test_failures_are_tried_again_before_anything_else(caplog: pytest.LogCaptureFixture) -> None:
+def test_failed_records_are_retried_first(caplog: pytest.LogCaptureFixture) -> None:
     notebook = Notebook(OSError("away"), Written(again=[message(0)]), Written())
     notebook.gate.clear()
     box = Outbox(notebook, ROOM)
@@ -87,7 +87,7 @@ def test_failures_are_tried_again_before_anything_else(caplog: pytest.LogCapture
     assert "the event log cannot be written to: away" in caplog.text
 
 
-def test_pauses_grow_until_something_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pauses_grow_until_a_record_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
     wait = threading.Event.wait
 
@@ -113,7 +113,7 @@ def test_pauses_grow_until_something_is_written(monkeypatch: pytest.MonkeyPatch)
     assert pauses == [0.001, 0.002, 0.004, 0.004, 0.001]
 
 
-def test_refused_records_are_counted_and_gone() -> None:
+def test_refused_records_are_counted_and_dropped() -> None:
     notebook = Notebook()
     notebook.gate.clear()
     box = Outbox(notebook, ROOM)
@@ -128,7 +128,7 @@ def test_refused_records_are_counted_and_gone() -> None:
     assert (box.written, box.waiting, box.dropped) == (3, 0, 1)
 
 
-def test_there_is_room_for_so_many_bytes_and_again_when_they_are_written() -> None:
+def test_the_capacity_is_in_bytes_and_writing_frees_it() -> None:
     notebook = Notebook()
     notebook.gate.clear()
     box = Outbox(notebook, capacity=3 * (OVERHEAD_BYTES + len(b"search") + 1))
@@ -141,7 +141,7 @@ def test_there_is_room_for_so_many_bytes_and_again_when_they_are_written() -> No
     assert (box.written, box.waiting, box.dropped) == (4, 0, 1)
 
 
-def test_flush_waits_for_what_was_taken_before_it() -> None:
+def test_flush_waits_for_the_records_put_before_it() -> None:
     notebook = Notebook()
     notebook.gate.clear()
     box = Outbox(notebook, ROOM)
@@ -154,7 +154,7 @@ def test_flush_waits_for_what_was_taken_before_it() -> None:
     box.close(PATIENCE)
 
 
-def test_what_is_not_written_in_time_is_dropped(caplog: pytest.LogCaptureFixture) -> None:
+def test_records_not_written_in_time_are_dropped(caplog: pytest.LogCaptureFixture) -> None:
     notebook = Notebook(*[OSError("away")] * 10_000)
     box = Outbox(notebook, ROOM)
     for number in range(3):
@@ -166,7 +166,7 @@ def test_what_is_not_written_in_time_is_dropped(caplog: pytest.LogCaptureFixture
     assert notebook.closed
 
 
-def test_what_waits_behind_a_batch_is_dropped_too() -> None:
+def test_records_behind_the_last_batch_are_dropped() -> None:
     notebook = Notebook()
     notebook.gate.clear()
     box = Outbox(notebook, ROOM)
@@ -176,12 +176,12 @@ def test_what_waits_behind_a_batch_is_dropped_too() -> None:
     closing = threading.Thread(target=box.close, args=(0,))
     closing.start()
     assert box._expired.wait(PATIENCE)
-    notebook.gate.set()  # within the grace
+    notebook.gate.set()  # within GRACE_SECONDS
     closing.join(PATIENCE)
     assert (box.written, box.waiting, box.dropped) == (1, 0, 1)
 
 
-def test_a_writer_that_hangs_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_close_does_not_wait_for_a_blocked_writer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outbox, "GRACE_SECONDS", 0)
     notebook = Notebook()
     notebook.gate.clear()
@@ -196,7 +196,7 @@ def test_a_writer_that_hangs_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> 
     box._thread.join(PATIENCE)
 
 
-def test_after_close_nothing_is_taken() -> None:
+def test_after_close_records_are_refused() -> None:
     box = Outbox(Notebook(), ROOM)
     box.close(PATIENCE)
     box.close(PATIENCE)

@@ -1,4 +1,4 @@
-"""docs/examples/search_service.py, as a reader of the documentation would run it."""
+"""The example docs/examples/search_service.py."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Files:
 
 
 def serve(example: ModuleType, visit: Visit) -> None:
-    """Start the service, let somebody visit it, and end it."""
+    """Run the service during a test."""
 
     async def live() -> None:
         transport = httpx.ASGITransport(app=example.app)
@@ -75,9 +75,7 @@ async def search(browser: httpx.AsyncClient, query: str, **more: Any) -> dict[st
     return found
 
 
-def test_two_rankers_meet_in_one_list_and_clicks_are_logged(
-    example: ModuleType, files: Files
-) -> None:
+def test_lists_are_interleaved_and_clicks_are_logged(example: ModuleType, files: Files) -> None:
     both = record(3, {("words", "votes"): 1.0}, experiment="recipes")
     files.assignments.write_text(both + "\n")
 
@@ -105,7 +103,7 @@ def test_two_rankers_meet_in_one_list_and_clicks_are_logged(
     assert {click["impression"] for click in (one, other)} == {shown["id"]}
 
 
-def test_until_streamduel_has_spoken_the_default_ranker_is_served(
+def test_before_the_first_assignment_the_default_ranker_is_served(
     example: ModuleType, files: Files
 ) -> None:
     async def visit(browser: httpx.AsyncClient) -> None:
@@ -125,7 +123,7 @@ def test_until_streamduel_has_spoken_the_default_ranker_is_served(
     ]  # fmt: skip
 
 
-def test_a_search_that_finds_nothing_is_not_logged(example: ModuleType, files: Files) -> None:
+def test_a_search_without_results_is_not_logged(example: ModuleType, files: Files) -> None:
     both = record(3, {("words", "votes"): 1.0}, experiment="recipes")
     files.assignments.write_text(both + "\n")
 
@@ -139,7 +137,7 @@ def test_a_search_that_finds_nothing_is_not_logged(example: ModuleType, files: F
 
 
 @pytest.mark.parametrize("wrong", [{"impression": "i" * 257}, {"page": -1}, {"page": 4}])
-def test_a_search_that_cannot_be_is_the_visitors_mistake(
+def test_an_invalid_search_is_a_client_error(
     example: ModuleType, files: Files, wrong: dict[str, Any]
 ) -> None:
     async def visit(browser: httpx.AsyncClient) -> None:
@@ -157,7 +155,7 @@ def test_a_search_that_cannot_be_is_the_visitors_mistake(
         ({"impression": "", "rank": "0"}, 400), ({"impression": "i" * 257, "rank": "0"}, 400),
     ],
 )  # fmt: skip
-def test_a_click_that_cannot_be_is_the_visitors_mistake(
+def test_an_invalid_click_is_a_client_error(
     example: ModuleType, files: Files, where: dict[str, str], status: int
 ) -> None:
     async def visit(browser: httpx.AsyncClient) -> None:
@@ -167,7 +165,7 @@ def test_a_click_that_cannot_be_is_the_visitors_mistake(
     assert files.logged() == []
 
 
-def test_with_kafka_it_reads_and_writes_there(
+def test_with_kafka_the_service_reads_and_writes_kafka(
     example: ModuleType, files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened = []

@@ -18,7 +18,7 @@ Reply = Callable[[Handler], None]
 
 
 class Service:
-    """Stands in for streamduel's monitoring port, and answers as it is told."""
+    """A monitoring port with planned answers."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, dict[str, str]]] = []
@@ -32,7 +32,7 @@ class Service:
                     service.reply(self)
 
             def log_message(self, *_: object) -> None:
-                """Not on the tests' standard error."""
+                """Log nothing."""
 
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answering)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
@@ -69,7 +69,7 @@ def answer(body: Any, status: int = 200, **headers: str) -> Reply:
 
 
 def experiments(**assignments: str | None) -> dict[str, Any]:
-    """What the monitoring port says: much about each experiment, its assignment among it."""
+    """An answer of the monitoring port."""
     return {
         "experiments": {
             name: {"arms": ["x", "y"], "assignment": text and json.loads(text)}
@@ -83,7 +83,7 @@ def values(feed: UrlFeed) -> list[Any]:
     return [json.loads(news.value) for news in feed.poll()]
 
 
-def test_it_reads_the_assignment_of_every_experiment(service: Service) -> None:
+def test_the_feed_reads_the_assignment_of_every_experiment(service: Service) -> None:
     service.reply = answer(experiments(search=alone("x", 3), ads=alone("y", experiment="ads")))
     found = values(UrlFeed(service.url))
     assert found == [json.loads(alone("x", 3)), json.loads(alone("y", experiment="ads"))]
@@ -92,20 +92,20 @@ def test_it_reads_the_assignment_of_every_experiment(service: Service) -> None:
     assert headers["Accept"] == "application/json"
 
 
-def test_an_experiment_without_an_assignment_is_passed_over(service: Service) -> None:
+def test_an_experiment_without_an_assignment_is_skipped(service: Service) -> None:
     body = experiments(ads=None, search=alone("x"))
     body["experiments"]["new"] = {}
     service.reply = answer(body)
     assert values(UrlFeed(service.url)) == [json.loads(alone("x"))]
 
 
-def test_headers_are_sent_along(service: Service) -> None:
+def test_headers_are_sent(service: Service) -> None:
     service.reply = answer(experiments())
     values(UrlFeed(service.url, headers={"Authorization": "Bearer s3cret"}))
     assert service.asked[0][1]["Authorization"] == "Bearer s3cret"
 
 
-def test_it_is_followed(service: Service) -> None:
+def test_a_new_assignment_is_followed(service: Service) -> None:
     service.reply = answer(experiments(search=alone("x", 1)))
     with Assignments.from_url(service.url, every=0.01) as assignments:
         assert assignments.wait_for("search")
@@ -114,7 +114,7 @@ def test_it_is_followed(service: Service) -> None:
         eventually(lambda: assignments.draw("search") == Draw("y", "y", 2))
 
 
-def test_one_assignment_that_cannot_be_read_does_not_take_the_others_along(
+def test_an_invalid_assignment_affects_no_other(
     service: Service,
 ) -> None:
     body = experiments(bad=alone("x", 0, experiment="bad"), search=alone("x"))
@@ -124,7 +124,7 @@ def test_one_assignment_that_cannot_be_read_does_not_take_the_others_along(
         assert not assignments.wait_for("bad", timeout=0)
 
 
-def test_several_processes_share_the_experiments_out(service: Service) -> None:
+def test_experiments_of_several_processes_are_followed(service: Service) -> None:
     service.reply = answer(experiments(search=alone("x")))
     other = Service()
     other.reply = answer(experiments(ads=alone("y", experiment="ads")))
@@ -144,7 +144,7 @@ def test_several_processes_share_the_experiments_out(service: Service) -> None:
         (answer(b"x" * 3000), "answered with more than 0 MB"),
     ],
 )
-def test_what_is_no_answer_is_told_so(
+def test_invalid_answers_are_errors(
     service: Service, monkeypatch: pytest.MonkeyPatch, reply: Reply, problem: str
 ) -> None:
     monkeypatch.setattr(url_feed, "MAX_ANSWER_BYTES", 2000)
@@ -153,16 +153,14 @@ def test_what_is_no_answer_is_told_so(
         values(UrlFeed(service.url))
 
 
-def test_it_follows_nobody_elsewhere(service: Service) -> None:
+def test_redirects_are_not_followed(service: Service) -> None:
     service.reply = answer(b"", 302, Location="http://127.0.0.1:9/elsewhere")
     with pytest.raises(ClientError, match=r"answered with status 302\.$"):
         values(UrlFeed(service.url, headers={"Authorization": "Bearer s3cret"}))
     assert len(service.asked) == 1
 
 
-def test_an_answer_that_drips_is_given_up(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_slow_answer_is_given_up(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(url_feed, "ANSWER_SECONDS", 0.05)
     enough = threading.Event()
 
@@ -179,9 +177,7 @@ def test_an_answer_that_drips_is_given_up(
     enough.set()
 
 
-def test_silence_is_not_waited_for_without_end(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_silent_server_is_given_up(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(url_feed, "SILENCE_SECONDS", 0.05)
     enough = threading.Event()
 
@@ -194,16 +190,16 @@ def test_silence_is_not_waited_for_without_end(
     enough.set()
 
 
-def test_nobody_at_home_is_an_ordinary_failure() -> None:
+def test_a_refused_connection_is_an_error() -> None:
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # and nobody listens there
+        taken.bind(("127.0.0.1", 0))  # without listening
         feed = UrlFeed(f"http://127.0.0.1:{taken.getsockname()[1]}/api/experiments")
         with pytest.raises(OSError, match="refused"):
             values(feed)
 
 
 @pytest.mark.parametrize("url", ["streamduel:9400", "file:///etc/passwd", "http:///api", ""])
-def test_a_url_of_something_else_is_refused(url: str) -> None:
+def test_a_url_of_another_scheme_is_refused(url: str) -> None:
     with pytest.raises(ClientError) as refused:
         Assignments.from_url(url)
     assert str(refused.value) == (

@@ -14,7 +14,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "clicks.jsonl"
 
 
-def test_each_record_is_a_line_after_what_is_there(path: Path) -> None:
+def test_records_are_appended_as_lines(path: Path) -> None:
     path.write_text("zero\n")
     writer = FileWriter(path)
     assert writer.write([ONE, TWO]) == Written([], 0)
@@ -23,7 +23,7 @@ def test_each_record_is_a_line_after_what_is_there(path: Path) -> None:
     assert path.read_text() == "zero\none\ntwo\nthree\n"
 
 
-def test_a_line_that_somebody_left_unfinished_is_ended(path: Path) -> None:
+def test_an_incomplete_last_line_is_ended(path: Path) -> None:
     path.write_text("zero")
     writer = FileWriter(path)
     assert writer.write([ONE]) == Written([], 0)
@@ -35,7 +35,7 @@ def test_a_line_that_somebody_left_unfinished_is_ended(path: Path) -> None:
 @pytest.mark.parametrize(
     ("room", "again"), [(0, [ONE, TWO]), (2, [ONE, TWO]), (4, [TWO]), (6, [TWO]), (8, [])]
 )
-def test_what_a_full_disk_cuts_off_is_written_again_on_a_line_of_its_own(
+def test_records_cut_off_by_a_full_disk_are_written_again(
     path: Path, monkeypatch: pytest.MonkeyPatch, torn: bool, room: int, again: list[Message]
 ) -> None:
     path.write_text("zero" if torn else "")
@@ -51,14 +51,14 @@ def test_what_a_full_disk_cuts_off_is_written_again_on_a_line_of_its_own(
     assert [line for line in lines if line in {"one", "two"}] == ["one", "two"]
 
 
-def test_a_disk_that_fails_has_written_nothing(path: Path) -> None:
+def test_a_failed_write_writes_nothing(path: Path) -> None:
     writer = FileWriter(path)
     writer.close()
     with pytest.raises(OSError, match="descriptor"):
         writer.write([ONE])
 
 
-def test_a_file_that_cannot_be_made_is_told_so(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_created_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "nowhere" / "clicks.jsonl"
     with pytest.raises(ClientError) as refused:
         FileWriter(path)

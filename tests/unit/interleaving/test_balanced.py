@@ -19,7 +19,7 @@ rankings = st.lists(st.integers(0, 9), unique=True, min_size=1, max_size=7)
 
 
 class Coin:
-    """Falls as it is told, once."""
+    """A coin with a planned result."""
 
     def __init__(self, side: bool) -> None:
         self._sides = [side]
@@ -35,7 +35,7 @@ def both(list_a: list[int], list_b: list[int], length: int) -> list[Interleaved[
 
 @examples
 @given(list_a=rankings, list_b=rankings, length=st.integers(0, 14))
-def test_it_makes_the_two_lists_of_the_definition(
+def test_the_lists_are_those_of_the_definition(
     list_a: list[int], list_b: list[int], length: int
 ) -> None:
     for shown, a_first in zip(both(list_a, list_b, length), (True, False), strict=True):
@@ -53,12 +53,12 @@ def test_the_upper_documents_of_both_are_in_the_list(
             assert {*list_a[:k], *list_b[:k]} <= set(docs[: 2 * k])
 
 
-def test_identical_lists_stay_as_they_are_and_are_nobodys() -> None:
+def test_identical_rankings_are_shown_without_teams() -> None:
     for shown in both([1, 2, 3], [1, 2, 3], 3):
         assert shown == ([1, 2, 3], [None] * 3)
 
 
-def test_who_has_a_document_higher_has_its_clicks() -> None:
+def test_a_document_is_of_the_side_that_has_it_higher() -> None:
     # Once 4 is shown, the first ranking has nothing to put against 5; with the other coin, the
     # second has nothing against 4.
     first, second = both([1, 2, 3, 4], [2, 3, 1, 5], 5)
@@ -66,7 +66,7 @@ def test_who_has_a_document_higher_has_its_clicks() -> None:
     assert second == ([2, 1, 3, 5, 4], ["b", "a", "b", "b", None])
 
 
-def test_what_only_one_ranking_could_still_add_is_nobodys() -> None:
+def test_documents_of_one_ranking_alone_have_no_team() -> None:
     first, second = both([1], [2, 3, 4], 4)
     assert first == ([1, 2, 3, 4], ["a", None, None, None])
     assert second == ([2, 1, 3, 4], ["b", "a", None, None])
@@ -75,7 +75,7 @@ def test_what_only_one_ranking_could_still_add_is_nobodys() -> None:
 def by_definition(
     list_a: Sequence[int], list_b: Sequence[int], docs: Sequence[int], ranks: Sequence[int]
 ) -> float:
-    """Chapelle et al. 2012, word for word."""
+    """The definition of Chapelle et al. 2012."""
     if not ranks:
         return 0.5
     lowest = docs[max(ranks)]
@@ -87,7 +87,7 @@ def by_definition(
 
 @examples
 @given(list_a=rankings, list_b=rankings, data=st.data())
-def test_the_credit_is_that_of_the_definition(
+def test_the_credit_equals_the_definition(
     list_a: list[int], list_b: list[int], data: st.DataObject
 ) -> None:
     for docs, _ in both(list_a, list_b, 14):
@@ -95,14 +95,14 @@ def test_the_credit_is_that_of_the_definition(
         ranks = data.draw(st.lists(st.integers(0, upper - 1), max_size=5))
         expected = by_definition(list_a, list_b, docs, ranks)
         assert credit(list_a, list_b, docs, ranks) == expected
-        below = list(range(upper, len(docs)))  # nobody's, however often they are clicked
+        below = list(range(upper, len(docs)))  # of no team
         assert credit(list_a, list_b, docs, below + ranks + below) == expected
         assert credit(list_b, list_a, docs, ranks) == 1 - expected
 
 
 @examples
 @given(list_a=rankings, list_b=rankings, length=st.integers(1, 14))
-def test_with_one_click_the_teams_say_the_same(
+def test_with_one_click_counting_by_team_agrees(
     list_a: list[int], list_b: list[int], length: int
 ) -> None:
     for docs, teams in both(list_a, list_b, length):
@@ -110,14 +110,14 @@ def test_with_one_click_the_teams_say_the_same(
             assert click_count(teams, [rank]) == credit(list_a, list_b, docs, [rank])
 
 
-def test_with_several_clicks_they_need_not() -> None:
+def test_with_several_clicks_counting_by_team_may_differ() -> None:
     # Down to 3, which the second ranking has at rank 2, either ranking has two of the clicks.
     docs, teams = interleave([1, 2, 3], [2, 3, 1], 3, Coin(True))
     assert credit([1, 2, 3], [2, 3, 1], docs, [0, 1, 2]) == 0.5
     assert click_count(teams, [0, 1, 2]) == 0.0
 
 
-def test_random_clicks_prefer_one_side() -> None:
+def test_random_clicks_favour_one_side() -> None:
     """The known flaw: 1 is the only document that the first ranking has higher."""
     list_a, list_b = [1, 2, 3], [2, 3, 1]
     lists = both(list_a, list_b, 3)
@@ -148,7 +148,7 @@ def test_one_bit_decides() -> None:
         ([1, 2, 1], r"^docs must have each document once \(found 1 at ranks 0 and 2\)\.$"),
     ],
 )
-def test_a_list_that_cannot_be_is_refused(docs: list[int], sentence: str) -> None:
+def test_an_impossible_list_is_refused(docs: list[int], sentence: str) -> None:
     with pytest.raises(InterleavingError, match=sentence):
         credit([1, 2], [2, 3], docs, [0])
 

@@ -1,4 +1,4 @@
-"""Draws from bits are uniform, and draw what they say."""
+"""Random numbers from bits."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def test_each_integer_is_equally_likely(n: int) -> None:
         assert abs(count - 8000 / n) <= 5 * (8000 / n * (1 - 1 / n)) ** 0.5
 
 
-def test_one_result_takes_no_bits() -> None:
+def test_one_outcome_draws_no_bits() -> None:
     rng = random.Random(1)
     assert below(1, rng) == 0
     assert rng.getstate() == random.Random(1).getstate()
 
 
 class Bits:
-    """Gives what it is told, and remembers how many bits were asked for."""
+    """Planned bits; records how many were drawn."""
 
     def __init__(self, *values: int) -> None:
         self._values = list(values)
@@ -38,7 +38,7 @@ class Bits:
         return self._values.pop(0)
 
 
-def test_what_is_too_large_is_drawn_again() -> None:
+def test_too_large_values_are_drawn_again() -> None:
     bits = Bits(7, 5, 4)
     assert below(5, bits) == 4
     assert bits.asked == [3, 3, 3]

@@ -61,7 +61,7 @@ def test_clicks_are_counted_or_ordered(
 
 @textbook.examples
 @given(teams=st.text("ab-", min_size=1, max_size=9), data=st.data())
-def test_counting_is_as_defined(teams: str, data: st.DataObject) -> None:
+def test_counting_equals_the_definition(teams: str, data: st.DataObject) -> None:
     ranks = data.draw(st.lists(st.integers(0, len(teams) - 1), max_size=8))
     outcome = click_count(shown(teams), on_ranks(ranks))
     assert outcome == textbook.click_count(shown(teams).teams, ranks)
@@ -83,7 +83,7 @@ def test_counting_is_as_defined(teams: str, data: st.DataObject) -> None:
         ([0, 0, 1], A, A),
     ],
 )
-def test_what_came_first_and_last_is_told_by_the_times(
+def test_times_decide_which_click_is_first_and_last(
     times: list[int | None], first: float, last: float
 ) -> None:
     clicks = [Click(rank, ts=ts) for rank, ts in zip([0, 1, 3], times, strict=True)]
@@ -97,7 +97,7 @@ def test_what_came_first_and_last_is_told_by_the_times(
         ({"cart": 3, "click": 1}, [(0, "cart"), (1, "click"), (2, "click")], A),
         ({"cart": 3, "click": 1}, [(0, "cart"), *[(1, "click")] * 3], TIE),
         ({"cart": 3, "click": 1}, [(0, "cart"), *[(1, "click")] * 4], B),
-        ({"cart": 3}, [(1, "click"), (2, "click"), (3, "cart")], A),  # no weight: for nobody
+        ({"cart": 3}, [(1, "click"), (2, "click"), (3, "cart")], A),  # without weight
         ({"cart": 3}, [(1, "click"), (2, "Cart")], TIE),
         ({"click": 1, "hide": -2}, [(0, "click"), (3, "hide")], B),
         ({"click": 0}, [(0, "click")], TIE),
@@ -120,9 +120,7 @@ def test_each_action_has_its_weight(
     weights=st.lists(st.floats(-1000, 1000, allow_nan=False), min_size=3, max_size=3),
     ranks=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), max_size=9),
 )
-def test_weights_are_added_exactly_as_they_are_written(
-    weights: list[float], ranks: list[tuple[int, int]]
-) -> None:
+def test_weights_are_summed_exactly(weights: list[float], ranks: list[tuple[int, int]]) -> None:
     named = {str(number): weight for number, weight in enumerate(weights)}
     exact = [*(Fraction(repr(weight)) for weight in weights), Fraction(0)]
     lead = sum({0: 1, 1: -1}.get(rank, 0) * exact[number] for rank, number in ranks)
@@ -152,7 +150,7 @@ def test_weights_are_added_exactly_as_they_are_written(
         ({"propensities": [1.0]}, [0, 1, 2], B),
     ],
 )
-def test_clicks_are_worth_one_by_the_propensity_of_their_rank(
+def test_clicks_weigh_the_inverse_propensity_of_their_rank(
     parameters: dict[str, Any], ranks: list[int], outcome: float
 ) -> None:
     credit = position_debiased(**parameters)
@@ -161,8 +159,8 @@ def test_clicks_are_worth_one_by_the_propensity_of_their_rank(
 
 
 @pytest.mark.parametrize("eta", [0, 0.3, 0.7, 1, 1.5, 2, 10])
-def test_the_power_law_is_one(eta: float) -> None:
-    """Worths can be weighed against one another: n clicks above, one below."""
+def test_the_power_law_has_the_documented_propensities(eta: float) -> None:
+    """Worths can be weighed against each other: n clicks above, one below."""
     credit = position_debiased(eta=eta)
     for low in (1, 5, 50, 99):
         worth = (low + 1) ** eta
@@ -175,7 +173,7 @@ def test_the_power_law_is_one(eta: float) -> None:
         )  # beyond the 100th
 
 
-def test_a_single_click_wins_wherever_it_is() -> None:
+def test_a_single_click_wins_at_any_rank() -> None:
     for rank, eta in product(range(5), (0, 1, 3)):
         assert position_debiased(eta=eta)(shown("aaaaa"), on_ranks([rank])) == A
 
@@ -193,7 +191,7 @@ def test_a_single_click_wins_wherever_it_is() -> None:
         ("probabilistic", {}),
     ],
 )
-def test_random_clicks_on_team_draft_prefer_nobody(
+def test_random_clicks_on_team_draft_favour_neither_side(
     name: str, parameters: dict[str, Any], clicks: int
 ) -> None:
     """Exact: over all lists of these rankings, and all clicks on so many ranks in any order."""
@@ -248,7 +246,7 @@ def test_random_clicks_on_team_draft_prefer_nobody(
         ("position_debiased", {"eta": float("nan")}, "eta must be from 0 to 10 (found nan)."),
     ],
 )  # fmt: skip
-def test_a_mistake_is_one_sentence(name: str, parameters: dict[str, Any], sentence: str) -> None:
+def test_errors_are_one_sentence(name: str, parameters: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InterleavingError) as refused:
         create(name, **parameters)
     assert str(refused.value) == sentence

@@ -24,7 +24,7 @@ def test_every_credit_function_has_its_row() -> None:
 
 
 @pytest.mark.parametrize(("code", "said"), [pair for pair in CODE if pair[1]])
-def test_the_python_on_the_page_says_so(
+def test_the_python_examples_print_what_the_page_shows(
     code: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     exec(code, {})
@@ -40,7 +40,7 @@ def test_the_configuration_on_the_page_is_valid() -> None:
 def test_propensities_are_measured_from_a_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As many look at each rank as at the next; all is clicked half the time."""
+    """All ranks are seen equally often; half of the impressions have clicks."""
     records: list[dict[str, Any]] = []
     for number in range(12):
         docs = ["v", "w", "x", "y"][number % 3 :] + ["v", "w", "x", "y"][: number % 3]

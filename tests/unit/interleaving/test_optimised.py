@@ -36,7 +36,7 @@ credits_ = st.sampled_from(get_args(Credit))
     list_a=st.lists(st.integers(0, 5), unique=True, min_size=1, max_size=4),
     list_b=st.lists(st.integers(0, 5), unique=True, min_size=1, max_size=4),
 )
-def test_all_lists_that_are_allowed_and_no_other(list_a: list[int], list_b: list[int]) -> None:
+def test_the_allowed_lists_equal_the_definition(list_a: list[int], list_b: list[int]) -> None:
     ranks = min(len(list_a), len(list_b))
     found = allowed_lists(list_a, list_b, ranks)
     assert len(found) == len(set(found)) <= 2**ranks
@@ -59,7 +59,7 @@ def arrays(mixture: Mixture[Any]) -> tuple[Floats, Floats, Floats]:
 
 @settings(examples, max_examples=150)
 @given(list_a=rankings, list_b=rankings, length=st.integers(0, 10), credit=credits_)
-def test_it_is_unbiased_at_each_rank(
+def test_the_mixture_is_unbiased_at_each_rank(
     list_a: list[int], list_b: list[int], length: int, credit: Credit
 ) -> None:
     mixture = solve(list_a, list_b, length, credit=credit)
@@ -100,7 +100,7 @@ def best_corner(worths: Floats, sensitivity: Floats) -> float:
     list_b=st.lists(st.integers(0, 5), unique=True, min_size=3, max_size=4),
     credit=credits_,
 )
-def test_nothing_unbiased_is_more_sensitive(
+def test_no_unbiased_mixture_is_more_sensitive(
     list_a: list[int], list_b: list[int], credit: Credit
 ) -> None:
     mixture = solve(list_a, list_b, 4, credit=credit)
@@ -108,7 +108,7 @@ def test_nothing_unbiased_is_more_sensitive(
     assert float(probabilities @ sensitivity) == pytest.approx(best_corner(worths, sensitivity))
 
 
-def test_an_example_worked_out_by_hand() -> None:
+def test_probabilities_by_hand() -> None:
     """Rankings abcd and bdca, with the difference of ranks: a is worth 3, b -1, c 0 and d -2.
 
     At the first rank 3 p(a) = p(b): 25 % have a on top. After two ranks ab and ba are worth 2 and
@@ -139,7 +139,7 @@ def test_sensitivity_by_hand() -> None:
 
 
 @pytest.mark.parametrize("credit", get_args(Credit))
-def test_lists_and_teams_are_drawn_as_often_as_they_should_be(credit: Credit) -> None:
+def test_lists_and_teams_are_drawn_with_their_probabilities(credit: Credit) -> None:
     """20,000 draws: each share within 5 standard deviations, at most 5 · sqrt(1/4 / 20000)."""
     mixture = solve([1, 2, 3, 4], [2, 5, 1, 6], 4, credit=credit)
     rng, n, band = random.Random(8), 20_000, 5 * (0.25 / 20_000) ** 0.5
@@ -157,7 +157,7 @@ def test_lists_and_teams_are_drawn_as_often_as_they_should_be(credit: Credit) ->
             assert min(leads) * worth >= 0 <= max(leads) * worth
 
 
-def test_random_clicks_prefer_nobody_on_average_only() -> None:
+def test_random_clicks_are_unbiased_on_average_only() -> None:
     """The known flaw: the first ranking has one document higher, far higher, in every list."""
     mixture = solve([1, 2, 3, 4], [2, 3, 4, 1], 4)
     probabilities, worths, _ = arrays(mixture)
@@ -167,7 +167,7 @@ def test_random_clicks_prefer_nobody_on_average_only() -> None:
     assert click == pytest.approx(0, abs=1e-9)
 
 
-def test_what_is_below_the_end_of_the_shorter_ranking_is_nobodys() -> None:
+def test_ranks_below_the_shorter_ranking_have_no_team() -> None:
     for seed in range(20):
         docs, teams = interleave([1, 2], [3, 4, 5, 6], 6, random.Random(seed))
         assert sorted(docs) == [1, 2, 3, 4, 5, 6]
@@ -191,14 +191,14 @@ def test_without_scipy_every_call_is_refused(monkeypatch: pytest.MonkeyPatch) ->
             interleave([1, 2, 3], list_b, 3, random.Random(1))
 
 
-def test_clicks_are_worth_their_sum() -> None:
+def test_worths_of_clicks_are_summed() -> None:
     docs = ["a", "b", "d", "c"]
     assert worth_of("abcd", "bdca", docs, []) == 0
     assert worth_of("abcd", "bdca", docs, [0, 1, 1]) == 0.75 - 0.5 - 0.5
     assert worth_of("abcd", "bdca", docs, [0, 2], credit="rank_difference") == 3 - 2
 
 
-def test_mistakes_are_named() -> None:
+def test_invalid_arguments_are_refused() -> None:
     unbiased = r"^these rankings have no unbiased interleaving \(found: .+\); use team"
     with pytest.raises(InterleavingError, match=unbiased):
         most_sensitive([[1.0], [2.0]], [0.5, 0.5])

@@ -52,7 +52,7 @@ def test_lists_and_teams_are_as_frequent_as_defined(
     check_sample(draw, probabilistic(list_a, list_b, length), 10_000)
 
 
-def test_of_ten_documents_the_first_is_mostly_on_top() -> None:
+def test_the_first_of_ten_documents_is_drawn_most_often() -> None:
     shares = softmax(range(1, 11), [])
     assert float(shares[1]) == pytest.approx(0.83, abs=0.01)
     assert float(shares[2]) == pytest.approx(0.10, abs=0.01)
@@ -77,7 +77,7 @@ def test_the_credit_is_the_mean_over_all_assignments(
 
 
 @pytest.mark.parametrize("relevant", [{1}, {2, 5}, {3, 4}])
-def test_it_says_what_counting_clicks_says_with_less_noise(relevant: set[int]) -> None:
+def test_expected_credit_has_the_mean_of_click_count_with_less_variance(relevant: set[int]) -> None:
     """Users click all that is relevant; exact means over all lists and teams."""
     counted, expected = [], []
     for (docs, teams), chance in probabilistic(UP, DOWN, 3).items():
@@ -93,7 +93,7 @@ def test_it_says_what_counting_clicks_says_with_less_noise(relevant: set[int]) -
 
 
 @pytest.mark.parametrize("clicks", [1, 2, 3])
-def test_random_clicks_prefer_nobody(clicks: int) -> None:
+def test_random_clicks_favour_neither_side(clicks: int) -> None:
     """Exact: over all lists, and all sets of so many ranks."""
     counted, expected = [], []
     for (docs, teams), chance in probabilistic(UP, DOWN, 3).items():
@@ -104,7 +104,7 @@ def test_random_clicks_prefer_nobody(clicks: int) -> None:
     assert mean(expected) == pytest.approx(0.5)
 
 
-def test_a_short_ranking_may_be_at_an_advantage_with_several_clicks() -> None:
+def test_several_clicks_may_favour_a_short_ranking() -> None:
     """The known flaw, by hand: side a has 1, side b has 1 and 2, and users click both ranks.
 
     With 1/2, a draws 1 and wins. Else b draws 2 with 1/9: the coin for 1 then falls for a (a tie)
@@ -126,7 +126,7 @@ def test_a_short_ranking_may_be_at_an_advantage_with_several_clicks() -> None:
     assert mean(alone) / 2 == pytest.approx(0.5)
 
 
-def test_it_notices_what_team_draft_does_not() -> None:
+def test_it_detects_a_difference_that_team_draft_misses() -> None:
     # 3 is the only relevant document. The second ranking has it higher; in team draft, it is third
     # in every list and of either team (see there).
     up, down = [1, 2, 3], [2, 3, 1]
@@ -147,7 +147,7 @@ def test_the_last_of_many_documents_counts_too() -> None:
     assert expected_credit(up, down, up, [n - 1]) == 0.5
 
 
-def test_what_is_drawn_is_as_documented() -> None:
+def test_the_documented_bits_are_drawn() -> None:
     rng, other = random.Random(4), random.Random(4)
     interleave([1, 2, 3], [3, 2, 1], 2, rng)
     for _ in range(6):
@@ -161,7 +161,7 @@ def test_no_click_is_a_tie() -> None:
     assert expected_credit(UP, DOWN, [1, 3], []) == 0.5
 
 
-def test_mistakes_are_named() -> None:
+def test_invalid_arguments_are_refused() -> None:
     with pytest.raises(IndexError):
         expected_credit(UP, DOWN, [1, 3], [2])
     with pytest.raises(InterleavingError, match=r"found 9, which is in neither"):

@@ -29,7 +29,7 @@ def shown(docs: str, times: int, *clicked: int) -> list[Impression]:
     ]
 
 
-def test_the_same_document_at_two_ranks_tells_how_many_look() -> None:
+def test_propensities_come_from_documents_at_two_ranks() -> None:
     """Twice as many look at rank 0; x is liked by half, y by a quarter, and x is mostly on top.
 
     Clicks by rank are 7 and 4 of 16, as if 57 % looked at rank 1: it is 50 %.
@@ -41,33 +41,33 @@ def test_the_same_document_at_two_ranks_tells_how_many_look() -> None:
     assert (3 + 2) / (12 + 2) < 0.4  # what clicks by rank would say
 
 
-def test_errors_of_small_numbers_are_weighed_by_them() -> None:
+def test_documents_are_weighted_by_their_impressions() -> None:
     """By hand: x has 1 of 2 on top and 0 of 2 below, y 1 of 2 and 2 of 2; z moves nowhere."""
     log = shown("xyz", 2, 1, 2, 1) + shown("yxz", 2, 1, 0, 2)
     # Below: (0 · 2 + 2 · 2) / 4, above: (1 · 2 + 1 · 2) / 4.
     assert estimate_propensities(log, 2) == [1.0, 1.0]
 
 
-def test_they_are_in_proportion_to_the_largest() -> None:
+def test_propensities_are_relative_to_the_largest() -> None:
     found = estimate_propensities(shown("xy", 4, 1, 2) + shown("yx", 4, 1, 2), 2)
     assert found == [0.5, 1.0]
     credit = position_debiased(propensities=found)
     assert credit(Shown(["a", "b"]), on_ranks([0, 1])) == 1.0
 
 
-def test_a_second_click_on_a_rank_is_none() -> None:
+def test_a_repeated_click_counts_once() -> None:
     log = shown("xy", 8, 4, 1) + shown("yx", 8, 2, 2)
     again = [(docs, ranks * 3) for docs, ranks in log]
     assert estimate_propensities(again, 2) == [1.0, 0.5]
 
 
-def test_one_document_everywhere_is_the_share_of_clicks_of_each_rank() -> None:
-    """Who gives all documents one name takes it for granted that all are liked alike."""
+def test_one_document_id_gives_the_click_rate_of_each_rank() -> None:
+    """One id for all documents assumes equal relevance."""
     log = shown("---", 10, 8, 4, 1)
     assert estimate_propensities(log, 3) == pytest.approx([1.0, 0.5, 0.125])
 
 
-def test_no_more_ranks_than_asked_for() -> None:
+def test_length_bounds_the_ranks() -> None:
     assert estimate_propensities(shown("xyz", 3, 1, 1, 1), 1) == [1.0]
     assert estimate_propensities([], 1) == [1.0]
 
@@ -81,7 +81,7 @@ def test_no_more_ranks_than_asked_for() -> None:
         (shown("xy", 5, 5, 0) + shown("yx", 5, 5, 0), 1),
     ],
 )
-def test_what_cannot_be_told_is_told(log: list[Impression], lacking: int) -> None:
+def test_ranks_without_common_documents_are_an_error(log: list[Impression], lacking: int) -> None:
     with pytest.raises(InterleavingError) as refused:
         estimate_propensities(log, 2)
     assert str(refused.value) == (

@@ -43,7 +43,7 @@ def by_assignment(likely: list[Fraction | None], ranks: list[int]) -> float:
     ),
     data=st.data(),
 )
-def test_it_is_the_winner_over_all_assignments(
+def test_the_outcome_is_the_winner_over_all_assignments(
     likely: list[Fraction | None], data: st.DataObject
 ) -> None:
     ranks = data.draw(st.lists(st.integers(0, len(likely) - 1), max_size=6))
@@ -56,7 +56,7 @@ def test_it_is_the_winner_over_all_assignments(
 
 @settings(textbook.examples, max_examples=60)
 @given(list_a=rankings, list_b=rankings, data=st.data())
-def test_it_is_the_winner_by_the_papers_expected_credit(
+def test_the_outcome_is_the_sign_of_the_expected_credit(
     list_a: list[int], list_b: list[int], data: st.DataObject
 ) -> None:
     rng = random.Random(data.draw(st.integers(0, 99)))
@@ -87,15 +87,15 @@ def test_it_is_the_winner_by_the_papers_expected_credit(
         ([1, 0], [0, 1, 1], 0.0),
     ],
 )
-def test_by_hand(likely: list[float | None], ranks: list[int], outcome: float) -> None:
-    for teams in ("a", "b", None):  # what was drawn is of no account
+def test_outcomes_by_hand(likely: list[float | None], ranks: list[int], outcome: float) -> None:
+    for teams in ("a", "b", None):  # the teams do not matter
         shown = Shown([teams] * len(likely), likely)
         assert probabilistic(shown, on_ranks(ranks)) == outcome
 
 
 @textbook.examples
 @given(teams=st.text("ab-", min_size=1, max_size=8), data=st.data())
-def test_where_the_side_is_sure_it_counts_clicks(teams: str, data: st.DataObject) -> None:
+def test_with_certain_chances_clicks_are_counted(teams: str, data: st.DataObject) -> None:
     ranks = data.draw(st.lists(st.integers(0, len(teams) - 1), max_size=6))
     plain = Shown([None if team == "-" else team for team in teams])
     sure = plain._replace(chances=[{"a": 1.0, "b": 0.0, "-": None}[team] for team in teams])
@@ -104,13 +104,13 @@ def test_where_the_side_is_sure_it_counts_clicks(teams: str, data: st.DataObject
     assert probabilistic(plain, on_ranks(ranks)) == counted  # as does a log without chances
 
 
-def test_from_so_many_clicks_on_the_teams_decide() -> None:
+def test_with_more_than_100_clicks_the_teams_decide() -> None:
     shown = Shown(["a"] * 200, [0.1] * 200)
     assert probabilistic(shown, on_ranks(range(MAX_CLICKS))) == 0.0
     assert probabilistic(shown, on_ranks(range(MAX_CLICKS + 1))) == 1.0
 
 
-def test_its_sign_is_biased_where_its_share_is_not() -> None:
+def test_the_outcome_is_biased_and_the_expected_credit_is_not() -> None:
     """The known flaw, exactly: over all lists of two rankings, and one click anywhere."""
     up, down = [1, 2, 3, 4, 5], [2, 3, 4, 5, 1]
     wins: dict[float, float] = {0.0: 0.0, 0.5: 0.0, 1.0: 0.0}

@@ -1,4 +1,4 @@
-"""Team draft: complete, in order, fair, and clear about mistakes."""
+"""Team-draft interleaving."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.unit.interleaving.textbook import Shown, check_sample, click_count, e
 rankings = st.lists(st.integers(0, 12), unique=True, max_size=10)
 
 
-def test_identical_lists_stay_as_they_are() -> None:
+def test_identical_rankings_are_shown_unchanged() -> None:
     docs = [f"d{rank}" for rank in range(7)]
     for seed in range(20):
         shown = interleave(docs, docs, 10, random.Random(seed))
@@ -35,7 +35,7 @@ def test_disjoint_lists_alternate_by_round() -> None:
         assert [d for d in shown.docs if d > 3] == [4, 5, 6]
 
 
-def test_what_only_one_side_has_is_nobodys() -> None:
+def test_documents_of_one_side_alone_have_no_team() -> None:
     assert interleave([], ["x", "y"], 5, random.Random(1)) == (["x", "y"], [None, None])
     assert interleave(["x"], [], 5, random.Random(1)) == (["x"], [None])
     shown = interleave([1], [2, 3, 4], 5, random.Random(1))
@@ -45,7 +45,7 @@ def test_what_only_one_side_has_is_nobodys() -> None:
     assert shown.teams[2:] == [None, None]
 
 
-def test_a_round_that_only_one_side_could_finish_counts_for_nobody() -> None:
+def test_a_round_that_one_side_alone_can_finish_has_no_teams() -> None:
     # Whoever is first shows 1; only b has anything for the second pick.
     for seed in range(10):
         assert interleave([1], [1, 2], 5, random.Random(seed)) == ([1, 2], [None, None])
@@ -74,7 +74,7 @@ def test_every_list_is_a_merge_of_both(
 
 
 class Bits:
-    """Coins that fall as they are told."""
+    """Coins with planned results."""
 
     def __init__(self, pattern: int) -> None:
         self._pattern = pattern
@@ -86,7 +86,7 @@ class Bits:
 
 @examples
 @given(list_a=rankings, list_b=rankings, length=st.integers(1, 8))
-def test_each_rank_is_as_often_of_one_team_as_of_the_other(
+def test_each_rank_is_equally_often_of_either_team(
     list_a: list[int], list_b: list[int], length: int
 ) -> None:
     # All ways in which the coins can fall, which are equally likely.
@@ -102,7 +102,7 @@ def test_each_rank_is_as_often_of_one_team_as_of_the_other(
 @given(
     list_a=st.permutations(range(6)), list_b=st.permutations(range(2, 8)), length=st.integers(0, 6)
 )
-def test_it_is_the_definition(list_a: list[int], list_b: list[int], length: int) -> None:
+def test_lists_equal_the_definition(list_a: list[int], list_b: list[int], length: int) -> None:
     # Neither ranking runs out. Three rounds at most: all eight ways in which the coins can fall.
     found: Counter[Shown] = Counter()
     for pattern in range(8):
@@ -123,7 +123,7 @@ def test_lists_and_teams_are_as_frequent_as_defined() -> None:
 
 
 @pytest.mark.parametrize("length", [1, 3, 10])
-def test_each_side_picks_as_often(length: int) -> None:
+def test_both_sides_pick_equally_often(length: int) -> None:
     """Over 4,000 impressions of different rankings the leads in picks have the mean 0.
 
     A lead is 0, 1 or -1, so that the sum of n has a variance of n at most: 5 · sqrt(4000) = 316 is
@@ -146,7 +146,7 @@ def test_each_side_picks_as_often(length: int) -> None:
     list_b=st.permutations(range(6)),
     ranks=st.lists(st.integers(0, 4), max_size=6),
 )
-def test_clicks_that_do_not_care_prefer_nobody(
+def test_indifferent_clicks_favour_neither_side(
     list_a: list[int], list_b: list[int], ranks: list[int]
 ) -> None:
     # On the same ranks, whatever stands there; exact, also for several clicks.
@@ -157,7 +157,7 @@ def test_clicks_that_do_not_care_prefer_nobody(
     assert sum(outcomes) == 4
 
 
-def test_a_better_ranking_below_the_first_round_may_stay_unnoticed() -> None:
+def test_a_better_ranking_below_the_first_round_may_go_undetected() -> None:
     # The known flaw: only 3 is relevant, and the second ranking has it higher; but 3 is third in
     # every list, and of either team.
     outcomes = []
@@ -168,10 +168,10 @@ def test_a_better_ranking_below_the_first_round_may_stay_unnoticed() -> None:
     assert sum(outcomes) == 2
 
 
-def test_a_short_ranking_may_be_at_a_disadvantage_with_several_clicks() -> None:
+def test_several_clicks_may_disfavour_a_short_ranking() -> None:
     # The known flaw, with clicks on the first and the third rank. If b is first, it takes 1, a
-    # takes 2 and has run out: the third is nobody's, and b wins. If a is first, it takes 1, b
-    # takes 3, and the third is of either: a wins, or it is a tie. Each rank alone favours nobody.
+    # takes 2 and has run out: the third has no team, and b wins. If a is first, it takes 1, b
+    # takes 3, and the third is of either: a wins, or it is a tie. Each rank alone is unbiased.
     outcomes = [
         click_count(interleave([1, 2], [1, 3, 4], 4, Bits(pattern)).teams, [0, 2])
         for pattern in range(4)
@@ -179,7 +179,7 @@ def test_a_short_ranking_may_be_at_a_disadvantage_with_several_clicks() -> None:
     assert sum(outcomes) / 4 == 0.375
 
 
-def test_the_seed_decides_and_nothing_else() -> None:
+def test_the_result_depends_on_the_seed_alone() -> None:
     up, down = list(range(20)), list(range(20, 0, -1))
     one, same = (interleave(up, down, 10, random.Random(5)) for _ in range(2))
     assert one == same
@@ -187,7 +187,7 @@ def test_the_seed_decides_and_nothing_else() -> None:
     assert len(shown) > 9
 
 
-def test_the_arguments_stay_as_they_are() -> None:
+def test_the_arguments_are_not_changed() -> None:
     list_a, list_b = [1, 2, 3], [3, 1, 2]
     shown = interleave(list_a, list_b, 3, random.Random(1))
     shown.docs.append(9)
@@ -195,7 +195,7 @@ def test_the_arguments_stay_as_they_are() -> None:
     assert isinstance(shown, Interleaved)
 
 
-def test_any_hashable_id_will_do() -> None:
+def test_any_hashable_id_is_allowed() -> None:
     shown = interleave([("q", 1), ("q", 2)], [("q", 2), ("q", 3)], 3, random.Random(1))
     assert set(shown.docs) == {("q", 1), ("q", 2), ("q", 3)}
 
@@ -211,7 +211,7 @@ def test_any_hashable_id_will_do() -> None:
         (["x"], ["z"], -1, r"^the length of an interleaved list must be at least 0 \(found -1\)"),
     ],
 )  # fmt: skip
-def test_mistakes_are_named(
+def test_invalid_arguments_are_refused(
     list_a: list[str], list_b: list[str], length: int, sentence: str
 ) -> None:
     with pytest.raises(InterleavingError, match=sentence):

@@ -1,4 +1,4 @@
-"""Team draft of many rankers: each rank equally likely of each, and what one impression says."""
+"""Team draft of many rankers: each rank equally likely of each, and duels of an impression."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_each_rank_is_equally_often_of_each_team() -> None:
         assert abs(count - n / 4) <= 5 * (n * 3 / 16) ** 0.5
 
 
-def test_two_short_rankings_cost_nothing_above_their_end() -> None:
+def test_short_rankings_do_not_affect_the_ranks_above_their_end() -> None:
     docs, teams = multileave([[1], [2, 3, 4], [5, 6]], 6, random.Random(1))
     assert len(docs) == 6
     assert teams[0] is not None
@@ -76,9 +76,7 @@ def test_two_short_rankings_cost_nothing_above_their_end() -> None:
 
 @examples
 @given(teams=st.lists(st.sampled_from([0, 1, 2, None]), min_size=1, max_size=8), data=st.data())
-def test_a_pair_is_credited_as_if_it_were_alone(
-    teams: list[int | None], data: st.DataObject
-) -> None:
+def test_each_pair_is_credited_independently(teams: list[int | None], data: st.DataObject) -> None:
     ranks = data.draw(st.lists(st.integers(0, len(teams) - 1), max_size=6))
     duels = duels_of(3, teams, ranks)
     assert [(duel.first, duel.second) for duel in duels] == [(0, 1), (0, 2), (1, 2)]
@@ -87,12 +85,12 @@ def test_a_pair_is_credited_as_if_it_were_alone(
         assert first_wins == click_count([sides.get(team) for team in teams], ranks)
 
 
-def test_no_click_is_a_tie_of_all() -> None:
+def test_without_clicks_all_pairs_tie() -> None:
     assert duels_of(2, [0, 1], []) == [Duel(0, 1, 0.5)]
     assert isinstance(multileave(RANKINGS, 3, random.Random(1)), Multileaved)
 
 
-def test_mistakes_are_named() -> None:
+def test_invalid_arguments_are_refused() -> None:
     rng = random.Random(1)
     with pytest.raises(
         InterleavingError, match=r"^rankings must be of two rankers at least \(found 1\)\.$"

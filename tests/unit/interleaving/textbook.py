@@ -1,4 +1,4 @@
-"""The methods once more, plain and slow: exact distributions from the papers' definitions."""
+"""Slow, plain versions of the methods: exact distributions from the papers' definitions."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def softmax(ranking: Sequence[Any], docs: Sequence[Any]) -> dict[Any, Fraction]:
 
 
 def probabilistic(list_a: Sequence[Any], list_b: Sequence[Any], length: int) -> Distribution:
-    """Hofmann, Whiteson and de Rijke 2011; what is left over is nobody's."""
+    """Hofmann, Whiteson and de Rijke 2011; the rest has no team."""
     found: Distribution = defaultdict(Fraction)
 
     def go_on(docs: tuple[Any, ...], teams: tuple[Any, ...], chance: Fraction) -> None:
@@ -119,7 +119,7 @@ def marginal(
             drawn = {"a": softmax(list_a, docs[:rank]), "b": softmax(list_b, docs[:rank])}
             if drawn["a"] and drawn["b"]:
                 chance *= drawn[team].get(docs[rank], Fraction(0))
-            else:  # only one side was left, and the click is nobody's
+            else:  # only one side was left, and the click counts for neither
                 credited[rank] = None
                 chance /= 2  # both values of this team stand for the same
         total += chance
@@ -142,7 +142,7 @@ def allowed(list_a: Sequence[Any], list_b: Sequence[Any], ranks: int) -> set[tup
 
 
 def click_count(teams: Sequence[str | None], ranks: Sequence[int]) -> float:
-    """Radlinski, Kurup and Joachims 2008, section 3.2: who has more clicks; 0.5 is nobody."""
+    """Radlinski, Kurup and Joachims 2008, section 3.2: who has more clicks; 0.5 is a tie."""
     clicked = [teams[rank] for rank in ranks]
     ours, theirs = clicked.count("a"), clicked.count("b")
     return 0.5 if ours == theirs else float(ours > theirs)
