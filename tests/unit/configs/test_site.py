@@ -14,7 +14,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from configs.site import doctests
-from streamduel import client, policies
+from streamduel import client, policies, testing
 from streamduel.interleaving import credit
 from tests.site import ROOT, build
 
@@ -143,6 +143,7 @@ def test_a_linked_file_is_shown_unchanged(site: Path) -> None:
         ("client", client.__all__),
         ("policies", policies.__all__),
         ("interleaving", credit.__all__),
+        ("testing", [name for name in testing.__all__ if not name.isupper()]),
     ],
 )
 def test_every_public_name_is_in_the_reference(site: Path, page: str, names: list[str]) -> None:
