@@ -123,17 +123,12 @@ class FormatSettings(Section):
         Raises:
             Rejected: the value is neither, or does not fit the documents.
         """
-        by_rank: Any = found.value
-        if isinstance(by_rank, dict) and docs is not None:
-            by_rank = [by_rank.get(doc) for doc in docs]
-        if not isinstance(by_rank, list):
-            raise found.misfit("an array with an arm, or null, for each rank")
+        if isinstance(found.value, dict) and docs is not None:
+            found = Found(found.where, [found.value.get(doc) for doc in docs])
+        by_rank = found.entries("an array with an arm, or null, for each rank")
         if docs is not None and len(by_rank) != len(docs):
             raise found.misfit(f"an array with an arm, or null, for each of {len(docs)} documents")
-        return [
-            None if label is None else self.arm(Found(f"{found.where}[{rank}]", label))
-            for rank, label in enumerate(by_rank)
-        ]
+        return [None if entry.value is None else self.arm(entry) for entry in by_rank]
 
 
 def pair_in(arms: Sequence[str | None]) -> tuple[str, str]:

@@ -37,6 +37,19 @@ class Found(NamedTuple):
         found = shown(self.value, json=True)
         return Rejected("invalid_record", f"{self.where} must be {allowed} (found {found}).")
 
+    def entries(self, allowed: str) -> list[Found]:
+        """The entries of an array.
+
+        Args:
+            allowed: what the array must be, for the error sentence.
+
+        Raises:
+            Rejected: the value is not an array.
+        """
+        if not isinstance(self.value, list):
+            raise self.misfit(allowed)
+        return [Found(f"{self.where}[{rank}]", entry) for rank, entry in enumerate(self.value)]
+
 
 def read_object(value: bytes) -> dict[str, Any]:
     """A record as a JSON object.

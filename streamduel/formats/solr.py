@@ -6,7 +6,7 @@ Source: the Solr Reference Guide, "Learning To Rank", since Solr 8.8.
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
@@ -72,18 +72,6 @@ class SolrSettings(FormatSettings):
         return SolrTranslator(self)
 
 
-class Document(NamedTuple):
-    """A document of a response.
-
-    Attributes:
-        where: its path in the record.
-        fields: its fields as Solr returned them.
-    """
-
-    where: str
-    fields: dict[str, Any]
-
-
 class SolrTranslator:
     """Translates the responses of Solr and the clicks that a search service logs.
 
@@ -130,7 +118,7 @@ class SolrTranslator:
         pair = self._pair(record)
         if pair is not None and pair[0] == pair[1]:
             return [Duel(query, experiment, *pair, winner=None, ts=ts)]
-        docs = [reading.document(self._field(document, self._fields.doc)) for document in documents]
+        docs = [reading.document(_field(document, self._fields.doc)) for document in documents]
         picked = self._picked(record, documents)
         if not any(picked):
             raise Ignored("response without labels")
@@ -167,24 +155,14 @@ class SolrTranslator:
     def _time(self, record: dict[str, Any]) -> int | None:
         return reading.milliseconds(look_up(record, ["ts", "timestamp"]))
 
-    def _documents(self, record: dict[str, Any]) -> list[Document]:
-        """The documents of a response with their paths."""
-        found = look_up(record, self._fields.docs)
-        if not isinstance(found.value, list):
-            raise found.misfit("an array of documents")
-        documents = [
-            Document(f"{found.where}[{rank}]", document)
-            for rank, document in enumerate(found.value)
-        ]
+    def _documents(self, record: dict[str, Any]) -> list[Found]:
+        documents = look_up(record, self._fields.docs).entries("an array of documents")
         for document in documents:
-            if not isinstance(document.fields, dict):
-                raise Found(*document).misfit("a document, a JSON object")
+            if not isinstance(document.value, dict):
+                raise document.misfit("a document, a JSON object")
         return documents
 
-    def _field(self, document: Document, field: str) -> Found:
-        return Found(f"{document.where}.{field}", look_up(document.fields, [field]).value)
-
-    def _picked(self, record: dict[str, Any], documents: list[Document]) -> list[str | None]:
+    def _picked(self, record: dict[str, Any], documents: list[Found]) -> list[str | None]:
         """Per rank, the arm that picked the document.
 
         Solr labels the documents that it did not interleave with the first model.
@@ -195,7 +173,7 @@ class SolrTranslator:
         first = 0 if start.value is None else reading.integer(start, 0)
         picked: list[str | None] = [None] * len(documents)
         for rank, document in enumerate(documents[: max(0, interleaved - first)]):
-            label = self._field(document, self._fields.label)
+            label = _field(document, self._fields.label)
             if label.value is not None:
                 picked[rank] = self._settings.arm(label)
         return picked
@@ -223,3 +201,7 @@ class SolrTranslator:
         return [
             "".join(value) for key, *value in _PARAMETER.findall(found.value) if key == parameter
         ]
+
+
+def _field(document: Found, field: str) -> Found:
+    return Found(f"{document.where}.{field}", look_up(document.value, [field]).value)

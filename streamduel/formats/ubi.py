@@ -269,12 +269,7 @@ class UbiTranslator:
         found = look_up(record, self._fields.docs)
         if found.value is None:
             return None
-        if not isinstance(found.value, list):
-            raise found.misfit("an array of documents' ids")
-        return [
-            reading.document(Found(f"{found.where}[{rank}]", doc))
-            for rank, doc in enumerate(found.value)
-        ]
+        return [reading.document(entry) for entry in found.entries("an array of documents' ids")]
 
     def _epoch(self, record: dict[str, Any]) -> int | None:
         found = look_up(record, self._fields.epoch)
