@@ -21,39 +21,36 @@ HEAD: Final = """\
 # The papers' figures, computed again
 
 After this page you know which published results streamduel's policies reproduce and which they do
-not, and you can compute all of them again:
+not, and can compute all of them again:
 
 ```console
 $ python -m benchmarks.papers --matrices FOLDER --jobs 2
 ```
 
-An interrupted command goes on where it was. `--only NAME …` computes some figures, `--quick` shows
-in a minute that all works. Without a folder of published matrices the figures that need none are
-computed; the matrices are data of Zoghi, Karnin, Whiteson and de Rijke, not part of this project:
-take `MSLR_Navigational_PMat.npz` and `MSLR_Informational_PMat.npz` from
+An interrupted command resumes. `--only NAME …` computes some figures; `--quick` is a test run of a
+minute. Without a folder of published matrices only the figures that need none are computed. The
+matrices are data of Zoghi, Karnin, Whiteson and de Rijke, not part of this project: download
+`MSLR_Navigational_PMat.npz` and `MSLR_Informational_PMat.npz` from
 [nightingal3/duelling-bandits](https://github.com/nightingal3/duelling-bandits) (MIT) and name their
 folder with `--matrices` or `PUBLISHED_MATRICES`.
 
-A claim is broken into statements, each with a bound that was fixed in code before anything was
-measured. "Below" and "above" hold when the number keeps the bound by two standard errors, and are
-undecided when it is nearer; a range holds when the number is in it, and is undecided when it is
-less than two standard errors outside. "At most" is the range from 0 to its bound: unlike "below" it
-holds as soon as the number itself is in it. A figure is *reproduced* when all its statements
-hold, *not reproduced* when none does, else *partly*. Nothing was tuned until a figure looked right:
-parameters are the papers', and where a paper is silent, the section says what was taken. What came
-out is kept in `benchmarks/papers/outcomes.json`, from which this page is written.
+Each claim is divided into statements with bounds that were fixed in code before the measurement.
+"Below" and "above" hold if the number keeps the bound by two standard errors, and are undecided if
+it is nearer. A range holds if the number is in it, and is undecided if the number is less than two
+standard errors outside. "At most" is the range from 0 to its bound. A figure is *reproduced* if all
+its statements hold, *not reproduced* if none does, else *partly*. Nothing was tuned: parameters are
+the papers', and if a paper does not specify something, the section says what was chosen. The results
+are in `benchmarks/papers/outcomes.json`, from which this page is generated.
 """
 
 TAIL: Final = """\
 ## What is not promised
 
-- **Other data give other numbers.** Where a paper's data are not public, others stand in for them;
-  each section says so. Such a verdict is on the claim, not on the paper's curve.
-- **A verdict is on a claim at one horizon.** It says nothing about other matrices, gaps or
-  horizons.
-- **Published curves were not measured.** The papers' pictures cannot be read to a digit; what is
-  compared is what the texts say.
-- **Times are of one machine**; the processor times of others differ, the regrets do not.
+- **The papers' data.** If they are not public, other data replace them, and the section says so. Such
+  a verdict is on the claim, not on the paper's curve.
+- **Other matrices, gaps or horizons.** A verdict is on a claim at one horizon.
+- **The papers' curves.** Pictures cannot be read to a digit; the texts are compared.
+- **These times.** Processor times of other machines differ; regrets do not.
 """
 
 
@@ -89,7 +86,7 @@ def _summary(experiments: Sequence[Experiment], records: Mapping[str, Record]) -
     lines = _markdown(Table(["figure", "claim", "measured", "verdict"], rows), numbers=False)
     missing = [each for each in experiments if each.name not in records and each.matrices]
     if missing:
-        lines.append(f"\nNot run for want of data: {HOW_TO_GET}.")
+        lines.append(f"\nNot run, because data are missing: {HOW_TO_GET}.")
     return "\n".join(lines) + "\n"
 
 
