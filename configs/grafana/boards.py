@@ -1,4 +1,4 @@
-"""Writes the Grafana dashboards from their descriptions in Python.
+"""Generates the Grafana dashboards.
 
 python -m configs.grafana.boards configs/grafana/dashboards
 """
@@ -23,18 +23,18 @@ TAG = "streamduel"
 
 
 def dashboards() -> dict[str, str]:
-    """The text of each file, by its name."""
+    """The files' texts by name."""
     return {
         "experiment.json": _text(
             "streamduel: experiment",
-            "Who leads, how sure that is, what it costs, and whether ranker services play fair.",
+            "Champion, confidence and regret, and whether ranker services interleave fairly.",
             "streamduel-experiment",
             experiment.variables(),
             experiment.sections(),
         ),
         "service.json": _text(
             "streamduel: service",
-            "Whether the service keeps up, commits, reaches its log, and what it cannot use.",
+            "Lag, commits, connections and dead letters of the service.",
             "streamduel-service",
             service.variables(),
             service.sections(),
@@ -54,7 +54,7 @@ def _text(
         .uid(uid)
         .description(description)
         .tags([TAG])
-        .readonly()  # Grafana must not keep what the next start would overwrite
+        .readonly()  # the next start would overwrite changes
         .timezone("browser")
         .time("now-6h", "now")
         .refresh("30s")
@@ -74,7 +74,7 @@ def _text(
 
 
 def _others() -> DashboardLink:
-    """The way from one dashboard to the others."""
+    """Links to the other dashboards."""
     kind = models.DashboardLinkType.DASHBOARDS
     link = DashboardLink("streamduel").type(kind).tags([TAG])
     return link.as_dropdown(False).keep_time(True).include_vars(False)

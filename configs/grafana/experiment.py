@@ -1,4 +1,4 @@
-"""The dashboard of one experiment: for who wants to know which ranker is best, at what price."""
+"""The dashboard of one experiment: which ranker is best, and at which cost."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ KIND: Final = 'experiment="$experiment", kind="$kind"'
 
 
 def variables() -> Sequence[Builder[models.VariableModel]]:
-    """What is chosen at the top."""
+    """The choices at the top."""
     ours = "streamduel_champion{" + OURS + "}"
     regret = "streamduel_regret{" + OURS + "}"
     return [
@@ -42,22 +42,22 @@ def variables() -> Sequence[Builder[models.VariableModel]]:
 def sections() -> Mapping[str, Sequence[Panel]]:
     """The panels, by the heading of their row."""
     return {
-        "At a glance": _glance(),
-        "Who leads": _lead(),
-        "What it costs": _cost(),
-        "What is decided": _decisions(),
-        "What ranker services log": ranker_services.panels(OURS),
+        "Overview": _overview(),
+        "Rankers": _rankers(),
+        "Cost": _cost(),
+        "Decisions": _decisions(),
+        "Ranker services": ranker_services.panels(OURS),
     }
 
 
-def _glance() -> list[Panel]:
+def _overview() -> list[Panel]:
     return [
         name(
             "Champion",
             About(
-                "The ranker that is best by what is known so far.",
+                "The ranker that would be served if exploration ended now.",
                 "one name, the same for hours once there have been some thousand duels.",
-                "see `Champion over time` for how often it changes.",
+                "check in `Champion over time` how often it changes.",
                 "StreamduelChampionFlapping",
             ),
             f"max by (arm) (streamduel_champion{{{OURS}}}) == 1",
@@ -66,10 +66,10 @@ def _glance() -> list[Panel]:
         name(
             "Status",
             About(
-                "Whether the experiment explores (`running`), serves its champion alone because "
-                "somebody said so (`paused`), or because it is over (`finished`).",
-                "`running`, until somebody or a stop rule ends it.",
-                "the service's log has a line for each change, with the reason.",
+                "Whether the experiment explores (`running`), or serves its champion alone because "
+                "it was paused (`paused`) or has ended (`finished`).",
+                "`running`, until an operator or a stop rule ends it.",
+                "the application log has a line for each change.",
             ),
             f"max by (status) (streamduel_experiment_status{{{OURS}}}) == 1",
             "{{status}}",
@@ -77,10 +77,10 @@ def _glance() -> list[Panel]:
         figure(
             "Confidence in the champion",
             About(
-                "How sure it is, at least, that the champion is the best ranker. It may be looked "
-                "at as often as one likes, and be acted upon at any time.",
-                "near 0 for long, then up to 1 within a few thousand duels.",
-                "from 95 % on, the experiment may be ended; below, wait.",
+                "Lower bound of the probability that the champion is the winner, valid at any "
+                "time, however often you look.",
+                "near 0 at first, then up to 1 within a few thousand duels.",
+                "from 95 % on, the experiment may be stopped; below, wait.",
                 "StreamduelConfidenceReached",
             ),
             f"max(streamduel_champion_confidence{{{OURS}}})",
@@ -90,11 +90,11 @@ def _glance() -> list[Panel]:
         name(
             "Policy",
             About(
-                "The policy that is configured, the algorithm that is at work at present, and "
-                "which winner it looks for: a ranker that beats all others (`condorcet`), or one "
-                "that beats the most (`copeland`).",
-                "as configured; `auto` changes its algorithm by itself, once or twice.",
-                "compare with the configuration; docs/policies.md says which one suits.",
+                "The configured policy, the algorithm in use, and the winner that it seeks: a "
+                "ranker that beats all others (`condorcet`), or one that beats the most "
+                "(`copeland`).",
+                "as configured; `auto` changes its algorithm automatically, once or twice.",
+                "compare it with the configuration; docs/policies.md helps to choose.",
             ),
             f"max by (policy, stage, seeks) (streamduel_experiment_info{{{OURS}}})",
             "{{policy}} ({{stage}}), {{seeks}}",
@@ -102,21 +102,21 @@ def _glance() -> list[Panel]:
         figure(
             "Duels",
             About(
-                "How many comparisons of two rankers by users the policy has learned from.",
+                "Duels that the policy has observed.",
                 "grows as long as users search.",
-                "if it stands still, no records come, or none that can be used.",
+                "if it stays the same, no valid records arrive.",
                 "StreamduelNoRecords",
             ),
             f"max(streamduel_duels_total{{{OURS}}})",
             unit="short",
         ),
         figure(
-            "One that beats all?",
+            "Condorcet winner exists?",
             About(
-                "Whether some ranker may still turn out to beat all others.",
+                "Whether some ranker may still beat all others.",
                 "`possible`.",
-                "once it is `ruled out`, a policy that looks for such a ranker explores for ever: "
-                "choose one that does not.",
+                "once it is `ruled out`, a policy that seeks a Condorcet winner explores "
+                "permanently: choose one that seeks a Copeland winner.",
                 "StreamduelNoCondorcetWinner",
             ),
             f"min(streamduel_condorcet_winner_possible{{{OURS}}})",
@@ -126,15 +126,15 @@ def _glance() -> list[Panel]:
     ]
 
 
-def _lead() -> list[Panel]:
+def _rankers() -> list[Panel]:
     return [
         timeline(
             "Champion over time",
             About(
                 "One bar for each ranker, green while it is the champion.",
-                "it changes hands often in the first hours, then hardly ever.",
-                "if two rankers take turns for days they are equally good: choose one by other "
-                "reasons, and end the experiment.",
+                "it changes often in the first hours, then rarely.",
+                "if two rankers alternate for days they are equally good: choose one by other "
+                "criteria, and stop the experiment.",
                 "StreamduelChampionFlapping",
             ),
             {"{{arm}}": f"max by (arm) (streamduel_champion{{{ARMS}}})"},
@@ -144,9 +144,9 @@ def _lead() -> list[Panel]:
         chart(
             "Confidence over time",
             About(
-                "How sure it is, at least, that the champion is the best ranker.",
-                "near 0 for long, then up to 1; back to 0 when a new ranker joins.",
-                "if it stays near 0 for weeks, the best rankers differ too little to tell.",
+                "Lower bound of the probability that the champion is the winner.",
+                "near 0 at first, then up to 1; back to 0 when a ranker is added.",
+                "if it stays near 0 for weeks, the best rankers differ too little.",
                 "StreamduelConfidenceReached",
             ),
             {"confidence": f"max(streamduel_champion_confidence{{{OURS}}})"},
@@ -156,12 +156,12 @@ def _lead() -> list[Panel]:
             width=HALF,
         ),
         chart(
-            "Share of the others that a ranker beats",
+            "Copeland score",
             About(
-                "For each ranker the share of the other rankers against which it has won more than "
-                "half of the duels (its Copeland score).",
-                "the champion's line is at the top, and lines cross seldom.",
-                "if none reaches 1, no ranker beats all others, so far.",
+                "For each ranker, the share of the other rankers against which it has won more "
+                "than half of the duels.",
+                "the champion's line is at the top, and lines rarely cross.",
+                "if none reaches 1, no ranker beats all others so far.",
                 "StreamduelNoCondorcetWinner",
             ),
             {"{{arm}}": f"max by (arm) (streamduel_arm_copeland_score{{{ARMS}}})"},
@@ -171,10 +171,10 @@ def _lead() -> list[Panel]:
         chart(
             "Duels per second, by ranker",
             About(
-                "How often each ranker is shown to users against another one.",
-                "poor rankers come down to almost nothing, the better ones share the rest.",
-                "if a ranker that is long beaten is still shown often, look at guardrails and at "
-                "`Impressions that nobody asked for`.",
+                "Duels of each ranker with another one, per second.",
+                "poor rankers fall to almost 0, the better ones share the rest.",
+                "if a beaten ranker is still shown often, check guardrails and "
+                "`Unassigned impressions`.",
                 "StreamduelUnassignedImpressions",
             ),
             {
@@ -186,9 +186,9 @@ def _lead() -> list[Panel]:
         chart(
             "Candidates",
             About(
-                "How many rankers the policy has not ruled out.",
-                "falls, step by step, to 1; some policies stay at a few for long.",
-                "at 0 every ranker has lost to some other one: there is none that beats all.",
+                "Rankers that the policy has not ruled out.",
+                "falls to 1 in steps; some policies stay at a few for long.",
+                "at 0 every ranker has lost to another one: there is no Condorcet winner.",
                 "StreamduelNoCondorcetWinner",
             ),
             {"candidates": f"max(streamduel_candidates{{{OURS}}})"},
@@ -198,42 +198,41 @@ def _lead() -> list[Panel]:
 
 
 def _cost() -> list[Panel]:
-    duels = f"(sum(rate(streamduel_duels_total{{{OURS}}}[1h])) > 0)"  # of none there is no price
+    duels = f"(sum(rate(streamduel_duels_total{{{OURS}}}[1h])) > 0)"  # no duels, no cost
     estimate = f'streamduel_regret{{{KIND}, bound="estimate"}}'
     slope = f"sum by (kind) (deriv({estimate}[1h]))"
     return [
         chart(
-            "Regret so far",
+            "Cumulative regret",
             About(
-                "What showing other rankers than the best has cost since the beginning. 100 means "
-                "as much as 100 impressions lost for sure. The estimate is the best guess; the "
-                "upper bound is what it is at most, with 95 % confidence.",
-                "rises fast at first, then flattens. The bound is far above the estimate for long.",
-                "if the estimate goes on rising as fast as at first, the rankers are hard to tell "
-                "apart, or the policy does not suit: docs/policies.md.",
+                "The cost of showing other rankers than the best since the beginning. 100 means as "
+                "much as 100 impressions lost. `upper` is an upper bound with 95 % confidence.",
+                "rises fast at first, then flattens; the bound is far above the estimate for long.",
+                "if the estimate continues to rise as fast as at first, the rankers differ little, "
+                "or the policy does not suit: docs/policies.md.",
             ),
             {"{{bound}}": f"max by (bound) (streamduel_regret{{{KIND}}})"},
             unit="short",
         ),
         chart(
-            "Regret per 1,000 duels, at present",
+            "Regret per 1,000 duels",
             About(
-                "What a thousand duels cost, by the last hour.",
-                "falls towards 0 as bad rankers disappear. It may dip below 0: old duels are "
-                "judged anew when more is known.",
-                "if it rises again, a ranker has changed, or users have: docs/policies.md#drift.",
+                "The cost of a thousand duels, in the last hour.",
+                "falls towards 0 as poor rankers disappear. It may fall below 0: new duels change "
+                "the estimate for old ones.",
+                "if it rises again, a ranker or the users have changed: docs/policies.md#drift.",
             ),
             {"{{kind}}": f"1000 * {slope} / on () group_left () {duels}"},
             unit="short",
             least=None,
         ),
         chart(
-            "Taken by guardrails",
+            "Share of guardrails",
             About(
-                "The share of the impressions that guardrails (a hold-out, a cap, a frozen pair) "
-                "take from what the policy wants. Nothing is shown without guardrails.",
-                "the configured hold-out, and a little more while a cap is at work.",
-                "near 1 a pair is frozen: nothing is learned of the other rankers.",
+                "The share of impressions that guardrails (a hold-out, a cap, a frozen pair) take "
+                "from the policy. Empty without guardrails.",
+                "the configured hold-out, and a little more while a cap applies.",
+                "near 1 a pair is frozen: the other rankers are not compared.",
             ),
             {"share": f"max(streamduel_guardrail_share{{{OURS}}})"},
             unit="percentunit",
@@ -242,24 +241,23 @@ def _cost() -> list[Panel]:
         chart(
             "Regret of guardrails",
             About(
-                "The part of the regret that comes from impressions which guardrails wanted. "
-                "Nothing is shown without guardrails.",
+                "The part of the regret from duels that guardrails requested. Empty without "
+                "guardrails.",
                 "a straight line: a hold-out costs the same every day.",
-                "if it is more than the hold-out is worth, make its share smaller in the next "
-                "experiment.",
+                "if it exceeds the value of the hold-out, reduce its share in the next experiment.",
             ),
             {"{{kind}}": f"max by (kind) (streamduel_guardrail_regret{{{KIND}}})"},
             unit="short",
             width=HALF,
         ),
         chart(
-            "Ties in proportion to duels",
+            "Ties per duel",
             About(
-                "How many impressions were won by neither ranker, mostly because nobody clicked, "
-                "for each duel. With `ties: drop` they are no duels, and it may be above 100 %.",
-                "steady, whatever its height: it is a habit of your users.",
-                "a sudden change comes from logging more often than from users: look at the "
-                "newest release of the front end.",
+                "Impressions without a winner, mostly without clicks, per duel. With `ties: drop` "
+                "ties are not duels, and it may exceed 100 %.",
+                "constant, at any height.",
+                "a sudden change is more often a change in logging than in users: check the newest "
+                "release of the front end.",
             ),
             {
                 "ties": f"sum(rate(streamduel_ties_total{{{OURS}}}[$__rate_interval])) "
@@ -276,11 +274,11 @@ def _decisions() -> list[Panel]:
         chart(
             "Epoch of the assignment",
             About(
-                "The number of the assignment in force: it grows by one whenever streamduel tells "
-                "ranker services to serve something else.",
-                "grows often at first, later seldom.",
-                "if it stands still while records come, see `Status`; ranker services go on with "
-                "what they were told last.",
+                "The number of the assignment in force: it grows by one with every published "
+                "assignment.",
+                "grows often at first, later rarely.",
+                "if it stays the same while records arrive, check `Status`; ranker services keep "
+                "the last assignment.",
             ),
             {"epoch": f"max(streamduel_assignment_epoch{{{OURS}}})"},
             unit="none",
@@ -289,21 +287,21 @@ def _decisions() -> list[Panel]:
         chart(
             "Assignments per hour",
             About(
-                "How often ranker services were told to serve something else, by the last hour.",
-                "some hundred an hour at first, then fewer.",
-                "thousands an hour: a larger `decide_every` would do.",
+                "Assignments published in the last hour.",
+                "some hundred per hour at first, then fewer.",
+                "at thousands per hour, increase `decide_every`.",
             ),
             {"assignments": f"sum(increase(streamduel_assignments_total{{{OURS}}}[1h]))"},
             unit="short",
             width=QUARTER,
         ),
         chart(
-            "Duels that the open batch lacks",
+            "Remaining duels of the batch",
             About(
-                "How many duels are still missing until the batch is over and the next one is "
-                "planned. Only of policies that work in batches.",
-                "falls steadily, and jumps up when a batch begins.",
-                "a flat line means that a pair which is wanted is not served.",
+                "Duels until the batch is complete and the next one is planned. Only for batched "
+                "policies.",
+                "falls steadily, and jumps when a batch begins.",
+                "if it stays the same, a wanted pair is not served.",
                 "StreamduelBatchStuck",
             ),
             {"duels": f"max(streamduel_batch_remaining{{{OURS}}})"},
@@ -313,9 +311,9 @@ def _decisions() -> list[Panel]:
         chart(
             "Batch",
             About(
-                "The number of the open batch. Only of policies that work in batches.",
-                "grows by one every now and then; later batches are longer.",
-                "if it stands still for long, see `Duels that the open batch lacks`.",
+                "The number of the open batch. Only for batched policies.",
+                "grows by one from time to time; later batches are longer.",
+                "if it stays the same for long, check `Remaining duels of the batch`.",
                 "StreamduelBatchStuck",
             ),
             {"batch": f"max(streamduel_batch_round{{{OURS}}})"},

@@ -1,4 +1,4 @@
-"""What became of records: a panel that both dashboards have."""
+"""Records by outcome: a panel of both dashboards."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ def outcomes(ours: str, whose: str, otherwise: str) -> Panel:
     """Records per second, by outcome.
 
     Args:
-        ours: the labels of those that are counted.
+        ours: the label selector of the records.
         whose: the same in words.
-        otherwise: what is wrong if none come.
+        otherwise: the cause if there are none.
     """
     return chart(
         "Records per second, by outcome",
         About(
-            f"What became of {whose}: used (`accepted`), seen before (`duplicate`), clicks that "
-            "found no impression in time (`late`, `unjoined`), or of no use (`dead letter`).",
-            "nearly all `accepted`, in the rhythm of your users' day.",
+            f"{whose}, by outcome: applied (`accepted`), id seen before (`duplicate`), clicks that "
+            "found no impression in time (`late`, `unjoined`), or invalid (`dead letter`).",
+            "nearly all `accepted`, following your users' day.",
             otherwise,
             "StreamduelNoRecords",
         ),

@@ -1,4 +1,4 @@
-"""The few kinds of panels that the dashboards are made of, all alike in looks and in words."""
+"""The kinds of panels of the dashboards."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ from grafana_foundation_sdk.models.heatmap import HeatmapColorMode
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
 Panel: TypeAlias = Builder[models.Panel]
-"""A panel that is still to be placed."""
+"""A panel without its place."""
 
 Steps: TypeAlias = Sequence[tuple[float, str]]
-"""From which value on which colour; below the first one all is green."""
+"""Values with the colours that begin there; green below the first."""
 
 SOURCE: Final = models.DataSourceRef(type_val="prometheus", uid="${datasource}")
-"""The data source is chosen on the dashboard, so that the same file works in every Grafana."""
+"""The data source is chosen on the dashboard, so the same file works in every Grafana."""
 
 RUNBOOK: Final = "docs/runbook.md"
 
 SHORT, TALL = 4, 8
-"""Heights: of a figure, and of a chart."""
+"""Heights of a figure and of a chart."""
 
 SIXTH, QUARTER, THIRD, HALF = 4, 6, 8, 12
-"""Widths; a line of the grid is 24 wide, and each is filled."""
+"""Widths; a line of the grid is 24 wide, and must be filled."""
 
-CALM: Final[Steps] = ()
+NO_STEPS: Final[Steps] = ()
 
 
 @dataclass(frozen=True)
 class About:
-    """What somebody on call, who has never read a paper, is told of a panel.
+    """The description of a panel, for the person on call.
 
     Attributes:
-        shows: what is seen.
-        normal: how it looks when all is well.
-        otherwise: what to do when it does not.
-        alert: the one that watches the same; the runbook has a section of its name.
+        shows: what the panel shows.
+        normal: its normal state.
+        otherwise: what to do in other states.
+        alert: the one about the same; the runbook has a section of its name.
     """
 
     shows: str
@@ -71,7 +71,7 @@ def chart(
     queries: Mapping[str, str],
     *,
     unit: str,
-    steps: Steps = CALM,
+    steps: Steps = NO_STEPS,
     least: float | None = 0,
     most: float | None = None,
     width: int = THIRD,
@@ -84,11 +84,11 @@ def chart(
         about: its description.
         queries: by legend; `{{arm}}` in a legend is the label of a series.
         unit: as Grafana names it.
-        steps: lines at which it becomes serious.
-        least: the bottom of the axis; None where values may be below 0.
-        most: the top of the axis, where values have a limit.
+        steps: drawn as lines.
+        least: the bottom of the axis; None if values may be below 0.
+        most: the top of the axis, if values have a limit.
         width: of 24.
-        stacked: whether the series add up to something.
+        stacked: whether the series have a meaningful sum.
     """
     panel = (
         timeseries.Panel()
@@ -123,7 +123,7 @@ def figure(
     query: str,
     *,
     unit: str,
-    steps: Steps = CALM,
+    steps: Steps = NO_STEPS,
     words: Mapping[str, tuple[str, str]] | None = None,
     none: str = "none",
 ) -> Panel:
@@ -134,9 +134,9 @@ def figure(
         about: its description.
         query: of one series.
         unit: as Grafana names it.
-        steps: from which value on which colour.
-        words: what stands instead of a value, and its colour.
-        none: what stands there when there is no series.
+        steps: colours by value.
+        words: text and colour instead of a value.
+        none: text without a series.
     """
     panel = _figure(title, about, none).unit(unit).thresholds(_thresholds(steps))
     panel.text_mode(looks.BigValueTextMode.VALUE).mappings(_mappings(words or {}))
@@ -149,11 +149,11 @@ def name(title: str, about: About, query: str, legend: str, *, none: str = "none
     Args:
         title: a few words.
         about: its description.
-        query: of the series that is meant, and of no other.
+        query: of one series.
         legend: which label.
-        none: what stands there when there is no series.
+        none: text without a series.
     """
-    panel = _figure(title, about, none).unit("string").thresholds(_thresholds(CALM))
+    panel = _figure(title, about, none).unit("string").thresholds(_thresholds(NO_STEPS))
     panel.text_mode(looks.BigValueTextMode.NAME)
     return panel.targets([_query(query, legend, "A").instant()])
 
@@ -166,13 +166,13 @@ def timeline(
     *,
     width: int = THIRD,
 ) -> Panel:
-    """Bars that change their colour with a state.
+    """Bars coloured by state.
 
     Args:
         title: a few words.
         about: its description.
         queries: by legend.
-        words: what each value means, and its colour.
+        words: text and colour of each value.
         width: of 24.
     """
     return (
@@ -183,7 +183,7 @@ def timeline(
         .unit("short")
         .height(TALL)
         .span(width)
-        .thresholds(_thresholds(CALM))
+        .thresholds(_thresholds(NO_STEPS))
         .mappings(_mappings(words))
         .merge_values(True)
         .show_value(looks.VisibilityMode.NEVER)
@@ -193,13 +193,13 @@ def timeline(
 
 
 def spread(title: str, about: About, histogram: str, *, unit: str) -> Panel:
-    """How measurements are spread, over time.
+    """The distribution of measurements over time.
 
     Args:
         title: a few words.
         about: its description.
-        histogram: its name and the labels to go by, as `seconds_bucket{instance="a"}`.
-        unit: of what is measured.
+        histogram: its name and label selector, as `seconds_bucket{instance="a"}`.
+        unit: of the measurements.
     """
     colours = heatmap.HeatmapColorOptions().mode(HeatmapColorMode.SCHEME).scheme("Blues").steps(32)
     query = f"sum by (le) (increase({histogram}[$__rate_interval]))"
@@ -211,7 +211,7 @@ def spread(title: str, about: About, histogram: str, *, unit: str) -> Panel:
         .unit("short")
         .height(TALL)
         .span(THIRD)
-        .thresholds(_thresholds(CALM))
+        .thresholds(_thresholds(NO_STEPS))
         .calculate(False)
         .color(colours)
         .y_axis(heatmap.YAxisConfig().unit(unit))
@@ -222,13 +222,13 @@ def spread(title: str, about: About, histogram: str, *, unit: str) -> Panel:
 def variable(
     label_name: str, label: str, query: str, *, many: bool = False
 ) -> Builder[models.VariableModel]:
-    """A choice on the dashboard among the values that a label has.
+    """A choice on the dashboard among the values of a label.
 
     Args:
         label_name: of the variable.
-        label: what stands beside it.
+        label: its text.
         query: as `label_values(metric, label)`.
-        many: whether several can be chosen, and all are at first.
+        many: whether several can be chosen; all by default.
     """
     chosen = (
         dashboard.QueryVariable(label_name)
@@ -245,7 +245,7 @@ def variable(
 
 
 def data_source() -> Builder[models.VariableModel]:
-    """The choice of the Prometheus to ask."""
+    """The choice of the Prometheus data source."""
     return dashboard.DatasourceVariable("datasource").label("Prometheus").type("prometheus")
 
 

@@ -1,4 +1,4 @@
-"""What impressions and clicks tell of the services that log them."""
+"""Panels about ranker services: complete logging, fair interleaving, assignments followed."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from configs.grafana.panels import About, Panel, chart
 
 
 def _share(part: str, whole: str) -> str:
-    """The share that some records have in others, by the last quarter of an hour at least."""
+    """The share of a part of the records, in the last quarter of an hour."""
     return f"sum(increase({part}[15m])) / sum(increase({whole}[15m]))"
 
 
 def panels(ours: str) -> list[Panel]:
-    """Those of the row.
+    """The panels of the row.
 
     Args:
         ours: the labels of the experiment that is shown.
@@ -20,14 +20,14 @@ def panels(ours: str) -> list[Panel]:
     lost = f'streamduel_records_total{{{ours}, outcome=~"late|unjoined"}}'
     unassigned = f"streamduel_unassigned_impressions_total{{{ours}}}"
     return [
-        outcomes(ours, "the experiment's records", "nothing at all: a producer has stopped."),
+        outcomes(ours, "Records of the experiment", "if there are none, a producer has stopped."),
         chart(
-            "Clicks that were of no use",
+            "Late and unjoined clicks",
             About(
-                "The share of records that are clicks whose impression was over (`late`) or never "
-                "seen (`unjoined`).",
+                "The share of records that are clicks after their join window (`late`) or without "
+                "an impression (`unjoined`).",
                 "below 1 %.",
-                "impressions are not logged, or clicks come later than `join_window_ms`.",
+                "impressions are not logged, or clicks arrive later than `join_window_ms`.",
                 "StreamduelClicksUnjoined",
             ),
             {"share": _share(lost, f"streamduel_records_total{{{ours}}}")},
@@ -35,11 +35,11 @@ def panels(ours: str) -> list[Panel]:
             steps=[(0.05, "red")],
         ),
         chart(
-            "Waiting for the other half",
+            "Open impressions and pending clicks",
             About(
-                "Impressions that are open for clicks, and clicks that wait for their impression.",
+                "Impressions whose join window is open, and clicks that arrived before theirs.",
                 "impressions: the traffic of one `join_window_ms`; clicks: nearly none.",
-                "many waiting clicks mean that impressions are logged late, or not at all.",
+                "with many pending clicks, impressions are logged late, or not at all.",
                 "StreamduelClicksUnjoined",
             ),
             {
@@ -51,19 +51,18 @@ def panels(ours: str) -> list[Panel]:
         chart(
             "Unfair interleaving",
             About(
-                "How sure it is that a ranker service favours a side, or a ranker, when it mixes "
-                "two lists.",
+                "Confidence that a ranker service favours a side, or a ranker.",
                 "near 0.",
-                "above 99 % look at the service: what it logs decides nothing any more.",
+                "above 99 % check the service: the results of the experiment are wrong.",
                 "StreamduelTeamMismatch",
             ),
-            {"certainty": f"max(streamduel_team_mismatch{{{ours}}})"},
+            {"confidence": f"max(streamduel_team_mismatch{{{ours}}})"},
             unit="percentunit",
             steps=[(0.99, "red")],
             most=1,
         ),
         chart(
-            "Impressions that nobody asked for",
+            "Unassigned impressions",
             About(
                 "The share of interleaved impressions whose pair was not assigned.",
                 "0.",
@@ -79,7 +78,7 @@ def panels(ours: str) -> list[Panel]:
             About(
                 "The share of shown documents that came from side a and from side b.",
                 "both at 50 %.",
-                "a lasting distance between them: see `Unfair interleaving`.",
+                "if the distance lasts, check `Unfair interleaving`.",
                 "StreamduelTeamMismatch",
             ),
             {

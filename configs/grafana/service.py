@@ -1,4 +1,4 @@
-"""The dashboard of the service: for who is woken at night because something is wrong with it."""
+"""The dashboard of the service, for the person on call."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OURS: Final = 'job=~"$job", instance=~"$instance"'
 
 
 def variables() -> Sequence[Builder[models.VariableModel]]:
-    """What is chosen at the top."""
+    """The choices at the top."""
     ours = 'streamduel_build_info{job=~"$job"}'
     return [
         data_source(),
@@ -37,20 +37,20 @@ def variables() -> Sequence[Builder[models.VariableModel]]:
 def sections() -> Mapping[str, Sequence[Panel]]:
     """The panels, by the heading of their row."""
     return {
-        "At a glance": _glance(),
-        "Does it keep up?": _pace(),
-        "What comes in": _input(),
-        "What is committed": _commits(),
-        "The processes": _processes(),
+        "Overview": _overview(),
+        "Lag and delay": _lag(),
+        "Input": _input(),
+        "Commits": _commits(),
+        "Processes": _processes(),
     }
 
 
-def _glance() -> list[Panel]:
+def _overview() -> list[Panel]:
     return [
         figure(
             "Alerts",
             About(
-                "How many alerts of streamduel fire at this moment.",
+                "Alerts of streamduel that fire now.",
                 "0.",
                 "each alert has a section in docs/runbook.md.",
             ),
@@ -59,11 +59,11 @@ def _glance() -> list[Panel]:
             steps=[(1, "red")],
         ),
         figure(
-            "Processes that answer",
+            "Processes up",
             About(
-                "How many processes Prometheus can ask.",
+                "Processes that Prometheus can scrape.",
                 "as many as you run.",
-                "a missing one is down; others of its group take over its partitions.",
+                "the missing one is down; others of its group take over its partitions.",
                 "StreamduelDown",
             ),
             f"sum(up{{{OURS}}})",
@@ -71,11 +71,11 @@ def _glance() -> list[Panel]:
             steps=[(0, "red"), (1, "green")],
         ),
         figure(
-            "Log in reach",
+            "Click log reachable",
             About(
                 "Whether every process reaches its click log (its broker, its file).",
                 "`yes`.",
-                "look at the broker and at the network between.",
+                "check the broker and the network.",
                 "StreamduelNotConnected",
             ),
             f"min(streamduel_connected{{{OURS}}})",
@@ -83,11 +83,11 @@ def _glance() -> list[Panel]:
             words={"1": ("yes", "green"), "0": ("no", "red")},
         ),
         figure(
-            "Records that wait",
+            "Lag",
             About(
-                "How many records of the click log are not folded yet, in all partitions.",
+                "Records of the click log that are not folded yet, in all partitions.",
                 "near 0.",
-                "see `Lag by partition` for whether it grows.",
+                "check in `Lag by partition` whether it grows.",
                 "StreamduelLagGrowing",
             ),
             f"sum(streamduel_lag_records{{{OURS}}})",
@@ -97,9 +97,9 @@ def _glance() -> list[Panel]:
         figure(
             "Restarts within an hour",
             About(
-                "How often processes were started anew in the last hour.",
+                "Restarts of processes in the last hour.",
                 "0, or once each after a deployment.",
-                "a process that ends again and again says why in the last line of its log.",
+                "the last line of the process's application log has the reason.",
                 "StreamduelRestarting",
             ),
             f"sum(changes(process_start_time_seconds{{{OURS}}}[1h]))",
@@ -109,9 +109,9 @@ def _glance() -> list[Panel]:
         name(
             "Version",
             About(
-                "Which version runs.",
-                "one; two while a deployment is under way.",
-                "if two stay, a process was forgotten.",
+                "The running version.",
+                "one; two during a deployment.",
+                "if two remain, a process was not updated.",
             ),
             f"max by (version) (streamduel_build_info{{{OURS}}})",
             "{{version}}",
@@ -119,14 +119,14 @@ def _glance() -> list[Panel]:
     ]
 
 
-def _pace() -> list[Panel]:
+def _lag() -> list[Panel]:
     return [
         chart(
             "Lag by partition",
             About(
-                "Records of each partition that are not folded yet, as of some seconds ago.",
-                "near 0; after a restart or an outage a peak that falls at once.",
-                "a line that rises: the process cannot keep up, or it cannot commit.",
+                "Records of each partition that are not folded yet, some seconds old.",
+                "near 0; a peak after a restart or an outage, which falls quickly.",
+                "if it rises, the process cannot keep up, or cannot commit.",
                 "StreamduelLagGrowing",
             ),
             {
@@ -137,11 +137,11 @@ def _pace() -> list[Panel]:
             steps=[(5000, "orange")],
         ),
         chart(
-            "Delay of the stream",
+            "Stream time delay",
             About(
-                "The present time less the time of the newest record that was folded.",
-                "seconds while users search; it grows by itself at night, when nobody does.",
-                "if it grows while `Lag by partition` is 0, no records come.",
+                "The present time minus stream time, the largest timestamp folded.",
+                "seconds while users search; it grows at night without traffic.",
+                "if it grows while `Lag by partition` is 0, no records arrive.",
                 "StreamduelNoRecords",
             ),
             {
@@ -151,11 +151,11 @@ def _pace() -> list[Panel]:
             unit="s",
         ),
         chart(
-            "Age of the snapshot",
+            "Snapshot age",
             About(
                 "Seconds since the newest snapshot of each partition was written or read.",
-                "the commit interval, half a second, while records come; it grows while none do.",
-                "if it grows while records wait, the process hangs.",
+                "the commit interval, half a second, while records arrive; else it grows.",
+                "if it grows while there is a lag, the process hangs.",
                 "StreamduelSnapshotOld",
             ),
             {
@@ -172,17 +172,17 @@ def _input() -> list[Panel]:
     return [
         outcomes(
             OURS,
-            "the records of all experiments",
-            "nothing at all: producers have stopped, or the log is out of reach.",
+            "Records of all experiments",
+            "if there are none, producers have stopped, or the click log is unreachable.",
         ),
         chart(
             "Dead letters, by reason",
             About(
-                "Records that could not be used, by reason, within five minutes. Each stands in "
-                "the dead-letter topic or file with a sentence that says what is wrong. A peak at "
-                "a restart or a rebalance is the partition's past, not news.",
+                "Invalid records by reason, within five minutes. The dead-letter topic or file "
+                "has each with an error sentence. A peak at a restart or a rebalance is the total "
+                "of a gained partition.",
                 "0.",
-                "read some of them, and find the producer that writes them.",
+                "read some of them, and find their producer.",
                 "StreamduelDeadLetterShare",
             ),
             {
@@ -195,9 +195,9 @@ def _input() -> list[Panel]:
         spread(
             "Records per poll",
             About(
-                "How many records a look at the log brings; empty looks are not counted.",
-                "dark at the bottom: what came since the last look.",
-                "dark at 5,000 and above: the process is in arrears and takes all it can.",
+                "Records per poll of the click log; empty polls are not counted.",
+                "dark at the bottom.",
+                "dark at 5,000 and above: the process lags and polls as much as it can.",
                 "StreamduelLagGrowing",
             ),
             f"streamduel_poll_records_bucket{{{OURS}}}",
@@ -210,23 +210,22 @@ def _commits() -> list[Panel]:
     bucket = f"rate(streamduel_commit_seconds_bucket{{{OURS}}}[$__rate_interval])"
     return [
         spread(
-            "Time of commits",
+            "Commit duration",
             About(
-                "How long commits take: the darker, the more commits took that long.",
+                "Duration of commits: the darker, the more commits.",
                 "1 ms on files, 5 to 100 ms on Kafka.",
-                "above half a second commits hold up everything else: look at the broker, or at "
-                "the disk.",
+                "above half a second commits limit throughput: check the broker, or the disk.",
                 "StreamduelLagGrowing",
             ),
             f"streamduel_commit_seconds_bucket{{{OURS}}}",
             unit="s",
         ),
         chart(
-            "Time of commits, median and worst",
+            "Commit duration, p50 and p99",
             About(
-                "Half of the commits were faster than `p50`, 99 of a hundred faster than `p99`.",
+                "Half of the commits are faster than `p50`, 99 of a hundred faster than `p99`.",
                 "`p99` below half a second, the commit interval.",
-                "look at the broker, or at the disk.",
+                "check the broker, or the disk.",
                 "StreamduelLagGrowing",
             ),
             {
@@ -237,12 +236,12 @@ def _commits() -> list[Panel]:
             steps=[(0.5, "orange")],
         ),
         chart(
-            "Failed commits, and restores",
+            "Failed commits and restores",
             About(
-                "Commits that came to nothing, and partitions whose state was read anew, within "
-                "five minutes. Nothing is lost by either: the work is done again.",
+                "Failed commits, and partitions whose state was restored, within five minutes. "
+                "Nothing is lost: the records are folded again.",
                 "0; at a start or a rebalance one restore for each partition.",
-                "failures that go on mean that no assignment goes out any more.",
+                "while failures continue, no assignments are published.",
                 "StreamduelCommitFailing",
             ),
             {
@@ -260,22 +259,22 @@ def _commits() -> list[Panel]:
 def _processes() -> list[Panel]:
     return [
         timeline(
-            "Log in reach, by process",
+            "Click log reachable, by process",
             About(
-                "Green while a process reaches its click log, red while it does not.",
-                "green; a gap is a process that is down.",
-                "look at the broker and at the network between; nothing is lost meanwhile.",
+                "Green while a process reaches its click log, red otherwise.",
+                "green; in a gap the process is down.",
+                "check the broker and the network; nothing is lost meanwhile.",
                 "StreamduelNotConnected",
             ),
             {"{{instance}}": f"min by (instance) (streamduel_connected{{{OURS}}})"},
-            {"1": ("in reach", "green"), "0": ("out of reach", "red")},
+            {"1": ("reachable", "green"), "0": ("unreachable", "red")},
         ),
         chart(
-            "Processor",
+            "CPU",
             About(
-                "How many cores each process uses. One partition is folded by one core.",
+                "Cores used by each process. One core folds one partition.",
                 "far below 1.",
-                "at 1 and above a process is at its end: more processes, if it has several "
+                "at 1 and above the process is at its limit: add processes if it has several "
                 "partitions; otherwise count duels upstream.",
                 "StreamduelLagGrowing",
             ),
@@ -291,7 +290,7 @@ def _processes() -> list[Panel]:
             About(
                 "Memory in use, by process.",
                 "grows until the dedupe window is full (110 MB for a million records), then flat.",
-                "compare with the container's limit; make `dedupe.window_records` smaller.",
+                "compare it with the container's limit; reduce `dedupe.window_records`.",
                 "StreamduelRestarting",
             ),
             {"{{instance}}": f"max by (instance) (process_resident_memory_bytes{{{OURS}}})"},

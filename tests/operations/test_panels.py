@@ -29,9 +29,9 @@ EXPERIMENTS: Final = {
 }  # fmt: skip
 
 NO_DATA_BECAUSE: Final = {
-    ("search", "Taken by guardrails"): "search has no guardrails",
+    ("search", "Share of guardrails"): "search has no guardrails",
     ("search", "Regret of guardrails"): "search has no guardrails",
-    ("search", "Duels that the open batch lacks"): "rucb works without batches",
+    ("search", "Remaining duels of the batch"): "rucb works without batches",
     ("search", "Batch"): "rucb works without batches",
 }
 """Panels that are empty for an experiment, and rightly so."""

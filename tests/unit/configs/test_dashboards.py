@@ -79,7 +79,7 @@ def test_every_panel_has_a_unit_and_says_what_is_normal_and_what_to_do(name: str
 
 
 def test_a_price_may_fall_below_0_and_there_is_none_where_nothing_is_bought() -> None:
-    title = "Regret per 1,000 duels, at present"
+    title = "Regret per 1,000 duels"
     (panel,) = (it for it in panels("experiment") if it["title"] == title)
     assert "below 0" in panel["description"]
     assert "min" not in panel["fieldConfig"]["defaults"]
