@@ -27,7 +27,7 @@ from streamduel.monitoring.exposition import Exposition
 from streamduel.monitoring.metrics import Metrics
 from streamduel.service import GC_THRESHOLDS
 from streamduel.stream.commit import commit
-from streamduel.stream.homes import Log
+from streamduel.stream.routing import ClickLog
 from streamduel.stream.task import PartitionTask
 
 ARMS: Final = 8
@@ -136,7 +136,7 @@ def opened(path: Path) -> Iterator[Opened]:
     outlet = loaded.outlet_connector.open_outlet(
         loaded.sink, loaded.snapshots, source, no_failpoint
     )
-    log = Log(source.topic, source.partitions, source.home)
+    log = ClickLog(source.topic, source.partitions, source.home)
     snapshot = outlet.load(0)
     task = PartitionTask(loaded.config, log, 0, snapshot.entries if snapshot else None)
     starting = time.process_time() - began

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from streamduel.config import Config
-from streamduel.stream.homes import Log
+from streamduel.stream.routing import ClickLog
 from streamduel.stream.task import PartitionTask
 
 START = 1_790_000_000_000
@@ -114,6 +114,6 @@ def configuration(n_arms: int, decide_every: int, **sections: Any) -> Config:
 
 def fresh_task(config: Config) -> PartitionTask:
     """A task before its first record."""
-    task = PartitionTask(config, Log("clicks", 1, lambda _: 0), 0)
+    task = PartitionTask(config, ClickLog("clicks", 1, lambda _: 0), 0)
     task.begin(0)
     return task

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, Protocol
 from pydantic import BaseModel
 
 from streamduel.errors import ConfigurationError, nearest
+from streamduel.records import Assignment, DeadLetter
 
 ENTRY_POINTS = "streamduel.connectors"
 
@@ -48,10 +49,11 @@ class LogRecord(Protocol):
 
 
 class Message(NamedTuple):
-    """One output: a key and a value."""
+    """One output: a key and a value; where the stream makes it, also the struct in `value`."""
 
     key: bytes | None
     value: bytes
+    content: Assignment | DeadLetter | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,9 +64,9 @@ class KafkaOutlet:
         self._transactions.begin()
         self._failpoint("kafka: transaction begun")
         for commit in commits:
-            for key, value in commit.assignments:
+            for key, value, _ in commit.assignments:
                 send(self._settings.assignments, key, value)
-            for key, value in commit.dead_letters:
+            for key, value, _ in commit.dead_letters:
                 send(self._settings.dead_letters, key, value)
         self._failpoint("kafka: outputs sent")
         for commit in commits:

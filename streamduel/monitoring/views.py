@@ -194,7 +194,7 @@ class ExperimentView:
         view = cls(
             name=experiment.name,
             arms=arms,
-            records=experiment.records,
+            records=experiment.version,
             tallies=experiment.tallies,
             open=experiment.open,
             duels=experiment.policy.duels,
@@ -232,7 +232,7 @@ class ExperimentView:
 
         `open` also changes without a record while a restored partition re-reads the click log.
         """
-        return self.records == experiment.records and self.open == experiment.open
+        return self.records == experiment.version and self.open == experiment.open
 
     @cached_property
     def copeland(self) -> list[float]:

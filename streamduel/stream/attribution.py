@@ -1,49 +1,48 @@
-"""Attribution: which clicks belong to which impression, each being a record of its own."""
+"""Attribution: joins impressions with their clicks, each being a record of its own."""
 
 from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Container, Iterator
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import mmh3
 import msgspec
 
 from streamduel.connector import LogRecord
 from streamduel.records import Click, Impression, RankClick, Rejected, Side
-from streamduel.stream.batch_clock import NEVER
-from streamduel.stream.dead_letter import MAX_KEY_BYTES
+from streamduel.stream.dedupe import DedupeWindow
+from streamduel.stream.outputs import MAX_KEY_BYTES
+from streamduel.stream.timers import NEVER
 
-MOST_CLICKS: Final = 1000
-"""On one impression: people make a handful, what makes more is a robot."""
+MAX_CLICKS: Final = 1000
+"""On one impression: people make a handful, so more come from a robot."""
 
-MOST_PATTERNS: Final = 4096
-"""Patterns of teams that are kept once for all impressions; ten ranks of two teams have 1024."""
+MAX_PATTERNS: Final = 4096
+"""Patterns of teams that impressions share in memory; ten ranks of two teams have 1024."""
 
 DOC_BYTES: Final = 5
-"""Of a document's hash, per rank: enough that a click on a document which was not shown is taken
-for one of ten that were once in a hundred thousand million, and small beside the ids themselves."""
+"""Bytes kept of a document's hash, per rank. With ten ranks, a click on a document that was not
+shown is mistaken for one that was once in 10^11 times; and the ids themselves take far more."""
 
 Teams = tuple[Side | None, ...]
-Fate = Literal["joined", "late", "waits"]
 
 
-class Shown(msgspec.Struct, gc=False):
-    """An impression whose window is open: more clicks may come.
+class OpenImpression(msgspec.Struct, gc=False):
+    """An impression whose join window is open: more clicks may come.
 
-    A million of them take about 270 MB, and 80 MB more if they name ten documents each: nothing of
-    it is tracked by the garbage collector, and what many have in common is kept once.
+    A million of them take about 270 MB, and 80 MB more if they name ten documents each: the garbage
+    collector tracks none of it, and they share what many have in common.
 
     Attributes:
         a: an arm.
-        b: the other one.
-        teams: per rank, whose document stood there.
+        b: the other arm.
+        teams: per rank, the side whose document was shown.
         docs: per rank, `DOC_BYTES` of the document's hash, if clicks may name documents.
-        chances: per rank, how likely the document was to come from side a, if that was logged.
-        opened_at: stream time when it came.
-        offset: of its record.
-        clicks: in the order in which they came.
+        chances: per rank, the probability that the document came from side a, if logged.
+        opened_at: stream time of arrival.
+        offset: the record's.
+        clicks: in order of arrival.
     """
 
     a: str
@@ -56,22 +55,22 @@ class Shown(msgspec.Struct, gc=False):
     clicks: tuple[RankClick, ...] = ()
 
 
-class Early(msgspec.Struct, gc=False):
-    """A click whose impression has not come yet, and the record that it came in.
+class PendingClick(msgspec.Struct, gc=False):
+    """A click that arrived before its impression, with its record.
 
-    A million of them, in records of 200 bytes, take about 600 MB with the dedupe window: what the
-    record's text says is kept once, as that text, but for what a click is credited by.
+    A million of them, in records of 200 bytes, take about 600 MB with the dedupe window: of the
+    record, only its text and what a click is credited by are kept.
 
     Attributes:
-        impression: the impression's key; None once it has come.
-        rank: as it was sent, like `doc`, `action` and `ts`.
+        impression: key of the impression; None once it has arrived.
+        rank: as sent, like `doc`, `action` and `ts`.
         doc: a document.
-        action: what was done.
-        ts: when.
-        arrived_at: stream time when it came.
-        offset: of the record.
+        action: a kind of click.
+        ts: event time.
+        arrived_at: stream time of arrival.
+        offset: the record's.
         key: the record's, as far as a dead letter repeats it.
-        value: the record's text, for the dead letter if the click does not fit its impression.
+        value: the record's, for the dead letter if the click does not fit its impression.
     """
 
     impression: int | None
@@ -86,70 +85,83 @@ class Early(msgspec.Struct, gc=False):
 
     @property
     def timestamp(self) -> None:
-        """The record's own is not kept: no dead letter has it."""
+        """Not kept: no dead letter contains it."""
+
+
+class Closed(NamedTuple):
+    """What ended with a record or at a stream time.
+
+    Attributes:
+        impressions: those whose join window closed, the oldest first.
+        unjoined: clicks whose impression did not arrive in time.
+    """
+
+    impressions: list[OpenImpression]
+    unjoined: int
 
 
 class Attribution:
-    """The open impressions of one experiment, and the clicks that wait for theirs.
+    """The open impressions and the pending clicks of one experiment.
 
-    An impression is open for `window_ms` of stream time; a click that comes before it waits as
-    long. Both end earlier if `most_records` records of the partition have come since: then the
-    dedupe window may have forgotten the impression's id, and only what it remembers is open. Why
-    that matters: a click finds its impression open, or knows from the dedupe window that it is
-    late, or waits. So what waits can be found out again from the log's last stretch, exactly.
+    The join window of an impression is open for `window_ms` of stream time; a click that arrives
+    before its impression is pending as long. Both end earlier if the partition has had as many
+    records since as the dedupe window holds: the dedupe window may then have forgotten the
+    impression's id, and only an impression that it remembers is open. So the dedupe window tells
+    for every click whether its impression is open, late or still to come, and what is open can be
+    rebuilt exactly from the last stretch of the click log.
 
     Args:
-        window_ms: in stream time.
-        most_records: how many ids the dedupe window remembers.
+        window_ms: length of the join window, in stream time.
+        window: the partition's dedupe window.
     """
 
     __slots__ = (
-        "_early", "_early_since", "_first", "_further", "_key", "_most_records", "_names", "_open",
-        "_order", "_patterns", "_window_ms", "waiting",
+        "_dedupe", "_first", "_further", "_key", "_names", "_open", "_order", "_patterns",
+        "_pending", "_pending_since", "_window_ms", "pending",
     )  # fmt: skip
 
-    def __init__(self, window_ms: int, most_records: int) -> None:
+    def __init__(self, window_ms: int, window: DedupeWindow) -> None:
         self._window_ms = window_ms
-        self._most_records = most_records
-        self._open: dict[int, Shown] = {}
+        self._dedupe = window
+        self._open: dict[int, OpenImpression] = {}
         self._order: deque[int] = deque()  # the keys of `_open`, the oldest first
-        self._early: deque[Early] = deque()  # the oldest first; some may have been joined
-        # By impression, the oldest click that waits for it, and those after it, the oldest first:
-        # most have one click, and a deque takes as much memory as all the rest of it.
-        self._first: dict[int, Early] = {}
-        self._further: dict[int, deque[Early]] = {}
+        self._pending: deque[PendingClick] = deque()  # the oldest first; some may be joined
+        # By impression, the oldest pending click, and those after it, the oldest first: most
+        # impressions have one, and a deque takes as much memory as all the rest of it.
+        self._first: dict[int, PendingClick] = {}
+        self._further: dict[int, deque[PendingClick]] = {}
         self._key: bytes | None = None  # the last record's: most have the same
-        self.waiting = 0
-        # Impressions that began with an early click, the oldest first: their offset and that of the
-        # click, without those that a later one's earlier click makes irrelevant.
-        self._early_since: deque[tuple[int, int]] = deque()
+        self.pending = 0
+        # Impressions that had a pending click, the oldest first: their offset and the click's,
+        # without those that a later impression's earlier click makes irrelevant.
+        self._pending_since: deque[tuple[int, int]] = deque()
         self._patterns: dict[Teams, Teams] = {}
         self._names: dict[str, str] = {}  # as many as there have been arms
 
     def __len__(self) -> int:
-        """How many impressions are open."""
+        """The number of open impressions."""
         return len(self._open)
 
     def open(
         self, key: int, event: Impression, offset: int, now: int
     ) -> list[tuple[LogRecord, Rejected | None]]:
-        """An impression has come: it is open from now on.
+        """Open the join window of an impression.
 
-        What is over by now has been ended before, here as in `click`.
+        Call `close` with the same offset and time first, here as for `click`.
 
         Args:
             key: of its id, in the dedupe window.
-            event: as it was sent.
-            offset: of its record.
+            event: the impression.
+            offset: the record's.
             now: stream time.
 
         Returns:
-            The clicks that have waited for it, each with the verdict if it does not fit.
+            The clicks that were pending for it, each with the verdict if it does not fit.
         """
         teams = tuple(event.teams)
-        if len(self._patterns) < MOST_PATTERNS:
+        if len(self._patterns) < MAX_PATTERNS:
             teams = self._patterns.setdefault(teams, teams)
-        shown = Shown(
+        impression = OpenImpression(
             self._names.setdefault(event.a, event.a),
             self._names.setdefault(event.b, event.b),
             teams,
@@ -158,59 +170,57 @@ class Attribution:
             now,
             offset,
         )
-        self._open[key] = shown
+        self._open[key] = impression
         self._order.append(key)
-        return [(early, _add(shown, early, event.id)) for early in self._join(key, shown)]
+        return [(click, _add(impression, click, event.id)) for click in self._join(key, offset)]
 
-    def _join(self, key: int, shown: Shown) -> list[Early]:
-        """The clicks that wait for an impression which has come, the earliest first."""
+    def _join(self, key: int, offset: int) -> list[PendingClick]:
+        """Take the pending clicks of an impression that arrived, the earliest first."""
         first = self._first.pop(key, None)
         if first is None:
             return []
-        there = [first, *self._further.pop(key, ())]
-        for early in there:
-            early.impression = None
-        self.waiting -= len(there)
+        clicks = [first, *self._further.pop(key, ())]
+        for click in clicks:
+            click.impression = None
+        self.pending -= len(clicks)
         self._drop_joined()
-        while self._early_since and self._early_since[-1][1] >= first.offset:
-            self._early_since.pop()
-        self._early_since.append((shown.offset, first.offset))
-        return there
+        while self._pending_since and self._pending_since[-1][1] >= first.offset:
+            self._pending_since.pop()
+        self._pending_since.append((offset, first.offset))
+        return clicks
 
     def _drop_joined(self) -> None:
-        while self._early and self._early[0].impression is None:
-            self._early.popleft()
+        while self._pending and self._pending[0].impression is None:
+            self._pending.popleft()
 
     def click(
-        self, key: int, event: Click, record: LogRecord, now: int, seen: Container[int]
-    ) -> Fate:
-        """A click has come.
+        self, key: int, event: Click, record: LogRecord, now: int
+    ) -> Literal["joined", "late", "pending"]:
+        """Join a click with its impression, or keep it until the impression arrives.
 
         Args:
-            key: of its impression's id.
-            event: as it was sent.
-            record: of the log.
+            key: of the impression's id.
+            event: the click.
+            record: the click's record.
             now: stream time.
-            seen: the keys that the dedupe window remembers.
 
         Raises:
             Rejected: it does not fit its impression.
         """
-        shown = self._open.get(key)
-        if shown is not None:
-            if verdict := _add(shown, event, event.impression):
+        impression = self._open.get(key)
+        if impression is not None:
+            if verdict := _add(impression, event, event.impression):
                 raise verdict
             return "joined"
-        if key in seen:
+        if key in self._dedupe:
             return "late"
-        self._wait(key, event, record, now)
-        return "waits"
+        self._keep(key, event, record, now)
+        return "pending"
 
-    def _wait(self, key: int, event: Click, record: LogRecord, now: int) -> None:
-        """Keep a click for its impression, and of its record what a dead letter needs."""
+    def _keep(self, key: int, event: Click, record: LogRecord, now: int) -> None:
         if record.key != self._key:
             self._key = None if record.key is None else record.key[:MAX_KEY_BYTES]
-        early = Early(
+        click = PendingClick(
             key,
             event.rank,
             event.doc,
@@ -221,66 +231,75 @@ class Attribution:
             self._key,
             record.value,
         )
-        self._early.append(early)
+        self._pending.append(click)
         if key in self._first:
-            self._further.setdefault(key, deque()).append(early)
+            self._further.setdefault(key, deque()).append(click)
         else:
-            self._first[key] = early
-        self.waiting += 1
+            self._first[key] = click
+        self.pending += 1
 
-    def close(self, offset: int, now: int) -> Iterator[Shown]:
-        """End the windows that are over, with the record at an offset; the oldest first."""
-        before, oldest = now - self._window_ms, offset - self._most_records
+    def close(self, offset: int, now: int) -> Closed:
+        """End what is over when the record at an offset arrives, and what is over by stream time.
+
+        Args:
+            offset: the record's; 0 to end only what is over by stream time.
+            now: stream time.
+        """
+        before, oldest = now - self._window_ms, offset - self._dedupe.max_records
+        return Closed(self._close_windows(before, oldest), self._expire_clicks(before, oldest))
+
+    def _close_windows(self, before: int, oldest: int) -> list[OpenImpression]:
+        closed = []
         while self._order:
-            shown = self._open[self._order[0]]
-            if shown.opened_at >= before and shown.offset > oldest:
+            impression = self._open[self._order[0]]
+            if impression.opened_at >= before and impression.offset > oldest:
                 break
             del self._open[self._order.popleft()]
-            if self._early_since and self._early_since[0][0] == shown.offset:
-                self._early_since.popleft()
-            yield shown
+            if self._pending_since and self._pending_since[0][0] == impression.offset:
+                self._pending_since.popleft()
+            closed.append(impression)
+        return closed
 
-    def give_up(self, offset: int, now: int) -> int:
-        """Let clicks wait no longer whose impression has not come in time; how many."""
-        before, oldest, given_up = now - self._window_ms, offset - self._most_records, 0
-        while self._early:
-            early = self._early[0]
-            if early.arrived_at >= before and early.offset > oldest:
+    def _expire_clicks(self, before: int, oldest: int) -> int:
+        expired = 0
+        while self._pending:
+            click = self._pending[0]
+            if click.arrived_at >= before and click.offset > oldest:
                 break
-            assert early.impression is not None, "those that have joined are dropped"
-            further = self._further.get(early.impression)
+            assert click.impression is not None, "joined clicks are dropped"
+            further = self._further.get(click.impression)
             if further is None:
-                del self._first[early.impression]
+                del self._first[click.impression]
             else:
-                self._first[early.impression] = further.popleft()
+                self._first[click.impression] = further.popleft()
                 if not further:
-                    del self._further[early.impression]
-            given_up += 1
-            self._early.popleft()
+                    del self._further[click.impression]
+            expired += 1
+            self._pending.popleft()
             self._drop_joined()
-        self.waiting -= given_up
-        return given_up
+        self.pending -= expired
+        return expired
 
     @property
-    def alarm(self) -> int:
-        """The first stream time at which a window is over."""
+    def timer(self) -> int:
+        """The first stream time at which a join window is over."""
         oldest = [self._open[self._order[0]].opened_at] if self._order else []
-        if self._early:
-            oldest.append(self._early[0].arrived_at)
+        if self._pending:
+            oldest.append(self._pending[0].arrived_at)
         return min(oldest) + self._window_ms + 1 if oldest else NEVER
 
     @property
-    def since(self) -> int | None:
-        """The offset from which on the log says all that is open; None if nothing is."""
+    def open_since(self) -> int | None:
+        """The first offset of the records that rebuild what is open; None if nothing is."""
         needed = [self._open[self._order[0]].offset] if self._order else []
-        needed += [since for _, since in list(self._early_since)[:1]]
-        if self._early:
-            needed.append(self._early[0].offset)
+        needed += [since for _, since in list(self._pending_since)[:1]]
+        if self._pending:
+            needed.append(self._pending[0].offset)
         return min(needed, default=None)
 
 
-def _add(shown: Shown, click: Click | Early, impression: str) -> Rejected | None:
-    """Give an impression one click more, or say why it cannot have it."""
+def _add(shown: OpenImpression, click: Click | PendingClick, impression: str) -> Rejected | None:
+    """Add a click to an impression, or return why it does not fit."""
     rank: Any = click.rank
     if rank is None:
         doc, of = click.doc or "", _of(impression)
@@ -288,12 +307,12 @@ def _add(shown: Shown, click: Click | Early, impression: str) -> Rejected | None
             return _misfit(f"names the document '{_cut(doc)}', but {of} has no docs")
         rank = _rank_of(doc, shown.docs)
         if rank is None:
-            return _misfit(f"names the document '{_cut(doc)}', which {of} has not")
+            return _misfit(f"names the document '{_cut(doc)}', which {of} does not have")
     if rank >= len(shown.teams):
         ranks = len(shown.teams)
         return _misfit(f"has rank {rank}, but {_of(impression)} has {ranks} ranks, from 0")
-    if len(shown.clicks) >= MOST_CLICKS:
-        return _misfit(f"is one too many: {_of(impression)} has had {MOST_CLICKS}")
+    if len(shown.clicks) >= MAX_CLICKS:
+        return _misfit(f"is one too many: {_of(impression)} already has {MAX_CLICKS}")
     shown.clicks += (RankClick(rank, click.ts, click.action),)
     return None
 

@@ -1,258 +1,306 @@
-"""When an experiment decides, what it decides, and what it publishes of that."""
+"""Decisions of an experiment: its policy, the plan in force, and the assignments it publishes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from streamduel import policies
 from streamduel.config.experiment import ExperimentSettings
-from streamduel.connector import Message
-from streamduel.policies import Policy
+from streamduel.errors import PolicyError
+from streamduel.policies import Duels
 from streamduel.policies.base.batched_policy import BatchedPolicy
-from streamduel.records import Assignment
+from streamduel.policies.base.change_of_arms import with_arms
+from streamduel.records import Assignment, Rejected
 from streamduel.stream import plan as plans
-from streamduel.stream.batch_clock import NEVER, BatchClock
 from streamduel.stream.guardrails import Guardrails, guarded_shares
 from streamduel.stream.plan import Plan, Status
-from streamduel.stream.renewal import Renewal
 from streamduel.stream.roster import Roster
 from streamduel.stream.stop_rule import StopRule
-
-_encode = msgspec.json.Encoder().encode
-
-
-class Position(NamedTuple):
-    """Where in the log something happened.
-
-    Attributes:
-        partition: of the log.
-        offset: of the record, -1 before the first.
-        stream_time: after that record, in milliseconds.
-    """
-
-    partition: int
-    offset: int
-    stream_time: int
+from streamduel.stream.timers import NEVER, BatchTimer, RenewalTimer
 
 
 class Decisions:
-    """The decisions of one experiment: from what a policy has learned to assignments.
+    """Owns what an experiment decides: policy, plan, guardrails, batch and pause.
 
-    A decision is due after so many duels (`until_due`), for a batched policy when its batch may be
-    complete, or at a stream time (`alarm`); and at once after a control record. It is published if
-    it changes the plan, or if the last assignment is to be renewed.
+    A decision is due after a number of duels (`until_due`), for a batched policy when its batch may
+    be complete, or at a stream time (`timer`); and at once after a control record. It is published
+    if it changes the plan, or if the last assignment must be renewed.
 
     Args:
-        name: the experiment's.
-        settings: its part of the configuration.
+        name: name of the experiment.
+        settings: its section of the configuration.
+        partition: the partition that it lives in.
         roster: its arms, present and past.
-        state: what `state` returned in an earlier life; None for a fresh start.
+        state: a former `state()`; None for a new experiment.
 
     Attributes:
-        plan: the one in force; None before the first decision.
-        epoch: of its assignment.
-        assignment: the last one, as it was published; None before the first.
-        guardrails: within which the policy has its way.
-        paused: whether the champion is served alone because somebody said so.
+        policy: learns from duels and proposes the next ones.
+        plan: the plan in force; None before the first decision.
+        assignment: the last one published; None before the first decision.
+        guardrails: limits on the policy's plans.
     """
 
     __slots__ = (
-        "_batched", "_clock", "_name", "_renewal", "_roster", "_settings", "_since_decision",
-        "_stop", "_stopped", "assignment", "epoch", "guardrails", "paused", "plan",
+        "_batch_timer", "_batched", "_name", "_partition", "_paused", "_renewal", "_roster",
+        "_settings", "_since_decision", "_stop", "_stopped", "assignment", "guardrails", "plan",
+        "policy",
     )  # fmt: skip
 
     def __init__(
         self,
         name: str,
         settings: ExperimentSettings,
+        partition: int,
         roster: Roster,
         state: Mapping[str, Any] | None = None,
     ) -> None:
-        self._name, self._settings, self._roster = name, settings, roster
+        self._name, self._settings, self._partition = name, settings, partition
+        self._roster = roster
         self._batched = issubclass(policies.get(settings.policy.name), BatchedPolicy)
-        rails, self._stop = settings.guardrails, StopRule(settings.stop)
+        rails = settings.guardrails
         if state is None:
+            self.policy = settings.create_policy()
             self.plan: Plan | None = None
             self.assignment: Assignment | None = None
-            self.epoch = self._since_decision = 0
-            self.paused = self._stopped = False
-            self._clock = BatchClock(settings)
-            self._renewal, self.guardrails = Renewal(rails.fallback), Guardrails(rails)
+            self._since_decision = 0
+            self._paused = self._stopped = False
+            self._batch_timer = BatchTimer(settings)
+            self._stop = StopRule(settings.stop)
+            self._renewal, self.guardrails = RenewalTimer(rails.fallback), Guardrails(rails)
             return
-        self.plan = state["plan"] and Plan.resume(state["plan"])
+        self.policy = policies.from_state(state["policy"])
+        self.plan = msgspec.convert(state["plan"], Plan | None)
         self.assignment = msgspec.convert(state["assignment"], Assignment | None)
-        self.epoch, self._since_decision = state["epoch"], state["since_decision"]
-        self.paused, self._stopped = state["paused"], state["stopped"]
-        self._clock = BatchClock(settings, **state["batch"])
-        self._stop.look_at = state["stop"]["look_at"]
-        self._renewal = Renewal(rails.fallback, state["renewal"])
+        self._since_decision = state["since_decision"]
+        self._paused, self._stopped = state["paused"], state["stopped"]
+        self._batch_timer = BatchTimer(settings, **state["batch"])
+        self._stop = StopRule(settings.stop, **state["stop"])
+        self._renewal = RenewalTimer(rails.fallback, **state["renewal"])
         self.guardrails = Guardrails(rails, state["guardrails"])
         if self.plan is not None:
             self.guardrails.watch(self.plan, roster.index)
 
-    # What has happened.
+    @property
+    def epoch(self) -> int:
+        """The number of the last assignment; 0 before the first."""
+        return 0 if self.assignment is None else self.assignment.epoch
 
-    def learned(self, policy: Policy, duels: int) -> None:
-        """The policy has been told so many duels."""
-        if self._in_batch(policy) is None:
+    @property
+    def status(self) -> Status:
+        """Whether duels change the plan."""
+        if self._paused:
+            return "paused"
+        return "finished" if self._stopped or self.policy.finished else "running"
+
+    @property
+    def batch(self) -> tuple[int, int] | None:
+        """The round of a batched policy, and the duels that its open batch lacks."""
+        policy = self.policy
+        return (policy.round, policy.lacking()) if isinstance(policy, BatchedPolicy) else None
+
+    # Duels.
+
+    def observe(self, first: int, second: int, first_wins: float, count: int = 1) -> None:
+        """Tell the policy duels of one pair with the same outcome."""
+        self.policy.observe(first, second, first_wins, count)
+        self.guardrails.count(first, second, count)
+
+    def learn(self, duels: Duels) -> None:
+        """Tell the policy many duels."""
+        self.policy.learn(duels)
+        self.guardrails.count_many(duels.first, duels.second)
+
+    def advance(self, duels: int) -> None:
+        """Count the duels since the last decision; call it after `observe` and `learn`."""
+        if self._open_batch is None:
             self._since_decision += duels
 
-    def begin_anew(self) -> None:
-        """All duels are forgotten."""
+    # Control records.
+
+    def pause(self) -> None:
+        """Serve the champion alone until `resume`."""
+        self._paused = True
+
+    def resume(self) -> None:
+        """Serve the policy's plan again."""
+        self._paused = False
+
+    def freeze(self, pair: tuple[str, str]) -> None:
+        """Serve this pair alone until `unfreeze`."""
+        self.guardrails.frozen = pair
+
+    def unfreeze(self) -> None:
+        """Serve the policy's plan again."""
+        self.guardrails.frozen = None
+
+    def reset(self) -> None:
+        """Forget all duels."""
+        self.policy = self._settings.create_policy(len(self._roster.arms))
         self._since_decision, self._stopped = 0, False
         self._stop = StopRule(self._settings.stop)
-        self._clock = BatchClock(self._settings)
+        self._batch_timer = BatchTimer(self._settings)
         self.guardrails.forget()
 
-    def arm_joined(self) -> None:
-        """An arm competes from now on: what was sure said nothing of it."""
-        self._stopped = False
-        self._clock = BatchClock(self._settings)
+    def add_arm(self, arm: str) -> None:
+        """Let the policy compare one more arm; earlier confidence does not cover it.
 
-    def arm_left(self, arm: str) -> None:
-        """An arm competes no more."""
+        Raises:
+            Rejected: the policy cannot take another arm.
+        """
+        try:
+            self.policy = with_arms(self.policy, [*range(self.policy.n_arms), None])
+        except PolicyError as error:
+            raise Rejected("invalid_record", f"arm '{arm[:80]}' cannot be added: {error}") from None
+        self._stopped = False
+        self._batch_timer = BatchTimer(self._settings)
+
+    def retire_arm(self, arm: str, index: int) -> None:
+        """Remove an arm from the policy.
+
+        Raises:
+            Rejected: a guardrail needs the arm.
+        """
+        if why := self.guardrails.needed(arm):
+            raise Rejected("invalid_record", f"arm '{arm[:80]}' must stay: {why}.")
+        others = [other for other in range(self.policy.n_arms) if other != index]
+        self.policy = with_arms(self.policy, others)
         if self.plan is not None and arm == self.plan.champion:
             self._stopped = False
-        self._clock = BatchClock(self._settings)
+        self._batch_timer = BatchTimer(self._settings)
         self.guardrails.forget(arm)
 
-    # When.
+    # When a decision is due.
 
-    def until_due(self, policy: Policy) -> int:
-        """How many duels more until a decision is due.
+    @property
+    def until_due(self) -> int:
+        """Duels until a decision is due.
 
         A batch may still lack some then, namely as many as were surplus; the decision then changes
-        nothing at all.
+        nothing.
         """
-        batched = self._in_batch(policy)
-        if self._renewal.lapses:
+        batched = self._open_batch
+        if self._renewal.expires:
             return 0
         if batched is None:
             return self._settings.decide_every - self._since_decision
-        overdue = self._clock.is_overdue(self._clock.published_at)
+        overdue = self._batch_timer.is_overdue(self._batch_timer.published_at)
         lacking = batched.lacking(self._settings.batch_min_fill if overdue else 1.0)
-        return min(lacking, batched.horizon - batched.duels, self._stop.until_look(policy))
-
-    def alarm(self, policy: Policy) -> int:
-        """The stream time at which `ring` is due, whether or not there were duels."""
-        batch = NEVER if self._in_batch(policy) is None else self._clock.alarm
-        return min(batch, self._renewal.alarm)
-
-    def _in_batch(self, policy: Policy) -> BatchedPolicy | None:
-        """The policy, if its open batch, and not a number of duels, says when to decide.
-
-        That is so from the decision that has published a batch up to the one that publishes
-        something else, whatever was learned since: when that was, leaves no trace.
-        """
-        if not self._batched:  # a flag, since to ask an abstract class takes half a microsecond
-            return None
-        return policy if isinstance(policy, BatchedPolicy) and self._policy_decides else None
+        return min(lacking, batched.horizon - batched.duels, self._stop.until_check(batched))
 
     @property
-    def _policy_decides(self) -> bool:
-        """Whether the plan in force is the policy's own."""
+    def timer(self) -> int:
+        """The stream time at which `expire` is due, with or without duels."""
+        batch = NEVER if self._open_batch is None else self._batch_timer.at
+        return min(batch, self._renewal.at)
+
+    @property
+    def _open_batch(self) -> BatchedPolicy | None:
+        """The policy, if its open batch, and not a number of duels, determines the next decision.
+
+        This holds from the decision that publishes a batch to the one that publishes something
+        else, whatever is learned meanwhile, so the times of learning do not matter.
+        """
+        if not self._batched:  # a flag: isinstance with an abstract class takes 0.5 µs
+            return None
+        policy = self.policy
+        return policy if isinstance(policy, BatchedPolicy) and self._is_policys_plan else None
+
+    @property
+    def _is_policys_plan(self) -> bool:
         return self.plan is not None and self.plan.status == "running" and not self.plan.frozen
 
-    # What.
+    # Decisions.
 
-    def status(self, policy: Policy) -> Status:
-        """Whether duels change the plan at present."""
-        if self.paused:
-            return "paused"
-        return "finished" if self._stopped or policy.finished else "running"
-
-    def decide(self, policy: Policy, at: Position, records: int) -> Message | None:
+    def decide(self, offset: int, now: int, records: int) -> Assignment | None:
         """Take a decision from all that the policy has learned.
 
         Args:
-            policy: the experiment's.
-            at: where in the log.
-            records: how many the experiment has had.
+            offset: the last record that it takes into account.
+            now: stream time.
+            records: the number of the experiment's records so far.
 
         Returns:
-            An assignment, if it says anything new.
+            An assignment, if the plan changed or the last assignment must be renewed.
         """
         self._since_decision = 0
-        if self.status(policy) == "running":
-            self._stopped = self._stop.is_reached(policy)
-        plan = self._decided(policy, at.stream_time)
-        before, self.plan = self.plan, plan
-        self.guardrails.watch(plan, self._roster.index)
-        if plan == before and not self._renewal.lapses:
+        if self.status == "running":
+            self._stopped = self._stop.is_reached(self.policy)
+        before, self.plan = self.plan, self._next_plan(now)
+        self.guardrails.watch(self.plan, self._roster.index)
+        if self.plan == before and not self._renewal.expires:
             return None
-        return self._publish(plan, policy, at, records)
+        return self._publish(self.plan, offset, now, records)
 
-    def ring(self, policy: Policy, at: Position, records: int) -> Message | None:
-        """Do what is due because stream time has reached the alarm: decide, renew, or both."""
+    def expire(self, offset: int, now: int, records: int) -> Assignment | None:
+        """Decide or renew the assignment, whichever is due because the timer has expired."""
         assignment, renewal = None, self._renewal
-        if self._in_batch(policy) is not None and self._clock.alarm <= at.stream_time:
-            assignment = self.decide(policy, at, records)
-        if assignment is None and renewal.alarm <= at.stream_time and renewal.look(records):
-            assert self.plan is not None, "there is no alarm before the first decision"
-            return self._publish(self.plan, policy, at, records)
+        if self._open_batch is not None and self._batch_timer.at <= now:
+            assignment = self.decide(offset, now, records)
+        if assignment is None and renewal.at <= now and renewal.check(records):
+            assert self.plan is not None, "there is no timer before the first decision"
+            return self._publish(self.plan, offset, now, records)
         return assignment
 
-    def _decided(self, policy: Policy, now: int) -> Plan:
-        """The plan from now on."""
-        arms, frozen = self._roster.arms, self.guardrails.frozen
-        if self.status(policy) == "running":
+    def _next_plan(self, now: int) -> Plan:
+        policy, arms, frozen = self.policy, self._roster.arms, self.guardrails.frozen
+        if self.status == "running":
             if frozen is not None:
                 return plans.frozen(policy, arms, frozen)
             if self._batched and isinstance(policy, BatchedPolicy):
-                plan = self._decided_in_batch(policy, now)
+                plan = self._batch_plan(policy, now)
             else:
                 plan = plans.slate(policy, arms, self._settings.slate)
-            if not policy.finished:  # it may have concluded so when it was asked
+            if not policy.finished:  # a policy may notice that it has finished when asked
                 return plan
-        return plans.alone(policy, arms, self.status(policy))
+        return plans.alone(policy, arms, self.status)
 
-    def _decided_in_batch(self, policy: BatchedPolicy, now: int) -> Plan:
-        clock, before = self._clock, policy.round
-        if clock.is_overdue(now) and policy.lacking(self._settings.batch_min_fill) == 0:
+    def _batch_plan(self, policy: BatchedPolicy, now: int) -> Plan:
+        timer, before = self._batch_timer, policy.round
+        if timer.is_overdue(now) and policy.lacking(self._settings.batch_min_fill) == 0:
             policy.close_batch()
         policy.open_batch()
-        if policy.round != before or clock.begins(now):
-            clock.open(now)
-        elif now >= clock.alarm:
-            clock.published_at = now
-        elif self.plan is not None and self._policy_decides:
-            return self.plan  # the batch is not complete; what it lacks was published lately
+        if policy.round != before or timer.starts(now):
+            timer.start(now)
+        elif now >= timer.at:
+            timer.published_at = now
+        elif self.plan is not None and self._is_policys_plan:
+            return self.plan  # the batch is open and was published recently
         return plans.batch(policy, self._roster.arms, policy.remaining())
 
-    def _publish(self, plan: Plan, policy: Policy, at: Position, records: int) -> Message:
-        self.epoch += 1
-        valid_until, fallback = self._renewal.published(at.stream_time, records)
+    def _publish(self, plan: Plan, offset: int, now: int, records: int) -> Assignment:
+        valid_until, fallback = self._renewal.published(now, records)
         self.assignment = Assignment(
             experiment=self._name,
-            epoch=self.epoch,
+            epoch=self.epoch + 1,
             policy=self._settings.policy.name,
             champion=plan.champion,
             pairs=guarded_shares(plan, self._settings.guardrails),
-            duels=policy.duels,
+            duels=self.policy.duels,
             status=plan.status,
-            partition=at.partition,
-            offset=at.offset,
-            ts=at.stream_time,
+            partition=self._partition,
+            offset=offset,
+            ts=now,
             stage=plan.stage,
             valid_until=valid_until,
             fallback=fallback,
         )
-        return Message(self._name.encode(), _encode(self.assignment))
+        return self.assignment
 
     def state(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """What restores the object, as plain JSON values."""
         return {
-            "epoch": self.epoch,
-            "plan": self.plan and self.plan.state(),
+            "status": self.status,
+            "plan": msgspec.to_builtins(self.plan),
             "assignment": msgspec.to_builtins(self.assignment),
             "since_decision": self._since_decision,
-            "paused": self.paused,
+            "paused": self._paused,
             "stopped": self._stopped,
-            "batch": self._clock.state(),
+            "batch": self._batch_timer.state(),
             "stop": self._stop.state(),
             "guardrails": self.guardrails.state(),
             "renewal": self._renewal.state(),
+            "policy": self.policy.state_dict(),
         }

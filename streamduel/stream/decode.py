@@ -1,6 +1,6 @@
-"""Decoding of one record into an event, or into one sentence about why it is invalid.
+"""Decoding: from the bytes of a record to an event, or to the verdict on it.
 
-The fast path is one call of msgspec; sentences are composed for invalid records alone.
+The fast path is one call of msgspec. What explains a mistake runs only for a refused record.
 """
 
 from __future__ import annotations
@@ -18,8 +18,11 @@ from streamduel.record_rules import misfit
 from streamduel.records import InputEvent, Rejected
 
 MAX_NESTING: Final = 200
-"""JSON nested deeper is refused: far below the interpreter's recursion limit wherever the fold
-is called from, so that the verdict on a record never depends on the depth of the call stack."""
+"""JSON nested deeper is refused: far below the interpreter's recursion limit, so that the verdict
+never depends on the depth of the call stack."""
+
+REFUSED: Final = (msgspec.DecodeError, TypeError, UnicodeDecodeError, Rejected)
+"""Exceptions of decoding; a TypeError is that of a value which is None."""
 
 _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)
 
@@ -27,15 +30,15 @@ _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)
 class RecordDecoder:
     """Decodes records of at most `max_record_bytes`.
 
-    For ASCII of at most `plain_bytes` bytes, `plain` gives the same event sooner; where it
-    raises, the decoder itself says why.
+    For ASCII of at most `plain_bytes` bytes, `plain` returns the same event faster; when it raises,
+    `verdict` explains the exception.
 
     Args:
         max_record_bytes: a larger record is refused.
-        translate: of a log that is not made of streamduel's own records.
+        translate: translates the records of a foreign format; None for streamduel's own.
 
     Attributes:
-        plain: msgspec's own decoding.
+        plain: msgspec's decoder.
         plain_bytes: up to this length a record cannot break any bound.
 
     >>> decode = RecordDecoder(max_record_bytes=1000)
@@ -54,35 +57,53 @@ class RecordDecoder:
         self.plain_bytes = min(max_record_bytes, 2 * MAX_NESTING)
 
     def __call__(self, value: bytes | None) -> InputEvent:
-        """The event that a record's value holds.
+        """The event in a record's value.
 
         Raises:
-            Rejected: it holds none; the reason is `too_large`, `invalid_json` or
+            Rejected: there is none; the reason is `too_large`, `invalid_json` or
                 `invalid_record`.
         """
+        try:
+            text: Any = value  # None has no length: a TypeError
+            if len(text) > self.plain_bytes:
+                self._check_bounds(text)
+            if not text.isascii():
+                text.decode()  # msgspec does not check the text of fields that it skips
+            return self.plain(text)
+        except REFUSED as error:
+            raise self.verdict(value, error) from None
+
+    def verdict(self, value: bytes | None, error: Exception) -> Rejected:  # noqa: PLR0911
+        """The verdict on a value, from the exception that decoding it raised, one of `REFUSED`."""
+        if isinstance(error, Rejected):
+            return error
         if value is None:
-            raise Rejected(
+            return Rejected(
                 "invalid_record", "the value is null (a tombstone); a record is a JSON object."
             )
-        try:
-            if len(value) > self.plain_bytes:
-                self._check_bounds(value)
-            if not value.isascii():
-                value.decode()  # msgspec does not look at the text of fields that it skips
-            return self.plain(value)
-        except msgspec.DecodeError as error:
-            raise _explain(value, error) from None
-        except UnicodeDecodeError as error:
-            raise Rejected(
+        if isinstance(error, UnicodeDecodeError):
+            return Rejected(
                 "invalid_json", f"the value is not UTF-8: {error.reason} (byte {error.start})."
-            ) from None
+            )
+        try:
+            found = msgspec.json.decode(value)
+        except msgspec.ValidationError:  # JSON has no bound, but no count has 5000 digits
+            return Rejected("invalid_record", "the record has a number that is out of range.")
+        except msgspec.DecodeError as reason:
+            return malformed(value, reason)
+        if not isinstance(found, dict):
+            return Rejected(
+                "invalid_record",
+                f"the value is {shown(found, json=True)}; a record is a JSON object.",
+            )
+        return Rejected("invalid_record", misfit(found, str(error)))
 
     def events(self, value: bytes | None) -> list[InputEvent]:
-        """The events that a record's value holds, of a log in whatever format.
+        """The events in a record's value, in whatever format.
 
         Raises:
-            Rejected: it holds none, and should.
-            Ignored: it is of no concern.
+            Rejected: there is none, and there should be.
+            Ignored: the record, of a foreign click log, is not about rankers.
         """
         if self._translate is None or value is None:
             return [self(value)]
@@ -90,7 +111,7 @@ class RecordDecoder:
         return self._translate(value)
 
     def named_experiment(self, value: bytes | None) -> str:
-        """The experiment that the value of a refused record names all the same, or ""."""
+        """The experiment named in the value of a refused record, or ""."""
         try:
             self._check_bounds(value or b"")
             return msgspec.json.decode(value or b"", type=_Named).experiment
@@ -114,7 +135,7 @@ class _Named(msgspec.Struct):
 
 
 def _check_nesting(value: bytes) -> None:
-    """Refuse JSON nested too deep, without recursion."""
+    """Refuse JSON that is nested too deep, without recursion."""
     depth = deepest = 0
     for match in _BRACKETS.finditer(value):
         token = match[0]
@@ -130,18 +151,3 @@ def _check_nesting(value: bytes) -> None:
             "invalid_record",
             f"the record is nested {deepest} levels deep; at most {MAX_NESTING} are allowed.",
         )
-
-
-def _explain(value: bytes, error: msgspec.DecodeError) -> Rejected:
-    """The reason and the sentence for a value that msgspec refused."""
-    try:
-        found = msgspec.json.decode(value)
-    except msgspec.ValidationError:  # JSON has no bound, but a number of 5000 digits is no count
-        return Rejected("invalid_record", "the record has a number that is out of range.")
-    except msgspec.DecodeError as reason:
-        return malformed(value, reason)
-    if not isinstance(found, dict):
-        return Rejected(
-            "invalid_record", f"the value is {shown(found, json=True)}; a record is a JSON object."
-        )
-    return Rejected("invalid_record", misfit(found, str(error)))

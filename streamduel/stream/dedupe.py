@@ -1,4 +1,4 @@
-"""The dedupe window: which record ids were seen lately, bounded by count and by stream time."""
+"""The dedupe window: recent record ids, bounded by number and by stream time."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Final, NamedTuple
 import mmh3
 
 BLOCK_BITS: Final = 12
-"""A stretch ends at the latest with its block of 4096 offsets, even if time stands still: a
-window over a log without timestamps is then rebuilt from near its oldest sighting, not from the
-log's beginning. Blocks are aligned, so that a rebuilt window has the same stretches."""
+"""A stretch ends at the latest with its block of 4096 offsets, even if stream time does not
+advance: a window over a click log without timestamps is then rebuilt from near its oldest sighting,
+not from the beginning. Blocks are aligned, so that a rebuilt window has the same stretches."""
 
 
 record_key: Final = mmh3.hash128
-"""The 128-bit key under which a record's id is remembered, `record_key(id, seed)`, MurmurHash3.
+"""The 128-bit key of a record's id, `record_key(id, seed)`, MurmurHash3.
 
-It is equal in every process, unlike Python's `hash`, and so long that no two ids collide; each
-experiment has a seed of its own, as an id is unique within its experiment only.
+It is equal in every process, unlike Python's `hash`, and long enough that no two ids collide. Each
+experiment has its own seed, because an id is unique within its experiment only.
 """
 
 
 class WindowStart(NamedTuple):
-    """Where the window begins: rebuilding it from here gives the same window.
+    """Where the window begins: reading from here rebuilds the same window.
 
     Attributes:
         offset: of the record with which the oldest remembered stretch begins.
@@ -37,25 +37,26 @@ class WindowStart(NamedTuple):
 class DedupeWindow:
     """Remembers the ids of the last `max_records` valid records that are at most `max_ms` old.
 
-    The log may deliver a record twice: a producer retried, a ranker service was restarted. A
-    record whose id is still remembered is a duplicate. Every sighting counts, a duplicate's too,
-    so the window is a function of the last stretch of the log alone; that is why it need not be
-    stored and can be rebuilt exactly by reading that stretch again.
+    A click log may contain a record twice: a producer retried, a ranker service restarted. A record
+    whose id is still remembered is a duplicate. Every sighting counts, a duplicate's too, so the
+    window is a function of the last stretch of the click log. It need not be stored, because
+    reading that stretch again rebuilds it exactly.
 
     An id is remembered as a 128-bit key (see `record_key`): 1 million take about 110 MB.
 
-    Whoever feeds it says how time and offsets move on (`advance`, and `begin_block` before the
-    first record from `block_end` on). For a key that is not in `keys`, the fold's inner loop adds
-    it to `keys` and `order` by itself, which is all that `sight` would do then.
+    The caller advances stream time and offsets (`advance`, and `begin_block` before the first
+    record at or after `block_end`). For a key that is not in `keys`, the fold's inner loop adds it
+    to `keys` and `order` without a call; `sight` would do no more.
 
     Attributes:
-        keys: those remembered, and perhaps some that are about to be forgotten.
+        max_records: the most sightings that are remembered.
+        keys: those remembered, and possibly some that are about to be forgotten.
         order: the sightings, oldest first.
-        block_end: the offset from which on a new block must be begun.
+        block_end: the offset at which a new block must begin.
 
     Args:
-        max_records: how many sightings are remembered at most.
-        max_ms: for how much stream time a sighting is remembered, in milliseconds.
+        max_records: the most sightings that are remembered.
+        max_ms: how long a sighting is remembered, in stream time, in milliseconds.
 
     >>> window = DedupeWindow(max_records=2, max_ms=1000)
     >>> window.advance(stream_time=0, offset=0)
@@ -64,20 +65,20 @@ class DedupeWindow:
     """
 
     __slots__ = (
-        "_again", "_firsts", "_forgotten", "_head", "_max_ms", "_max_records", "_offsets",
-        "_times", "block_end", "keys", "order",
+        "_again", "_firsts", "_forgotten", "_head", "_max_ms", "_offsets", "_times", "block_end",
+        "keys", "max_records", "order",
     )  # fmt: skip
 
     def __init__(self, max_records: int, max_ms: int) -> None:
-        self._max_records = max_records
+        self.max_records = max_records
         self._max_ms = max_ms
         self.keys: set[int] = set()
         self._again: dict[int, int] = {}  # further sightings of a key that is remembered already
         self.order: deque[int] = deque()
         self._forgotten = 0
-        # Stretches of one stream time and one block each, in three plain arrays, as a busy log
-        # starts a stretch with nearly every record: the time, the offset with which it begins,
-        # the number of its first sighting. `_head` is the oldest that still counts.
+        # Stretches of one stream time and one block each, in three plain arrays, because a busy
+        # click log starts a stretch with nearly every record: the time, the first offset, the
+        # number of the first sighting. `_head` is the oldest stretch that still counts.
         self._times = array("q")
         self._offsets = array("q")
         self._firsts = array("q")
@@ -85,7 +86,7 @@ class DedupeWindow:
         self.block_end = 0
 
     def __len__(self) -> int:
-        """How many sightings are remembered."""
+        """The number of sightings that are remembered."""
         self._trim()
         return len(self.order)
 
@@ -96,12 +97,12 @@ class DedupeWindow:
 
     @property
     def start(self) -> WindowStart:
-        """Where to start reading to rebuild this window, also when it is empty."""
+        """Where to start reading to rebuild this window; defined for an empty window, too."""
         self._trim()
         return WindowStart(self._offsets[self._head], self._times[self._head])
 
     def advance(self, stream_time: int, offset: int) -> None:
-        """Stream time moves on to `stream_time` with the record at `offset`."""
+        """Stream time advances to `stream_time` with the record at `offset`."""
         oldest = stream_time - self._max_ms
         stretches = len(self._times)
         while self._head < stretches and self._times[self._head] < oldest:
@@ -112,14 +113,16 @@ class DedupeWindow:
         self._begin_stretch(stream_time, offset)
 
     def begin_block(self, offset: int) -> None:
-        """The record at `offset`, the first beyond `block_end`, comes next."""
+        """The record at `offset`, the first at or after `block_end`, is next."""
         self._trim()
         self._begin_stretch(self._times[-1], offset)
 
     def sight(self, key: int) -> bool:
         """Remember a sighting of a key; True when it was remembered already."""
-        self._trim()
         duplicate = key in self.keys
+        if duplicate:
+            self._trim()
+            duplicate = key in self.keys
         if duplicate:
             self._again[key] = self._again.get(key, 0) + 1
         else:
@@ -128,8 +131,8 @@ class DedupeWindow:
         return duplicate
 
     def _trim(self) -> None:
-        """Forget what exceeds `max_records`: in time for the next answer, not with each record."""
-        while len(self.order) > self._max_records:
+        """Forget what exceeds `max_records`: before each answer, not with each record."""
+        while len(self.order) > self.max_records:
             self._forget()
         following = self._head + 1
         while following < len(self._firsts) and self._firsts[following] <= self._forgotten:
@@ -144,14 +147,14 @@ class DedupeWindow:
         self.block_end = ((offset >> BLOCK_BITS) + 1) << BLOCK_BITS
         sighted = self._sighted
         if self._head < len(self._firsts) and self._firsts[-1] == sighted:
-            self._times[-1], self._offsets[-1] = stream_time, offset  # nothing was seen in it
+            self._times[-1], self._offsets[-1] = stream_time, offset  # it has no sightings
             return
         self._times.append(stream_time)
         self._offsets.append(offset)
         self._firsts.append(sighted)
         if self._head > 1 << BLOCK_BITS and 8 * self._head > len(self._times):
             for column in (self._times, self._offsets, self._firsts):
-                del column[: self._head]  # give back what is dead before it takes much room
+                del column[: self._head]  # free forgotten stretches before they take much memory
             self._head = 0
 
     def _forget(self) -> None:

@@ -3,402 +3,429 @@
 from __future__ import annotations
 
 from array import array
-from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
+import msgspec
 import numpy as np
+from msgspec import structs
 
 from streamduel import policies
-from streamduel.config import DedupeSettings
 from streamduel.config.experiment import ExperimentSettings
-from streamduel.connector import LogRecord, Message
-from streamduel.errors import PolicyError
+from streamduel.connector import LogRecord
 from streamduel.policies import Policy
-from streamduel.policies.base.batched_policy import BatchedPolicy
-from streamduel.policies.base.change_of_arms import with_arms
 from streamduel.preference.arrays import Integers
 from streamduel.preference.counts import MAX_DUELS
 from streamduel.records import (
     Assignment,
     Click,
     Control,
+    Duel,
     Duels,
     Impression,
     InputEvent,
     Interleaving,
     Rejected,
 )
-from streamduel.stream.arm_tallies import ArmTallies
-from streamduel.stream.attribution import Attribution
+from streamduel.stream.attribution import Attribution, OpenImpression
 from streamduel.stream.coding import FIRST_WINS, OUTCOMES, TIE, Coder
-from streamduel.stream.decisions import Decisions, Position
+from streamduel.stream.decisions import Decisions
 from streamduel.stream.dedupe import DedupeWindow, record_key
 from streamduel.stream.guardrails import Guardrails
+from streamduel.stream.outputs import Outputs
 from streamduel.stream.plan import Plan, Status
 from streamduel.stream.roster import Roster
+from streamduel.stream.tallies import ArmTallies, Outcomes
+from streamduel.stream.timers import Timers
 from streamduel.stream.trust import Trust
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What the experiments of one partition share.
+
+    Attributes:
+        partition: the partition.
+        join_window_ms: the join window of experiments that do not configure one.
+        window: the dedupe window.
+        timers: one for each experiment.
+        outputs: assignments and dead letters.
+    """
+
+    partition: int
+    join_window_ms: int
+    window: DedupeWindow
+    timers: Timers
+    outputs: Outputs
 
 
 class Experiment:
     """Turns credited records into duels, tells them to the policy, and lets it decide.
 
-    A duel is first noted as a small integer (`Coder`), so that a thousand of them between two
+    A duel is first buffered as a small integer (`Coder`), so that a thousand of them between two
     decisions are learned in a few array operations. Duels reach the policy in the order of the
-    log, and how the log was cut into batches leaves no trace. What follows from what was learned,
-    and when, is in `Decisions`.
+    click log, however it was cut into batches.
 
     Args:
-        name: the experiment's.
-        settings: its part of the configuration.
-        dedupe: how long the dedupe window remembers.
+        name: name of the experiment.
+        settings: its section of the configuration.
+        shared: what it shares with the other experiments of its partition.
         seed: of its record keys in the dedupe window.
         started_at: the offset of the first record that can belong to it.
-        state: what `state` returned in an earlier life; None for a fresh start.
+        state: a former `state()`; None for a new experiment.
 
     Attributes:
-        pending: codes of duels that are not learned yet.
-        due: a decision is due when so many are pending.
-        by_arm: how often each arm has fought, and has been served alone.
-        attribution: the impressions that are open, and clicks that wait for theirs.
-        ties: how many impressions and duels were no win for either side, dropped ones included.
-        trust: what impressions tell of the services that log them.
+        buffer: codes of duels that the policy has not learned yet.
+        due: a decision is due when the buffer holds this many.
+        code: the code of an event, or an exception: see `Coder`, also for the next two.
+        check_at: checks an event of an earlier offset.
+        codes: codes of `duel` records by a, b and winner.
+        attribution: open impressions and pending clicks.
+        decisions: policy, plan and assignments.
+        outcomes: the number of records by outcome.
+        by_arm: the number of duels by arm.
+        ties: impressions and duels won by neither side, dropped ones included.
+        trust: counts that tell whether ranker services interleave as asked.
     """
 
     __slots__ = (
-        "_changes", "_coder", "_decisions", "_settled", "accepted", "attribution", "by_arm",
-        "codes", "dead_letters", "due", "duplicates", "late", "name", "pending", "policy", "roster",
-        "seed", "settings", "started_at", "ties", "trust", "unjoined",
+        "_changes", "_coder", "_credited", "_shared", "attribution", "buffer", "by_arm", "check_at",
+        "code", "codes", "decisions", "due", "name", "outcomes", "roster", "seed", "settings",
+        "started_at", "ties", "trust",
     )  # fmt: skip
 
     def __init__(
         self,
         name: str,
         settings: ExperimentSettings,
-        dedupe: DedupeSettings,
+        shared: Shared,
         seed: int,
         started_at: int,
-        state: dict[str, Any] | None = None,
+        state: Mapping[str, Any] | None = None,
     ) -> None:
-        self.name = name
-        self.settings = settings
-        self.started_at = started_at
-        self.seed = seed
-        self.pending = array("q")
+        self.name, self.settings, self._shared = name, settings, shared
+        self.seed, self.started_at = seed, started_at
+        self.buffer = array("q")
         self._changes = 0
-        self._settled = 0  # of those pending, from impressions, which were counted when they came
-        window_ms = settings.join_window(dedupe.window_ms)
-        self.attribution = Attribution(window_ms, dedupe.window_records)
+        self._credited = 0  # of the buffer, from impressions, which were counted on arrival
+        join_window_ms = settings.join_window(shared.join_window_ms)
+        self.attribution = Attribution(join_window_ms, shared.window)
         if state is None:
             self.roster = Roster(name, settings.arms)
-            self.policy = settings.create_policy()
-            self.accepted = self.duplicates = self.dead_letters = self.late = self.unjoined = 0
-            self.ties, self.trust = 0, Trust()
+            self.by_arm = ArmTallies.of(len(self.roster.arms))
+            self.outcomes, self.ties, self.trust = Outcomes(), 0, Trust()
         else:
-            self.roster = Roster.resume(name, state)
-            self.policy = policies.from_state(state["policy"])
-            tallies = state["tallies"]
-            self.accepted = tallies["accepted"]
-            self.duplicates = tallies["duplicate"]
-            self.dead_letters = tallies["dead_letter"]
-            self.late, self.unjoined = tallies["late"], tallies["unjoined"]
+            self.roster = Roster.restore(name, state)
+            self.by_arm = msgspec.convert(state["by_arm"], ArmTallies)
+            self.outcomes = msgspec.convert(state["tallies"], Outcomes)
             self.ties, self.trust = state["ties"], Trust(state["trust"])
-        self.by_arm = ArmTallies(len(self.roster.arms), state and state["by_arm"])
-        self._decisions = Decisions(name, settings, self.roster, state)
+        self.decisions = Decisions(name, settings, shared.partition, self.roster, state)
         self._coder = Coder(settings, self.roster)
+        self.code, self.check_at = self._coder.code, self._coder.check_at
         self.codes = self._coder.codes
-        self.due = self._decisions.until_due(self.policy)
+        self.due = self.decisions.until_due
 
-    def code(self, event: InputEvent) -> int:
-        """What an event says, as one integer: see `Coder`.
+    # Records.
+
+    def apply(self, event: InputEvent, code: int, key: int, record: LogRecord, now: int) -> None:
+        """Apply an event that is not a duplicate.
+
+        Args:
+            event: the event.
+            code: its code.
+            key: its id's, in the dedupe window.
+            record: its record.
+            now: stream time.
 
         Raises:
-            Rejected: it names an unknown arm, or contradicts itself.
+            Rejected: a control record or a click cannot be applied; nothing has changed.
         """
-        return self._coder.code(event)
+        self._HANDLERS[type(event)](self, event, code, key, record, now)
 
-    def check_at(self, event: InputEvent, offset: int) -> None:
-        """Whether the event was no mistake at its offset, where perhaps other arms competed.
-
-        Raises:
-            Rejected: it was.
-        """
-        self._coder.check_at(event, offset)
-
-    def learn(self) -> None:
-        """Tell counts and policy the duels noted in `pending`, in their order."""
-        noted = len(self.pending)
-        if noted == 0:
+    def _duel(
+        self, _event: Duel | Interleaving, code: int, _key: int, record: LogRecord, now: int
+    ) -> None:
+        if code < 0:
+            self.outcomes.accepted += 1
+            self.ties += 1
             return
-        self.accepted += noted - self._settled
-        self._settled = 0
-        room = MAX_DUELS - self.policy.duels
-        if noted > room:
-            del self.pending[room:]  # beyond it, a float64 cannot tell one duel more from none
-        if noted == 1 and self.pending:  # a decision after every duel: no array is worth its making
-            pair, outcome = divmod(self.pending.pop(), OUTCOMES)
-            first, second = divmod(pair, len(self.roster.arms))
-            self.policy.observe(first, second, FIRST_WINS[outcome])
-            self.by_arm.count(first, second)
-            self.ties += first != second and outcome == TIE
-            self._decisions.guardrails.count(first, second, 1)
-        else:
-            self._learn_many(np.frombuffer(self.pending, np.int64))
-            del self.pending[:]
-        self._passed(noted)
+        self.buffer.append(code)
+        if len(self.buffer) >= self.due:
+            self.decide(record.offset, now)
 
-    def _learn_many(self, codes: Integers) -> None:
-        firsts, seconds, outcomes = self._coder.by_code
-        duels = policies.Duels(firsts[codes], seconds[codes], outcomes[codes])
-        self.policy.learn(duels)
-        self._decisions.guardrails.count_many(duels.first, duels.second)
-        self.by_arm.count_many(duels.first, duels.second)
-        ties = (duels.first != duels.second) & (codes % OUTCOMES == TIE)
-        self.ties += int(np.count_nonzero(ties))
+    def _interleaving(
+        self, event: Interleaving, code: int, key: int, record: LogRecord, now: int
+    ) -> None:
+        self.trust.shown(event.a, event.b, event.teams, event.epoch, now)
+        self._duel(event, code, key, record, now)
 
-    def learn_special(self, event: InputEvent, offset: int) -> bool:
-        """Take in a record whose code is negative; True when a decision is due.
-
-        Raises:
-            Rejected: a control record asks for what cannot be; nothing has changed.
-        """
-        if isinstance(event, Control):
-            self.learn()
-            self._control(event, offset)
-            self.accepted += 1
-            return True
-        self.accepted += 1
-        if not isinstance(event, Duels):
-            self.ties += 1  # which was dropped
-            return False
-        self.ties += event.ties
+    def _duels(self, event: Duels, _code: int, _key: int, record: LogRecord, now: int) -> None:
         self.learn()
+        self.outcomes.accepted += 1
+        self.ties += event.ties
         first, second = self.roster.index[event.a], self.roster.index[event.b]
         told = [(1.0, event.wins_a), (0.0, event.wins_b)]
         if self.settings.ties == "half":
             told.append((0.5, event.ties))
         for first_wins, count in told:
-            # Beyond what a float64 counts exactly, more duels could not be told apart anyway.
+            # Beyond what a float64 counts exactly, more duels could not be told apart.
             if 0 < count <= MAX_DUELS - self.policy.duels:
-                self.policy.observe(first, second, first_wins, count)
+                self.decisions.observe(first, second, first_wins, count)
                 self.by_arm.count(first, second, count)
-                self._decisions.guardrails.count(first, second, count)
-                self._passed(count)
-        return self.due <= 0
+                self.decisions.advance(count)
+        self.due = self.decisions.until_due
+        if self.due <= 0:
+            self.decide(record.offset, now)
 
-    # Impressions, and clicks that come apart from them.
-
-    def saw(self, event: Impression | Interleaving, now: int) -> None:
-        """Take note of how a ranker service interleaves."""
-        self.trust.shown(event.a, event.b, event.teams, event.epoch, now)
-
-    def show(
-        self, event: Impression, key: int, offset: int, now: int
-    ) -> Iterator[tuple[LogRecord, Rejected]]:
-        """An impression has come; what is yielded are clicks before it that do not fit it."""
-        self.accepted += 1
-        self.saw(event, now)
-        for record, verdict in self.attribution.open(key, event, offset, now):
-            if verdict is None:
-                self.accepted += 1
-            else:
-                yield record, verdict
-
-    def click(self, event: Click, record: LogRecord, now: int, window: DedupeWindow) -> None:
-        """A click has come.
-
-        Raises:
-            Rejected: it does not fit its impression.
-        """
-        key = record_key(event.impression, self.seed)
-        fate = self.attribution.click(key, event, record, now, window)
-        if fate == "joined":
-            self.accepted += 1
-        elif fate == "late":
-            self.late += 1
-
-    def close(self, offset: int, now: int) -> Iterator[bool]:
-        """End the windows that are over; after each duel of that, whether a decision is due."""
-        given_up = self.attribution.give_up(offset, now)
-        self.unjoined += given_up
-        self._changes += given_up  # which `records` had before, as clicks that wait
-        for shown in self.attribution.close(offset, now):
-            self._changes += 1
-            code = self._coder.outcome(shown)
-            if code >= 0:
-                self.pending.append(code)
-                self._settled += 1
-                yield len(self.pending) >= self.due
-            elif {shown.a, shown.b} <= self.roster.index.keys():
-                self.ties += 1
-        if given_up:
-            yield False
-
-    def remember(
-        self, event: Impression | Click, key: int, record: LogRecord, now: int, window: DedupeWindow
+    def _impression(
+        self, event: Impression, _code: int, key: int, record: LogRecord, now: int
     ) -> None:
-        """Do once more what was done in an earlier life, but for what came of it."""
-        self.end_remembering(now, record.offset)
-        if isinstance(event, Impression):
-            self.attribution.open(key, event, record.offset, now)
-            return
-        with suppress(Rejected):
-            impression = record_key(event.impression, self.seed)
-            self.attribution.click(impression, event, record, now, window)
+        self._close_windows(record.offset, record.offset, now)
+        idle = not self.attribution
+        self.outcomes.accepted += 1
+        self.trust.shown(event.a, event.b, event.teams, event.epoch, now)
+        for click, verdict in self.attribution.open(key, event, record.offset, now):
+            if verdict is None:
+                self.outcomes.accepted += 1
+            else:
+                self.reject(click, verdict)
+        if idle:
+            self.set_timer()
 
-    def end_remembering(self, now: int, offset: int = 0) -> None:
-        """What was over by then was ended in an earlier life."""
-        self.attribution.give_up(offset, now)
-        deque(self.attribution.close(offset, now), maxlen=0)
+    def _click(self, event: Click, _code: int, _key: int, record: LogRecord, now: int) -> None:
+        self._close_windows(record.offset, record.offset, now)
+        idle = not self.attribution
+        impression = record_key(event.impression, self.seed)
+        joined = self.attribution.click(impression, event, record, now)
+        if joined == "joined":
+            self.outcomes.accepted += 1
+        elif joined == "late":
+            self.outcomes.late += 1
+        if idle:
+            self.set_timer()
 
-    def _passed(self, duels: int) -> None:
-        self._decisions.learned(self.policy, duels)
-        self.due = self._decisions.until_due(self.policy)
-
-    def _control(self, event: Control, offset: int) -> None:
-        """Do what a control record says."""
-        decisions = self._decisions
+    def _control(self, event: Control, _code: int, _key: int, record: LogRecord, now: int) -> None:
+        self.learn()
         match event.action:
             case "pause":
-                decisions.paused = True
+                self.decisions.pause()
             case "resume":
-                decisions.paused = False
+                self.decisions.resume()
             case "freeze_pair":
-                decisions.guardrails.frozen = self.roster.pair(str(event.a), str(event.b))
+                self.decisions.freeze(self.roster.pair(str(event.a), str(event.b)))
             case "unfreeze_pair":
-                decisions.guardrails.frozen = None
+                self.decisions.unfreeze()
             case "reset":
-                self.policy = self.settings.create_policy(len(self.roster.arms))
-                self.by_arm = ArmTallies(len(self.roster.arms))
-                decisions.begin_anew()
+                self.decisions.reset()
+                self.by_arm = ArmTallies.of(len(self.roster.arms))
             case "add_arm":
-                self._add_arm(str(event.arm), offset)
+                self._add_arm(str(event.arm), record.offset)
             case "retire_arm":
-                self._retire_arm(str(event.arm), offset)
+                self._retire_arm(str(event.arm), record.offset)
+        self.outcomes.accepted += 1
+        self.decide(record.offset, now)
+
+    _HANDLERS: ClassVar[dict[type, Callable[..., None]]] = {
+        Duel: _duel,
+        Duels: _duels,
+        Interleaving: _interleaving,
+        Impression: _impression,
+        Click: _click,
+        Control: _control,
+    }
 
     def _add_arm(self, arm: str, offset: int) -> None:
-        self.roster.check_join(arm)
-        try:
-            self.policy = with_arms(self.policy, [*range(len(self.roster.arms)), None])
-        except PolicyError as error:
-            raise Rejected("invalid_record", f"arm '{arm[:80]}' cannot join: {error}") from None
-        self.by_arm.join()
-        self.roster.join(arm, offset)
-        self._decisions.arm_joined()
+        self.roster.check_new(arm)
+        self.decisions.add_arm(arm)
+        self.by_arm.add_arm()
+        self.roster.add(arm, offset)
         self._coder.renumber()
 
     def _retire_arm(self, arm: str, offset: int) -> None:
-        index = self.roster.check_leave(arm)
-        if why := self._decisions.guardrails.needed(arm):
-            raise Rejected("invalid_record", f"arm '{arm[:80]}' must stay: {why}.")
-        others = [other for other in range(len(self.roster.arms)) if other != index]
-        self.policy = with_arms(self.policy, others)
-        self.by_arm.leave(index)
-        self.roster.leave(arm, offset)
-        self._decisions.arm_left(arm)
-        self.trust.left(arm)
+        index = self.roster.check_retirable(arm)
+        self.decisions.retire_arm(arm, index)
+        self.by_arm.retire_arm(index)
+        self.roster.retire(arm, offset)
+        self.trust.retire_arm(arm)
         self._coder.renumber()
 
-    def decide(self, at: Position) -> Message | None:
-        """Take a decision from all duels so far; an assignment if it changes the plan."""
-        self.learn()
-        return self._decided(self._decisions.decide, at)
+    def reject(self, record: LogRecord, verdict: Rejected) -> None:
+        """Make a dead letter of one of the experiment's records."""
+        self.outcomes.dead_letter += 1
+        self._shared.outputs.reject(record, verdict)
 
-    def _decided(
-        self, how: Callable[[Policy, Position, int], Message | None], at: Position
-    ) -> Message | None:
-        before = self._decisions.plan
-        assignment = how(self.policy, at, self._seen)
-        self.due = self._decisions.until_due(self.policy)
-        after = self._decisions.plan
-        if after is not None and after != before:
-            self.trust.decided(before, after, self._decisions.epoch, at.stream_time)
-        return assignment
+    # Duels.
 
-    def ring(self, at: Position) -> Message | None:
-        """Do what is due because stream time has reached `alarm`."""
-        self._changes += 1
+    def learn(self) -> None:
+        """Tell the policy the buffered duels, in their order."""
+        buffered = len(self.buffer)
+        if buffered == 0:
+            return
+        self.outcomes.accepted += buffered - self._credited
+        self._credited = 0
+        room = MAX_DUELS - self.policy.duels
+        if buffered > room:
+            del self.buffer[room:]  # beyond it, a float64 cannot count one duel more
+        if buffered == 1 and self.buffer:  # a decision after every duel: faster without numpy
+            pair, outcome = divmod(self.buffer.pop(), OUTCOMES)
+            first, second = divmod(pair, len(self.roster.arms))
+            self.decisions.observe(first, second, FIRST_WINS[outcome])
+            self.by_arm.count(first, second)
+            self.ties += first != second and outcome == TIE
+        else:
+            self._learn_many(np.frombuffer(self.buffer, np.int64))
+            del self.buffer[:]
+        self.decisions.advance(buffered)
+        self.due = self.decisions.until_due
+
+    def _learn_many(self, codes: Integers) -> None:
+        firsts, seconds, outcomes = self._coder.by_code
+        duels = policies.Duels(firsts[codes], seconds[codes], outcomes[codes])
+        self.decisions.learn(duels)
+        self.by_arm.count_many(duels.first, duels.second)
+        ties = (duels.first != duels.second) & (codes % OUTCOMES == TIE)
+        self.ties += int(np.count_nonzero(ties))
+
+    def _close_windows(self, until: int, offset: int, now: int) -> None:
+        """Close join windows, credit their impressions, and decide whenever a decision is due.
+
+        Args:
+            until: the record whose arrival ends windows by number of records; 0 for none. Windows
+                end that way only when a part of an impression arrives, which recovery reads again,
+                and not when time passes.
+            offset: the last record that a decision takes into account.
+            now: stream time.
+        """
+        closed = self.attribution.close(until, now)
+        self.outcomes.unjoined += closed.unjoined
+        self._changes += closed.unjoined + len(closed.impressions)
+        for impression in closed.impressions:
+            self._credit(impression)
+            if len(self.buffer) >= self.due:
+                self.decide(offset, now)
+
+    def _credit(self, impression: OpenImpression) -> None:
+        code = self._coder.closed(impression)
+        if code >= 0:
+            self.buffer.append(code)
+            self._credited += 1
+        elif {impression.a, impression.b} <= self.roster.index.keys():
+            self.ties += 1
+
+    # Decisions.
+
+    def decide(self, offset: int, now: int) -> None:
+        """Take a decision from all duels so far, and publish it if it changes the plan.
+
+        Args:
+            offset: the last record that it takes into account.
+            now: stream time.
+        """
         self.learn()
-        return self._decided(self._decisions.ring, at)
+        before = self.decisions.plan
+        self._decided(before, self.decisions.decide(offset, now, self._records), now)
+
+    def expire(self, offset: int, now: int) -> None:
+        """Do what is due because stream time has reached `timer`.
+
+        Args:
+            offset: the last record before.
+            now: stream time.
+        """
+        self._close_windows(0, offset, now)
+        if self.timer <= now:
+            self._changes += 1
+            self.learn()
+            before = self.decisions.plan
+            self._decided(before, self.decisions.expire(offset, now, self._records), now)
+        self.set_timer()
+
+    def _decided(self, before: Plan | None, assignment: Assignment | None, now: int) -> None:
+        self.due = self.decisions.until_due
+        plan = self.decisions.plan
+        if plan is not None and plan != before:
+            self.trust.decided(before, plan, self.decisions.epoch, now)
+        if assignment is not None:
+            self._shared.outputs.assign(assignment)
+        self.set_timer()
 
     @property
-    def alarm(self) -> int:
-        """The stream time at which `ring` is due, whether or not there were duels."""
-        return min(self._decisions.alarm(self.policy), self.attribution.alarm)
+    def timer(self) -> int:
+        """The stream time at which `expire` is due."""
+        return min(self.decisions.timer, self.attribution.timer)
 
-    # What is known of it.
+    def set_timer(self) -> None:
+        """Set the experiment's timer to `timer`."""
+        self._shared.timers.set(self.name, self.timer)
+
+    # State.
+
+    @property
+    def policy(self) -> Policy:
+        """The policy."""
+        return self.decisions.policy
 
     @property
     def plan(self) -> Plan | None:
         """The plan in force; None before the first decision."""
-        return self._decisions.plan
+        return self.decisions.plan
 
     @property
     def epoch(self) -> int:
-        """Of the last assignment."""
-        return self._decisions.epoch
+        """The number of the last assignment."""
+        return self.decisions.epoch
 
     @property
     def assignment(self) -> Assignment | None:
-        """The last one, as it was published; None before the first decision."""
-        return self._decisions.assignment
+        """The last assignment; None before the first decision."""
+        return self.decisions.assignment
 
     @property
     def guardrails(self) -> Guardrails:
-        """Within which the policy has its way."""
-        return self._decisions.guardrails
+        """Limits on the policy's plans."""
+        return self.decisions.guardrails
 
     @property
     def status(self) -> Status:
-        """Whether duels change the plan at present."""
-        return self._decisions.status(self.policy)
+        """Whether duels change the plan."""
+        return self.decisions.status
 
     @property
     def batch(self) -> tuple[int, int] | None:
-        """The number of a batched policy's open batch, and how many duels it lacks."""
-        policy = self.policy
-        return (policy.round, policy.lacking()) if isinstance(policy, BatchedPolicy) else None
+        """The round of a batched policy, and the duels that its open batch lacks."""
+        return self.decisions.batch
 
     @property
-    def records(self) -> int:
-        """How often the hard state has changed; equal numbers, equal states."""
-        return self._seen + self._changes
+    def version(self) -> int:
+        """The number of changes of the hard state; equal numbers, equal states."""
+        return self._records + self._changes
 
     @property
-    def _seen(self) -> int:
-        """How many records it has had, those that were no use included."""
-        told = self.accepted + len(self.pending) - self._settled
-        unattributed = self.late + self.unjoined + self.attribution.waiting
-        return told + self.duplicates + self.dead_letters + unattributed
+    def _records(self) -> int:
+        """The number of records so far, whatever their outcome, pending clicks included."""
+        buffered = len(self.buffer) - self._credited
+        return self.outcomes.total + buffered + self.attribution.pending
 
     @property
     def tallies(self) -> dict[str, int]:
-        """How many records of the experiment had which fate."""
-        return {
-            "accepted": self.accepted,
-            "duplicate": self.duplicates,
-            "dead_letter": self.dead_letters,
-            "late": self.late,
-            "unjoined": self.unjoined,
-        }
+        """The number of records by outcome."""
+        return structs.asdict(self.outcomes)
 
     @property
     def open(self) -> dict[str, int]:
-        """How many impressions wait for clicks, and clicks, in no tally yet, for impressions."""
-        return {"impressions": len(self.attribution), "clicks": self.attribution.waiting}
+        """The number of open impressions and of pending clicks."""
+        return {"impressions": len(self.attribution), "clicks": self.attribution.pending}
 
     def state(self) -> dict[str, Any]:
-        """The hard state, as JSON has it; `Experiment(…, state=…)` goes on from it exactly."""
+        """The hard state as plain JSON values; `Experiment(…, state=…)` restores it exactly."""
         self.learn()
         return {
             **self.roster.state(),
-            "status": self.status,
-            **self._decisions.state(),
-            "by_arm": self.by_arm.state(),
+            **self.decisions.state(),
+            "by_arm": msgspec.to_builtins(self.by_arm),
             "tallies": self.tallies,
             "ties": self.ties,
             "trust": self.trust.state(),
             "open": self.open,
-            "policy": self.policy.state_dict(),
         }

@@ -1,4 +1,4 @@
-"""Limits within which a policy has its way: who is always served, and who not too often."""
+"""Guardrails: limits on the shares that a policy's plan gives to arms."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ Pair = tuple[str, str]
 
 
 def guarded_shares(plan: Plan, rails: GuardrailSettings) -> list[PairShare]:
-    """A plan's shares, held within the guardrails; the most frequent pair first.
+    """A plan's shares within the guardrails; the most frequent pair first.
 
-    First the cap: a pair is cut down so that no arm of it, the champion excepted, takes part in
-    more than `max_share` of the impressions. What is cut off goes to the champion alone, which
+    First the cap: the share of a pair is reduced so that none of its arms except the champion takes
+    part in more than `max_share` of the impressions. The rest goes to the champion alone, which
     costs nothing if it is the best arm. Then the floor, additive: with f = `min_share`, the control
-    arm alone has f + (1 - f) times its former share, and every other pair (1 - f) times its own.
+    arm alone gets f + (1 - f) times its former share, and every other pair (1 - f) times its own.
 
-    A frozen pair is not cut down: somebody wants just that. Plans of experiments that are paused or
-    finished, which is the champion alone, stay as they are.
+    A frozen pair is not reduced, because an operator chose it. The plan of a paused or finished
+    experiment, the champion alone, stays as it is.
 
     Args:
-        plan: the policy's.
+        plan: the policy's plan.
         rails: the experiment's guardrails.
 
     Returns:
@@ -65,7 +65,7 @@ def guarded_shares(plan: Plan, rails: GuardrailSettings) -> list[PairShare]:
 
 
 def _factors(plan: Plan, wanted: list[PairShare], rails: GuardrailSettings) -> dict[str, float]:
-    """By how much the pairs of each arm are to be cut down, so that it is below the cap."""
+    """The factor for the pairs of each arm that brings the arm below the cap."""
     takes_part: dict[str, float] = {}
     for pair in wanted:
         for arm in {pair.a, pair.b}:
@@ -81,9 +81,9 @@ def _factors(plan: Plan, wanted: list[PairShare], rails: GuardrailSettings) -> d
 
 
 def share_taken(plan: Plan, rails: GuardrailSettings) -> float:
-    """The share of the impressions that guardrails take from the policy's own plan.
+    """The share of impressions that guardrails take from the policy's own plan.
 
-    A frozen pair takes all that the control arm's floor leaves.
+    A frozen pair takes all that the floor of the control arm leaves.
     """
     if plan.frozen:
         return 1.0
@@ -92,16 +92,16 @@ def share_taken(plan: Plan, rails: GuardrailSettings) -> float:
 
 
 class Guardrails:
-    """The guardrails of one experiment at work: what is frozen, and what they were served for.
+    """The guardrails of one experiment: the frozen pair, and the duels served because of them.
 
     Args:
         settings: as configured.
-        state: what `state` returned in an earlier life; None for a fresh start.
+        state: a former `state()`; None for a new experiment.
 
     Attributes:
         settings: as configured.
-        frozen: the pair that is served whatever the policy wants, if any.
-        served: how many duels have been fought, by pair, while a guardrail demanded them.
+        frozen: the pair that is served whatever the policy wants; None if there is none.
+        served: duels, by pair, since a guardrail required the pair.
     """
 
     __slots__ = ("_watched", "frozen", "served", "settings")
@@ -116,12 +116,12 @@ class Guardrails:
 
     @property
     def at_work(self) -> bool:
-        """Whether any of them may change what a policy proposes."""
+        """Whether any of them may change a policy's plan."""
         limits = self.settings
         return bool(self.frozen or limits.control_arm or limits.max_share is not None)
 
     def watch(self, plan: Plan, index: Mapping[str, int]) -> None:
-        """From now on count the duels of the pairs that a plan has for a guardrail's sake."""
+        """Count the duels of the pairs that a guardrail added to this plan."""
         self._watched = []
         if self.settings.control_arm is None and not plan.frozen:
             return
@@ -133,21 +133,21 @@ class Guardrails:
         self._watched = [(index[a], index[b], (a, b)) for a, b in pairs]
 
     def count(self, first: int, second: int, duels: int) -> None:
-        """So many duels of a pair have been fought."""
+        """Count duels of one pair."""
         for one, other, pair in self._watched:
             if (first, second) in {(one, other), (other, one)}:
                 self.served[pair] = self.served.get(pair, 0) + duels
 
     def count_many(self, first: Integers, second: Integers) -> None:
-        """A duel each of many pairs has been fought."""
+        """Count one duel of each of these pairs."""
         for one, other, pair in self._watched:
-            there = (first == one) & (second == other) | (first == other) & (second == one)
-            duels = int(np.count_nonzero(there))
+            same = (first == one) & (second == other) | (first == other) & (second == one)
+            duels = int(np.count_nonzero(same))
             if duels:
                 self.served[pair] = self.served.get(pair, 0) + duels
 
     def needed(self, arm: str) -> str | None:
-        """Why an arm cannot leave, if a guardrail needs it."""
+        """Why an arm cannot be retired, if a guardrail needs it."""
         if arm == self.settings.control_arm:
             return "it is the control arm"
         if self.frozen is not None and arm in self.frozen:
@@ -157,11 +157,11 @@ class Guardrails:
         return None
 
     def forget(self, arm: str | None = None) -> None:
-        """Forget what was served with an arm that has left, or all of it."""
+        """Forget the duels served with a retired arm, or all of them."""
         kept = self.served.items() if arm is not None else ()
         self.served = {pair: duels for pair, duels in kept if arm not in pair}
 
     def state(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """What restores the object, as plain JSON values."""
         served = [[*pair, duels] for pair, duels in sorted(self.served.items())]
         return {"frozen": self.frozen and list(self.frozen), "served": served}

@@ -84,7 +84,7 @@ def _report(saved: snapshot.ExperimentEntry, entry: snapshot.PartitionEntry) -> 
         arms=state["arms"],
         status=state["status"],
         policy=saved.settings["policy"]["name"],
-        epoch=state["epoch"],
+        epoch=state["assignment"]["epoch"],
         champion=plan["champion"] if plan else None,
         duels=state["policy"]["counts"]["duels"],
         wins=state["policy"]["counts"]["wins"],

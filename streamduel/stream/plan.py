@@ -1,11 +1,12 @@
-"""What ranker services are to do until the next decision."""
+"""Plans: what a policy wants served until the next decision."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Sequence
+from typing import Literal
 
+import msgspec
 import numpy as np
 
 from streamduel.policies import Policy
@@ -15,14 +16,14 @@ from streamduel.records import PairShare
 Status = Literal["running", "paused", "finished"]
 
 
-class PairPlan(NamedTuple):
+class PairPlan(msgspec.Struct, frozen=True, array_like=True):
     """One pair of a plan.
 
     Attributes:
-        first: an arm's name.
-        second: an arm's name, perhaps the same.
+        first: name of an arm.
+        second: name of an arm, possibly the same.
         weight: its share is in proportion to this.
-        remaining: how many duels of it an open batch lacks; None outside a batch.
+        remaining: duels of the pair that an open batch lacks; None outside a batch.
     """
 
     first: str
@@ -31,15 +32,15 @@ class PairPlan(NamedTuple):
     remaining: int | None = None
 
 
-class Plan(NamedTuple):
-    """Equal plans need not be published twice.
+class Plan(msgspec.Struct, frozen=True):
+    """The pairs that a policy wants served; a plan equal to the last one is not published.
 
     Attributes:
         champion: the arm to serve if exploration ended now.
         pairs: the most frequent first.
         stage: the algorithm at work.
-        status: whether duels change the plan at present.
-        frozen: the pair is somebody's wish, and not the policy's.
+        status: whether duels change the plan.
+        frozen: the pair was chosen by a control record or the configuration, not by the policy.
     """
 
     champion: str
@@ -49,37 +50,27 @@ class Plan(NamedTuple):
     frozen: bool = False
 
     def shares(self) -> list[PairShare]:
-        """As an assignment has them; they add up to 1."""
+        """The pairs of an assignment; their shares add up to 1."""
         total = sum(pair.weight for pair in self.pairs)
         return [
             PairShare(pair.first, pair.second, pair.weight / total, pair.remaining)
             for pair in self.pairs
         ]
 
-    def state(self) -> dict[str, Any]:
-        """As JSON has it."""
-        pairs = [list(pair) for pair in self.pairs]
-        return {**self._asdict(), "pairs": pairs}
-
-    @classmethod
-    def resume(cls, state: Mapping[str, Any]) -> Plan:
-        """The plan whose `state` this was."""
-        return cls(**{**state, "pairs": tuple(PairPlan(*pair) for pair in state["pairs"])})
-
 
 def alone(policy: Policy, arms: Sequence[str], status: Status) -> Plan:
-    """The champion alone."""
+    """The champion alone, paused or finished."""
     champion = arms[policy.champion()]
     return Plan(champion, (PairPlan(champion, champion, 1),), policy.stage, status)
 
 
 def frozen(policy: Policy, arms: Sequence[str], pair: tuple[str, str]) -> Plan:
-    """One pair, whatever the policy wants."""
+    """A frozen pair, whatever the policy wants."""
     return Plan(arms[policy.champion()], (PairPlan(*pair, 1),), policy.stage, frozen=True)
 
 
 def slate(policy: Policy, arms: Sequence[str], size: int) -> Plan:
-    """The policy's next `size` duels; a pair's share is how often it is among them."""
+    """The policy's next `size` duels; the share of a pair is its frequency among them."""
     proposed = policy.propose(size).tolist()
     champion = arms[policy.champion()]
     if size == 1:
@@ -92,7 +83,7 @@ def slate(policy: Policy, arms: Sequence[str], size: int) -> Plan:
 
 
 def batch(policy: Policy, arms: Sequence[str], remaining: Integers) -> Plan:
-    """What an open batch lacks; pairs are served in proportion to it."""
+    """The remaining duels of an open batch; pairs are served in proportion to them."""
     first, second = np.triu(remaining, k=1).nonzero()
     lacking = remaining[first, second].tolist()
     entries = sorted(

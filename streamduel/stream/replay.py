@@ -12,7 +12,7 @@ from streamduel.config import Config
 from streamduel.connector import Archive, LogRecord, Source
 from streamduel.errors import SnapshotError
 from streamduel.stream import snapshot
-from streamduel.stream.homes import Log
+from streamduel.stream.routing import ClickLog
 from streamduel.stream.runner import RESTORE_POLL
 from streamduel.stream.task import PartitionTask
 
@@ -116,7 +116,7 @@ def replay(
 
 
 def _open(config: Config, log: Source, archive: Archive, verdict: Verdict) -> dict[int, _Audit]:
-    shape = Log(log.topic, log.partitions, log.home)
+    shape = ClickLog(log.topic, log.partitions, log.home)
     audits = {}
     for partition in archive.partitions():
         found = archive.load(partition)

@@ -12,8 +12,8 @@ from streamduel.config import Config
 from streamduel.connector import Failpoint, LogRecord, Outlet, Snapshot, Source, no_failpoint
 from streamduel.errors import Fenced
 from streamduel.stream.commit import commit
-from streamduel.stream.homes import Log
 from streamduel.stream.observer import Observer
+from streamduel.stream.routing import ClickLog
 from streamduel.stream.task import PartitionTask
 
 log = structlog.stdlib.get_logger(__name__)
@@ -58,7 +58,7 @@ class Runner:
         self._clock = clock
         self._observers = list(observers)
         self._failpoint = failpoint
-        self._log = Log(source.topic, source.partitions, source.home)
+        self._log = ClickLog(source.topic, source.partitions, source.home)
         self._interval = config.commit.interval_ms / 1000
         self._restorer = ThreadPoolExecutor(RESTORERS, thread_name_prefix="restore")
         self._restoring: dict[int, Future[Snapshot | None]] = {}

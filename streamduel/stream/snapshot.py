@@ -1,7 +1,7 @@
 """Snapshots: the hard state of a partition as named entries of canonical JSON.
 
-One entry, `partition`, says up to which offset the others are true; each experiment has one of
-its own, so that a commit rewrites only what changed.
+The entry `partition` has the offset up to which the others are true. Each experiment has an entry
+of its own, so that a commit rewrites only what changed.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import msgspec
 from msgspec import structs
 
 from streamduel.config.experiment import ExperimentSettings
-from streamduel.errors import SnapshotError
+from streamduel.errors import SnapshotError, shortened
 from streamduel.formats import FormatSettings
 from streamduel.records import Reason
 from streamduel.stream.dedupe import WindowStart
 from streamduel.stream.experiment import Experiment
-from streamduel.stream.rescan import Mark
+from streamduel.stream.recovery import Mark
 
-FORMAT: Final = 5
+FORMAT: Final = 6
 """Grows when the meaning of an entry changes, so that an old program refuses a newer state."""
 
 PARTITION_ENTRY: Final = "partition"
@@ -31,16 +31,22 @@ Entry = TypeVar("Entry", "PartitionEntry", "ExperimentEntry")
 
 
 class PartitionEntry(msgspec.Struct, frozen=True):
-    """What a snapshot says of the partition itself.
+    """The state of the partition itself.
 
     Attributes:
+        topic: name of the click log.
+        partition: the partition.
+        partitions: the number of partitions of the click log.
         next: the first offset that is not folded yet.
-        window: from where the dedupe window is rebuilt, and with it all that is open.
-        open_since: from where on impressions and clicks are read again; None if nothing is open.
-        mark: what `window` will follow from when something is open.
-        dead_letters: how many, by reason, since the log's beginning.
-        ignored: how many records of a foreign log are of no concern, by reason.
-        log_format: the settings of its format.
+        stream_time: after the record before `next`.
+        window: where a restart starts to re-read the click log, to rebuild the dedupe window and
+            what is open.
+        open_since: the first offset whose impressions and clicks are re-applied; None if nothing is
+            open.
+        mark: the newest one not after `open_since`, from which later ones are continued.
+        dead_letters: by reason, since the beginning of the click log.
+        ignored: ignored records of a foreign click log, by reason.
+        log_format: the settings of a foreign format.
     """
 
     topic: str
@@ -58,13 +64,14 @@ class PartitionEntry(msgspec.Struct, frozen=True):
 
 
 class ExperimentEntry(msgspec.Struct, frozen=True):
-    """What a snapshot says of one experiment.
+    """The state of one experiment.
 
     Attributes:
-        settings: the configuration that the state was made under.
-        started_at: the first offset that could belong to the experiment.
+        experiment: its name.
+        settings: the configuration that it ran with.
+        started_at: the first offset that could belong to it.
         state: its hard state.
-        ended_at: the offset from which on it was no longer configured, if it is not.
+        ended_at: the offset from which on it was no longer configured; None if it still is.
     """
 
     experiment: str
@@ -76,7 +83,7 @@ class ExperimentEntry(msgspec.Struct, frozen=True):
 
 
 def canonical(value: Any) -> bytes:
-    """The one JSON text of a value: sorted keys, no blanks, shortest exact numbers.
+    """The JSON text of a value: sorted keys, no blanks, shortest exact numbers.
 
     >>> canonical({"b": 1.0, "a": [0.5, None]})
     b'{"a":[0.5,null],"b":1.0}'
@@ -85,7 +92,7 @@ def canonical(value: Any) -> bytes:
 
 
 def state_hash(state: Mapping[str, Any]) -> str:
-    """The fingerprint of an experiment's hard state, equal on every machine.
+    """The hash of an experiment's hard state, equal on every machine.
 
     >>> state_hash({})
     'sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a'
@@ -94,12 +101,12 @@ def state_hash(state: Mapping[str, Any]) -> str:
 
 
 def encode_partition(entry: PartitionEntry) -> bytes:
-    """A partition's entry as bytes."""
+    """The bytes of a partition's entry."""
     return canonical(entry)
 
 
 def encode_experiment(experiment: Experiment) -> tuple[str, bytes]:
-    """An experiment's entry: its name among the entries, and its bytes."""
+    """The name and the bytes of an experiment's entry."""
     entry = ExperimentEntry(
         experiment=experiment.name,
         settings=experiment.settings.model_dump(mode="json"),
@@ -110,16 +117,16 @@ def encode_experiment(experiment: Experiment) -> tuple[str, bytes]:
 
 
 def encode_ended(saved: ExperimentEntry, offset: int) -> tuple[str, bytes]:
-    """The entry of an experiment that was taken out of the configuration at an offset."""
+    """The entry of an experiment that was removed from the configuration at an offset."""
     ended = structs.replace(saved, ended_at=offset)
     return _EXPERIMENT_PREFIX + saved.experiment, canonical(ended)
 
 
 def partition_entry(entries: Mapping[str, bytes], partition: int) -> PartitionEntry:
-    """The entry that says how far a snapshot goes.
+    """The partition's entry of a snapshot.
 
     Raises:
-        SnapshotError: there is none, or it cannot be read.
+        SnapshotError: it is missing, or cannot be read.
     """
     if PARTITION_ENTRY not in entries:
         raise SnapshotError(
@@ -144,17 +151,17 @@ def _decode(text: bytes, kind: type[Entry], name: str) -> Entry:
         raise SnapshotError(f"the snapshot's entry '{name}' cannot be read: {error}.") from None
     if entry.format != FORMAT:
         raise SnapshotError(
-            f"the snapshot's entry '{name}' has format {entry.format}; this program reads "
+            f"the snapshot's entry '{name}' has format {entry.format}; this release reads "
             f"format {FORMAT}."
         )
     return entry
 
 
 def check_log(entry: PartitionEntry, topic: str, partition: int, partitions: int) -> None:
-    """Refuse to go on with the snapshot of another log, or of a log that was repartitioned.
+    """Refuse the snapshot of another click log, or of one that was repartitioned.
 
     Raises:
-        SnapshotError: it says what differs and what to do.
+        SnapshotError: topic, partition or the number of partitions differ.
     """
     if (entry.topic, entry.partition) != (topic, partition):
         raise SnapshotError(
@@ -170,49 +177,48 @@ def check_log(entry: PartitionEntry, topic: str, partition: int, partitions: int
 
 
 def described(log_format: FormatSettings | None) -> dict[str, Any] | None:
-    """The settings of a log's format as a snapshot keeps them."""
+    """The settings of a foreign format as a snapshot contains them."""
     return None if log_format is None else log_format.model_dump(mode="json")
 
 
 def check_format(entry: PartitionEntry, log_format: FormatSettings | None) -> None:
-    """Refuse to read in another format a log that was begun in one.
+    """Refuse to continue a click log in another format.
 
     Raises:
-        SnapshotError: it is another one.
+        SnapshotError: the format or its settings differ.
     """
     if entry.log_format != described(log_format):
         before = "none" if entry.log_format is None else f"'{entry.log_format['name']}'"
         raise SnapshotError(
             f"source.format must stay what it was, {before} with its settings, while the log is "
-            f"read; restore it, or start afresh with other snapshots."
+            f"read; restore it, or start over with other snapshots."
         )
 
 
 def check_settings(saved: ExperimentEntry, settings: ExperimentSettings) -> None:
-    """Refuse a configuration that contradicts a running experiment, or revives an ended one.
+    """Refuse a configuration that contradicts a running experiment, or restarts an ended one.
 
     Raises:
-        SnapshotError: it names the key, both values and what to do.
+        SnapshotError: a setting differs, or the experiment has ended.
     """
     name = saved.experiment
     if saved.ended_at is not None:
         raise SnapshotError(
-            f"experiments.{name} was taken out of the configuration at offset {saved.ended_at}, "
-            f"and its records since then became dead letters, so it cannot go on; start afresh "
-            f"under a new experiment name."
+            f"experiments.{name} was removed from the configuration at offset {saved.ended_at}, "
+            f"and its records since then became dead letters, so it cannot continue; use a "
+            f"new experiment name."
         )
     present = settings.model_dump(mode="json")
-    # Validated again, so that a setting added to the program since then has its default.
+    # Validated again, so that a setting of a later release has its default.
     former = ExperimentSettings.model_validate(saved.settings).model_dump(mode="json")
     for key, value in present.items():
         if former[key] != value:
             raise SnapshotError(
-                f"experiments.{name}.{key} must stay {_shown(former[key])} while the "
-                f"experiment runs (found {_shown(value)}); restore the value, or "
-                f"start afresh under a new experiment name."
+                f"experiments.{name}.{key} must stay {_json(former[key])} while the "
+                f"experiment runs (found {_json(value)}); restore the value, or "
+                f"use a new experiment name."
             )
 
 
-def _shown(value: Any) -> str:
-    text = msgspec.json.encode(value).decode()
-    return text if len(text) <= 200 else text[:199] + "…"
+def _json(value: Any) -> str:
+    return shortened(msgspec.json.encode(value).decode(), 200)

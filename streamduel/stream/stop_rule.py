@@ -1,4 +1,4 @@
-"""When enough is known: exploration ends once the champion is sure."""
+"""The stop rule: exploration ends once the confidence in the champion is high enough."""
 
 from __future__ import annotations
 
@@ -9,44 +9,41 @@ from streamduel.policies import Policy
 from streamduel.preference.counts import MAX_DUELS
 from streamduel.preference.evidence import nats, sure_at
 
-_LOOK_AGAIN: Final = 100
-"""After so many duels, one more is looked at: evidence holds at any time, so to look after one duel
-in a hundred is as right as after each, and ends at most a hundredth later."""
+_CHECK_AGAIN: Final = 100
+"""After n duels, the next check follows n/100 duels later: the evidence is valid at any time, so
+exploration ends at most a hundredth later than with a check after every duel."""
 
 
 class StopRule:
-    """Ends exploration when the champion is the winner with the confidence asked for.
+    """Ends exploration when the champion is the winner with the configured confidence.
 
-    The confidence holds at all times together: it may be looked at as often as one likes.
+    The confidence holds at all times together, so it may be checked as often as one likes.
 
     Args:
-        settings: the confidence, if exploration is to end at all, and how many duels there must be
-            at least.
-
-    Attributes:
-        look_at: the number of duels at which it looks again.
+        settings: the confidence, None to explore without end, and the minimum number of duels.
+        check_at: the number of duels at which the next check is due; None for a new experiment.
     """
 
-    __slots__ = ("_settings", "look_at")
+    __slots__ = ("_check_at", "_settings")
 
-    def __init__(self, settings: StopSettings) -> None:
+    def __init__(self, settings: StopSettings, check_at: int | None = None) -> None:
         self._settings = settings
-        self.look_at = settings.min_duels
+        self._check_at = settings.min_duels if check_at is None else check_at
 
     def is_reached(self, policy: Policy) -> bool:
-        """Whether the champion is sure; looks only if there are enough new duels."""
+        """Whether the confidence is high enough; checked only if there are enough new duels."""
         confidence = self._settings.confidence
-        if confidence is None or policy.duels < self.look_at:
+        if confidence is None or policy.duels < self._check_at:
             return False
-        self.look_at = policy.duels + 1 + policy.duels // _LOOK_AGAIN
+        self._check_at = policy.duels + 1 + policy.duels // _CHECK_AGAIN
         enough = nats(confidence, policy.n_arms, policy.seeks)
         return sure_at(policy.wins, policy.champion(), policy.seeks) >= enough
 
-    def until_look(self, policy: Policy) -> int:
-        """How many duels more until it looks again."""
-        sure_of_nothing = self._settings.confidence is None
-        return MAX_DUELS if sure_of_nothing else self.look_at - policy.duels
+    def until_check(self, policy: Policy) -> int:
+        """Duels until the next check."""
+        unlimited = self._settings.confidence is None
+        return MAX_DUELS if unlimited else self._check_at - policy.duels
 
     def state(self) -> dict[str, Any]:
-        """As JSON has it."""
-        return {"look_at": self.look_at}
+        """Arguments that restore the rule."""
+        return {"check_at": self._check_at}

@@ -7,81 +7,75 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from msgspec import DecodeError, structs
+from msgspec import structs
 
 from streamduel.config import Config
 from streamduel.config.experiment import ExperimentSettings
-from streamduel.connector import LogRecord, Message, PartitionCommit
+from streamduel.connector import LogRecord, PartitionCommit
 from streamduel.formats import Ignored
-from streamduel.records import (
-    Click,
-    Duel,
-    Impression,
-    InputEvent,
-    Interleaving,
-    Reason,
-    Rejected,
-)
+from streamduel.records import Duel, InputEvent, Reason, Rejected
 from streamduel.stream import snapshot
-from streamduel.stream.alarms import Alarms
-from streamduel.stream.dead_letter import dead_letter
-from streamduel.stream.decisions import Position
+from streamduel.stream.decode import REFUSED
 from streamduel.stream.dedupe import DedupeWindow, record_key
-from streamduel.stream.experiment import Experiment
-from streamduel.stream.homes import Homes, Log
-from streamduel.stream.reading import RecordReader
-from streamduel.stream.rebuild import Rebuild
-from streamduel.stream.rescan import Rescan
+from streamduel.stream.experiment import Experiment, Shared
+from streamduel.stream.outputs import Outputs
+from streamduel.stream.recovery import Marks, Recovery
+from streamduel.stream.routing import ClickLog, Router
 from streamduel.stream.snapshot import PartitionEntry
+from streamduel.stream.timers import Timers
 
 
 class PartitionTask:
-    """Everything that streamduel knows of one partition, as a pure fold over its records.
+    """The state of one partition, as a pure fold over its records.
 
     No clock, no I/O and no process-wide randomness: two tasks that were given the same records,
-    however cut into batches and however often restored from a snapshot in between, hold the
-    same state and have put out the same bytes.
+    however cut into batches and however often restored from a snapshot in between, hold the same
+    state and have produced the same bytes.
 
-    A task made from a snapshot wants the log from `resume_offset` on, which may lie before the
-    snapshot's own offset: the records in between only rebuild dedupe window and open impressions.
+    A task restored from a snapshot needs the click log from `resume_offset` on, which may be before
+    the snapshot's own offset: the records in between only rebuild the dedupe window and open
+    impressions.
 
     Args:
         config: the configuration; its experiments whose home is this partition are folded.
-        log: what the log is called and how its partitions are assigned.
-        partition: the one that is folded.
-        entries: the snapshot entries to go on from; empty for a fresh start.
+        log: the click log.
+        partition: the partition.
+        entries: the snapshot entries to restore; empty for a new partition.
 
     Raises:
-        SnapshotError: the entries contradict the configuration or the log.
+        SnapshotError: the entries contradict the configuration or the click log.
     """
 
     def __init__(
-        self, config: Config, log: Log, partition: int, entries: Mapping[str, bytes] | None = None
+        self,
+        config: Config,
+        log: ClickLog,
+        partition: int,
+        entries: Mapping[str, bytes] | None = None,
     ) -> None:
         self.partition = partition
         self._log = log
-        self._dedupe = config.dedupe
         self._window = DedupeWindow(config.dedupe.window_records, config.dedupe.window_ms)
-        self._homes = Homes(config.experiments, log, partition)
-        self._waiting: dict[str, ExperimentSettings] = {
+        self._timers = Timers()
+        self._outputs = Outputs(log.topic, partition)
+        self._shared = Shared(
+            partition, config.dedupe.window_ms, self._window, self._timers, self._outputs
+        )
+        self.experiments: dict[str, Experiment] = {}
+        self._router = Router(config, log, partition, self.experiments)
+        self._new: dict[str, ExperimentSettings] = {
             name: settings
             for name, settings in config.experiments.items()
-            if self._homes.here(name)
+            if self._router.is_here(name)
         }
-        self.experiments: dict[str, Experiment] = {}
-        self._reader = RecordReader(config, self._homes, self.experiments)
-        self.dead_letters: Counter[Reason] = Counter()
         self.stream_time = 0
         self.next_offset = 0
         self.resume_offset: int | None = None
-        self._rescan = Rescan(self._window)
-        self._rebuild: Rebuild | None = None
+        self._marks = Marks(self._window)
+        self._recovery: Recovery | None = None
         self._ended: dict[str, bytes] = {}
         self._snapshot_offset = 0
-        self._alarms = Alarms()
-        self._assignments: list[Message] = []
-        self._letters: list[Message] = []
-        self._saved: dict[str, int] = {}
+        self._saved: dict[str, int] = {}  # the versions of the experiments in the snapshot
         self._committed_offset = -1
         if entries:
             self._restore(entries)
@@ -89,87 +83,88 @@ class PartitionTask:
     def _restore(self, entries: Mapping[str, bytes]) -> None:
         entry = snapshot.partition_entry(entries, self.partition)
         snapshot.check_log(entry, self._log.topic, self.partition, self._log.partitions)
-        snapshot.check_format(entry, self._reader.log_format)
+        snapshot.check_format(entry, self._router.log_format)
         self.next_offset = self._committed_offset = self._snapshot_offset = entry.next
         self.stream_time = entry.stream_time
         self.dead_letters.update(entry.dead_letters)
-        self._reader.ignored.update(entry.ignored)
+        self.ignored.update(entry.ignored)
         self.resume_offset = entry.window.offset
-        self._rebuild = Rebuild(entry, self._window, self._reader)
-        self._rescan.resume(entry.mark)
+        self._recovery = Recovery(entry, self._window, self._router)
+        self._marks.restore(entry.mark)
         for name, saved in snapshot.experiment_entries(entries).items():
-            settings = self._waiting.pop(name, None)
+            settings = self._new.pop(name, None)
             if settings is None:
                 if saved.ended_at is None:
                     key, ended = snapshot.encode_ended(saved, self.next_offset)
                     self._ended[key] = ended
                 continue
             snapshot.check_settings(saved, settings)
-            experiment = self._experiment(name, settings, saved.started_at, saved.state)
-            self.experiments[name] = experiment
-            self._set_alarm(experiment)
-            self._saved[name] = experiment.records
+            experiment = self._add(name, settings, saved.started_at, saved.state)
+            experiment.set_timer()
+            self._saved[name] = experiment.version
 
     def open(self, offset: int) -> None:
-        """The log will be delivered from `offset` on."""
+        """The click log will be delivered from this offset on."""
         if self.resume_offset is None:
             self.next_offset = offset
             self._window.advance(self.stream_time, offset)
-            self._rescan.mark(offset)
+            self._marks.add(offset)
         elif offset > self.next_offset:
-            self.next_offset = offset  # the log has lost what lies between
+            self.next_offset = offset  # the click log has lost the records in between
 
     def begin(self, offset: int) -> None:
-        """Open the log at `offset` and start every experiment that has no snapshot yet.
+        """Open the click log at this offset and start every experiment that has no snapshot yet.
 
-        Each fresh experiment publishes its first assignment here, before any record.
+        Each new experiment publishes its first assignment here, before any record.
         """
         self.open(offset)
-        for name in list(self._waiting):
+        for name in list(self._new):
             self.start(name)
 
     def start(self, name: str) -> None:
         """Start a configured experiment at the present offset."""
-        experiment = self._experiment(name, self._waiting.pop(name), self.next_offset)
-        self.experiments[name] = experiment
-        self._decide(experiment, self._at(self.next_offset - 1))
+        experiment = self._add(name, self._new.pop(name), self.next_offset)
+        experiment.decide(self.next_offset - 1, self.stream_time)
 
-    def _experiment(
+    def _add(
         self,
         name: str,
         settings: ExperimentSettings,
         started_at: int,
-        state: dict[str, Any] | None = None,
+        state: Mapping[str, Any] | None = None,
     ) -> Experiment:
-        # Any seed will do that no other experiment of the partition has: keys are never stored.
+        # Any seed that no other experiment of the partition has: keys are never stored.
         seed = len(self.experiments)
-        return Experiment(name, settings, self._dedupe, seed, started_at, state)
+        experiment = Experiment(name, settings, self._shared, seed, started_at, state)
+        self.experiments[name] = experiment
+        return experiment
 
     def fold(self, records: Sequence[LogRecord]) -> None:
-        """Take in records, in the order of their offsets, each exactly once."""
+        """Fold records, in the order of their offsets, each exactly once."""
         for block in self._blocks(records):
-            if self._rebuild is not None and block[0].offset < self._snapshot_offset:
-                self._rebuild.read(block)
+            if self._recovery is not None and block[0].offset < self._snapshot_offset:
+                self._recovery.read(block)
             else:
-                self._end_rebuild()
-                foreign = self._reader.log_format is not None
-                fold = self._fold_foreign if foreign else self._fold
-                fold(block)
+                self._end_recovery()
+                if self._router.log_format is None:
+                    self._fold(block)
+                else:
+                    self._fold_foreign(block)
                 self.next_offset = block[-1].offset + 1
 
-    def _end_rebuild(self) -> None:
-        if self._rebuild is not None:
-            self._rebuild.end(self.experiments.values())
-            self._rebuild = None
+    def _end_recovery(self) -> None:
+        if self._recovery is not None:
+            self._recovery.finish(self.experiments.values())
+            self._recovery = None
             for experiment in self.experiments.values():
-                self._set_alarm(experiment)
+                experiment.set_timer()
 
     def _blocks(self, records: Sequence[LogRecord]) -> Iterator[Sequence[LogRecord]]:
-        """Cut records where the window begins a new block, and at the snapshot's offset."""
+        """Cut records at the blocks of the dedupe window and at the snapshot's offset."""
         while records:
             if records[0].offset >= self._window.block_end:
                 self._window.begin_block(records[0].offset)
-                self._rescan.mark(records[0].offset)
+                self._marks.add(records[0].offset)
             end = self._window.block_end
             if records[0].offset < self._snapshot_offset:
                 end = min(end, self._snapshot_offset)
@@ -177,35 +172,36 @@ class PartitionTask:
             yield records[:cut]
             records = records[cut:]
 
-    def _fold(self, records: Sequence[LogRecord]) -> None:  # noqa: C901, PLR0912 - see below
-        """The inner loop: what it does by itself, it does to save a call for each record."""
-        decode, window = self._reader.decode, self._window
+    def _fold(self, records: Sequence[LogRecord]) -> None:
+        """The inner loop: a duel of a known pair, the most frequent record, needs no call."""
+        decode, window = self._router.decode, self._window
         plain, plain_bytes = decode.plain, decode.plain_bytes
         keys, order, key_of = window.keys, window.order, record_key
-        experiments, latest, name, shown = self.experiments, None, None, None
+        experiments, latest, name = self.experiments, None, None
         for record in records:
             timestamp = record.timestamp
             if timestamp != latest:
                 latest = timestamp
                 self._advance(timestamp, record.offset)
+            value: Any = record.value
             try:
-                value: Any = record.value  # None has no length: a TypeError
                 event = (
                     plain(value) if len(value) <= plain_bytes and value.isascii() else decode(value)
                 )
                 if event.experiment != name:
+                    if event.experiment not in experiments:
+                        raise self._router.unknown(event)
                     experiment, name = experiments[event.experiment], event.experiment
-                    codes, pending, seed = experiment.codes, experiment.pending, experiment.seed
-                if type(event) is Duel:
-                    try:
-                        code = codes[event.a][event.b][event.winner]
-                    except KeyError:
-                        code = experiment.code(event)
-                else:
-                    code = experiment.code(event)
-                    shown = event if type(event) is Interleaving else None
-            except (DecodeError, KeyError, TypeError, UnicodeDecodeError, Rejected):
-                self._reject(record)
+                    codes, buffer, seed = experiment.codes, experiment.buffer, experiment.seed
+            except REFUSED as error:
+                self._reject(record, decode.verdict(value, error))
+                continue
+            try:
+                code = codes[event.a][event.b][event.winner] if type(event) is Duel else -1
+            except KeyError:
+                code = -1
+            if code < 0:
+                self._fold_event(event, experiment, record)
                 continue
             if timestamp is None:
                 self._advance(event.ts, record.offset)
@@ -214,183 +210,113 @@ class PartitionTask:
                 keys.add(key)
                 order.append(key)
             elif window.sight(key):
-                experiment.duplicates += 1
-                shown = None
+                experiment.outcomes.duplicate += 1
                 continue
-            if shown is not None:
-                experiment.saw(shown, self.stream_time)
-                shown = None
-            if code >= 0:
-                pending.append(code)
-                if len(pending) < experiment.due:
-                    continue
-            elif not self._learn_special(experiment, event, record, key):
-                continue
-            self._decide(experiment, self._at(record.offset))
+            buffer.append(code)
+            if len(buffer) >= experiment.due:
+                experiment.decide(record.offset, self.stream_time)
+
+    def _fold_event(self, event: InputEvent, experiment: Experiment, record: LogRecord) -> None:
+        """Fold a record that is not a duel of a known pair."""
+        try:
+            code = experiment.code(event)
+        except Rejected as verdict:
+            self._reject(record, verdict)
+        else:
+            self._apply(event, experiment, code, record)
 
     def _fold_foreign(self, records: Sequence[LogRecord]) -> None:
-        """The same for a log in another format, of whose records each may hold several events."""
+        """Fold a click log in another format, whose records may contain several events each."""
         for record in records:
             self._advance(record.timestamp, record.offset)
             try:
-                events = [(*it, it[1].code(it[0])) for it in self._reader.events(record)]
+                events = [(*it, it[1].code(it[0])) for it in self._router.events(record)]
             except Ignored as verdict:
-                self._reader.ignore(verdict)
-                continue
-            except Rejected:
-                self._reject(record)
-                continue
-            for event, experiment, code in events:
-                if record.timestamp is None:
-                    self._advance(event.ts, record.offset)
-                key = record_key(event.id, experiment.seed)
-                if self._window.sight(key):
-                    experiment.duplicates += 1
-                    continue
-                if type(event) is Interleaving:
-                    experiment.saw(event, self.stream_time)
-                if code >= 0:
-                    experiment.pending.append(code)
-                    due = len(experiment.pending) >= experiment.due
-                else:
-                    due = self._learn_special(experiment, event, record, key)
-                if due:
-                    self._decide(experiment, self._at(record.offset))
+                self._router.ignore(verdict)
+            except Rejected as verdict:
+                self._reject(record, verdict)
+            else:
+                for event, experiment, code in events:
+                    self._apply(event, experiment, code, record)
 
-    def _at(self, offset: int) -> Position:
-        return Position(self.partition, offset, self.stream_time)
-
-    def _learn_special(
-        self, experiment: Experiment, event: InputEvent, record: LogRecord, key: int
-    ) -> bool:
-        """Take in what is no plain duel; True when a decision is due."""
-        try:
-            if isinstance(event, Impression | Click):
-                self._attribute(experiment, event, record, key)
-                return False
-            return experiment.learn_special(event, record.offset)
-        except Rejected as verdict:  # what asks for what cannot be: a control record, a click
-            self._dead_letter(record, verdict, experiment)
-            return False
-
-    def _attribute(
-        self, experiment: Experiment, event: Impression | Click, record: LogRecord, key: int
+    def _apply(
+        self, event: InputEvent, experiment: Experiment, code: int, record: LogRecord
     ) -> None:
-        """Take in a part of an interleaved impression."""
-        at = self._at(record.offset)
-        self._close(experiment, at, record.offset)
-        idle = not experiment.attribution
-        if isinstance(event, Click):
-            experiment.click(event, record, at.stream_time, self._window)
+        if record.timestamp is None:
+            self._advance(event.ts, record.offset)
+        key = record_key(event.id, experiment.seed)
+        if self._window.sight(key):
+            experiment.outcomes.duplicate += 1
+            return
+        try:
+            experiment.apply(event, code, key, record, self.stream_time)
+        except Rejected as verdict:
+            experiment.reject(record, verdict)
+
+    def _reject(self, record: LogRecord, verdict: Rejected) -> None:
+        experiment = self._router.experiment_of(record)
+        if experiment is None:
+            self._outputs.reject(record, verdict)
         else:
-            for early, verdict in experiment.show(event, key, record.offset, at.stream_time):
-                self._dead_letter(early, verdict, experiment)
-        if idle:
-            self._set_alarm(experiment)
-
-    def _close(self, experiment: Experiment, at: Position, offset: int) -> None:
-        """End the windows of impressions that are over, and decide whenever it is due.
-
-        Those of which too many records have come since the offset end only when the next part of
-        an impression comes, which a later life reads again, and not when time passes.
-        """
-        closed = False
-        for due in experiment.close(offset, at.stream_time):
-            closed = True
-            if due:
-                self._decide(experiment, at)
-        if closed:
-            self._set_alarm(experiment)
+            experiment.reject(record, verdict)
 
     def _advance(self, timestamp: int | None, offset: int) -> None:
+        """Advance stream time to that of the record at an offset."""
         if timestamp is not None and timestamp > self.stream_time:
             self.stream_time = timestamp
             self._window.advance(timestamp, offset)
-            if timestamp >= self._alarms.next:
-                self._ring(self._at(offset - 1))
+            if timestamp >= self._timers.next:
+                for name in self._timers.due(timestamp):
+                    self.experiments[name].expire(offset - 1, timestamp)
 
-    def _ring(self, at: Position) -> None:
-        """Let the experiments do what their time has come for."""
-        for name in self._alarms.due(at.stream_time):
-            experiment = self.experiments[name]
-            self._close(experiment, at, 0)
-            if experiment.alarm <= at.stream_time:
-                self._publish(experiment, experiment.ring(at))
-            self._set_alarm(experiment)
+    @property
+    def dead_letters(self) -> Counter[Reason]:
+        """The number of dead letters by reason, since the beginning of the click log."""
+        return self._outputs.dead_letters
 
-    def _decide(self, experiment: Experiment, at: Position) -> None:
-        self._publish(experiment, experiment.decide(at))
-
-    def _publish(self, experiment: Experiment, assignment: Message | None) -> None:
-        if assignment is not None:
-            self._assignments.append(assignment)
-        self._set_alarm(experiment)
-
-    def _set_alarm(self, experiment: Experiment) -> None:
-        self._alarms.set(experiment.name, experiment.alarm)
-
-    def _reject(self, record: LogRecord) -> None:
-        """Make a dead letter of a record that the inner loop could not use."""
-        try:
-            for event, experiment in self._reader.events(record):
-                experiment.code(event)
-        except Rejected as verdict:
-            self._dead_letter(record, verdict, self._reader.experiment_of(record))
-        else:
-            raise AssertionError(f"record {record.offset} was refused and then accepted")
-
-    def _dead_letter(
-        self, record: LogRecord, verdict: Rejected, experiment: Experiment | None
-    ) -> None:
-        self.dead_letters[verdict.reason] += 1
-        if experiment is not None:
-            experiment.dead_letters += 1
-        self._letters.append(dead_letter(record, verdict, self._log.topic, self.partition))
+    @property
+    def ignored(self) -> Counter[str]:
+        """The number of ignored records of a foreign click log, by reason."""
+        return self._router.ignored
 
     @property
     def outputs(self) -> int:
-        """How many outputs wait to be committed."""
-        return len(self._assignments) + len(self._letters)
+        """The number of outputs that wait to be committed."""
+        return len(self._outputs)
 
     @property
     def changed(self) -> bool:
         """Whether there is anything to commit."""
-        return bool(self.outputs) or bool(self._ended) or self.next_offset != self._committed_offset
+        return bool(self.outputs or self._ended) or self.next_offset != self._committed_offset
 
     def take_commit(self) -> PartitionCommit:
-        """Everything since the last time, to be made visible together."""
+        """Everything since the last commit, to become visible together."""
         entries, self._ended = self._ended, {}
         for name, experiment in self.experiments.items():
-            records = experiment.records
-            if self._saved.get(name) != records:
-                self._saved[name] = records
+            if self._saved.get(name) != experiment.version:
+                self._saved[name] = experiment.version
                 key, entry = snapshot.encode_experiment(experiment)
                 entries[key] = entry
         entries[snapshot.PARTITION_ENTRY] = snapshot.encode_partition(self._partition_entry())
-        commit = PartitionCommit(
-            self.partition, self.next_offset, self._assignments, self._letters, entries
-        )
-        self._assignments, self._letters = [], []
         self._committed_offset = self.next_offset
-        return commit
+        return PartitionCommit(self.partition, self.next_offset, *self._outputs.take(), entries)
 
     def _partition_entry(self) -> PartitionEntry:
-        if self._rebuild is not None:
-            return structs.replace(self._rebuild.entry, next=self.next_offset)
-        since = (experiment.attribution.since for experiment in self.experiments.values())
-        open_since = min((it for it in since if it is not None), default=None)
-        mark = self._rescan.last(open_since)
-        window = self._window.start if open_since is None else mark.start
+        if self._recovery is not None:
+            return structs.replace(self._recovery.entry, next=self.next_offset)
+        opened = (experiment.attribution.open_since for experiment in self.experiments.values())
+        open_since = min((offset for offset in opened if offset is not None), default=None)
+        mark = self._marks.last(open_since)
         return PartitionEntry(
             topic=self._log.topic,
             partition=self.partition,
             partitions=self._log.partitions,
             next=self.next_offset,
             stream_time=self.stream_time,
-            window=window,
+            window=self._window.start if open_since is None else mark.start,
             open_since=open_since,
             mark=mark,
             dead_letters=dict(sorted(self.dead_letters.items())),
-            ignored=dict(sorted(self._reader.ignored.items())),
-            log_format=snapshot.described(self._reader.log_format),
+            ignored=dict(sorted(self.ignored.items())),
+            log_format=snapshot.described(self._router.log_format),
         )

@@ -1,4 +1,4 @@
-"""Whether ranker services do what they were asked to: what their impressions give away."""
+"""Trust: counts that tell whether ranker services interleave fairly and serve assigned pairs."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ from streamduel.records import Side
 from streamduel.stream.plan import Plan
 
 GRACE_MS: Final = 3_600_000
-"""A pair may be served, and its record be on the way, for an hour after an assignment named it:
-caches, batch uploads and sessions that keep their pair are no fault."""
+"""For an hour after an assignment has replaced a pair, the pair may still be served and its records
+may still arrive: caches, batch uploads and sessions that keep their pair are no fault."""
 
 IN_FORCE: Final = -1
-"""Instead of the last epoch of a pair that the plan in force names."""
+"""In place of the last epoch of a pair, if the plan in force contains it."""
 
 WHOLE: Final = 1000
-"""What a list's prominence comes to: leads are whole thousandths of it, so that their sum is exact
-and the same on every machine."""
+"""Leads are whole thousandths of a list's prominence: their sum is exact on every machine."""
 
-MOST_PATTERNS: Final = 4096
-"""Patterns of teams whose look is kept; ten ranks of two teams have 1024."""
+MAX_PATTERNS: Final = 4096
+"""Patterns of teams whose features are kept; ten ranks of two teams have 1024."""
 
 EVEN: Final = ("documents", "top ranks", "prominent ranks")
-"""What comes out even for each arm, and for side a, in this order: see `Trust.coins`."""
+"""What must balance for each arm and for side a, in this order: see `Trust.coins`."""
 
 Look = tuple[int, int, int, int, int]
 Coin = tuple[float, float]
@@ -32,11 +31,11 @@ _SHOWN, _OURS, _THEIRS, _OUR_TOPS, _THEIR_TOPS, _LEAD = range(6)
 
 
 def look_of(teams: Sequence[Side | None]) -> Look:
-    """What a list shows of the two sides.
+    """The features of an interleaved list.
 
     Returns:
         Documents of side a, and of side b; whether the top rank is a's, and b's; and by how many
-        thousandths of all prominence a leads, rank r from 0 having the prominence 1/(r + 1).
+        thousandths of all prominence a leads, where rank r, from 0, has the prominence 1/(r + 1).
 
     >>> look_of(["a", "b", "b"]), look_of(["a", "a", "b"])
     ((1, 2, 1, 0, 91), (2, 1, 1, 0, 636))
@@ -52,29 +51,28 @@ def look_of(teams: Sequence[Side | None]) -> Look:
 
 
 class Trust:
-    """Counts what tells fair interleaving from unfair, and obedience from its lack.
+    """Counts what distinguishes fair interleaving of assigned pairs from anything else.
 
-    Whoever interleaves fairly is as kind to one ranker as to the other. In team draft and in
-    probabilistic interleaving a coin decides whose turn it is, and so, for each arm against
-    whomever it meets, and for side a against side b, three things come out even in the long run:
-    the documents shown, the top ranks, and the prominence of the ranks. That is so whatever the
+    In team draft and in probabilistic interleaving a coin decides whose turn it is. So for each arm
+    against its opponents, and for side a against side b, three features balance in the long run:
+    the documents shown, the top ranks, and the prominence of the ranks. That holds for any
     rankings, short ones included. Balanced and optimised interleaving are fair in other ways.
 
-    Whoever obeys serves pairs that an assignment has named. If records have the assignment's
-    `epoch`, the pair must not have been out of the plan by then.
+    A ranker service must serve pairs of an assignment. If records contain the assignment's `epoch`,
+    the pair must have been in the plan then.
 
     Args:
-        state: what `state` returned in an earlier life; None for a fresh start.
+        state: a former `state()`; None for a new experiment.
 
     Attributes:
         unassigned: impressions of a pair that was not assigned.
     """
 
-    __slots__ = ("_arms", "_assigned", "_looked_at", "_looks", "_sides", "unassigned")
+    __slots__ = ("_arms", "_assigned", "_looks", "_pruned_at", "_sides", "unassigned")
 
     def __init__(self, state: Mapping[str, Any] | None = None) -> None:
         self.unassigned: int = state["unassigned"] if state else 0
-        self._looked_at: int = state["looked_at"] if state else 0
+        self._pruned_at: int = state["pruned_at"] if state else 0
         self._sides: list[int] = list(state["sides"]) if state else [0] * 6
         arms = state["arms"] if state else {}
         self._arms: dict[str, list[int]] = {arm: list(tally) for arm, tally in arms.items()}
@@ -86,32 +84,32 @@ class Trust:
         self._looks: dict[tuple[Side | None, ...], Look] = {}
 
     def decided(self, before: Plan | None, plan: Plan, epoch: int, now: int) -> None:
-        """A plan takes the place of another, by the assignment of that epoch."""
+        """A plan replaces another, with the assignment of this epoch."""
         assigned = self._assigned
         for pair in before.pairs if before else ():
             assigned[_unordered(pair.first, pair.second)] = epoch - 1, now
         for pair in plan.pairs:
             assigned[_unordered(pair.first, pair.second)] = IN_FORCE, now
-        if now - self._looked_at > GRACE_MS:  # seldom: there may be as many as arms have pairs
-            self._looked_at = now
+        if now - self._pruned_at > GRACE_MS:  # rarely: there may be as many as pairs of arms
+            self._pruned_at = now
             past = now - GRACE_MS
             for names, (until, at) in list(assigned.items()):
                 if until != IN_FORCE and at < past:
                     del assigned[names]
 
-    def left(self, arm: str) -> None:
-        """An arm was retired: what was counted of it goes."""
+    def retire_arm(self, arm: str) -> None:
+        """Drop the counts of a retired arm."""
         self._arms.pop(arm, None)
 
     def shown(
         self, a: str, b: str, teams: Sequence[Side | None], epoch: int | None, now: int
     ) -> None:
-        """An interleaved impression has come."""
+        """Count an interleaved impression."""
         pattern = tuple(teams)
         look = self._looks.get(pattern)
         if look is None:
             look = look_of(pattern)
-            if len(self._looks) < MOST_PATTERNS:
+            if len(self._looks) < MAX_PATTERNS:
                 self._looks[pattern] = look
         ours, theirs, top, other_top, lead = look
         arms = self._arms
@@ -130,7 +128,7 @@ class Trust:
         tally[_THEIR_TOPS] += top
         tally[_LEAD] -= lead
         last = self._assigned.get(_unordered(a, b))
-        if last is None or not _is_obedient(last, epoch, now):
+        if last is None or not _was_assigned(last, epoch, now):
             self.unassigned += 1
 
     def _tally(self, arm: str) -> list[int]:
@@ -139,37 +137,37 @@ class Trust:
 
     @property
     def impressions(self) -> int:
-        """Interleaved ones, with their clicks or without."""
+        """The number of interleaved impressions, with clicks or without."""
         return self._sides[_SHOWN]
 
     @property
     def ranks(self) -> tuple[int, int]:
-        """Documents shown of side a, and of side b, of all impressions."""
+        """Documents shown of side a, and of side b, in all impressions."""
         return self._sides[_OURS], self._sides[_THEIRS]
 
     def coins(self, arms: Sequence[str]) -> tuple[Coin, ...]:
-        """What should be even: for the sides, and for each arm, `EVEN` and what stands against it.
+        """For the sides, and for each arm: the `EVEN` features, and those of the opponents.
 
         Args:
-            arms: those that compete.
+            arms: the present arms.
         """
         none = [0] * 6
         tallies = [self._sides, *(self._arms.get(arm, none) for arm in arms)]
         return tuple(coin for tally in tallies for coin in _coins(tally))
 
     def state(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """What restores the object, as plain JSON values."""
         return {
             "sides": list(self._sides),
             "arms": {arm: list(tally) for arm, tally in sorted(self._arms.items())},
             "unassigned": self.unassigned,
             "assigned": [[*pair, *last] for pair, last in sorted(self._assigned.items())],
-            "looked_at": self._looked_at,
+            "pruned_at": self._pruned_at,
         }
 
 
 def _coins(tally: Sequence[int]) -> tuple[Coin, Coin, Coin]:
-    """Documents, top ranks, and prominence: of each impression one whole part, split in two."""
+    """Documents, top ranks and prominence; an impression has a prominence of 1, split in two."""
     lead = tally[_LEAD] / WHOLE
     prominence = (tally[_SHOWN] + lead) / 2, (tally[_SHOWN] - lead) / 2
     return (
@@ -183,11 +181,10 @@ def _unordered(a: str, b: str) -> tuple[str, str]:
     return (a, b) if a < b else (b, a)
 
 
-def _is_obedient(last: tuple[int, int], epoch: int | None, now: int) -> bool:
-    """Whether a pair may be served, whose last time in the plan was this one.
+def _was_assigned(last: tuple[int, int], epoch: int | None, now: int) -> bool:
+    """Whether an impression of a pair is explained by the pair's last time in the plan.
 
-    When that time, and earlier ones, began is not remembered: smaller epochs get the benefit of the
-    doubt.
+    The beginning of that time is not kept, so smaller epochs are accepted.
     """
     until, at = last
     if until == IN_FORCE:

@@ -19,7 +19,7 @@ from streamduel.monitoring.page.experiment import experiment_page
 from streamduel.monitoring.page.overview import MAX_SEARCH_LENGTH, STATUSES, Query, overview
 from streamduel.monitoring.page.wording import count, legible, moment, path
 from streamduel.monitoring.recent_dead_letters import RecentDeadLetter, RecentDeadLetters
-from streamduel.stream.homes import MOST_COMPARED
+from streamduel.stream.routing import MAX_COMPARED
 
 PAGE_HEADERS: Final = {
     "content-security-policy": (
@@ -136,7 +136,7 @@ def _by_experiment(
 def absent(figures: Figures, name: str) -> str:
     """The error sentence for an experiment that this process does not hold."""
     names = [view.name for view in figures.experiments()]
-    hint = nearest(name, names) if len(names) <= MOST_COMPARED else ""
+    hint = nearest(name, names) if len(names) <= MAX_COMPARED else ""
     return f"experiment '{name[:80]}' is in no partition of this process{hint or '.'}"
 
 

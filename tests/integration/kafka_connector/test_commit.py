@@ -222,7 +222,7 @@ def test_published_in_order_and_without_what_was_undone(bed: Bed) -> None:
     outlet.write([work(0, 0, "open ")])
     outlet._transactions._producer.flush()
     archive = bed.archive()
-    assert [value for _, value in archive.published()] == [b"a 0:0", b"b 0:0", b"c 0:0"]
+    assert [message.value for message in archive.published()] == [b"a 0:0", b"b 0:0", b"c 0:0"]
     assert archive.compacted
 
 

@@ -111,7 +111,7 @@ def test_everything_works_over_tls_with_a_password(secure: SecureKafka, keys: Pa
         start(source, gain(source, 1))
         outlet = bed.outlet(source)
         commit(outlet, work(0, 0))
-        assert [value for _, value in bed.archive().published()] == [b"0:0"]
+        assert [message.value for message in bed.archive().published()] == [b"0:0"]
         assert outlet.load(0) == snapshot(0, experiment=b"0:0")
 
 

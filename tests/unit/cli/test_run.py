@@ -151,8 +151,8 @@ def test_a_running_experiment_may_not_change(
     said = run(config) if command == "run" else streamduel(command, config)
     assert said == (
         2, "",
-        f"streamduel: experiments.search.{sentence}; restore the value, or start afresh under a "
-        f"new experiment name.\n",
+        f"streamduel: experiments.search.{sentence}; restore the value, or use a new "
+        f"experiment name.\n",
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ import yaml
 
 from streamduel.config import Config, load
 from streamduel.formats import FORMATS
-from streamduel.stream.homes import Log
+from streamduel.stream.routing import ClickLog
 from streamduel.stream.task import PartitionTask
 from streamduel.testing import Record, encode
 
@@ -72,7 +72,7 @@ def test_what_is_open_at_the_end_is_a_duel_when_the_file_has_grown(
     name: str, tmp_path: Path
 ) -> None:
     loaded = load(saved(name, tmp_path)).config
-    task = PartitionTask(loaded, Log("log", 1, lambda experiment: 0), 0)
+    task = PartitionTask(loaded, ClickLog("log", 1, lambda experiment: 0), 0)
     task.begin(0)
     lines = (tmp_path / f"{name}.ndjson").read_bytes().splitlines()
     task.fold([Record(offset, line) for offset, line in enumerate(lines)])
@@ -90,7 +90,7 @@ def test_with_sides_in_events_a_click_is_counted_twice() -> None:
         {"source": {"format": section}, "sink": {}, "snapshots": {},
          "experiments": {"search": {"arms": ["bm25", "ltr"]}}}
     )  # fmt: skip
-    task = PartitionTask(loaded, Log("log", 1, lambda experiment: 0), 0)
+    task = PartitionTask(loaded, ClickLog("log", 1, lambda experiment: 0), 0)
     task.begin(0)
     task.fold([
         Record(offset, encode({"action_name": "click", "query_id": "q-1", "client_id": str(offset),

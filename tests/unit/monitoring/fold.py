@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from streamduel.config import Config
 from streamduel.monitoring.metrics import Metrics
-from streamduel.stream.homes import Log
+from streamduel.stream.routing import ClickLog
 from streamduel.stream.task import PartitionTask
 from streamduel.testing import Record, duel
 
@@ -46,7 +46,7 @@ def task(
     configured: Config, partition: int = 0, entries: Mapping[str, bytes] | None = None
 ) -> PartitionTask:
     """A task at the beginning of its log, or where the entries say."""
-    made = PartitionTask(configured, Log("clicks", 1, lambda _: partition), partition, entries)
+    made = PartitionTask(configured, ClickLog("clicks", 1, lambda _: partition), partition, entries)
     made.begin(made.resume_offset or 0)
     return made
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from streamduel.client import Assignments, Draw
-from streamduel.stream.homes import MOST_COMPARED
+from streamduel.stream.routing import MAX_COMPARED
 from streamduel.testing import Record, encode
 from tests.unit.client.bed import eventually
 from tests.unit.monitoring.fold import STREAM_TIME, commit, config, duels, fold, scrape, task, value
@@ -126,7 +126,7 @@ def test_another_name_is_refused_in_a_sentence(service: Service, path: str, sent
 
 
 def test_a_wrong_name_is_not_compared_with_thousands(service: Service) -> None:
-    names = [f"search{number}" for number in range(MOST_COMPARED + 1)]
+    names = [f"search{number}" for number in range(MAX_COMPARED + 1)]
     commit(service.monitoring.observer, task(config(dict.fromkeys(names, ARMS))))
     answer = service.get("/api/experiments/search")
     assert answer.json() == {"error": "experiment 'search' is in no partition of this process."}

@@ -20,7 +20,7 @@ from streamduel.monitoring.recent_dead_letters import (
 )
 from streamduel.records import DeadLetter, Rejected
 from streamduel.service import serve
-from streamduel.stream.dead_letter import dead_letter
+from streamduel.stream.outputs import dead_letter
 from streamduel.testing import Record, duel
 from tests.logs import POISON
 from tests.unit.monitoring.fold import config, fold, task
@@ -97,7 +97,7 @@ def test_a_letter_is_of_the_experiment_that_counts_it() -> None:
     made.published([watched.take_commit()])
     for name, experiment in watched.experiments.items():
         own = [letter for letter in made.newest if letter.experiment == name]
-        assert len(own) == experiment.dead_letters > 0
+        assert len(own) == experiment.outcomes.dead_letter > 0
 
 
 def test_only_the_newest_are_kept() -> None:

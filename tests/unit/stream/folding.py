@@ -8,7 +8,7 @@ from typing import Any
 
 from streamduel.config import Config
 from streamduel.connector import PartitionCommit
-from streamduel.stream.homes import Log
+from streamduel.stream.routing import ClickLog
 from streamduel.stream.task import PartitionTask
 from streamduel.testing import Record, encode
 
@@ -62,7 +62,9 @@ class Partition:
         entries: Mapping[str, bytes] | None = None,
     ) -> None:
         self.made_of = settings or config(), number, home
-        self.task = PartitionTask(settings or config(), Log("clicks", 2, home), number, entries)
+        self.task = PartitionTask(
+            settings or config(), ClickLog("clicks", 2, home), number, entries
+        )
         self.task.begin(self.task.resume_offset or 0)
         self.begun = self.task.take_commit()
         self.entries = {**(entries or {}), **self.begun.entries}

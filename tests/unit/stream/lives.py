@@ -8,11 +8,11 @@ from itertools import pairwise
 
 from streamduel.config import Config
 from streamduel.connector import PartitionCommit
-from streamduel.stream.homes import Log
+from streamduel.stream.routing import ClickLog
 from streamduel.stream.task import PartitionTask
 from streamduel.testing import Record
 
-LOG = Log("clicks", 1, lambda experiment: 0)
+LOG = ClickLog("clicks", 1, lambda experiment: 0)
 
 
 class Output:

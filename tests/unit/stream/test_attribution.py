@@ -195,7 +195,7 @@ def test_a_tie_that_is_dropped_is_no_duel() -> None:
 NO_FIT: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"rank": 3}, {}, "the click has rank 3, but impression 'i-1' has 3 ranks, from 0."),
     ({"rank": None, "doc": "d9"}, {},
-     "the click names the document 'd9', which impression 'i-1' has not."),
+     "the click names the document 'd9', which impression 'i-1' does not have."),
     ({"rank": None, "doc": "d1"}, {"docs": None},
      "the click names the document 'd1', but impression 'i-1' has no docs."),
 ]  # fmt: skip
@@ -253,7 +253,7 @@ def test_a_thousand_clicks_on_one_impression_are_enough() -> None:
     stream = Stream()
     stream.fold(impression(1), *(click(number, 1, rank=1) for number in range(1001)))
     assert stream.verdicts == [
-        (1001, "invalid_record", "the click is one too many: impression 'i-1' has had 1000.")
+        (1001, "invalid_record", "the click is one too many: impression 'i-1' already has 1000.")
     ]
 
 
@@ -283,7 +283,7 @@ def test_too_many_records_end_a_window_though_time_stands_still() -> None:
     assert stream.wins[0] == 3, "its window is open"
     stream.fold(click(2, 1))
     assert stream.wins[0] == 4, "the dedupe window has forgotten it"
-    assert stream.partition.task.experiments["search"].attribution.waiting == 1
+    assert stream.partition.task.experiments["search"].attribution.pending == 1
 
 
 def DUEL_OF(number: int) -> bytes:  # noqa: N802 - reads as a record

@@ -136,7 +136,7 @@ def test_counts_and_tallies_are_those_of_the_definition(seed: int, span: int, mo
     partition.task.fold(log)
     partition.task.take_commit()
     expected = Definition(log, WINDOW, most)
-    waiting = partition.task.experiments["search"].attribution.waiting
+    waiting = partition.task.experiments["search"].attribution.pending
     told = {name: count for name, count in partition.tallies().items() if count}
     assert {**told, **({"waiting": waiting} if waiting else {})} == expected.fates
     wins = partition.wins()

@@ -20,7 +20,7 @@ from streamduel.records import (
     RankClick,
     Rejected,
 )
-from streamduel.stream.coding import BULK, CONTROL, MAX_CODES, NO_DUEL, Coder
+from streamduel.stream.coding import MAX_CODES, NO_DUEL, SPECIAL, Coder
 from streamduel.stream.roster import Roster
 
 ARMS = ["bm25", "ltr-v1", "ltr-v2"]
@@ -111,7 +111,7 @@ def test_the_credit_function_is_the_configured_one(
     assert coder.code(record) == told
     sent = tuple(RankClick(it) if isinstance(it, int) else it for it in clicks)
     shown: Any = SimpleNamespace(a="ltr-v1", b="bm25", teams=teams, chances=chances, clicks=sent)
-    assert coder.outcome(shown) == told
+    assert coder.closed(shown) == told
 
 
 def test_a_dropped_tie_is_no_duel_but_an_arm_alone_is_one() -> None:
@@ -121,13 +121,12 @@ def test_a_dropped_tie_is_no_duel_but_an_arm_alone_is_one() -> None:
         assert meaning(coder, coder.code(duel("bm25", "bm25", winner)))[:2] == (0, 0)
 
 
-def test_bulk_and_control_have_codes_of_their_own() -> None:
+def test_bulk_and_control_have_a_code_of_their_own() -> None:
     coder, _ = coder_of()
-    assert coder.code(Duels("1", "search", "bm25", "ltr-v1", 1, 0, 0)) == BULK
+    assert coder.code(Duels("1", "search", "bm25", "ltr-v1", 1, 0, 0)) == SPECIAL
     for action in ("pause", "resume", "reset"):
-        assert coder.code(Control("1", "search", action)) == CONTROL
-    assert len({NO_DUEL, BULK, CONTROL}) == 3
-    assert max(NO_DUEL, BULK, CONTROL) < 0
+        assert coder.code(Control("1", "search", action)) == SPECIAL
+    assert SPECIAL < NO_DUEL < 0
 
 
 def test_who_changes_the_arms_must_name_one() -> None:
@@ -136,7 +135,7 @@ def test_who_changes_the_arms_must_name_one() -> None:
         event = Control("1", "search", action)
         sentence = f"'{action}' must name an 'arm' (found none)."
         assert refusal(coder, event) == refusal(coder, event, 5) == sentence
-        assert coder.code(msgspec.structs.replace(event, arm="whoever")) == CONTROL
+        assert coder.code(msgspec.structs.replace(event, arm="whoever")) == SPECIAL
 
 
 def test_a_bounded_number_of_codes_is_remembered() -> None:
@@ -152,7 +151,7 @@ def test_a_bounded_number_of_codes_is_remembered() -> None:
 def test_after_arms_have_changed_nothing_of_before_is_remembered() -> None:
     coder, roster = coder_of()
     before, codes = coder.code(duel("bm25", "ltr-v2", "a")), coder.codes
-    roster.leave("ltr-v1", 3)
+    roster.retire("ltr-v1", 3)
     coder.renumber()
     assert coder.codes is codes, "the inner loop holds it"
     assert not codes
@@ -169,7 +168,7 @@ def test_renumbering_makes_room_for_new_codes() -> None:
     for a, b in product(arms, arms):
         coder.code(duel(a, b, "a"))
         coder.code(duel(a, b, "b"))
-    roster.leave("arm-0", 3)
+    roster.retire("arm-0", 3)
     coder.renumber()
     coder.code(duel("arm-58", "arm-59", "a"))
     assert coder.codes["arm-58"]["arm-59"]["a"] >= 0
@@ -177,8 +176,8 @@ def test_renumbering_makes_room_for_new_codes() -> None:
 
 def test_what_was_right_at_its_offset_stays_right_in_hindsight() -> None:
     coder, roster = coder_of()
-    roster.join("dense", 10)
-    roster.leave("bm25", 20)
+    roster.add("dense", 10)
+    roster.retire("bm25", 20)
     coder.renumber()
     old, new = duel("bm25", "ltr-v1", "a"), duel("ltr-v1", "dense", "b")
     coder.check_at(old, 19)
@@ -208,6 +207,6 @@ def test_a_mistake_is_one_in_hindsight_too(event: InputEvent, changed: bool) -> 
     coder, roster = coder_of([*ARMS, "dense"])
     sentence = refusal(coder, event)
     if changed:
-        roster.leave("dense", 30)
+        roster.retire("dense", 30)
         coder.renumber()
     assert refusal(coder, event, 7).split(";")[0] == sentence.split(";")[0]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from streamduel.connector import PartitionCommit
-from streamduel.stream.arm_tallies import ArmTallies
+from streamduel.stream.tallies import ArmTallies
 from tests.unit.stream.folding import (
     CONTROL,
     DUEL,

@@ -142,7 +142,7 @@ def test_no_more_arms_join_than_a_horizon_allows(policy: str) -> None:
     commit = partition.fold(control("add_arm", "hybrid"))
     assert verdicts(commit) == [
         ("invalid_record",
-         "arm 'hybrid' cannot join: policy.horizon must be at least the number of arms, 5 "
+         "arm 'hybrid' cannot be added: policy.horizon must be at least the number of arms, 5 "
          "(found 4).")
     ]  # fmt: skip
     assert partition.knows() == before
@@ -287,4 +287,4 @@ def test_every_record_sent_again_after_a_restart_has_the_fate_it_had_without(see
         again = luck.sample(values[: begin + 30], 30)
         assert restarted.fold(*again) == partition.fold(*again)
     assert min(partition.tallies()[fate] for fate in ("accepted", "duplicate", "dead_letter")) > 9
-    assert len(partition.task.experiments["search"].roster.state()["left"]) >= 1
+    assert len(partition.task.experiments["search"].roster.state()["retired"]) >= 1

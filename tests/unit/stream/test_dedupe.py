@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamduel.stream.dedupe import DedupeWindow, record_key
-from streamduel.stream.homes import Log
+from streamduel.stream.routing import ClickLog
 from streamduel.stream.task import PartitionTask
 from streamduel.testing import Record
 from tests.unit.stream.folding import DUEL, DUELS, INTERLEAVING, Partition, config, letters, text
@@ -175,7 +175,9 @@ def test_the_fold_counts_each_id_once_however_it_is_cut_and_restarted(
     entries: dict[str, bytes] = {}
     cuts = data.draw(st.sets(st.integers(0, len(log)), max_size=4))
     for cut in sorted({*cuts, len(log)}):
-        task = PartitionTask(config(dedupe=dedupe), Log("clicks", 1, lambda name: 0), 0, entries)
+        task = PartitionTask(
+            config(dedupe=dedupe), ClickLog("clicks", 1, lambda name: 0), 0, entries
+        )
         task.begin(task.resume_offset or 0)
         task.fold([record for record in log[:cut] if record.offset >= (task.resume_offset or 0)])
         entries.update(task.take_commit().entries)

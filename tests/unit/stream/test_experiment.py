@@ -9,10 +9,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from streamduel.config import DedupeSettings
 from streamduel.connector import PartitionCommit
 from streamduel.preference.counts import MAX_DUELS
-from streamduel.stream.experiment import Experiment
+from streamduel.stream.dedupe import DedupeWindow
+from streamduel.stream.experiment import Experiment, Shared
+from streamduel.stream.outputs import Outputs
+from streamduel.stream.timers import Timers
 from tests.unit.stream.folding import (
     DUEL,
     DUELS,
@@ -23,6 +25,7 @@ from tests.unit.stream.folding import (
     text,
 )
 
+SHARED = Shared(0, 1000, DedupeWindow(10, 1000), Timers(), Outputs("clicks", 0))
 BULK = 10**12
 
 
@@ -243,9 +246,9 @@ def test_the_assignment_in_force_is_kept_as_it_was_published() -> None:
 
 def test_there_is_no_assignment_before_the_first_decision() -> None:
     made_of = search().task.experiments["search"].settings
-    experiment = Experiment("search", made_of, DedupeSettings(), seed=0, started_at=0)
+    experiment = Experiment("search", made_of, SHARED, seed=0, started_at=0)
     assert experiment.assignment is None
-    again = Experiment("search", made_of, DedupeSettings(), 0, 0, experiment.state())
+    again = Experiment("search", made_of, SHARED, 0, 0, experiment.state())
     assert again.assignment is None
 
 

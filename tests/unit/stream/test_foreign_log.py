@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from streamduel.config import Config
 from streamduel.errors import SnapshotError
-from streamduel.stream.reading import MOST_REASONS
+from streamduel.stream.routing import MAX_REASONS
 from streamduel.stream.task import PartitionTask
 from streamduel.testing import Record, encode
 from tests.unit.stream.lives import LOG, run
@@ -71,9 +71,9 @@ def test_every_record_is_counted_once(seed: int) -> None:
     task = task_of(config(), log)
     task.take_commit()
     experiment = task.experiments["search"]
-    ignored = task._reader.ignored
+    ignored = task.ignored
     assert set(ignored) == {"hover", "login", "query without teams", "bulk action"}
-    told = sum(experiment.tallies.values()) + experiment.attribution.waiting
+    told = sum(experiment.tallies.values()) + experiment.attribution.pending
     assert told + sum(ignored.values()) == len(log)
     assert min(experiment.tallies[it] for it in ("accepted", "late", "unjoined")) > 0
     assert experiment.policy.duels > 100
@@ -113,10 +113,10 @@ def test_a_format_is_for_the_life_of_a_log() -> None:
 def test_reasons_are_counted_one_by_one_up_to_a_bound() -> None:
     log = [
         Record(number, encode({"query_id": "q", "action_name": f"a-{number}", "timestamp": START}))
-        for number in range(MOST_REASONS + 50)
+        for number in range(MAX_REASONS + 50)
     ]
-    ignored = task_of(config(), log)._reader.ignored
-    assert (len(ignored), ignored["other"]) == (MOST_REASONS + 1, 50)
+    ignored = task_of(config(), log).ignored
+    assert (len(ignored), ignored["other"]) == (MAX_REASONS + 1, 50)
 
 
 def test_a_tombstone_is_a_dead_letter() -> None:

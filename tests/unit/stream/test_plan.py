@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from fractions import Fraction
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from streamduel.policies import Policy, create
 from streamduel.stream.plan import PairPlan, Plan, Status, alone, batch, frozen, slate
@@ -109,7 +110,8 @@ def test_a_batch_is_served_in_proportion_to_what_it_lacks() -> None:
 def test_shares_sum_to_one_and_stand_in_order(lacking: list[int], status: Status) -> None:
     remaining = np.zeros((4, 4), dtype=np.int64)
     remaining[np.triu_indices(4, k=1)] = lacking
-    plan = batch(create("rucb", 4), ARMS, remaining)._replace(status=status)
+    plan = batch(create("rucb", 4), ARMS, remaining)
+    plan = structs.replace(plan, status=status)
     shares = plan.shares()
     assert sum(pair.share for pair in shares) == pytest.approx(1, abs=1e-12)
     total = sum(lacking)
@@ -117,21 +119,21 @@ def test_shares_sum_to_one_and_stand_in_order(lacking: list[int], status: Status
         assert pair.remaining
         assert pair.share == pytest.approx(Fraction(pair.remaining, total), rel=1e-15)
     assert [pair.remaining for pair in shares] == sorted(filter(None, lacking), reverse=True)
-    assert Plan.resume(json.loads(json.dumps(plan.state()))) == plan
+    assert msgspec.convert(msgspec.to_builtins(plan), Plan) == plan
 
 
 def test_plans_differ_in_all_that_they_say() -> None:
     plan = Plan("bm25", (PairPlan("bm25", "dense", 4, 4),), "c2b")
     others = [
-        plan._replace(stage="ccb"),
-        plan._replace(frozen=True),
-        plan._replace(champion="dense"),
-        plan._replace(status="paused"),
-        plan._replace(pairs=(PairPlan("bm25", "dense", 3, 3),)),
-        plan._replace(pairs=(PairPlan("bm25", "dense", 4),)),
-        plan._replace(pairs=(PairPlan("bm25", "ltr-v1", 4, 4),)),
-        plan._replace(pairs=(*plan.pairs, PairPlan("bm25", "ltr-v1", 4, 4))),
+        structs.replace(plan, stage="ccb"),
+        structs.replace(plan, frozen=True),
+        structs.replace(plan, champion="dense"),
+        structs.replace(plan, status="paused"),
+        structs.replace(plan, pairs=(PairPlan("bm25", "dense", 3, 3),)),
+        structs.replace(plan, pairs=(PairPlan("bm25", "dense", 4),)),
+        structs.replace(plan, pairs=(PairPlan("bm25", "ltr-v1", 4, 4),)),
+        structs.replace(plan, pairs=(*plan.pairs, PairPlan("bm25", "ltr-v1", 4, 4))),
     ]
     assert all(other != plan for other in others)
     for one in [plan, *others]:
-        assert Plan.resume(json.loads(json.dumps(one.state()))) == one
+        assert msgspec.convert(msgspec.to_builtins(one), Plan) == one

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamduel.records import Rejected
-from streamduel.stream.roster import MOST_ARMS, MOST_NAMES, Roster
+from streamduel.stream.roster import MAX_ARMS, MAX_NAMES, Roster
 
 ARMS = ("bm25", "ltr-v1", "ltr-v2")
 
@@ -18,7 +18,7 @@ def roster(*changes: str) -> Roster:
     """The arms after some changes: `+arm` joins, `-arm` leaves, each at the next tenth offset."""
     made = Roster("search", ARMS)
     for number, change in enumerate(changes, 1):
-        (made.join if change[0] == "+" else made.leave)(change[1:], 10 * number)
+        (made.add if change[0] == "+" else made.retire)(change[1:], 10 * number)
     return made
 
 
@@ -28,13 +28,13 @@ def verdict(refused: pytest.ExceptionInfo[Rejected]) -> tuple[str, str]:
 
 def refused_join(made: Roster, arm: str) -> tuple[str, str]:
     with pytest.raises(Rejected) as refused:
-        made.check_join(arm)
+        made.check_new(arm)
     return verdict(refused)
 
 
 def refused_leave(made: Roster, arm: str) -> tuple[str, str]:
     with pytest.raises(Rejected) as refused:
-        made.check_leave(arm)
+        made.check_retirable(arm)
     return verdict(refused)
 
 
@@ -47,15 +47,15 @@ def test_arms_are_numbered_in_the_order_in_which_they_joined() -> None:
 def test_the_arms_given_stay_the_callers() -> None:
     given_arms = list(ARMS)
     made = Roster("search", given_arms)
-    made.join("dense", 1)
+    made.add("dense", 1)
     assert given_arms == list(ARMS)
 
 
 def test_what_may_join_or_leave_is_only_checked() -> None:
     made = roster("+dense", "-ltr-v1")
     before = made.state()
-    made.check_join("hybrid")
-    assert made.check_leave("dense") == 2
+    made.check_new("hybrid")
+    assert made.check_retirable("dense") == 2
     for refused in (refused_join(made, "dense"), refused_leave(made, "nobody")):
         assert refused[0] in {"invalid_record", "unknown_arm"}
     assert made.state() == before
@@ -80,7 +80,7 @@ def test_a_name_stays_taken_for_ever(changes: list[str], arm: str, offset: int) 
 
 
 def test_two_arms_must_be_left() -> None:
-    assert roster().check_leave("ltr-v2") == 2
+    assert roster().check_retirable("ltr-v2") == 2
     assert refused_leave(roster("-bm25"), "ltr-v2") == (
         "invalid_record", "arm 'ltr-v2' must stay: an experiment has at least 2 arms.",
     )  # fmt: skip
@@ -98,11 +98,11 @@ def test_who_does_not_compete_cannot_leave() -> None:
 
 
 def test_a_stranger_is_told_who_competes_by_now() -> None:
-    assert roster("+dense", "-ltr-v1").stranger("xyz").sentence == (
+    assert roster("+dense", "-ltr-v1").unknown("xyz").sentence == (
         "unknown arm 'xyz' in experiment 'search'; its arms are bm25, ltr-v2, dense."
     )
     many = Roster("search", [f"arm-{number}" for number in range(11)])
-    assert many.stranger("xyz").sentence.endswith("arm-8, arm-9, ….")
+    assert many.unknown("xyz").sentence.endswith("arm-8, arm-9, ….")
 
 
 @pytest.mark.parametrize("length", [80, 81, 256])
@@ -110,32 +110,32 @@ def test_of_a_long_name_eighty_characters_are_shown(length: int) -> None:
     name = "x" * length
     made = Roster("search", [name, "bm25"])
     sentences = [refused_join(made, name)[1], refused_leave(made, name)[1]]
-    made.join("dense", 5)
-    made.leave(name, 6)
-    sentences += [refused_join(made, name)[1], made.stranger(name).sentence]
-    sentences.append(made.stranger("y" * length).sentence.replace("y", "x"))
+    made.add("dense", 5)
+    made.retire(name, 6)
+    sentences += [refused_join(made, name)[1], made.unknown(name).sentence]
+    sentences.append(made.unknown("y" * length).sentence.replace("y", "x"))
     for sentence in sentences:
         assert f"'{name[:80]}'" in sentence
 
 
 def test_there_are_at_most_so_many_arms_at_a_time() -> None:
-    made = Roster("search", [f"arm-{number}" for number in range(MOST_ARMS - 1)])
-    made.check_join("one more")
-    made.join("one more", 1)
+    made = Roster("search", [f"arm-{number}" for number in range(MAX_ARMS - 1)])
+    made.check_new("one more")
+    made.add("one more", 1)
     assert refused_join(made, "too many") == (
         "invalid_record",
         "an experiment has at most 1000 arms at a time and 10000 ever (found 1000 and 1000).",
     )
-    made.leave("arm-0", 2)
-    made.check_join("in its place")
+    made.retire("arm-0", 2)
+    made.check_new("in its place")
 
 
 def test_there_are_at_most_so_many_names_ever() -> None:
     made = Roster("search", ARMS)
-    for number in range(MOST_NAMES - len(ARMS)):
-        made.check_join(f"arm-{number}")
-        made.join(f"arm-{number}", number)
-        made.leave(f"arm-{number}", number)
+    for number in range(MAX_NAMES - len(ARMS)):
+        made.check_new(f"arm-{number}")
+        made.add(f"arm-{number}", number)
+        made.retire(f"arm-{number}", number)
     assert refused_join(made, "too many") == (
         "invalid_record",
         "an experiment has at most 1000 arms at a time and 10000 ever (found 3 and 10000).",
@@ -171,14 +171,14 @@ def test_hindsight_is_what_was_so_at_the_time(steps: list[tuple[str, int]]) -> N
         offset += further
         try:
             if arm in made.index:
-                made.check_leave(arm)
-                made.leave(arm, offset)
+                made.check_retirable(arm)
+                made.retire(arm, offset)
             else:
-                made.check_join(arm)
-                made.join(arm, offset)
+                made.check_new(arm)
+                made.add(arm, offset)
         except Rejected:
             told[offset] = set(made.index)
-    restored = Roster.resume("search", json.loads(json.dumps(made.state())))
+    restored = Roster.restore("search", json.loads(json.dumps(made.state())))
     for at, there in told.items():
         assert set(made.known_at(at)) == there
         assert set(restored.known_at(at)) == there
@@ -189,8 +189,8 @@ def test_hindsight_is_what_was_so_at_the_time(steps: list[tuple[str, int]]) -> N
 def test_a_state_shares_nothing_with_the_roster() -> None:
     made = roster("+dense", "-bm25")
     before, loose = json.dumps(made.state()), made.state()
-    restored = Roster.resume("search", loose)
+    restored = Roster.restore("search", loose)
     loose["arms"].clear()
-    loose["joined"].clear()
-    loose["left"].clear()
+    loose["added"].clear()
+    loose["retired"].clear()
     assert json.dumps(made.state()) == json.dumps(restored.state()) == before

@@ -10,11 +10,11 @@ import pytest
 
 from streamduel.errors import SnapshotError
 from streamduel.stream import snapshot
-from streamduel.stream.homes import Log
+from streamduel.stream.routing import ClickLog
 from streamduel.stream.task import PartitionTask
 from tests.unit.stream.folding import DUEL, Partition, config, text
 
-LOG = Log("clicks", 2, lambda experiment: 0)
+LOG = ClickLog("clicks", 2, lambda experiment: 0)
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def entries() -> dict[str, bytes]:
     return partition.entries
 
 
-def refusal(entries: dict[str, bytes], log: Log = LOG, **search: Any) -> str:
+def refusal(entries: dict[str, bytes], log: ClickLog = LOG, **search: Any) -> str:
     with pytest.raises(SnapshotError) as refused:
         PartitionTask(config(search=search), log, 0, entries)
     return str(refused.value)
@@ -50,7 +50,7 @@ def test_a_running_experiments_settings_may_not_change(
 ) -> None:
     assert refusal(entries, **{key: found}) == (
         f"experiments.search.{key} must stay {saved} while the experiment runs (found {shown}); "
-        f"restore the value, or start afresh under a new experiment name."
+        f"restore the value, or use a new experiment name."
     )
 
 
@@ -61,14 +61,14 @@ def test_a_long_value_is_cut(entries: dict[str, bytes]) -> None:
 
 
 def test_another_log_is_refused(entries: dict[str, bytes]) -> None:
-    assert refusal(entries, Log("views", 2, LOG.home)) == (
+    assert refusal(entries, ClickLog("views", 2, LOG.home)) == (
         "the snapshot belongs to partition 0 of 'clicks' (found in place of partition 0 of "
         "'views'); keep the snapshots of another log in another place."
     )
 
 
 def test_a_repartitioned_log_is_refused(entries: dict[str, bytes]) -> None:
-    assert refusal(entries, Log("clicks", 3, LOG.home)) == (
+    assert refusal(entries, ClickLog("clicks", 3, LOG.home)) == (
         "the snapshot was made with 2 partitions of 'clicks' (found 3 now); experiments would "
         "change partitions, so use a new topic."
     )
@@ -81,9 +81,9 @@ def test_a_snapshot_without_its_position_is_refused(entries: dict[str, bytes]) -
 
 @pytest.mark.parametrize("name", ["partition", "experiment/search"])
 def test_a_newer_format_is_refused(entries: dict[str, bytes], name: str) -> None:
-    entries[name] = json.dumps({**json.loads(entries[name]), "format": 6}).encode()
+    entries[name] = json.dumps({**json.loads(entries[name]), "format": 7}).encode()
     assert refusal(entries) == (
-        f"the snapshot's entry '{name}' has format 6; this program reads format 5."
+        f"the snapshot's entry '{name}' has format 7; this release reads format 6."
     )
 
 
@@ -116,8 +116,8 @@ def test_an_experiment_taken_out_of_the_configuration_has_ended(entries: dict[st
     again = PartitionTask(only, LOG, 0, entries)
     assert not again.changed
     assert refusal(entries) == (
-        "experiments.search was taken out of the configuration at offset 1, and its records since "
-        "then became dead letters, so it cannot go on; start afresh under a new experiment name."
+        "experiments.search was removed from the configuration at offset 1, and its records since "
+        "then became dead letters, so it cannot continue; use a new experiment name."
     )
 
 

@@ -163,15 +163,15 @@ def test_an_open_batch_ends_with_the_duel_at_which_the_champion_is_sure(cut: int
 
 def test_it_looks_again_after_one_duel_in_a_hundred_more() -> None:
     rule, policy = StopRule(StopSettings(confidence=0.95, min_duels=5_000)), create("rucb", 3)
-    assert rule.until_look(policy) == 5_000
+    assert rule.until_check(policy) == 5_000
     policy.observe(0, 1, 1.0, 5_000)
     assert not rule.is_reached(policy)
-    assert rule.state() == {"look_at": 5_051}
-    assert rule.until_look(policy) == 51
+    assert rule.state() == {"check_at": 5_051}
+    assert rule.until_check(policy) == 51
     policy.observe(0, 2, 1.0, 50)
     assert not rule.is_reached(policy), "it did not look"
     policy.observe(0, 2, 1.0, 1)
-    assert rule.until_look(policy) == 0
+    assert rule.until_check(policy) == 0
     assert rule.is_reached(policy)
 
 
@@ -179,8 +179,8 @@ def test_without_a_confidence_it_never_looks() -> None:
     rule, policy = StopRule(StopSettings()), create("rucb", 2)
     policy.observe(0, 1, 1.0, 2**40)
     assert not rule.is_reached(policy)
-    assert rule.until_look(policy) > 2**40
-    assert rule.state() == {"look_at": 0}
+    assert rule.until_check(policy) > 2**40
+    assert rule.state() == {"check_at": 0}
 
 
 def test_a_copeland_winner_need_not_beat_everybody() -> None:

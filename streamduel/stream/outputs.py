@@ -1,0 +1,95 @@
+"""The outputs of a partition: assignments and dead letters that wait for the next commit."""
+
+from __future__ import annotations
+
+import base64
+import codecs
+from collections import Counter
+from typing import Final, Literal
+
+import msgspec
+from msgspec import structs
+
+from streamduel.connector import LogRecord, Message
+from streamduel.records import Assignment, DeadLetter, Reason, Rejected
+
+MAX_MESSAGE_BYTES: Final = 1_000_000
+"""A dead letter must fit a topic with Kafka's default `max.message.bytes` of 1,048,588."""
+
+KEPT_BYTES: Final = 131_072
+"""Kept of a value that does not fit: JSON may write each byte with six characters."""
+
+MAX_KEY_BYTES: Final = 1024
+"""An experiment's name has at most 256 characters, of at most 4 bytes each."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Outputs:
+    """Collects the outputs of one partition.
+
+    Args:
+        topic: the name of the click log.
+        partition: the partition.
+
+    Attributes:
+        assignments: in order.
+        letters: dead letters, in order.
+        dead_letters: the number of dead letters by reason, since the beginning of the click log.
+    """
+
+    def __init__(self, topic: str, partition: int) -> None:
+        self._topic = topic
+        self._partition = partition
+        self.assignments: list[Message] = []
+        self.letters: list[Message] = []
+        self.dead_letters: Counter[Reason] = Counter()
+
+    def __len__(self) -> int:
+        """The number of outputs."""
+        return len(self.assignments) + len(self.letters)
+
+    def assign(self, assignment: Assignment) -> None:
+        """Publish an assignment."""
+        key = assignment.experiment.encode()
+        self.assignments.append(Message(key, _encode(assignment), assignment))
+
+    def reject(self, record: LogRecord, verdict: Rejected) -> None:
+        """Make a dead letter of a record."""
+        self.dead_letters[verdict.reason] += 1
+        self.letters.append(dead_letter(record, verdict, self._topic, self._partition))
+
+    def take(self) -> tuple[list[Message], list[Message]]:
+        """Assignments and dead letters since the last call."""
+        taken = self.assignments, self.letters
+        self.assignments, self.letters = [], []
+        return taken
+
+
+def dead_letter(record: LogRecord, rejected: Rejected, topic: str, partition: int) -> Message:
+    """The message that keeps a rejected record, under the record's own key."""
+    value = record.value
+    text, encoding = _text(value)
+    letter = DeadLetter(
+        rejected.reason, rejected.sentence, topic, partition, record.offset, text, encoding
+    )
+    message = _encode(letter)
+    if value is not None and len(message) > MAX_MESSAGE_BYTES:
+        text, encoding = _text(value[:KEPT_BYTES], cut=True)
+        letter = structs.replace(
+            letter, value=text, encoding=encoding, truncated=True, size=len(value)
+        )
+        message = _encode(letter)
+    key = record.key
+    return Message(None if key is None else bytes(key[:MAX_KEY_BYTES]), message, letter)
+
+
+def _text(value: bytes | None, *, cut: bool = False) -> tuple[str | None, Literal["base64"] | None]:
+    """The value as text, and its encoding if it is not UTF-8."""
+    if value is None:
+        return None, None
+    try:
+        # A cut may fall into the middle of a character, which is then left out.
+        return codecs.utf_8_decode(value, "strict", not cut)[0], None
+    except UnicodeDecodeError:
+        return base64.b64encode(value).decode("ascii"), "base64"

@@ -1,0 +1,120 @@
+"""Routing: from the records of a partition to events, each with its experiment."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from streamduel import formats
+from streamduel.config import Config
+from streamduel.connector import LogRecord
+from streamduel.errors import nearest
+from streamduel.formats import Ignored
+from streamduel.records import InputEvent, Rejected
+from streamduel.stream.decode import RecordDecoder
+
+if TYPE_CHECKING:
+    from streamduel.stream.experiment import Experiment
+
+MAX_COMPARED: Final = 50
+"""Experiments that a mistaken name is compared with, some 10 µs each. With more, no name is
+suggested: a service that logs under a wrong name must not take the time of the others."""
+
+MAX_REASONS: Final = 100
+"""Reasons under which ignored records are counted. A foreign click log has a handful of event
+types, but their names come from outside."""
+
+
+class ClickLog(NamedTuple):
+    """The click log that a task folds one partition of.
+
+    Attributes:
+        topic: its name.
+        partitions: the number of its partitions.
+        home: the partition of an experiment, by the experiment's name.
+    """
+
+    topic: str
+    partitions: int
+    home: Callable[[str], int]
+
+
+class Router:
+    """Decodes the records of one partition and finds the experiment of each event.
+
+    Args:
+        config: the experiments, the format of the click log, and the limits.
+        log: the click log.
+        partition: the partition.
+        experiments: the experiments that run in this partition, by name.
+
+    Attributes:
+        decode: decodes a record of streamduel's own format.
+        log_format: the settings of a foreign format; None for streamduel's own.
+        ignored: ignored records of a foreign click log, by reason.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        log: ClickLog,
+        partition: int,
+        experiments: Mapping[str, Experiment],
+    ) -> None:
+        self._names = sorted(config.experiments)
+        self._homes = {name: log.home(name) for name in self._names}
+        self._partition = partition
+        self._experiments = experiments
+        self.log_format = config.log_format
+        translate = None if self.log_format is None else formats.create(self.log_format)
+        self.decode = RecordDecoder(config.limits.max_record_bytes, translate)
+        self.ignored: Counter[str] = Counter()
+
+    def is_here(self, name: str) -> bool:
+        """Whether an experiment lives in this partition."""
+        return self._homes[name] == self._partition
+
+    def events(self, record: LogRecord) -> list[tuple[InputEvent, Experiment]]:
+        """The events of a record, in whatever format.
+
+        Raises:
+            Rejected: the record becomes a dead letter.
+            Ignored: the record, of a foreign click log, is not about rankers.
+        """
+        events = self.decode.events(record.value)
+        for event in events:
+            if event.experiment not in self._experiments:
+                raise self.unknown(event)
+        return [(event, self._experiments[event.experiment]) for event in events]
+
+    def unknown(self, event: InputEvent) -> Rejected:
+        """The verdict on an event whose experiment does not run in this partition."""
+        name, home = event.experiment, self._homes.get(event.experiment)
+        if home is None:
+            known = ", ".join(f"'{known}'" for known in self._names[:10])
+            more = ", …" if len(self._names) > 10 else ""
+            hint = nearest(name, self._names) if len(self._names) <= MAX_COMPARED else ""
+            return Rejected(
+                "unknown_experiment",
+                f"unknown experiment '{name[:80]}'"
+                f"{f'{hint} Configured' if hint else '; configured'} are {known}{more}.",
+            )
+        return Rejected(
+            "wrong_partition",
+            f"experiment '{name}' belongs into partition {home} (found in {self._partition}); "
+            f"the record's key must be the experiment's name, hashed as Kafka's default "
+            f"partitioner does.",
+        )
+
+    def ignore(self, verdict: Ignored) -> None:
+        """Count an ignored record."""
+        known = verdict.reason in self.ignored or len(self.ignored) < MAX_REASONS
+        self.ignored[verdict.reason if known else "other"] += 1
+
+    def experiment_of(self, record: LogRecord) -> Experiment | None:
+        """The experiment that a refused record names, if it can be told."""
+        named = self.decode.named_experiment(record.value)
+        if self.log_format is not None:
+            named = self.log_format.experiment or named
+        return self._experiments.get(named or (record.key or b"").decode(errors="replace"))
