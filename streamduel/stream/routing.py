@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from streamduel import formats
 from streamduel.config import Config
 from streamduel.connector import LogRecord
 from streamduel.errors import nearest
@@ -67,7 +66,7 @@ class Router:
         self._partition = partition
         self._experiments = experiments
         self.log_format = config.log_format
-        translate = None if self.log_format is None else formats.create(self.log_format)
+        translate = None if self.log_format is None else self.log_format.translator()
         self.decode = RecordDecoder(config.limits.max_record_bytes, translate)
         self.ignored: Counter[str] = Counter()
 
