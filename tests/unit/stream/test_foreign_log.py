@@ -97,7 +97,7 @@ def test_dead_letters_hold_the_text_as_it_was() -> None:
     [letter] = [json.loads(message.value) for message in commit.dead_letters]
     assert letter["value"] == broken.decode()
     assert letter["reason"] == "invalid_record"
-    assert letter["error"].startswith("a click must say where it was")
+    assert letter["error"].startswith("a click must name its place in")
 
 
 def test_a_format_is_for_the_life_of_a_log() -> None:
