@@ -7,7 +7,6 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Literal, Self, TypedDict, Unpack
 
 from streamduel.client.assignment import Draw
@@ -172,18 +171,11 @@ class EventLog:
         if draw.alone:
             self.duel(experiment, draw.a, draw.b, None, record_id=record_id, ts=ts)
             return None
+        named = [str(document) for document in merged.docs] if docs else None
+        name, now = self._stamp(record_id, ts)
+        teams, chances = merged.teams, merged.chances
         return self._log(
-            Impression(
-                record_id or _new_id(),
-                experiment,
-                draw.a,
-                draw.b,
-                merged.teams,
-                [str(document) for document in merged.docs] if docs else None,
-                merged.chances,
-                draw.epoch,
-                self._now() if ts is None else ts,
-            )
+            Impression(name, experiment, draw.a, draw.b, teams, named, chances, draw.epoch, now)
         )
 
     def click(
@@ -215,17 +207,9 @@ class EventLog:
             ClientError: see `impression`.
             BufferFullError: see `impression`.
         """
-        return self._log(
-            Click(
-                record_id or _new_id(),
-                experiment,
-                impression,
-                rank,
-                None if doc is None else str(doc),
-                action,
-                self._now() if ts is None else ts,
-            )
-        )
+        named = None if doc is None else str(doc)
+        name, now = self._stamp(record_id, ts)
+        return self._log(Click(name, experiment, impression, rank, named, action, now))
 
     def duel(
         self,
@@ -254,8 +238,8 @@ class EventLog:
             ClientError: see `impression`.
             BufferFullError: see `impression`.
         """
-        ts = self._now() if ts is None else ts
-        return self._log(Duel(record_id or _new_id(), experiment, a, b, winner, ts))
+        name, now = self._stamp(record_id, ts)
+        return self._log(Duel(name, experiment, a, b, winner, now))
 
     def interleaving(
         self,
@@ -291,22 +275,15 @@ class EventLog:
             return None
         if draw.alone:
             return self.duel(experiment, draw.a, draw.b, None, record_id=record_id, ts=ts)
+        name, now = self._stamp(record_id, ts)
+        teams, chances, found = merged.teams, merged.chances, list(clicks)
         return self._log(
-            Interleaving(
-                record_id or _new_id(),
-                experiment,
-                draw.a,
-                draw.b,
-                merged.teams,
-                list(clicks),
-                merged.chances,
-                draw.epoch,
-                self._now() if ts is None else ts,
-            )
+            Interleaving(name, experiment, draw.a, draw.b, teams, found, chances, draw.epoch, now)
         )
 
-    def _now(self) -> int:
-        return int(1000 * self._clock())
+    def _stamp(self, record_id: str | None, ts: int | None) -> tuple[str, int]:
+        """The id and the time of a record."""
+        return record_id or str(uuid.uuid4()), int(1000 * self._clock()) if ts is None else ts
 
     def _log(self, record: Record) -> str:
         """Check and buffer a record."""
@@ -360,14 +337,5 @@ class EventLog:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _new_id() -> str:
-    return str(uuid.uuid4())

@@ -145,7 +145,7 @@ def test_what_is_never_taken_is_counted_and_does_not_hold_the_rest_up(
                 log.impression("search", PAIR, large, record_id=f"large {number}")
         assert log.flush(PATIENCE)
         assert (log.written, log.dropped) == (60, 2)
-    assert caplog.text.count(f"topic '{topic}' does not take a record: ") == 2
+    assert caplog.text.count(f"topic '{topic}' refuses a record: ") == 2
     ids = {json.loads(record.value)["id"] for record in read(servers, topic)}
     assert ids == {f"{number}" for number in range(60)}
 

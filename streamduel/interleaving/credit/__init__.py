@@ -5,8 +5,8 @@
 >>> weighted(credit.Shown(["a", "b"]), [credit.Click(0), credit.Click(1, "cart")])
 0.0
 
-A new credit function is a file here with a function under the decorator `credit_function`, or
-`parametric_credit` if it has parameters. `streamduel.testing.interleaving` has its contract checks.
+A new credit function is a file here with a function under the decorator `credit_function`;
+`streamduel.testing.interleaving` has its contract checks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from streamduel.interleaving.credit.base import (
     ShownLike,
     credit_function,
     on_ranks,
-    parametric_credit,
     winner,
 )
 from streamduel.interleaving.credit.click_counts import any_click, click_count
@@ -62,7 +61,6 @@ __all__ = [
     "first_click",
     "last_click",
     "on_ranks",
-    "parametric_credit",
     "position_debiased",
     "probabilistic",
     "weighted",

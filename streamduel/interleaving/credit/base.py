@@ -92,37 +92,24 @@ class CreditKind(NamedTuple):
 
 
 REGISTRY: Final[dict[str, CreditKind]] = {}
-"""What `credit_function` and `parametric_credit` have registered; see `CREDITS`."""
+"""The registered credit functions; see `CREDITS`."""
 
-_Function = TypeVar("_Function", bound=Credit)
-_Factory = TypeVar("_Factory", bound=Callable[..., Credit])
+_Function = TypeVar("_Function", bound=Callable[..., object])
 
 
-def credit_function(*, summary: str, source: str) -> Callable[[_Function], _Function]:
-    """Register a credit function under its name.
+def credit_function(
+    *, summary: str, source: str, has_parameters: bool = False
+) -> Callable[[_Function], _Function]:
+    """Register a credit function, or one that makes it from parameters, under its name.
 
     Args:
         summary: what makes a side win, in a few words.
         source: the papers.
+        has_parameters: whether the function makes the credit function from parameters.
     """
 
     def register(function: _Function) -> _Function:
-        REGISTRY[function.__name__] = CreditKind(function, False, summary, source)
-        return function
-
-    return register
-
-
-def parametric_credit(*, summary: str, source: str) -> Callable[[_Factory], _Factory]:
-    """Register a function that makes a credit function from its parameters.
-
-    Args:
-        summary: what makes a side win, in a few words.
-        source: the papers.
-    """
-
-    def register(function: _Factory) -> _Factory:
-        REGISTRY[function.__name__] = CreditKind(function, True, summary, source)
+        REGISTRY[function.__name__] = CreditKind(function, has_parameters, summary, source)
         return function
 
     return register

@@ -13,7 +13,7 @@ from streamduel.interleaving.credit.base import (
     ClickLike,
     Credit,
     ShownLike,
-    parametric_credit,
+    credit_function,
     winner,
 )
 from streamduel.preference.power import power
@@ -28,9 +28,10 @@ POWER_LAW_RANKS: Final = 100
 """Ranks that the power law tells apart; users rarely read further."""
 
 
-@parametric_credit(
+@credit_function(
     summary="more weight of clicks, by their action",
     source="Schuth, Hofmann and Radlinski, SIGIR 2015; Yue et al., SIGIR 2010",
+    has_parameters=True,
 )
 def weighted(weights: Mapping[str, float]) -> Credit:
     """The side whose clicks weigh more wins, each click by its action.
@@ -75,9 +76,10 @@ def weighted(weights: Mapping[str, float]) -> Credit:
     return _by_weight(lambda click: by_action.get(click.action, 0))
 
 
-@parametric_credit(
+@credit_function(
     summary="more clicks, each by the inverse propensity of its rank",
     source="Joachims, Swaminathan and Schnabel, WSDM 2017",
+    has_parameters=True,
 )
 def position_debiased(
     propensities: Sequence[float] | None = None, eta: float | None = None
