@@ -1,1 +1,1 @@
-"""Users and rankers that exist only in numbers: published preferences, and click logs from them."""
+"""Simulation: environments, click models, runs of policies, and generated click logs."""

@@ -1,8 +1,7 @@
-"""A click log as an interleaving experiment leaves it, with the faults that real logs have.
+"""Generated click logs of an interleaving experiment, with the faults of real logs.
 
-Who wins an impression is drawn from the published preferences of `streamduel.simulation.arxiv`,
-so what a policy should find in the log is known. The pairs are drawn uniformly, as in an
-experiment that ran before streamduel was there to choose them.
+Winners are drawn from the published preferences `streamduel.simulation.matrices.ARXIV`,
+so the best arm is known. Pairs are drawn uniformly, as in an experiment without streamduel.
 
     python -m streamduel.simulation.click_log run/clicks.jsonl --records 200000 --seed 7
 """
@@ -31,19 +30,19 @@ SEED = 7
 EXPERIMENT = "search"
 
 DUPLICATE_RATE = 0.01
-"""Lines that an at-least-once producer wrote a second time."""
+"""Share of lines that an at-least-once producer wrote a second time."""
 BROKEN_RATE = 0.002
-"""Lines that must become dead letters."""
+"""Share of lines that must become dead letters."""
 TIE_RATE = 0.08
-"""Impressions that credit nobody: no clicks, or equally many for both sides."""
+"""Share of ties: impressions with equally many clicks for both sides, or none."""
 
 ROUNDS = 5
 """Rounds of team draft: each side picks one document per round, so a list has ten ranks."""
 START_MS = 1_790_000_000_000
-LONGEST_GAP_MS = 148
-"""The gap is this times the square of a uniform number: 50 ms on average, mostly much less."""
-REACH = 500
-"""A duplicate repeats one of this many impressions before it: half a minute at most."""
+MAX_GAP_MS = 148
+"""A gap is this times the square of a uniform number: 50 ms on average, mostly much less."""
+DUPLICATE_DISTANCE = 500
+"""A duplicate repeats one of this many impressions before it: at most half a minute."""
 BLOCK = 4096
 
 # (clicks of the winner, clicks of the loser) and (clicks of each side) with cumulative shares.
@@ -56,16 +55,16 @@ TEAMS = tuple(
     json.dumps([side for coin in range(ROUNDS) for side in ("ab", "ba")[pattern >> coin & 1]])
     for pattern in range(2**ROUNDS)
 )
-"""The teams of a list as JSON; bit r of the index says whether b picked first in round r."""
+"""The teams of a list as JSON; bit r of the index is whether b picks first in round r."""
 
 
 class Breakage(NamedTuple):
-    """One way in which a line can be broken.
+    """A kind of broken line.
 
     Attributes:
         name: what is wrong with the line.
-        reason: the reason code of the dead letter that it must become.
-        apply: makes the broken line from the fields of a sound one.
+        reason: the reason code of its dead letter.
+        apply: makes the broken line from the fields of a valid one.
     """
 
     name: str
@@ -108,20 +107,20 @@ BREAKAGES = (
         lambda record: _line(record | {"experiment": "serach"}),
     ),
 )
-"""All of them; the broken lines of a log take them in turn."""
+"""All kinds; the broken lines of a log take them in turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClickLog:
-    """What was written.
+    """A click log that was written.
 
     Attributes:
         path: the file.
-        records: its lines, which are impressions, duplicates and broken ones.
-        impressions: sound lines with an id of their own.
-        ties: the impressions that credit nobody.
+        records: the number of lines: impressions, duplicates and broken lines.
+        impressions: valid lines that are not duplicates.
+        ties: impressions that are ties.
         duplicates: lines that repeat an earlier one byte for byte.
-        dead_letters: how many broken lines must become dead letters, by reason code.
+        dead_letters: the number of broken lines by reason code.
         champion: the arm that beats all others.
     """
 
@@ -153,16 +152,16 @@ def write_click_log(
     An existing file is replaced, and only when the new one is complete.
 
     Args:
-        path: where to; missing directories are made.
-        records: how many lines.
-        seed: of all that is drawn. With one seed, the impressions of a longer log go on where
-            those of a shorter one end.
-        experiment: the name that the records carry.
+        path: of the file; missing directories are created.
+        records: the number of lines.
+        seed: of all randomness. With the same seed, a longer log continues the impressions of a
+            shorter one.
+        experiment: the name in the records.
         arms: six names, in the order of the rows of the preferences: the first is the best.
-        progress: called now and then with how many lines have been written since the last call.
+        progress: called with the number of lines written since the last call.
 
     Raises:
-        ConfigurationError: `records` is not positive, or `arms` are not six different names.
+        ConfigurationError: `records` is not positive, or `arms` is not six different names.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as directory:
@@ -205,30 +204,30 @@ def _check(records: int, arms: Sequence[str]) -> None:
         )
 
 
-_SOUND, _DUPLICATE, _BROKEN = range(3)
+_VALID, _DUPLICATE, _BROKEN = range(3)
 
 
 class _Writer:
-    """Makes the lines of one log, one after the other, and counts what it made."""
+    """Makes the lines of a log one after the other, and counts them."""
 
     def __init__(self, experiment: str, arms: Sequence[str], seed: int) -> None:
-        # Two streams, so that the impressions do not depend on where the faults fall.
+        # Two generators, so that the impressions do not depend on the faults.
         users, faults = np.random.SeedSequence(seed).spawn(2)
         self._impressions = _impressions(np.random.PCG64(users), experiment, arms, seed)
         self._faults = np.random.PCG64(faults)
-        self._recent: deque[bytes] = deque(maxlen=REACH)
+        self._recent: deque[bytes] = deque(maxlen=DUPLICATE_DISTANCE)
         self._broken = 0
         self.impressions = 0
         self.ties = 0
         self.dead_letters: dict[str, int] = {}
 
     def plan(self, records: int) -> bytes:
-        """What each line will be, with exact numbers of duplicates and of broken lines."""
+        """The kind of each line, with exact numbers of duplicates and of broken lines."""
         duplicates = round(records * DUPLICATE_RATE)
         broken = round(records * BROKEN_RATE)
-        # The first line stays sound: a duplicate needs something to repeat.
+        # The first line stays valid: a duplicate needs a line to repeat.
         shuffled = 1 + np.argsort(_uniform(self._faults, records - 1), kind="stable")
-        kinds = np.full(records, _SOUND, dtype=np.uint8)
+        kinds = np.full(records, _VALID, dtype=np.uint8)
         kinds[shuffled[:duplicates]] = _DUPLICATE
         kinds[shuffled[duplicates : duplicates + broken]] = _BROKEN
         return kinds.tobytes()
@@ -254,8 +253,8 @@ class _Writer:
 def _uniform(bits: np.random.PCG64, *shape: int) -> NDArray[np.float64]:
     """Uniform numbers in [0, 1), equal on every machine and under every version of numpy.
 
-    numpy promises the stream of a bit generator for good, that of `Generator` not; and what
-    follows from these numbers needs no logarithm, whose last digit varies with the C library.
+    numpy guarantees the stream of a bit generator across versions, but not that of `Generator`.
+    Nothing here takes a logarithm, whose last digit varies with the C library.
     """
     raw = bits.random_raw(int(np.prod(shape))).reshape(shape)
     mantissas: NDArray[np.float64] = (raw >> np.uint64(11)).astype(np.float64)
@@ -265,7 +264,7 @@ def _uniform(bits: np.random.PCG64, *shape: int) -> NDArray[np.float64]:
 def _impressions(
     bits: np.random.PCG64, experiment: str, arms: Sequence[str], seed: int
 ) -> Iterator[_Impression]:
-    """Impressions without end."""
+    """An infinite sequence of impressions."""
     head = json.dumps({"type": "interleaving", "experiment": experiment})[:-1]
     names = [json.dumps(arm) for arm in arms]
     now = START_MS
@@ -283,10 +282,10 @@ def _impressions(
 
 
 class _Block:
-    """What the users of `BLOCK` impressions were shown and did, as arrays.
+    """`BLOCK` impressions and their clicks, as arrays.
 
-    First the winner is drawn, then clicks that credit it: the credited winner follows the
-    preferences exactly, whatever the users' taste for the upper ranks.
+    First the winner is drawn, then the clicks that credit it: the credited winner follows the
+    preferences exactly, whatever the bias for upper ranks.
     """
 
     def __init__(self, bits: np.random.PCG64) -> None:
@@ -298,20 +297,20 @@ class _Block:
         self.second = np.where(swapped, pair[:, 0], pair[:, 1])
         self.tied = draws[2] < TIE_RATE
         self.first_wins = draws[3] < ARXIV[self.first, self.second]
-        self.gaps = 1 + (draws[4] * draws[4] * LONGEST_GAP_MS).astype(np.int64)
-        self._how_many(draws[5])
-        self._where(bits)
+        self.gaps = 1 + (draws[4] * draws[4] * MAX_GAP_MS).astype(np.int64)
+        self._draw_counts(draws[5])
+        self._draw_ranks(bits)
 
-    def _how_many(self, draw: NDArray[np.float64]) -> None:
-        """Clicks per side: more for the winner, equally many in a tie."""
+    def _draw_counts(self, draw: NDArray[np.float64]) -> None:
+        """Draw the clicks per side: more for the winner, equally many in a tie."""
         decided = DECIDED[np.searchsorted(DECIDED_SHARES, draw, side="right")]
         tied = TIED[np.searchsorted(TIED_SHARES, draw, side="right")]
         clicks = np.where(self.tied[:, None], tied, decided)
         self.first_clicks = np.where(self.first_wins, clicks[:, 0], clicks[:, 1])
         self.second_clicks = np.where(self.first_wins, clicks[:, 1], clicks[:, 0])
 
-    def _where(self, bits: np.random.PCG64) -> None:
-        """Team draft, and per side its ranks in the order in which they would be clicked."""
+    def _draw_ranks(self, bits: np.random.PCG64) -> None:
+        """Draw team drafts, and per side the order in which its ranks are clicked."""
         coins = _uniform(bits, BLOCK, ROUNDS) < 0.5
         self.patterns = coins @ (1 << np.arange(ROUNDS))
         top = 2 * np.arange(ROUNDS)
@@ -319,7 +318,7 @@ class _Block:
         self.second_ranks = _by_appeal(bits, top + ~coins)
 
     def rows(self) -> Iterator[tuple[int, int, int, int, list[int], bool]]:
-        """Per impression: milliseconds since the last, a, b, teams, clicked ranks, tied."""
+        """Per impression: milliseconds since the last one, a, b, teams, clicked ranks, tied."""
         columns = (self.gaps, self.first, self.second, self.patterns, self.tied)
         clicks = zip(
             self.first_ranks.tolist(),
@@ -335,7 +334,7 @@ class _Block:
 
 
 def _by_appeal(bits: np.random.PCG64, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The ranks of each row in a random order that favours the upper ones."""
+    """The ranks of each row in a random order that favours the upper ranks."""
     reluctance = _uniform(bits, *ranks.shape) * np.arange(1, ROUNDS + 1)
     order = np.argsort(reluctance, axis=1, kind="stable")
     return np.take_along_axis(ranks, order, axis=1)
@@ -343,10 +342,10 @@ def _by_appeal(bits: np.random.PCG64, ranks: NDArray[np.int64]) -> NDArray[np.in
 
 def main(
     path: Annotated[Path, typer.Argument(help="The file to write; an existing one is replaced.")],
-    records: Annotated[int, typer.Option(min=1, help="How many lines.")] = RECORDS,
-    seed: Annotated[int, typer.Option(min=0, help="Of all that is drawn.")] = SEED,
+    records: Annotated[int, typer.Option(min=1, help="Number of lines.")] = RECORDS,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all randomness.")] = SEED,
 ) -> None:
-    """Write a click log of six rankers whose preferences are known."""
+    """Write a click log of six rankers with known preferences."""
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(f"Writing {path}", total=records)
@@ -355,7 +354,7 @@ def main(
     console.print(
         f"Wrote {log.records:,} lines to {path}: {log.impressions:,} impressions "
         f"({log.ties:,} ties), {log.duplicates:,} duplicates, {broken:,} broken lines.\n"
-        f"The ranker to be found is '{log.champion}'.",
+        f"The best ranker is '{log.champion}'.",
         highlight=False,
         soft_wrap=True,
         markup=False,

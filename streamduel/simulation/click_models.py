@@ -1,4 +1,4 @@
-"""How simulated users click: down the list, more on better documents, until they are satisfied."""
+"""Click models: how simulated users click on a ranked list."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streamduel.policies.base.generator import Generator
 GRADES: Final = 5
 """Relevance is graded from 0, irrelevant, to 4, perfect."""
 
-_FINENESS: Final = 1 << 53
+_RESOLUTION: Final = 1 << 53
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,12 @@ class ClickModel:
     user stops with probability `stop[g]`; without one, the user reads on.
 
     Args:
-        name: of the kind of user.
-        click: for each grade, the probability of a click on a document that is read.
-        stop: for each grade, the probability to stop after a click.
+        name: of the model.
+        click: for each grade, the probability of a click on a document that the user reads.
+        stop: for each grade, the probability of stopping after a click.
 
     Raises:
-        ConfigurationError: there are not five probabilities each.
+        ConfigurationError: `click` or `stop` is not five probabilities.
 
     Source: Guo, Liu and Wang, "Efficient multiple-click models in web search", WSDM 2009.
     """
@@ -46,11 +46,11 @@ class ClickModel:
                 )
 
     def clicks(self, grades: Sequence[int], generator: Generator) -> list[int]:
-        """What one user clicks on.
+        """The clicks of one user.
 
         Args:
             grades: per rank, the relevance of the document there, from 0 to 4.
-            generator: one word of it is drawn for each document read, and one for each click.
+            generator: one word is drawn for each document read, and one for each click.
 
         Returns:
             The clicked ranks, ascending from 0.
@@ -60,9 +60,9 @@ class ClickModel:
         """
         clicked = []
         for rank, grade in enumerate(grades):
-            if generator.below(_FINENESS) < self.click[grade] * _FINENESS:
+            if generator.below(_RESOLUTION) < self.click[grade] * _RESOLUTION:
                 clicked.append(rank)
-                if generator.below(_FINENESS) < self.stop[grade] * _FINENESS:
+                if generator.below(_RESOLUTION) < self.stop[grade] * _RESOLUTION:
                     break
         return clicked
 
@@ -77,24 +77,24 @@ CLICK_MODELS: Final = MappingProxyType(
         )
     }
 )
-"""Three kinds of users, by name: one who sees all and is never wrong, one who looks for a single
-document, and one who gathers many and clicks on much.
+"""The models by name: a user who reads everything and never errs, one who looks for a single
+document, and one who collects many documents and clicks often.
 
 Source: Hofmann, Whiteson and de Rijke, "Balancing exploration and exploitation in listwise and
-pairwise online learning to rank for information retrieval", Information Retrieval 16, 2013; the
-same figures serve in Zoghi, Whiteson, de Rijke and Munos, "Relative confidence sampling", WSDM
+pairwise online learning to rank for information retrieval", Information Retrieval 16, 2013; also
+used in Zoghi, Whiteson, de Rijke and Munos, "Relative confidence sampling", WSDM
 2014, and Zoghi, Whiteson and de Rijke, "MergeRUCB", WSDM 2015.
 """
 
 
 def click_model(name: str) -> ClickModel:
-    """A kind of user.
+    """A click model by name.
 
     Args:
         name: perfect, navigational or informational.
 
     Raises:
-        ConfigurationError: there is none of this name.
+        ConfigurationError: the name is unknown.
     """
     if name not in CLICK_MODELS:
         raise ConfigurationError(

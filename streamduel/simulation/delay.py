@@ -1,4 +1,4 @@
-"""How long an outcome takes: the number of further duels that are fought before it is known."""
+"""Delays of outcomes, as the number of further duels until an outcome is observed."""
 
 from __future__ import annotations
 
@@ -8,33 +8,36 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from decimal import Decimal
 
+from typing_extensions import override
+
 from streamduel.errors import ConfigurationError
 from streamduel.policies.base.generator import Generator
 
 
 class Delay(ABC):
-    """A distribution of delays, each a number of duels from 0: 0 is known before the next duel."""
+    """A distribution of delays in duels; with 0 the outcome is observed before the next duel."""
 
     @abstractmethod
     def draw(self, generator: Generator) -> int:
         """One delay.
 
         Args:
-            generator: what it is drawn from.
+            generator: source of randomness.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class FixedDelay(Delay):
-    """Always the same.
+    """A constant delay.
 
     Attributes:
-        duels: how long, from 0.
+        duels: from 0.
     """
 
     duels: int
 
-    def draw(self, generator: Generator) -> int:  # noqa: ARG002, D102 - inherited
+    @override
+    def draw(self, generator: Generator) -> int:
         return self.duels
 
     def __str__(self) -> str:
@@ -43,12 +46,13 @@ class FixedDelay(Delay):
 
 @dataclass(frozen=True, slots=True)
 class UniformDelay(Delay):
-    """Each from `least` to `most` with the same probability."""
+    """Each delay from `least` to `most` has the same probability."""
 
     least: int
     most: int
 
-    def draw(self, generator: Generator) -> int:  # noqa: D102 - inherited
+    @override
+    def draw(self, generator: Generator) -> int:
         return self.least + generator.below(self.most - self.least + 1)
 
     def __str__(self) -> str:
@@ -57,7 +61,7 @@ class UniformDelay(Delay):
 
 @dataclass(frozen=True, slots=True)
 class GeometricDelay(Delay):
-    """After each duel the outcome comes with the same probability, 1 / (1 + mean).
+    """After each duel the outcome is observed with probability 1 / (1 + mean).
 
     Attributes:
         mean: above 0.
@@ -65,7 +69,8 @@ class GeometricDelay(Delay):
 
     mean: float
 
-    def draw(self, generator: Generator) -> int:  # noqa: D102 - inherited
+    @override
+    def draw(self, generator: Generator) -> int:
         u = (generator.below(1 << 53) + 1) * 2.0**-53  # in (0, 1]
         return int(math.log(u) / -math.log1p(1 / self.mean))
 
@@ -74,7 +79,7 @@ class GeometricDelay(Delay):
 
 
 def _written(number: float) -> str:
-    """A number to the last digit and without an exponent, as `read_delay` takes it.
+    """A number with all digits and without an exponent, as `read_delay` accepts it.
 
     >>> _written(20.0), _written(123456.75), _written(0.00001)
     ('20', '123456.75', '0.00001')
@@ -84,13 +89,13 @@ def _written(number: float) -> str:
 
 
 def read_delay(text: str) -> Delay:
-    """A delay as it is written on a command line.
+    """Parse a delay as written on the command line.
 
     Args:
         text: `20`, `uniform:10-30` or `geometric:20`.
 
     Raises:
-        ConfigurationError: it is none of these.
+        ConfigurationError: the text has none of these forms.
 
     >>> read_delay("uniform:10-30")
     UniformDelay(least=10, most=30)

@@ -1,4 +1,4 @@
-"""Files that a simulation writes: whole or not at all, and refused early if they cannot be."""
+"""Atomic writes of the files of a simulation, and early checks that they can be written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Kind = Literal["a file", "a directory", "a device or a pipe", "nothing"]
 
 
 def kind(path: Path) -> Kind:
-    """What there is of this name, symbolic links followed; nothing, too, where nobody may look.
+    """The kind of a path, symbolic links followed; "nothing" also where permission is missing.
 
     >>> kind(Path("/")), kind(Path("/dev/null")), kind(Path("/no/such/file"))
     ('a directory', 'a device or a pipe', 'nothing')
@@ -28,18 +28,18 @@ def kind(path: Path) -> Kind:
 
 
 def identity(path: Path) -> Path:
-    """The same for all names of one file, whether it is there or not."""
+    """A path that is equal for all names of one file, whether the file exists or not."""
     return Path(os.path.realpath(path))
 
 
 def obstacle(path: Path) -> str:
-    """Why `write_whole` could not write a file, or an empty string; leaves nothing behind.
+    """Why `write_whole` could not write a file, or an empty string.
 
     Args:
-        path: of the file. Whether a disk will be full, nobody can say beforehand.
+        path: of the file. A disk that fills up later cannot be foreseen.
     """
     try:
-        if kind(path) == "a device or a pipe":  # to open a pipe would wait for who reads it
+        if kind(path) == "a device or a pipe":  # opening a pipe would wait for a reader
             return "" if os.access(path, os.W_OK) else "Permission denied"
         beside = _beside(path)
         beside.open("wb").close()
@@ -50,17 +50,17 @@ def obstacle(path: Path) -> str:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all: beside it first, then one rename.
+    """Write a file atomically: to a temporary file beside it, then one rename.
 
     Args:
-        path: an existing file is replaced; a device or a pipe is written to.
+        path: an existing file is replaced; a device or a pipe is written to directly.
         content: of the file.
 
     Raises:
-        StreamduelError: it cannot be written; what was there is as it was.
+        StreamduelError: the file cannot be written; an existing file is unchanged.
     """
     try:
-        if kind(path) == "a device or a pipe":  # which nothing may replace
+        if kind(path) == "a device or a pipe":  # must not be replaced
             path.write_bytes(content)
             return
         beside = _beside(path)
@@ -77,14 +77,14 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def _beside(path: Path) -> Path:
-    """A name of this process's own in the folder where the file really is.
+    """A temporary name of this process in the directory of the file.
 
-    A link such as /dev/stdout must stay one, so it is the file it names that is replaced.
+    Symbolic links are followed, so a link such as /dev/stdout stays a link.
     """
     target = identity(path)
     return target.with_name(f".{target.name}.{os.getpid()}")
 
 
 def reason(error: OSError) -> str:
-    """What went wrong, as the operating system says it."""
+    """The operating system's message."""
     return error.strerror or str(error) or type(error).__name__

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
+import msgspec
 import numpy as np
 
 from streamduel import policies
@@ -23,8 +23,10 @@ _MIN_COMPILED: Final = 200_000
 """Loading numba takes as long as some 200,000 duels one by one."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunResult:
+_Amount = Annotated[float, msgspec.Meta(ge=0)]
+
+
+class RunResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The result of one run.
 
     Attributes:
@@ -38,17 +40,17 @@ class RunResult:
 
     name: str
     params: dict[str, Any]
-    run: int
-    regret: list[float]
+    run: Annotated[int, msgspec.Meta(ge=0)]
+    regret: list[_Amount]
     right: list[bool]
-    seconds: float
+    seconds: _Amount
 
 
 def measure(settings: Settings, spec: PolicySpec, number: int) -> RunResult:
     """Play one run; the result depends on these arguments only, not on the process or other runs.
 
     Args:
-        settings: what is simulated.
+        settings: of the simulation.
         spec: the policy.
         number: of the run, from 0.
 

@@ -1,4 +1,4 @@
-"""Pictures of regret and accuracy over time, for a screen and for print."""
+"""Plots of regret and accuracy over time."""
 
 from __future__ import annotations
 
@@ -25,25 +25,24 @@ BANDS: Final = ("error", "quantiles")
 _COLOURS: Final = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#56B4E9", "#E69F00", "#8A7F00",
 )  # fmt: skip
-"""Okabe and Ito's, told apart by the colour blind; their yellow is too pale for a line on white, so
-it is darkened."""
+"""The palette of Okabe and Ito, which colour-blind readers can tell apart, with a darker yellow."""
 _DASHES: Final[tuple[Any, ...]] = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (8, 2)))
 _MARKERS: Final = "os^DvPX*<>hd"
-_BAND_WORDS: Final = {
+_BAND_LABELS: Final = {
     "error": "band: mean ± standard error",
     "quantiles": "line: mean, band: 10 % to 90 % of the runs",
 }
-_MANY: Final = 12
-"""More policies than this are named beside the picture instead of in it."""
+_MAX_INSIDE: Final = 12
+"""With more policies the legend is beside the plot."""
 
 
 def check_plot(path: Path, scale: str = "linear", band: str = "error") -> None:
-    """Whether `draw` will be able to do it, before the simulation starts.
+    """Check the arguments of `draw` before the simulation starts.
 
     Args:
-        path: of the picture.
+        path: of the plot.
         scale: of the regret.
-        band: what the band shows.
+        band: error or quantiles.
 
     Raises:
         ConfigurationError: matplotlib is missing, or an argument is not allowed.
@@ -67,19 +66,18 @@ def draw(
 ) -> None:
     """Cumulative regret over time above, champion accuracy below, time on a log scale.
 
-    Colours, dashes and markers differ together, so that the lines can be told apart without colour
-    too.
+    Colours, dashes and markers all differ, so that the lines can be told apart without colour.
 
     Args:
         results: of at least one run.
-        path: .png, .svg or .pdf; equal results make equal bytes.
-        title: above the picture.
+        path: .png, .svg or .pdf; equal results give equal bytes.
+        title: of the plot.
         scale: of the regret: linear or log.
         band: error for one standard error of the mean each way, quantiles for the middle 80 % of
             the runs.
 
     Raises:
-        ConfigurationError: as `check_plot`.
+        ConfigurationError: as for `check_plot`.
         StreamduelError: the file cannot be written.
     """
     check_plot(path, scale, band)
@@ -89,7 +87,7 @@ def draw(
     with rc_context({"svg.hashsalt": "streamduel", "svg.fonttype": "none", "font.size": 9}):
         figure = _figure(results, title, scale, band)
         kind = path.suffix.lower()[1:]
-        # Without a date, for equal results make equal pictures.
+        # Without a date, so that equal results give equal bytes.
         metadata: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(
             kind, {}
         )
@@ -98,8 +96,8 @@ def draw(
 
 
 def _figure(results: Results, title: str, scale: str, band: str) -> Figure:
-    """The picture with both panels."""
-    from matplotlib.figure import Figure  # noqa: PLC0415 - as above
+    """The figure with both panels."""
+    from matplotlib.figure import Figure  # noqa: PLC0415 - an optional extra
 
     figure = Figure(figsize=(7.0, 6.0), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[2.2, 1])
@@ -113,14 +111,14 @@ def _figure(results: Results, title: str, scale: str, band: str) -> Figure:
     _scale_regret(above, scale, finals)
     below.set_ylabel("champion accuracy")
     below.set_ylim(-0.03, 1.03)
-    below.set_xlabel(f"duels ({_BAND_WORDS[band]} of {settings.runs} runs)")
+    below.set_xlabel(f"duels ({_BAND_LABELS[band]} of {settings.runs} runs)")
     for panel in (above, below):
         panel.set_xscale("log")
         panel.grid(color="#dddddd", linewidth=0.6)
         panel.set_axisbelow(True)
         panel.spines[["top", "right"]].set_visible(False)
     above.set_title(title, loc="left", fontsize=10)
-    _name_lines(figure, above, finals)
+    _add_legend(figure, above, finals)
     return figure
 
 
@@ -133,7 +131,7 @@ def _add_policy(
     regrets: Floats,
     band: str,
 ) -> float:
-    """Draw one policy into both panels; returns its regret at the end."""
+    """Draw one policy into both panels; returns its final regret."""
     times = results.settings.checkpoints
     mean = regrets.mean(axis=0)
     if band == "error":
@@ -167,22 +165,22 @@ def _accuracy(results: Results, place: int) -> list[float]:
 
 
 def _scale_regret(panel: Axes, scale: str, finals: dict[str, float]) -> None:
-    """Set up the axis of regret; a log scale begins at 1, or below where regret ends below."""
+    """Set up the axis of regret; a log scale begins at 1, or lower if a final regret is lower."""
     least = min((value for value in finals.values() if value > 0), default=None)
-    if scale == "log" and least is not None:  # where there is no regret, no log scale shows it
+    if scale == "log" and least is not None:  # a log scale needs a positive regret
         panel.set_yscale("log", nonpositive="clip")
         panel.set_ylim(bottom=min(1.0, least / 3))
     else:
         panel.set_ylim(bottom=0)
 
 
-def _name_lines(figure: Figure, panel: Axes, finals: dict[str, float]) -> None:
-    """A legend in the order in which the lines end, the highest first."""
+def _add_legend(figure: Figure, panel: Axes, finals: dict[str, float]) -> None:
+    """Add a legend in the order of the final regret, the highest first."""
     handles, names = panel.get_legend_handles_labels()
     order = sorted(range(len(names)), key=lambda place: -finals[names[place]])
     sorted_handles = [handles[place] for place in order]
     sorted_names = [names[place] for place in order]
-    if len(names) > _MANY:
+    if len(names) > _MAX_INSIDE:
         figure.legend(sorted_handles, sorted_names, loc="outside right upper", frameon=False)
     else:
         panel.legend(sorted_handles, sorted_names, loc="upper left", frameon=False, handlelength=4)

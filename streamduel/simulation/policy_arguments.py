@@ -1,4 +1,4 @@
-"""Policies and their parameters as they are written on a command line."""
+"""Policies and their parameters as written on the command line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streamduel.errors import ConfigurationError, nearest
 
 
 class _Assignment(NamedTuple):
-    """`policy.key=value`, of which the policy may be left out."""
+    """`policy.key=value`; the policy is optional."""
 
     policy: str | None
     key: str
@@ -21,22 +21,22 @@ class _Assignment(NamedTuple):
 def read_policies(
     wanted: Sequence[str], assignments: Sequence[str]
 ) -> list[tuple[str, dict[str, Any]]]:
-    """Which policies take part, each with the parameters that are meant for it.
+    """Parse the policies of a simulation, each with its parameters.
 
-    `k=v` goes to every policy that has a parameter k, `rucb.k=v` to every entry of that policy. An
-    entry may bring parameters of its own, as in `rucb:alpha=0.6`; they go before the others, and
-    `rucb.k=v` goes before `k=v`.
+    `k=v` applies to every policy that has a parameter k, `rucb.k=v` to every entry of that policy,
+    and parameters in an entry, as in `rucb:alpha=0.6`, to that entry only. The more specific form
+    takes precedence.
 
     Args:
-        wanted: names of policies, perhaps with parameters of their own.
-        assignments: parameters for all of them, or for one.
+        wanted: names of policies, with or without parameters of the entry.
+        assignments: parameters for all policies, or for one.
 
     Returns:
         Name and given parameters of each policy; the values are not checked.
 
     Raises:
-        ConfigurationError: an assignment is none, or there is no policy that could take it.
-        PolicyError: there is no such policy.
+        ConfigurationError: an assignment is malformed, or applies to no policy.
+        PolicyError: a policy is unknown.
 
     >>> read_policies(["rucb", "rucb:alpha=0.8"], ["champion_set=true", "rucb.alpha=0.6"])
     [('rucb', {'champion_set': True, 'alpha': 0.6}), ('rucb', {'champion_set': True, 'alpha': 0.8})]
@@ -57,7 +57,7 @@ def read_policies(
 
 
 def _entry(text: str) -> tuple[str, dict[str, Any]]:
-    """A policy's name, and the parameters that stand behind a colon."""
+    """A policy's name, and the parameters after the colon."""
     name, _, rest = text.partition(":")
     own = [_assignment(part) for part in rest.split(",")] if rest else []
     _check_unique(f"--policy {text}", [each.key for each in own])
@@ -79,7 +79,7 @@ def read_value(text: str) -> object:
     """A parameter's value: an integer, another number, true or false, or a name.
 
     Args:
-        text: as it was typed.
+        text: the value as typed.
 
     >>> [read_value(text) for text in ("7", "1e6", "0.51", "true", "kl_anytime")]
     [7, 1000000.0, 0.51, True, 'kl_anytime']
@@ -95,7 +95,7 @@ def read_value(text: str) -> object:
 
 
 def _is_for(each: _Assignment, name: str) -> bool:
-    """Whether a policy takes an assignment."""
+    """Whether an assignment applies to a policy."""
     if each.policy is not None:
         return each.policy == name
     return each.key in policies.get(name).declared
@@ -111,9 +111,9 @@ def _check_unique(where: str, keys: Iterable[str]) -> None:
 
 
 def _check_taken(each: _Assignment, names: Sequence[str]) -> None:
-    """Refuse an assignment that no policy takes."""
+    """Refuse an assignment that applies to no policy."""
     if any(_is_for(each, name) for name in names):
-        return  # whether `rucb.k` is one of its parameters, the policy itself will say
+        return  # the policy itself checks whether k of `rucb.k` is one of its parameters
     if each.policy is not None:
         raise ConfigurationError(
             f"--param {each.policy}.{each.key} is for a policy that is not simulated; there are"

@@ -1,4 +1,4 @@
-"""Rankers over graded documents, whose duels are interleaved lists with simulated clicks."""
+"""An environment of rankers whose duels are interleaved lists with simulated clicks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import override
 
 from streamduel.errors import ConfigurationError
 from streamduel.interleaving.base import Team
@@ -21,17 +22,17 @@ from streamduel.simulation.environment import Environment
 from streamduel.simulation.matrices import uniform
 
 GRADE_SHARES: Final = (0.52, 0.32, 0.13, 0.02, 0.01)
-"""How many of a query's documents are of grade 0, 1, 2, 3 and 4: about as in the judged documents
-of MSLR-WEB30K (Qin and Liu, "Introducing LETOR 4.0 datasets", 2013)."""
+"""Shares of documents with grade 0, 1, 2, 3 and 4, about as among the judged documents of
+MSLR-WEB30K (Qin and Liu, "Introducing LETOR 4.0 datasets", 2013)."""
 
 
 class Impression(NamedTuple):
-    """One interleaved list, and what its user did.
+    """One interleaved list and its clicks.
 
     Attributes:
-        query: what was asked for.
+        query: its index.
         docs: the documents shown.
-        teams: per rank, "a" for the first ranker, "b" for the second, None for nobody.
+        teams: per rank, "a" for the first ranker, "b" for the second, None for neither.
         clicks: the clicked ranks, ascending.
     """
 
@@ -47,7 +48,7 @@ class Impression(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """Preferences measured, not known.
+    """Estimated preferences.
 
     Attributes:
         preferences: (K, K), a tie being half a win.
@@ -59,18 +60,18 @@ class Estimate(NamedTuple):
 
 
 class RankerEnvironment(Environment):
-    """K rankers of the same documents, who differ in how well they know their relevance.
+    """K rankers of the same documents, which differ in their errors of relevance.
 
     A ranker orders each query's documents by their grade plus normal noise of its own, drawn once:
     the less noise, the better. A duel draws a query, shows the two rankings in one list by team
     draft, lets a user click, and goes to the side with more clicks.
 
     Args:
-        noise: (K,) the standard deviation of each ranker's error, from 0; the grades are 0 to 4.
-        clicks: how users click.
-        queries: how many different ones there are.
-        documents: how many each query has.
-        length: how many a list shows.
+        noise: (K,) the standard deviation of each ranker's error, from 0; grades are 0 to 4.
+        clicks: the click model.
+        queries: the number of queries.
+        documents: the number of documents of each query.
+        length: documents in a list.
         samples: impressions of each pair from which `preferences` are estimated.
         seed: of documents, rankers and users, an integer from 0.
 
@@ -115,17 +116,17 @@ class RankerEnvironment(Environment):
         world = Generator(seed)
         self.grades: Integers = _draw_grades(world, queries, documents)
         self.rankings: Integers = np.stack([_rank(world, self.grades, each) for each in noise])
-        # Plain lists, for one impression after the other.
+        # Lists are faster for single impressions.
         self._grade_lists: list[list[int]] = self.grades.tolist()
         self._ranking_lists: list[list[list[int]]] = self.rankings.tolist()
         self._users = world
 
     def impression(self, first: int, second: int) -> Impression:
-        """One list of two different rankers, and one user.
+        """Simulate one interleaved list and its clicks.
 
         Args:
             first: the ranker of side a.
-            second: that of side b.
+            second: the ranker of side b.
         """
         return self._impression(first, second, self._users)
 
@@ -141,7 +142,8 @@ class RankerEnvironment(Environment):
         clicks = self._click_model.clicks([grades[doc] for doc in docs], users)
         return Impression(query, docs, teams, clicks)
 
-    def outcome(self, first: int, second: int) -> float:  # noqa: D102 - inherited
+    @override
+    def outcome(self, first: int, second: int) -> float:
         if first == second:
             return 0.5
         return self.impression(first, second).outcome
@@ -156,13 +158,13 @@ class RankerEnvironment(Environment):
         record_id: str,
         ts: int,
     ) -> dict[str, Any]:
-        """A duel as the stream reads it: one record of docs/records.md.
+        """Simulate a duel as a record of a click log (docs/records.md).
 
         Args:
             first: the ranker of side a.
-            second: that of side b; the same as `first` where an arm is served alone.
+            second: the ranker of side b; the same as `first` if the arm is served alone.
             arms: (K,) names.
-            experiment: its name.
+            experiment: the name of the experiment.
             record_id: of the record, unique in the experiment.
             ts: milliseconds since the Unix epoch.
 
@@ -183,12 +185,12 @@ class RankerEnvironment(Environment):
 
     @property
     def preferences(self) -> Floats:  # type: ignore[override]
-        """(K, K), a tie being half a win: estimated when first asked for, as `estimate`."""
+        """(K, K), a tie being half a win: those of `estimate`, computed at the first access."""
         return self.estimate.preferences
 
     @cached_property
     def estimate(self) -> Estimate:
-        """The preference matrix by Monte Carlo, from users who do not take part in the duels."""
+        """The preference matrix by Monte Carlo, from impressions other than those of the duels."""
         users = Generator(self._seed)
         users.skip(1 << 100)
         p, error = np.full((2, self.n_arms, self.n_arms), 0.5)
@@ -205,7 +207,7 @@ class RankerEnvironment(Environment):
 
 
 class _Bits:
-    """A generator as the source of randomness that interleaving draws from."""
+    """A generator with the interface that interleaving draws from."""
 
     def __init__(self, generator: Generator) -> None:
         self._generator = generator
@@ -223,7 +225,7 @@ def _draw_grades(generator: Generator, queries: int, documents: int) -> Integers
 
 
 def _rank(generator: Generator, grades: Integers, noise: float) -> Integers:
-    """(queries, documents): the documents of each query, those that seem best first."""
+    """(queries, documents): the documents of each query in the order of a noisy ranker."""
     normal = NormalDist()
     errors = [normal.inv_cdf(draw) for draw in uniform(generator, grades.size).tolist()]
     scores = grades + noise * np.array(errors).reshape(grades.shape)
@@ -231,6 +233,6 @@ def _rank(generator: Generator, grades: Integers, noise: float) -> Integers:
 
 
 def _check(what: str, found: float, least: int) -> None:
-    """Refuse a number that is too small, or none."""
+    """Refuse a number that is too small or NaN."""
     if not found >= least:
         raise ConfigurationError(f"{what} must be at least {least} (found {found}).")

@@ -1,4 +1,4 @@
-"""What a simulation has found: mean regret and its spread, policy by policy."""
+"""Results of a simulation: mean regret and its spread for each policy."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from streamduel.simulation.settings import PolicySpec, Settings
 
 
 class PolicyResult(NamedTuple):
-    """The runs of one policy, added up; each list has an entry for each checkpoint.
+    """The aggregated runs of one policy; each list has an element for each checkpoint.
 
     Attributes:
         name: the policy's.
         params: all its parameters.
-        runs: how many.
-        checkpoints: after how many duels.
+        runs: the number of finished runs.
+        checkpoints: numbers of duels.
         mean: of the cumulative regret.
-        std_error: of that mean, from the sample's deviation; 0 for a single run.
+        std_error: of the mean, from the sample's deviation; 0 for a single run.
         min: the least regret of a run.
         max: the largest.
         champion_accuracy: the share of runs whose champion was right.
@@ -45,7 +45,7 @@ class Results:
     """The finished runs of a simulation.
 
     Args:
-        settings: what is simulated.
+        settings: of the simulation.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -53,7 +53,7 @@ class Results:
         self._runs: list[dict[int, RunResult]] = [{} for _ in settings.specs]
 
     def add(self, run: RunResult) -> None:
-        """Take a finished run; one of a policy or number that was not asked for is left out.
+        """Add a finished run, unless its policy or number is not part of the settings.
 
         Args:
             run: of any policy.
@@ -64,10 +64,10 @@ class Results:
                     runs[run.run] = run
 
     def missing(self) -> list[tuple[PolicySpec, int]]:
-        """The runs that are still to be played.
+        """The runs that have not finished.
 
-        The first run of all policies comes first, then the second: so that what is there when a
-        simulation is interrupted compares the policies fairly.
+        The first run of all policies comes first, then the second, so that an interrupted
+        simulation has equally many runs of each policy.
         """
         return [
             (spec, run)
@@ -80,14 +80,14 @@ class Results:
         """The regret of each finished run at each checkpoint.
 
         Args:
-            place: of the policy among those asked for, from 0.
+            place: the index of the policy.
         """
         return [run.regret for _, run in sorted(self._runs[place].items())]
 
     def policies(self) -> list[PolicyResult]:
-        """Each policy that has a finished run, in the order asked for."""
+        """The result of each policy with a finished run, in the order of the settings."""
         return [
-            _added_up(spec, self.settings.checkpoints, [runs[run] for run in sorted(runs)])
+            _aggregated(spec, self.settings.checkpoints, [runs[run] for run in sorted(runs)])
             for spec, runs in zip(self.settings.specs, self._runs, strict=True)
             if runs
         ]
@@ -95,11 +95,11 @@ class Results:
     def report(
         self, matrix: str | None, changes: Mapping[int, str] | None = None
     ) -> dict[str, Any]:
-        """All that was found, as JSON can hold it.
+        """The results as a JSON-compatible dictionary.
 
         Args:
-            matrix: where the preferences came from.
-            changes: where those came from that replace them after so many duels.
+            matrix: the source of the preferences.
+            changes: the sources of later preferences by the number of duels after which they hold.
         """
         settings = self.settings
         listed = []
@@ -124,8 +124,8 @@ class Results:
         }
 
 
-def _added_up(spec: PolicySpec, times: Sequence[int], runs: Sequence[RunResult]) -> PolicyResult:
-    """One policy's result from its runs."""
+def _aggregated(spec: PolicySpec, times: Sequence[int], runs: Sequence[RunResult]) -> PolicyResult:
+    """The result of a policy from its runs."""
     columns = list(zip(*(run.regret for run in runs), strict=True))
     means = [_mean(column) for column in columns]
     right = zip(*(run.right for run in runs), strict=True)
@@ -144,7 +144,7 @@ def _added_up(spec: PolicySpec, times: Sequence[int], runs: Sequence[RunResult])
 
 
 def _mean(sample: Sequence[float]) -> float:
-    """The mean; between the least and the largest value even after rounding."""
+    """The mean, kept between the least and the largest value despite rounding."""
     return min(max(math.fsum(sample) / len(sample), min(sample)), max(sample))
 
 
@@ -157,11 +157,11 @@ def _std_error(sample: Sequence[float], mean: float) -> float:
 
 
 def write_json(path: Path, report: dict[str, Any]) -> None:
-    """Write a report whole or not at all.
+    """Write a report atomically.
 
     Args:
         path: an existing file is replaced.
-        report: as JSON can hold it.
+        report: as `Results.report` returns it.
 
     Raises:
         StreamduelError: the file cannot be written.

@@ -1,4 +1,4 @@
-"""Many runs of many policies: in this process or several, and written down as they finish."""
+"""All runs of a simulation, in one process or several, with a journal of finished runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from streamduel.simulation.results import Results
 from streamduel.simulation.settings import PolicySpec, Settings
 
 _CHUNKS: Final = 100
-"""Each process gets its work in about so many parts, that a bar may move."""
+"""Parts of the work of each process; small enough for a progress bar to move."""
 
 Task = tuple[PolicySpec, int]
 """A policy, and the number of the run."""
@@ -34,23 +34,23 @@ def simulate(
     progress: Callable[[int, int], None] | None = None,
     results: Results | None = None,
 ) -> Results:
-    """Play all runs.
+    """Measure all runs.
 
-    With several processes, a script must keep its own work under `if __name__ == "__main__":`, for
-    each process imports it anew.
+    With several processes, a script must keep its own work under `if __name__ == "__main__":`,
+    because each process imports it again.
 
     Args:
-        settings: what is simulated.
-        jobs: in how many processes; the results do not depend on it.
-        journal: a file for the finished runs. One that is there is gone on with; it stays.
-        progress: is told how many runs are finished, and how many there are.
-        results: takes the finished runs as they come, for a caller who may interrupt this.
+        settings: of the simulation.
+        jobs: the number of processes; the results do not depend on it.
+        journal: a file for the finished runs. The runs in an existing one are not repeated.
+        progress: called with the number of finished runs and of all runs.
+        results: receives the finished runs, for a caller that may interrupt this function.
 
     Returns:
         `results`, or new ones.
 
     Raises:
-        ConfigurationError: the journal does not fit, or `jobs` is out of range.
+        ConfigurationError: the journal has other settings, or `jobs` is out of range.
 
     >>> preferences = [[0.5, 0.6, 0.7], [0.4, 0.5, 0.6], [0.3, 0.4, 0.5]]
     >>> settings = Settings(preferences, [("rucb", {})], horizon=1000, runs=3, seed=7)
@@ -69,7 +69,7 @@ def simulate(
         done = total - len(missing)
         if progress:
             progress(done, total)
-        with closing(_played(settings, missing, jobs)) as runs:
+        with closing(_measured(settings, missing, jobs)) as runs:
             for count, run in enumerate(runs, start=1):
                 found.add(run)
                 if written:
@@ -79,24 +79,24 @@ def simulate(
     return found
 
 
-def _played(settings: Settings, tasks: list[Task], jobs: int) -> Generator[RunResult]:
-    """The runs as they finish, in any order; closing the iterator stops all that is under way."""
+def _measured(settings: Settings, tasks: list[Task], jobs: int) -> Generator[RunResult]:
+    """The results as runs finish, in any order; closing the iterator stops the other runs."""
     jobs = min(jobs, len(tasks))
     if jobs > 1:
-        yield from _played_elsewhere(settings, tasks, jobs)
+        yield from _measured_in_pool(settings, tasks, jobs)
     else:
         yield from (measure(settings, *task) for task in tasks)
 
 
-def _played_elsewhere(settings: Settings, tasks: list[Task], jobs: int) -> Iterator[RunResult]:
-    """The runs as other processes finish them."""
+def _measured_in_pool(settings: Settings, tasks: list[Task], jobs: int) -> Iterator[RunResult]:
+    """The results as other processes finish their runs."""
     size = max(1, len(tasks) // (jobs * _CHUNKS))
     chunks = [tasks[start : start + size] for start in range(0, len(tasks), size)]
     others = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(
         jobs,
         mp_context=multiprocessing.get_context("spawn"),
-        initializer=_settle,
+        initializer=_initialize,
         initargs=(settings,),
     )
     try:
@@ -106,7 +106,7 @@ def _played_elsewhere(settings: Settings, tasks: list[Task], jobs: int) -> Itera
             yield from future.result()
     except BrokenProcessPool as error:
         raise StreamduelError(
-            "a process of the simulation died, perhaps for want of memory; try fewer jobs."
+            "a process of the simulation died, perhaps for lack of memory; try fewer jobs."
         ) from error
     except BaseException:
         for worker in set(multiprocessing.active_children()) - others:
@@ -118,9 +118,9 @@ def _played_elsewhere(settings: Settings, tasks: list[Task], jobs: int) -> Itera
 
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Processes that start in here never hear of Ctrl-C: this one ends them, without a traceback.
+    """Block Ctrl-C in the processes that start here; this process ends them, without a traceback.
 
-    A terminal sends it to all of them. What is blocked when a process starts stays so in it.
+    A terminal sends the signal to all processes. One that is blocked at a start stays blocked.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -130,18 +130,18 @@ def _without_interrupts() -> Iterator[None]:
 
 
 _settings: Settings
-"""In a process of its own: what is simulated."""
+"""The settings, in a worker process."""
 
 
-def _settle(settings: Settings) -> None:
-    """Begin a process of its own, which ends with the one that started it."""
-    global _settings  # noqa: PLW0603 - the only way in
+def _initialize(settings: Settings) -> None:
+    """Initialize a worker process, which ends with the process that started it."""
+    global _settings  # noqa: PLW0603 - an initializer has no other way
     _settings = settings
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
 def _end_with_parent() -> None:
-    """Wait until the process that started this one is gone, even by `kill -9`; then go too."""
+    """Wait until the parent process has ended, even by `kill -9`, then exit."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -149,5 +149,5 @@ def _end_with_parent() -> None:
 
 
 def _measure_chunk(tasks: Sequence[Task]) -> list[RunResult]:
-    """Some runs, one after the other."""
+    """Measure some runs, one after the other."""
     return [measure(_settings, *task) for task in tasks]

@@ -1,4 +1,4 @@
-"""The journal: what a crash leaves is gone on with, and no file of anybody's is harmed."""
+"""The journal: interrupted simulations resume, and files that are not journals stay unchanged."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_journal_of_other_settings_is_refused(
     with pytest.raises(ConfigurationError, match="holds runs of other settings") as error:
         simulate(settings(**changes), journal=path)
     assert words in str(error.value)
-    assert "remove it to begin anew" in str(error.value)
+    assert "remove it to start again" in str(error.value)
     assert path.read_bytes() == before
 
 
@@ -74,7 +74,7 @@ def test_a_file_that_is_no_journal_is_refused_and_left_alone(
 ) -> None:
     path = tmp_path / "notes.txt"
     path.write_bytes(content)
-    with pytest.raises(ConfigurationError, match="is no journal of a simulation"):
+    with pytest.raises(ConfigurationError, match="is not a journal of a simulation"):
         simulate(settings(), journal=path)
     assert path.read_bytes() == content
 
@@ -89,7 +89,7 @@ def test_a_device_or_a_pipe_is_no_place_for_a_journal(tmp_path: Path, path: str)
 def sound() -> dict[str, Any]:
     """A line of a journal, as an object."""
     run = measure(settings(), settings().specs[0], 0)
-    return {each: getattr(run, each) for each in RunResult.__slots__}
+    return {each: getattr(run, each) for each in RunResult.__struct_fields__}
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,9 @@ def test_a_file_that_is_no_journal_is_not_touched(
     notes.write_text(content)
     said = streamduel("simulate", "--matrix", matrix, "--policy", "rucb", "--journal", notes)
     assert said.status == 2
-    assert "notes.txt' is no journal of a simulation; name another file with --journal." in said.err
+    assert (
+        "notes.txt' is not a journal of a simulation; name another file with --journal." in said.err
+    )
     assert notes.read_text() == content
 
 
@@ -114,8 +116,8 @@ def test_a_full_disk_keeps_what_is_finished(
     assert done.returncode == 1
     assert "uniform" in done.stdout
     assert done.stderr == (
-        f"streamduel: the journal '{journal}' cannot be written (File too large); the runs that it"
-        " holds are kept, and the same command goes on from there.\n"
+        f"streamduel: the journal '{journal}' cannot be written (File too large); its finished"
+        " runs are kept, and the same command resumes from there.\n"
     )
     assert journal.read_bytes().count(b"\n") > 2
     said = streamduel(*arguments, "--json", report)
