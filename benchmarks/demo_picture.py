@@ -18,8 +18,8 @@ from typing import Final
 from rich.console import Console
 
 from streamduel.cli.demo import ARMS, IMPRESSIONS, POLICY, SPEED
-from streamduel.demo.loop import Bound
-from streamduel.demo.play import PORT, Clockwork, Settings, play
+from streamduel.demo.loop import Limit
+from streamduel.demo.run import PORT, Clock, Settings, run_demo
 from streamduel.demo.screen import frame
 from streamduel.simulation.policy_arguments import read_policies
 
@@ -48,7 +48,7 @@ def svg() -> str:
     [(policy, parameters)] = read_policies([POLICY], [])
     settings = Settings(
         policy=policy, parameters=parameters, title=POLICY, arms=ARMS, seed=0,
-        bound=Bound(TAKEN_AT, math.inf), speed=SPEED, page=False,
+        limit=Limit(TAKEN_AT, math.inf), speed=SPEED, page=False,
     )  # fmt: skip
     clock = _Clock()
     console = Console(
@@ -56,12 +56,12 @@ def svg() -> str:
         force_terminal=True, color_system="truecolor",
     )  # fmt: skip
     with TemporaryDirectory() as folder:
-        played = play(
+        played = run_demo(
             settings, Path(folder), Console(file=io.StringIO()), lambda: False,
-            Clockwork(clock, clock, clock.sleep),
+            Clock(clock, clock, clock.sleep),
         )  # fmt: skip
-    assert played.picture is not None
-    picture = replace(played.picture, bound=IMPRESSIONS, url=f"http://127.0.0.1:{PORT}/")
+    assert played.progress is not None
+    picture = replace(played.progress, limit=IMPRESSIONS, url=f"http://127.0.0.1:{PORT}/")
     console.print(frame(picture, picture.visit, WIDTH, HEIGHT))
     drawn = console.export_svg(title="streamduel demo", unique_id="demo")
     return re.sub(r"@font-face \{.*?\}\s*", "", drawn, flags=re.DOTALL)  # nobody's server is asked

@@ -14,10 +14,10 @@ import typer
 from rich.console import Console
 
 from streamduel import policies
-from streamduel.demo.loop import Bound
-from streamduel.demo.play import CONFIGURATION, Clockwork, Played, Settings, play
-from streamduel.demo.stay import somebody_watches, stay_until_enter
-from streamduel.demo.verdict import print_verdict
+from streamduel.demo.display import is_interactive, wait_for_enter
+from streamduel.demo.loop import Limit
+from streamduel.demo.report import print_report
+from streamduel.demo.run import CONFIGURATION, Clock, Result, Settings, run_demo
 from streamduel.errors import ConfigurationError, PolicyError
 from streamduel.service import StopSignal
 from streamduel.simulation.policy_arguments import read_policies
@@ -133,7 +133,7 @@ def demo(
         title=policy,
         arms=arms,
         seed=seed,
-        bound=Bound(impressions, math.inf if seconds is None else seconds),
+        limit=Limit(impressions, math.inf if seconds is None else seconds),
         speed=speed or math.inf,
         page=not no_page,
         port=port,
@@ -209,10 +209,10 @@ def _play(settings: Settings, folder: Path, stop: Callable[[], bool]) -> None:
     """Play the demo and print its verdict; on a terminal, serve the page until Enter is pressed."""
     out = Console()
 
-    def ended(played: Played, url: str | None) -> None:
-        print_verdict(out, played)
-        if url and somebody_watches() and not stop():
-            stay_until_enter(out, url, stop)
+    def ended(result: Result, url: str | None) -> None:
+        print_report(out, result)
+        if url and is_interactive() and not stop():
+            wait_for_enter(out, url, stop)
 
-    clockwork = Clockwork(time.time, time.monotonic, time.sleep)
-    play(settings, folder, out, stop, clockwork, ended)
+    clock = Clock(time.time, time.monotonic, time.sleep)
+    run_demo(settings, folder, out, stop, clock, ended)

@@ -1,1 +1,1 @@
-"""`streamduel demo`: simulated users of a recipe search, and who finds its best ranker."""
+"""`streamduel demo`: simulated users, a search service and streamduel in one process."""

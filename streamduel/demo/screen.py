@@ -1,4 +1,4 @@
-"""The demo in a terminal: who is shown, a list that was just clicked on, and how sure it is."""
+"""The live screen of the demo: the rankers' shares, a recent list, and the confidence."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from streamduel.demo.picture import Picture
-from streamduel.demo.recipes import QUERIES, RECIPES
+from streamduel.demo.display import Progress
+from streamduel.demo.rankers import LENGTH
 from streamduel.demo.search import Visit
-from streamduel.demo.world import LENGTH
+from streamduel.demo.users import QUERIES, RECIPES
 
 SIDES: Final = {"a": ("A", "cyan"), "b": ("B", "magenta")}
-"""How the two rankers of a list are told apart: by letter and by colour."""
+"""Letter and colour of the two rankers of a list."""
 
 FRAME_SECONDS: Final = 0.1
-"""Between two frames: what comes faster cannot be seen."""
+"""Between two frames."""
 
 HOLD_SECONDS: Final = 3.0
-"""For so long one list is shown: it takes as long to be read."""
+"""How long one list is shown: the time to read it."""
 
 LIST_LINES: Final = LENGTH + 3
 OTHER_LINES: Final = 7
 """Lines of the frame apart from the list and the rankers' rows."""
-FEWEST_ROWS: Final = 3
-"""A table of fewer rankers would tell nothing: before that, the list goes."""
+MIN_ROWS: Final = 3
+"""In a small terminal, the list is left out before the table has fewer rows."""
 
 BAR_BLOCKS: Final = " ▏▎▍▌▋▊▉█"
 
 
 class LiveScreen:
-    """The demo as a picture that moves.
+    """The progress of the demo on a terminal.
 
     Args:
         console: a terminal.
-        clock: seconds that only grow.
+        clock: monotonic time in seconds.
     """
 
     def __init__(self, console: Console, clock: Callable[[], float]) -> None:
@@ -48,16 +48,16 @@ class LiveScreen:
         self._shown_at = self._held_since = -HOLD_SECONDS + clock()
         self._visit: Visit | None = None
 
-    def show(self, picture: Picture) -> None:
-        """The next frame, if it is time for one."""
+    def show(self, progress: Progress) -> None:
+        """Show a frame every `FRAME_SECONDS` seconds."""
         now = self._clock()
         if now - self._shown_at < FRAME_SECONDS:
             return
         self._shown_at = now
         if self._visit is None or now - self._held_since >= HOLD_SECONDS:
-            self._visit, self._held_since = picture.visit, now
+            self._visit, self._held_since = progress.visit, now
         size = self._console.size
-        self._live.update(frame(picture, self._visit, size.width, size.height), refresh=True)
+        self._live.update(frame(progress, self._visit, size.width, size.height), refresh=True)
 
     def __enter__(self) -> Self:
         self._live.start()
@@ -72,37 +72,37 @@ class LiveScreen:
         self._live.stop()
 
 
-def frame(picture: Picture, visit: Visit | None, width: int, height: int) -> RenderableType:
+def frame(progress: Progress, visit: Visit | None, width: int, height: int) -> RenderableType:
     """One frame.
 
     Args:
-        picture: the demo at one moment.
-        visit: the list that is shown at present.
+        progress: to show.
+        visit: the list to show.
         width: of the terminal, in columns.
-        height: in lines. Where they do not do, the rankers who are shown least go first.
+        height: in lines. If they are too few, the rankers with the smallest shares are left out.
     """
-    arms = len(picture.view.arms)
-    with_list = height >= OTHER_LINES + LIST_LINES + min(arms, FEWEST_ROWS + 1)
+    arms = len(progress.view.arms)
+    with_list = height >= OTHER_LINES + LIST_LINES + min(arms, MIN_ROWS + 1)
     rows = height - OTHER_LINES - (LIST_LINES if with_list else 0)
-    parts: list[RenderableType] = [_headline(picture), Text(), _rankers(picture, width, rows)]
+    parts: list[RenderableType] = [_headline(progress), Text(), _rankers(progress, width, rows)]
     if with_list:
         parts += [Text(), _clicked_list(visit)]
-    return Group(*parts, Text(), _certainty(picture, width), *_footer(picture))
+    return Group(*parts, Text(), _confidence(progress, width), *_footer(progress))
 
 
-def _headline(picture: Picture) -> Text:
-    """What happens here."""
+def _headline(progress: Progress) -> Text:
+    """The title line."""
     text = Text(no_wrap=True, overflow="ellipsis")
     text.append("streamduel demo", "bold")
-    text.append(f": which of {len(picture.view.arms)} rankers is best? ")
-    text.append(picture.policy, "bold")
+    text.append(f": which of {len(progress.view.arms)} rankers is best? ")
+    text.append(progress.policy, "bold")
     text.append(" learns from clicks")
     return text
 
 
-def _rankers(picture: Picture, width: int, rows: int) -> Table:
-    """Who is shown how much, and wins how much; at most so many rows below the heading."""
-    view, shares = picture.view, picture.shares
+def _rankers(progress: Progress, width: int, rows: int) -> Table:
+    """The table of rankers, with at most so many rows below the heading."""
+    view, shares = progress.view, progress.shares
     every = range(len(view.arms))
     shown = list(every)
     if len(shown) > rows:
@@ -120,7 +120,7 @@ def _rankers(picture: Picture, width: int, rows: int) -> Table:
         *(Text(it, "dim") for it in ("wins", "beats")),
     )  # fmt: skip
     for arm in shown:
-        is_champion = arm == view.champion and picture.impressions > 0
+        is_champion = arm == view.champion and progress.impressions > 0
         style = "bold green" if is_champion else ""
         table.add_row(
             Text("★" if is_champion else "", style),
@@ -139,7 +139,7 @@ def _rankers(picture: Picture, width: int, rows: int) -> Table:
 
 
 def bar_of(share: float, width: int) -> str:
-    """A bar of so many columns at most, to an eighth of one.
+    """A bar, to an eighth of a column.
 
     >>> bar_of(0.25, 10)
     '██▌'
@@ -149,7 +149,7 @@ def bar_of(share: float, width: int) -> str:
 
 
 def _clicked_list(visit: Visit | None) -> Group:
-    """A list of two rankers, whose each document is, and what its user clicked on."""
+    """An interleaved list, the ranker of each document, and the clicks."""
     if visit is None:
         return Group(*[Text()] * (LIST_LINES - 1))
     head = Text(no_wrap=True, overflow="ellipsis")
@@ -169,11 +169,11 @@ def _clicked_list(visit: Visit | None) -> Group:
         if rank in visit.clicks:
             line.append("◀ click", "bold yellow")
         lines.append(line)
-    return Group(head, *lines, _verdict(visit))
+    return Group(head, *lines, _outcome(visit))
 
 
-def _verdict(visit: Visit) -> Text:
-    """Who has won the list."""
+def _outcome(visit: Visit) -> Text:
+    """The outcome of the duel."""
     if visit.draw.alone:
         return Text(" no duel: nothing is left to be tried out here", "dim")
     ours, theirs = visit.clicks_on("a"), visit.clicks_on("b")
@@ -183,9 +183,9 @@ def _verdict(visit: Visit) -> Text:
     return Text(f" clicks {ours} to {theirs}: {winner} wins the duel", SIDES[side][1])
 
 
-def _certainty(picture: Picture, width: int) -> Text:
-    """How sure the champion is, and what it has cost."""
-    view = picture.view
+def _confidence(progress: Progress, width: int) -> Text:
+    """The champion's confidence, and the regret."""
+    view = progress.view
     bar = max(10, min(30, width - 54))
     filled = int(view.confidence * bar)
     style = "green" if view.confidence >= 0.95 else "yellow"
@@ -198,16 +198,16 @@ def _certainty(picture: Picture, width: int) -> Text:
     return text
 
 
-def _footer(picture: Picture) -> list[Text]:
-    """Numbers, the status page, and how to end it."""
+def _footer(progress: Progress) -> list[Text]:
+    """The numbers, the status page, and how to end the demo."""
     numbers = (
-        f"{picture.counted}, {picture.speed:,.0f} a second, epoch {picture.view.epoch:,}, "
-        f"{picture.lasted}"
+        f"{progress.impressions_text}, {progress.speed:,.0f} a second, "
+        f"epoch {progress.view.epoch:,}, {progress.seconds_text}"
     )
     page = Text(no_wrap=True, overflow="ellipsis")
-    if picture.url:
+    if progress.url:
         page.append("status page and metrics ")
-        page.append(picture.url, "underline")
+        page.append(progress.url, "underline")
         page.append("   ")
     page.append("Ctrl-C ends", "dim")
     return [Text(numbers, no_wrap=True, overflow="ellipsis"), page]

@@ -1,4 +1,4 @@
-"""The demo's ranker service: it follows assignments, interleaves two rankings, and logs clicks."""
+"""The demo's search service: it follows assignments, interleaves rankings, and logs clicks."""
 
 from __future__ import annotations
 
@@ -10,50 +10,50 @@ from typing import Final, NamedTuple, Self
 
 from streamduel.client import Assignments, Draw, EventLog, FeedRecord, Interleaver, Merged
 from streamduel.client.feeds import FileFeed
-from streamduel.demo.world import LENGTH, World
+from streamduel.demo.rankers import LENGTH, Rankers
 from streamduel.errors import StreamduelError
 
 EXPERIMENT: Final = "recipes"
 
-PATIENCE: Final = 10.0
-"""Seconds for a few hundred bytes to reach a file of this machine, or to be read from one."""
+FILE_TIMEOUT: Final = 10.0
+"""Seconds to write a few hundred bytes to a local file, or to read them."""
 
 IDLE: Final = 0.2
-"""Seconds after which the thread that reads assignments looks whether the demo is over."""
+"""Seconds between two checks whether the demo has ended, by the thread that reads assignments."""
 
 
-class _FileOnCall(FileFeed):
-    """Reads new assignments when told to, and says when it has; a service looks each second.
+class _RequestedFeed(FileFeed):
+    """Reads new assignments on request; the feed of a real service polls every second.
 
-    So the next impressions go by the newest assignment, however fast the machine is.
+    The next impressions therefore follow the newest assignment on a machine of any speed.
     """
 
     every = 0.0  # `poll` itself waits
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self._called, self._read_all = threading.Event(), threading.Event()
+        self._requested, self._read_all = threading.Event(), threading.Event()
 
     def poll(self) -> Iterator[FeedRecord]:
-        if self._called.wait(IDLE):
-            self._called.clear()
+        if self._requested.wait(IDLE):
+            self._requested.clear()
             yield from super().poll()
             self._read_all.set()
 
-    def look(self) -> bool:
-        """Have everything read that stands in the file; whether it was."""
+    def read(self) -> bool:
+        """Read the file to its end; whether it succeeded."""
         self._read_all.clear()
-        self._called.set()
-        return self._read_all.wait(PATIENCE)
+        self._requested.set()
+        return self._read_all.wait(FILE_TIMEOUT)
 
 
 class Visit(NamedTuple):
     """One user's search.
 
     Attributes:
-        query: what was asked for.
-        draw: whose results were shown.
-        page: the list, and whose each document is.
+        query: its index.
+        draw: the rankers whose results were shown.
+        page: the list, and the ranker of each document.
         clicks: the clicked ranks.
     """
 
@@ -63,49 +63,49 @@ class Visit(NamedTuple):
     clicks: Sequence[int]
 
     def clicks_on(self, team: str) -> int:
-        """How many clicks speak for a side."""
+        """The number of clicks on the documents of a side."""
         return sum(self.page.teams[rank] == team for rank in self.clicks)
 
 
 class RecipeSearch:
-    """A search service as streamduel's users have one, with the client that they would use.
+    """A search service that uses streamduel's client, as a real service does.
 
     Args:
-        world: the rankers.
+        rankers: of the recipes.
         assignments: the file to follow.
         clicks: the click log to write.
-        now: milliseconds since 1970 of an impression, from its number.
+        now: the time of an impression, in milliseconds since the Unix epoch, from its number.
     """
 
     def __init__(
-        self, world: World, assignments: Path, clicks: Path, now: Callable[[int], int]
+        self, rankers: Rankers, assignments: Path, clicks: Path, now: Callable[[int], int]
     ) -> None:
-        self._rankings = dict(zip(world.arms, world.rankings, strict=True))
+        self._rankings = dict(zip(rankers.arms, rankers.rankings, strict=True))
         self._now = now
-        self._feed = _FileOnCall(assignments)
+        self._feed = _RequestedFeed(assignments)
         self._assignments = Assignments(self._feed)
         self._events = EventLog.to_file(clicks)
         self._interleaver = Interleaver("team_draft", LENGTH)
         self.impressions = 0
 
-    def look(self) -> None:
-        """Follow the newest assignment from now on.
+    def update(self) -> None:
+        """Read the newest assignment.
 
         Raises:
             StreamduelError: the file cannot be read.
         """
-        if not self._feed.look():
-            raise StreamduelError("the assignments cannot be read any more: is the folder gone?")
+        if not self._feed.read():
+            raise StreamduelError("the assignments can no longer be read: was the folder removed?")
 
     def show(self, query: int) -> tuple[Draw, Merged[int]]:
-        """Whose results the next user gets, and which."""
+        """The rankers and the list for the next user."""
         user = f"user {self.impressions}"
         draw = self._assignments.draw(EXPERIMENT, sticky_key=user)
         lists = self._rankings[draw.a][query], self._rankings[draw.b][query]
         return draw, self._interleaver.merge(draw, *lists, sticky_key=user)
 
     def log(self, visit: Visit) -> None:
-        """Write down what was shown and clicked."""
+        """Log an impression and its clicks."""
         number = self.impressions
         self._events.interleaving(
             EXPERIMENT, visit.draw, visit.page, visit.clicks,
@@ -114,12 +114,12 @@ class RecipeSearch:
         self.impressions += 1
 
     def flush(self) -> None:
-        """Wait until all of it stands in the click log.
+        """Wait until everything is written to the click log.
 
         Raises:
-            StreamduelError: it does not, such as on a full disk.
+            StreamduelError: it cannot be written, for example to a full disk.
         """
-        if not self._events.flush(PATIENCE):
+        if not self._events.flush(FILE_TIMEOUT):
             raise StreamduelError("the click log cannot be written: is the disk full?")
 
     def __enter__(self) -> Self:
@@ -131,5 +131,5 @@ class RecipeSearch:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._events.close(IDLE)  # after each flush there is nothing left to be written
+        self._events.close(IDLE)  # everything was flushed before
         self._assignments.close()

@@ -1,40 +1,93 @@
-"""The demo's users: they type queries and click on what tempts them."""
+"""The demo's users: their queries, the recipes they search, and their clicks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from itertools import product
+from typing import Final, NamedTuple
 
-from streamduel.demo.world import USERS, World
 from streamduel.policies.base.generator import Generator
+from streamduel.simulation.click_models import CLICK_MODELS
+
+CLICKS: Final = CLICK_MODELS["informational"]
+"""The click model: users who look for a recipe open a few, and err at times."""
 
 _APART: Final = 1 << 100
-"""How far the users' part of the seed's random stream is from the world's."""
+"""The distance, in words, of the users' part of the random stream from that of the rankers."""
+
+MAIN: Final = ("apple", "carrot", "lemon", "mushroom", "onion", "pumpkin")
+DISHES: Final = ("cake", "pie", "soup", "tart")
+STYLES: Final = ("classic", "quick", "vegan")
+
+FULL: Final = 4
+"""The grade of the best match: the classic recipe of a query."""
+
+
+class Recipe(NamedTuple):
+    """A document of the demo."""
+
+    style: str
+    main: str
+    dish: str
+
+    def __str__(self) -> str:
+        return " ".join(self)
+
+
+class Query(NamedTuple):
+    """A query of the demo."""
+
+    main: str
+    dish: str
+
+    def __str__(self) -> str:
+        return " ".join(self)
+
+
+RECIPES: Final = tuple(Recipe(*words) for words in product(STYLES, MAIN, DISHES))
+QUERIES: Final = tuple(Query(*words) for words in product(MAIN, DISHES))
+
+
+def grade(query: Query, recipe: Recipe) -> int:
+    """The relevance of a recipe for a query, from 0 to 4.
+
+    >>> [grade(Query("apple", "pie"), Recipe(*words.split())) for words in (
+    ...     "classic apple pie", "vegan apple pie", "classic apple tart", "quick apple soup",
+    ...     "quick onion pie", "vegan lemon soup")]
+    [4, 3, 2, 1, 1, 0]
+    """
+    both = (query.main == recipe.main) + (query.dish == recipe.dish)
+    if both == 2:
+        return FULL if recipe.style == STYLES[0] else FULL - 1
+    return both + (both == 1 and recipe.main == query.main and recipe.style == STYLES[0])
 
 
 class Users:
-    """One user after the other; equal seeds make equal users.
+    """Simulated users, one after the other; equal seeds make equal users.
 
     Args:
-        world: what they search in.
+        grades: (queries, recipes) the relevance of each recipe.
         seed: an integer from 0.
     """
 
-    def __init__(self, world: World, seed: int) -> None:
-        self._grades = world.grades
+    def __init__(self, grades: Sequence[Sequence[int]], seed: int) -> None:
+        self._grades = grades
         self._generator = Generator(seed)
         self._generator.skip(_APART)
 
     def query(self) -> int:
-        """What the next user looks for, an index into the queries."""
+        """The next user's query, an index of `QUERIES`."""
         return self._generator.below(len(self._grades))
 
     def clicks(self, query: int, docs: Sequence[int]) -> list[int]:
-        """The ranks that a user clicks on, from 0.
+        """The clicks of a user.
 
         Args:
-            query: what was asked for.
-            docs: the recipes shown, the first on top.
+            query: its index.
+            docs: indices of the recipes shown, from the top.
+
+        Returns:
+            The clicked ranks, ascending from 0.
         """
         grades = self._grades[query]
-        return USERS.clicks([grades[doc] for doc in docs], self._generator)
+        return CLICKS.clicks([grades[doc] for doc in docs], self._generator)

@@ -11,8 +11,9 @@ from typing import Any
 from rich.console import Console
 
 from streamduel.cli.demo import IMPRESSIONS, POLICY
-from streamduel.demo.loop import Bound
-from streamduel.demo.play import Clockwork, Played, Settings, play
+from streamduel.demo.loop import Limit
+from streamduel.demo.run import Clock as DemoClock
+from streamduel.demo.run import Result, Settings, run_demo
 from streamduel.simulation.policy_arguments import read_policies
 
 BEGAN = 1_790_000_000.0
@@ -37,9 +38,9 @@ def settings(**changes: Any) -> Settings:
     """Those of `streamduel demo`, at full speed and without a page, but for some changes."""
     title = changes.pop("title", POLICY)
     [(policy, parameters)] = read_policies([title], [])
-    bound = Bound(changes.pop("impressions", IMPRESSIONS), changes.pop("seconds", math.inf))
+    bound = Limit(changes.pop("impressions", IMPRESSIONS), changes.pop("seconds", math.inf))
     defaults = {"arms": 6, "seed": 0, "speed": math.inf, "page": False, **changes}
-    return Settings(policy=policy, parameters=parameters, title=title, bound=bound, **defaults)
+    return Settings(policy=policy, parameters=parameters, title=title, limit=bound, **defaults)
 
 
 def played(
@@ -48,9 +49,9 @@ def played(
     stop: Callable[[], bool] = lambda: False,
     clock: Clock | None = None,
     **changes: Any,
-) -> Played:
+) -> Result:
     """A demo from beginning to end."""
     clock = clock or Clock()
     console = console or Console(file=io.StringIO(), width=80)
-    clockwork = Clockwork(lambda: BEGAN, clock, clock.sleep)
-    return play(settings(**changes), folder, console, stop, clockwork)
+    demo_clock = DemoClock(lambda: BEGAN, clock, clock.sleep)
+    return run_demo(settings(**changes), folder, console, stop, demo_clock)

@@ -9,9 +9,9 @@ import pytest
 
 from benchmarks.demo_picture import PICTURE, svg
 from streamduel.cli import demo as demo_command
-from streamduel.demo.ledger import RECENT
-from streamduel.demo.recipes import RECIPES
-from streamduel.demo.verdict import sentence
+from streamduel.demo.report import sentence
+from streamduel.demo.statistics import RECENT
+from streamduel.demo.users import RECIPES
 from tests.unit.demo.bed import played
 
 PAGE = (Path(__file__).parents[3] / "docs" / "demo.md").read_text(encoding="utf-8")

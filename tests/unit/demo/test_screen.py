@@ -12,13 +12,11 @@ import pytest
 from rich.console import Console, RenderableType
 
 from streamduel.client import Draw, Merged
-from streamduel.demo.lines import EVERY_SECONDS, ProgressLines
-from streamduel.demo.picture import Picture
-from streamduel.demo.play import Played
-from streamduel.demo.plot import plot_regret
+from streamduel.demo.display import LINE_SECONDS, Progress, ProgressLines
+from streamduel.demo.report import plot_regret, print_report, sentence
+from streamduel.demo.run import Result
 from streamduel.demo.screen import HOLD_SECONDS, LiveScreen, bar_of, frame
 from streamduel.demo.search import Visit
-from streamduel.demo.verdict import print_verdict, sentence
 from tests.unit.demo.bed import Clock, played
 
 URL = "http://127.0.0.1:65535/"
@@ -31,15 +29,15 @@ VISIT = Visit(
 
 
 class Demo(NamedTuple):
-    played: Played
-    picture: Picture
+    played: Result
+    progress: Progress
 
 
 def shown(seed: int, arms: int, folder: Path) -> Demo:
     done = played(folder, seed=seed, arms=arms, impressions=600)
-    assert done.picture is not None
+    assert done.progress is not None
     changes = {"visit": VISIT, "url": URL, "speed": 49.6, "seconds": 12.4}
-    return Demo(done, Picture(**{**vars(done.picture), **changes}))
+    return Demo(done, Progress(**{**vars(done.progress), **changes}))
 
 
 @pytest.fixture(scope="module")
@@ -64,25 +62,25 @@ def text(renderable: RenderableType, width: int) -> str:
 def test_a_frame_fits_the_terminal(
     request: pytest.FixtureRequest, arms: str, width: int, height: int
 ) -> None:
-    picture = request.getfixturevalue(arms).picture
-    lines = text(frame(picture, VISIT, width, height), width).splitlines()
+    progress = request.getfixturevalue(arms).progress
+    lines = text(frame(progress, VISIT, width, height), width).splitlines()
     assert len(lines) <= height
     assert max(map(len, lines)) <= width
     assert "status page and metrics " + URL in "\n".join(lines)
-    assert picture.view.arms[picture.view.champion] in "\n".join(lines)
+    assert progress.view.arms[progress.view.champion] in "\n".join(lines)
 
 
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (120, 40)])
 def test_a_frame_shows_who_is_shown_how_often_and_how_sure_it_is(
     six: Demo, width: int, height: int
 ) -> None:
-    view = six.picture.view
-    said = text(frame(six.picture, VISIT, width, height), width)
+    view = six.progress.view
+    said = text(frame(six.progress, VISIT, width, height), width)
     assert "which of 6 rankers is best? rucb:alpha=0.8 learns from clicks" in said
     for arm, name in enumerate(view.arms):
         row = next(line for line in said.splitlines() if line[2:].startswith(name))
         assert row.startswith("★" if arm == view.champion else " ")
-        assert f"{six.picture.shares[arm]:.0%}" in row
+        assert f"{six.progress.shares[arm]:.0%}" in row
         assert f" {view.arm_duels[arm]:,} " in row
         assert f" {view.wins[arm].sum():,.0f} " in row
         assert row.rstrip().endswith(f"{5 * view.copeland[arm]:.0f} of 5")
@@ -92,7 +90,7 @@ def test_a_frame_shows_who_is_shown_how_often_and_how_sure_it_is(
 
 
 def test_a_list_shows_whose_each_document_is_and_what_was_clicked(six: Demo) -> None:
-    said = text(frame(six.picture, VISIT, 80, 24), 80).splitlines()
+    said = text(frame(six.progress, VISIT, 80, 24), 80).splitlines()
     first = next(i for i, line in enumerate(said) if line.startswith("A user looks for"))
     assert [line.rstrip() for line in said[first : first + 8]] == [
         "A user looks for “apple pie” and gets one list of A bm25 and B dense-v1",
@@ -123,12 +121,12 @@ def test_a_list_shows_whose_each_document_is_and_what_was_clicked(six: Demo) -> 
     ],
 )
 def test_a_list_says_who_wins(six: Demo, changes: dict[str, Any], words: str) -> None:
-    assert words in text(frame(six.picture, VISIT._replace(**changes), 80, 24), 80)
+    assert words in text(frame(six.progress, VISIT._replace(**changes), 80, 24), 80)
 
 
 def test_before_the_first_impression_there_is_no_champion_and_no_list(six: Demo) -> None:
     nothing = {"impressions": 0, "visit": None, "url": None}
-    said = text(frame(Picture(**{**vars(six.picture), **nothing}), None, 80, 24), 80)
+    said = text(frame(Progress(**{**vars(six.progress), **nothing}), None, 80, 24), 80)
     assert "★" not in said
     assert "A user looks" not in said
     assert "status page" not in said
@@ -138,12 +136,12 @@ def test_before_the_first_impression_there_is_no_champion_and_no_list(six: Demo)
 def test_of_many_rankers_those_who_are_shown_least_are_left_out(twenty: Demo) -> None:
     shares = [0.0] * 20
     shares[3], shares[9], shares[19] = 0.5, 0.3, 0.2
-    picture = Picture(**{**vars(twenty.picture), "shares": shares})
-    names = [picture.view.arms[arm] for arm in (3, 9, 19)]
-    said = text(frame(picture, VISIT, 80, 24), 80)
+    progress = Progress(**{**vars(twenty.progress), "shares": shares})
+    names = [progress.view.arms[arm] for arm in (3, 9, 19)]
+    said = text(frame(progress, VISIT, 80, 24), 80)
     assert all(f" {name} " in said for name in names)
     assert re.search(r"… +13 more", said)
-    assert "more" not in text(frame(picture, VISIT, 120, 40), 120).replace("more ", "")
+    assert "more" not in text(frame(progress, VISIT, 120, 40), 120).replace("more ", "")
 
 
 @pytest.mark.parametrize(
@@ -172,9 +170,9 @@ class Frames(Console):
 
 def test_a_list_stays_long_enough_to_be_read(six: Demo) -> None:
     clock, console = Clock(), Frames()
-    other = Picture(**{**vars(six.picture), "visit": VISIT._replace(query=5)})
+    other = Progress(**{**vars(six.progress), "visit": VISIT._replace(query=5)})
     with LiveScreen(console, clock) as screen:
-        screen.show(six.picture)
+        screen.show(six.progress)
         assert "“apple pie”" in console.take()
         clock.sleep(HOLD_SECONDS / 2)
         screen.show(other)
@@ -187,17 +185,17 @@ def test_a_list_stays_long_enough_to_be_read(six: Demo) -> None:
 def test_frames_come_no_faster_than_they_can_be_seen(six: Demo) -> None:
     clock, console = Clock(), Frames()
     with LiveScreen(console, clock) as screen:
-        screen.show(six.picture)
+        screen.show(six.progress)
         assert console.take()
         clock.sleep(0.05)
-        screen.show(six.picture)
+        screen.show(six.progress)
         assert not console.take()
 
 
 def test_the_screen_is_given_back(six: Demo) -> None:
     clock, console = Clock(), Frames()
     with contextlib.suppress(KeyboardInterrupt), LiveScreen(console, clock) as screen:
-        screen.show(six.picture)
+        screen.show(six.progress)
         assert "\x1b[?1049h" in console.take()
         raise KeyboardInterrupt
     said = console.take()
@@ -207,12 +205,12 @@ def test_the_screen_is_given_back(six: Demo) -> None:
 
 def test_without_a_terminal_a_line_comes_now_and_then(six: Demo) -> None:
     clock, out = Clock(), io.StringIO()
-    view = six.picture.view
+    view = six.progress.view
     with ProgressLines(Console(file=out, width=40), clock) as lines:
-        lines.show(Picture(**{**vars(six.picture), "impressions": 0}))
+        lines.show(Progress(**{**vars(six.progress), "impressions": 0}))
         for _ in range(4):
-            clock.sleep(EVERY_SECONDS / 2)
-            lines.show(six.picture)
+            clock.sleep(LINE_SECONDS / 2)
+            lines.show(six.progress)
     later = (
         f"    600 of 600 impressions, epoch {view.epoch}: champion "
         f"{view.arms[view.champion]}, confidence {view.confidence:.3f}"
@@ -230,12 +228,14 @@ def test_a_demo_that_ends_by_the_clock_counts_seconds_and_no_impressions_to_come
     six: Demo,
 ) -> None:
     out = io.StringIO()
-    picture = Picture(**{**vars(six.picture), "bound": 1_000_000, "seconds": 5.2, "lasts": 7.0})
+    progress = Progress(
+        **{**vars(six.progress), "limit": 1_000_000, "seconds": 5.2, "time_limit": 7.0}
+    )
     with ProgressLines(Console(file=out, width=40), Clock()) as lines:
-        lines.show(picture)
+        lines.show(progress)
     assert out.getvalue().startswith("    600 impressions, 5 of 7 s, epoch ")
-    said = text(frame(picture, VISIT, 80, 24), 80)
-    assert f"600 impressions, 50 a second, epoch {picture.view.epoch}, 5 of 7 s" in said
+    said = text(frame(progress, VISIT, 80, 24), 80)
+    assert f"600 impressions, 50 a second, epoch {progress.view.epoch}, 5 of 7 s" in said
     assert "1,000,000" not in said
 
 
@@ -254,40 +254,40 @@ def test_the_plot_has_both_curves_and_fits(width: int) -> None:
 
 def test_the_end_shows_the_truth_beside_what_was_seen(six: Demo) -> None:
     out = io.StringIO()
-    print_verdict(Console(file=out, width=80), six.played)
+    print_report(Console(file=out, width=80), six.played)
     said = out.getvalue()
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", said)
-    world = six.played.world
+    world = six.played.rankers
     rows = [line for line in said.splitlines() if line.startswith("│ ")]
     assert world.arms[world.best] in rows[0]
     assert "is the best" in rows[0]
     beaten = [float(found[1]) for row in rows[1:6] if (found := re.search(r"([\d.]+)%", row))]
     assert beaten == sorted(beaten)
     assert len(beaten) == 5
-    view = six.picture.view
+    view = six.progress.view
     for row in rows:
         name, shown, duels, wins = re.split(r"[ ★]*│ *", row.strip("│ "))[:4]
         arm = view.arms.index(name)
-        assert int(shown) == six.picture.shown[arm]
+        assert int(shown) == six.progress.shown[arm]
         assert int(duels) == view.arm_duels[arm] == view.wins[arm].sum() + view.wins[:, arm].sum()
         assert float(wins) == round(view.wins[arm].sum())
-    assert said.endswith(sentence(world, six.played.ledger, six.picture) + "\n")
+    assert said.endswith(sentence(world, six.played.statistics, six.progress) + "\n")
 
 
 def test_a_wrong_champion_is_owned_up_to(six: Demo) -> None:
     world, ledger, _ = six.played
     wrong = world.worse_half[0]
-    view = vars(six.picture.view) | {"champion": wrong}
-    view = {name: value for name, value in view.items() if name in six.picture.view.__match_args__}
-    picture = Picture(**{**vars(six.picture), "view": type(six.picture.view)(**view)})
+    view = vars(six.progress.view) | {"champion": wrong}
+    view = {name: value for name, value in view.items() if name in six.progress.view.__match_args__}
+    progress = Progress(**{**vars(six.progress), "view": type(six.progress.view)(**view)})
     lead = world.preferences[world.best, wrong]
     assert (
         f"says that {world.arms[wrong]} is the best, but {world.arms[world.best]} is, which beats "
         f"it {lead:.1%} of the time (confidence 0.000: not sure yet, that takes more impressions)."
-    ) in sentence(world, ledger, picture)
+    ) in sentence(world, ledger, progress)
 
 
 def test_nothing_seen_is_nothing_said(six: Demo) -> None:
     out = io.StringIO()
-    print_verdict(Console(file=out, width=80), six.played._replace(picture=None))
+    print_report(Console(file=out, width=80), six.played._replace(progress=None))
     assert out.getvalue() == "Ended before the first impression: nothing is known yet.\n"

@@ -15,10 +15,10 @@ from streamduel.cli.demo import _policy
 from streamduel.client import Draw, Merged
 from streamduel.config import load
 from streamduel.demo.loop import TURN
-from streamduel.demo.play import CLICKS, CONFIGURATION
+from streamduel.demo.rankers import make_rankers
+from streamduel.demo.report import SURE, sentence
+from streamduel.demo.run import CLICKS, CONFIGURATION
 from streamduel.demo.search import RecipeSearch, Visit
-from streamduel.demo.verdict import SURE, sentence
-from streamduel.demo.world import make_world
 from streamduel.errors import ConfigurationError, StreamduelError
 from streamduel.stream.inspection import ExperimentReport, inspect
 from streamduel.stream.observer import Observer
@@ -50,7 +50,7 @@ def test_equal_seeds_give_equal_demos_to_the_last_byte(
     for folder in folders:
         folder.mkdir()
     played(folders[0], impressions=400)
-    monkeypatch.setattr("streamduel.demo.play.COMMIT_MS", 30)
+    monkeypatch.setattr("streamduel.demo.run.COMMIT_MS", 30)
     played(folders[1], impressions=400, speed=20.0, clock=Clock(tick=0.3))
     for name in (CLICKS, "out/assignments.jsonl", "state/snapshot.json"):
         one, other = ((folder / name).read_bytes() for folder in folders)
@@ -127,7 +127,7 @@ def test_its_status_page_shows_what_that_of_a_service_does(
     def watch(*_: object, observers: Sequence[Observer]) -> None:
         watching.extend(type(each).__name__ for each in observers)
 
-    monkeypatch.setattr("streamduel.demo.play.serve", watch)
+    monkeypatch.setattr("streamduel.demo.run.serve", watch)
     played(tmp_path, page=True, port=0)
     assert watching == ["Heartbeat", "Metrics", "RecentDeadLetters", "Loop"]
 
@@ -162,13 +162,13 @@ def test_every_policy_plays(tmp_path: Path, name: str) -> None:
     [
         ("state/snapshot.json", None),  # it is replaced at each commit anyway
         ("state", "state cannot be written to: No such file"),
-        ("out/assignments.jsonl", "the assignments cannot be read any more: is the folder gone?"),
+        ("out/assignments.jsonl", "the assignments can no longer be read: was the folder removed?"),
     ],
 )
 def test_files_that_are_taken_away_end_it_with_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone: str, sentence: str | None
 ) -> None:
-    monkeypatch.setattr("streamduel.demo.search.PATIENCE", 0.5)
+    monkeypatch.setattr("streamduel.demo.search.FILE_TIMEOUT", 0.5)
     clock = Clock()
 
     def take_away() -> bool:
@@ -179,15 +179,15 @@ def test_files_that_are_taken_away_end_it_with_a_sentence(
         return clock.now > 10
 
     if sentence is None:
-        assert played(tmp_path, speed=20.0, clock=clock, stop=take_away).picture
+        assert played(tmp_path, speed=20.0, clock=clock, stop=take_away).progress
     else:
         with pytest.raises(StreamduelError, match=re.escape(sentence)):
             played(tmp_path, speed=20.0, clock=clock, stop=take_away)
 
 
 def test_a_full_disk_ends_it_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streamduel.demo.search.PATIENCE", 0.5)
-    world = make_world(2, 0)
+    monkeypatch.setattr("streamduel.demo.search.FILE_TIMEOUT", 0.5)
+    world = make_rankers(2, 0)
     draw, page = Draw("bm25", "dense-v1"), Merged([0, 1], ["a", "b"])
     with RecipeSearch(world, Path("nothing.jsonl"), Path("/dev/full"), lambda n: n) as search:
         search.log(Visit(0, draw, page, [1]))

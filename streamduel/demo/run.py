@@ -1,4 +1,4 @@
-"""The demo put together: configuration, rankers, users, streamduel, and what shows them."""
+"""One run of the demo: configuration, rankers, users, streamduel and the display."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ import yaml
 from rich.console import Console
 
 from streamduel.config import LoadedConfig, MonitoringSettings, load
-from streamduel.demo.ledger import Ledger
-from streamduel.demo.lines import ProgressLines
-from streamduel.demo.loop import TURN, Bound, Loop
-from streamduel.demo.pace import Pace
-from streamduel.demo.picture import Picture
+from streamduel.demo.display import Progress, ProgressLines
+from streamduel.demo.loop import TURN, Limit, Loop, Pace
+from streamduel.demo.rankers import Rankers, make_rankers
 from streamduel.demo.screen import LiveScreen
 from streamduel.demo.search import EXPERIMENT, RecipeSearch
+from streamduel.demo.statistics import Statistics
 from streamduel.demo.users import Users
-from streamduel.demo.world import World, make_world
 from streamduel.errors import ConfigurationError
 from streamduel.monitoring import Monitoring
 from streamduel.monitoring.metrics import Metrics
@@ -32,36 +30,36 @@ CLICKS: Final = "clicks.jsonl"
 OUTPUTS: Final = "out"
 
 PORT: Final = 9400
-"""As of `streamduel run`."""
+"""The default port of `streamduel run`."""
 
 COMMIT_MS: Final = 1
-"""As soon as possible: the users wait for it."""
+"""As soon as possible, because the users wait for each commit."""
 
 GAP_MS: Final = 10
-"""Stream time between two impressions, however fast they really come: what depends on it, such as
-when a batch is published again, must not depend on the machine."""
+"""Stream time between two impressions, at any speed: what depends on stream time, such as when a
+batch is published again, must not depend on the machine."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the demo is to be.
+    """The settings of the demo.
 
     Attributes:
         policy: its name.
         parameters: of the policy.
-        title: the policy as it was typed.
-        arms: how many rankers.
-        seed: of everything.
-        bound: when it is over.
-        speed: impressions a second; infinite for as fast as it goes.
+        title: the policy as typed.
+        arms: the number of rankers.
+        seed: of all randomness.
+        limit: the end of the demo.
+        speed: impressions a second; infinite for no limit.
         page: whether there is a status page.
-        port: of the status page; 0 for a free one, None for the usual one or a free one.
+        port: of the status page; 0 for a free port, None for the default port or a free one.
     """
 
     policy: str
     arms: int
     seed: int
-    bound: Bound
+    limit: Limit
     speed: float
     title: str
     parameters: dict[str, Any] = field(default_factory=dict)
@@ -69,94 +67,92 @@ class Settings:
     port: int | None = None
 
 
-class Clockwork(NamedTuple):
-    """What tells the demo's time.
+class Clock(NamedTuple):
+    """The functions of time that the demo uses.
 
     Attributes:
-        now: seconds since 1970.
-        clock: seconds that only grow.
-        sleep: waits for so many of them.
+        now: seconds since the Unix epoch.
+        monotonic: monotonic time in seconds.
+        sleep: waits for a number of seconds.
     """
 
     now: Callable[[], float]
-    clock: Callable[[], float]
+    monotonic: Callable[[], float]
     sleep: Callable[[float], None]
 
 
-class Played(NamedTuple):
-    """What has come of it.
+class Result(NamedTuple):
+    """The result of the demo.
 
     Attributes:
-        world: the rankers, with the truth about them.
-        ledger: what the impressions have cost.
-        picture: the demo at its end; None if it ended before it began.
+        rankers: with their true preferences.
+        statistics: of the impressions.
+        progress: at the end; None if there was no impression.
     """
 
-    world: World
-    ledger: Ledger
-    picture: Picture | None
+    rankers: Rankers
+    statistics: Statistics
+    progress: Progress | None
 
 
-def play(
+def run_demo(
     settings: Settings,
     folder: Path,
     console: Console,
     stop: Callable[[], bool],
-    time: Clockwork,
-    ended: Callable[[Played, str | None], None] = lambda _played, _url: None,
-) -> Played:
-    """Play the demo to its end.
+    clock: Clock,
+    ended: Callable[[Result, str | None], None] = lambda _result, _url: None,
+) -> Result:
+    """Run the demo to its end.
 
     Args:
-        settings: what it is to be.
-        folder: for all files; an empty one.
-        console: where to show it.
-        stop: whether somebody wants it to be over.
-        time: what tells the time.
-        ended: is told what has come of it, while the status page, whose address it gets, is still
+        settings: of the demo.
+        folder: an empty folder for all files.
+        console: to show the progress on.
+        stop: whether to end now.
+        clock: the functions of time.
+        ended: called at the end with the result and the address of the status page, which is still
             served.
 
     Raises:
-        StreamduelError: the folder cannot be written to, or the page cannot be served.
+        StreamduelError: the folder cannot be written to, or the status page cannot be served.
     """
-    world = make_world(settings.arms, settings.seed)
-    ledger = Ledger(world)
-    loaded = configure(settings, world, folder)
-    began = int(1000 * time.now())
+    rankers = make_rankers(settings.arms, settings.seed)
+    statistics = Statistics(rankers)
+    loaded = configure(settings, rankers, folder)
+    began = int(1000 * clock.now())
     with ExitStack() as stack:
-        metrics, watchers, url = _monitor(settings, loaded, stack)
+        metrics, observers, url = _monitor(settings, loaded, stack)
         search = stack.enter_context(
             RecipeSearch(
-                world, folder / OUTPUTS / "assignments.jsonl", folder / CLICKS,
+                rankers, folder / OUTPUTS / "assignments.jsonl", folder / CLICKS,
                 lambda number: began + number * GAP_MS,
             )
         )  # fmt: skip
-        moves = console.is_terminal and console.file.isatty() and not console.is_dumb_terminal
-        display: LiveScreen | ProgressLines = (
-            LiveScreen(console, time.clock) if moves else ProgressLines(console, time.clock)
-        )
+        is_terminal = console.is_terminal and console.file.isatty() and not console.is_dumb_terminal
+        display = (LiveScreen if is_terminal else ProgressLines)(console, clock.monotonic)
         loop = Loop(
-            Users(world, settings.seed), search, ledger, metrics,
-            Pace(settings.speed, time.clock, time.sleep, stop),
-            settings.bound, stop, display, settings.title, url,
+            Users(rankers.grades, settings.seed), search, statistics, metrics,
+            Pace(settings.speed, clock.monotonic, clock.sleep, stop),
+            settings.limit, stop, display, settings.title, url,
         )  # fmt: skip
         with display:
-            serve(loaded, loop, observers=[*watchers, loop])
-        played = Played(world, ledger, loop.picture() if ledger.impressions else None)
-        ended(played, url)
-        return played
+            serve(loaded, loop, observers=[*observers, loop])
+        result = Result(rankers, statistics, loop.progress() if statistics.impressions else None)
+        ended(result, url)
+        return result
 
 
-def configure(settings: Settings, world: World, folder: Path) -> LoadedConfig:
-    """Write the configuration, as a user would, and read it.
+def configure(settings: Settings, rankers: Rankers, folder: Path) -> LoadedConfig:
+    """Write the configuration as a user would, and load it.
 
     Args:
-        settings: what the demo is to be.
-        world: the rankers.
-        folder: where to.
+        settings: of the demo.
+        rankers: the arms.
+        folder: to write to.
 
     Raises:
-        ConfigurationError: it is none, or the folder cannot be written to.
+        ConfigurationError: the configuration is invalid, or the folder cannot be written to.
     """
     document = {
         "source": {"connector": "files", "path": CLICKS},
@@ -166,7 +162,7 @@ def configure(settings: Settings, world: World, folder: Path) -> LoadedConfig:
         "monitoring": None,  # served by the demo itself
         "experiments": {
             EXPERIMENT: {
-                "arms": list(world.arms),
+                "arms": list(rankers.arms),
                 "policy": {"name": settings.policy, **settings.parameters},
                 "seed": settings.seed,
                 "decide_every": TURN,
@@ -185,7 +181,7 @@ def configure(settings: Settings, world: World, folder: Path) -> LoadedConfig:
 def _monitor(
     settings: Settings, loaded: LoadedConfig, stack: ExitStack
 ) -> tuple[Metrics, Sequence[Observer], str | None]:
-    """What the picture is made of, what observes the fold, and the page's address, if wanted."""
+    """The metrics to display, the observers of the stream, and the address of the status page."""
     if not settings.page:
         metrics = Metrics(loaded.config.source["connector"])
         return metrics, [metrics], None
@@ -200,4 +196,4 @@ def _monitor(
             continue
         stack.callback(monitoring.stop)
         return monitoring.observer, monitoring.observers, f"http://{host}:{found}/"
-    raise AssertionError("port 0 is served, or refused")
+    raise AssertionError("port 0 is either served or refused")

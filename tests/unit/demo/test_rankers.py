@@ -5,10 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from streamduel.demo.recipes import QUERIES, RECIPES, grade
-from streamduel.demo.truth import preferences
-from streamduel.demo.users import Users
-from streamduel.demo.world import FEWEST, LEAST_GAP, LENGTH, MOST, NAMES, USERS, make_world
+from streamduel.demo.rankers import (
+    LENGTH,
+    MAX_ARMS,
+    MIN_ARMS,
+    MIN_LEAD,
+    NAMES,
+    make_rankers,
+    true_preferences,
+)
+from streamduel.demo.users import CLICKS, QUERIES, RECIPES, Users, grade
 from streamduel.interleaving.credit import Shown, click_count, on_ranks
 from streamduel.interleaving.team_draft import interleave
 from streamduel.policies.base.generator import Generator
@@ -23,7 +29,7 @@ class Coins:
 
 
 def test_names_are_different_and_fit_a_small_terminal() -> None:
-    assert len(set(NAMES)) == MOST == 20
+    assert len(set(NAMES)) == MAX_ARMS == 20
     assert max(map(len, NAMES)) <= 14
     assert len(set(map(str, RECIPES))) == len(RECIPES)
     assert max(len(str(recipe)) for recipe in RECIPES) <= 24
@@ -37,61 +43,61 @@ def test_each_query_has_one_recipe_that_is_meant_and_all_grades() -> None:
         assert set(grades) == {0, 1, 2, 3, 4}
 
 
-@pytest.mark.parametrize("n_arms", [FEWEST, 3, 6, MOST])
+@pytest.mark.parametrize("n_arms", [MIN_ARMS, 3, 6, MAX_ARMS])
 def test_one_ranker_beats_all_others_clearly_and_says_so(n_arms: int) -> None:
-    world = make_world(n_arms, seed=1)
-    assert world.arms == NAMES[:n_arms]
-    assert np.delete(world.preferences[world.best], world.best).min() >= 0.5 + LEAST_GAP
-    assert np.allclose(world.preferences + world.preferences.T, 1)
-    assert len(world.worse_half) == n_arms // 2
-    others = set(range(n_arms)) - set(world.worse_half)
-    ahead = world.preferences[world.best]
-    assert min(ahead[list(world.worse_half)]) >= max(ahead[list(others)])
+    rankers = make_rankers(n_arms, seed=1)
+    assert rankers.arms == NAMES[:n_arms]
+    assert np.delete(rankers.preferences[rankers.best], rankers.best).min() >= 0.5 + MIN_LEAD
+    assert np.allclose(rankers.preferences + rankers.preferences.T, 1)
+    assert len(rankers.worse_half) == n_arms // 2
+    others = set(range(n_arms)) - set(rankers.worse_half)
+    ahead = rankers.preferences[rankers.best]
+    assert min(ahead[list(rankers.worse_half)]) >= max(ahead[list(others)])
 
 
 def test_equal_seeds_make_equal_worlds_and_others_make_others() -> None:
-    one, same, other = make_world(6, 3), make_world(6, 3), make_world(6, 4)
+    one, same, other = make_rankers(6, 3), make_rankers(6, 3), make_rankers(6, 4)
     assert one.rankings == same.rankings
     assert one.rankings != other.rankings
-    assert len({make_world(6, seed).best for seed in range(12)}) > 3
+    assert len({make_rankers(6, seed).best for seed in range(12)}) > 3
 
 
 def test_a_close_race_is_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = make_world(2, 0)
+    first = make_rankers(2, 0)
     lead = first.preferences.max() - 0.5
-    monkeypatch.setattr("streamduel.demo.world.LEAST_GAP", lead + 1e-6)
-    second = make_world(2, 0)
+    monkeypatch.setattr("streamduel.demo.rankers.MIN_LEAD", lead + 1e-6)
+    second = make_rankers(2, 0)
     assert second.preferences.max() - 0.5 > lead
 
 
 def test_the_truth_is_what_many_users_come_to() -> None:
-    world, users = make_world(2, seed=5), Generator(8)
+    rankers, users = make_rankers(2, seed=5), Generator(8)
     outcomes = []
     for _ in range(20_000):
         query = users.below(len(QUERIES))
         docs, teams = interleave(
-            world.rankings[0][query], world.rankings[1][query], LENGTH, Coins(users)
+            rankers.rankings[0][query], rankers.rankings[1][query], LENGTH, Coins(users)
         )
-        clicks = USERS.clicks([world.grades[query][doc] for doc in docs], users)
+        clicks = CLICKS.clicks([rankers.grades[query][doc] for doc in docs], users)
         outcomes.append(click_count(Shown(teams), on_ranks(clicks)))
     error = np.std(outcomes) / np.sqrt(len(outcomes))
-    assert abs(np.mean(outcomes) - world.preferences[0, 1]) < 4 * error  # 1 in 16,000 exceeds it
+    assert abs(np.mean(outcomes) - rankers.preferences[0, 1]) < 4 * error  # 1 in 16,000 exceeds it
 
 
 def test_equal_rankers_are_equal_in_truth() -> None:
-    world = make_world(2, seed=5)
-    p = preferences([world.rankings[0]] * 2, world.grades, USERS, LENGTH)
+    rankers = make_rankers(2, seed=5)
+    p = true_preferences([rankers.rankings[0]] * 2, rankers.grades, CLICKS, LENGTH)
     assert p == pytest.approx(np.full((2, 2), 0.5))
 
 
 def test_equal_seeds_make_equal_users_who_prefer_what_fits() -> None:
-    world = make_world(2, seed=5)
-    one, same = Users(world, 9), Users(world, 9)
+    rankers = make_rankers(2, seed=5)
+    one, same = Users(rankers.grades, 9), Users(rankers.grades, 9)
     clicked = [0, 0]
     for _ in range(300):
         query = one.query()
         assert same.query() == query
-        good, bad = world.grades[query].index(4), world.grades[query].index(0)
+        good, bad = rankers.grades[query].index(4), rankers.grades[query].index(0)
         clicks = one.clicks(query, [bad, good])
         assert same.clicks(query, [bad, good]) == clicks
         for rank in clicks:
