@@ -59,8 +59,8 @@ def run(laboratory: Laboratory) -> Outcome:
         pictures=[Picture(FILE, "Copeland regret over time of CCB, SCB, RUCB and policies that"
                           " are told the horizon, on five rankers.")],
         notes=[*_lacking(),
-               "SCB starts again after 4, 16, 256, 65,536 and 2³² duels, and explores all arms until"
-               " the epoch has found one."],
+               "SCB starts again after 4, 16, 256, 65,536 and 2³² duels, and explores all arms"
+               " until the epoch has found one."],
     )  # fmt: skip
 
 

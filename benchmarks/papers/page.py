@@ -39,15 +39,15 @@ Each claim is divided into statements with bounds that were fixed in code before
 it is nearer. A range holds if the number is in it, and is undecided if the number is less than two
 standard errors outside. "At most" is the range from 0 to its bound. A figure is *reproduced* if all
 its statements hold, *not reproduced* if none does, else *partly*. Nothing was tuned: parameters are
-the papers', and if a paper does not specify something, the section says what was chosen. The results
-are in `benchmarks/papers/outcomes.json`, from which this page is generated.
+the papers', and if a paper does not specify something, the section says what was chosen. The
+results are in `benchmarks/papers/outcomes.json`, from which this page is generated.
 """
 
 TAIL: Final = """\
 ## What is not promised
 
-- **The papers' data.** If they are not public, other data replace them, and the section says so. Such
-  a verdict is on the claim, not on the paper's curve.
+- **The papers' data.** If they are not public, other data replace them, and the section says so.
+  Such a verdict is on the claim, not on the paper's curve.
 - **Other matrices, gaps or horizons.** A verdict is on a claim at one horizon.
 - **The papers' curves.** Pictures cannot be read to a digit; the texts are compared.
 - **These times.** Processor times of other machines differ; regrets do not.
