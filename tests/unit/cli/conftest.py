@@ -1,4 +1,4 @@
-"""A folder in which the service has run, and the command line in this process."""
+"""The command line in this process, and a folder in which the service has run."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from streamduel.cli import app as cli
-from tests.unit.cli.bed import (
+from tests.unit.cli.commands import (
     LOG,
-    Said,
+    Result,
     Streamduel,
     configure,
     run,
@@ -19,30 +19,30 @@ from tests.unit.cli.bed import (
 
 @pytest.fixture
 def streamduel(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Streamduel:
-    """The command line, in this process: all but `run`, which listens to signals."""
+    """The command line in this process, except `run`, which installs signal handlers."""
 
-    def call(*arguments: object) -> Said:
+    def call(*arguments: object) -> Result:
         monkeypatch.setattr("sys.argv", ["streamduel", *map(str, arguments)])
         monkeypatch.setenv("COLUMNS", "200")
         with pytest.raises(SystemExit) as ended:
             cli.main()
         assert isinstance(ended.value.code, int)
-        return Said(ended.value.code, *capsys.readouterr())
+        return Result(ended.value.code, *capsys.readouterr())
 
     return call
 
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which the service has folded a log to its end; not to be changed."""
+    """A folder in which the service has folded a click log to its end; do not change it."""
     folder = tmp_path_factory.mktemp("finished")
     (folder / "clicks.jsonl").write_bytes(b"".join(value + b"\n" for value in LOG))
-    said = run(configure(folder), "--until-end")
-    assert said.status == 0, said.err
+    result = run(configure(folder), "--until-end")
+    assert result.status == 0, result.err
     return folder
 
 
 @pytest.fixture
 def folder(finished: Path, tmp_path: Path) -> Path:
-    """A copy of it, to be changed."""
+    """A copy of the folder, which a test may change."""
     return shutil.copytree(finished, tmp_path / "copy")

@@ -1,4 +1,4 @@
-"""`control`: what it appends, what a run makes of that, and what is refused before."""
+"""`control`: the record that it appends, its effect, and the actions that it refuses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from streamduel import connector
 from streamduel.errors import UncertainError
 from streamduel.testing import duel
 from tests.logs import ARMS
-from tests.unit.cli.bed import LOG, Said, Streamduel, configure, inspected, lines, run
+from tests.unit.cli.commands import LOG, Result, Streamduel, configure, inspected, lines, run
 
 
 def log_of(folder: Path) -> list[dict[str, Any]]:
@@ -32,16 +32,16 @@ def last(folder: Path) -> dict[str, Any]:
 
 
 def fold(folder: Path) -> None:
-    said = run(folder / "search.yaml", "--until-end")
-    assert said.status == 0, said.err
+    result = run(folder / "search.yaml", "--until-end")
+    assert result.status == 0, result.err
 
 
-def test_it_appends_one_record_and_says_where(streamduel: Streamduel, folder: Path) -> None:
+def test_it_appends_one_record_and_names_the_file(streamduel: Streamduel, folder: Path) -> None:
     before = (folder / "clicks.jsonl").read_bytes()
     begin = int(1000 * time.time())
-    said = streamduel("control", folder / "search.yaml", "search", "add-arm", "ltr-v4")
+    result = streamduel("control", folder / "search.yaml", "search", "add-arm", "ltr-v4")
     [record] = log_of(folder)
-    assert said == (
+    assert result == (
         0,
         f"Wrote add-arm 'ltr-v4' for experiment 'search' to {folder / 'clicks.jsonl'} "
         f"(id {record['id']}); `streamduel inspect {folder / 'search.yaml'}` shows the effect, "
@@ -56,12 +56,12 @@ def test_it_appends_one_record_and_says_where(streamduel: Streamduel, folder: Pa
     assert (folder / "clicks.jsonl").read_bytes().startswith(before)
 
 
-def test_for_programs_it_prints_the_record(streamduel: Streamduel, folder: Path) -> None:
-    said = streamduel("control", folder / "search.yaml", "search", "pause", "--json")
-    assert (said.status, json.loads(said.out)) == (0, log_of(folder)[0])
+def test_json_prints_the_record(streamduel: Streamduel, folder: Path) -> None:
+    result = streamduel("control", folder / "search.yaml", "search", "pause", "--json")
+    assert (result.status, json.loads(result.out)) == (0, log_of(folder)[0])
 
 
-def test_a_run_takes_each_action_in_its_turn(streamduel: Streamduel, folder: Path) -> None:
+def test_a_run_applies_each_action_in_order(streamduel: Streamduel, folder: Path) -> None:
     config = folder / "search.yaml"
 
     def told(*action: str) -> dict[str, Any]:
@@ -93,12 +93,12 @@ def test_a_run_takes_each_action_in_its_turn(streamduel: Streamduel, folder: Pat
     assert streamduel("replay", config).status == 0
 
 
-def test_with_the_same_id_it_is_done_once(streamduel: Streamduel, folder: Path) -> None:
+def test_a_repeated_id_takes_effect_once(streamduel: Streamduel, folder: Path) -> None:
     for _ in range(2):
-        said = streamduel(
+        result = streamduel(
             "control", folder / "search.yaml", "search", "add-arm", "x", "--id", "c-1"
         )
-        assert said.status == 0
+        assert result.status == 0
     assert [record["id"] for record in log_of(folder)] == ["c-1", "c-1"]
     before = lines(folder, "dead_letters.jsonl")
     fold(folder)
@@ -106,7 +106,7 @@ def test_with_the_same_id_it_is_done_once(streamduel: Streamduel, folder: Path) 
     assert lines(folder, "dead_letters.jsonl") == before
 
 
-def test_what_cannot_be_done_becomes_a_dead_letter(streamduel: Streamduel, folder: Path) -> None:
+def test_an_impossible_action_becomes_a_dead_letter(streamduel: Streamduel, folder: Path) -> None:
     before = lines(folder, "dead_letters.jsonl")
     assert streamduel("control", folder / "search.yaml", "search", "add-arm", "bm25").status == 0
     fold(folder)
@@ -155,20 +155,20 @@ def test_a_last_line_without_its_newline_stays_whole(
 def test_a_mistake_is_refused_and_nothing_written(
     streamduel: Streamduel, folder: Path, arguments: list[str], sentence: str
 ) -> None:
-    said = streamduel("control", folder / "search.yaml", *arguments)
-    assert said == (2, "", f"streamduel: {sentence}\n")
+    result = streamduel("control", folder / "search.yaml", *arguments)
+    assert result == (2, "", f"streamduel: {sentence}\n")
     assert not log_of(folder)
 
 
 def test_a_record_that_would_be_too_large_is_refused(streamduel: Streamduel, folder: Path) -> None:
     config = configure(folder, {"limits.max_record_bytes": 80})
-    said = streamduel("control", config, "search", "pause", "--id", "c-1")
-    assert said.status == 2
-    assert "bytes; limits.max_record_bytes allows 80." in said.err
+    result = streamduel("control", config, "search", "pause", "--id", "c-1")
+    assert result.status == 2
+    assert "bytes; limits.max_record_bytes allows 80." in result.err
     assert not log_of(folder)
 
 
-def with_source(streamduel: Streamduel, folder: Path, path: str) -> Said:
+def with_source(streamduel: Streamduel, folder: Path, path: str) -> Result:
     return streamduel(
         "control", configure(folder, {"source.path": path}), "search", "pause"
     )  # fmt: skip
@@ -183,22 +183,22 @@ def with_source(streamduel: Streamduel, folder: Path, path: str) -> Said:
         ("pipe", "source.path {} is no regular file, so no record can be added to it."),
     ],
 )  # fmt: skip
-def test_what_cannot_be_added_to_is_refused(
+def test_a_source_that_cannot_be_appended_to_is_refused(
     streamduel: Streamduel, tmp_path: Path, path: str, sentence: str
 ) -> None:
     os.mkfifo(tmp_path / "pipe")
-    said = with_source(streamduel, tmp_path, path)
-    assert said == (2, "", f"streamduel: {sentence.format(tmp_path / path)}\n")
+    result = with_source(streamduel, tmp_path, path)
+    assert result == (2, "", f"streamduel: {sentence.format(tmp_path / path)}\n")
 
 
 @pytest.mark.parametrize(
     ("path", "why"), [("none.jsonl", "No such file or directory"), (".", "Is a directory")]
 )
-def test_a_log_that_is_not_there_is_not_made(
+def test_a_missing_click_log_is_not_created(
     streamduel: Streamduel, tmp_path: Path, path: str, why: str
 ) -> None:
-    said = with_source(streamduel, tmp_path, path)
-    assert said == (
+    result = with_source(streamduel, tmp_path, path)
+    assert result == (
         1, "",
         f"streamduel: source.path {tmp_path / path} cannot be written to: {why}; nothing was "
         f"written.\n",
@@ -206,41 +206,41 @@ def test_a_log_that_is_not_there_is_not_made(
     assert not (tmp_path / "none.jsonl").exists()
 
 
-def test_a_lock_is_not_waited_for_without_end(
+def test_the_wait_for_a_lock_is_bounded(
     streamduel: Streamduel, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(streamduel_files.append, "LOCK_SECONDS", 0.1)
     with (folder / "clicks.jsonl").open("rb") as log:
         fcntl.flock(log, fcntl.LOCK_EX)
-        said = streamduel("control", folder / "search.yaml", "search", "pause")
-    assert said.status == 1
-    assert "is locked by another program; nothing was written." in said.err
+        result = streamduel("control", folder / "search.yaml", "search", "pause")
+    assert result.status == 1
+    assert "is locked by another program; nothing was written." in result.err
     assert not log_of(folder)
 
 
-def test_a_full_disk_is_told(
+def test_a_full_disk_is_reported(
     streamduel: Streamduel, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write = os.write
     with monkeypatch.context() as patched:
         patched.setattr(os, "write", lambda file, text: write(file, text[:9]))
-        said = streamduel("control", folder / "search.yaml", "search", "pause")
-    assert said.status == 1
-    assert "is the disk full? " in said.err
+        result = streamduel("control", folder / "search.yaml", "search", "pause")
+    assert result.status == 1
+    assert "is the disk full? " in result.err
     assert streamduel("control", folder / "search.yaml", "search", "pause").status == 0
     fold(folder)
     assert last(folder)["status"] == "paused", "the next record has a line of its own"
 
 
-def test_when_it_is_not_known_it_says_how_to_be_sure(
+def test_an_uncertain_write_names_the_command_to_repeat(
     streamduel: Streamduel, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def append(*_: object) -> str:
         raise UncertainError("Nobody answered.")
 
     monkeypatch.setattr(connector.load_connector("files"), "append", append)
-    said = streamduel("control", folder / "search.yaml", "search", "pause", "--id", "c-7")
-    assert said == (
+    result = streamduel("control", folder / "search.yaml", "search", "pause", "--id", "c-7")
+    assert result == (
         1, "",
         "streamduel: Nobody answered. Repeat the command with --id c-7: the record then takes "
         "effect once, even if it was written twice.\n",

@@ -12,14 +12,14 @@ import pytest
 
 from streamduel import __version__, policies
 from streamduel.cli.app import COMMANDS
-from tests.unit.cli.bed import SECONDS, Streamduel, configure
+from tests.unit.cli.commands import SECONDS, Streamduel, configure
 
 
-def test_without_arguments_it_teaches(streamduel: Streamduel) -> None:
-    said = streamduel()
-    assert said.status == 2
+def test_without_arguments_the_help_is_shown(streamduel: Streamduel) -> None:
+    result = streamduel()
+    assert result.status == 2
     for command in ("run", "validate", "inspect", "control", "replay", "policies"):
-        assert f" {command} " in said.out + said.err
+        assert f" {command} " in result.out + result.err
 
 
 @pytest.mark.parametrize("option", ["--help", "-h"])
@@ -40,16 +40,16 @@ def test_without_arguments_it_teaches(streamduel: Streamduel) -> None:
         ("policies", ["--json", "List every policy"]),
     ],
 )
-def test_each_command_says_what_it_does(
+def test_the_help_of_each_command(
     streamduel: Streamduel, command: str, words: list[str], option: str
 ) -> None:
-    said = streamduel(command, option)
-    assert said.status == 0
+    result = streamduel(command, option)
+    assert result.status == 0
     for word in words:
-        assert word in " ".join(said.out.split())
+        assert word in " ".join(result.out.split())
 
 
-def test_it_says_which_version_it_is(streamduel: Streamduel) -> None:
+def test_the_version_is_shown(streamduel: Streamduel) -> None:
     assert streamduel("--version") == (0, f"streamduel {__version__}\n", "")
 
 
@@ -65,13 +65,13 @@ def test_it_says_which_version_it_is(streamduel: Streamduel) -> None:
 def test_a_mistake_on_the_command_line_ends_with_status_2(
     streamduel: Streamduel, arguments: list[str], words: str
 ) -> None:
-    said = streamduel(*arguments)
-    assert said.status == 2
-    assert words in said.err
-    assert not said.out
+    result = streamduel(*arguments)
+    assert result.status == 2
+    assert words in result.err
+    assert not result.out
 
 
-def test_validate_says_what_is_configured_and_makes_no_file(
+def test_validate_shows_the_connectors_and_creates_no_file(
     streamduel: Streamduel, tmp_path: Path
 ) -> None:
     config = configure(tmp_path)
@@ -86,10 +86,10 @@ def test_validate_counts_experiments(streamduel: Streamduel, tmp_path: Path) -> 
     assert " is valid: 2 experiments, " in streamduel("validate", config).out
 
 
-def test_policies_are_listed_for_people(streamduel: Streamduel) -> None:
-    said = streamduel("policies")
-    assert said.status == 0
-    text = " ".join(said.out.split())
+def test_policies_are_listed_as_text(streamduel: Streamduel) -> None:
+    result = streamduel("policies")
+    assert result.status == 0
+    text = " ".join(result.out.split())
     for name in policies.names():
         policy = policies.get(name)
         assert f"{name}: {policy.summary}" in text
@@ -100,9 +100,9 @@ def test_policies_are_listed_for_people(streamduel: Streamduel) -> None:
             assert parameter.allowed in text
 
 
-def test_policies_are_listed_for_programs(streamduel: Streamduel) -> None:
-    said = streamduel("policies", "--json")
-    listed = {policy["name"]: policy for policy in json.loads(said.out)}
+def test_policies_are_listed_as_json(streamduel: Streamduel) -> None:
+    result = streamduel("policies", "--json")
+    listed = {policy["name"]: policy for policy in json.loads(result.out)}
     assert list(listed) == policies.names()
     assert listed["rucb"]["parameters"]["alpha"] == {
         "symbol": "α", "default": 0.51, "required": False,

@@ -1,4 +1,4 @@
-"""What `run` writes to standard error, as text and as JSON."""
+"""The application log of `run`, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from streamduel import __version__
-from tests.unit.cli.bed import COMMAND, LOG, SECONDS, Said, configure, lines
+from tests.unit.cli.commands import COMMAND, LOG, SECONDS, Result, configure, lines
 
 
-def run(config: Path, *options: str, wanted: str | None = None, before: str = "") -> Said:
-    """`streamduel run --until-end`, with no variable of ours but the one that is wanted."""
+def run(config: Path, *options: str, wanted: str | None = None, before: str = "") -> Result:
+    """`streamduel run --until-end`, with no variable of streamduel but the given one."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("STREAMDUEL_")}
     if wanted is not None:
         environment["STREAMDUEL_LOG_FORMAT"] = wanted
@@ -25,17 +25,17 @@ def run(config: Path, *options: str, wanted: str | None = None, before: str = ""
         [*COMMAND, *before.split(), "run", str(config), "--until-end", *options], env=environment,
         capture_output=True, text=True, check=False, timeout=SECONDS,
     )  # fmt: skip
-    return Said(done.returncode, done.stdout, done.stderr)
+    return Result(done.returncode, done.stdout, done.stderr)
 
 
 def decoded(text: str) -> list[dict[str, Any]]:
-    """The lines, each of which is JSON."""
+    """Lines of JSON, decoded."""
     return [json.loads(line) for line in text.splitlines()]
 
 
 @pytest.fixture
 def fresh(folder: Path) -> Path:
-    """A configuration whose log is still to be folded, with monitoring on a free port."""
+    """A configuration with an unread click log, and monitoring on a free port."""
     log = (folder / "clicks.jsonl").read_bytes()
     for left in ("out", "state"):
         for path in sorted((folder / left).rglob("*")):
@@ -45,13 +45,11 @@ def fresh(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("wanted", ["json", "auto"])
-def test_without_a_terminal_every_line_is_json_and_tells_the_life_of_the_service(
-    fresh: Path, wanted: str
-) -> None:
-    said = run(fresh, wanted=wanted)
-    assert said.status == 0
-    assert "champion" in said.out, "the report is for people"
-    events = decoded(said.err)
+def test_without_a_terminal_every_line_is_json(fresh: Path, wanted: str) -> None:
+    result = run(fresh, wanted=wanted)
+    assert result.status == 0
+    assert "champion" in result.out, "the report is for people"
+    events = decoded(result.err)
     by_name = {line["event"]: line for line in events}
     assert [line["event"] for line in events][:3] == [
         "started", "monitoring served", "partition restored",
@@ -68,17 +66,17 @@ def test_without_a_terminal_every_line_is_json_and_tells_the_life_of_the_service
     assert (events[-1]["why"], events[-1]["offsets"]) == ("the end of the log", {"0": len(LOG)})
 
 
-def test_the_option_is_stronger_than_the_environment(fresh: Path) -> None:
-    said = run(fresh, "--log-format=text", wanted="json")
-    assert said.err.startswith("status page and metrics on http://127.0.0.1:")
+def test_the_option_overrides_the_environment(fresh: Path) -> None:
+    result = run(fresh, "--log-format=text", wanted="json")
+    assert result.err.startswith("status page and metrics on http://127.0.0.1:")
 
 
-def test_text_is_the_default_and_says_no_more_than_warnings(fresh: Path) -> None:
+def test_text_is_the_default_and_logs_only_warnings(fresh: Path) -> None:
     [line] = run(fresh).err.splitlines()
     assert line.startswith("status page and metrics on http://127.0.0.1:")
 
 
-def test_text_says_what_happens_to_whoever_asks(fresh: Path) -> None:
+def test_verbose_text_logs_events(fresh: Path) -> None:
     err = run(fresh, before="-v").err
     for words in ("[info     ] started version=", "status page and metrics on ", "] stopped why="):
         assert words in err
@@ -90,37 +88,37 @@ def test_a_mistake_is_a_line_of_json_with_the_sentence_and_the_status(
 ) -> None:
     fresh.write_text(spoilt)
     sentence = run(fresh).err.removeprefix("streamduel: ").removesuffix("\n")
-    said = run(fresh, wanted="json")
-    [line] = decoded(said.err)
-    assert (said.status, said.out) == (2, "")
+    result = run(fresh, wanted="json")
+    [line] = decoded(result.err)
+    assert (result.status, result.out) == (2, "")
     assert (line["level"], line["event"], line["status"]) == ("error", "failed", 2)
     assert line["error"] == sentence
 
 
-def test_a_failure_is_told_after_the_end_of_the_service(fresh: Path) -> None:
+def test_a_failure_is_logged_after_the_service_has_stopped(fresh: Path) -> None:
     (fresh.parent / "clicks.jsonl").unlink()
-    said = run(fresh, wanted="json")
-    stopped, failed = decoded(said.err)[-2:]
-    assert (said.status, failed["event"], failed["status"]) == (1, "failed", 1)
+    result = run(fresh, wanted="json")
+    stopped, failed = decoded(result.err)[-2:]
+    assert (result.status, failed["event"], failed["status"]) == (1, "failed", 1)
     assert "clicks.jsonl cannot be read" in failed["error"]
     assert (stopped["event"], stopped["why"]) == ("stopped", "an error")
 
 
-def test_a_service_that_cannot_be_watched_ends_as_it_began(fresh: Path) -> None:
+def test_a_service_whose_port_is_in_use_logs_its_start_and_end(fresh: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         configure(fresh.parent, {"monitoring": {"port": taken.getsockname()[1]}})
-        said = run(fresh, wanted="json")
-    started, stopped, failed = decoded(said.err)
-    assert (said.status, failed["event"]) == (2, "failed")
+        result = run(fresh, wanted="json")
+    started, stopped, failed = decoded(result.err)
+    assert (result.status, failed["event"]) == (2, "failed")
     assert "is in use" in failed["error"]
     assert (started["event"], stopped["event"]) == ("started", "stopped")
     assert stopped["why"] == "an error"
 
 
-def test_an_unknown_form_is_refused_with_those_there_are(fresh: Path) -> None:
-    said = run(fresh, wanted="yaml")
-    assert said.status == 2
-    assert all(word in said.err for word in ("yaml", "text", "json", "auto"))
+def test_an_unknown_format_is_refused_with_the_allowed_ones(fresh: Path) -> None:
+    result = run(fresh, wanted="yaml")
+    assert result.status == 2
+    assert all(word in result.err for word in ("yaml", "text", "json", "auto"))
 
 
 def test_auto_is_text_on_a_terminal(fresh: Path) -> None:

@@ -1,4 +1,4 @@
-"""What `replay` finds."""
+"""The differences that `replay` reports."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.cli.bed import (
+from tests.unit.cli.commands import (
     LOG,
-    Said,
+    Result,
     Streamduel,
     configure,
     lines,
@@ -18,11 +18,11 @@ from tests.unit.cli.bed import (
 )
 
 
-def replay(streamduel: Streamduel, folder: Path) -> Said:
+def replay(streamduel: Streamduel, folder: Path) -> Result:
     return streamduel("replay", folder / "search.yaml")
 
 
-def test_replay_finds_an_honest_run_equal(streamduel: Streamduel, folder: Path) -> None:
+def test_replay_of_an_unchanged_run_is_equal(streamduel: Streamduel, folder: Path) -> None:
     assert replay(streamduel, folder) == (
         0,
         f"{len(LOG)} records folded again, {len(lines(folder))} assignments equal, states equal.\n",
@@ -48,8 +48,8 @@ def test_replay_shows_a_changed_byte(streamduel: Streamduel, folder: Path, epoch
     published[index] = honest.replace(b'"share":1.0', b'"share":0.9')
     assert published[index] != honest
     rewrite(folder, published)
-    said = replay(streamduel, folder)
-    assert said == (
+    result = replay(streamduel, folder)
+    assert result == (
         1,
         f"epoch {index + 1} of 'search' differs:\n"
         f"  published: {published[index].decode()}  the log says: {honest.decode()}",
@@ -81,15 +81,13 @@ def test_replay_notices_an_invented_line(streamduel: Streamduel, folder: Path) -
     published = lines(folder)
     invented = published[3].replace(b'"epoch":4,', b'"epoch":9999,')
     rewrite(folder, [*published[:5], invented, *published[5:]])
-    said = replay(streamduel, folder)
-    assert said.status == 1
-    assert " of 'search' differs:\n" in said.out
+    result = replay(streamduel, folder)
+    assert result.status == 1
+    assert " of 'search' differs:\n" in result.out
 
 
-def test_what_was_appended_and_never_committed_is_no_difference(
-    streamduel: Streamduel, folder: Path
-) -> None:
-    """A process that was killed leaves such lines; the next one cuts them off."""
+def test_uncommitted_lines_are_no_difference(streamduel: Streamduel, folder: Path) -> None:
+    """A killed process leaves such lines; the next one cuts them off."""
     published = lines(folder)
     rewrite(folder, [*published, published[-1]])
     assert replay(streamduel, folder).status == 0
@@ -105,9 +103,9 @@ def test_replay_notices_a_changed_state(
 ) -> None:
     path = folder / "state" / "snapshot.json"
     path.write_bytes(path.read_bytes().replace(found, wanted, 1))
-    said = replay(streamduel, folder)
-    assert said.status == 1
-    assert said.out.startswith("the state of 'search' differs: the snapshot has sha256:")
+    result = replay(streamduel, folder)
+    assert result.status == 1
+    assert result.out.startswith("the state of 'search' differs: the snapshot has sha256:")
 
 
 def test_replay_notices_a_changed_log(streamduel: Streamduel, folder: Path) -> None:
@@ -118,9 +116,9 @@ def test_replay_notices_a_changed_log(streamduel: Streamduel, folder: Path) -> N
 
 def test_replay_notices_a_log_that_lost_its_end(streamduel: Streamduel, folder: Path) -> None:
     (folder / "clicks.jsonl").write_bytes(b"".join(value + b"\n" for value in LOG[:1000]))
-    said = replay(streamduel, folder)
-    assert said.status == 1
-    assert said.out.endswith("  the log says: nothing\n")
+    result = replay(streamduel, folder)
+    assert result.status == 1
+    assert result.out.endswith("  the log says: nothing\n")
 
 
 def test_replay_misses_the_whole_file(streamduel: Streamduel, folder: Path) -> None:
@@ -138,7 +136,9 @@ def test_replay_without_a_snapshot_has_nothing_to_compare(
     )  # fmt: skip
 
 
-def test_replay_says_whom_it_left_out(streamduel: Streamduel, folder: Path) -> None:
+def test_replay_names_experiments_that_are_not_configured(
+    streamduel: Streamduel, folder: Path
+) -> None:
     configure(folder, {"experiments": {"ads": {"arms": ["x", "y"]}}})
     assert replay(streamduel, folder).err == (
         "'search' is no longer configured and was not checked.\n"

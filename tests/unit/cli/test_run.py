@@ -1,4 +1,4 @@
-"""What `run` leaves behind, and what `inspect` says of it."""
+"""The results of `run`, and the report of `inspect`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from streamduel.testing import duel
 from tests.logs import ARMS
-from tests.unit.cli.bed import (
+from tests.unit.cli.commands import (
     COMMAND,
     LOG,
     SECONDS,
@@ -24,18 +24,18 @@ from tests.unit.cli.bed import (
 )
 
 
-def test_run_until_end_folds_the_log_and_shows_who_leads(finished: Path, folder: Path) -> None:
+def test_run_until_end_folds_the_log_and_shows_the_champion(finished: Path, folder: Path) -> None:
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    said = run(folder / "search.yaml", "--until-end")
-    assert said.status == 0
-    assert "champion" in said.out
-    assert f"outputs: {folder / 'out'}" in said.out
-    assert f"snapshots: {folder / 'state'}" in said.out
+    result = run(folder / "search.yaml", "--until-end")
+    assert result.status == 0
+    assert "champion" in result.out
+    assert f"outputs: {folder / 'out'}" in result.out
+    assert f"snapshots: {folder / 'state'}" in result.out
     after = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     assert after == before, "a second run had nothing to do"
 
 
-def test_run_goes_on_where_it_stopped(finished: Path, tmp_path: Path) -> None:
+def test_run_continues_where_it_stopped(finished: Path, tmp_path: Path) -> None:
     config = configure(tmp_path)
     for end in (700, 701, 2000):
         log = b"".join(value + b"\n" for value in LOG[:end])
@@ -56,7 +56,7 @@ def test_run_reads_standard_input(finished: Path, tmp_path: Path) -> None:
     assert lines(tmp_path) == lines(finished)
 
 
-def test_inspect_for_programs_has_what_they_rely_on(streamduel: Streamduel, folder: Path) -> None:
+def test_inspect_json_follows_the_contract(streamduel: Streamduel, folder: Path) -> None:
     report = inspected(streamduel, folder)
     search = report["experiments"]["search"]
     assert search["arms"] == list(ARMS)
@@ -74,34 +74,34 @@ def test_inspect_for_programs_has_what_they_rely_on(streamduel: Streamduel, fold
     assert sum(report["dead_letters"].values()) == len(lines(folder, "dead_letters.jsonl"))
 
 
-def test_inspect_for_people_shows_the_same(streamduel: Streamduel, folder: Path) -> None:
+def test_the_inspect_table_agrees_with_json(streamduel: Streamduel, folder: Path) -> None:
     search = inspected(streamduel, folder)["experiments"]["search"]
-    said = streamduel("inspect", folder / "search.yaml")
-    assert said.status == 0
-    assert f"search: champion {search['champion']}" in said.out
-    assert f"{search['duels']:,} duels" in said.out
+    result = streamduel("inspect", folder / "search.yaml")
+    assert result.status == 0
+    assert f"search: champion {search['champion']}" in result.out
+    assert f"{search['duels']:,} duels" in result.out
     impressions, clicks = search["open"]["impressions"], search["open"]["clicks"]
-    assert f"open: {impressions} impressions, {clicks} click" in said.out
-    assert all(arm in said.out for arm in ARMS)
-    assert "dead letters" in said.out
+    assert f"open: {impressions} impressions, {clicks} click" in result.out
+    assert all(arm in result.out for arm in ARMS)
+    assert "dead letters" in result.out
 
 
-def test_inspect_shows_who_never_met_and_that_nothing_was_refused(
+def test_inspect_shows_pairs_that_never_met_and_no_dead_letters(
     streamduel: Streamduel, tmp_path: Path
 ) -> None:
     (tmp_path / "clicks.jsonl").write_bytes(duel("search", 1, "bm25", "ltr-v1", "a") + b"\n")
     config = configure(tmp_path)
     assert run(config, "--until-end").status == 0
-    said = streamduel("inspect", config)
-    assert said.out.count("never met") == len(ARMS) - 2
-    assert "1 accepted" in said.out
-    assert said.out.endswith("No dead letters.\n")
+    result = streamduel("inspect", config)
+    assert result.out.count("never met") == len(ARMS) - 2
+    assert "1 accepted" in result.out
+    assert result.out.endswith("No dead letters.\n")
 
 
-def test_inspect_before_the_first_run_says_so(streamduel: Streamduel, tmp_path: Path) -> None:
+def test_inspect_before_the_first_run(streamduel: Streamduel, tmp_path: Path) -> None:
     config = configure(tmp_path)
-    said = streamduel("inspect", config)
-    assert (said.status, said.out) == (
+    result = streamduel("inspect", config)
+    assert (result.status, result.out) == (
         0, "There is no snapshot yet: has `streamduel run` been started?\n",
     )  # fmt: skip
     assert inspected(streamduel, tmp_path) == {
@@ -109,7 +109,7 @@ def test_inspect_before_the_first_run_says_so(streamduel: Streamduel, tmp_path: 
     }  # fmt: skip
 
 
-def test_a_log_that_is_not_there_is_told_so(folder: Path) -> None:
+def test_a_missing_click_log_is_an_error(folder: Path) -> None:
     (folder / "clicks.jsonl").unlink()
     assert run(folder / "search.yaml", "--until-end") == (
         1, "",
@@ -148,8 +148,8 @@ def test_a_running_experiment_may_not_change(
     streamduel: Streamduel, folder: Path, command: str, changes: dict[str, Any], sentence: str
 ) -> None:
     config = configure(folder, changes)
-    said = run(config) if command == "run" else streamduel(command, config)
-    assert said == (
+    result = run(config) if command == "run" else streamduel(command, config)
+    assert result == (
         2, "",
         f"streamduel: experiments.search.{sentence}; restore the value, or use a new "
         f"experiment name.\n",
@@ -170,7 +170,7 @@ def test_a_damaged_snapshot_is_refused(
 ) -> None:
     path = folder / "state" / "snapshot.json"
     path.write_bytes(damage(path.read_bytes()))
-    for said in (run(folder / "search.yaml"), streamduel("inspect", folder / "search.yaml")):
-        assert said.status == 2
-        assert said.err.startswith("streamduel: the snapshot")
-        assert words in said.err
+    for result in (run(folder / "search.yaml"), streamduel("inspect", folder / "search.yaml")):
+        assert result.status == 2
+        assert result.err.startswith("streamduel: the snapshot")
+        assert words in result.err

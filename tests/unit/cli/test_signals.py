@@ -1,4 +1,4 @@
-"""Signals and locks: a service among others."""
+"""Signals, locks and live click logs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.cli.bed import (
+from tests.unit.cli.commands import (
     COMMAND,
     LOG,
     SECONDS,
-    Said,
+    Result,
     Streamduel,
     configure,
     inspected,
@@ -35,7 +35,7 @@ class Service:
         )
 
     def wait_for(self, condition: Callable[[], bool]) -> None:
-        """Look again and again until a condition holds; the service must stay alive."""
+        """Wait until a condition holds; the service must keep running."""
         deadline = time.monotonic() + SECONDS
         while not condition():
             assert time.monotonic() < deadline, "the condition never held"
@@ -46,18 +46,18 @@ class Service:
             raise AssertionError(self.process.communicate()[1])
 
     def has_read(self, path: Path) -> bool:
-        """Whether it has read a file to its end, as the operating system knows it."""
+        """Whether the service has read a file to its end, by its file position."""
         return _positions(self.process.pid, path) == {path.stat().st_size}
 
-    def stop(self, number: int) -> Said:
-        """Send a signal, and wait no longer than an orchestrator does."""
+    def stop(self, number: int) -> Result:
+        """Send a signal and wait as long as an orchestrator does."""
         self.process.send_signal(number)
         out, err = self.process.communicate(timeout=10)
-        return Said(self.process.returncode, out, err)
+        return Result(self.process.returncode, out, err)
 
 
 def _positions(pid: int, path: Path) -> set[int]:
-    """How far each of a process's descriptors of a file has come."""
+    """The positions of a process's descriptors of a file."""
     found = set()
     for link in Path(f"/proc/{pid}/fd").iterdir():
         try:
@@ -96,9 +96,9 @@ def test_a_signal_commits_what_is_done_and_ends_with_status_0(
     shutil.rmtree(folder / "state")
     service = start(configure(folder, {"commit": {"interval_ms": 60_000}}))
     service.wait_for(lambda: service.has_read(folder / "clicks.jsonl"))
-    said = service.stop(number)
-    assert (said.status, said.out) == (0, "")
-    assert all("[warning  ] dead letters reason=" in line for line in said.err.splitlines())
+    result = service.stop(number)
+    assert (result.status, result.out) == (0, "")
+    assert all("[warning  ] dead letters reason=" in line for line in result.err.splitlines())
     assert inspected(streamduel, folder)["experiments"]["search"]["offset"]["next"] == len(LOG)
     assert lines(folder) == lines(finished)
 
@@ -136,7 +136,7 @@ def test_a_second_process_on_the_same_folder_is_refused(
 
 
 @on_linux
-def test_inspect_and_replay_disturb_nobody(
+def test_inspect_and_replay_do_not_disturb_the_service(
     folder: Path, start: Callable[[Path], Service], streamduel: Streamduel
 ) -> None:
     service = start(folder / "search.yaml")
@@ -146,7 +146,7 @@ def test_inspect_and_replay_disturb_nobody(
     assert service.stop(signal.SIGTERM).status == 0
 
 
-def test_a_live_pipe_is_read_as_it_brings_lines_and_a_signal_commits_them(
+def test_lines_of_a_live_pipe_are_committed_on_a_signal(
     streamduel: Streamduel, tmp_path: Path
 ) -> None:
     config = configure(tmp_path, {"source.path": "-"})
@@ -166,16 +166,14 @@ def test_a_live_pipe_is_read_as_it_brings_lines_and_a_signal_commits_them(
 
 
 def _next_offset(streamduel: Streamduel, folder: Path) -> int:
-    """Up to where the newest snapshot goes; 0 while there is none."""
+    """The next offset of the newest snapshot; 0 without one."""
     if not (folder / "state" / "snapshot.json").exists():
         return 0
     experiments = inspected(streamduel, folder)["experiments"]
     return int(experiments["search"]["offset"]["next"]) if experiments else 0
 
 
-def test_a_log_replaced_by_another_file_is_noticed(
-    start: Callable[[Path], Service], folder: Path
-) -> None:
+def test_a_replaced_click_log_is_an_error(start: Callable[[Path], Service], folder: Path) -> None:
     service = start(folder / "search.yaml")
     service.wait_for(lambda: service.has_read(folder / "clicks.jsonl"))
     (folder / "new.jsonl").write_bytes(b"".join(value + b"\n" for value in [*LOG, *LOG]))
@@ -203,7 +201,7 @@ time.sleep(60)
 """
 
 
-def test_the_end_comes_though_nobody_reads_what_is_said_of_it() -> None:
+def test_the_service_ends_although_standard_error_is_not_read() -> None:
     with subprocess.Popen([*COMMAND[:2], GIVING_UP], stderr=subprocess.PIPE) as process:
         try:
             assert process.wait(timeout=30) == 1

@@ -1,4 +1,4 @@
-"""`streamduel simulate`, as a user types it."""
+"""`streamduel simulate`: options, results and errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from streamduel.simulation.matrices import ARXIV
-from tests.unit.cli.bed import SECONDS, Said, Streamduel
+from tests.unit.cli.commands import SECONDS, Result, Streamduel
 
 # A shell's background job ignores Ctrl-C, and so does all that it starts: not here.
 COMMAND = [
@@ -36,29 +36,29 @@ def matrix(tmp_path: Path) -> Path:
     return path
 
 
-def run(*arguments: object, folder: Path) -> Said:
+def run(*arguments: object, folder: Path) -> Result:
     """The command in a process of its own."""
     done = subprocess.run(
         [*COMMAND, *map(str, arguments)],
         capture_output=True, text=True, check=False, timeout=SECONDS, cwd=folder,
     )  # fmt: skip
-    return Said(done.returncode, done.stdout, done.stderr)
+    return Result(done.returncode, done.stdout, done.stderr)
 
 
 def loaded(path: Path) -> dict[str, Any]:
-    """A report without how long it took."""
+    """A report without its durations."""
     report: dict[str, Any] = json.loads(path.read_text())
     for policy in report["policies"]:
         assert policy.pop("seconds_per_run") > 0
     return report
 
 
-def test_json_is_as_the_contract_says(matrix: Path, tmp_path: Path) -> None:
-    said = run(
+def test_json_follows_the_contract(matrix: Path, tmp_path: Path) -> None:
+    result = run(
         "--matrix", "./arxiv.txt", "--policy", "rucb", "--policy", "c2b", "--param", "alpha=0.6",
         "--horizon", 1500, "--runs", 4, "--seed", 3, "--json", "r.json", folder=tmp_path,
     )  # fmt: skip
-    assert said.status == 0, said.err
+    assert result.status == 0, result.err
     report = json.loads((tmp_path / "r.json").read_text())
     asked = {
         "matrix": "./arxiv.txt", "arms": 6, "horizon": 1500, "runs": 4, "seed": 3,
@@ -84,36 +84,38 @@ def test_json_is_as_the_contract_says(matrix: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["arxiv.txt", "r.json"]
 
 
-def test_a_table_names_the_least_regret_first(matrix: Path, tmp_path: Path) -> None:
-    said = run(
+def test_the_table_begins_with_the_smallest_regret(matrix: Path, tmp_path: Path) -> None:
+    result = run(
         "--matrix", matrix, "--policy", "uniform", "--policy", "rucb", "--horizon", "2e4",
         "--runs", 2, "--param", "alpha=0.52", folder=tmp_path,
     )  # fmt: skip
-    assert said.status == 0, said.err
-    assert "condorcet regret after 20,000 duels on arxiv.txt" in " ".join(said.out.split())
-    assert said.out.index("rucb (alpha=0.52)") < said.out.index("uniform ")
-    assert not said.err
+    assert result.status == 0, result.err
+    assert "condorcet regret after 20,000 duels on arxiv.txt" in " ".join(result.out.split())
+    assert result.out.index("rucb (alpha=0.52)") < result.out.index("uniform ")
+    assert not result.err
 
 
 def test_the_number_of_jobs_changes_nothing(matrix: Path, tmp_path: Path) -> None:
     for jobs in (1, 2):
-        said = run(
+        result = run(
             "--matrix", matrix, "--policy", "rucb", "--policy", "rmed1", "--horizon", 400,
             "--runs", 5, "--ties", 0.1, "--jobs", jobs, "--json", f"{jobs}.json", folder=tmp_path,
         )  # fmt: skip
-        assert said.status == 0, said.err
+        assert result.status == 0, result.err
     assert loaded(tmp_path / "1.json") == loaded(tmp_path / "2.json")
 
 
-def test_a_policy_may_take_part_twice(streamduel: Streamduel, matrix: Path, tmp_path: Path) -> None:
+def test_a_policy_may_be_repeated_with_other_parameters(
+    streamduel: Streamduel, matrix: Path, tmp_path: Path
+) -> None:
     path = tmp_path / "r.json"
-    said = streamduel(
+    result = streamduel(
         "simulate", "--matrix", matrix, "--policy", "rucb", "--policy", "rucb:alpha=0.9",
         "--horizon", 100, "--runs", 1, "--jobs", 1, "--json", path,
     )  # fmt: skip
-    assert said.status == 0, said.err
-    assert "rucb (alpha=0.9)" in said.out
-    assert "rucb (alpha=0.51)" in said.out
+    assert result.status == 0, result.err
+    assert "rucb (alpha=0.9)" in result.out
+    assert "rucb (alpha=0.51)" in result.out
     report = loaded(path)
     assert [policy["params"]["alpha"] for policy in report["policies"]] == [0.51, 0.9]
     assert set(report["policies"][0]["std_error"]) == {0.0}
@@ -124,12 +126,12 @@ def test_preferences_can_be_drawn(streamduel: Streamduel, tmp_path: Path, name: 
     has_gap = name in {"condorcet", "cyclic"}
     reports = []
     for seed, *gap in ((1, "--gap", 0.1), (1, "--gap", 0.1), (1,)) if has_gap else ((1,), (1,)):
-        said = streamduel(
+        result = streamduel(
             "simulate", "--environment", name, "--arms", 5, *gap, "--policy", "uniform",
             "--regret", "copeland", "--horizon", 50, "--runs", 2, "--seed", seed, "--jobs", 1,
             "--json", tmp_path / "r.json",
         )  # fmt: skip
-        assert said.status == 0, said.err
+        assert result.status == 0, result.err
         reports.append(loaded(tmp_path / "r.json"))
     assert reports[0]["matrix"] is None
     assert reports[0]["arms"] == 5
@@ -143,12 +145,12 @@ def test_delay_slate_change_and_kind_of_regret(
 ) -> None:
     reversed_matrix = tmp_path / "reversed.txt"
     np.savetxt(reversed_matrix, 1 - ARXIV)
-    said = streamduel(
+    result = streamduel(
         "simulate", "--matrix", matrix, "--policy", "rucb", "--horizon", 300, "--runs", 2,
         "--delay", "uniform:3-9", "--slate", 4, "--change", f"1e2:{reversed_matrix}",
         "--regret", "copeland", "--checkpoints", 3, "--jobs", 1, "--json", tmp_path / "r.json",
     )  # fmt: skip
-    assert said.status == 0, said.err
+    assert result.status == 0, result.err
     report = loaded(tmp_path / "r.json")
     assert (report["regret"], report["delay"], report["slate"]) == ("copeland", "uniform:3-9", 4)
     assert report["changes"] == [{"t": 100, "matrix": str(reversed_matrix)}]
@@ -157,12 +159,12 @@ def test_delay_slate_change_and_kind_of_regret(
 
 
 def test_plots_are_drawn(streamduel: Streamduel, matrix: Path, tmp_path: Path) -> None:
-    said = streamduel(
+    result = streamduel(
         "simulate", "--matrix", matrix, "--policy", "rucb", "--horizon", 100, "--runs", 2,
         "--jobs", 1, "--plot", tmp_path / "r.png", "--plot", tmp_path / "r.svg",
         "--scale", "log", "--band", "quantiles",
     )  # fmt: skip
-    assert said.status == 0, said.err
+    assert result.status == 0, result.err
     assert (tmp_path / "r.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in (tmp_path / "r.svg").read_text()
 
@@ -236,11 +238,11 @@ def test_a_mistake_is_one_sentence_and_status_2(
     monkeypatch.chdir(matrix.parent)
     options = {"--matrix": "arxiv.txt", "--policy": "rucb", "--horizon": "10", "--jobs": "1"}
     given = {option: value for option, value in {**options, **changes}.items() if value is not None}
-    said = streamduel("simulate", *(part for each in given.items() for part in each))
-    assert said.status == 2
-    assert not said.out
-    assert said.err.startswith(f"streamduel: {sentence}")
-    assert said.err.count("\n") == 1
+    result = streamduel("simulate", *(part for each in given.items() for part in each))
+    assert result.status == 2
+    assert not result.out
+    assert result.err.startswith(f"streamduel: {sentence}")
+    assert result.err.count("\n") == 1
     assert [path.name for path in matrix.parent.iterdir()] == ["arxiv.txt"]
 
 
@@ -263,22 +265,22 @@ def test_a_bad_matrix_is_refused_with_the_place(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bad.txt").write_text(text)
-    said = streamduel("simulate", "--matrix", "bad.txt", "--policy", "rucb")
-    assert said.status == 2
-    assert sentence in said.err
-    assert said.err.count("\n") == 1
+    result = streamduel("simulate", "--matrix", "bad.txt", "--policy", "rucb")
+    assert result.status == 2
+    assert sentence in result.err
+    assert result.err.count("\n") == 1
 
 
 def test_a_policy_is_needed(streamduel: Streamduel, matrix: Path) -> None:
-    said = streamduel("simulate", "--matrix", matrix)
-    assert said.status == 2
-    assert "Missing option '--policy'" in said.err
+    result = streamduel("simulate", "--matrix", matrix)
+    assert result.status == 2
+    assert "Missing option '--policy'" in result.err
 
 
-def test_help_teaches_by_example(streamduel: Streamduel) -> None:
-    said = streamduel("simulate", "--help")
-    assert said.status == 0
-    text = " ".join(said.out.split())
+def test_help_shows_an_example(streamduel: Streamduel) -> None:
+    result = streamduel("simulate", "--help")
+    assert result.status == 0
+    text = " ".join(result.out.split())
     assert "streamduel simulate --matrix p.txt --policy rucb --policy ccb" in text
     for option in ("--matrix", "--param", "--regret", "--jobs", "--json", "--plot", "--delay"):
         assert f" {option} " in text
@@ -311,7 +313,7 @@ def gone(pid: int) -> bool:
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_ctrl_c_shows_what_is_there_and_the_same_command_goes_on(
+def test_ctrl_c_shows_finished_runs_and_the_same_command_continues(
     matrix: Path, tmp_path: Path, jobs: str
 ) -> None:
     process = started(tmp_path, "--jobs", jobs)
@@ -329,7 +331,7 @@ def test_ctrl_c_shows_what_is_there_and_the_same_command_goes_on(
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_after_a_kill_the_same_command_goes_on(matrix: Path, tmp_path: Path, jobs: str) -> None:
+def test_after_a_kill_the_same_command_continues(matrix: Path, tmp_path: Path, jobs: str) -> None:
     process = started(tmp_path, "--jobs", jobs)
     process.kill()
     process.communicate(timeout=SECONDS)
@@ -337,7 +339,7 @@ def test_after_a_kill_the_same_command_goes_on(matrix: Path, tmp_path: Path, job
 
 
 def check_resumed(folder: Path) -> None:
-    """A second life plays only what is missing, and ends like an undisturbed one."""
+    """A restart plays only the missing runs and gives the results of an undisturbed run."""
     before = (folder / "r.json.journal").read_bytes().count(b"\n") - 1
     assert 3 <= before < 200
     arguments = ["--matrix", "arxiv.txt", *LONG]
@@ -349,7 +351,7 @@ def check_resumed(folder: Path) -> None:
     assert loaded(folder / "r.json") == loaded(folder / "u.json")
 
 
-def test_ctrl_c_before_the_command_line_is_there(tmp_path: Path) -> None:
+def test_ctrl_c_during_the_imports(tmp_path: Path) -> None:
     code = """
 import builtins, runpy
 real = builtins.__import__

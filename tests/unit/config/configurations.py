@@ -1,4 +1,4 @@
-"""A good configuration, and ways to spoil it."""
+"""Valid configurations, and changes to them."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ KAFKA: dict[str, Any] = {
 }  # fmt: skip
 
 GONE = object()
-"""The value of a key that is to be left out."""
+"""As a value: leave the key out."""
 
 
 def changed(changes: dict[str, Any], base: dict[str, Any] = GOOD) -> dict[str, Any]:
-    """A configuration with some keys, given as `a.b.c`, set or left out."""
+    """A configuration with some keys, such as `a.b.c`, set or left out."""
     document = copy.deepcopy(base)
     for where, value in changes.items():
         *path, last = where.split(".")

@@ -1,4 +1,4 @@
-"""Configurations with one mistake each, and the sentence that tells it."""
+"""Changes that make one mistake each, with its sentence."""
 
 from __future__ import annotations
 

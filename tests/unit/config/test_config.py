@@ -1,4 +1,4 @@
-"""Good configurations: what is read, what overrides it, and what the reference says of it."""
+"""Valid configurations, environment variables, and the generated reference."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def config(tmp_path: Path) -> Path:
 
 
 def fields(settings: BaseModel) -> Any:
-    """A connector's settings, of whose class nothing is known here."""
+    """A connector's settings, whose class is not known here."""
     return settings
 
 
@@ -40,7 +40,7 @@ def kafka(tmp_path: Path, environment: dict[str, str], **changes: Any) -> Loaded
     return load(path, environment)
 
 
-def test_what_is_left_out_has_a_default(config: Path) -> None:
+def test_missing_keys_have_defaults(config: Path) -> None:
     loaded = load(config, {}).config
     search = loaded.experiments["search"]
     assert (search.policy.name, search.policy.parameters) == ("rucb", {})
@@ -102,7 +102,7 @@ def test_relative_paths_are_relative_to_the_file(
 
 
 @pytest.mark.parametrize("path", ["/data/clicks.jsonl", "-"])
-def test_absolute_paths_and_standard_input_stay_as_they_are(config: Path, path: str) -> None:
+def test_absolute_paths_and_standard_input_are_kept(config: Path, path: str) -> None:
     loaded = load(config, {"STREAMDUEL_SOURCE__PATH": path})
     assert fields(loaded.source).path == Path(path)
 
@@ -153,7 +153,7 @@ def test_monitoring_can_be_switched_off_and_moved(config: Path) -> None:
     assert moved.port == 8080
 
 
-def test_other_programs_variables_mean_nothing(config: Path) -> None:
+def test_variables_of_other_programs_are_ignored(config: Path) -> None:
     others = {"STREAMDUEL_TEST_KAFKA": "x", "STREAMDUEL": "x", "SOURCE__PATH": "x", "HOME": "/"}
     assert load(config, others).config == load(config, {}).config
 
@@ -168,9 +168,7 @@ def test_the_processs_own_environment_is_the_default(
 @pytest.mark.parametrize(
     "password", ["007", "1e5", "yes", "null", "~", "[a]", "{a: b}", "a: b", "a #b", "0x1F", "*a"]
 )
-def test_a_password_from_the_environment_is_taken_as_it_stands(
-    tmp_path: Path, password: str
-) -> None:
+def test_a_password_from_the_environment_is_taken_literally(tmp_path: Path, password: str) -> None:
     loaded = kafka(tmp_path, {"STREAMDUEL_SOURCE__SASL_PLAIN_PASSWORD": password})
     for section in (loaded.source, loaded.sink, loaded.snapshots):
         assert fields(section).sasl_plain_password.get_secret_value() == password
@@ -209,11 +207,11 @@ def test_yaml_may_use_anchors_and_merge_keys(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["local.yaml", "kafka.yaml", "reference.yaml"])
-def test_the_configurations_that_come_along_are_valid(name: str) -> None:
+def test_the_shipped_configurations_are_valid(name: str) -> None:
     assert load(ROOT / "configs" / name, {}).config.experiments
 
 
-# What is made from the models.
+# Files generated from the models.
 
 
 @pytest.mark.parametrize("name", schemas.files())
@@ -222,7 +220,7 @@ def test_the_schemas_are_up_to_date(name: str) -> None:
     assert kept == schemas.files()[name], "run python -m streamduel.config.schemas docs/schemas"
 
 
-def test_no_schema_is_left_over() -> None:
+def test_there_is_no_other_schema() -> None:
     kept = {path.name for path in (ROOT / "docs" / "schemas").iterdir()}
     assert kept == schemas.files().keys()
 
@@ -261,7 +259,7 @@ def test_the_reference_has_every_key_of_every_connector(section: str, connector:
 
 
 @pytest.mark.parametrize("other", [name for name in connector_names() if name != "files"])
-def test_what_the_reference_shows_as_comments_is_valid(other: str, tmp_path: Path) -> None:
+def test_the_commented_connectors_of_the_reference_are_valid(other: str, tmp_path: Path) -> None:
     """Also the connectors that it does not run with."""
     document: dict[str, Any] = {"experiments": GOOD["experiments"]}
     for section in ("source", "sink", "snapshots"):

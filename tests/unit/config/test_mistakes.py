@@ -35,8 +35,8 @@ def without_place(text: str) -> str:
     return PLACES_IN_SENTENCES.sub("", text)
 
 
-def test_the_good_configuration_is_good(tmp_path: Path) -> None:
-    """So that each mistake below is the only one."""
+def test_the_base_configurations_are_valid(tmp_path: Path) -> None:
+    """Otherwise the mistakes below would not be the only ones."""
     path = tmp_path / "search.yaml"
     for document in (GOOD, KAFKA):
         path.write_text(written(document))
@@ -62,7 +62,7 @@ def test_a_connectors_mistake_is_one_sentence(
     assert told(tmp_path / "kafka.yaml", written(changed({where: value}, KAFKA))) == [sentence]
 
 
-def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
+def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
     wrong = {"monitoring": {"port": -1}, "sorce": 1, "experiments.search.ties": "win", ARMS: GONE}
     assert len(told(tmp_path / "search.yaml", written(changed(wrong)))) == 4
     wrong = {
@@ -103,7 +103,7 @@ FOUND = "must be a mapping with source, sink, snapshots and experiments"
     ],
     ids=case,
 )  # fmt: skip
-def test_what_is_no_configuration_at_all_is_told_so(
+def test_a_file_that_is_not_a_configuration_is_refused(
     text: str | bytes, sentence: str, tmp_path: Path
 ) -> None:
     assert told(tmp_path / "search.yaml", text) == [
@@ -121,7 +121,7 @@ def test_what_is_no_configuration_at_all_is_told_so(
         ("1: a\n'1': b", "1", 2),
     ],
 )
-def test_a_key_given_twice_is_told_with_its_line(
+def test_a_duplicate_key_is_refused_with_its_line(
     text: str, key: str, line: int, tmp_path: Path
 ) -> None:
     assert placed(tmp_path / "search.yaml", text) == [
@@ -129,7 +129,7 @@ def test_a_key_given_twice_is_told_with_its_line(
     ]
 
 
-def test_a_file_that_is_not_there_is_told_so(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "nowhere.yaml"
     with pytest.raises(ConfigurationError) as refused:
         load(path, {})
@@ -138,7 +138,7 @@ def test_a_file_that_is_not_there_is_told_so(tmp_path: Path) -> None:
     )
 
 
-def test_a_folder_is_no_configuration(tmp_path: Path) -> None:
+def test_a_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"cannot be read: Is a directory\.$"):
         load(tmp_path, {})
 
@@ -171,7 +171,7 @@ def test_a_folder_is_no_configuration(tmp_path: Path) -> None:
     ],
     ids=case,
 )  # fmt: skip
-def test_a_mistake_in_a_variable_is_told_as_well(
+def test_a_mistake_in_a_variable_names_the_variable(
     variable: str, value: str, sentence: str, tmp_path: Path
 ) -> None:
     document = written(changed({"monitoring": {}}))
@@ -280,7 +280,7 @@ def test_no_sentence_shows_a_secret(changes: dict[str, Any], tmp_path: Path) -> 
         f"&{SECRET} *{SECRET}x", f"[&{SECRET} 1, &{SECRET} 2",
     ],
 )  # fmt: skip
-def test_text_that_is_no_yaml_is_not_repeated_as_it_may_be_a_secret(
+def test_invalid_yaml_is_not_repeated_because_it_may_be_a_secret(
     value: str, tmp_path: Path
 ) -> None:
     sentences = told(tmp_path / "kafka.yaml", f"source:\n  sasl_plain_password: {value}\n")
@@ -290,7 +290,7 @@ def test_text_that_is_no_yaml_is_not_repeated_as_it_may_be_a_secret(
 def streamduel(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: object
 ) -> tuple[int, str]:
-    """The command line: its exit status and what it says on standard error."""
+    """The exit status of a command and its error output."""
     monkeypatch.setattr("sys.argv", ["streamduel", *map(str, arguments)])
     with pytest.raises(SystemExit) as ended:
         cli.main()

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from streamduel.cli import app as cli
-from tests.unit.cli.bed import COMMAND, SECONDS
+from tests.unit.cli.commands import COMMAND, SECONDS
 
 CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
 ENDED = r"After [\d,]+ impressions .* says that \S+ is the best, .*\(confidence [01]\.\d{3}.*\)\."

@@ -1,4 +1,4 @@
-"""Made-up records of the foreign formats, and what a translator makes of one."""
+"""Sample records of each format, and the results of a translator."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def text(record: Mapping[str, Any], **changes: Any) -> bytes:
 
 
 def verdict(translate: Translator, value: bytes) -> str:
-    """Why a record gives no event."""
+    """The reason for which a record gives no event."""
     try:
         events = translate(value)
     except Ignored as ignored:

@@ -1,4 +1,4 @@
-"""What may be said about a log's format, and what is said about mistakes."""
+"""The settings of each format, and the sentences about mistakes in them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_each_format_has_its_translator_and_needs_nothing_but_its_name(name: str
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_every_key_says_what_it_is_for(name: str) -> None:
+def test_every_key_has_a_description(name: str) -> None:
     model, fields = FORMATS[name], FORMATS[name].model_fields["fields"].annotation
     assert fields is not None
     described = model.model_fields | fields.model_fields

@@ -1,4 +1,4 @@
-"""Whatever stands in a log, a translator gives sound events or a verdict, and nothing else."""
+"""Any record gives valid events, or is ignored or rejected."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Place = tuple[Any, int | str]
 
 
 def places(record: Any) -> list[Place]:
-    """Every place of a record at which another value can stand."""
+    """The location of every value in a record."""
     found: list[Place] = []
     steps = range(len(record)) if isinstance(record, list) else list(record)
     for step in steps:
@@ -92,7 +92,7 @@ def check(value: bytes) -> None:
 
 
 def check_sound(events: list[InputEvent]) -> None:
-    """As sound as if they had been written as streamduel's own records."""
+    """Check that streamduel's decoder accepts the events."""
     for event in events:
         assert msgspec.json.decode(msgspec.json.encode(event), type=InputEvent) == event
 

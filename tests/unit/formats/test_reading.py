@@ -1,4 +1,4 @@
-"""JSON, times and ids of foreign records."""
+"""JSON, times and ids of records in other formats."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TRANSLATE = UbiSettings(experiment="search").translator()
         "2026-09-21T14:13:20.000999999Z", TS, str(TS), float(TS), TS + 0.9,
     ],
 )  # fmt: skip
-def test_a_time_is_read_however_it_is_written(value: Any) -> None:
+def test_times_are_read_in_all_notations(value: Any) -> None:
     assert milliseconds(Found("timestamp", value)) == TS
 
 
@@ -40,16 +40,16 @@ def test_time_begins_in_1970(value: Any) -> None:
         "1" * 17, "٣", "2026-13-01T00:00:00Z", "0001-01-01T00:00:00+14:00",
     ],
 )  # fmt: skip
-def test_what_is_no_time_is_told_so(value: Any) -> None:
+def test_other_times_are_rejected(value: Any) -> None:
     with pytest.raises(Rejected, match="must be a time since 1970"):
         milliseconds(Found("timestamp", value))
 
 
-def test_no_time_is_no_mistake() -> None:
+def test_a_missing_time_is_allowed() -> None:
     assert milliseconds(Found("timestamp", None)) is None
 
 
-def test_a_field_is_looked_up_where_it_stands() -> None:
+def test_fields_are_looked_up_by_path() -> None:
     record = {"a": {"b": 1, "c": "", "d": None, "e": False}, "b": [1]}
     assert look_up(record, ["a.x", "a.b.c", "a.b"]) == Found("a.b", 1)
     assert look_up(record, ["a.c", "a.d", "b.0"]) == Found("a.c", None)
@@ -67,7 +67,7 @@ def test_different_parts_make_different_ids(both: list[tuple[Any, Any]]) -> None
 
 
 @given(st.text(max_size=600))
-def test_an_id_is_never_too_long_and_stays_as_it_is_if_it_can(text: str) -> None:
+def test_only_long_ids_are_hashed(text: str) -> None:
     assert len(short(text)) <= 256
     assert (short(text) == text) == (len(text) <= 256)
 
@@ -90,5 +90,5 @@ def test_an_id_is_never_too_long_and_stays_as_it_is_if_it_can(text: str) -> None
     ],
     ids=range(10),
 )  # fmt: skip
-def test_what_is_no_json_object_is_told_so(value: bytes, told: str) -> None:
+def test_records_that_are_not_json_objects_are_rejected(value: bytes, told: str) -> None:
     assert verdict(TRANSLATE, value) == told

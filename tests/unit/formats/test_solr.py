@@ -35,7 +35,7 @@ def test_a_response_is_an_impression() -> None:
     ]
 
 
-def test_the_whole_body_of_solr_will_do() -> None:
+def test_the_whole_response_body_of_solr_is_accepted() -> None:
     body = {
         "type": "response", "query_id": "q-1", "timestamp": "2026-09-21T14:13:20Z",
         "experiment": "search",
@@ -63,32 +63,32 @@ def test_the_whole_body_of_solr_will_do() -> None:
     ],
     ids=range(10),
 )  # fmt: skip
-def test_the_rq_parameter_says_who_competed_and_for_how_many_places(
+def test_the_rq_parameter_gives_the_models_and_the_interleaved_ranks(
     query: str, expected: list[str | None]
 ) -> None:
     assert teams(rq=query) == expected
 
 
-def test_places_are_counted_from_the_start_of_the_first_page() -> None:
+def test_ranks_are_counted_from_the_first_page() -> None:
     assert teams(start=1, rq=rq("model=ltr-v1 model=_OriginalRanking_", "reRankDocs=3")) == [
         "b", "a", None,
     ]  # fmt: skip
     assert verdict(SOLR, text(RESPONSE, start=2)) == "ignored: response without labels"
 
 
-def test_models_may_be_named_by_themselves() -> None:
+def test_models_may_be_in_a_field_of_their_own() -> None:
     event = only(SOLR(text(RESPONSE, models=["_OriginalRanking_", "ltr-v1"], rq=...)))
     assert (event.a, event.b, event.teams) == ("bm25", "ltr-v1", ["a", "b", "b"])
     fewer = only(solr(rerank_docs=1)(text(RESPONSE, models=["_OriginalRanking_", "ltr-v1"], rq="")))
     assert fewer.teams == ["a", None, None]
 
 
-def test_a_model_that_was_asked_alone_is_a_duel_that_teaches_nothing() -> None:
+def test_a_single_model_is_a_duel_without_winner() -> None:
     for said in ({"models": ["ltr-v1"]}, {"models": ["ltr-v1"] * 2}, {"rq": rq("model=ltr-v1")}):
         assert SOLR(text(RESPONSE, **said)) == [Duel("q-1", "search", "ltr-v1", "ltr-v1", None, TS)]
 
 
-def test_who_competed_with_the_only_model_of_a_list_must_be_known() -> None:
+def test_the_opponent_of_a_single_label_must_be_known() -> None:
     one = text(RESPONSE, docs=[DOCS[1], DOCS[2]], rq=...)
     assert verdict(SOLR, one) == "ignored: list of one side"
     event = only(solr(pair=["bm25", "ltr-v1"])(one))
@@ -120,7 +120,7 @@ def test_only_the_configured_actions_are_clicks() -> None:
     assert verdict(translate, text(SOLR_CLICK)) == "ignored: click"
 
 
-def test_a_control_record_may_stand_in_any_log() -> None:
+def test_every_format_allows_control_records() -> None:
     pause = {"type": "control", "id": "c-1", "experiment": "search", "action": "pause"}
     assert SOLR(text(pause)) == [Control("c-1", "search", "pause")]
 
@@ -137,7 +137,7 @@ def test_a_control_record_may_stand_in_any_log() -> None:
     ],
     ids=lambda it: it if isinstance(it, str) else "",
 )
-def test_what_says_nothing_of_a_duel_is_ignored(record: dict[str, Any], reason: str) -> None:
+def test_records_without_a_duel_are_ignored(record: dict[str, Any], reason: str) -> None:
     assert verdict(SOLR, text(record)) == f"ignored: {reason}"
 
 
@@ -168,5 +168,5 @@ def test_what_says_nothing_of_a_duel_is_ignored(record: dict[str, Any], reason: 
     ],
     ids=range(14),
 )  # fmt: skip
-def test_what_cannot_be_used_is_told_so(record: dict[str, Any], sentence: str) -> None:
+def test_invalid_records_are_rejected(record: dict[str, Any], sentence: str) -> None:
     assert verdict(SOLR, text(record)) == f"invalid_record: {sentence}"

@@ -1,4 +1,4 @@
-"""UBI where each event names the arm of its document: one duel for each query all the same."""
+"""UBI whose events name the arms of their documents: one duel per query."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def event(query: str, action: str, arm: str | None, at: int, doc: str = "d1") ->
     )
 
 
-def test_a_click_opens_a_list_with_a_rank_for_each_side_and_is_on_one() -> None:
+def test_a_click_is_an_impression_with_a_rank_per_side_and_a_click() -> None:
     time = TS + 5250
     impression = Impression("q-1", "search", "bm25", "ltr-v1", ["a", "b"], ts=time)
     id_ = f'["click","q-1","c-1","click",{time},"d2",2]'
@@ -36,7 +36,7 @@ def test_a_click_opens_a_list_with_a_rank_for_each_side_and_is_on_one() -> None:
     assert BY_EVENT(other) == [impression, Click(id_, "search", "q-1", 0, ts=time)]
 
 
-def test_a_document_that_was_shown_opens_the_list() -> None:
+def test_a_shown_document_is_an_impression() -> None:
     shown = only(BY_EVENT(text(CREDITED, action_name="impression")))
     assert shown == Impression("q-1", "search", "bm25", "ltr-v1", ["a", "b"], ts=TS + 5250)
     other = UbiTranslator(UbiSettings(sides="events", pair=PAIR, shown=["view"]))
@@ -53,7 +53,7 @@ def test_a_document_that_was_shown_opens_the_list() -> None:
     ],
     ids=["shop", "generator", "workbench"],
 )
-def test_the_side_is_where_it_is_written_nowadays(attributes: dict[str, Any]) -> None:
+def test_known_paths_of_the_side(attributes: dict[str, Any]) -> None:
     record = changed(CLICK, event_attributes={"experiment": "search", **attributes})
     assert BY_EVENT(text(record))[1].rank == 1  # type: ignore[union-attr]
 
@@ -67,7 +67,7 @@ def test_events_may_name_the_pair_and_arms_may_have_other_names() -> None:
     assert (shown.a, shown.b, shown.epoch, click.rank) == ("ltr-v1", "dense", 3, 0)
 
 
-def test_an_arm_that_was_served_alone_is_a_duel_that_teaches_nothing() -> None:
+def test_an_arm_served_alone_is_a_duel_without_winner() -> None:
     named = changed(CREDITED, event_attributes__a="ltr-v1", event_attributes__b="ltr-v1")
     assert only(BY_EVENT(text(named))) == Duel("q-1", "search", "ltr-v1", "ltr-v1", None, TS + 5250)
 
@@ -85,17 +85,17 @@ def test_an_arm_that_was_served_alone_is_a_duel_that_teaches_nothing() -> None:
     ],
     ids=lambda it: it if isinstance(it, str) else "",
 )
-def test_what_names_no_side_is_ignored(record: dict[str, Any], reason: str) -> None:
+def test_events_without_a_side_are_ignored(record: dict[str, Any], reason: str) -> None:
     assert verdict(BY_EVENT, text(record)) == f"ignored: {reason}"
 
 
-def test_a_side_that_did_not_compete_is_told_so() -> None:
+def test_a_side_outside_the_pair_is_rejected() -> None:
     assert verdict(BY_EVENT, text(CREDITED, event_attributes__search_config="dense")) == (
         "invalid_record: event_attributes.search_config must be 'bm25' or 'ltr-v1' (found 'dense')."
     )
 
 
-def test_an_unknown_pair_is_told_so() -> None:
+def test_an_unknown_pair_is_rejected() -> None:
     assert verdict(UbiTranslator(UbiSettings(sides="events")), text(CREDITED)) == (
         "invalid_record: the event names no arms in query_attributes.a and"
         " query_attributes.b, and no pair is configured."

@@ -56,7 +56,7 @@ def lines() -> list[bytes]:
 
 
 def kinds(lines: list[bytes], **settings: Any) -> tuple[Counter[str], list[InputEvent]]:
-    """How many lines become what, and the events."""
+    """Lines by outcome, and their events."""
     translate = UbiTranslator(UbiSettings(experiment="search", **settings))
     counts: Counter[str] = Counter()
     events: list[InputEvent] = []

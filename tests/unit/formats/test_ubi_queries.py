@@ -1,4 +1,4 @@
-"""UBI where each query names the arms of its documents: impressions, and clicks on them."""
+"""UBI whose queries name the arms of their documents: impressions and clicks."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ def test_teams_may_be_arms_or_sides_by_rank_or_by_document(teams: Any, sides: li
     assert only(BY_RECORD(text(QUERY, query_attributes__teams=teams))).teams == sides
 
 
-def test_an_arm_that_is_called_a_goes_before_the_side() -> None:
+def test_an_arm_named_a_takes_precedence_over_the_side() -> None:
     query = changed(QUERY, query_attributes__a="b", query_attributes__b="a")
     event = only(BY_RECORD(text(query, query_attributes__teams=["a", "b", None])))
     assert (event.a, event.b, event.teams) == ("b", "a", ["b", "a", None])
 
 
-def test_the_pair_is_that_of_the_list_if_it_is_not_named() -> None:
+def test_an_unnamed_pair_is_that_of_the_list() -> None:
     query = changed(QUERY, query_attributes__a=..., query_attributes__b=...)
     event = only(BY_RECORD(text(query, query_attributes__teams=[None, "ltr-v1", "bm25"])))
     assert (event.a, event.b, event.teams) == ("ltr-v1", "bm25", [None, "a", "b"])
@@ -83,7 +83,7 @@ def test_the_pair_is_that_of_the_list_if_it_is_not_named() -> None:
     assert (event.a, event.b, event.teams) == ("dense", "bm25", ["b", None, "b"])
 
 
-def test_a_pair_that_a_query_names_goes_before_the_configured_one() -> None:
+def test_a_pair_in_the_query_takes_precedence_over_the_configured_one() -> None:
     event = only(ubi(pair=["dense", "hybrid"])(text(QUERY)))
     assert (event.a, event.b) == ("bm25", "ltr-v1")
 
@@ -94,7 +94,7 @@ def test_arms_may_have_other_names_in_the_log() -> None:
     assert (event.a, event.b, event.teams) == ("keyword", "tree", ["a", "b", None])
 
 
-def test_a_list_of_one_arm_alone_is_a_duel_that_teaches_nothing() -> None:
+def test_a_list_of_one_arm_is_a_duel_without_winner() -> None:
     alone = changed(QUERY, query_attributes__b="bm25", query_attributes__teams=...)
     assert BY_RECORD(text(alone)) == [Duel("q-1", "search", "bm25", "bm25", None, TS)]
 
@@ -133,12 +133,12 @@ def test_only_the_configured_actions_are_clicks() -> None:
         assert only(BY_RECORD(text(CLICK, action_name=action))).action == "click"
 
 
-def test_one_constant_experiment_goes_before_what_records_name() -> None:
+def test_a_configured_experiment_takes_precedence_over_the_records() -> None:
     translate = ubi(experiment="ads")
     assert [only(translate(text(it))).experiment for it in (QUERY, CLICK)] == ["ads", "ads"]
 
 
-def test_fields_may_stand_elsewhere() -> None:
+def test_fields_may_have_other_paths() -> None:
     fields = {"experiment": "application", "doc": "event_attributes.object.internal_id"}
     translate = ubi(fields=fields)
     event = only(translate(text(CLICK, event_attributes__object__internal_id="i-2")))
@@ -157,7 +157,7 @@ def test_an_export_gives_events_their_own_ids() -> None:
     assert only(own(text(CLICK))).id == only(BY_RECORD(text(CLICK))).id
 
 
-def test_an_id_is_composed_of_all_that_tells_a_click_from_others() -> None:
+def test_the_id_of_a_click_is_composed_of_its_fields() -> None:
     others = [
         changed(CLICK, query_id="q-2"),
         changed(CLICK, client_id="c-2"),
@@ -184,7 +184,7 @@ def test_an_id_that_is_too_long_is_hashed_on_both_sides_of_the_join() -> None:
     assert click.id.startswith("sha256:")
 
 
-def test_a_control_record_may_stand_in_any_log() -> None:
+def test_every_format_allows_control_records() -> None:
     pause = {"type": "control", "id": "c-1", "experiment": "search", "action": "pause"}
     assert BY_RECORD(text(pause)) == [Control("c-1", "search", "pause")]
     assert verdict(BY_RECORD, text(pause, action="stop")) == (
@@ -209,7 +209,7 @@ def test_a_control_record_may_stand_in_any_log() -> None:
     ],
     ids=lambda it: it if isinstance(it, str) else "",
 )
-def test_what_says_nothing_of_a_duel_is_ignored(record: dict[str, Any], reason: str) -> None:
+def test_records_without_a_duel_are_ignored(record: dict[str, Any], reason: str) -> None:
     assert verdict(BY_RECORD, text(record)) == f"ignored: {reason}"
 
 
@@ -260,11 +260,11 @@ def test_other_applications_are_ignored() -> None:
     ],
     ids=range(16),
 )  # fmt: skip
-def test_what_cannot_be_used_is_told_so(record: dict[str, Any], sentence: str) -> None:
+def test_invalid_records_are_rejected(record: dict[str, Any], sentence: str) -> None:
     assert verdict(BY_RECORD, text(record)) == f"invalid_record: {sentence}"
 
 
-def test_by_rank_only_the_ordinal_is_asked_for() -> None:
+def test_by_rank_a_click_needs_an_ordinal() -> None:
     nowhere = text(CLICK, event_attributes__position=None)
     assert verdict(ubi(clicks_by="rank"), nowhere) == (
         "invalid_record: a click must name its place in event_attributes.position.ordinal.index."

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from streamduel.simulation.matrices import ARXIV
-from tests.unit.cli.bed import COMMAND, SECONDS, Streamduel
+from tests.unit.cli.commands import COMMAND, SECONDS, Streamduel
 
 
 @pytest.fixture

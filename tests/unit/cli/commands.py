@@ -1,4 +1,4 @@
-"""What the tests of the command line start from."""
+"""Commands in processes of their own, and their configuration."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from tests.unit.config.configurations import GOOD, changed, written
 
 LOG = [value for _, value in values(21, 2000, poison=0.005)]
 SECONDS = 60
-"""Far more than anything here takes, on a machine with other things to do."""
+"""Limit of each command, with a large margin for a busy machine."""
 
 COMMAND = [sys.executable, "-c", "from streamduel.cli.app import main; main()"]
 
 
-class Said(NamedTuple):
-    """What a command has said, and its exit status."""
+class Result(NamedTuple):
+    """The exit status and the outputs of a command."""
 
     status: int
     out: str
     err: str
 
 
-Streamduel = Callable[..., Said]
+Streamduel = Callable[..., Result]
 
 
-def run(config: Path, *options: str) -> Said:
+def run(config: Path, *options: str) -> Result:
     """`streamduel run`, in a process of its own."""
     done = subprocess.run(
         [*COMMAND, "run", str(config), *options],
         capture_output=True, text=True, check=False, timeout=SECONDS,
     )  # fmt: skip
-    return Said(done.returncode, done.stdout, done.stderr)
+    return Result(done.returncode, done.stdout, done.stderr)
 
 
 def configure(folder: Path, changes: Mapping[str, Any] | None = None) -> Path:
@@ -51,7 +51,7 @@ def lines(folder: Path, name: str = "assignments.jsonl") -> list[bytes]:
 
 
 def inspected(streamduel: Streamduel, folder: Path) -> dict[str, Any]:
-    said = streamduel("inspect", folder / "search.yaml", "--json")
-    assert said.status == 0
-    report: dict[str, Any] = json.loads(said.out)
+    result = streamduel("inspect", folder / "search.yaml", "--json")
+    assert result.status == 0
+    report: dict[str, Any] = json.loads(result.out)
     return report

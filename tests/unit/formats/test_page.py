@@ -1,4 +1,4 @@
-"""docs/formats.md: its examples do what it says, and its commands answer as it shows."""
+"""docs/formats.md: its examples are valid, and its commands print what it shows."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from streamduel.testing import Record, encode
 PAGE = (Path(__file__).parents[3] / "docs" / "formats.md").read_text(encoding="utf-8")
 
 SECONDS: Final = 60.0
-"""For a command: it takes one second on an idle machine."""
+"""Limit of a command, which takes one second on an idle machine."""
 
 REST: Final = "…"
-"""The line of an answer with which the page leaves out the rest."""
+"""The line that replaces the rest of an output on the page."""
 
 
 def blocks(language: str) -> list[str]:
@@ -43,7 +43,7 @@ def test_each_configuration_is_valid(section: dict[str, Any]) -> None:
 
 
 def saved(name: str, folder: Path) -> Path:
-    """What a reader has in an empty folder who saves an example as the page says."""
+    """A folder with the files of an example."""
     [configuration] = [it for it in blocks("yaml") if f"path: {name}.ndjson" in it]
     [log] = [it for it in blocks("json") if ("user_query" in it) == (name == "ubi")]
     for suffix, text in (("yaml", configuration), ("ndjson", log)):
@@ -101,6 +101,6 @@ def test_with_sides_in_events_a_click_is_counted_twice() -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_the_page_names_every_key_that_is_not_for_all(name: str) -> None:
+def test_the_page_names_every_key_of_a_single_format(name: str) -> None:
     keys = FORMATS[name].model_fields.keys() - {"name"}
     assert [key for key in sorted(keys) if key not in PAGE] == []
