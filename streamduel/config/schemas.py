@@ -11,42 +11,23 @@ import inspect
 import json
 import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import msgspec
 
 from streamduel.config.model import SECTIONS, Config, settings_model
 from streamduel.config.shape import Schema
 from streamduel.connector import Connector, connector_names, load_connector
-from streamduel.records import (
-    Assignment,
-    Click,
-    Control,
-    DeadLetter,
-    Duel,
-    Duels,
-    Impression,
-    Interleaving,
-)
+from streamduel.records import Assignment, DeadLetter, InputEvent
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
-
-RECORDS: Final[dict[str, type[msgspec.Struct]]] = {
-    "duel": Duel,
-    "duels": Duels,
-    "interleaving": Interleaving,
-    "impression": Impression,
-    "click": Click,
-    "control": Control,
-    "assignment": Assignment,
-    "dead_letter": DeadLetter,
-}
 
 
 def schemas() -> dict[str, Schema]:
     """Every schema by its name."""
-    made = {name: record_schema(record) for name, record in RECORDS.items()}
-    return {**made, "configuration": configuration_schema()}
+    records = (*get_args(InputEvent), Assignment, DeadLetter)
+    found = {str(record.__struct_config__.tag): record_schema(record) for record in records}
+    return {**found, "configuration": configuration_schema()}
 
 
 def record_schema(record: type[msgspec.Struct]) -> Schema:
