@@ -22,11 +22,15 @@ from streamduel.records import Assignment, DeadLetter, InputEvent
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
+RECORDS: Final[dict[str, type[msgspec.Struct]]] = {
+    str(record.__struct_config__.tag): record
+    for record in (*get_args(InputEvent), Assignment, DeadLetter)
+}
+
 
 def schemas() -> dict[str, Schema]:
     """Every schema by its name."""
-    records = (*get_args(InputEvent), Assignment, DeadLetter)
-    found = {str(record.__struct_config__.tag): record_schema(record) for record in records}
+    found = {name: record_schema(record) for name, record in RECORDS.items()}
     return {**found, "configuration": configuration_schema()}
 
 
