@@ -11,8 +11,8 @@ from rich.console import Console
 from typer.core import TyperCommand, TyperGroup
 
 from streamduel import __version__
-from streamduel import logging as application_log
 from streamduel.errors import ConfigurationError, SnapshotError, StreamduelError
+from streamduel.logging import redact, set_up
 
 COMMANDS: Final = {
     "run": "Run the service: read clicks, update the policy, publish assignments.",
@@ -76,7 +76,7 @@ def _set_up(
 ) -> None:
     """Find the best of K rankers from the clicks of real users."""
     context.obj = verbose
-    application_log.set_up("text", verbose)
+    set_up("text", verbose)
 
 
 def _group() -> TyperGroup:
@@ -99,7 +99,7 @@ def main() -> None:
     try:
         _group()()
     except StreamduelError as error:
-        sentence = application_log.hidden(f"streamduel: {error}")
+        sentence = redact(f"streamduel: {error}")
         err.print(sentence, markup=False, highlight=False, soft_wrap=True)
         sys.exit(exit_status(error))
 

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from streamduel import logging as application_log
 from streamduel.config import LoadedConfig, load
+from streamduel.logging import hide
 
 ConfigPath = Annotated[
     Path,
@@ -20,5 +20,5 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")
 def load_config(path: Path) -> LoadedConfig:
     """Load a configuration; from here on no line of the application log shows its passwords."""
     loaded = load(path)
-    application_log.hide(loaded.source, loaded.sink, loaded.snapshots)
+    hide(loaded.source, loaded.sink, loaded.snapshots)
     return loaded

@@ -9,7 +9,6 @@ from typing import Annotated
 import structlog
 import typer
 
-from streamduel import logging as application_log
 from streamduel.cli import tables
 from streamduel.cli.app import err, exit_status, out
 from streamduel.cli.arguments import ConfigPath, load_config
@@ -17,6 +16,7 @@ from streamduel.cli.inspect import read_report
 from streamduel.cli.progress import FoldProgress
 from streamduel.config import LoadedConfig
 from streamduel.errors import StreamduelError
+from streamduel.logging import FormatOption, LogFormat, log_uncaught, resolve_format, set_up
 from streamduel.monitoring import Monitoring
 from streamduel.monitoring.experiment_events import ExperimentEvents
 from streamduel.monitoring.service_log import ServiceLog
@@ -31,8 +31,8 @@ UntilEnd = Annotated[
         "--until-end", help="Stop with a final snapshot at the present end of the click log."
     ),
 ]
-LogFormat = Annotated[
-    application_log.Chosen,
+LogFormatOption = Annotated[
+    FormatOption,
     typer.Option(
         "--log-format",
         envvar="STREAMDUEL_LOG_FORMAT",
@@ -46,16 +46,16 @@ def run(
     context: typer.Context,
     config: ConfigPath,
     until_end: UntilEnd = False,
-    log_format: LogFormat = "text",
+    log_format: LogFormatOption = "text",
 ) -> None:
     """Run the service: read clicks, update the policy, publish assignments.
 
     SIGTERM or Ctrl-C commits what is done and exits with status 0. After any other end the next
     start continues from the last commit; no record is lost or counted twice.
     """
-    form = application_log.chosen(log_format, sys.stderr)
-    application_log.set_up(form, context.obj)
-    application_log.take_over()
+    form = resolve_format(log_format, sys.stderr)
+    set_up(form, context.obj)
+    log_uncaught()
     try:
         loaded = load_config(config)
         _serve(loaded, form, until_end=until_end)
@@ -69,7 +69,7 @@ def run(
         raise typer.Exit(exit_status(error)) from None
 
 
-def _serve(loaded: LoadedConfig, form: application_log.Form, *, until_end: bool) -> None:
+def _serve(loaded: LoadedConfig, form: LogFormat, *, until_end: bool) -> None:
     """Run the service and its observers to the end."""
     stop, service_log = StopSignal(), ServiceLog(reported=until_end)
     stop.listen()
@@ -90,7 +90,7 @@ def _serve(loaded: LoadedConfig, form: application_log.Form, *, until_end: bool)
         why = stop.signal or "the end of the log"
 
 
-def _announce(host: str, port: int, form: application_log.Form) -> None:
+def _announce(host: str, port: int, form: LogFormat) -> None:
     """Say where monitoring is served, also where only warnings are logged."""
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}/"  # brackets for IPv6
     if form == "text":

@@ -1,4 +1,4 @@
-"""What is said again and again while something lasts is said once a minute."""
+"""Suppression of repeated lines: each at most once a minute."""
 
 from __future__ import annotations
 
@@ -9,57 +9,57 @@ from collections.abc import Callable
 from typing import Final
 
 QUIET_SECONDS: Final = 60.0
-"""Short enough to see that it still lasts, long enough not to bury what else happens: while a
-broker is away, kafka-python says so for every attempt to connect, several times a second."""
+"""Short enough to show that a problem lasts, long enough to keep other lines visible: without its
+broker, kafka-python logs every attempt to connect, several times a second."""
 
-MOST_KNOWN: Final = 1000
-"""Different lines that are remembered; a library that puts numbers into its messages before it
-logs them never says the same twice, and must not fill memory."""
+MAX_KNOWN: Final = 1000
+"""Different lines that are remembered: a library that formats numbers into its messages never
+repeats one, and must not fill memory."""
 
-LASTING: Final = ("partition", "topic")
-"""Of two lines about different partitions or topics, neither repeats the other."""
+DISTINGUISHING: Final = ("partition", "topic")
+"""Lines about different partitions or topics are no repeats."""
 
 
 class Repeats(logging.Filter):
-    """Holds back what the outside world repeats, and counts it: the next line says `repeated`.
+    """Suppresses repeated lines and counts them: the next such line has the key `repeated`.
 
-    It is for lines of libraries and connectors, which tell of attempts. What the service itself
-    tells of has happened as often as it is told.
+    This applies to libraries and connectors, which log attempts. Lines of the service itself are
+    events and all pass.
 
     Args:
-        own: the beginning of the loggers' names whose lines all pass.
-        clock: seconds that only grow.
+        own: prefix of the loggers whose lines all pass.
+        clock: monotonic seconds.
     """
 
     def __init__(self, own: str, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self._own = own
         self._clock = clock
-        self._told: dict[tuple[object, ...], tuple[float, int]] = {}
+        self._logged: dict[tuple[object, ...], tuple[float, int]] = {}
         self._lock = threading.Lock()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the line is to be written."""
-        if record.levelno < logging.WARNING:  # details, for whoever has asked for all of them
+        """Whether to write the line."""
+        if record.levelno < logging.WARNING:  # details that were asked for
             return True
         if f"{record.name}.".startswith(self._own):
             return True
-        said, now = _said(record), self._clock()
+        line, now = _identity(record), self._clock()
         with self._lock:
-            told_at, repeated = self._told.get(said, (-QUIET_SECONDS, 0))
-            if now - told_at < QUIET_SECONDS:
-                self._told[said] = told_at, repeated + 1
+            logged_at, repeated = self._logged.get(line, (-QUIET_SECONDS, 0))
+            if now - logged_at < QUIET_SECONDS:
+                self._logged[line] = logged_at, repeated + 1
                 return False
-            if len(self._told) >= MOST_KNOWN:
-                self._told.clear()
-            self._told[said] = now, 0
+            if len(self._logged) >= MAX_KNOWN:
+                self._logged.clear()
+            self._logged[line] = now, 0
         record.repeated = repeated
         return True
 
 
-def _said(record: logging.LogRecord) -> tuple[object, ...]:
-    """What a line says, whatever its numbers."""
-    if isinstance(record.msg, dict):  # structlog's, with the event among its keys
-        about = (record.msg.get(key) for key in ("event", *LASTING))
-        return record.name, record.levelno, *about
+def _identity(record: logging.LogRecord) -> tuple[object, ...]:
+    """What makes two lines repeats of each other, whatever their numbers."""
+    if isinstance(record.msg, dict):  # of structlog
+        fields = (record.msg.get(key) for key in ("event", *DISTINGUISHING))
+        return record.name, record.levelno, *fields
     return record.name, record.levelno, str(record.msg)

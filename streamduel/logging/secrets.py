@@ -1,4 +1,4 @@
-"""What must not stand in the log, and how it is kept out of it."""
+"""Secrets, and how they are hidden in the application log."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from pydantic import BaseModel, SecretBytes, SecretStr
 from structlog.typing import EventDict, WrappedLogger
 
 HIDDEN: Final = "**********"
-"""What stands in a secret's place, as pydantic shows it."""
+"""The replacement of a secret, as in pydantic."""
 
-KEPT: Final = frozenset({"timestamp", "level", "logger"})
-"""Keys whose values the log itself makes."""
+OWN_KEYS: Final = frozenset({"timestamp", "level", "logger"})
+"""Keys whose values are made by the log itself."""
 
-TELLING: Final = re.compile("passw|secret|credential|api_?key|token", re.IGNORECASE)
-"""In a key's name: its value is hidden, whatever it is."""
+SECRET_KEY: Final = re.compile("passw|secret|credential|api_?key|token", re.IGNORECASE)
+"""The value of a key that matches is always hidden."""
 
 
 def secrets_of(value: object) -> Iterator[str]:
-    """The secrets in settings that were read, however deep.
+    """The secrets in settings, at any depth.
 
     >>> class Settings(BaseModel):
     ...     user: str
@@ -45,10 +45,10 @@ def secrets_of(value: object) -> Iterator[str]:
 
 
 class Secrets:
-    """A processor that hides known secrets in whatever a line holds: values, errors, tracebacks.
+    """A processor that hides known secrets anywhere in a line: values, errors, tracebacks.
 
-    Libraries say in their errors what they were given; nobody can know all the places. So what is
-    known to be secret is looked for in every line.
+    Libraries may put their arguments into any error message, so known secrets are replaced wherever
+    they occur.
 
     >>> secrets = Secrets()
     >>> secrets.add(["correct horse"])
@@ -61,34 +61,34 @@ class Secrets:
         self._pattern: re.Pattern[str] | None = None
 
     def add(self, secrets: Iterable[str]) -> None:
-        """Hide these, too, from now on, as they are and as texts quote them."""
+        """Hide these too, plain and in quoted forms."""
         for secret in secrets:
             self._known |= {secret, repr(secret)[1:-1], json.dumps(secret)[1:-1], quote(secret)}
         self._known.discard("")
-        # The longest first: a secret may be the beginning of another one.
+        # The longest first: a secret may be a prefix of another one.
         longest_first = sorted(self._known, key=lambda each: (-len(each), each))
         self._pattern = re.compile("|".join(map(re.escape, longest_first))) if self._known else None
 
-    def hidden(self, text: str) -> str:
-        """The text without them."""
+    def redact(self, text: str) -> str:
+        """The text with the secrets hidden."""
         return self._pattern.sub(HIDDEN, text) if self._pattern else text
 
     def __call__(self, _: WrappedLogger, __: str, line: EventDict) -> EventDict:
-        """The line without them.
+        """The line with the secrets hidden.
 
-        The names of our own events are constants of the code. They stay even where a password is
-        a part of one, so that a filter of the log can rely on them.
+        The names of our own events are constants and never changed, even if a password is a part of
+        one, so that filters can rely on them.
         """
-        ours = line.get("_from_structlog", False)
+        own = line.get("_from_structlog", False)
         return {
-            key: value if key in KEPT or (key == "event" and ours) else self._clean(key, value)
+            key: value if key in OWN_KEYS or (key == "event" and own) else self._clean(key, value)
             for key, value in line.items()
         }
 
     def _clean(self, key: str, value: Any) -> Any:
-        if key.startswith("_") or value is None:  # "_": structlog's own, which is never shown
+        if key.startswith("_") or value is None:  # structlog's own keys, never shown
             return value
-        if TELLING.search(key):
+        if SECRET_KEY.search(key):
             return HIDDEN
         if isinstance(value, bool | int | float):
             return value
@@ -96,4 +96,4 @@ class Secrets:
             return {str(name): self._clean(str(name), each) for name, each in value.items()}
         if isinstance(value, Sequence) and not isinstance(value, str | bytes):
             return [self._clean(key, each) for each in value]
-        return self.hidden(str(value))
+        return self.redact(str(value))

@@ -185,9 +185,10 @@ def test_a_replaced_click_log_is_an_error(start: Callable[[Path], Service], fold
 
 GIVING_UP = """
 import os, signal, sys, time
-from streamduel import logging as log_lines, service
+from streamduel import service
+from streamduel.logging import set_up
 service.SHUTDOWN_SECONDS = service.OVERDUE_LOG_SECONDS = 0.1
-log_lines.set_up("json")
+set_up("json")
 stop = service.StopSignal()
 stop.listen()
 os.set_blocking(2, False)

@@ -1,4 +1,4 @@
-"""The logging of this process, set up for one test and put back after it."""
+"""The logging of this setup, set up for one test and put back after it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 import structlog
 
-from streamduel import logging as log_lines
-from streamduel.logging import process
+from streamduel.logging import LogFormat, setup
 from streamduel.logging.secrets import Secrets
 
 
@@ -40,12 +39,12 @@ def written(
 ) -> Iterator[Written]:
     root = logging.getLogger()
     handlers, levels = [*root.handlers], {}
-    for name in ("", "streamduel", "streamduel_files", "streamduel_kafka", process.CHATTERBOX):
+    for name in ("", "streamduel", "streamduel_files", "streamduel_kafka", setup.NOISY_LOGGER):
         levels[name] = logging.getLogger(name).level
     before = structlog.get_config()
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
     monkeypatch.setattr(threading, "excepthook", threading.excepthook)
-    monkeypatch.setattr(process, "_SECRETS", Secrets())
+    monkeypatch.setattr(setup, "_SECRETS", Secrets())
     yield Written(capsys)
     logging.captureWarnings(capture=False)
     root.handlers[:] = handlers
@@ -55,7 +54,7 @@ def written(
 
 
 @pytest.fixture(params=["text", "json"])
-def form(request: pytest.FixtureRequest) -> log_lines.Form:
+def form(request: pytest.FixtureRequest) -> LogFormat:
     """Each of the two forms of a line."""
-    form: log_lines.Form = request.param
+    form: LogFormat = request.param
     return form

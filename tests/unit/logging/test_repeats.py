@@ -8,9 +8,8 @@ from functools import partial
 import pytest
 import structlog
 
-from streamduel import logging as log_lines
-from streamduel.logging import process
-from streamduel.logging.repeats import MOST_KNOWN, QUIET_SECONDS, Repeats
+from streamduel.logging import set_up, setup
+from streamduel.logging.repeats import MAX_KNOWN, QUIET_SECONDS, Repeats
 from tests.unit.logging.conftest import Written
 from tests.unit.monitoring.fold import Clock
 
@@ -67,17 +66,17 @@ def test_the_service_itself_tells_everything(heard: Heard) -> None:
 
 
 def test_what_is_remembered_is_bounded(heard: Heard) -> None:
-    for number in range(3 * MOST_KNOWN):
+    for number in range(3 * MAX_KNOWN):
         assert heard.say("kafka.net", f"attempt {number} failed") == 0
-    assert len(heard._filter._told) <= MOST_KNOWN
+    assert len(heard._filter._logged) <= MAX_KNOWN
 
 
 def test_the_line_says_how_many_were_held_back(
     written: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
-    monkeypatch.setattr(process, "Repeats", partial(Repeats, clock=clock))
-    log_lines.set_up("json")
+    monkeypatch.setattr(setup, "Repeats", partial(Repeats, clock=clock))
+    set_up("json")
     log = structlog.stdlib.get_logger("streamduel_kafka.source")
     for _ in range(5):
         log.warning("read failed", topic="clicks", error="away")

@@ -12,9 +12,9 @@ import pytest
 import structlog
 from pydantic import BaseModel, SecretBytes, SecretStr
 
-from streamduel import logging as log_lines
 from streamduel.config import load
 from streamduel.errors import ConnectorError
+from streamduel.logging import LogFormat, hide, redact, set_up
 from streamduel.logging.secrets import Secrets, secrets_of
 from streamduel_kafka.settings import SourceSettings
 from tests.unit.config.configurations import KAFKA, changed
@@ -32,7 +32,7 @@ def source(tmp_path: Path) -> SourceSettings:
     path = tmp_path / "search.yaml"
     path.write_text(as_yaml(changed(SPOKEN_WITH, KAFKA)))
     loaded = load(path, {})
-    log_lines.hide(loaded.source, loaded.sink, loaded.snapshots)
+    hide(loaded.source, loaded.sink, loaded.snapshots)
     assert isinstance(loaded.source, SourceSettings)
     return loaded.source
 
@@ -44,9 +44,9 @@ def assert_hidden(text: str, secret: str = PASSWORD) -> None:
 
 
 def test_a_password_of_the_configuration_is_in_no_line(
-    written: Written, form: log_lines.Form, source: SourceSettings
+    written: Written, form: LogFormat, source: SourceSettings
 ) -> None:
-    log_lines.set_up(form)
+    set_up(form)
     hidden = source.sasl_plain_password
     assert hidden is not None
     found = hidden.get_secret_value()
@@ -69,13 +69,13 @@ CONNECT = """
 import sys
 from pathlib import Path
 from kafka import KafkaAdminClient
-from streamduel import logging as log_lines
+from streamduel.logging import LogFormat, hide, log_uncaught, redact, set_up
 from streamduel.config import load
 from streamduel_kafka.clients import connect_at_start
-log_lines.set_up("json", 3)
-log_lines.take_over()
+set_up("json", 3)
+log_uncaught()
 source = load(Path(sys.argv[1]), {}).source
-log_lines.hide(source)
+hide(source)
 connect_at_start(KafkaAdminClient, source.client_settings, seconds=0.3)
 """
 
@@ -94,14 +94,14 @@ def test_neither_kafkas_debug_log_nor_a_crash_shows_the_password(
 def test_what_is_shown_without_the_log_can_be_cleaned_too(
     written: Written, source: SourceSettings
 ) -> None:
-    assert log_lines.hidden(f"refused '{PASSWORD}'") == "refused '**********'"
-    assert log_lines.hidden("nothing to hide") == "nothing to hide"
+    assert redact(f"refused '{PASSWORD}'") == "refused '**********'"
+    assert redact("nothing to hide") == "nothing to hide"
 
 
 def test_a_key_that_says_password_is_hidden_though_nobody_knows_the_value(
-    written: Written, form: log_lines.Form
+    written: Written, form: LogFormat
 ) -> None:
-    log_lines.set_up(form)
+    set_up(form)
     OURS.error("failed", sasl_plain_password="horse", token=17, access={"client_secret": "staple"})
     for secret in ("horse", "17 ", "staple"):
         assert secret not in written.text
@@ -121,7 +121,7 @@ def test_a_password_that_is_a_common_word_leaves_the_log_usable() -> None:
 def test_of_two_passwords_the_longer_one_is_hidden_whole() -> None:
     secrets = Secrets()
     secrets.add(["horse", "horse staple"])
-    assert secrets.hidden("a horse staple b") == "a ********** b"
+    assert secrets.redact("a horse staple b") == "a ********** b"
 
 
 def test_secrets_are_found_however_deep() -> None:

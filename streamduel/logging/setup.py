@@ -1,4 +1,4 @@
-"""The logging of this process: set up once, by whoever owns the process."""
+"""Logging of this process; set up by the command line."""
 
 from __future__ import annotations
 
@@ -13,32 +13,31 @@ from pydantic import BaseModel
 from structlog.stdlib import ProcessorFormatter, filter_by_level
 from structlog.typing import EventDict, WrappedLogger
 
-from streamduel.logging.forms import OWN, Form, beginning, ending
+from streamduel.logging.rendering import OWN, LogFormat, first_processors, last_processors
 from streamduel.logging.repeats import Repeats
 from streamduel.logging.secrets import Secrets, secrets_of
 
 log = structlog.stdlib.get_logger(__name__)
 
-OWN_LEVELS: Final[dict[Form, tuple[int, ...]]] = {
+OWN_LEVELS: Final[dict[LogFormat, tuple[int, ...]]] = {
     "text": (logging.WARNING, logging.INFO, logging.DEBUG),
     "json": (logging.INFO, logging.DEBUG),
 }
-"""From which level on our lines are written, without -v, with one, with two. On a terminal somebody
-looks on and asked for something else; what programs collect should have what happened."""
+"""The level of our lines without -v, with one, with two. A terminal shows the output of a command;
+collected logs should have every event."""
 
 OTHER_LEVELS: Final = (logging.WARNING, logging.WARNING, logging.INFO, logging.DEBUG)
-"""The same for libraries: kafka-python tells at INFO of every connection, at DEBUG of every
-request."""
+"""The same for libraries: kafka-python logs every connection at INFO, every request at DEBUG."""
 
-CHATTERBOX: Final = "kafka.net.selector"
-"""The logger of kafka-python's event loop, which warns whenever one of its steps takes 0.1 s: on a
-busy machine that is news of the machine, to those who ask with -vv only."""
+NOISY_LOGGER: Final = "kafka.net.selector"
+"""kafka-python's event loop warns when a step takes 0.1 s, which is normal on a busy machine; shown
+with -vv only."""
 
 _SECRETS: Final = Secrets()
 
 
 class _Lines(logging.StreamHandler[TextIO]):
-    """Writes to what is standard error at the time: a progress bar puts itself in between."""
+    """Writes to the present standard error, which a progress bar may have replaced."""
 
     @property
     def stream(self) -> TextIO:
@@ -46,34 +45,34 @@ class _Lines(logging.StreamHandler[TextIO]):
 
     @stream.setter
     def stream(self, _: TextIO) -> None:
-        """Nothing: the base class sets it once, and it is not kept."""
+        """Ignore the stream that the base class sets once."""
 
 
-def set_up(form: Form, verbosity: int = 0) -> None:
-    """Log to standard error from now on, instead of what was set up before.
+def set_up(form: LogFormat, verbosity: int = 0) -> None:
+    """Log to standard error, instead of any earlier set-up.
 
     Args:
         form: of the lines.
         verbosity: how many times -v was given.
     """
-    start = beginning(form)
+    first = first_processors(form)
     structlog.configure(
-        processors=[filter_by_level, *start, ProcessorFormatter.wrap_for_formatter],
+        processors=[filter_by_level, *first, ProcessorFormatter.wrap_for_formatter],
         wrapper_class=structlog.stdlib.BoundLogger,
         logger_factory=structlog.stdlib.LoggerFactory(),
-        cache_logger_on_first_use=False,  # or the first form would stay that of known loggers
+        cache_logger_on_first_use=False,  # known loggers must follow a later set-up
     )
     lines = _Lines()
     lines.addFilter(Repeats(f"{OWN}."))
     lines.setFormatter(
         ProcessorFormatter(
-            foreign_pre_chain=start,
+            foreign_pre_chain=first,
             processors=[
                 _repeated,
                 structlog.processors.format_exc_info,
                 _SECRETS,
                 ProcessorFormatter.remove_processors_meta,
-                *ending(form, sys.stderr),
+                *last_processors(form, sys.stderr),
             ],
         )
     )
@@ -83,23 +82,23 @@ def set_up(form: Form, verbosity: int = 0) -> None:
     root.addHandler(lines)
     root.setLevel(_at(OTHER_LEVELS, verbosity))
     quiet = root.level >= logging.WARNING
-    logging.getLogger(CHATTERBOX).setLevel(logging.ERROR if quiet else logging.NOTSET)
+    logging.getLogger(NOISY_LOGGER).setLevel(logging.ERROR if quiet else logging.NOTSET)
     for package in (OWN, f"{OWN}_files", f"{OWN}_kafka"):
         logging.getLogger(package).setLevel(_at(OWN_LEVELS[form], verbosity))
 
 
 def hide(*settings: BaseModel) -> None:
-    """Keep the secrets of these settings out of every line from now on."""
+    """Hide the secrets of these settings in every later line."""
     _SECRETS.add(secrets_of(settings))
 
 
-def hidden(text: str) -> str:
-    """The text without the secrets that are known by now, for what is shown in other ways."""
-    return _SECRETS.hidden(text)
+def redact(text: str) -> str:
+    """The text with the known secrets hidden, for output other than the application log."""
+    return _SECRETS.redact(text)
 
 
-def take_over() -> None:
-    """Make lines of Python's warnings, and of what nobody catches, too; for a whole service."""
+def log_uncaught() -> None:
+    """Log Python's warnings and uncaught exceptions, too; for a whole service."""
     logging.captureWarnings(capture=True)
     sys.excepthook = _crashed
     threading.excepthook = _crashed_thread
@@ -120,7 +119,7 @@ def _crashed_thread(what: threading.ExceptHookArgs) -> None:
 
 
 def _repeated(_: WrappedLogger, __: str, line: EventDict) -> EventDict:
-    """Say how many lines like this one were held back before it."""
+    """Add how many similar lines were suppressed before this one."""
     if count := getattr(line["_record"], "repeated", 0):
         line["repeated"] = count
     return line

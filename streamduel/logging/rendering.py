@@ -1,4 +1,4 @@
-"""The two forms of a line: text, and JSON."""
+"""The two formats of a line: text and JSON."""
 
 from __future__ import annotations
 
@@ -20,44 +20,42 @@ from structlog.processors import JSONRenderer, TimeStamper
 from structlog.stdlib import add_log_level, add_logger_name
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-Form = Literal["text", "json"]
-"""What lines look like."""
-Chosen = Literal["text", "json", "auto"]
-"""What may be asked for; `auto` is text on a terminal and JSON elsewhere."""
+LogFormat = Literal["text", "json"]
+FormatOption = Literal["text", "json", "auto"]
+"""`auto` is text on a terminal and JSON elsewhere."""
 
 FIRST: Final = ("timestamp", "level", "event", "logger")
-"""The keys that every line has, in this order; those of its event come after them."""
+"""The keys of every line, in this order; those of its event follow."""
 
-MOST_BYTES: Final = 4000
-"""Of one value, as it is written: a letter may take several. Most lines have one long value at
-most, a traceback or the text of an error, or a list of all partitions."""
+MAX_BYTES: Final = 4000
+"""Of one value, encoded. Most lines have at most one long value: a traceback, an error message or a
+list of partitions."""
 
-MOST_LINE_BYTES: Final = 15_000
-"""Of all values of a line together. Container engines cut a line into pieces at 16 KiB, and a piece
-is no JSON."""
+MAX_LINE_BYTES: Final = 15_000
+"""Of all values of a line. Container engines split a line at 16 KiB, and its parts are not JSON."""
 
-LEAST_BYTES: Final = 100
-"""What is left of a value at least, however many a line has: a hundred of them fit, and only a
-library could have more."""
+MIN_BYTES: Final = 100
+"""The shortest length to which a value is cut: a hundred such values fit, and only a library could
+have more."""
 
 OWN: Final = "streamduel"
-"""Our packages' names begin with it, the connectors' too; all other loggers are libraries'."""
+"""Prefix of our packages' names, connectors included; all other loggers are libraries'."""
 
 
-def chosen(wanted: Chosen, stream: TextIO) -> Form:
-    """The form that is meant.
+def resolve_format(option: FormatOption, stream: TextIO) -> LogFormat:
+    """The format to use.
 
     Args:
-        wanted: as it was asked for.
+        option: as given by the user.
         stream: where the lines go.
     """
-    if wanted == "auto":
+    if option == "auto":
         return "text" if stream.isatty() else "json"
-    return wanted
+    return option
 
 
-def beginning(form: Form) -> Sequence[Processor]:
-    """What every line is given first: when, how grave, and who says so."""
+def first_processors(form: LogFormat) -> Sequence[Processor]:
+    """Add time, level and logger to a line."""
     time = (
         TimeStamper(fmt="iso", utc=True)
         if form == "json"
@@ -66,8 +64,8 @@ def beginning(form: Form) -> Sequence[Processor]:
     return (time, add_log_level, add_logger_name)
 
 
-def ending(form: Form, stream: TextIO) -> Sequence[Processor]:
-    """What makes text of a line's keys at last."""
+def last_processors(form: LogFormat, stream: TextIO) -> Sequence[Processor]:
+    """Render the line."""
     if form == "json":
         plain = codecs.lookup(stream.encoding or "utf-8").name != "utf-8"
         return (_bounded, _ordered, JSONRenderer(ensure_ascii=plain))
@@ -76,18 +74,18 @@ def ending(form: Form, stream: TextIO) -> Sequence[Processor]:
 
 
 def _bounded(_: WrappedLogger, __: str, line: EventDict) -> EventDict:
-    most = MOST_BYTES
-    if _bytes(line) <= most:  # nearly always
+    most = MAX_BYTES
+    if _bytes(line) <= most:  # the usual case
         return line
     bounded = {key: _shortened(value, most) for key, value in line.items()}
-    while _bytes(bounded) > MOST_LINE_BYTES and most > LEAST_BYTES:
+    while _bytes(bounded) > MAX_LINE_BYTES and most > MIN_BYTES:
         most //= 2
         bounded = {key: _shortened(value, most) for key, value in line.items()}
     return bounded
 
 
 def _shortened(value: Any, most: int) -> Any:
-    """The value in so many bytes, and a few that say what is left out."""
+    """The value in at most that many bytes, plus a note of what is left out."""
     if _bytes(value) <= most:
         return value
     if isinstance(value, Mapping):
@@ -109,7 +107,7 @@ def _first(values: Iterable[Any], most: int) -> Iterator[Any]:
 
 
 def _without_middle(text: str, most: int) -> str:
-    """The text's beginning and three times as much of its end: of a traceback it says most."""
+    """The text's beginning and three times as much of its end, as for a traceback."""
     head = _fitting(text, most // 4)
     tail = _fitting(text[::-1], 3 * most // 4)[::-1]
     left_out = len(text) - len(head) - len(tail)
@@ -117,16 +115,16 @@ def _without_middle(text: str, most: int) -> str:
 
 
 def _fitting(text: str, most: int) -> str:
-    """The beginning of a text, in so many bytes."""
-    for at, letter in enumerate(text):
-        most -= _bytes(letter) - len('""')
+    """The beginning of a text in at most that many bytes."""
+    for at, character in enumerate(text):
+        most -= _bytes(character) - len('""')
         if most < 0:
             return text[:at]
     return text
 
 
 def _bytes(value: Any) -> int:
-    """How many it takes in a line of JSON; of the text form, about as many."""
+    """The bytes of a value in JSON; in text about as many."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return len(text.encode("utf-8", "backslashreplace"))
 
@@ -137,14 +135,14 @@ def _ordered(_: WrappedLogger, __: str, line: EventDict) -> EventDict:
 
 
 def _without_own_name(_: WrappedLogger, __: str, line: EventDict) -> EventDict:
-    """On a terminal our events speak for themselves; what a library says needs its name."""
+    """In text only libraries' lines have a logger name."""
     if line["logger"].startswith(OWN):
         del line["logger"]
     return line
 
 
 def _console(colours: bool) -> ConsoleRenderer:
-    """One line of text, as structlog's own renderer has it, for values of any kind."""
+    """Structlog's own renderer, with each value on one line."""
     styles = ConsoleRenderer.get_default_column_styles(colours)
     levels = ConsoleRenderer.get_default_level_styles(colours)
     plain = partial(
@@ -166,7 +164,7 @@ def _console(colours: bool) -> ConsoleRenderer:
 
 
 def _one_line(value: object) -> str:
-    """The text without line breaks, nor anything else that would move a terminal's cursor."""
+    """The text with line breaks and control characters escaped."""
     return "".join(
         each if each.isprintable() else each.encode("unicode_escape").decode()
         for each in str(value)
@@ -174,7 +172,7 @@ def _one_line(value: object) -> str:
 
 
 def _shown(value: object) -> str:
-    """A value after its key: in quotation marks where it would not be plain where it ends."""
+    """A value after its key, quoted where its end would be unclear."""
     if isinstance(value, float):
         return f"{value:g}"
     text = value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)

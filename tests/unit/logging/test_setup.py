@@ -12,8 +12,8 @@ import warnings
 import pytest
 import structlog
 
-from streamduel import logging as log_lines
-from streamduel.logging.process import CHATTERBOX
+from streamduel.logging import LogFormat, log_uncaught, set_up
+from streamduel.logging.setup import NOISY_LOGGER
 from tests.unit.logging.conftest import Written
 
 OURS = structlog.stdlib.get_logger("streamduel_kafka.topics")
@@ -42,9 +42,9 @@ LIBRARY = logging.getLogger("kafka.coordinator")
     ],
 )  # fmt: skip
 def test_libraries_are_quieter_than_we_are(
-    written: Written, form: log_lines.Form, verbosity: int, expected: list[str]
+    written: Written, form: LogFormat, verbosity: int, expected: list[str]
 ) -> None:
-    log_lines.set_up(form, verbosity)
+    set_up(form, verbosity)
     for level in ("debug", "info", "warning"):
         getattr(OURS, level)(f"ours {level}")
     for level in ("debug", "info", "warning"):
@@ -56,16 +56,16 @@ def test_libraries_are_quieter_than_we_are(
 
 def test_that_the_machine_is_busy_is_told_to_those_who_ask_for_much(written: Written) -> None:
     for verbosity in range(4):
-        log_lines.set_up("text", verbosity)
-        logging.getLogger(CHATTERBOX).warning("Task %d ran for 0.110s", verbosity)
-        logging.getLogger(CHATTERBOX).error("broken")
+        set_up("text", verbosity)
+        logging.getLogger(NOISY_LOGGER).warning("Task %d ran for 0.110s", verbosity)
+        logging.getLogger(NOISY_LOGGER).error("broken")
     assert re.findall(r"Task \d|broken", written.text) == [
         "broken", "broken", "Task 2", "broken", "Task 3", "broken",
     ]  # fmt: skip
 
 
 def test_the_client_library_logs_without_structlog_and_looks_the_same(written: Written) -> None:
-    log_lines.set_up("json")
+    set_up("json")
     CLIENT.error("%d records of the event log could not be written in time", 3)
     [line] = written.lines
     assert line["event"] == "3 records of the event log could not be written in time"
@@ -73,9 +73,9 @@ def test_the_client_library_logs_without_structlog_and_looks_the_same(written: W
 
 
 def test_set_up_again_it_writes_each_line_once_in_the_new_form(written: Written) -> None:
-    log_lines.set_up("text")
+    set_up("text")
     OURS.warning("read failed")
-    log_lines.set_up("json")
+    set_up("json")
     OURS.warning("read failed", topic="another")
     text, json_ = written.text.splitlines()
     assert "[warning " in text
@@ -85,7 +85,7 @@ def test_set_up_again_it_writes_each_line_once_in_the_new_form(written: Written)
 def test_it_writes_to_what_is_standard_error_at_the_time(
     written: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log_lines.set_up("text")
+    set_up("text")
     above_the_bar = io.StringIO()
     monkeypatch.setattr(sys, "stderr", above_the_bar)
     OURS.warning("read failed")
@@ -94,8 +94,8 @@ def test_it_writes_to_what_is_standard_error_at_the_time(
 
 
 def test_what_nobody_catches_is_a_line_too(written: Written) -> None:
-    log_lines.set_up("json")
-    log_lines.take_over()
+    set_up("json")
+    log_uncaught()
     try:
         raise RuntimeError("a defect")
     except RuntimeError as defect:
@@ -115,7 +115,7 @@ def test_what_nobody_catches_is_a_line_too(written: Written) -> None:
 
 
 def test_ctrl_c_is_no_crash(written: Written) -> None:
-    log_lines.set_up("json")
-    log_lines.take_over()
+    set_up("json")
+    log_uncaught()
     sys.excepthook(KeyboardInterrupt, KeyboardInterrupt(), None)
     assert "crashed" not in written.text

@@ -12,7 +12,7 @@ import sys
 import pytest
 import structlog
 
-from streamduel import logging as log_lines
+from streamduel.logging import FormatOption, LogFormat, resolve_format, set_up
 from tests.unit.logging.conftest import Written
 
 OURS = structlog.stdlib.get_logger("streamduel.monitoring.service_log")
@@ -40,13 +40,13 @@ class Terminal(io.StringIO):
     ],
 )
 def test_auto_is_text_on_a_terminal_and_json_elsewhere(
-    wanted: log_lines.Chosen, stream: io.StringIO, form: str
+    wanted: FormatOption, stream: io.StringIO, form: str
 ) -> None:
-    assert log_lines.chosen(wanted, stream) == form
+    assert resolve_format(wanted, stream) == form
 
 
 def test_json_has_an_object_a_line_with_the_same_four_keys_first(written: Written) -> None:
-    log_lines.set_up("json")
+    set_up("json")
     OURS.info("partitions lost", partitions=[1, 2])
     LIBRARY.warning("%s is away", "broker 1")
     ours, library = written.lines
@@ -64,7 +64,7 @@ def test_json_has_an_object_a_line_with_the_same_four_keys_first(written: Writte
 
 
 def test_text_has_the_event_and_its_keys_and_names_only_libraries(written: Written) -> None:
-    log_lines.set_up("text", 1)
+    set_up("text", 1)
     OURS.info("stopped", why="the end of the log", offsets={0: 7}, seconds=0.25, none=None, name="")
     LIBRARY.warning("%s is away", "broker 1")
     ours, library = written.text.splitlines()
@@ -77,8 +77,8 @@ def test_text_has_the_event_and_its_keys_and_names_only_libraries(written: Writt
     assert re.fullmatch(time + r" \[warning  \] kafka\.net\.manager: broker 1 is away", library)
 
 
-def test_a_line_stays_a_line_whatever_is_in_it(written: Written, form: log_lines.Form) -> None:
-    log_lines.set_up(form)
+def test_a_line_stays_a_line_whatever_is_in_it(written: Written, form: LogFormat) -> None:
+    set_up(form)
     OURS.error("failed", error="one\ntwo\x1b[2J", offsets={"a\nb": "\r"})
     LIBRARY.error("three\nfour\x1b[2J")
     assert len(written.text.splitlines()) == 2
@@ -90,7 +90,7 @@ def test_colours_are_for_terminals_that_want_them(
 ) -> None:
     def shown(stream: io.StringIO) -> str:
         monkeypatch.setattr(sys, "stderr", stream)
-        log_lines.set_up("text")
+        set_up("text")
         OURS.error("failed", error="away")
         return stream.getvalue()
 
@@ -102,9 +102,9 @@ def test_colours_are_for_terminals_that_want_them(
 
 
 def test_a_traceback_is_one_value_in_json_and_follows_the_line_in_text(
-    written: Written, form: log_lines.Form
+    written: Written, form: LogFormat
 ) -> None:
-    log_lines.set_up(form)
+    set_up(form)
     hunter = "a local variable"  # which tracebacks must not show
     try:
         raise ValueError(hunter[:1])
@@ -129,7 +129,7 @@ LONG = {
 
 @pytest.mark.parametrize("value", LONG.values(), ids=LONG)
 def test_an_overlong_value_loses_its_middle(written: Written, value: str) -> None:
-    log_lines.set_up("json")
+    set_up("json")
     OURS.error("failed", error=value)
     [line] = written.lines
     beginning, left_out, end = line["error"].split(" … ")
@@ -141,9 +141,9 @@ def test_an_overlong_value_loses_its_middle(written: Written, value: str) -> Non
 
 
 def test_overlong_lists_and_tables_say_how_much_more_there_is(
-    written: Written, form: log_lines.Form
+    written: Written, form: LogFormat
 ) -> None:
-    log_lines.set_up(form)
+    set_up(form)
     OURS.error("stopped", offsets=dict.fromkeys(range(10_000), 10**9))
     OURS.error("partitions lost", partitions=list(range(10_000)))
     assert all(len(line.encode()) < CUT for line in written.text.splitlines())
@@ -157,7 +157,7 @@ def test_overlong_lists_and_tables_say_how_much_more_there_is(
 
 
 def test_a_line_of_many_long_values_is_not_cut_either(written: Written) -> None:
-    log_lines.set_up("json")
+    set_up("json")
     OURS.error("failed", **{f"value{number}": 10_000 * "検" for number in range(20)})
     [line] = written.lines
     assert all(line[f"value{number}"].startswith("検") for number in range(20))
@@ -169,7 +169,7 @@ def test_json_is_json_in_whatever_encoding(monkeypatch: pytest.MonkeyPatch, enco
     said = "größe 検索, and half a letter: \ud83e"
     stream = io.TextIOWrapper(io.BytesIO(), encoding, errors="backslashreplace")  # as stderr is
     monkeypatch.setattr(sys, "stderr", stream)
-    log_lines.set_up("json")
+    set_up("json")
     OURS.error("failed", error=said)
     stream.seek(0)
     text = stream.read()
