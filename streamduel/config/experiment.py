@@ -23,6 +23,7 @@ from streamduel.records import MAX_ACTION, MAX_NAME, MAX_TIME
 _JOIN_WINDOW_MS: Final = 600_000
 """Ten minutes: users rarely return to a page of results later."""
 
+MIN_ARMS: Final = 2
 MAX_ARMS: Final = 1000
 """A decision of some policies takes time and memory quadratic in the number of arms."""
 
@@ -193,8 +194,8 @@ class ExperimentSettings(Section):
     All settings enter the fold, so none of them may change while the experiment runs.
     """
 
-    arms: Annotated[list[Name], Field(min_length=2, max_length=MAX_ARMS)] = Field(
-        description=f"The rankers' names, 2 to {MAX_ARMS} of them.",
+    arms: Annotated[list[Name], Field(min_length=MIN_ARMS, max_length=MAX_ARMS)] = Field(
+        description=f"The rankers' names, {MIN_ARMS} to {MAX_ARMS} of them.",
         examples=[["bm25", "ltr-v1", "ltr-v2", "ltr-v3"]],
     )
     policy: PolicySettings = PolicySettings(name="rucb")

@@ -6,17 +6,12 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from streamduel.config.experiment import MAX_ARMS, MIN_ARMS
 from streamduel.errors import nearest
 from streamduel.records import Rejected
 
-MAX_ARMS: Final = 1000
-"""At a time; the configuration allows as many."""
-
 MAX_NAMES: Final = 10_000
 """In all: a retired arm's name is kept, so that it never means another ranker."""
-
-MIN_ARMS: Final = 2
-"""A duel takes two."""
 
 
 class Roster:

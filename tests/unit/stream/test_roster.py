@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streamduel.config.experiment import MAX_ARMS
 from streamduel.records import Rejected
-from streamduel.stream.roster import MAX_ARMS, MAX_NAMES, Roster
+from streamduel.stream.roster import MAX_NAMES, Roster
 
 ARMS = ("bm25", "ltr-v1", "ltr-v2")
 
