@@ -84,7 +84,9 @@ def test_what_is_open_at_the_end_is_a_duel_when_the_file_has_grown(
 
 
 def test_with_sides_in_events_a_click_is_counted_twice() -> None:
-    assert "of three clicks on one query, six records, four are accepted and two are" in PAGE
+    assert "of three clicks on one query, six records, four are accepted and two are" in " ".join(
+        PAGE.split()
+    )
     section = {"name": "ubi", "experiment": "search", "sides": "events", "pair": ["bm25", "ltr"]}
     loaded = Config.model_validate(
         {"source": {"format": section}, "sink": {}, "snapshots": {},
