@@ -1,4 +1,4 @@
-"""The newest dead letters: why and where, never what the record held; bounded in every way."""
+"""The newest dead letters: reason and place, never the record's content; bounded in every way."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_only_the_newest_are_kept() -> None:
     assert [letter.offset for letter in made.newest] == list(range(300 - MAX_DEAD_LETTERS, 300))
 
 
-def test_those_that_will_not_be_kept_are_not_looked_at() -> None:
+def test_those_that_will_not_be_kept_are_not_read() -> None:
     broken = Message(None, b"not to be decoded")
     made = kept(*[broken] * 1000, *[rejected(offset) for offset in range(MAX_DEAD_LETTERS)])
     assert len(made.newest) == MAX_DEAD_LETTERS
