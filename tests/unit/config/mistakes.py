@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from streamduel.config.shape import one_of
+from streamduel.interleaving.credit import CREDITS
 from tests.unit.config.configurations import GONE
 
 TOP = "commit, dedupe, experiments, limits, monitoring, sink, snapshots, source"
@@ -178,8 +180,7 @@ MISTAKES: list[tuple[str, Any, str]] = [
      "experiments.search.ties must be 'half' or 'drop' (found false)."),
     # Credit.
     (CREDIT, {"name": "click_cuont"},
-     f"{CREDIT}.name must be 'click_count', 'any_click', 'first_click', 'last_click', 'weighted', "
-     "'position_debiased' or 'probabilistic' (found 'click_cuont'); did you mean 'click_count'?"),
+     f"{CREDIT}.name must be {one_of(CREDITS)} (found 'click_cuont'); did you mean 'click_count'?"),
     (CREDIT, {"eta": 1},
      f"{CREDIT}: credit function 'click_count' has no parameter 'eta'; it has none."),
     (CREDIT, {"name": "weighted", "weights": {"cart": 3}, "propensities": [1]},

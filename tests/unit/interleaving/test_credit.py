@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from streamduel.errors import InterleavingError
 from streamduel.interleaving.credit import (
+    CREDITS,
     Click,
     Shown,
     any_click,
@@ -207,8 +208,7 @@ def test_random_clicks_on_team_draft_favour_neither_side(
     ("name", "parameters", "sentence"),
     [
         ("click_cuont", {}, "unknown credit function 'click_cuont'; did you mean 'click_count'?"),
-        ("zzz", {}, "unknown credit function 'zzz'; there are click_count, any_click, first_click, "
-         "last_click, weighted, position_debiased, probabilistic."),
+        ("zzz", {}, f"unknown credit function 'zzz'; there are {', '.join(CREDITS)}."),
         ("any_click", {"eta": 1},
          "credit function 'any_click' has no parameter 'eta'; it has none."),
         ("position_debiased", {"weights": {}},
