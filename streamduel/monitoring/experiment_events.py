@@ -39,9 +39,9 @@ class _State(NamedTuple):
     @classmethod
     def of(cls, experiment: Experiment) -> _State:
         """The present state."""
-        arms, frozen = tuple(experiment.roster.arms), experiment.guardrails.frozen
-        batch = experiment.batch[0] if experiment.batch else None
-        return cls(experiment.status, experiment.policy.stage, batch, arms, frozen)
+        arms, frozen = tuple(experiment.roster.arms), experiment.decisions.guardrails.frozen
+        batch = experiment.decisions.batch[0] if experiment.decisions.batch else None
+        return cls(experiment.decisions.status, experiment.policy.stage, batch, arms, frozen)
 
 
 @dataclass
@@ -87,8 +87,10 @@ class ExperimentEvents(Observer):
         for name, experiment in task.experiments.items():
             self._states[name] = _State.of(experiment)
             self._changed.discard(name)
-            if experiment.plan is not None:
-                self._champions[name] = _present_champion(experiment, experiment.plan.champion)
+            if experiment.decisions.plan is not None:
+                self._champions[name] = _present_champion(
+                    experiment, experiment.decisions.plan.champion
+                )
 
     def committed(self, tasks: Sequence[PartitionTask], seconds: float) -> None:  # noqa: ARG002
         """Log the changes that have become visible."""
@@ -98,20 +100,20 @@ class ExperimentEvents(Observer):
                 now = self._states[name] = _State.of(experiment)
                 if before is not None and now != before:
                     for event, fields in _changes(experiment, before, now):
-                        log.info(event, experiment=name, **fields, epoch=experiment.epoch)
+                        log.info(event, experiment=name, **fields, epoch=experiment.decisions.epoch)
                 self._update_champion(experiment)
         self.turned()
 
     def _update_champion(self, experiment: Experiment) -> None:
-        if experiment.plan is None:
+        if experiment.decisions.plan is None:
             return
-        name, champion = experiment.name, experiment.plan.champion
+        name, champion = experiment.name, experiment.decisions.plan.champion
         known = self._champions.get(name)
         if known is None:  # the first champion of an experiment is arbitrary
             self._champions[name] = _present_champion(experiment, champion)
         elif champion != known.name:
             known.changes += 1
-            known.name, known.epoch = champion, experiment.epoch
+            known.name, known.epoch = champion, experiment.decisions.epoch
             known.duels = experiment.policy.duels
             self._changed.add(name)
 
@@ -136,7 +138,7 @@ class ExperimentEvents(Observer):
 
 
 def _present_champion(experiment: Experiment, name: str) -> _Champion:
-    return _Champion(name, experiment.epoch, experiment.policy.duels, 0, name, -inf)
+    return _Champion(name, experiment.decisions.epoch, experiment.policy.duels, 0, name, -inf)
 
 
 def _changes(
@@ -159,5 +161,5 @@ def _changes(
         pair = now.frozen or before.frozen
         yield ("pair frozen" if now.frozen else "pair unfrozen"), {"pair": pair}
     if now.status != before.status:
-        champion = experiment.plan.champion if experiment.plan else None
+        champion = experiment.decisions.plan.champion if experiment.decisions.plan else None
         yield STATUS_EVENTS[now.status], {"champion": champion}

@@ -111,7 +111,11 @@ class GuardrailEffect(NamedTuple):
     @classmethod
     def of(cls, experiment: Experiment) -> GuardrailEffect | None:
         """The effect on an experiment; None if it has, and has had, no guardrail."""
-        rails, plan, index = experiment.guardrails, experiment.plan, experiment.roster.index
+        rails, plan, index = (
+            experiment.decisions.guardrails,
+            experiment.decisions.plan,
+            experiment.roster.index,
+        )
         if not rails.at_work and not rails.served:
             return None
         pairs = tuple((index[a], index[b], duels) for (a, b), duels in rails.served.items())
@@ -190,7 +194,7 @@ class ExperimentView:
         """
         fallback = experiment.settings.guardrails.fallback
         new_records = former is not None and former.tallies != experiment.tallies
-        plan, arms = experiment.plan, tuple(experiment.roster.arms)
+        plan, arms = experiment.decisions.plan, tuple(experiment.roster.arms)
         view = cls(
             name=experiment.name,
             arms=arms,
@@ -200,16 +204,16 @@ class ExperimentView:
             duels=experiment.policy.duels,
             champion=arms.index(plan.champion) if plan else experiment.policy.champion(),
             candidates=experiment.policy.candidates(),
-            epoch=experiment.epoch,
-            assignment=experiment.assignment,
+            epoch=experiment.decisions.epoch,
+            assignment=experiment.decisions.assignment,
             wins=experiment.policy.wins.copy(),
             alone=tuple(experiment.by_arm.alone),
             arm_duels=tuple(experiment.by_arm.fought),
             seeks=experiment.policy.seeks,
-            batch=experiment.batch,
+            batch=experiment.decisions.batch,
             policy=experiment.settings.policy.name,
             stage=experiment.policy.stage,
-            status=experiment.status,
+            status=experiment.decisions.status,
             guardrails=GuardrailEffect.of(experiment),
             fallback=(fallback.arm, fallback.idle_ms / 1000) if fallback.arm else None,
             last_record_at=former.last_record_at if former and not new_records else now,

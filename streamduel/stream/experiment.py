@@ -32,9 +32,8 @@ from streamduel.stream.attribution import Attribution, OpenImpression
 from streamduel.stream.coding import FIRST_WINS, OUTCOMES, TIE, Coder
 from streamduel.stream.decisions import Decisions
 from streamduel.stream.dedupe import DedupeWindow, record_key
-from streamduel.stream.guardrails import Guardrails
 from streamduel.stream.outputs import Outputs
-from streamduel.stream.plan import Plan, Status
+from streamduel.stream.plan import Plan
 from streamduel.stream.roster import Roster
 from streamduel.stream.tallies import ArmTallies, Outcomes
 from streamduel.stream.timers import Timers
@@ -365,36 +364,6 @@ class Experiment:
     def policy(self) -> Policy:
         """The policy."""
         return self.decisions.policy
-
-    @property
-    def plan(self) -> Plan | None:
-        """The plan in force; None before the first decision."""
-        return self.decisions.plan
-
-    @property
-    def epoch(self) -> int:
-        """The number of the last assignment."""
-        return self.decisions.epoch
-
-    @property
-    def assignment(self) -> Assignment | None:
-        """The last assignment; None before the first decision."""
-        return self.decisions.assignment
-
-    @property
-    def guardrails(self) -> Guardrails:
-        """Limits on the policy's plans."""
-        return self.decisions.guardrails
-
-    @property
-    def status(self) -> Status:
-        """Whether duels change the plan."""
-        return self.decisions.status
-
-    @property
-    def batch(self) -> tuple[int, int] | None:
-        """The round of a batched policy, and the duels that its open batch lacks."""
-        return self.decisions.batch
 
     @property
     def version(self) -> int:

@@ -1,4 +1,4 @@
-"""Looking into snapshots: what a running or stopped service knows."""
+"""Inspection: reports on the newest snapshots of a running or stopped service."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from streamduel import policies
 from streamduel.connector import Archive
 from streamduel.records import Reason
 from streamduel.stream import snapshot
@@ -16,10 +17,10 @@ class ExperimentReport(msgspec.Struct, frozen=True):
     """One experiment as `streamduel inspect --json` prints it.
 
     Attributes:
-        wins: wins[i][j] is how often arm i beat arm j, a tie a half each way.
-        open: how many impressions wait for clicks, and clicks, in no tally yet, for impressions.
-        offset: the log's topic, the experiment's partition, and the next offset there.
-        state_hash: over the whole hard state; equal logs give equal hashes.
+        wins: wins[i][j] is the number of duels that arm i won against arm j; a tie counts half.
+        open: the number of open impressions, and of pending clicks, which are in no tally yet.
+        offset: the topic of the click log, the experiment's partition, and the next offset in it.
+        state_hash: over the whole hard state; equal click logs give equal hashes.
     """
 
     arms: list[str]
@@ -40,8 +41,8 @@ class Report(msgspec.Struct, frozen=True):
 
     Attributes:
         experiments: by name.
-        dead_letters: of the whole log, by reason.
-        ignored: records of a foreign log that are of no concern, by reason.
+        dead_letters: by reason, of all partitions.
+        ignored: ignored records of a foreign click log, by reason.
     """
 
     experiments: dict[str, ExperimentReport]
@@ -53,10 +54,10 @@ def inspect(archive: Archive) -> Report:
     """Read the newest snapshot of every partition.
 
     Args:
-        archive: where they are kept.
+        archive: where the snapshots are.
 
     Raises:
-        SnapshotError: one of them cannot be read.
+        SnapshotError: a snapshot cannot be read.
     """
     experiments: dict[str, ExperimentReport] = {}
     dead_letters: Counter[Reason] = Counter()
@@ -79,15 +80,15 @@ def inspect(archive: Archive) -> Report:
 
 def _report(saved: snapshot.ExperimentEntry, entry: snapshot.PartitionEntry) -> ExperimentReport:
     state = saved.state
-    plan = state["plan"]
+    plan, policy = state["plan"], policies.from_state(state["policy"])
     return ExperimentReport(
         arms=state["arms"],
         status=state["status"],
         policy=saved.settings["policy"]["name"],
         epoch=state["assignment"]["epoch"],
         champion=plan["champion"] if plan else None,
-        duels=state["policy"]["counts"]["duels"],
-        wins=state["policy"]["counts"]["wins"],
+        duels=policy.duels,
+        wins=policy.wins.tolist(),
         tallies=state["tallies"],
         open=state["open"],
         offset={"topic": entry.topic, "partition": entry.partition, "next": entry.next},

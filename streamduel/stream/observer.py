@@ -1,4 +1,4 @@
-"""What the runner tells to whoever watches it: metrics, a progress bar, a test."""
+"""Observers of the runner: metrics, the application log, a progress bar, a test."""
 
 from __future__ import annotations
 
@@ -9,38 +9,38 @@ from streamduel.stream.task import PartitionTask
 
 
 class Observer:
-    """Is told what happened, after it happened; the runner's own does nothing.
+    """Is called after each event of the runner; every method of this base class does nothing.
 
-    Every method is called from the runner's thread and must return at once. The tasks handed
-    over may be read during the call only: the fold goes on with them afterwards.
+    Every method is called in the runner's thread and must return at once. The tasks passed to it
+    may be read during the call only, because the fold continues with them afterwards.
     """
 
     def turned(self) -> None:
-        """The runner's loop has gone round once more: it is alive."""
+        """The runner's loop completed a poll."""
 
     def polled(self, records: int) -> None:
-        """A poll of the source brought that many records."""
+        """A poll of the source returned this number of records."""
 
     def connection(self, *, source: bool) -> None:
-        """The log can be reached at present, or it cannot."""
+        """Whether the click log can be reached now."""
 
     def gained(self, partitions: Sequence[int]) -> None:
-        """These partitions were given to this process; their states are being read."""
+        """This process owns these partitions now; their snapshots are being loaded."""
 
     def restored(self, task: PartitionTask) -> None:
-        """A partition was gained and its state is in memory."""
+        """A gained partition has its state in memory."""
 
     def lost(self, partitions: Sequence[int]) -> None:
-        """These partitions belong to somebody else now, or are to be restored again."""
+        """Another process owns these partitions now, or they will be restored again."""
 
     def committed(self, tasks: Sequence[PartitionTask], seconds: float) -> None:
-        """The work of these partitions has become visible; the commit took that long."""
+        """A commit of these partitions succeeded, in this time."""
 
     def published(self, commits: Sequence[PartitionCommit]) -> None:
-        """What these commits put out, dead letters too, can be read by everybody now."""
+        """The outputs of these commits are visible; `Message.content` has each as a struct."""
 
     def fenced(self) -> None:
-        """A commit came to nothing; its work will be done again from the last visible state."""
+        """A commit was refused; the partitions will be restored from the last visible one."""
 
     def lagging(self, lags: Mapping[int, int]) -> None:
-        """How many records of each partition are not folded yet."""
+        """The number of records of each partition that are not folded yet."""

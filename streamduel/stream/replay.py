@@ -1,4 +1,4 @@
-"""Replay: fold the log again from its beginning and compare with what was published."""
+"""Replay: fold the click log again from its beginning, and compare with what was published."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from streamduel.stream.task import PartitionTask
 
 @dataclass(slots=True)
 class Verdict:
-    """What a replay found.
+    """The result of a replay.
 
     Attributes:
-        records: how many were folded again.
-        assignments: how many published ones were reproduced byte for byte.
-        difference: the first one, as a sentence; None when all are equal.
-        unchecked: experiments with a snapshot that are not configured any more.
+        records: the number of records folded again.
+        assignments: the number of published assignments that were reproduced byte for byte.
+        difference: the first difference, as a sentence; None if there is none.
+        unchecked: experiments with a snapshot that are no longer configured.
     """
 
     records: int = 0
@@ -36,7 +36,14 @@ class Verdict:
 
 @dataclass(slots=True)
 class _Audit:
-    """One partition on its way through the log again."""
+    """The replay of one partition.
+
+    Attributes:
+        task: folds the partition again.
+        end: the offset of the snapshot.
+        starts: the offsets at which experiments start that have not started yet.
+        states: the hashes of the experiments' states in the snapshot.
+    """
 
     task: PartitionTask
     end: int
@@ -44,7 +51,7 @@ class _Audit:
     states: dict[str, str]
 
     def fold(self, records: Sequence[LogRecord]) -> None:
-        """Fold records below the snapshot's offset, starting experiments where they started."""
+        """Fold records before `end`, and start experiments at their offsets."""
         for name, offset in sorted(self.starts.items(), key=lambda start: start[1]):
             if records and offset <= records[-1].offset:
                 before = [record for record in records if record.offset < offset]
@@ -54,7 +61,7 @@ class _Audit:
         self.task.fold([record for record in records if record.offset < self.end])
 
     def finish(self) -> None:
-        """Start what started at the very end."""
+        """Start the experiments that started at `end`."""
         for name in list(self.starts):
             self._start(name)
 
@@ -69,19 +76,19 @@ def replay(
     archive: Archive,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Verdict:
-    """Reproduce every assignment that was ever published, and say where one differs.
+    """Reproduce every published assignment, and report the first that differs.
 
-    The log is read up to the offset of the newest snapshot. On a compacted topic an assignment
-    that a later one has replaced may be gone; those that are left must be equal.
+    The click log is read up to the offset of the newest snapshot. On a compacted topic, an
+    assignment that a later one has replaced may be gone; the others must be equal.
 
     Args:
         config: the configuration that the service ran with.
-        log: the log, all partitions of it.
-        archive: what was published, and the snapshots.
-        progress: told how many records were folded, of how many.
+        log: the click log, all partitions of it.
+        archive: the published assignments and the snapshots.
+        progress: called with the number of records folded, and of all records.
 
     Raises:
-        SnapshotError: there is nothing to compare, or the log has lost its beginning.
+        SnapshotError: there is no snapshot, or the click log no longer has its beginning.
     """
     verdict = Verdict()
     published: dict[tuple[str, int], bytes] = {}
@@ -134,7 +141,7 @@ def _open(config: Config, log: Source, archive: Archive, verdict: Verdict) -> di
                 verdict.unchecked.append(name)
         audits[partition] = audit
     if not audits:
-        raise SnapshotError("there is no snapshot yet, so there is nothing to compare a replay to.")
+        raise SnapshotError("there is no snapshot yet, so a replay has nothing to compare with.")
     return audits
 
 
@@ -144,8 +151,8 @@ def _seek(log: Source, partition: int, audits: Mapping[int, _Audit]) -> None:
         return
     if start > 0:
         raise SnapshotError(
-            f"the log has lost the records 0 to {start - 1} of partition {partition} of "
-            f"'{log.topic}'; a replay needs the whole log."
+            f"the click log '{log.topic}' no longer has the records 0 to {start - 1} of partition "
+            f"{partition}; a replay needs all records."
         )
     audits[partition].task.open(start)
 
@@ -157,7 +164,7 @@ def _compare(
     compacted: bool,
     verdict: Verdict,
 ) -> bool:
-    """Compare what a task has put out since the last time; False at the first difference."""
+    """Compare a task's assignments since the last call; False at the first difference."""
     for message in task.take_commit().assignments:
         key = _key(message.value)
         reproduced.add(key)
@@ -177,13 +184,13 @@ def _compare_rest(
     audits: Mapping[int, _Audit],
     verdict: Verdict,
 ) -> None:
-    """At the end: nothing more was published, and the states are those of the snapshots."""
+    """Check that nothing more was published, and that the states are those of the snapshots."""
     known = {name for audit in audits.values() for name in audit.states}
     for key in published:
         if key[0] in known and key not in reproduced:
             verdict.difference = _difference(key, published[key], None)
             return
-    # Whatever compaction removes, it leaves the newest.
+    # Compaction never removes the newest.
     newest = dict.fromkeys(sorted(known), 0)
     for name, epoch in reproduced:
         newest[name] = max(newest[name], epoch)
@@ -205,7 +212,7 @@ def _compare_rest(
 def _difference(key: tuple[str, int], found: bytes | None, expected: bytes | None) -> str:
     shown = "nothing" if found is None else found.decode(errors="replace")
     wanted = "nothing" if expected is None else expected.decode()
-    return f"epoch {key[1]} of '{key[0]}' differs:\n  published: {shown}\n  the log says: {wanted}"
+    return f"epoch {key[1]} of '{key[0]}' differs:\n  published: {shown}\n  replayed: {wanted}"
 
 
 class _Key(msgspec.Struct):
@@ -214,7 +221,7 @@ class _Key(msgspec.Struct):
 
 
 def _key(assignment: bytes) -> tuple[str, int]:
-    """The experiment and epoch of a published assignment; ("", 0) for what is none."""
+    """The experiment and epoch of a published assignment; ("", 0) for any other message."""
     try:
         key: Any = msgspec.json.decode(assignment, type=_Key)
     except msgspec.DecodeError:

@@ -1,4 +1,4 @@
-"""The service's loop: poll, fold, commit; restore what is gained, forget what is lost."""
+"""The runner: polls, folds and commits, and restores the partitions that this process gains."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from streamduel.stream.task import PartitionTask
 log = structlog.stdlib.get_logger(__name__)
 
 IDLE_POLL: Final = 0.2
-"""Seconds that a poll waits when nothing is due: a stop signal is noticed within it."""
+"""Timeout of a poll, in seconds, when nothing is due; a stop signal is noticed within it."""
 
 RESTORE_POLL: Final = 0.01
-"""Seconds that a poll waits while a snapshot is being read, so that it is used at once."""
+"""Timeout of a poll, in seconds, while a snapshot is being loaded, to use it at once."""
 
 LAG_INTERVAL: Final = 5.0
-"""Seconds between two looks at the log's end, each a request to the broker."""
+"""Seconds between two measurements of the lag, each a request to the broker."""
 
 RESTORERS: Final = 4
-"""Threads that read snapshots, so that a rebalance of many partitions is not one long queue."""
+"""Threads that load snapshots, so that a rebalance of many partitions is not one long queue."""
 
 
 class Runner:
-    """Runs the fold of every partition that the source hands to this process.
+    """Runs the fold of every partition that the source assigns to this process.
 
     Args:
         config: the configuration.
-        source: where records come from; it decides which partitions are ours.
+        source: where records come from; it decides which partitions this process owns.
         outlet: where outputs and snapshots go.
-        clock: seconds that only grow, for the commit interval; never enters the fold.
-        observers: are told what happens.
-        failpoint: handed to the commit.
+        clock: monotonic seconds, for the commit interval; never used by the fold.
+        observers: called after each event.
+        failpoint: passed to each commit.
     """
 
     def __init__(
@@ -67,45 +67,44 @@ class Runner:
         self.tasks: dict[int, PartitionTask] = {}
 
     def run(self, stop: Callable[[], bool], *, until_end: bool = False) -> None:
-        """Work until `stop()` says so, then commit what is done.
+        """Poll, fold and commit until `stop()` is true, then commit what is folded.
 
         Args:
-            stop: asked between two polls.
-            until_end: stop also when every partition that was handed to this process has
-                reached the end that it had at that time.
+            stop: called between two polls.
+            until_end: stop also when every partition of this process is folded up to the end
+                that it had when it was gained.
 
         Raises:
-            StreamduelError: what waiting will not mend; the last commit stays in force.
+            StreamduelError: a permanent error; the last commit stays valid.
         """
         try:
             while not stop():
-                self._turn()
+                self._poll()
                 if until_end and self._caught_up() and self._commit():
                     return
             self._commit()
         finally:
             self._restorer.shutdown(wait=False, cancel_futures=True)
 
-    def _turn(self) -> None:
-        """Go round once: poll, fold, commit when due."""
-        poll = self._source.poll(self._patience())
-        self._tell(lambda observer: observer.turned())
+    def _poll(self) -> None:
+        """Poll once, fold what came, and commit if it is due."""
+        poll = self._source.poll(self._timeout())
+        self._notify(lambda observer: observer.turned())
         connected = self._source.connected
-        self._tell(lambda observer: observer.connection(source=connected))
+        self._notify(lambda observer: observer.connection(source=connected))
         if poll.lost:
-            self._forget(poll.lost)
+            self._drop(poll.lost)
         for partition in poll.gained:
             self._restoring[partition] = self._restorer.submit(self._outlet.load, partition)
         if poll.gained:
-            self._tell(lambda observer: observer.gained(poll.gained))
+            self._notify(lambda observer: observer.gained(poll.gained))
         self._restore()
         self._fold(poll.records)
         if self._due():
             self._commit()
-        self._look_at_lag()
+        self._measure_lag()
 
-    def _patience(self) -> float:
-        """How long the next poll may wait."""
+    def _timeout(self) -> float:
         if self._restoring:
             return RESTORE_POLL
         if any(task.changed for task in self.tasks.values()):
@@ -120,15 +119,15 @@ class Runner:
                 task.fold(records)
                 total += len(records)
         if total:
-            self._tell(lambda observer: observer.polled(total))
+            self._notify(lambda observer: observer.polled(total))
 
     def _restore(self) -> None:
-        """Turn snapshots that have been read into tasks."""
+        """Create tasks from the snapshots that have been loaded."""
         ready = [partition for partition, load in self._restoring.items() if load.done()]
         for partition in ready:
             self._begin(partition, self._restoring.pop(partition).result())
         if ready:
-            self._commit()  # the first assignment of an experiment is not to wait for records
+            self._commit()  # the first assignment of an experiment must not wait for records
 
     def _begin(self, partition: int, snapshot: Snapshot | None) -> None:
         entries = snapshot.entries if snapshot else None
@@ -139,30 +138,30 @@ class Runner:
             log.error(
                 "records missed", topic=self._log.topic, partition=partition,
                 first=task.next_offset, last=start - 1,
-                advice="they are gone from the log and were never folded; keep the log longer than "
-                "streamduel may be down",
+                advice="the click log deleted them before they were folded; set its retention "
+                "longer than the service may be down",
             )  # fmt: skip
         task.begin(start)
         self.tasks[partition] = task
-        self._tell(lambda observer: observer.restored(task))
+        self._notify(lambda observer: observer.restored(task))
 
-    def _forget(self, partitions: Sequence[int]) -> None:
-        """Drop uncommitted work: whoever owns the partition now does it again."""
+    def _drop(self, partitions: Sequence[int]) -> None:
+        """Drop uncommitted work; the new owner of the partition repeats it."""
         for partition in partitions:
             self.tasks.pop(partition, None)
             load = self._restoring.pop(partition, None)
             if load is not None:
                 load.cancel()
-        self._tell(lambda observer: observer.lost(partitions))
+        self._notify(lambda observer: observer.lost(partitions))
 
     def _due(self) -> bool:
-        waiting = sum(task.outputs for task in self.tasks.values())
-        if waiting >= self._config.commit.max_outputs:
+        outputs = sum(task.outputs for task in self.tasks.values())
+        if outputs >= self._config.commit.max_outputs:
             return True
         return self._clock() - self._last_commit >= self._interval
 
     def _commit(self) -> bool:
-        """Make what has changed visible; False when it came to nothing."""
+        """Commit the partitions that have changed; False if the commit was refused."""
         changed = [task for task in self.tasks.values() if task.changed]
         self._last_commit = began = self._clock()
         if not changed:
@@ -172,33 +171,33 @@ class Runner:
             commit(self._outlet, commits, self._failpoint)
         except Fenced as fenced:
             log.warning("commit refused", why=str(fenced))
-            self._forget(list(self.tasks))
-            self._tell(lambda observer: observer.fenced())
+            self._drop(list(self.tasks))
+            self._notify(lambda observer: observer.fenced())
             self._source.reannounce()
             return False
         seconds = self._clock() - began
-        self._tell(lambda observer: observer.committed(changed, seconds))
-        self._tell(lambda observer: observer.published(commits))
+        self._notify(lambda observer: observer.committed(changed, seconds))
+        self._notify(lambda observer: observer.published(commits))
         return True
 
-    def _look_at_lag(self) -> None:
+    def _measure_lag(self) -> None:
         now = self._clock()
         if now >= self._next_lag and self.tasks and self._source.connected:
             self._next_lag = now + LAG_INTERVAL
             lags = self._source.lags(list(self.tasks))
-            self._tell(lambda observer: observer.lagging(lags))
+            self._notify(lambda observer: observer.lagging(lags))
 
-    def _tell(self, event: Callable[[Observer], None]) -> None:
+    def _notify(self, event: Callable[[Observer], None]) -> None:
         for observer in list(self._observers):
             try:
                 event(observer)
             except Exception:
-                # Whoever only watches must not stop the fold, nor fill the log with each poll.
+                # An observer must not stop the fold, nor log an error with every poll.
                 log.exception("observer failed", observer=type(observer).__name__)
                 self._observers.remove(observer)
 
     def _caught_up(self) -> bool:
-        """Whether every partition at hand has been folded up to the end that it had."""
+        """Whether every partition is folded up to the end that it had when it was gained."""
         return (
             bool(self.tasks)
             and not self._restoring

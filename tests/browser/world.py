@@ -106,7 +106,7 @@ class World:
             self.commit()
 
     def _assignment(self) -> Assignment:
-        assignment = self.task.experiments["search"].assignment
+        assignment = self.task.experiments["search"].decisions.assignment
         assert assignment is not None
         return assignment
 

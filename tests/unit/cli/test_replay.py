@@ -52,7 +52,7 @@ def test_replay_shows_a_changed_byte(streamduel: Streamduel, folder: Path, epoch
     assert result == (
         1,
         f"epoch {index + 1} of 'search' differs:\n"
-        f"  published: {published[index].decode()}  the log says: {honest.decode()}",
+        f"  published: {published[index].decode()}  replayed: {honest.decode()}",
         "",
     )
 
@@ -66,7 +66,7 @@ def test_replay_misses_a_dropped_line(streamduel: Streamduel, folder: Path, inde
     assert replay(streamduel, folder) == (
         1,
         f"epoch {epoch} of 'search' differs:\n  published: nothing\n"
-        f"  the log says: {dropped.decode()}",
+        f"  replayed: {dropped.decode()}",
         "",
     )
 
@@ -118,7 +118,7 @@ def test_replay_notices_a_log_that_lost_its_end(streamduel: Streamduel, folder: 
     (folder / "clicks.jsonl").write_bytes(b"".join(value + b"\n" for value in LOG[:1000]))
     result = replay(streamduel, folder)
     assert result.status == 1
-    assert result.out.endswith("  the log says: nothing\n")
+    assert result.out.endswith("  replayed: nothing\n")
 
 
 def test_replay_misses_the_whole_file(streamduel: Streamduel, folder: Path) -> None:
@@ -132,7 +132,7 @@ def test_replay_without_a_snapshot_has_nothing_to_compare(
     shutil.rmtree(folder / "state")
     assert replay(streamduel, folder) == (
         2, "",
-        "streamduel: there is no snapshot yet, so there is nothing to compare a replay to.\n",
+        "streamduel: there is no snapshot yet, so a replay has nothing to compare with.\n",
     )  # fmt: skip
 
 

@@ -45,7 +45,7 @@ class Experiment:
         """What was told since the last time, of the experiment, each with the epoch it led to."""
         taken = [*self.told]
         self.told.clear()
-        epoch = self.task.experiments["search"].epoch
+        epoch = self.task.experiments["search"].decisions.epoch
         for line in taken:
             assert (line.pop("experiment"), line.pop("epoch")) == ("search", epoch)
             assert line.pop("log_level") == "info"
@@ -91,7 +91,7 @@ def test_the_end_is_told(told: list[EventDict]) -> None:
 
 def test_the_end_of_a_batch_is_told(told: list[EventDict]) -> None:
     search = Experiment(told, policy={"name": "c2b", "horizon": 1000})
-    batch = search.task.experiments["search"].batch
+    batch = search.task.experiments["search"].decisions.batch
     assert batch is not None
     pairs = [("x", "y"), ("y", "z"), ("z", "x")]
     closed = search.events(*(won(a, b, 60, 40) for a, b in pairs))
@@ -103,9 +103,9 @@ def test_a_reset_closes_no_batch(told: list[EventDict]) -> None:
     search = Experiment(told, policy={"name": "c2b", "horizon": 1000})
     for a, b in [("x", "y"), ("y", "z"), ("z", "x")]:
         search.events(won(a, b, 60, 40))
-    before = search.task.experiments["search"].batch
+    before = search.task.experiments["search"].decisions.batch
     assert search.events(control("reset")) == []
-    after = search.task.experiments["search"].batch
+    after = search.task.experiments["search"].decisions.batch
     assert before is not None
     assert after is not None
     assert after[0] < before[0]

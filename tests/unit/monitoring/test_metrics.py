@@ -158,7 +158,7 @@ class TestExperiments:
             for kind in ("condorcet", "strong", "weak", "copeland")
         }
         assert regret == {"condorcet": 1.5, "strong": 3, "weak": 1.5, "copeland": 6 * 2 * 1.0}
-        plan = watched.experiments["search"].plan
+        plan = watched.experiments["search"].decisions.plan
         assert plan is not None
         [pair] = plan.pairs
         # The cap leaves it half of all impressions, of which the control arm has had its floor.
@@ -200,8 +200,8 @@ class TestExperiments:
         assert per_arm == {"bm25": (1, 0.5, 4), "ltr": (0, 0, 5), "dense": (0, 0, 1)}
         experiment = watched.experiments["search"]
         assert value(now, "candidates", experiment="search") == experiment.policy.candidates()
-        assert value(now, "assignment_epoch", experiment="search") == experiment.epoch
-        assert value(now, "assignments_total", experiment="search") == experiment.epoch
+        assert value(now, "assignment_epoch", experiment="search") == experiment.decisions.epoch
+        assert value(now, "assignments_total", experiment="search") == experiment.decisions.epoch
 
         regret = {
             kind: value(now, "regret", experiment="search", kind=kind, bound="estimate")

@@ -286,7 +286,7 @@ def test_rounds_that_were_closed_early_are_rounds_too(policy: str) -> None:
     assert assignment["duels"] == 15
     stream.fight(*PAIRS, times=100)
     assert stream.wait(10_000) == []
-    assert stream.partition.restarted().task.experiments["search"].status == "finished"
+    assert stream.partition.restarted().task.experiments["search"].decisions.status == "finished"
 
 
 def test_after_the_last_round_the_arm_that_beats_the_most_is_served() -> None:

@@ -185,7 +185,7 @@ def test_a_pause_outlasts_the_process() -> None:
 def test_a_reset_forgets_all_duels_and_nothing_else(informed: Partition) -> None:
     informed.fold(control("add_arm", "dense"), control("retire_arm", "ltr-v1"))
     informed.fold(duel(1, "dense", "dense", None))
-    epoch = informed.task.experiments["search"].epoch
+    epoch = informed.task.experiments["search"].decisions.epoch
     tallies = informed.tallies()
     commit = informed.fold(control("reset"))
     assert informed.wins() == np.zeros((3, 3)).tolist()
@@ -211,10 +211,10 @@ def test_after_a_reset_it_is_as_if_it_had_just_begun(informed: Partition) -> Non
 def test_a_reset_leaves_a_pause_alone() -> None:
     partition = search()
     partition.fold(*KNOWN, control("pause"))
-    assert partition.task.experiments["search"].status == "paused"
+    assert partition.task.experiments["search"].decisions.status == "paused"
     commit = partition.fold(control("reset"))
     assert {it["status"] for it in assignments(commit)} <= {"paused"}
-    assert partition.task.experiments["search"].status == "paused"
+    assert partition.task.experiments["search"].decisions.status == "paused"
 
 
 @pytest.mark.parametrize("decide_every", [1, 7, 1000])

@@ -240,16 +240,16 @@ def test_the_assignment_in_force_is_kept_as_it_was_published() -> None:
     partition = search(guardrails={"control_arm": "bm25", "min_share": 0.1}, decide_every=7)
     [*_, published] = searched(partition.fold(*(duel(i, "bm25", "ltr-v1", "a") for i in range(40))))
     for life in (partition, partition.restarted()):
-        kept = life.task.experiments["search"].assignment
+        kept = life.task.experiments["search"].decisions.assignment
         assert msgspec.to_builtins(kept) == published
 
 
 def test_there_is_no_assignment_before_the_first_decision() -> None:
     made_of = search().task.experiments["search"].settings
     experiment = Experiment("search", made_of, SHARED, seed=0, started_at=0)
-    assert experiment.assignment is None
+    assert experiment.decisions.assignment is None
     again = Experiment("search", made_of, SHARED, 0, 0, experiment.state())
-    assert again.assignment is None
+    assert again.decisions.assignment is None
 
 
 def test_experiments_do_not_touch_one_another() -> None:

@@ -145,8 +145,8 @@ class Stream:
 
     @property
     def served(self) -> dict[tuple[str, str], int]:
-        served = self.partition.task.experiments["search"].guardrails.served
-        again = self.partition.restarted().task.experiments["search"].guardrails.served
+        served = self.partition.task.experiments["search"].decisions.guardrails.served
+        again = self.partition.restarted().task.experiments["search"].decisions.guardrails.served
         assert again == served
         return served
 

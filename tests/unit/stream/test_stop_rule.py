@@ -28,7 +28,7 @@ def control(action: str, arm: str | None = None) -> bytes:
 
 
 def status(partition: Partition) -> str:
-    return partition.task.experiments["search"].status
+    return partition.task.experiments["search"].decisions.status
 
 
 def last(commit: PartitionCommit) -> dict[str, Any]:

@@ -185,13 +185,13 @@ def test_a_record_with_an_epoch_is_held_to_that_very_assignment() -> None:
 
     assert serve(1, "bm25", "ltr-v1", 1) == 0
     freeze(1, "bm25", "ltr-v2")
-    second = partition.task.experiments["search"].epoch
+    second = partition.task.experiments["search"].decisions.epoch
     assert second > 1
     assert serve(2, "bm25", "ltr-v1", 1) == 0, "a session that keeps its pair says so"
     assert serve(3, "ltr-v1", "bm25", second) == 1, "of another assignment than it says"
     assert serve(4, "ltr-v1", "ltr-v2", second) == 2, "of none"
     freeze(2, "bm25", "ltr-v1")
-    third = partition.task.experiments["search"].epoch
+    third = partition.task.experiments["search"].decisions.epoch
     assert serve(5, "bm25", "ltr-v2", third) == 3
     assert serve(6, "bm25", "ltr-v2", second) == 3
     assert serve(7, "bm25", "ltr-v1", 1) == 3, "its earlier time in the plan is forgotten"
