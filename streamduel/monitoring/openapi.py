@@ -16,6 +16,7 @@ from streamduel.monitoring.api import (
     Refusal,
     Unhealthy,
 )
+from streamduel.records import MAX_NAME
 
 _ANSWERS: Final = (Experiments, HistoryAnswer, MatrixAnswer, Refusal, Healthy, Unhealthy)
 _SCHEMAS: Final = "#/components/schemas/{name}"
@@ -25,7 +26,7 @@ _NAME: Final = {
     "in": "path",
     "required": True,
     "description": "The experiment's name, percent-encoded whole: a slash is `%2F`.",
-    "schema": {"type": "string", "minLength": 1, "maxLength": 256},
+    "schema": {"type": "string", "minLength": 1, "maxLength": MAX_NAME},
     "example": "search",
 }
 

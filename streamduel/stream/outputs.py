@@ -11,7 +11,7 @@ import msgspec
 from msgspec import structs
 
 from streamduel.connector import LogRecord, Message
-from streamduel.records import Assignment, DeadLetter, Reason, Rejected
+from streamduel.records import MAX_NAME, Assignment, DeadLetter, Reason, Rejected
 
 MAX_MESSAGE_BYTES: Final = 1_000_000
 """A dead letter must fit a topic with Kafka's default `max.message.bytes` of 1,048,588."""
@@ -19,8 +19,8 @@ MAX_MESSAGE_BYTES: Final = 1_000_000
 KEPT_BYTES: Final = 131_072
 """Kept of a value that does not fit: JSON may write each byte with six characters."""
 
-MAX_KEY_BYTES: Final = 1024
-"""An experiment's name has at most 256 characters, of at most 4 bytes each."""
+MAX_KEY_BYTES: Final = 4 * MAX_NAME
+"""A record's key is an experiment's name, of at most 4 bytes per character."""
 
 _encode = msgspec.json.Encoder().encode
 
