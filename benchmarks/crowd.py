@@ -1,7 +1,7 @@
-"""What is measured of many experiments in one process; `many_experiments.py` says what came out.
+"""Measurements of many experiments in one process; `many_experiments.py` makes tables of them.
 
-Every function that takes a configuration's path is for a fresh process: it times what is warm in
-an old one, or looks at the size of the process itself.
+Every function that takes a configuration's path is for a fresh process: it times a cold start, or
+measures the memory of the process.
 """
 
 from __future__ import annotations
@@ -32,32 +32,31 @@ from streamduel.stream.task import PartitionTask
 
 ARMS: Final = 8
 WINDOW: Final = 1_000
-"""Ids that are remembered while memory is measured: experiments share the window, and it has a
-section of its own."""
+"""Ids of the dedupe window while memory is measured; experiments share the window."""
 
 Logs = Mapping[str, Sequence[bytes]]
-"""The records of each experiment, by its name."""
+"""The records of each experiment by name."""
 
 
 class Case(NamedTuple):
-    """Experiments that are alike."""
+    """Equal experiments."""
 
     policy: str
     decide_every: int
     n_arms: int = ARMS
 
     def settings(self, names: Sequence[str]) -> dict[str, Any]:
-        """Their part of a configuration; the seeds differ."""
-        alike = {
+        """Their section of a configuration; the seeds differ."""
+        common = {
             "arms": arms(self.n_arms),
             "policy": {"name": self.policy},
             "decide_every": self.decide_every,
         }
-        return {name: {**alike, "seed": seed} for seed, name in enumerate(names)}
+        return {name: {**common, "seed": seed} for seed, name in enumerate(names)}
 
 
 def logs(experiments: int, duels: int) -> Logs:
-    """So many duels of each experiment."""
+    """That many duels of each experiment."""
     names = [f"search-{number:04d}" for number in range(experiments)]
     return {
         name: list(duel_values(duels, ARMS, name, seed)) for seed, name in enumerate(names, start=1)
@@ -65,18 +64,18 @@ def logs(experiments: int, duels: int) -> Logs:
 
 
 def in_rounds(together: Sequence[Sequence[bytes]]) -> Iterator[bytes]:
-    """One log of several: a record of each in turn, in another order in each round."""
-    order, luck = list(range(len(together))), random.Random(1)
+    """One click log of several: a record of each in turn, in another order in each round."""
+    order, rng = list(range(len(together))), random.Random(1)
     for turn in range(len(together[0])):
-        luck.shuffle(order)
+        rng.shuffle(order)
         for place in order:
             yield together[place][turn]
 
 
 def fold_seconds(case: Case, every: Logs, at_a_time: int) -> float:
-    """Processor time to fold all experiments, so many of them in one task.
+    """Processor time to fold all experiments, that many of them in one task.
 
-    Whatever that number, each experiment has the same records and takes the same decisions.
+    Each experiment has the same records and takes the same decisions for any number.
     """
     names, seconds = list(every), 0.0
     for start in range(0, len(names), at_a_time):
@@ -94,7 +93,7 @@ def fold_seconds(case: Case, every: Logs, at_a_time: int) -> float:
 
 
 def write_service(folder: Path, case: Case, every: Logs, **sections: Any) -> Path:
-    """A log as a file, and the configuration of a service that reads it; its path."""
+    """Write a click log and the configuration of a service that reads it; return its path."""
     folder.mkdir()
     (folder / "clicks.jsonl").write_bytes(b"".join(v + b"\n" for v in in_rounds([*every.values()])))
     places = {"source": "clicks.jsonl", "sink": "out", "snapshots": "state"}
@@ -125,13 +124,13 @@ class Opened(NamedTuple):
 
 @contextmanager
 def opened(path: Path) -> Iterator[Opened]:
-    """Start a service, from its snapshot if there is one; to find the place in the log is free."""
+    """Start a service, from its snapshot if there is one; seeking is not timed."""
     gc.set_threshold(*GC_THRESHOLDS)
     began = time.process_time()
     loaded = load(path, {})
     reading = time.process_time() - began
     source = loaded.source_connector.open_source(loaded.source, True)
-    source.poll(0)  # it hands the partition out
+    source.poll(0)  # assigns the partition
     began = time.process_time()
     outlet = loaded.outlet_connector.open_outlet(
         loaded.sink, loaded.snapshots, source, no_failpoint
@@ -153,8 +152,8 @@ def opened(path: Path) -> Iterator[Opened]:
         source.close()
 
 
-class Life(NamedTuple):
-    """What one process did with its experiments, from an empty folder to the end of the log.
+class Run(NamedTuple):
+    """A run of one process, from an empty folder to the end of the click log.
 
     Attributes:
         reading: see `Opened`.
@@ -175,8 +174,8 @@ class Life(NamedTuple):
     again: float
 
 
-def life(path: Path) -> Life:
-    """Start, fold the log, commit after each poll, and be scraped."""
+def run(path: Path) -> Run:
+    """Start, fold the click log with a commit after each poll, and scrape the metrics."""
     with opened(path) as service:
         commits = []
         while not service.source.caught_up(0):
@@ -189,7 +188,7 @@ def life(path: Path) -> Life:
         metrics = Metrics("files")
         metrics.committed([service.task], 0.0)
         fresh, again = scrape_seconds(metrics), scrape_seconds(metrics)
-        return Life(
+        return Run(
             service.reading,
             service.starting,
             statistics.median(commits),
@@ -213,6 +212,6 @@ def scrape_seconds(metrics: Metrics) -> float:
 
 
 def restart(path: Path) -> float:
-    """Seconds of processor time until a service has its experiments back from the snapshot."""
+    """Seconds of processor time until a service has restored its experiments from the snapshot."""
     with opened(path) as service:
         return service.starting

@@ -1,8 +1,8 @@
-"""What it costs that experiments share a process: numbers and picture of docs/measurements.md.
+"""The cost of many experiments in one process: tables and picture of docs/measurements.md.
 
     python -m benchmarks.many_experiments [--quick] [--out docs]
 
-`benchmarks/run.py` shows the same tables and leaves the page alone.
+`benchmarks/run.py` shows the same tables without writing the page.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from benchmarks.crowd import (
     ARMS,
     WINDOW,
     Case,
-    Life,
+    Run,
     fold_seconds,
-    life,
     logs,
     restart,
+    run,
     write_service,
 )
 from benchmarks.measure import Spread, in_fresh_process, in_turns, ratios, tell
@@ -36,44 +36,44 @@ from benchmarks.report import Result, markdown
 from streamduel.service import GC_THRESHOLDS
 
 POLICIES: Final = ("rucb", "double_thompson")
-SELDOM: Final = 100
-"""Duels between two decisions, where the cost of a record is to show and not that of a decision."""
-FEWEST: Final = 20_000
-"""Records of a whole life: some five polls, so that the median commit is none of the first."""
-FEW: Final = 100
-"""The size of fewer experiments is lost in the chance size of a process."""
+DECIDE_EVERY: Final = 100
+"""Duels between two decisions, so that the cost of records dominates that of decisions."""
+MIN_RECORDS: Final = 20_000
+"""Records of a run: some five polls, so that the median commit is not one of the first."""
+MIN_EXPERIMENTS: Final = 100
+"""With fewer experiments, their memory is less than the variation of a process's memory."""
 
 Folds = dict[tuple[Case, int], list[float]]
-Lives = dict[tuple[str, int], list[Life]]
+Runs = dict[tuple[str, int], list[Run]]
 Restarts = dict[tuple[str, int], list[float]]
 
 RECORDS = """\
 {most:,} experiments of {arms} arms, folded one at a time, or several together in one task, a
-record of each in turn. Each has the same duels and takes the same decisions either way, so what
-differs is the price of company. Records in memory, 5,000 at a time, no commits; processor time;
-median (min–max), the ratio within each turn."""
+record of each in turn. Each has the same duels and takes the same decisions either way, so the
+difference is the cost of sharing a task. Records in memory, 5,000 at a time, no commits; processor
+time; median (min–max), the ratio within each turn."""
 
 PROCESSES = """\
 Fresh processes that read a YAML file, start, fold {duels} duels of each experiment in turn from a
 JSON Lines file (more if that makes few polls), and commit to files after each poll of a megabyte.
-{arms} arms, `decide_every: {every}`, a dedupe window of {window:,} ids, so that the size is that of
+{arms} arms, `decide_every: {every}`, a dedupe window of {window:,} ids, so that memory is that of
 the experiments. *Each*: resident set beyond that of a process with one experiment, per further one.
-All times are processor time, medians of {repetitions}. *Start*: once the configuration is read,
+All times are processor time, medians of {repetitions}. *Start*: after the configuration is read,
 until every experiment has its first assignment. *Restart*: the same from the snapshot, in another
-process; to rebuild the dedupe window comes on top and depends on the window alone. *Commit*: with
-nearly all experiments changed, if the poll brought enough records for that. *Scrape*: the whole
+process, without rebuilding the dedupe window, which depends on the window alone. *Commit*: with
+nearly all experiments changed, if the poll has enough records. *Scrape*: the whole
 page of metrics; *again*: when nothing has changed since."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is measured.
+    """The extent of the measurement.
 
     Attributes:
-        numbers: of experiments in one process, from 1 up to all.
-        folds: what is folded, and the duels of each experiment.
-        duels: of each experiment in a whole life.
-        repetitions: of all.
+        numbers: of experiments in one process, ascending.
+        folds: cases, with the duels of each experiment.
+        duels: of each experiment in a run.
+        repetitions: of everything.
     """
 
     numbers: Sequence[int]
@@ -84,13 +84,15 @@ class Plan:
 
 FULL: Final = Plan(
     numbers=(1, 10, 100, 1_000),
-    folds={Case(name, every): n for every, n in ((SELDOM, 500), (1, 50)) for name in POLICIES},
+    folds={
+        Case(name, every): n for every, n in ((DECIDE_EVERY, 500), (1, 50)) for name in POLICIES
+    },
     duels=200,
     repetitions=3,
 )
 QUICK: Final = Plan(
     numbers=(1, 10, 100),
-    folds={Case(name, every): 100 for every in (SELDOM, 1) for name in POLICIES},
+    folds={Case(name, every): 100 for every in (DECIDE_EVERY, 1) for name in POLICIES},
     duels=100,
     repetitions=1,
 )
@@ -98,28 +100,28 @@ QUICK: Final = Plan(
 
 @dataclass(frozen=True)
 class Found:
-    """What was measured: a value for each repetition.
+    """The measurements: a value for each repetition.
 
     Attributes:
         folds: microseconds per record, by case and number of experiments in a task.
-        lives: by policy and number of experiments.
+        runs: by policy and number of experiments.
         restarts: seconds, likewise.
     """
 
     folds: Folds
-    lives: Lives
+    runs: Runs
     restarts: Restarts
 
 
 def find(plan: Plan) -> Found:
-    """Measure all of it."""
+    """Measure everything."""
     gc.set_threshold(*GC_THRESHOLDS)
     folds: Folds = {}
     for case in plan.folds:
         folds |= _folds(plan, case)
     with tempfile.TemporaryDirectory() as name:
-        lives, restarts = _lives(plan, Path(name))
-    return Found(folds, lives, restarts)
+        runs, restarts = _runs(plan, Path(name))
+    return Found(folds, runs, restarts)
 
 
 def _folds(plan: Plan, case: Case) -> Folds:
@@ -132,23 +134,23 @@ def _folds(plan: Plan, case: Case) -> Folds:
     return in_turns(runs, plan.repetitions)
 
 
-def _lives(plan: Plan, folder: Path) -> tuple[Lives, Restarts]:
-    """From nothing to the end of the log, and then from the snapshot that is left."""
+def _runs(plan: Plan, folder: Path) -> tuple[Runs, Restarts]:
+    """From an empty folder to the end of the click log, and then from the snapshot."""
     kinds = [(policy, number) for policy in POLICIES for number in plan.numbers]
-    lives: Lives = {kind: [] for kind in kinds}
+    runs: Runs = {kind: [] for kind in kinds}
     restarts: Restarts = {kind: [] for kind in kinds}
     for turn in range(plan.repetitions):
         for policy, number in kinds:
             tell(f"{number} experiments of {policy}, {turn + 1} of {plan.repetitions}")
             path = write_service(
                 folder / f"{policy}-{number}-{turn}",
-                Case(policy, SELDOM),
-                logs(number, max(plan.duels, FEWEST // number)),
+                Case(policy, DECIDE_EVERY),
+                logs(number, max(plan.duels, MIN_RECORDS // number)),
                 dedupe={"window_records": WINDOW},
             )
-            lives[policy, number].append(in_fresh_process(life, path))
+            runs[policy, number].append(in_fresh_process(run, path))
             restarts[policy, number].append(in_fresh_process(restart, path))
-    return lives, restarts
+    return runs, restarts
 
 
 def results(plan: Plan, found: Found) -> list[Result]:
@@ -176,13 +178,13 @@ def _of_records(plan: Plan, found: Found) -> Result:
 
 
 def _of_processes(plan: Plan, found: Found) -> Result:
-    rows = [_of_process(found, kind, (kind[0], plan.numbers[0])) for kind in found.lives]
+    rows = [_of_process(found, kind, (kind[0], plan.numbers[0])) for kind in found.runs]
     columns = [
         "policy, experiments", "process, MB", "each, kB", "each with metrics, kB",
         "reading, s", "start, s", "restart, s", "commit, ms", "scrape, ms", "again, ms",
     ]  # fmt: skip
     method = PROCESSES.format(
-        arms=ARMS, duels=plan.duels, every=SELDOM, window=WINDOW, repetitions=plan.repetitions
+        arms=ARMS, duels=plan.duels, every=DECIDE_EVERY, window=WINDOW, repetitions=plan.repetitions
     )
     return Result("A process with many experiments", method, columns, rows)
 
@@ -191,11 +193,11 @@ def _of_process(found: Found, kind: tuple[str, int], lone: tuple[str, int]) -> l
     policy, number = kind
 
     def middle(figure: str, of: tuple[str, int] = kind) -> float:
-        return float(median(getattr(one, figure) for one in found.lives[of]))
+        return float(median(getattr(one, figure) for one in found.runs[of]))
 
     def each(figure: str) -> str:
         more = middle(figure) - middle(figure, lone)
-        return f"{more / (number - 1) / 1e3:.0f}" if number >= FEW else ""
+        return f"{more / (number - 1) / 1e3:.0f}" if number >= MIN_EXPERIMENTS else ""
 
     return [
         f"`{policy}`, {number:,}",
@@ -214,7 +216,7 @@ def draw(plan: Plan, found: Found, path: Path) -> None:
     figure, ((memory, time),) = panels(1, 2, 7.2, 3.2)
     x = list(plan.numbers)
     for place, policy in enumerate(POLICIES):
-        sizes = [median(one.scraped for one in found.lives[policy, n]) / 1e6 for n in x]
+        sizes = [median(one.scraped for one in found.runs[policy, n]) / 1e6 for n in x]
         add(memory, [Curve(policy, place, x, sizes, apart=True)])
     for place, case in enumerate(plan.folds):
         label = f"{case.policy}, a decision every {case.decide_every}"
@@ -246,9 +248,9 @@ def measure(quick: bool) -> list[Result]:
 
 
 def main(given: Sequence[str] | None = None) -> None:
-    """Measure and write the page."""
+    """Measure, and write the page."""
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--quick", action="store_true", help="few of all, to see that it works")
+    arguments.add_argument("--quick", action="store_true", help="fewer records and repetitions")
     arguments.add_argument("--out", type=Path, default=Path("docs"))
     options = arguments.parse_args(given)
     logging.basicConfig(level=logging.ERROR)

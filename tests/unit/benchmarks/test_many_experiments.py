@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import crowd, many_experiments
-from benchmarks.crowd import Case, Life
+from benchmarks.crowd import Case, Run
 from benchmarks.many_experiments import Found
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -31,7 +31,7 @@ def test_a_service_is_measured_from_its_start_to_its_restart(tmp_path: Path) -> 
         monitoring={"port": 0},
         commit={"interval_ms": 1},
     )
-    found = crowd.life(path)
+    found = crowd.run(path)
     assert 0 < found.starting < 60
     assert found.again > 0
     assert min(found.resident, found.scraped) > 10 * MB
@@ -49,8 +49,8 @@ def test_the_page_and_the_picture_are_written(
     kinds = [(policy, number) for policy in many_experiments.POLICIES for number in plan.numbers]
     found = Found(
         folds={(case, n): [10.0 + n] for case in plan.folds for n in plan.numbers},
-        lives={
-            (policy, n): [Life(0.5, 0.25, 0.02, 90 * MB + n * 40_000, 90 * MB, 0.4, 0.2)]
+        runs={
+            (policy, n): [Run(0.5, 0.25, 0.02, 90 * MB + n * 40_000, 90 * MB, 0.4, 0.2)]
             for policy, n in kinds
         },
         restarts={kind: [0.125] for kind in kinds},
