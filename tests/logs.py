@@ -1,4 +1,4 @@
-"""Click logs for the tests: seeded, with duplicates and every kind of poison."""
+"""Seeded click logs, with duplicates and every kind of invalid record."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def values(
     duplicates: float = 0.02,
     poison: float = 0.01,
 ) -> list[tuple[str, bytes]]:
-    """Experiment and value of each record: duels mostly, every type among them."""
+    """Experiment and value of each record: mostly duels, and every other type."""
     rng = random.Random(seed)
     made: list[tuple[str, bytes]] = []
     for number in range(count):
@@ -74,7 +74,7 @@ def _record(
         side = "a" if first_wins else "b"
         clicks = [rank for rank, team in enumerate(teams) if team == side][: rng.randint(0, 2)]
         return {"type": "interleaving", **record, "teams": teams, "clicks": clicks}
-    if kind < 0.95:  # often on what is no impression, or long over, or still to come
+    if kind < 0.95:  # often without impression, late, or before it
         other = f"{experiment}-{max(0, number - rng.randint(-5, 60))}"
         return {"type": "click", **record, "impression": other, "rank": rng.randint(0, 9)}
     counts = {"wins_a": rng.randint(0, 30), "wins_b": rng.randint(0, 20), "ties": rng.randint(1, 3)}

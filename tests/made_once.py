@@ -1,4 +1,4 @@
-"""What tests fetch or build once per machine, and keep in the user's cache directory."""
+"""Downloads and builds that tests make once per machine, in the user's cache directory."""
 
 import fcntl
 import os
@@ -8,15 +8,15 @@ from pathlib import Path
 
 
 def made_once(name: str, make: Callable[[Path], Path]) -> Path:
-    """Return the directory of that name in the cache, made now if it is not there.
+    """The directory of that name in the cache, made now if it does not exist.
 
-    Any number of processes may ask at once: one makes it, the others wait, and a directory with
-    the final name is always complete.
+    Any number of processes may call this at once: one makes it, the others wait, and a directory
+    with the final name is always complete.
 
     Args:
-        name: says all that the content depends on, so that another content has another name.
-        make: is given an empty directory, and returns the directory within it that is to be kept;
-            its time must be bounded, since others wait for it.
+        name: contains everything that the content depends on.
+        make: receives an empty directory, and returns the directory within it to keep; its time
+            must be bounded, because others wait for it.
     """
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "streamduel-tests"
     made = cache / name

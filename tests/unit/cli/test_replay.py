@@ -65,8 +65,7 @@ def test_replay_misses_a_dropped_line(streamduel: Streamduel, folder: Path, inde
     epoch = json.loads(dropped)["epoch"]
     assert replay(streamduel, folder) == (
         1,
-        f"epoch {epoch} of 'search' differs:\n  published: nothing\n"
-        f"  replayed: {dropped.decode()}",
+        f"epoch {epoch} of 'search' differs:\n  published: nothing\n  replayed: {dropped.decode()}",
         "",
     )
 

@@ -1,4 +1,4 @@
-"""One partition folded by hand: records in, and a look at all that came of them."""
+"""One partition folded by hand, and its outputs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def config(*, search: Mapping[str, Any] | None = None, **parts: Any) -> Config:
 
 
 class Partition:
-    """A partition that has begun; each value folded takes the next offset and millisecond.
+    """A running partition; each value folded takes the next offset and millisecond.
 
     Attributes:
         made_of: its configuration, its number and the homes of experiments.
@@ -87,7 +87,7 @@ class Partition:
         return commit
 
     def restarted(self) -> Partition:
-        """Another life, from the last commit on."""
+        """The partition after a restart, from the last commit on."""
         settings, number, home = self.made_of
         other = Partition(settings, number, home, dict(self.entries))
         assert other.task.resume_offset is not None
@@ -106,7 +106,7 @@ class Partition:
         return self.task.experiments["search"].policy.duels
 
     def knows(self) -> dict[str, Any]:
-        """All that the experiments have learned: their hard states but for the dead letters."""
+        """The hard states of the experiments, without the number of dead letters."""
         states = {name: it.state() for name, it in self.task.experiments.items()}
         for state in states.values():
             del state["tallies"]["dead_letter"]

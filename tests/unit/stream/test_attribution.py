@@ -1,4 +1,4 @@
-"""Impressions and clicks that come apart, by hand."""
+"""Impressions and clicks as records of their own, by hand."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def click(number: int | str, on: int | str, **changes: Any) -> bytes:
     return text(CLICK, id=f"c-{number}", impression=f"i-{on}", **changes)
 
 
-def test_an_impression_becomes_a_duel_when_its_window_is_over() -> None:
+def test_an_impression_becomes_a_duel_when_its_window_closes() -> None:
     stream = Stream()
     stream.fold(impression(1))
     stream.fold(click(1, 1), after=WINDOW // 2)
@@ -97,7 +97,7 @@ def test_a_click_after_the_window_is_late(delay: int, late: int) -> None:
 
 
 @pytest.mark.parametrize(("delay", "lost"), [(0, 0), (WINDOW, 0), (WINDOW + 1, 1)])
-def test_a_click_may_come_before_its_impression(delay: int, lost: int) -> None:
+def test_a_click_may_arrive_before_its_impression(delay: int, lost: int) -> None:
     stream = Stream()
     stream.fold(click(1, 1, rank=1))
     assert stream.tallies() == (0, 0, 0, 0, 0), "nothing is said yet"
@@ -107,7 +107,7 @@ def test_a_click_may_come_before_its_impression(delay: int, lost: int) -> None:
     assert stream.tallies() == (3 - lost, 0, 0, lost, 0)
 
 
-def test_a_click_whose_impression_never_comes_is_unjoined() -> None:
+def test_a_click_without_impression_is_unjoined() -> None:
     stream = Stream()
     stream.fold(click(1, "nowhere"), click(2, "nowhere"))
     stream.tick()
@@ -115,7 +115,7 @@ def test_a_click_whose_impression_never_comes_is_unjoined() -> None:
 
 
 @pytest.mark.parametrize("passing", [text(DUEL, experiment="ads", a="x", b="y"), b"nonsense"])
-def test_what_is_over_by_anybodys_record_is_over_for_good(passing: bytes) -> None:
+def test_a_window_closes_with_the_record_of_any_experiment(passing: bytes) -> None:
     stream = Stream()
     stream.fold(click(1, "nowhere"))
     stream.fold(passing, after=WINDOW + 1)
@@ -126,7 +126,7 @@ def test_what_is_over_by_anybodys_record_is_over_for_good(passing: bytes) -> Non
 
 
 @pytest.mark.parametrize(("mates", "most"), [(1, 450), (2, 800), (50, 400)])
-def test_a_click_that_waits_takes_little_more_than_its_text(mates: int, most: int) -> None:
+def test_a_pending_click_takes_little_more_memory_than_its_text(mates: int, most: int) -> None:
     """Measured: 350, 730 and 350 bytes, of which 110 are the dedupe window's."""
     count = 20_000
     stream = Stream()
@@ -142,7 +142,7 @@ def test_a_click_that_waits_takes_little_more_than_its_text(mates: int, most: in
     assert text_bytes < each < text_bytes + most
 
 
-def test_clicks_that_wait_for_one_impression_are_given_up_one_by_one() -> None:
+def test_pending_clicks_on_one_impression_expire_one_by_one() -> None:
     stream = Stream()
     for number in range(4):
         stream.fold(click(number, 1, rank=number % 2), after=WINDOW // 4)
@@ -155,7 +155,7 @@ def test_clicks_that_wait_for_one_impression_are_given_up_one_by_one() -> None:
     assert stream.wins == (0.5, 0.5)
 
 
-def test_clicks_may_name_ranks_or_documents_and_all_count() -> None:
+def test_clicks_by_rank_and_by_document_count() -> None:
     stream = Stream()
     stream.fold(
         impression(1), click(1, 1, rank=0), click(2, 1, rank=None, doc="d2"), click(3, 1, rank=1),
@@ -185,7 +185,7 @@ def test_an_impression_without_clicks_is_a_tie_or_no_duel(no_click: str, wins: A
     assert stream.wins == (2 * wins[0], 2 * wins[1])
 
 
-def test_a_tie_that_is_dropped_is_no_duel() -> None:
+def test_a_dropped_tie_is_no_duel() -> None:
     stream = Stream(ties="drop")
     stream.fold(impression(1), click(1, 1), click(2, 1, rank=1))
     stream.tick()
@@ -203,7 +203,7 @@ NO_FIT: list[tuple[dict[str, Any], dict[str, Any], str]] = [
 
 @pytest.mark.parametrize("early", [True, False])
 @pytest.mark.parametrize(("on_click", "on_impression", "sentence"), NO_FIT)
-def test_a_click_that_does_not_fit_is_one_dead_letter(
+def test_a_click_that_does_not_fit_its_impression_is_one_dead_letter(
     early: bool, on_click: dict[str, Any], on_impression: dict[str, Any], sentence: str
 ) -> None:
     stream = Stream()
@@ -240,7 +240,7 @@ REFUSED: list[tuple[bytes, str, str]] = [
 
 
 @pytest.mark.parametrize(("value", "reason", "sentence"), REFUSED)
-def test_what_cannot_be_used_is_refused_when_it_comes(
+def test_an_invalid_impression_or_click_is_refused_on_arrival(
     value: bytes, reason: str, sentence: str
 ) -> None:
     stream = Stream()
@@ -249,7 +249,7 @@ def test_what_cannot_be_used_is_refused_when_it_comes(
     assert stream.tallies() == (0, 0, 0, 0, 1)
 
 
-def test_a_thousand_clicks_on_one_impression_are_enough() -> None:
+def test_clicks_on_one_impression_are_limited() -> None:
     stream = Stream()
     stream.fold(impression(1), *(click(number, 1, rank=1) for number in range(1001)))
     assert stream.verdicts == [
@@ -257,7 +257,7 @@ def test_a_thousand_clicks_on_one_impression_are_enough() -> None:
     ]
 
 
-def test_the_duel_of_an_arm_that_has_left_meanwhile_is_none() -> None:
+def test_an_impression_of_a_retired_arm_is_no_duel() -> None:
     stream = Stream()
     stream.fold(impression(1), click(1, 1))
     stream.fold(text(CONTROL, id="r-1", action="retire_arm", arm="bm25"))
@@ -266,7 +266,7 @@ def test_the_duel_of_an_arm_that_has_left_meanwhile_is_none() -> None:
     assert stream.tallies() == (4, 0, 0, 0, 0)
 
 
-def test_decisions_come_where_windows_end() -> None:
+def test_a_decision_follows_the_window_that_makes_it_due() -> None:
     stream = Stream(decide_every=3)
     stream.fold(*(impression(number, a="bm25", b="ltr-v2") for number in range(8)),
                 *(click(number, number, rank=1) for number in range(8)))  # fmt: skip
@@ -277,7 +277,7 @@ def test_decisions_come_where_windows_end() -> None:
     assert {it["offset"] for it in made} == {15}, "before the record with the later time"
 
 
-def test_too_many_records_end_a_window_though_time_stands_still() -> None:
+def test_windows_close_by_number_of_records_when_time_does_not_advance() -> None:
     stream = Stream(window_records=5)
     stream.fold(impression(1), click(1, 1), *(DUEL_OF(number) for number in range(3)))
     assert stream.wins[0] == 3, "its window is open"
@@ -290,7 +290,7 @@ def DUEL_OF(number: int) -> bytes:  # noqa: N802 - reads as a record
     return text(DUEL, id=f"d-{number}")
 
 
-def test_impressions_without_times_wait_for_records() -> None:
+def test_windows_without_timestamps_close_by_number_of_records() -> None:
     settings_ = config(
         search={"join_window_ms": WINDOW}, dedupe={"window_records": 40, "window_ms": WINDOW}
     )

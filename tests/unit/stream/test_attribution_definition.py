@@ -1,4 +1,4 @@
-"""Impressions and clicks that come apart, at random: against a slow reading of the definition."""
+"""Random impressions and clicks, against a slow implementation of the definition."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from streamduel.testing import Record
 from tests.unit.stream.folding import ARMS, DUEL, Partition, config, text
-from tests.unit.stream.lives import run
+from tests.unit.stream.restarts import run
 from tests.unit.stream.test_attribution import START, WINDOW, click, impression
 
 
@@ -129,7 +129,7 @@ class Definition:
 
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(st.integers(0, 10**6), st.sampled_from([60, 300, 5000]), st.sampled_from([15, 40, 10**6]))
-def test_counts_and_tallies_are_those_of_the_definition(seed: int, span: int, most: int) -> None:
+def test_counts_and_tallies_match_the_definition(seed: int, span: int, most: int) -> None:
     log = noise(random.Random(seed), 300, span)
     dedupe = {"window_records": most, "window_ms": 3_600_000}
     partition = Partition(config(search={"join_window_ms": WINDOW}, dedupe=dedupe))
@@ -158,7 +158,9 @@ def among_others(log: list[Record], rng: random.Random, share: float) -> list[Re
 @pytest.mark.parametrize("dedupe_ms", [WINDOW, 3 * WINDOW])
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(data=st.data())
-def test_chunks_and_restarts_leave_no_trace(data: st.DataObject, most: int, dedupe_ms: int) -> None:
+def test_results_do_not_depend_on_chunks_and_restarts(
+    data: st.DataObject, most: int, dedupe_ms: int
+) -> None:
     seed, span = data.draw(st.integers(0, 10**6)), data.draw(st.sampled_from([60, 300, 5000]))
     step = data.draw(st.sampled_from([1, 41]))  # with gaps, as compaction leaves, and many blocks
     rng = random.Random(seed)
@@ -172,7 +174,7 @@ def test_chunks_and_restarts_leave_no_trace(data: st.DataObject, most: int, dedu
     assert run(made, log, cuts, restarts) == run(made, log, [], set())
 
 
-def test_all_of_it_happens_in_these_logs() -> None:
+def test_the_logs_contain_all_cases() -> None:
     fates: Counter[str] = Counter()
     for seed in range(6):
         for span in (60, 5000):

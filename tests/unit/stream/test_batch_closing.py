@@ -1,4 +1,4 @@
-"""Batches: what fills them, when their rest is published, and when they close, by hand."""
+"""Batches: quotas, published remaining duels, deadlines and closing, by hand."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_a_batch_closes_with_the_duel_that_fills_its_last_quota() -> None:
 
 
 @pytest.mark.parametrize("cut", [True, False], ids=["one by one", "at once"])
-def test_surplus_duels_count_and_stand_in_for_no_other_pair(cut: bool) -> None:
+def test_surplus_duels_count_for_their_own_pair_only(cut: bool) -> None:
     stream = Stream()
     for times in [1] * 40 if cut else [40]:
         assert stream.fight("01", times=times) == []
@@ -120,7 +120,7 @@ def test_surplus_duels_count_and_stand_in_for_no_other_pair(cut: bool) -> None:
     assert (rest(assignment), assignment["duels"]) == (full(2), 46)
 
 
-def test_late_duels_count_towards_the_batch_that_is_open() -> None:
+def test_late_duels_count_towards_the_open_batch() -> None:
     stream = Stream(batch_republish_ms=100)
     stream.fight(*PAIRS, times=3)
     late = stream.fight("01", times=4)  # asked for by the first batch, perhaps; nobody knows
@@ -128,7 +128,7 @@ def test_late_duels_count_towards_the_batch_that_is_open() -> None:
     assert rest(stream.wait(100)[-1]) == {**full(2), "01": 6}
 
 
-def test_duels_of_an_arm_with_itself_fill_nothing() -> None:
+def test_duels_of_an_arm_with_itself_fill_no_quota() -> None:
     stream = Stream()
     stream.fight("00", times=50)
     assert stream.fight(*PAIRS, times=2) == []
@@ -145,7 +145,7 @@ def test_a_batch_that_is_filled_in_bulk_closes_at_once() -> None:
     assert assignment["duels"] == 92
 
 
-def test_what_is_lacking_is_published_again_after_some_time_and_not_per_duel() -> None:
+def test_remaining_duels_are_published_at_intervals_not_per_duel() -> None:
     stream = Stream(batch_republish_ms=1_000)
     assert stream.fight("01", "02") == []
     assert stream.wait(999) == []
@@ -163,7 +163,7 @@ def test_what_is_lacking_is_published_again_after_some_time_and_not_per_duel() -
     assert rest(stream.wait(1_000)[0]) == {"12": 2, "01": 2}
 
 
-def test_the_record_that_brings_the_time_belongs_to_what_follows() -> None:
+def test_a_timer_fires_before_the_record_that_advances_stream_time() -> None:
     stream = Stream(batch_republish_ms=1_000)
     stream.fight("01")
     assert stream.now is not None
@@ -173,7 +173,7 @@ def test_the_record_that_brings_the_time_belongs_to_what_follows() -> None:
     assert (assignment["offset"], assignment["duels"]) == (0, 1)
 
 
-def test_what_the_time_alone_has_changed_is_in_the_snapshot() -> None:
+def test_a_change_by_stream_time_alone_is_in_the_snapshot() -> None:
     stream = Stream(batch_republish_ms=1_000)
     stream.fight("01", "02", "02")
     assert len(stream.wait(1_000)) == 1
@@ -233,7 +233,7 @@ def test_a_pairs_share_of_its_quota_is_rounded_up(fill: float, least: int) -> No
     assert rest(stream.fight("12")[-1]) == full(3)
 
 
-def test_without_a_deadline_a_batch_waits_for_ever() -> None:
+def test_without_a_deadline_a_batch_stays_open() -> None:
     stream = Stream(batch_min_fill=0.1)
     stream.fight(*PAIRS, times=2)
     stream.wait(10**9)
@@ -252,7 +252,7 @@ def test_the_deadline_of_the_first_batch_counts_from_the_first_record() -> None:
     assert rest(stream.wait(1)[0]) == full(2)
 
 
-def test_a_log_without_times_has_no_deadlines_and_no_second_publications() -> None:
+def test_without_timestamps_there_are_no_deadlines_and_no_republications() -> None:
     stream = Stream(now=None, batch_deadline_ms=1, batch_republish_ms=1)
     published = []
     for round_ in (1, 2, 3):
@@ -263,7 +263,7 @@ def test_a_log_without_times_has_no_deadlines_and_no_second_publications() -> No
     assert [rest(assignment) for assignment in published] == [full(2), full(3), full(4)]
 
 
-def test_where_time_begins_late_the_open_batch_has_its_deadline_from_there() -> None:
+def test_the_deadline_counts_from_the_first_timestamp() -> None:
     stream = Stream(now=None, batch_deadline_ms=60_000)
     stream.fight(*PAIRS, times=2)
     stream.now = START
@@ -274,7 +274,7 @@ def test_where_time_begins_late_the_open_batch_has_its_deadline_from_there() -> 
 
 
 @pytest.mark.parametrize("policy", ["pcomp", "c2b"])
-def test_rounds_that_were_closed_early_are_rounds_too(policy: str) -> None:
+def test_rounds_closed_early_count_as_rounds(policy: str) -> None:
     settings = {"name": policy, "horizon": 10**9, "rounds": 5}
     stream = Stream(policy=settings, batch_deadline_ms=1_000, batch_min_fill=1e-9)
     for round_ in range(1, 6):
@@ -300,7 +300,7 @@ def test_after_the_last_round_the_arm_that_beats_the_most_is_served() -> None:
     assert is_alone(stream.wait(1_000)[0], "ltr-v2")
 
 
-def test_with_its_last_duel_the_horizon_ends_exploration() -> None:
+def test_exploration_ends_at_the_horizon() -> None:
     stream = Stream(decide_every=500)
     stream.bulk("01", 480, 479)
     assert stream.fight("02", times=40) == []
@@ -310,14 +310,14 @@ def test_with_its_last_duel_the_horizon_ends_exploration() -> None:
     assert stream.wait(10**7) == []
 
 
-def test_a_horizon_may_be_passed_in_bulk() -> None:
+def test_bulk_duels_may_exceed_the_horizon() -> None:
     stream = Stream(decide_every=10**6)
     (assignment,) = stream.bulk("02", 10, 5_000)
     assert (assignment["duels"], assignment["status"]) == (5_010, "finished")
     assert is_alone(assignment, "ltr-v2")
 
 
-def test_a_paused_batch_goes_on_where_it_was() -> None:
+def test_a_paused_batch_continues_after_resume() -> None:
     stream = Stream(batch_republish_ms=1_000)
     stream.fight(*PAIRS)
     assert stream.control("pause")[0]["status"] == "paused"
@@ -327,7 +327,7 @@ def test_a_paused_batch_goes_on_where_it_was() -> None:
     assert (rest(assignment), assignment["status"]) == ({"02": 2, "12": 2}, "running")
 
 
-def test_a_batch_that_was_filled_in_a_pause_closes_when_it_is_over() -> None:
+def test_a_batch_filled_during_a_pause_closes_on_resume() -> None:
     stream = Stream(batch_deadline_ms=60_000)
     stream.fight(*PAIRS)
     stream.control("pause")
@@ -340,7 +340,7 @@ def test_a_batch_that_was_filled_in_a_pause_closes_when_it_is_over() -> None:
     assert rest(stream.control("resume")[0]) == full(3), "its deadline had passed"
 
 
-def test_when_arms_change_a_batch_begins_with_a_deadline_of_its_own() -> None:
+def test_a_change_of_arms_restarts_the_deadline_of_the_batch() -> None:
     stream = Stream(batch_deadline_ms=60_000)
     stream.fight(*PAIRS, times=3)
     stream.fight(*PAIRS, times=2)
@@ -359,7 +359,7 @@ def test_when_arms_change_a_batch_begins_with_a_deadline_of_its_own() -> None:
     assert len(assignment["pairs"]) == 6
 
 
-def test_arms_may_change_before_there_is_a_time() -> None:
+def test_arms_may_change_before_the_first_timestamp() -> None:
     stream = Stream(now=None)
     stream.fight("02", times=2)
     (assignment,) = stream.control("retire_arm", "ltr-v1")
@@ -368,7 +368,7 @@ def test_arms_may_change_before_there_is_a_time() -> None:
     assert rest(assignment) == {"02": 3}
 
 
-def test_experiments_whose_time_has_come_together_speak_in_order_of_their_names() -> None:
+def test_timers_that_expire_together_fire_in_the_order_of_names() -> None:
     policy = {"name": "c2b", "horizon": 1000}
     experiments = {
         name: {"arms": ["x", "y"], "policy": policy, "batch_republish_ms": 10} for name in "cab"
@@ -377,6 +377,6 @@ def test_experiments_whose_time_has_come_together_speak_in_order_of_their_names(
         {"source": {}, "sink": {}, "snapshots": {}, "experiments": experiments}
     ))  # fmt: skip
     partition.fold_at(1, *(text(DUEL, id=it, experiment=it, a="x", b="y") for it in "bca"))
-    for life in (partition, partition.restarted()):
-        commit = life.fold_at(11, text(DUEL, id="2", experiment="b", a="x", b="y"))
+    for process in (partition, partition.restarted()):
+        commit = process.fold_at(11, text(DUEL, id="2", experiment="b", a="x", b="y"))
         assert [it["experiment"] for it in assignments(commit)] == ["a", "b", "c"]

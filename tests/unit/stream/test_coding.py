@@ -1,4 +1,4 @@
-"""Codes of events: small integers that say all there is to learn, also after arms have changed."""
+"""Codes of events, before and after changes of arms."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def refusal(coder: Coder, event: InputEvent, offset: int | None = None) -> str:
     return refused.value.sentence
 
 
-def test_a_code_says_who_met_whom_and_who_won() -> None:
+def test_a_code_contains_both_arms_and_the_outcome() -> None:
     coder, _ = coder_of()
     seen = set()
     for (i, a), (j, b), winner in product(enumerate(ARMS), enumerate(ARMS), OUTCOMES):
@@ -73,7 +73,7 @@ def test_codes_of_any_two_arms_differ(n_arms: int) -> None:
         assert meaning(coder, code) == (i, j, 1.0)
 
 
-def test_an_interleaving_has_the_code_of_the_duel_that_it_is() -> None:
+def test_an_interleaving_has_the_code_of_its_duel() -> None:
     coder, _ = coder_of()
     cases: list[tuple[list[Any], str]] = [([0], "a"), ([1, 2], "b"), ([], "tie")]
     for clicks, winner in cases:
@@ -129,16 +129,16 @@ def test_bulk_and_control_have_a_code_of_their_own() -> None:
     assert SPECIAL < NO_DUEL < 0
 
 
-def test_who_changes_the_arms_must_name_one() -> None:
+def test_adding_or_retiring_must_name_an_arm() -> None:
     coder, _ = coder_of()
     for action in ("add_arm", "retire_arm"):
         event = Control("1", "search", action)
         sentence = f"'{action}' must name an 'arm' (found none)."
         assert refusal(coder, event) == refusal(coder, event, 5) == sentence
-        assert coder.code(msgspec.structs.replace(event, arm="whoever")) == SPECIAL
+        assert coder.code(msgspec.structs.replace(event, arm="unknown")) == SPECIAL
 
 
-def test_a_bounded_number_of_codes_is_remembered() -> None:
+def test_the_number_of_kept_codes_is_limited() -> None:
     arms = [f"arm-{number}" for number in range(60)]
     coder, _ = coder_of(arms)
     told = [duel(a, b, winner) for a, b in product(arms, arms) for winner in ("a", "b")]
@@ -148,7 +148,7 @@ def test_a_bounded_number_of_codes_is_remembered() -> None:
     assert [coder.code(event) for event in told] == codes
 
 
-def test_after_arms_have_changed_nothing_of_before_is_remembered() -> None:
+def test_a_change_of_arms_drops_all_codes() -> None:
     coder, roster = coder_of()
     before, codes = coder.code(duel("bm25", "ltr-v2", "a")), coder.codes
     roster.retire("ltr-v1", 3)
@@ -174,7 +174,7 @@ def test_renumbering_makes_room_for_new_codes() -> None:
     assert coder.codes["arm-58"]["arm-59"]["a"] >= 0
 
 
-def test_what_was_right_at_its_offset_stays_right_in_hindsight() -> None:
+def test_an_event_valid_at_its_offset_passes_the_later_check() -> None:
     coder, roster = coder_of()
     roster.add("dense", 10)
     roster.retire("bm25", 20)
@@ -203,7 +203,7 @@ MISTAKES: list[InputEvent] = [
 
 @pytest.mark.parametrize("event", MISTAKES)
 @pytest.mark.parametrize("changed", [False, True])
-def test_a_mistake_is_one_in_hindsight_too(event: InputEvent, changed: bool) -> None:
+def test_an_invalid_event_fails_the_later_check(event: InputEvent, changed: bool) -> None:
     coder, roster = coder_of([*ARMS, "dense"])
     sentence = refusal(coder, event)
     if changed:

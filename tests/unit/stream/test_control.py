@@ -1,4 +1,4 @@
-"""Control records: what each action does, at its place in the log, and what it leaves alone."""
+"""Control records: the effect of each action, and its order with the data."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def informed(request: pytest.FixtureRequest) -> Partition:
     return partition
 
 
-def test_a_new_arm_has_met_nobody_and_what_is_known_of_the_others_stays(
+def test_a_new_arm_has_no_duels_and_the_others_keep_theirs(
     informed: Partition,
 ) -> None:
     informed.fold(control("add_arm", "dense"))
@@ -98,7 +98,7 @@ def test_a_new_arm_is_soon_served(informed: Partition) -> None:
 
 
 @pytest.mark.parametrize(("arm", "index"), [("bm25", 0), ("ltr-v1", 1), ("ltr-v2", 2)])
-def test_an_arm_leaves_with_its_wins_and_losses_and_the_others_keep_theirs(
+def test_a_retired_arm_takes_its_wins_and_losses_along(
     informed: Partition, arm: str, index: int
 ) -> None:
     left = [name for name in ("bm25", "ltr-v1", "ltr-v2") if name != arm]
@@ -116,7 +116,7 @@ def test_an_arm_leaves_with_its_wins_and_losses_and_the_others_keep_theirs(
     assert informed.duels() == FOUGHT + 60
 
 
-def test_when_the_champion_leaves_another_takes_its_place_at_once() -> None:
+def test_retiring_the_champion_makes_another_arm_champion_at_once() -> None:
     partition = search(decide_every=1000)
     partition.fold(*KNOWN, control("pause"))
     assignment = last(partition.fold(control("retire_arm", "ltr-v2")))
@@ -144,7 +144,7 @@ def test_while_paused_the_champion_alone_is_served_and_duels_count(informed: Par
     assert arms_of(last(commit)) == {"bm25"}
 
 
-def test_to_resume_is_to_explore_with_all_that_was_learned_meanwhile() -> None:
+def test_resume_explores_with_what_was_learned_during_the_pause() -> None:
     paused, undisturbed = search(), search()
     for partition in (paused, undisturbed):
         partition.fold(*KNOWN)
@@ -160,7 +160,7 @@ def test_to_resume_is_to_explore_with_all_that_was_learned_meanwhile() -> None:
 
 
 @pytest.mark.parametrize("action", ["pause", "resume"])
-def test_to_do_what_is_done_already_is_accepted_and_changes_nothing(action: str) -> None:
+def test_a_repeated_action_is_accepted_and_changes_nothing(action: str) -> None:
     partition = search()
     partition.fold(*KNOWN, control(action))
     before, accepted = partition.knows(), partition.tallies()["accepted"]
@@ -173,7 +173,7 @@ def test_to_do_what_is_done_already_is_accepted_and_changes_nothing(action: str)
         assert after == before
 
 
-def test_a_pause_outlasts_the_process() -> None:
+def test_a_pause_survives_a_restart() -> None:
     partition = search()
     partition.fold(*KNOWN, control("pause"))
     again = partition.restarted()
@@ -198,7 +198,7 @@ def test_a_reset_forgets_all_duels_and_nothing_else(informed: Partition) -> None
     assert letters(informed.fold(duel(2, "ltr-v1", "bm25"), control("add_arm", "ltr-v1"))) != []
 
 
-def test_after_a_reset_it_is_as_if_it_had_just_begun(informed: Partition) -> None:
+def test_a_reset_experiment_decides_like_a_new_one(informed: Partition) -> None:
     fresh = Partition(informed.made_of[0])
     informed.fold(control("reset"))
     for number in range(50):
@@ -208,7 +208,7 @@ def test_after_a_reset_it_is_as_if_it_had_just_begun(informed: Partition) -> Non
         assert one.state_dict() == other.state_dict()
 
 
-def test_a_reset_leaves_a_pause_alone() -> None:
+def test_a_reset_does_not_end_a_pause() -> None:
     partition = search()
     partition.fold(*KNOWN, control("pause"))
     assert partition.task.experiments["search"].decisions.status == "paused"
@@ -218,7 +218,7 @@ def test_a_reset_leaves_a_pause_alone() -> None:
 
 
 @pytest.mark.parametrize("decide_every", [1, 7, 1000])
-def test_a_change_takes_effect_at_its_place_in_the_log(decide_every: int) -> None:
+def test_a_change_takes_effect_at_its_offset(decide_every: int) -> None:
     partition = search(decide_every=decide_every)
     commit = partition.fold(
         duel(1, "bm25", "ltr-v2"),
@@ -241,7 +241,7 @@ def test_a_change_takes_effect_at_its_place_in_the_log(decide_every: int) -> Non
         assert assignment["duels"] == duels_by_offset[assignment["offset"]]
 
 
-def test_a_control_record_brings_a_decision_at_once() -> None:
+def test_a_control_record_causes_a_decision() -> None:
     partition = search(decide_every=1000)
     partition.fold(*(duel(number, "bm25", "ltr-v1") for number in range(5)))
     (assignment,) = assignments(partition.fold(control("pause")))
@@ -249,7 +249,7 @@ def test_a_control_record_brings_a_decision_at_once() -> None:
     assert partition.task.experiments["search"].state()["since_decision"] == 0
 
 
-def test_a_policy_that_had_found_its_winner_explores_again_for_a_new_arm() -> None:
+def test_a_finished_policy_explores_again_for_a_new_arm() -> None:
     partition = search(policy={"name": "c2b", "horizon": 100_000})
     partition.fold(*(bulk(*pair, 0, 500) for pair in (("bm25", "ltr-v1"), ("bm25", "ltr-v2"))))
     commit = partition.fold(bulk("ltr-v1", "ltr-v2", 0, 500))
@@ -262,7 +262,7 @@ def test_a_policy_that_had_found_its_winner_explores_again_for_a_new_arm() -> No
     }, "what the others have fought counts towards the first round"
 
 
-def test_arms_may_come_and_go_until_nobody_is_left_of_the_first() -> None:
+def test_all_initial_arms_may_be_replaced() -> None:
     partition = search()
     for number in range(3):
         partition.fold(control("add_arm", f"new-{number}"))
@@ -284,7 +284,7 @@ def test_an_experiments_control_records_do_not_touch_another() -> None:
     assert partition.task.experiments["ads"].roster.arms == ["x", "y", "bm25"]
 
 
-def test_the_duels_of_an_arm_are_counted_even_when_its_rivals_have_left() -> None:
+def test_duels_against_retired_arms_stay_counted() -> None:
     def by_arm(partition: Partition) -> ArmTallies:
         partition.task.experiments["search"].learn()
         return partition.task.experiments["search"].by_arm

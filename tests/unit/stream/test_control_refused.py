@@ -1,4 +1,4 @@
-"""Control records that ask for what cannot be, and every record's fate while arms change."""
+"""Refused control records, and records of arms that are added or retired."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ REFUSED: dict[str, tuple[bytes, str, str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_be_is_one_dead_letter_and_changes_nothing(case: str) -> None:
+def test_an_invalid_control_record_is_one_dead_letter_and_changes_nothing(case: str) -> None:
     value, reason, sentence = REFUSED[case]
     partition = search()
     partition.fold(*RETIRED, duel(1, "ltr-v1", "dense"))
@@ -123,7 +123,7 @@ def test_what_cannot_be_is_one_dead_letter_and_changes_nothing(case: str) -> Non
     assert partition.restarted().knows() == before
 
 
-def test_two_arms_stay() -> None:
+def test_two_arms_must_remain() -> None:
     partition = search()
     commit = partition.fold(control("retire_arm", "bm25"), control("retire_arm", "ltr-v2"))
     assert verdicts(commit) == [
@@ -135,7 +135,7 @@ def test_two_arms_stay() -> None:
 
 
 @pytest.mark.parametrize("policy", ["c2b", "rmed2fh", "condorcet_savage"])
-def test_no_more_arms_join_than_a_horizon_allows(policy: str) -> None:
+def test_the_horizon_limits_the_number_of_arms(policy: str) -> None:
     partition = search(policy={"name": policy, "horizon": 4})
     partition.fold(control("add_arm", "dense"), duel(1, "bm25", "dense"))
     before = partition.knows()
@@ -150,7 +150,7 @@ def test_no_more_arms_join_than_a_horizon_allows(policy: str) -> None:
     assert letters(commit) == []
 
 
-def test_a_refused_record_does_not_disturb_what_waits_for_a_decision() -> None:
+def test_a_refused_record_does_not_change_buffered_duels() -> None:
     partition = search(decide_every=3)
     commit = partition.fold(
         duel(1, "bm25", "ltr-v1"),
@@ -163,7 +163,7 @@ def test_a_refused_record_does_not_disturb_what_waits_for_a_decision() -> None:
     assert [assignment["offset"] for assignment in assignments(commit)] == [4]
 
 
-def test_a_control_record_delivered_twice_is_done_once() -> None:
+def test_a_control_record_delivered_twice_is_applied_once() -> None:
     partition = search()
     for action, arm in (("add_arm", "dense"), ("retire_arm", "bm25"), ("reset", None)):
         partition.fold(control(action, arm), duel(f"before-{action}", "ltr-v1", "ltr-v2"))
@@ -175,25 +175,25 @@ def test_a_control_record_delivered_twice_is_done_once() -> None:
         assert partition.knows() == before
 
 
-def test_a_refused_control_record_is_remembered() -> None:
+def test_a_refused_control_record_enters_the_dedupe_window() -> None:
     """Its twin is a duplicate, also where by now it could be done; under another id it is done."""
     partition = search()
     partition.fold(control("retire_arm", "bm25"), control("retire_arm", "ltr-v1"))
     partition.fold(control("add_arm", "dense"))
-    for life in (partition, partition.restarted()):
-        commit = life.fold(control("retire_arm", "ltr-v1"))
+    for process in (partition, partition.restarted()):
+        commit = process.fold(control("retire_arm", "ltr-v1"))
         assert commit.dead_letters == []
-        assert life.tallies() == {
+        assert process.tallies() == {
             "accepted": 2, "duplicate": 1, "dead_letter": 1, "late": 0, "unjoined": 0,
         }  # fmt: skip
-        assert letters(life.fold(control("retire_arm", "ltr-v1", "again"))) == []
+        assert letters(process.fold(control("retire_arm", "ltr-v1", "again"))) == []
 
 
-def test_one_that_lacks_a_field_is_not_remembered() -> None:
+def test_a_control_record_without_a_field_does_not_enter_the_dedupe_window() -> None:
     partition = search()
     for value in (text(CONTROL, action="add_arm"), text(CONTROL, action="halt")):
-        for life in (partition, partition.restarted()):
-            assert len(letters(life.fold(value, value))) == 2
+        for process in (partition, partition.restarted()):
+            assert len(letters(process.fold(value, value))) == 2
     assert letters(partition.fold(text(CONTROL, action="pause"))) == []
     assert partition.tallies()["duplicate"] == 0
 
@@ -212,15 +212,15 @@ def test_a_record_that_names_a_retired_arm_is_a_dead_letter(
     assert letters(partition.fold(late)) == []
     partition.fold(control("retire_arm", "ltr-v2"))
     before = partition.knows()
-    for life in (partition, partition.restarted()):
-        commit = life.fold(text(record, id="late", **{side: "ltr-v2", other: "bm25"}), late)
+    for process in (partition, partition.restarted()):
+        commit = process.fold(text(record, id="late", **{side: "ltr-v2", other: "bm25"}), late)
         sentence = "arm 'ltr-v2' of experiment 'search' was retired at offset 1."
         assert verdicts(commit) == [("unknown_arm", sentence)] * 2
-        assert life.knows() == before
+        assert process.knows() == before
 
 
 @pytest.mark.parametrize("record", EVERY_TYPE, ids=lambda record: str(record["type"]))
-def test_before_an_arm_is_added_nothing_counts_for_it(record: dict[str, Any]) -> None:
+def test_records_before_an_arm_was_added_do_not_count_for_it(record: dict[str, Any]) -> None:
     early = text(record, b="dense")
     partition = search()
     assert verdicts(partition.fold(early)) == [
@@ -229,14 +229,14 @@ def test_before_an_arm_is_added_nothing_counts_for_it(record: dict[str, Any]) ->
     ]  # fmt: skip
     partition.fold(control("add_arm", "dense"))
     restarted = partition.restarted()
-    for life in (partition, restarted):
-        assert letters(life.fold(early)) == [], "its id was not remembered"
-        assert life.wins()[0][3] >= 1
-        assert life.tallies()["duplicate"] == 0
+    for process in (partition, restarted):
+        assert letters(process.fold(early)) == [], "its id was not remembered"
+        assert process.wins()[0][3] >= 1
+        assert process.tallies()["duplicate"] == 0
     assert restarted.knows() == partition.knows()
 
 
-def test_once_an_arm_is_retired_its_clicks_do_not_count_for_one_of_a_like_name() -> None:
+def test_clicks_on_a_retired_arm_do_not_count_for_another() -> None:
     partition = search()
     partition.fold(duel(1, "bm25", "ltr-v1"), control("retire_arm", "bm25"))
     assert len(letters(partition.fold(control("add_arm", "bm25")))) == 1
@@ -245,7 +245,7 @@ def test_once_an_arm_is_retired_its_clicks_do_not_count_for_one_of_a_like_name()
     assert len(letters(partition.fold(duel(3, "bm25", "ltr-v1")))) == 1
 
 
-def test_a_restart_within_the_window_knows_who_competed_when() -> None:
+def test_a_restart_checks_records_against_the_arms_of_their_time() -> None:
     partition = search()
     partition.fold(
         duel("early", "dense", "bm25"),  # dense is not there yet: forgotten
@@ -257,16 +257,16 @@ def test_a_restart_within_the_window_knows_who_competed_when() -> None:
     )
     again = [duel(name, "dense", "ltr-v1") for name in ("early", "known", "new", "late")]
     restarted = partition.restarted()
-    for life in (partition, restarted):
-        life.fold(*again)
-        assert life.tallies() == {
+    for process in (partition, restarted):
+        process.fold(*again)
+        assert process.tallies() == {
             "accepted": 6, "duplicate": 2, "dead_letter": 2, "late": 0, "unjoined": 0,
         }  # fmt: skip
     assert restarted.knows() == partition.knows()
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_every_record_sent_again_after_a_restart_has_the_fate_it_had_without(seed: int) -> None:
+def test_a_record_repeated_after_a_restart_has_the_same_outcome_as_without(seed: int) -> None:
     """Duels of all arms that there ever are, while they come and go; the window is a small one."""
     luck = random.Random(seed)
     names = ["bm25", "ltr-v1", "ltr-v2", "new-0", "new-1", "new-2"]

@@ -1,4 +1,4 @@
-"""Every bad record is one dead letter with a sentence that says why, and changes nothing else."""
+"""Every invalid record is one dead letter with a sentence, and changes nothing else."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def verdict(value: bytes | None, **parts: Any) -> tuple[str, str]:
     ],
     ids=told,
 )
-def test_what_is_not_json_is_told_so(value: bytes, detail: str) -> None:
+def test_the_sentence_for_invalid_json(value: bytes, detail: str) -> None:
     assert verdict(value) == ("invalid_json", f"the value is not JSON: {detail}.")
 
 
@@ -103,7 +103,7 @@ def test_what_is_not_json_is_told_so(value: bytes, detail: str) -> None:
     ],
     ids=["alone", "field", "ignored-field", "key", "surrogate", "half-character", "end"],
 )  # fmt: skip
-def test_what_is_not_utf_8_is_told_so(value: bytes, detail: str) -> None:
+def test_the_sentence_for_invalid_utf_8(value: bytes, detail: str) -> None:
     assert verdict(value) == ("invalid_json", f"the value is not UTF-8: {detail}.")
 
 
@@ -114,13 +114,13 @@ def test_what_is_not_utf_8_is_told_so(value: bytes, detail: str) -> None:
         (b"1.5", "1.5"), (b"true", "true"), (b"null", "null"),
     ],
 )  # fmt: skip
-def test_json_that_is_no_object_is_told_so(value: bytes, found: str) -> None:
+def test_the_sentence_for_json_that_is_not_an_object(value: bytes, found: str) -> None:
     assert verdict(value) == (
         "invalid_record", f"the value is {found}; a record is a JSON object.",
     )  # fmt: skip
 
 
-def test_a_tombstone_is_told_so() -> None:
+def test_the_sentence_for_a_tombstone() -> None:
     assert verdict(None) == (
         "invalid_record", "the value is null (a tombstone); a record is a JSON object.",
     )  # fmt: skip
@@ -131,7 +131,9 @@ def test_a_tombstone_is_told_so() -> None:
     [(record, field) for record in (DUEL, DUELS, INTERLEAVING) for field in record],
     ids=lambda it: it["type"] if isinstance(it, dict) else it,
 )
-def test_a_missing_field_is_named_with_what_it_must_be(record: dict[str, Any], field: str) -> None:
+def test_a_missing_field_is_named_with_its_allowed_values(
+    record: dict[str, Any], field: str
+) -> None:
     value = json.dumps({name: it for name, it in record.items() if name != field}).encode()
     assert verdict(value) == (
         "invalid_record", f"the record misses the field '{field}'; it must be {FIELDS[field]}.",
@@ -154,7 +156,7 @@ def wrong_values() -> Iterator[tuple[dict[str, Any], str, Any, str]]:
 
 
 @pytest.mark.parametrize(("record", "field", "value", "found"), list(wrong_values()), ids=told)
-def test_a_wrong_value_is_shown_with_what_the_field_must_be(
+def test_a_wrong_value_is_shown_with_the_allowed_values(
     record: dict[str, Any], field: str, value: Any, found: str
 ) -> None:
     assert verdict(text(record, **{field: value})) == (
@@ -219,7 +221,7 @@ def test_a_wrong_value_is_shown_with_what_the_field_must_be(
     ],
     ids=told,
 )  # fmt: skip
-def test_a_record_that_does_not_fit_its_type_is_told_how(value: bytes, sentence: str) -> None:
+def test_the_sentence_for_a_contradictory_record(value: bytes, sentence: str) -> None:
     assert verdict(value) == ("invalid_record", sentence)
 
 
@@ -241,7 +243,7 @@ def test_an_unknown_arm_is_named_with_the_nearest_one(record: dict[str, Any], si
     assert sentence.endswith("ts arms are bm25, ltr-v1, ltr-v2.")
 
 
-def test_an_arm_like_no_other_is_named_alone() -> None:
+def test_an_arm_without_a_near_name_gets_no_suggestion() -> None:
     assert verdict(text(DUEL, a="unheard")) == (
         "unknown_arm",
         "unknown arm 'unheard' in experiment 'search'; its arms are bm25, ltr-v1, ltr-v2.",
@@ -255,7 +257,7 @@ def test_an_unknown_experiment_is_named_with_the_nearest_one() -> None:
     assert sentence.endswith("onfigured are 'ads', 'search'.")
 
 
-def test_an_experiment_like_no_other_is_named_alone() -> None:
+def test_an_experiment_without_a_near_name_gets_no_suggestion() -> None:
     assert verdict(text(DUEL, experiment="unheard")) == (
         "unknown_experiment", "unknown experiment 'unheard'; configured are 'ads', 'search'.",
     )  # fmt: skip
@@ -268,7 +270,7 @@ def nested(opening: bytes, closing: bytes) -> bytes:
 
 @pytest.mark.parametrize("levels", [200, 1_000, 100_000])
 @pytest.mark.parametrize("where", ["alone", "in a field", "in an ignored field"])
-def test_deep_nesting_is_refused_wherever_it_stands(levels: int, where: str) -> None:
+def test_deep_nesting_is_refused_in_every_field(levels: int, where: str) -> None:
     brackets = b"[" * levels, b"]" * levels
     if where == "alone":
         value, depth = b"[" + b"".join(brackets) + b"]", levels + 1
@@ -287,13 +289,13 @@ def test_deep_nesting_is_refused_wherever_it_stands(levels: int, where: str) -> 
     [b"[" * 100_000, b'{"a":' * 1_000, nested(b"[" * 300, b"]" * 299), nested(b"[" * 300, b"")],
     ids=told,
 )
-def test_deep_nesting_that_does_not_close_is_no_json(value: bytes) -> None:
+def test_unclosed_deep_nesting_is_invalid_json(value: bytes) -> None:
     assert verdict(value) == (
         "invalid_json", "the value is not JSON: its brackets do not match.",
     )  # fmt: skip
 
 
-def test_nesting_up_to_the_limit_and_brackets_in_text_are_fine() -> None:
+def test_nesting_up_to_the_limit_and_brackets_in_text_are_accepted() -> None:
     partition = Partition()
     brackets = nested(b"[" * 199, b"]" * 199), text(DUEL, id="2", note="[" * 1_000)
     assert not letters(partition.fold(*brackets))
@@ -318,7 +320,7 @@ def test_the_size_limit_is_exact(spare: int, refused: bool) -> None:
     )
 
 
-def test_a_record_in_the_wrong_partition_is_sent_home() -> None:
+def test_a_record_in_the_wrong_partition_names_the_right_one() -> None:
     partition = Partition(home=lambda experiment: int(experiment == "search"))
     (letter,) = letters(partition.fold(text(DUEL)))
     assert letter["reason"] == "wrong_partition"
@@ -349,7 +351,7 @@ def test_a_record_in_the_wrong_partition_is_sent_home() -> None:
     ],
     ids=told,
 )
-def test_good_records_are_accepted(value: bytes) -> None:
+def test_valid_records_are_accepted(value: bytes) -> None:
     partition = Partition()
     assert not letters(partition.fold(value))
     assert partition.tallies()["accepted"] == 1

@@ -1,4 +1,4 @@
-"""The dedupe window against a slow model of what it promises."""
+"""The dedupe window against a slow model."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def reach(steps: Steps) -> tuple[int, int]:
 
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(STEPS, st.integers(1, 12), st.integers(0, 50))
-def test_an_id_is_known_within_both_bounds_and_not_beyond(
+def test_an_id_is_remembered_within_both_bounds(
     steps: Steps, max_records: int, max_ms: int
 ) -> None:
     window, model = DedupeWindow(max_records, max_ms), Model(max_records, max_ms)
@@ -77,7 +77,7 @@ def test_an_id_is_known_within_both_bounds_and_not_beyond(
 
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(STEPS, STEPS, st.integers(1, 12), st.integers(0, 50))
-def test_a_window_rebuilt_from_its_start_gives_every_later_answer(
+def test_a_rebuilt_window_gives_the_same_answers(
     before: Steps, after: Steps, max_records: int, max_ms: int
 ) -> None:
     original, rebuilt = DedupeWindow(max_records, max_ms), DedupeWindow(max_records, max_ms)
@@ -100,7 +100,7 @@ def test_a_window_rebuilt_from_its_start_gives_every_later_answer(
     assert rebuilt.start == original.start
 
 
-def test_the_start_of_a_window_lies_near_its_oldest_sighting() -> None:
+def test_the_start_of_a_window_is_near_its_oldest_sighting() -> None:
     """Also where time stands still, as in a log without timestamps."""
     window = DedupeWindow(max_records=100, max_ms=1000)
     window.advance(0, 0)
@@ -109,7 +109,7 @@ def test_the_start_of_a_window_lies_near_its_oldest_sighting() -> None:
     assert 50_000 - 100 - 4096 <= window.start.offset <= 50_000 - 100
 
 
-def test_an_empty_window_starts_where_time_stands() -> None:
+def test_an_empty_window_starts_at_the_present() -> None:
     window = DedupeWindow(max_records=100, max_ms=10)
     window.advance(0, 0)
     window.sight(1)
@@ -118,7 +118,7 @@ def test_an_empty_window_starts_where_time_stands() -> None:
     assert window.start == (5, 11)
 
 
-def test_what_is_forgotten_takes_no_room() -> None:
+def test_forgotten_ids_take_no_memory() -> None:
     window = DedupeWindow(max_records=100, max_ms=0)
     for offset in range(100_000):
         window.advance(offset, offset)
@@ -157,7 +157,7 @@ def record_of(offset: int, timestamp: int, id_: str, experiment: str, kind: str)
 
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(RECORDS, st.integers(1, 12), st.integers(0, 40), st.data())
-def test_the_fold_counts_each_id_once_however_it_is_cut_and_restarted(
+def test_the_fold_counts_each_id_once_across_chunks_and_restarts(
     drawn: list[tuple[str, str, int, str, int]], max_records: int, max_ms: int, data: st.DataObject
 ) -> None:
     """Valid records count for the window, poison does not; ids are an experiment's own."""
@@ -219,7 +219,7 @@ def test_a_duplicate_is_forgotten_beyond_the_window_of_time(
     assert partition.tallies()["accepted"] == accepted
 
 
-def test_dead_letters_neither_fill_the_window_nor_are_remembered_in_it() -> None:
+def test_dead_letters_do_not_enter_the_window() -> None:
     partition = Partition(config(dedupe={"window_records": 1}))
     poison = text(DUEL, a="nobody")
     commit = partition.fold(poison, text(DUEL), *[poison] * 5, text(DUEL))

@@ -1,4 +1,4 @@
-"""What good records teach: duels, wins, decisions and assignments, by hand-worked examples."""
+"""Valid records: duels, wins, decisions and assignments, by hand."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_pair_has_no_order(a: str, b: str, winner: str) -> None:
     assert partition.wins() == [[0, 1, 0], [0, 0, 0], [0, 0, 0]]
 
 
-def test_either_order_leaves_the_same_state_and_the_same_bytes() -> None:
+def test_the_order_of_a_pair_does_not_change_state_or_bytes() -> None:
     one, other = search(), search()
     first = one.fold(duel(1, "bm25", "ltr-v1", "a"), duel(2, "ltr-v2", "bm25", "tie"))
     second = other.fold(duel(1, "ltr-v1", "bm25", "b"), duel(2, "bm25", "ltr-v2", "tie"))
@@ -101,7 +101,7 @@ def test_a_trillion_duels_take_no_longer_than_one_and_lose_none() -> None:
 
 
 @pytest.mark.parametrize("last", [[DUEL], [DUEL, INTERLEAVING]], ids=["one", "two"])
-def test_what_can_no_longer_be_counted_exactly_is_accepted_and_stops_nothing(
+def test_duels_beyond_exact_counting_are_accepted(
     last: list[dict[str, Any]],
 ) -> None:
     partition = search(decide_every=len(last))
@@ -134,7 +134,7 @@ def test_the_side_with_more_clicks_wins_the_impression(
     assert [partition.wins()[0][1], partition.wins()[1][0]] == wins
 
 
-def test_all_types_and_cuts_teach_alike() -> None:
+def test_all_types_and_cuts_count_alike() -> None:
     values = [
         duel(1, "bm25", "ltr-v1", "a"), duel(2, "ltr-v2", "ltr-v1", "tie"),
         text(DUELS, id="3", wins_a=4, wins_b=2, ties=1), text(INTERLEAVING, id="4"),
@@ -149,7 +149,7 @@ def test_all_types_and_cuts_teach_alike() -> None:
     assert together.duels() == 11
 
 
-def test_the_first_assignment_is_out_before_any_record() -> None:
+def test_the_first_assignment_precedes_all_records() -> None:
     (first, other) = assignments(search().begun)
     assert [first["experiment"], other["experiment"]] == ["search", "ads"]
     assert first == {
@@ -164,7 +164,7 @@ def searched(commit: PartitionCommit) -> list[dict[str, Any]]:
     return [it for it in assignments(commit) if it["experiment"] == "search"]
 
 
-def test_epochs_grow_by_one_and_plans_differ() -> None:
+def test_epochs_grow_by_one_and_consecutive_plans_differ() -> None:
     partition = search()
     published = searched(partition.begun)
     for number in range(300):
@@ -178,7 +178,7 @@ def test_epochs_grow_by_one_and_plans_differ() -> None:
         assert one["duels"] < following["duels"]
 
 
-def test_an_assignment_says_what_it_takes_into_account() -> None:
+def test_an_assignment_contains_its_offset_and_duels() -> None:
     partition = search()
     commit = partition.fold(*(duel(i, "bm25", "ltr-v1", "ab"[i % 2]) for i in range(50)))
     for assignment in searched(commit):
@@ -202,7 +202,7 @@ def test_shares_are_frequencies_in_the_slate_and_sum_to_one(slate: int) -> None:
 
 
 @pytest.mark.parametrize("every", [1, 5, 13])
-def test_decisions_come_after_as_many_duels(every: int) -> None:
+def test_decisions_follow_every_so_many_duels(every: int) -> None:
     partition = search(decide_every=every)
     commit = partition.fold(*(duel(i, "bm25", "ltr-v1", "ab"[i % 2]) for i in range(100)))
     duels = [assignment["duels"] for assignment in searched(commit)]
@@ -210,7 +210,7 @@ def test_decisions_come_after_as_many_duels(every: int) -> None:
     assert all(count % every == 0 for count in duels)
 
 
-def test_aggregated_duels_bring_one_decision() -> None:
+def test_aggregated_duels_cause_one_decision() -> None:
     partition = search(decide_every=10)
     state = partition.task.experiments["search"].state()
     assert state["since_decision"] == 0
@@ -220,7 +220,7 @@ def test_aggregated_duels_bring_one_decision() -> None:
     assert partition.task.experiments["search"].state()["since_decision"] == 0
 
 
-def test_dropped_ties_do_not_bring_a_decision_nearer() -> None:
+def test_dropped_ties_do_not_count_towards_a_decision() -> None:
     partition = search(ties="drop", decide_every=2)
     partition.fold(*(duel(i, "bm25", "ltr-v1", "tie") for i in range(10)))
     assert partition.task.experiments["search"].state()["since_decision"] == 0
@@ -236,11 +236,11 @@ def test_the_winner_becomes_champion() -> None:
     assert partition.task.experiments["search"].state()["arms"][2] == "ltr-v2"
 
 
-def test_the_assignment_in_force_is_kept_as_it_was_published() -> None:
+def test_the_last_assignment_is_kept_as_published() -> None:
     partition = search(guardrails={"control_arm": "bm25", "min_share": 0.1}, decide_every=7)
     [*_, published] = searched(partition.fold(*(duel(i, "bm25", "ltr-v1", "a") for i in range(40))))
-    for life in (partition, partition.restarted()):
-        kept = life.task.experiments["search"].decisions.assignment
+    for process in (partition, partition.restarted()):
+        kept = process.task.experiments["search"].decisions.assignment
         assert msgspec.to_builtins(kept) == published
 
 
@@ -252,14 +252,14 @@ def test_there_is_no_assignment_before_the_first_decision() -> None:
     assert again.decisions.assignment is None
 
 
-def test_experiments_do_not_touch_one_another() -> None:
+def test_experiments_are_independent() -> None:
     partition = search()
     before = json.dumps(partition.task.experiments["ads"].state())
     partition.fold(*(duel(i, "bm25", "ltr-v1", "a") for i in range(20)))
     assert json.dumps(partition.task.experiments["ads"].state()) == before
 
 
-def test_a_snapshot_holds_only_what_has_changed() -> None:
+def test_a_commit_contains_only_changed_entries() -> None:
     partition = search()
     assert set(partition.fold(text(DUEL)).entries) == {"partition", "experiment/search"}
     assert set(partition.fold(b"{").entries) == {"partition"}

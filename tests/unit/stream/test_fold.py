@@ -1,4 +1,4 @@
-"""The one promise that everything else rests on: equal logs give equal bytes."""
+"""Equal click logs give equal bytes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from streamduel.config import Config
 from streamduel.stream.task import PartitionTask
 from streamduel.testing import Record, duel
 from tests.logs import ARMS, values
-from tests.unit.stream.lives import LOG, run
+from tests.unit.stream.restarts import LOG, run
 
 RECORDS = 3000
 
@@ -55,7 +55,7 @@ def log_of(seed: int, *, timestamps: bool) -> list[Record]:
 )
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(data=st.data())
-def test_chunks_and_restarts_leave_no_trace(
+def test_results_do_not_depend_on_chunks_and_restarts(
     data: st.DataObject, changes: dict[str, object], timestamps: bool
 ) -> None:
     log = log_of(3, timestamps=timestamps)
@@ -66,7 +66,7 @@ def test_chunks_and_restarts_leave_no_trace(
 
 @pytest.mark.parametrize("decide_every", [1, 20])
 @pytest.mark.parametrize("policy", policies.names())
-def test_chunks_and_restarts_leave_no_trace_whatever_the_policy(
+def test_results_of_every_policy_do_not_depend_on_chunks_and_restarts(
     policy: str, decide_every: int
 ) -> None:
     # Each experiment has some 1,500 duels: enough to get beyond this horizon.
@@ -104,7 +104,7 @@ def fingerprint() -> str:
 
 
 @pytest.mark.parametrize("hash_seed", ["0", "1", "random"])
-def test_hash_order_leaves_no_trace(hash_seed: str) -> None:
+def test_results_do_not_depend_on_hash_order(hash_seed: str) -> None:
     root = Path(__file__).parents[3]
     told = subprocess.run(
         [sys.executable, "-c", FINGERPRINT],
@@ -139,7 +139,7 @@ def test_an_experiment_added_later_starts_where_it_was_added() -> None:
     assert task.experiments["new"].started_at == 2
 
 
-def test_a_commit_before_the_window_is_rebuilt_does_not_forget_it() -> None:
+def test_a_commit_during_recovery_keeps_the_window() -> None:
     """As when an experiment is added, whose first assignment is committed at once."""
     one = Config.model_validate(
         {"source": {}, "sink": {}, "snapshots": {}, "experiments": {"old": {"arms": ["x", "y"]}}}
@@ -160,7 +160,7 @@ def test_a_commit_before_the_window_is_rebuilt_does_not_forget_it() -> None:
     assert task.experiments["old"].tallies["duplicate"] == len(log)
 
 
-def test_a_dead_letters_time_does_not_count_where_time_comes_from_the_records() -> None:
+def test_a_dead_letter_does_not_advance_stream_time_from_ts() -> None:
     log = [
         Record(0, duel("search", 1, ARMS[0], ARMS[1], "a")),
         Record(1, b'{"ts":9000000000000000,' + duel("search", 2, "nobody", ARMS[1], "a")[1:]),

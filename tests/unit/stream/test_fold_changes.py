@@ -1,4 +1,4 @@
-"""Equal logs give equal bytes, whatever changes on the way: arms, batches, pauses, the end."""
+"""Equal click logs give equal bytes while arms, batches, pauses and status change."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from streamduel.config import Config
 from streamduel.stream.task import PartitionTask
 from streamduel.testing import Record, encode
 from tests.logs import ARMS, values
-from tests.unit.stream.lives import LOG, Output, run
+from tests.unit.stream.restarts import LOG, Output, run
 
 RECORDS = 550
 NEWCOMERS = ("new-0", "new-1", "new-2")
@@ -98,7 +98,7 @@ CASES: dict[str, dict[str, Any]] = {
     "c2b": {"policy": {"name": "c2b", "horizon": 1_500, "rounds": 7}},
     "c2b-deadline": {"policy": {"name": "c2b", "horizon": 1_500, "rounds": 7}, **BATCHED},
     "c2b-stop": {"policy": {"name": "c2b", "horizon": 10**6}, **BATCHED, "stop": STOP},
-    "c2b-seldom": {"policy": {"name": "c2b", "horizon": 1_000}, "decide_every": 50, "slate": 9},
+    "c2b-rarely": {"policy": {"name": "c2b", "horizon": 1_000}, "decide_every": 50, "slate": 9},
     "c2b-short": {"policy": {"name": "c2b", "horizon": 150}, **BATCHED, "decide_every": 900},
     "pcomp": {"policy": {"name": "pcomp", "horizon": 4_000, "rounds": 9}, **BATCHED},
     "pcomp-stop": {"policy": {"name": "pcomp", "horizon": 4_000}, "stop": STOP},
@@ -142,7 +142,7 @@ def config(case: str | dict[str, Any]) -> Config:
 
 
 @cache
-def in_one_life(case: str, seed: int, time: Time) -> tuple[list[Record], Output]:
+def in_one_run(case: str, seed: int, time: Time) -> tuple[list[Record], Output]:
     log = turbulent(seed, time)
     return log, run(config(case), log, [], set())
 
@@ -154,10 +154,10 @@ TIMES = pytest.mark.parametrize("time", ["broker", "event", "none"])
 @pytest.mark.parametrize("case", CASES)
 @settings(max_examples=3, deadline=None, derandomize=True)
 @given(data=st.data())
-def test_changes_chunks_and_restarts_leave_no_trace(
+def test_results_do_not_depend_on_chunks_and_restarts_around_changes(
     data: st.DataObject, case: str, time: Time
 ) -> None:
-    log, expected = in_one_life(case, data.draw(st.integers(0, 3)), time)
+    log, expected = in_one_run(case, data.draw(st.integers(0, 3)), time)
     cuts = sorted(data.draw(st.sets(st.integers(1, len(log) - 1), max_size=12)))
     restarts = data.draw(st.sets(st.sampled_from(cuts))) if cuts else set()
     assert run(config(case), log, cuts, restarts) == expected
@@ -166,16 +166,18 @@ def test_changes_chunks_and_restarts_leave_no_trace(
 @TIMES
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("seed", [4, 5])
-def test_commits_after_every_record_leave_no_trace(case: str, time: Time, seed: int) -> None:
-    log, expected = in_one_life(case, seed, time)
+def test_results_do_not_depend_on_commits_after_every_record(
+    case: str, time: Time, seed: int
+) -> None:
+    log, expected = in_one_run(case, seed, time)
     cuts = list(range(1, len(log)))
     assert run(config(case), log, cuts, restarts=set(cuts[::29])) == expected
 
 
 @TIMES
 @pytest.mark.parametrize("case", CASES)
-def test_pieces_that_are_not_committed_leave_no_trace(case: str, time: Time) -> None:
-    log, expected = in_one_life(case, 4, time)
+def test_results_do_not_depend_on_uncommitted_work(case: str, time: Time) -> None:
+    log, expected = in_one_run(case, 4, time)
     task, output, rest = PartitionTask(config(case), LOG, 0), Output(), log
     task.begin(0)
     luck = random.Random(case)
@@ -188,7 +190,7 @@ def test_pieces_that_are_not_committed_leave_no_trace(case: str, time: Time) -> 
 
 
 @pytest.mark.parametrize("policy", policies.names())
-def test_changes_leave_no_trace_whatever_the_policy(policy: str) -> None:
+def test_results_of_every_policy_do_not_depend_on_chunks_around_changes(policy: str) -> None:
     needs = [one.name for one in policies.get(policy).declared.values() if one.required]
     experiment = {
         "policy": {"name": policy, **dict.fromkeys(needs, 2_500)},
@@ -201,11 +203,11 @@ def test_changes_leave_no_trace_whatever_the_policy(policy: str) -> None:
     assert output == run(config(experiment), log, [], set())
 
 
-def test_all_of_it_happens_in_these_logs() -> None:
+def test_the_logs_contain_all_cases() -> None:
     """Or the tests above would show nothing: every status, every verdict, batches in every way."""
-    outputs = [in_one_life(case, seed, "broker")[1] for case in CASES for seed in (4, 5)]
+    outputs = [in_one_run(case, seed, "broker")[1] for case in CASES for seed in (4, 5)]
     more = ("rmed1", "c2b", "c2b-deadline", "rucb", "rucb-slate", "frozen")
-    outputs += [in_one_life(case, seed, "broker")[1] for case in more for seed in range(4)]
+    outputs += [in_one_run(case, seed, "broker")[1] for case in more for seed in range(4)]
     published = [json.loads(it) for output in outputs for it in output.assignments]
     assert {it["status"] for it in published} == {"running", "paused", "finished"}
     served = {pair[side] for it in published for pair in it["pairs"] for side in "ab"}

@@ -1,4 +1,4 @@
-"""A log in another format: each record is counted once, and no cut or restart leaves a trace."""
+"""A click log in another format: records by outcome, chunks and restarts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from streamduel.errors import SnapshotError
 from streamduel.stream.routing import MAX_REASONS
 from streamduel.stream.task import PartitionTask
 from streamduel.testing import Record, encode
-from tests.unit.stream.lives import LOG, run
+from tests.unit.stream.restarts import LOG, run
 
 ARMS = ["bm25", "ltr-v1", "ltr-v2"]
 START = 1_790_000_000_000
@@ -83,7 +83,7 @@ def test_every_record_is_counted_once(seed: int) -> None:
 @pytest.mark.parametrize("sides", ["query", "events"])
 @settings(max_examples=15, deadline=None, derandomize=True)
 @given(data=st.data())
-def test_chunks_and_restarts_leave_no_trace(data: st.DataObject, sides: str) -> None:
+def test_results_do_not_depend_on_chunks_and_restarts(data: st.DataObject, sides: str) -> None:
     log = ubi(data.draw(st.integers(0, 50)), 300)
     made = config({**UBI, "sides": sides, "pair": ARMS[:2]}, decide_every=2)
     cuts = sorted(data.draw(st.sets(st.integers(1, len(log) - 1), max_size=20)))
@@ -91,7 +91,7 @@ def test_chunks_and_restarts_leave_no_trace(data: st.DataObject, sides: str) -> 
     assert run(made, log, cuts, restarts) == run(made, log, [], set())
 
 
-def test_dead_letters_hold_the_text_as_it_was() -> None:
+def test_dead_letters_contain_the_foreign_record() -> None:
     broken = b'{"query_id": "q", "action_name": "click", "timestamp": 1}'
     commit = task_of(config(), [Record(0, broken, START)]).take_commit()
     [letter] = [json.loads(message.value) for message in commit.dead_letters]
@@ -100,7 +100,7 @@ def test_dead_letters_hold_the_text_as_it_was() -> None:
     assert letter["error"].startswith("a click must name its place in")
 
 
-def test_a_format_is_for_the_life_of_a_log() -> None:
+def test_the_format_of_a_click_log_must_not_change() -> None:
     task = task_of(config(), ubi(1, 20))
     entries = task.take_commit().entries
     assert PartitionTask(config(), LOG, 0, entries).next_offset == 20
@@ -110,7 +110,7 @@ def test_a_format_is_for_the_life_of_a_log() -> None:
         assert str(refused.value).startswith(f"source.format must stay what it was, {named}")
 
 
-def test_reasons_are_counted_one_by_one_up_to_a_bound() -> None:
+def test_the_number_of_counted_reasons_is_limited() -> None:
     log = [
         Record(number, encode({"query_id": "q", "action_name": f"a-{number}", "timestamp": START}))
         for number in range(MAX_REASONS + 50)

@@ -1,4 +1,4 @@
-"""Guardrails: floors, caps, frozen pairs and assignments that lapse, by hand and at random."""
+"""Guardrails: floors, caps, frozen pairs and expiring assignments, by hand and at random."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def rails(draw: st.DrawFn) -> GuardrailSettings:
 
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(plans(), rails())
-def test_floors_and_caps_hold_whatever_the_plan(plan: Plan, limits: GuardrailSettings) -> None:
+def test_floors_and_caps_hold_for_every_plan(plan: Plan, limits: GuardrailSettings) -> None:
     shares = guarded_shares(plan, limits)
     assert sum(pair.share for pair in shares) == pytest.approx(1, abs=1e-9)
     assert all(0 < pair.share <= 1 + 1e-12 for pair in shares)
@@ -83,7 +83,7 @@ def test_floors_and_caps_hold_whatever_the_plan(plan: Plan, limits: GuardrailSet
     assert 0 <= share_taken(plan, limits) <= 1
 
 
-def test_a_frozen_pair_leaves_room_for_the_floor_and_knows_no_cap() -> None:
+def test_a_frozen_pair_respects_the_floor_and_ignores_the_cap() -> None:
     limits = GuardrailSettings(control_arm="bm25", min_share=0.2, max_share=0.3)
     plan = Plan("dense", (PairPlan("ltr-v1", "ltr-v2", 1),), "rucb", frozen=True)
     held = {(pair.a, pair.b): pair.share for pair in guarded_shares(plan, limits)}
@@ -109,7 +109,7 @@ def test_without_guardrails_a_plan_stays_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("status", ["paused", "finished"])
-def test_who_is_served_alone_for_other_reasons_has_everything(status: Any) -> None:
+def test_a_paused_or_finished_plan_is_unchanged(status: Any) -> None:
     plan = Plan("dense", (PairPlan("dense", "dense", 1),), "rucb", status)
     limits = GuardrailSettings(control_arm="bm25", min_share=0.2, max_share=0.3)
     assert guarded_shares(plan, limits) == plan.shares()
@@ -162,7 +162,7 @@ def test_the_control_arm_is_served_alone_beside_the_policys_pair() -> None:
     assert shares(first) == {pair: 0.9, ("bm25", "bm25"): 0.1}
 
 
-def test_what_the_control_arm_was_served_for_is_counted_and_survives() -> None:
+def test_duels_served_for_the_control_arm_are_counted_across_a_restart() -> None:
     stream = Stream({"control_arm": "bm25", "min_share": 0.1})
     for _ in range(3):
         stream.duel("bm25", "bm25", None)
@@ -176,7 +176,7 @@ def test_what_the_control_arm_was_served_for_is_counted_and_survives() -> None:
     assert stream.served == {}
 
 
-def test_in_a_batch_quotas_stay_and_shares_make_room() -> None:
+def test_guardrails_change_shares_not_quotas_of_a_batch() -> None:
     policy = {"name": "c2b", "horizon": 1000}
     [first] = Stream({"control_arm": "ltr-v2", "min_share": 0.25}, policy=policy).first
     free = Stream({}, policy=policy).first[0]
@@ -191,7 +191,7 @@ def test_in_a_batch_quotas_stay_and_shares_make_room() -> None:
     assert not wanted
 
 
-def test_a_pair_frozen_from_the_start_is_served_and_its_duels_teach() -> None:
+def test_a_pair_frozen_by_configuration_is_served_and_its_duels_count() -> None:
     stream = Stream({"freeze_pair": ["ltr-v1", "bm25"]})
     [first] = stream.first
     assert list(shares(first)) == [("ltr-v1", "bm25")]
@@ -206,7 +206,7 @@ def test_a_pair_frozen_from_the_start_is_served_and_its_duels_teach() -> None:
 @pytest.mark.parametrize(
     "policy", [{"name": "rucb"}, {"name": "c2b", "horizon": 1000}, {"name": "auto"}]
 )
-def test_a_pair_may_be_frozen_and_released_while_it_runs(policy: dict[str, Any]) -> None:
+def test_a_pair_may_be_frozen_and_released(policy: dict[str, Any]) -> None:
     stream = Stream({}, policy=policy)
     before = stream.first[0]["pairs"]
     [frozen] = stream.control("freeze_pair", a="ltr-v2", b="bm25")
@@ -227,7 +227,7 @@ def test_a_pair_may_be_frozen_and_released_while_it_runs(policy: dict[str, Any])
         assert after == {pair: count for pair, count in lacking.items() if count > 0}
 
 
-def test_what_cannot_be_frozen_is_one_dead_letter() -> None:
+def test_an_invalid_pair_to_freeze_is_one_dead_letter() -> None:
     stream = Stream({})
     assert stream.control("freeze_pair", a="bm25") == []
     sentence = "'freeze_pair' must name two arms, 'a' and 'b'."
@@ -266,7 +266,7 @@ def lapsing(**experiment: Any) -> Stream:
     return Stream({"fallback": {"arm": "bm25", "idle_ms": IDLE}}, **experiment)
 
 
-def test_before_the_first_record_nothing_is_known_of_the_time() -> None:
+def test_before_the_first_record_assignments_do_not_expire() -> None:
     stream = lapsing(decide_every=1000)
     [first] = stream.first
     assert (first["ts"], first["valid_until"], first["fallback"]) == (0, None, "bm25")
@@ -276,7 +276,7 @@ def test_before_the_first_record_nothing_is_known_of_the_time() -> None:
     assert renewed["pairs"] == first["pairs"]
 
 
-def test_while_records_come_an_assignment_is_renewed_at_half_time() -> None:
+def test_an_assignment_is_renewed_halfway_while_records_come() -> None:
     stream = lapsing(decide_every=1000)
     stream.duel("bm25", "ltr-v1")
     epoch = 2
@@ -296,7 +296,7 @@ OTHERS = text(DUEL, experiment="ads", a="x", b="y")
 
 
 @pytest.mark.parametrize("bulk", [True, False])
-def test_other_experiments_records_keep_no_assignment_alive(bulk: bool) -> None:
+def test_records_of_other_experiments_renew_no_assignment(bulk: bool) -> None:
     stream = lapsing(decide_every=1000)
     stream.duel("bm25", "ltr-v1")
     stream.duel("bm25", "ltr-v1")
@@ -313,7 +313,7 @@ def test_other_experiments_records_keep_no_assignment_alive(bulk: bool) -> None:
     assert stream.duel("bm25", "ltr-v1") == []
 
 
-def test_a_renewal_is_no_decision() -> None:
+def test_a_renewal_is_not_a_decision() -> None:
     plain, renewed = Stream({}, decide_every=50), lapsing(decide_every=50)
     for number in range(400):
         for stream in (plain, renewed):
@@ -324,7 +324,7 @@ def test_a_renewal_is_no_decision() -> None:
 
 
 @pytest.mark.parametrize("action", ["pause", "freeze_pair"])
-def test_whatever_is_served_is_renewed(action: str) -> None:
+def test_every_kind_of_plan_is_renewed(action: str) -> None:
     stream = lapsing(decide_every=1000)
     stream.duel("bm25", "ltr-v1")
     [changed] = stream.control(action, a="bm25", b="ltr-v1")
@@ -335,7 +335,7 @@ def test_whatever_is_served_is_renewed(action: str) -> None:
     assert renewed["valid_until"] == START + 2 * IDLE
 
 
-def test_without_a_fallback_assignments_hold_for_ever() -> None:
+def test_without_a_fallback_assignments_do_not_expire() -> None:
     stream = Stream({}, decide_every=1000)
     stream.duel("bm25", "ltr-v1")
     stream.now += 10**9

@@ -1,4 +1,4 @@
-"""Experiments share a process, and leave no trace in one another."""
+"""Experiments in one process are independent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from streamduel.connector import PartitionCommit
 from streamduel.stream.task import PartitionTask
 from streamduel.testing import Record, duel
 from tests.logs import ARMS, values
-from tests.unit.stream.lives import LOG
+from tests.unit.stream.restarts import LOG
 
 START = 1_790_000_000_000
 SEQUENTIAL: tuple[dict[str, Any], ...] = ({"name": "rucb"}, {"name": "double_thompson"})
@@ -141,7 +141,7 @@ def test_a_change_of_the_configuration_leaves_the_other_experiments_as_they_are(
     assert bool(with_change.traces(changed).assignments) == (change == "added")
 
 
-def test_one_of_a_hundred_experiments_is_as_it_is_alone() -> None:
+def test_one_of_a_hundred_experiments_equals_one_alone() -> None:
     """Alone it reads its own records, at their offsets.
 
     Stream time is the partition's, so other experiments' records may move it. Here it never goes
@@ -186,7 +186,7 @@ def memory(experiments: int, *rounds: int) -> list[int]:
     return found
 
 
-def test_an_experiment_takes_some_kilobytes_however_long_it_runs() -> None:
+def test_the_memory_of_an_experiment_is_bounded() -> None:
     memory(2, 1)  # what the program makes once is not an experiment's
     few, _ = memory(5, 25, 225)
     many, later = memory(25, 25, 225)
@@ -200,7 +200,7 @@ def test_an_experiment_takes_some_kilobytes_however_long_it_runs() -> None:
 
 
 @pytest.mark.parametrize(("experiments", "hint"), [(50, "; did you mean 'search-003'?"), (51, "")])
-def test_a_mistaken_name_is_compared_with_few(experiments: int, hint: str) -> None:
+def test_a_wrong_name_is_compared_with_a_limited_number(experiments: int, hint: str) -> None:
     """A service that logs under a wrong name must not cost a thousand experiments their time."""
     value = duel("serch-003", 1, ARMS[0], ARMS[1], "a")
     commits = Process(config(named(experiments)), [Record(0, value, START)]).commits

@@ -1,4 +1,4 @@
-"""What an assignment says: pairs, shares, and when two plans are the same."""
+"""Plans: pairs, shares and equality."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def test_a_slate_of_one_is_one_pair_in_the_order_of_arms(pair: tuple[int, int]) 
     assert plan == Plan("ltr-v1", (PairPlan("bm25", "ltr-v2", 1),), "scripted", "running")
 
 
-def test_a_frozen_pair_gets_everything_whoever_the_champion_is() -> None:
+def test_a_frozen_pair_gets_everything() -> None:
     plan = frozen(scripted(3), ARMS, ("bm25", "ltr-v1"))
     assert plan.champion == "dense"
     assert [(pair.a, pair.b, pair.share) for pair in plan.shares()] == [("bm25", "ltr-v1", 1.0)]
     assert (plan.status, plan.frozen) == ("running", True)
 
 
-def test_in_a_slate_a_pairs_share_is_how_often_it_is_there() -> None:
+def test_the_share_in_a_slate_is_the_frequency() -> None:
     policy = scripted(3, (3, 0), (1, 2), (0, 3), (2, 2), (0, 3), (1, 0), (2, 1), (0, 0))
     plan = slate(policy, ARMS, 8)
     assert plan.champion == "dense"
@@ -76,13 +76,13 @@ def test_in_a_slate_a_pairs_share_is_how_often_it_is_there() -> None:
     assert [pair.share for pair in plan.shares()] == [3 / 8, 2 / 8, 1 / 8, 1 / 8, 1 / 8]
 
 
-def test_the_order_of_proposals_within_a_slate_leaves_no_trace() -> None:
+def test_a_plan_does_not_depend_on_the_order_in_a_slate() -> None:
     script = [(0, 1), (2, 3), (1, 1), (3, 2), (0, 1)]
     forward = slate(scripted(2, *script), ARMS, 5)
     assert slate(scripted(2, *script[::-1]), ARMS, 5) == forward
 
 
-def test_a_batch_is_served_in_proportion_to_what_it_lacks() -> None:
+def test_a_batch_is_served_in_proportion_to_remaining_duels() -> None:
     remaining = np.zeros((4, 4), dtype=np.int64)
     for first, second, lacking in ((0, 1, 2), (0, 3, 5), (1, 2, 1), (2, 3, 2)):
         remaining[first, second] = remaining[second, first] = lacking
@@ -107,7 +107,7 @@ def test_a_batch_is_served_in_proportion_to_what_it_lacks() -> None:
     st.lists(st.integers(0, 2**50), min_size=6, max_size=6).filter(any),
     st.sampled_from(["running", "paused", "finished"]),
 )
-def test_shares_sum_to_one_and_stand_in_order(lacking: list[int], status: Status) -> None:
+def test_shares_sum_to_one_in_descending_order(lacking: list[int], status: Status) -> None:
     remaining = np.zeros((4, 4), dtype=np.int64)
     remaining[np.triu_indices(4, k=1)] = lacking
     plan = batch(create("rucb", 4), ARMS, remaining)
@@ -122,7 +122,7 @@ def test_shares_sum_to_one_and_stand_in_order(lacking: list[int], status: Status
     assert msgspec.convert(msgspec.to_builtins(plan), Plan) == plan
 
 
-def test_plans_differ_in_all_that_they_say() -> None:
+def test_plans_differ_if_any_field_differs() -> None:
     plan = Plan("bm25", (PairPlan("bm25", "dense", 4, 4),), "c2b")
     others = [
         structs.replace(plan, stage="ccb"),

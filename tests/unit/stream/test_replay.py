@@ -1,4 +1,4 @@
-"""Replay on a compacted topic: what a later assignment replaced may be gone, the newest may not."""
+"""Replay on a compacted topic: replaced assignments may be gone, the newest may not."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def audit(broker: Broker) -> Verdict:
     return replay(CONFIG, broker.source(), Compacted(broker))
 
 
-def test_only_the_newest_assignment_need_be_left() -> None:
+def test_only_the_newest_assignment_must_be_left() -> None:
     broker = undisturbed()
     del broker.assignments[:-1]
     verdict = audit(broker)

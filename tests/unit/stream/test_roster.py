@@ -1,4 +1,4 @@
-"""Who competes: arms that join and leave, what a record may name, and when it might have."""
+"""Rosters: arms added and retired, and the arms that a record may name."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ def refused_leave(made: Roster, arm: str) -> tuple[str, str]:
     return verdict(refused)
 
 
-def test_arms_are_numbered_in_the_order_in_which_they_joined() -> None:
+def test_arms_are_numbered_in_the_order_of_addition() -> None:
     made = roster("+dense", "-ltr-v1", "+hybrid")
     assert made.arms == ["bm25", "ltr-v2", "dense", "hybrid"]
     assert made.index == {"bm25": 0, "ltr-v2": 1, "dense": 2, "hybrid": 3}
 
 
-def test_the_arms_given_stay_the_callers() -> None:
+def test_the_callers_list_of_arms_is_not_changed() -> None:
     given_arms = list(ARMS)
     made = Roster("search", given_arms)
     made.add("dense", 1)
     assert given_arms == list(ARMS)
 
 
-def test_what_may_join_or_leave_is_only_checked() -> None:
+def test_checks_change_nothing() -> None:
     made = roster("+dense", "-ltr-v1")
     before = made.state()
     made.check_new("hybrid")
@@ -62,7 +62,7 @@ def test_what_may_join_or_leave_is_only_checked() -> None:
     assert made.state() == before
 
 
-def test_an_arm_that_competes_cannot_join() -> None:
+def test_a_present_arm_cannot_be_added() -> None:
     sentence = "arm '{}' is in the experiment already."
     assert refused_join(roster(), "bm25") == ("invalid_record", sentence.format("bm25"))
     assert refused_join(roster("+dense"), "dense") == ("invalid_record", sentence.format("dense"))
@@ -72,7 +72,7 @@ def test_an_arm_that_competes_cannot_join() -> None:
     ("changes", "arm", "offset"),
     [(["-bm25"], "bm25", 10), (["+dense", "+hybrid", "-dense"], "dense", 30)],
 )
-def test_a_name_stays_taken_for_ever(changes: list[str], arm: str, offset: int) -> None:
+def test_the_name_of_a_retired_arm_stays_taken(changes: list[str], arm: str, offset: int) -> None:
     assert refused_join(roster(*changes), arm) == (
         "invalid_record",
         f"arm '{arm}' was retired at offset {offset}, and its name stays taken; add the ranker "
@@ -80,14 +80,14 @@ def test_a_name_stays_taken_for_ever(changes: list[str], arm: str, offset: int) 
     )
 
 
-def test_two_arms_must_be_left() -> None:
+def test_the_last_two_arms_cannot_be_retired() -> None:
     assert roster().check_retirable("ltr-v2") == 2
     assert refused_leave(roster("-bm25"), "ltr-v2") == (
         "invalid_record", "arm 'ltr-v2' must stay: an experiment has at least 2 arms.",
     )  # fmt: skip
 
 
-def test_who_does_not_compete_cannot_leave() -> None:
+def test_an_unknown_arm_cannot_be_retired() -> None:
     assert refused_leave(roster(), "bm52") == (
         "unknown_arm",
         "unknown arm 'bm52' in experiment 'search'; did you mean 'bm25'? Its arms are bm25, "
@@ -98,7 +98,7 @@ def test_who_does_not_compete_cannot_leave() -> None:
     )  # fmt: skip
 
 
-def test_a_stranger_is_told_who_competes_by_now() -> None:
+def test_the_sentence_for_an_unknown_arm_lists_present_arms() -> None:
     assert roster("+dense", "-ltr-v1").unknown("xyz").sentence == (
         "unknown arm 'xyz' in experiment 'search'; its arms are bm25, ltr-v2, dense."
     )
@@ -119,7 +119,7 @@ def test_of_a_long_name_eighty_characters_are_shown(length: int) -> None:
         assert f"'{name[:80]}'" in sentence
 
 
-def test_there_are_at_most_so_many_arms_at_a_time() -> None:
+def test_the_number_of_present_arms_is_limited() -> None:
     made = Roster("search", [f"arm-{number}" for number in range(MAX_ARMS - 1)])
     made.check_new("one more")
     made.add("one more", 1)
@@ -131,7 +131,7 @@ def test_there_are_at_most_so_many_arms_at_a_time() -> None:
     made.check_new("in its place")
 
 
-def test_there_are_at_most_so_many_names_ever() -> None:
+def test_the_number_of_names_is_limited() -> None:
     made = Roster("search", ARMS)
     for number in range(MAX_NAMES - len(ARMS)):
         made.check_new(f"arm-{number}")
@@ -143,7 +143,7 @@ def test_there_are_at_most_so_many_names_ever() -> None:
     )
 
 
-def test_an_arm_competes_from_the_record_after_its_joining_up_to_that_of_its_leaving() -> None:
+def test_an_arm_competes_from_its_addition_to_its_retirement() -> None:
     made = roster("+dense", "-bm25", "-dense")  # at the offsets 10, 20 and 30
     for offset, there in [
         (0, {"bm25"}), (9, {"bm25"}), (10, {"bm25"}), (11, {"bm25", "dense"}),
@@ -153,7 +153,7 @@ def test_an_arm_competes_from_the_record_after_its_joining_up_to_that_of_its_lea
         assert set(made.known_at(offset)) == there | {"ltr-v1", "ltr-v2"}
 
 
-def test_where_nothing_has_changed_an_earlier_record_may_name_the_same_arms() -> None:
+def test_without_changes_every_offset_has_the_same_arms() -> None:
     made = roster()
     assert made.known_at(0) == made.known_at(10**9) == made.index
 
@@ -163,7 +163,7 @@ NAMES = st.sampled_from([*ARMS, "dense", "hybrid", "neural"])
 
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(st.lists(st.tuples(NAMES, st.integers(1, 4)), max_size=14))
-def test_hindsight_is_what_was_so_at_the_time(steps: list[tuple[str, int]]) -> None:
+def test_known_arms_at_an_offset_match_the_history(steps: list[tuple[str, int]]) -> None:
     """Whatever joins and leaves, also after a way through JSON."""
     made, offset, told = Roster("search", ARMS), 0, {}
     for arm, further in steps:

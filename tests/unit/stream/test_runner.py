@@ -51,13 +51,13 @@ def undisturbed() -> Broker:
 
 @pytest.mark.parametrize("fault", [CRASH, REBALANCE, FENCE, UNREACHABLE, END_OF_POLL])
 @pytest.mark.parametrize("offset", [0, 1, 77, 599, 600])
-def test_a_fault_leaves_no_trace(fault: Fault, offset: int) -> None:
+def test_outputs_do_not_depend_on_a_fault(fault: Fault, offset: int) -> None:
     broker = Broker([*LOG[:offset], fault, *LOG[offset:]])
     run(CONFIG, broker)
     assert visible(broker) == visible(undisturbed())
 
 
-def test_many_faults_leave_no_trace() -> None:
+def test_outputs_do_not_depend_on_many_faults() -> None:
     rng = random.Random(5)
     log: list[bytes | Record | Fault] = list(LOG)
     for _ in range(60):
@@ -81,7 +81,7 @@ def test_a_retry_of_the_producer_is_a_duplicate() -> None:
 
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("commit", [0, 1, 4])
-def test_a_crash_between_two_steps_of_a_commit_leaves_no_trace(step: str, commit: int) -> None:
+def test_outputs_do_not_depend_on_a_crash_within_a_commit(step: str, commit: int) -> None:
     passes = count()
 
     def die(passed: str, /) -> None:
@@ -113,7 +113,7 @@ def test_a_restart_without_new_records_publishes_nothing() -> None:
     assert broker.commits == commits
 
 
-def test_a_stop_commits_what_is_done() -> None:
+def test_a_stop_commits_what_is_folded() -> None:
     broker = Broker(LOG)
     turns = count()
     runner = Runner(CONFIG, broker.source(), broker.outlet(), lambda: 0.0)
@@ -138,7 +138,7 @@ class Events(Observer):
         self.calls.append("fenced")
 
 
-def test_observers_are_told_what_happens() -> None:
+def test_observers_are_called_after_each_event() -> None:
     events = Events()
     run(CONFIG, Broker([*LOG[:10], FENCE, *LOG[10:20], END_OF_POLL]), observers=[events])
     assert events.calls == [
@@ -147,7 +147,7 @@ def test_observers_are_told_what_happens() -> None:
     ]  # fmt: skip
 
 
-def test_waiting_outputs_force_a_commit() -> None:
+def test_the_number_of_outputs_forces_a_commit() -> None:
     frequent = Config.model_validate(
         {**CONFIG.model_dump(), "commit": {"interval_ms": 60_000, "max_outputs": 5}}
     )
@@ -163,7 +163,7 @@ class Failing(Observer):
         raise ValueError("too much")
 
 
-def test_an_observer_that_fails_is_dropped_and_the_fold_goes_on(
+def test_a_failing_observer_is_removed_and_the_fold_continues(
     told: list[EventDict],
 ) -> None:
     broker, events = Broker(LOG), Events()

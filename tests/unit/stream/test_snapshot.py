@@ -1,4 +1,4 @@
-"""Snapshots: exact round trips, and refusals that say what to do."""
+"""Snapshots: exact round trips and refusals."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_repartitioned_log_is_refused(entries: dict[str, bytes]) -> None:
     )
 
 
-def test_a_snapshot_without_its_position_is_refused(entries: dict[str, bytes]) -> None:
+def test_a_snapshot_without_partition_entry_is_refused(entries: dict[str, bytes]) -> None:
     del entries["partition"]
     assert refusal(entries) == "the snapshot of partition 0 lacks its 'partition' entry."
 
@@ -96,14 +96,14 @@ def test_a_damaged_entry_is_refused_by_name(
     assert refusal(entries).startswith(f"the snapshot's entry '{name}' cannot be read: ")
 
 
-def test_a_state_goes_through_json_without_losing_a_bit(entries: dict[str, bytes]) -> None:
+def test_the_json_round_trip_of_a_state_is_exact(entries: dict[str, bytes]) -> None:
     task = PartitionTask(config(), LOG, 0, entries)
     task.begin(1)
     key, entry = snapshot.encode_experiment(task.experiments["search"])
     assert entry == entries[key]
 
 
-def test_an_experiment_taken_out_of_the_configuration_has_ended(entries: dict[str, bytes]) -> None:
+def test_an_experiment_removed_from_the_configuration_has_ended(entries: dict[str, bytes]) -> None:
     """Records that came meanwhile are dead letters; it can neither count nor forget them."""
     other = config()
     only = other.model_copy(update={"experiments": {"ads": other.experiments["ads"]}})

@@ -1,4 +1,4 @@
-"""Exploration ends when the champion is sure enough, stays ended, and begins again when it must."""
+"""The stop rule: when exploration ends, and when it restarts."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ SURE = (bulk("ltr-v2", "bm25", 100, 10), bulk("ltr-v2", "ltr-v1", 100, 10))
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.9, 0.999])
-def test_the_champion_is_served_alone_once_it_is_sure(confidence: float) -> None:
+def test_the_champion_is_served_alone_at_the_configured_confidence(confidence: float) -> None:
     enough = wins_needed(confidence, n_arms=3)
     partition = search(confidence)
     partition.fold(bulk("ltr-v2", "bm25", enough, 0), bulk("ltr-v2", "ltr-v1", enough - 1, 0))
@@ -72,13 +72,13 @@ def test_without_a_confidence_exploration_never_ends() -> None:
     assert status(partition) == "running"
 
 
-def test_a_lead_that_says_nothing_ends_nothing() -> None:
+def test_an_insignificant_lead_does_not_end_exploration() -> None:
     partition = search(0.95)
     partition.fold(bulk("ltr-v2", "bm25", 10**6, 0), bulk("ltr-v2", "ltr-v1", 505_000, 504_000))
     assert status(partition) == "running"
 
 
-def test_it_does_not_end_before_so_many_duels() -> None:
+def test_exploration_does_not_end_before_min_duels() -> None:
     partition = search(0.95, min_duels=1_000)
     partition.fold(*SURE, bulk("ltr-v2", "bm25", 779, 0, 2))
     assert (partition.duels(), status(partition)) == (999, "running")
@@ -87,19 +87,19 @@ def test_it_does_not_end_before_so_many_duels() -> None:
 
 
 @pytest.mark.parametrize("policy", ["rucb", "double_thompson", "c2b"])
-def test_what_has_ended_stays_ended(policy: str) -> None:
+def test_a_finished_experiment_stays_finished(policy: str) -> None:
     horizon = {"horizon": 10**7} if policy == "c2b" else {}
     partition = search(policy={"name": policy, **horizon})
     partition.fold(*SURE)
     assert status(partition) == "finished"
-    for number, life in enumerate((partition, partition.restarted())):
-        commit = life.fold(bulk("bm25", "ltr-v2", 95, 0, 2), bulk("ltr-v1", "ltr-v2", 95, 0, 2))
-        assert status(life) == "finished"
+    for number, process in enumerate((partition, partition.restarted())):
+        commit = process.fold(bulk("bm25", "ltr-v2", 95, 0, 2), bulk("ltr-v1", "ltr-v2", 95, 0, 2))
+        assert status(process) == "finished"
         assert {it["status"] for it in assignments(commit)} <= {"finished"}
-        assert life.duels() == 410, number
+        assert process.duels() == 410, number
 
 
-def test_after_a_reset_it_begins_again_and_may_end_again() -> None:
+def test_after_a_reset_exploration_may_end_again() -> None:
     partition = search(min_duels=200)
     partition.fold(*SURE)
     assert last(partition.fold(control("reset")))["status"] == "running"
@@ -111,7 +111,7 @@ def test_after_a_reset_it_begins_again_and_may_end_again() -> None:
 
 
 @pytest.mark.parametrize("policy", ["rucb", "c2b"])
-def test_a_new_arm_is_explored_until_the_champion_is_sure_of_it_too(policy: str) -> None:
+def test_a_new_arm_restarts_exploration(policy: str) -> None:
     horizon = {"horizon": 10**7} if policy == "c2b" else {}
     partition = search(policy={"name": policy, **horizon})
     partition.fold(*SURE)
@@ -121,7 +121,7 @@ def test_a_new_arm_is_explored_until_the_champion_is_sure_of_it_too(policy: str)
     assert (last(commit)["status"], last(commit)["champion"]) == ("finished", "ltr-v2")
 
 
-def test_when_a_beaten_arm_leaves_it_stays_ended() -> None:
+def test_retiring_a_beaten_arm_keeps_the_experiment_finished() -> None:
     partition = search()
     partition.fold(*SURE, bulk("bm25", "ltr-v2", 90, 0, 2))
     assert status(partition) == "finished"
@@ -130,7 +130,7 @@ def test_when_a_beaten_arm_leaves_it_stays_ended() -> None:
 
 
 @pytest.mark.parametrize("policy", ["rucb", "c2b"])
-def test_when_the_sure_champion_leaves_the_others_are_explored(policy: str) -> None:
+def test_retiring_the_champion_restarts_exploration(policy: str) -> None:
     horizon = {"horizon": 10**7} if policy == "c2b" else {}
     partition = search(policy={"name": policy, **horizon})
     partition.fold(*SURE)
@@ -141,7 +141,7 @@ def test_when_the_sure_champion_leaves_the_others_are_explored(policy: str) -> N
     assert (last(commit)["status"], last(commit)["champion"]) == ("finished", "ltr-v1")
 
 
-def test_while_paused_nothing_ends() -> None:
+def test_a_paused_experiment_does_not_finish() -> None:
     partition = search()
     partition.fold(control("pause"), *SURE)
     assert status(partition) == "paused"
@@ -150,7 +150,7 @@ def test_while_paused_nothing_ends() -> None:
 
 
 @pytest.mark.parametrize("cut", [1, 7, 1000])
-def test_an_open_batch_ends_with_the_duel_at_which_the_champion_is_sure(cut: int) -> None:
+def test_the_stop_rule_ends_an_open_batch(cut: int) -> None:
     enough = wins_needed(0.9, n_arms=2)
     partition = search(
         0.9, arms=["bm25", "ltr-v1"], policy={"name": "pcomp", "horizon": 10**9, "rounds": 1}
@@ -161,7 +161,7 @@ def test_an_open_batch_ends_with_the_duel_at_which_the_champion_is_sure(cut: int
     assert [it["duels"] for it in published if it["status"] == "finished"] == [enough]
 
 
-def test_it_looks_again_after_one_duel_in_a_hundred_more() -> None:
+def test_the_next_check_follows_a_hundredth_later() -> None:
     rule, policy = StopRule(StopSettings(confidence=0.95, min_duels=5_000)), create("rucb", 3)
     assert rule.until_check(policy) == 5_000
     policy.observe(0, 1, 1.0, 5_000)
@@ -175,7 +175,7 @@ def test_it_looks_again_after_one_duel_in_a_hundred_more() -> None:
     assert rule.is_reached(policy)
 
 
-def test_without_a_confidence_it_never_looks() -> None:
+def test_without_a_confidence_there_is_no_check() -> None:
     rule, policy = StopRule(StopSettings()), create("rucb", 2)
     policy.observe(0, 1, 1.0, 2**40)
     assert not rule.is_reached(policy)
@@ -183,7 +183,7 @@ def test_without_a_confidence_it_never_looks() -> None:
     assert rule.state() == {"check_at": 0}
 
 
-def test_a_copeland_winner_need_not_beat_everybody() -> None:
+def test_a_copeland_winner_need_not_beat_every_arm() -> None:
     cycle = [
         bulk("bm25", "ltr-v1", 900, 100), bulk("ltr-v1", "ltr-v2", 900, 100),
         bulk("ltr-v2", "bm25", 900, 100),

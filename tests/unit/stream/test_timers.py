@@ -11,7 +11,7 @@ from streamduel.stream.timers import Timers
 
 @pytest.mark.parametrize("experiments", [1, 2, 8, 50])
 @pytest.mark.parametrize("seed", range(5))
-def test_the_next_and_the_due_are_those_of_a_dictionary(seed: int, experiments: int) -> None:
+def test_next_and_due_equal_those_of_a_dictionary(seed: int, experiments: int) -> None:
     luck = random.Random(seed)
     timers, plain, now, fired = Timers(), {}, 0, 0
     for _ in range(1_000):

@@ -1,4 +1,4 @@
-"""What gives a ranker service away: unfair teams, pairs that nobody asked for, ties."""
+"""Trust: unfair teams, unassigned pairs and ties."""
 
 from __future__ import annotations
 
@@ -90,12 +90,12 @@ def suspicion(partition: Partition, impressions: int) -> float:
 
 
 @pytest.mark.parametrize("teams", [favoured, greedy, always_first, larger, buried, unlabelled])
-def test_a_service_that_interleaves_unfairly_is_noticed_within_1000(teams: Interleave) -> None:
+def test_unfair_interleaving_is_detected_within_1000_impressions(teams: Interleave) -> None:
     assert seen(teams, 1000) > 0.95
 
 
 @pytest.mark.parametrize("ranker", ARMS)
-def test_a_service_that_favours_one_ranker_is_noticed_on_whichever_side_it_stands(
+def test_favouring_one_ranker_is_detected_on_either_side(
     ranker: str,
 ) -> None:
     luck, partition = random.Random(3), Partition()
@@ -110,13 +110,13 @@ def test_a_service_that_favours_one_ranker_is_noticed_on_whichever_side_it_stand
 @pytest.mark.parametrize("length", [9, 10])
 @pytest.mark.parametrize("short", [False, True])
 @pytest.mark.parametrize("method", [team_draft, probabilistic])
-def test_fair_interleaving_is_found_fair(method: Any, short: bool, length: int) -> None:
+def test_fair_interleaving_passes(method: Any, short: bool, length: int) -> None:
     assert seen(interleaved(method, short, length), 1000) < 0.95
 
 
 @pytest.mark.parametrize("method", [team_draft, probabilistic])
 @pytest.mark.parametrize("short", [False, True])
-def test_what_should_be_even_is_even_whatever_the_rankings(method: Any, short: bool) -> None:
+def test_features_balance_for_all_rankings(method: Any, short: bool) -> None:
     # Means of 6,000 lists, each from -1 to 1: 5 standard errors are at most 0.065.
     luck = random.Random(8)
     looks = np.array([look_of(interleaved(method, short, 7)(luck)) for _ in range(6000)])
@@ -124,7 +124,7 @@ def test_what_should_be_even_is_even_whatever_the_rankings(method: Any, short: b
     assert np.abs(np.mean(even, axis=1)).max() < 0.065
 
 
-def test_fair_coins_are_suspected_no_more_often_than_promised() -> None:
+def test_false_alarms_are_within_the_bound() -> None:
     # 400 pairs of coins, looked at after every one of 1000 tosses: at most 5 % are ever suspected
     # at 0.95, or 20, and with the bound's slack fewer. 34 or more would come with a probability
     # below 0.001 even at 5 %.
@@ -141,7 +141,7 @@ def test_fair_coins_are_suspected_no_more_often_than_promised() -> None:
     assert suspected < 34
 
 
-def test_nothing_tossed_is_nothing_known() -> None:
+def test_without_impressions_there_is_no_verdict() -> None:
     assert unfairness([]) == unfairness([(0, 0), (0, 0)]) == 0
 
 
@@ -149,7 +149,7 @@ def shown(number: int, a: str, b: str) -> bytes:
     return text(INTERLEAVING, id=f"{number}", a=a, b=b, teams=["a", "b"], clicks=[0])
 
 
-def test_impressions_of_pairs_that_nobody_asked_for_are_counted() -> None:
+def test_impressions_of_unassigned_pairs_are_counted() -> None:
     partition = Partition(config(search={"guardrails": {"freeze_pair": ["bm25", "ltr-v1"]}}))
     trust = partition.task.experiments["search"].trust
     partition.fold_at(START, shown(1, "bm25", "ltr-v1"), shown(2, "ltr-v1", "bm25"))
@@ -171,7 +171,7 @@ def test_impressions_of_pairs_that_nobody_asked_for_are_counted() -> None:
     assert ["bm25", "ltr-v1"] not in remembered, "what is long past is forgotten"
 
 
-def test_a_record_with_an_epoch_is_held_to_that_very_assignment() -> None:
+def test_a_record_with_an_epoch_is_checked_against_that_assignment() -> None:
     partition = Partition(config(search={"guardrails": {"freeze_pair": ["bm25", "ltr-v1"]}}))
     trust = partition.task.experiments["search"].trust
 
@@ -199,7 +199,7 @@ def test_a_record_with_an_epoch_is_held_to_that_very_assignment() -> None:
     assert again.state() == trust.state()
 
 
-def test_a_pair_is_the_same_pair_either_way_round() -> None:
+def test_the_order_of_a_pair_does_not_matter() -> None:
     partition = Partition(config(search={"arms": ["x", "y"]}))
     trust = partition.task.experiments["search"].trust
     partition.fold(text(CONTROL, id="f", action="freeze_pair", a="y", b="x"))
@@ -208,7 +208,7 @@ def test_a_pair_is_the_same_pair_either_way_round() -> None:
     assert trust.unassigned == 0
 
 
-def test_what_a_retired_arm_had_is_forgotten() -> None:
+def test_the_counts_of_a_retired_arm_are_dropped() -> None:
     partition = Partition()
     partition.fold(shown(1, "bm25", "ltr-v2"), shown(2, "ltr-v1", "ltr-v2"))
     trust = partition.task.experiments["search"].trust
@@ -218,7 +218,7 @@ def test_what_a_retired_arm_had_is_forgotten() -> None:
 
 
 @pytest.mark.parametrize("ties", ["half", "drop"])
-def test_ties_are_counted_whether_they_are_duels_or_not(ties: str) -> None:
+def test_ties_are_counted_even_if_dropped(ties: str) -> None:
     records: list[dict[str, Any]] = [
         {**DUEL, "id": "1", "winner": "tie"},
         {**DUEL, "id": "2", "winner": "a"},

@@ -1,4 +1,4 @@
-"""Dead letters keep the record, fit a message, and are counted once, wherever the fold is cut."""
+"""Dead letters contain the record, fit into a message, and are counted once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def letter_of(value: bytes | None, key: bytes | None = None) -> tuple[Message, d
     return message, json.loads(message.value)
 
 
-def test_a_dead_letter_says_what_where_and_why() -> None:
+def test_a_dead_letter_contains_record_position_and_reason() -> None:
     partition = Partition()
     commit = partition.fold(text(DUEL), b'{"type": "duel"}', key=b"search")
     (message,) = commit.dead_letters
@@ -52,7 +52,7 @@ def test_text_is_kept_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("value", [b"\xff\xfe\x00", b'{"a": "\xed\xa0\x80"}', b"cut \xc3"])
-def test_what_is_no_text_is_kept_as_base64(value: bytes) -> None:
+def test_a_value_that_is_not_utf_8_is_kept_as_base64(value: bytes) -> None:
     _, letter = letter_of(value)
     assert letter["encoding"] == "base64"
     assert base64.b64decode(letter["value"]) == value
@@ -63,7 +63,7 @@ def test_what_is_no_text_is_kept_as_base64(value: bytes) -> None:
     [b"x" * 2_000_000, b"\0" * 300_000, b'"' * 700_000, b"\xff" * 900_000, "é".encode() * 600_000],
     ids=["long", "six-for-one", "two-for-one", "binary", "cut-in-a-character"],
 )
-def test_a_value_that_does_not_fit_is_cut_and_says_so(value: bytes) -> None:
+def test_a_value_that_does_not_fit_is_cut_and_marked(value: bytes) -> None:
     message, letter = letter_of(value)
     assert len(message.value) <= MAX_MESSAGE_BYTES
     assert letter["truncated"] is True
@@ -105,9 +105,7 @@ def test_a_huge_key_is_cut() -> None:
         (b'{"experiment": "search", "much": "' + b"x" * 10_000 + b'"}', ""),
     ],
 )
-def test_a_refused_value_may_name_its_experiment_all_the_same(
-    value: bytes | None, name: str
-) -> None:
+def test_the_experiment_of_a_refused_value_is_found(value: bytes | None, name: str) -> None:
     assert RecordDecoder(10_000).named_experiment(value) == name
 
 
@@ -122,7 +120,7 @@ def test_a_refused_value_may_name_its_experiment_all_the_same(
         (text(DUEL, experiment="serach"), b"search", {"search": 0, "ads": 0}),
     ],
 )
-def test_it_is_counted_with_the_experiment_that_it_names(
+def test_a_dead_letter_counts_for_the_experiment_that_it_names(
     value: bytes, key: bytes | None, counted: dict[str, int]
 ) -> None:
     partition = Partition()
@@ -131,7 +129,7 @@ def test_it_is_counted_with_the_experiment_that_it_names(
     assert partition.task.dead_letters.total() == 1
 
 
-def test_with_whom_it_is_counted_does_not_depend_on_the_depth_of_the_call_stack() -> None:
+def test_the_experiment_of_a_dead_letter_does_not_depend_on_the_call_stack() -> None:
     value = b'{"experiment": "search", "note": ' + b"[" * 800 + b"]" * 800 + b"}"
 
     def below(frames: int) -> str:
@@ -140,7 +138,7 @@ def test_with_whom_it_is_counted_does_not_depend_on_the_depth_of_the_call_stack(
     assert below(0) == below(300)
 
 
-def test_a_hundred_poisoned_records_in_a_row_stop_nothing() -> None:
+def test_a_hundred_invalid_records_in_a_row_do_not_stop_the_fold() -> None:
     partition = Partition()
     poison = [POISON[number % len(POISON)] for number in range(100)]
     commit = partition.fold(text(DUEL, id="before"), *poison, text(DUEL, id="after"))
@@ -150,7 +148,7 @@ def test_a_hundred_poisoned_records_in_a_row_stop_nothing() -> None:
     assert partition.duels() == 2
 
 
-def test_dead_letters_are_counted_on_after_a_restart() -> None:
+def test_dead_letters_are_counted_across_a_restart() -> None:
     first = Partition()
     first.fold(b"{", text(DUEL, a="nobody"))
     first.fold(None)
@@ -160,7 +158,7 @@ def test_dead_letters_are_counted_on_after_a_restart() -> None:
     assert second.tallies()["dead_letter"] == 1
 
 
-def test_every_reason_is_one_that_programs_may_rely_on() -> None:
+def test_every_reason_is_in_the_record_schema() -> None:
     partition = Partition(config(limits={"max_record_bytes": 300}), home=lambda name: name == "ads")
     commit = partition.fold(
         b"{", b"[]", text(DUEL, experiment="nowhere"), b"x" * 301, text(DUEL, a="nobody"),

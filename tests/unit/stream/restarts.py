@@ -1,4 +1,4 @@
-"""A partition folded in one life or in many: each but the first begins from a snapshot."""
+"""A partition folded in one run or in several: each but the first restores a snapshot."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LOG = ClickLog("clicks", 1, lambda experiment: 0)
 
 
 class Output:
-    """Everything that a run has made visible."""
+    """The visible outputs of a run."""
 
     def __init__(self) -> None:
         self.assignments: list[bytes] = []
@@ -35,16 +35,16 @@ class Output:
 
 
 def check_saved(task: PartitionTask, output: Output) -> None:
-    """What has been saved of each experiment, now or earlier, is what it is now."""
+    """The saved state of each experiment, from this commit or an earlier one, is its state."""
     for name, experiment in task.experiments.items():
         saved = json.loads(output.entries[f"experiment/{name}"])
         assert saved["state"] == json.loads(json.dumps(experiment.state())), name
 
 
 def run(settings: Config, log: Sequence[Record], cuts: Sequence[int], restarts: set[int]) -> Output:
-    """Fold a log cut into batches; at some cuts the process dies and starts from its snapshot.
+    """Fold a click log cut into batches; at some cuts the process crashes and restarts.
 
-    Between commit and death a few more records are folded, whose results are lost.
+    Between commit and crash a few more records are folded, whose results are lost.
     """
     output = Output()
     task = PartitionTask(settings, LOG, 0)
