@@ -39,6 +39,15 @@ CHUNK_BYTES: Final = 1 << 16
 
 _NULL: Final = b"null"
 
+# Without redirects: the headers may contain credentials.
+_HANDLERS: Final = (
+    ProxyHandler,
+    HTTPHandler,
+    HTTPSHandler,
+    HTTPErrorProcessor,
+    HTTPDefaultErrorHandler,
+)
+
 
 class _Entry(msgspec.Struct):
     """An experiment; its assignment is decoded later, so that an invalid one affects no other."""
@@ -79,13 +88,9 @@ class UrlFeed:
         self.every = every
         self._url = url
         self._headers = {"Accept": "application/json", **(headers or {})}
-        # Without redirects: the headers may contain credentials.
         self._opener = OpenerDirector()
-        self._opener.add_handler(ProxyHandler())
-        self._opener.add_handler(HTTPHandler())
-        self._opener.add_handler(HTTPSHandler())
-        self._opener.add_handler(HTTPErrorProcessor())
-        self._opener.add_handler(HTTPDefaultErrorHandler())
+        for handler in _HANDLERS:
+            self._opener.add_handler(handler())
 
     def poll(self) -> Iterator[FeedRecord]:
         """The assignment of every experiment in the answer.

@@ -119,6 +119,13 @@ class Remaining(Generic[Document]):
         return rank
 
 
+def fill(shown: dict[Document, Team], length: int, *remaining: Remaining[Document]) -> None:
+    """Add documents of no team, of one ranking after the other, until the list is complete."""
+    for ranking in remaining:
+        while len(shown) < length and ranking.left():
+            shown[ranking.top()] = None
+
+
 def check(length: int, **rankings: Sequence[Document]) -> None:
     """Check the arguments of an interleaving method.
 

@@ -13,6 +13,7 @@ from streamduel.interleaving.base import (
     Team,
     check,
     contested,
+    fill,
 )
 from streamduel.interleaving.credit.team_chances import leads
 from streamduel.preference.logarithm import ln
@@ -53,15 +54,12 @@ def interleave(
     check(length, list_a=list_a, list_b=list_b)
     shown: dict[Document, Team] = {}  # in the order of draws
     in_a, in_b = Remaining(_draw(list_a, rng), shown), Remaining(_draw(list_b, rng), shown)
-    while len(shown) < length and (in_a.left() or in_b.left()):
-        if not in_b.left():
-            shown[in_a.top()] = None
-        elif not in_a.left():
-            shown[in_b.top()] = None
-        elif rng.getrandbits(1):
+    while len(shown) < length and in_a.left() and in_b.left():
+        if rng.getrandbits(1):
             shown[in_a.top()] = "a"
         else:
             shown[in_b.top()] = "b"
+    fill(shown, length, in_a, in_b)
     return Interleaved(list(shown), list(shown.values()))
 
 

@@ -11,6 +11,7 @@ from streamduel.interleaving.base import (
     Remaining,
     Team,
     check,
+    fill,
 )
 
 
@@ -45,17 +46,14 @@ def interleave(
     check(length, list_a=list_a, list_b=list_b)
     shown: dict[Document, Team] = {}  # in the order of picks
     in_a, in_b = Remaining(list_a, shown), Remaining(list_b, shown)
-    while len(shown) < length and (in_a.left() or in_b.left()):
-        if not in_b.left():
-            shown[in_a.top()] = None
-        elif not in_a.left():
-            shown[in_b.top()] = None
-        elif len(shown) < length - 1 and _is_uneven(in_a, in_b):
+    while len(shown) < length and in_a.left() and in_b.left():
+        if len(shown) < length - 1 and _is_uneven(in_a, in_b):
             shown[in_a.top()] = None
         elif rng.getrandbits(1):
             _play_round(shown, length, (in_a, "a"), (in_b, "b"))
         else:
             _play_round(shown, length, (in_b, "b"), (in_a, "a"))
+    fill(shown, length, in_a, in_b)
     return Interleaved(list(shown), list(shown.values()))
 
 
