@@ -33,7 +33,7 @@ class LoadedConfig(BaseModel):
     snapshots: BaseModel
 
 
-def load(path: str | Path, environment: Mapping[str, str] | None = None) -> LoadedConfig:
+def load(path: Path, environment: Mapping[str, str] | None = None) -> LoadedConfig:
     """Read a configuration file, apply environment variables and check all of it.
 
     Args:
@@ -43,7 +43,6 @@ def load(path: str | Path, environment: Mapping[str, str] | None = None) -> Load
     Raises:
         ConfigurationError: one sentence per mistake, a line each.
     """
-    path = Path(path)
     document = Document(path)
     variables.override(document, os.environ if environment is None else environment)
     try:

@@ -1,85 +1,68 @@
-"""Dueling bandits, one file each; a policy never does I/O.
+"""Dueling-bandit policies, one file each; a policy does no I/O.
 
 >>> from streamduel import policies
 >>> policy = policies.create("rucb", n_arms=3, seed=7, alpha=0.6)
 >>> policy.propose(2).shape
 (2, 2)
 
-A new policy is a file with its class and one line of import here: what is imported is registered,
-and the contract tests run on all that is registered.
+A new policy is a file in this folder: every concrete subclass of `Policy` in it is registered under
+its `name`. `policies.base` holds what the policies are built from.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
+from inspect import isabstract
+from pkgutil import iter_modules
 from typing import Any
 
 from streamduel.errors import PolicyError, nearest
-from streamduel.policies.auto import Auto
 from streamduel.policies.base.duels import Duels
 from streamduel.policies.base.policy import Policy
-from streamduel.policies.beat_the_mean import BeatTheMean
-from streamduel.policies.c2b import C2B
-from streamduel.policies.ccb import CCB
-from streamduel.policies.copeland_pbr import CopelandPBR
-from streamduel.policies.double_thompson import DoubleThompson, DoubleThompsonPlus
-from streamduel.policies.interleaved_filter import InterleavedFilter1, InterleavedFilter2
-from streamduel.policies.merge_dts import MergeDTS
-from streamduel.policies.merge_rucb import MergeRUCB
-from streamduel.policies.pcomp import PComp
-from streamduel.policies.relative_confidence_sampling import RelativeConfidenceSampling
-from streamduel.policies.rmed1 import RMED1
-from streamduel.policies.rmed2 import RMED2
-from streamduel.policies.rmed2fh import RMED2FH
-from streamduel.policies.rucb import RUCB
-from streamduel.policies.savage import CondorcetSavage, CopelandSavage
-from streamduel.policies.scb import SCB
-from streamduel.policies.uniform import Uniform
 
-__all__ = [
-    "C2B",
-    "CCB",
-    "RMED1",
-    "RMED2",
-    "RMED2FH",
-    "RUCB",
-    "SCB",
-    "Auto",
-    "BeatTheMean",
-    "CondorcetSavage",
-    "CopelandPBR",
-    "CopelandSavage",
-    "DoubleThompson",
-    "DoubleThompsonPlus",
-    "Duels",
-    "InterleavedFilter1",
-    "InterleavedFilter2",
-    "MergeDTS",
-    "MergeRUCB",
-    "PComp",
-    "Policy",
-    "RelativeConfidenceSampling",
-    "Uniform",
-    "create",
-    "from_state",
-    "get",
-    "names",
-]
+__all__ = ["Duels", "Policy", "create", "from_state", "get", "names"]
 
-_REGISTERED: dict[str, type[Policy]] = {
-    item.name: item
-    for item in list(globals().values())
-    if isinstance(item, type) and issubclass(item, Policy) and item is not Policy
-}
+
+def _find() -> dict[str, type[Policy]]:
+    """The policies of the modules in this folder, by name."""
+    found: dict[str, type[Policy]] = {}
+    for name in sorted(module.name for module in iter_modules(__path__) if not module.ispkg):
+        module = import_module(f"{__name__}.{name}")
+        for item in vars(module).values():
+            if (
+                isinstance(item, type)
+                and issubclass(item, Policy)
+                and item.__module__ == module.__name__
+                and not isabstract(item)
+            ):
+                found[item.name] = item
+    return found
+
+
+_POLICIES = _find()
+_CLASSES = {policy.__name__: policy for policy in _POLICIES.values()}
+
+
+def __getattr__(name: str) -> type[Policy]:
+    """The class of a policy, such as `streamduel.policies.RUCB`."""
+    try:
+        return _CLASSES[name]
+    except KeyError:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_CLASSES])
 
 
 def names() -> list[str]:
     """The names of all policies, in alphabetical order."""
-    return sorted(_REGISTERED)
+    return sorted(_POLICIES)
 
 
 def get(name: str) -> type[Policy]:
-    """The class of a policy: its `summary`, `paper`, and the parameters it has `declared`.
+    """The class of a policy, with its `summary`, `paper` and `declared` parameters.
 
     Args:
         name: as in `names()`.
@@ -99,7 +82,7 @@ def get(name: str) -> type[Policy]:
     lists all.
     """
     try:
-        return _REGISTERED[name]
+        return _POLICIES[name]
     except (KeyError, TypeError):
         hint = nearest(str(name), names()) or ";"
         raise PolicyError(
@@ -108,7 +91,7 @@ def get(name: str) -> type[Policy]:
 
 
 def create(name: str, n_arms: int, seed: int = 0, **parameters: object) -> Policy:
-    """A new policy that has seen nothing.
+    """A new policy without any duels.
 
     Args:
         name: as in `names()`.
@@ -123,14 +106,14 @@ def create(name: str, n_arms: int, seed: int = 0, **parameters: object) -> Polic
 
 
 def from_state(state: Mapping[str, Any]) -> Policy:
-    """The policy whose `state_dict()` this was, of whichever class it is.
+    """The policy that returned this state, of any class.
 
     Args:
-        state: a policy's state.
+        state: what `Policy.state_dict` returned.
 
     Raises:
         PolicyError: it is not a state of a known policy.
     """
     if not isinstance(state, Mapping) or "policy" not in state:
-        raise PolicyError("a policy's state must be a mapping that names its 'policy'.")
+        raise PolicyError("a policy's state must be a mapping with the key 'policy'.")
     return get(state["policy"]).from_state(state)

@@ -1,4 +1,4 @@
-"""auto: looks for an arm that beats all others until it is sure that there is none."""
+"""auto: RMED1 until no arm can beat all others, then Double Thompson Sampling."""
 
 from __future__ import annotations
 
@@ -6,39 +6,48 @@ from collections.abc import Mapping
 from typing import Any
 
 from streamduel.errors import PolicyError
+from streamduel.policies.base.duels import Duels
 from streamduel.policies.base.parameter import Real
 from streamduel.policies.base.policy import Policy
+from streamduel.policies.base.state import Count, State
 from streamduel.policies.double_thompson import DoubleThompson
 from streamduel.policies.rmed1 import RMED1
-from streamduel.preference.arrays import Integers
 from streamduel.preference.evidence import condorcet_winner_possible
+
+
+class AutoState(State):
+    """Whether it has switched, when it looks next, and the state of the algorithm at work."""
+
+    switched: bool
+    look_at: Count
+    inner: dict[str, Any]
 
 
 class Auto(Policy):
     """RMED1 while an arm may beat all others; Double Thompson Sampling once surely none does.
 
-    RMED1 is quick and loses little if there is a Condorcet winner. If there is none it looks for
-    one all the same, and loses for ever. So when every arm has surely lost to some other one
-    (`condorcet_winner_possible`), Double Thompson Sampling goes on from the same counts, and finds
-    a Copeland winner. If there is a Condorcet winner, this ever happens with a probability of at
-    most δ, though it is looked at again and again; and Double Thompson Sampling finds that winner,
-    too. There is no way back, but for a change of arms, with which all begins anew from the
-    counts. `stage` says which of the two is at work.
+    RMED1 is fast and has little regret if there is a Condorcet winner. If there is none, its regret
+    grows linearly. So when every arm has surely lost to another one (`condorcet_winner_possible`),
+    Double Thompson Sampling continues from the same counts, and finds a Copeland winner. If there
+    is a Condorcet winner, the probability that it ever switches is at most δ, though it looks
+    repeatedly; Double Thompson Sampling finds that winner, too. It does not switch back, except
+    with a change of arms, after which it starts with RMED1 from the counts. `stage` is the name of
+    the algorithm at work.
 
     It looks when it is asked for a pair, if there have been 1 % more duels of different arms since
-    it last looked, and at least K. How many it takes to be sure depends on the gaps: some four
+    it last looked, and at least K. The number of duels needed depends on the gaps: about four
     hundred for each pair of a cycle in which arms win 60 % of their duels, 14,000 at 52 %.
 
-    Choose it where decisions must be quick, one ranker probably beats all others, and nobody is
-    there to see whether it does. If regret is all that counts, take `DoubleThompson` at once.
+    Choose it where decisions must be fast, one ranker probably beats all others, and no user checks
+    whether it does. If regret alone matters, use `DoubleThompson` from the start.
 
-    Both have their default parameters, treat late duels as they do alone, and draw from the
-    generator what they draw alone; looking draws nothing.
+    Both algorithms have their default parameters, treat delayed outcomes as they do alone, and draw
+    from the generator what they draw alone; looking draws nothing.
 
     Args:
         n_arms: K, at least 2.
         seed: of the policy's generator.
-        delta: δ, between 0 and 1; smaller is surer, and later.
+        delta: δ, between 0 and 1; smaller switches with more evidence, and later.
 
     >>> import numpy as np
     >>> cycle = np.array([[0.5, 0.7, 0.3], [0.3, 0.5, 0.7], [0.7, 0.3, 0.5]])
@@ -51,39 +60,30 @@ class Auto(Policy):
     >>> stages.count("rmed1"), stages.count("double_thompson")
     (394, 606)
 
-    Source: RMED1 and Double Thompson Sampling are their authors'; to go from one to the other is
-    our own idea, the evidence for it that of Howard et al. (`streamduel.preference.evidence`).
+    Source: RMED1 and Double Thompson Sampling are their authors'; the switch is our
+    own, its evidence that of Howard et al. (`streamduel.preference.evidence`).
     """
 
     name = "auto"
     summary = "RMED1 until no arm can beat all others, then Double Thompson Sampling; no horizon"
-    paper = "our own, of RMED1 (Komiyama et al., COLT 2015) and D-TS (Wu and Liu, NIPS 2016)"
+    paper = "our own, from RMED1 (Komiyama et al., COLT 2015) and D-TS (Wu and Liu, NIPS 2016)"
     seeks = "copeland"
+
+    state_type = AutoState
 
     delta = Real(
         symbol="δ",
         default=0.01,
         above=0,
         below=1,
-        meaning="probability of giving up a Condorcet winner that is put up with",
+        meaning="tolerated probability of abandoning a Condorcet winner",
     )
 
     def _begin(self) -> None:
-        self._inner: Policy = self._on_the_same_counts(RMED1)
+        self._inner: Policy = self._on_same_counts(RMED1)
         self._switched = False
-        self._look_at = 1  # at so many duels of different arms
-        self._no_sooner = 0  # before so many duels in all, they cannot be so many
-
-    def _on_the_same_counts(self, kind: type[Policy]) -> Policy:
-        """A policy of another kind that shares this one's counts, generator and order of arms."""
-        inner = kind.__new__(kind)
-        inner.n_arms = self.n_arms
-        inner._parameters = kind.check_parameters({}, self.n_arms)
-        inner._counts = self._counts
-        inner._generator = self._generator
-        inner._standing = self._standing
-        inner._begin()
-        return inner
+        self._look_at = 1  # the number of duels of different arms at which it looks
+        self._no_sooner = 0  # the number of all duels before which there cannot be as many
 
     @property
     def stage(self) -> str:
@@ -96,66 +96,61 @@ class Auto(Policy):
         return self._inner._choose(t)
 
     def _look(self) -> None:
-        """If it is time, see whether there may still be a Condorcet winner; if not, go over.
+        """If it is time, switch unless there may be a Condorcet winner.
 
-        Duels of an arm with itself do not count: they teach nothing, and a run of them that is
-        foreseen must come to the same as one by one.
+        Duels of an arm with itself do not count: they have no winner, and many of them proposed
+        ahead must have the same effect as one by one.
         """
         informative = int(self.wins.sum())
         if informative >= self._look_at:
             if not condorcet_winner_possible(self.wins, self.delta):
-                self._go_over()
+                self._switch()
             self._look_at = self._next_look(informative)
         self._no_sooner = self._counts.duels + self._look_at - informative
 
     def _next_look(self, informative: int) -> int:
-        """How many duels of different arms there are to be when it looks again.
+        """The number of duels of different arms at which it looks next.
 
-        A look costs O(K²): one in K duels adds to each of them about as much as a step of RMED1,
-        and less and less later on. What a per cent more of duels adds to the evidence is little.
+        A look costs O(K²): one per K duels costs about as much per duel as a step of RMED1, and
+        less later on. One per cent more duels adds little evidence.
         """
         return informative + max(self.n_arms, informative // 100)
 
-    def _go_over(self) -> None:
-        self._inner = self._on_the_same_counts(DoubleThompson)
+    def _switch(self) -> None:
+        self._inner = self._on_same_counts(DoubleThompson)
         self._switched = True
 
-    # A stretch of different pairs is not foreseen (`_foresee`): after each of them it may be time
-    # to go over.
+    # Different pairs are not proposed ahead: after each of them it may be time to switch.
 
-    def _times_alone(self, arm: int, t: int, most: int) -> int:
-        return self._inner._times_alone(arm, t, most)
+    def _duels_alone(self, arm: int, t: int, limit: int) -> int:
+        return self._inner._duels_alone(arm, t, limit)
 
     def _mark_in_flight(self, first: int, second: int, in_flight: int) -> None:
         self._inner._mark_in_flight(first, second, in_flight)
 
-    def _take_up(self, first: int, second: int) -> None:
-        self._inner._take_up(first, second)
+    def _learned(self, first: int, second: int, first_wins: float, count: int) -> None:
+        self._inner._learned(first, second, first_wins, count)
 
-    def _take_up_many(self, first: Integers, second: Integers) -> None:
-        self._inner._take_up_many(first, second)
+    def _learned_many(self, duels: Duels) -> None:
+        self._inner._learned_many(duels)
 
     def candidates(self) -> int:
         """How many arms the algorithm at work has not ruled out."""
         return self._inner.candidates()
 
-    def _own_state(self) -> dict[str, Any]:
-        return {
-            "switched": self._switched,
-            "look_at": self._look_at,
-            "inner": self._inner._own_state(),
-        }
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """Set what `save` returned; `Policy.restore` with the algorithm at work.
 
-    def _restore(self, own: Mapping[str, Any]) -> None:
-        switched, look_at, inner = own["switched"], own["look_at"], own["inner"]
-        if type(switched) is not bool:
-            raise PolicyError(f"switched must be true or false (found {switched!r}).")
+        Raises:
+            PolicyError: it does not fit the counts, or is not a state of this policy.
+        """
+        if saved.get("switched") is True:
+            self._switch()
+        super().restore(saved)
+
+    def _restored(self) -> None:
         latest = self._next_look(int(self.wins.sum()))
-        if type(look_at) is not int or not 1 <= look_at <= latest:
-            raise PolicyError(f"look_at must be an integer from 1 to {latest} (found {look_at!r}).")
-        if not isinstance(inner, Mapping):
-            raise PolicyError("a state of policy 'auto' must be a mapping in 'inner'.")
-        if switched:
-            self._go_over()
-        self._inner._restore(inner)
-        self._look_at = look_at
+        if not 1 <= self._look_at <= latest:
+            raise PolicyError(
+                f"look_at must be an integer from 1 to {latest} (found {self._look_at})."
+            )

@@ -1,9 +1,6 @@
-"""Beat the Mean: every arm against a random other one; the worst arm leaves."""
+"""Beat the Mean: every arm against random others; the worst arm is eliminated."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -11,27 +8,37 @@ from streamduel.errors import PolicyError
 from streamduel.policies.base.duels import Duels
 from streamduel.policies.base.parameter import Flag, Horizon, Real
 from streamduel.policies.base.policy import Policy
+from streamduel.policies.base.state import Arm, State, Wins
 from streamduel.preference.arrays import Floats
 from streamduel.preference.logarithm import ln
 
 
+class BeatTheMeanState(State):
+    """Algorithm 1's W; the opponents last asked for by each arm; wins and duels in turns."""
+
+    working: list[Arm]
+    asked_by: list[list[Arm]]
+    won: Wins
+    played: Wins
+
+
 class BeatTheMean(Policy):
-    """Finds the best arm even where the arms are only roughly ordered; needs T, and loses much.
+    """Finds the best arm even if the arms are only roughly ordered; needs T, with much regret.
 
     The arms take turns; the arm in turn meets a random other one, so that its share of wins is its
-    chance to beat the mean of the arms left. When the best share and the worst are apart by more
-    than both confidence radii, the worst arm is removed, and the duels in which it was the opponent
-    leave the shares of the others. The last arm is served alone until T, and after it.
+    probability to beat the mean of the arms left. When the best and the worst share differ by more
+    than both confidence radii, the worst arm is eliminated, and the duels in which it was the
+    opponent are removed from the shares of the others. The last arm is then served alone.
 
-    Where the paper leaves something open: the opponent is another arm, since an arm learns nothing
-    from itself; before any duel the radius is 1 and the share 1/2; of several worst arms a random
-    one goes. An arm is removed when the next pair is asked for.
+    Where the paper leaves something open: the opponent is another arm, since a duel of an arm with
+    itself has no winner; before any duel the radius is 1 and the share 1/2; of several worst arms
+    a random one is eliminated. Arms are eliminated when the next pair is asked for.
 
-    A duel counts for the arm in turn alone. Whoever reports it may name the two in any order, and
-    late: a pair belongs to the arm in whose turn it was last asked for. Duels of pairs that it
-    never asked for are in the counts alone.
+    A duel counts only for the arm in turn. Outcomes may name the two arms in any order, and be
+    delayed: a pair belongs to the arm in whose turn it was last proposed. Unproposed duels are in
+    the counts only.
 
-    Of all policies here this one explores longest. It is here to be compared with.
+    Of all policies here this one explores longest. It is included for comparison.
 
     Draws from the generator: the arm in turn among those with equally few duels, its opponent, and
     the worst arm among equals.
@@ -40,9 +47,9 @@ class BeatTheMean(Policy):
         n_arms: K, at least 2.
         seed: of the policy's generator.
         horizon: T, at least K.
-        gamma: γ, at least 1: how far the arms may be from strong transitivity, 1 being not at all.
+        gamma: γ, at least 1: how far the arms may be from strong transitivity; 1 is not at all.
         tight: the radius after n duels is γ² sqrt(ln(1/δ) / n) with δ = 1/(2TK), a third of the
-            paper's, as its authors' experiments and its peers have it.
+            paper's, as in its authors' experiments and in other implementations.
 
     >>> import numpy as np
     >>> preferences = np.array([[0.5, 0.8, 0.9], [0.2, 0.5, 0.7], [0.1, 0.3, 0.5]])
@@ -58,8 +65,10 @@ class BeatTheMean(Policy):
     """
 
     name = "beat_the_mean"
-    summary = "the arm that wins least against random others leaves; explores first, then exploits"
+    summary = "eliminates the worst against random others in turn; explores first, then exploits"
     paper = "Yue and Joachims, Beat the Mean Bandit, ICML 2011"
+
+    state_type = BeatTheMeanState
 
     horizon = Horizon()
     gamma = Real(
@@ -71,7 +80,7 @@ class BeatTheMean(Policy):
     tight = Flag(
         symbol="c",
         default=False,
-        meaning="a confidence radius of a third of the printed one, as peers have it",
+        meaning="a third of the paper's confidence radius, as in other implementations",
     )
 
     def _begin(self) -> None:
@@ -80,8 +89,10 @@ class BeatTheMean(Policy):
         self._width = factor * factor * ln(2 * self.horizon * self.n_arms)
         shape = (self.n_arms, self.n_arms)
         self._working = np.ones(self.n_arms, dtype=bool)  # Algorithm 1: W
-        self._asked_by = np.zeros(shape, dtype=bool)  # [b, j]: that pair was last asked for by b
-        self._won: Floats = np.zeros(shape)  # [b, j]: wins of b over j in turns of b
+        self._asked_by = np.zeros(
+            shape, dtype=bool
+        )  # [b, j]: the pair was last proposed in b's turn
+        self._won: Floats = np.zeros(shape)
         self._played: Floats = np.zeros(shape)
         self._sum_up()
 
@@ -92,38 +103,35 @@ class BeatTheMean(Policy):
         self._in_flight: Floats = np.zeros(self.n_arms)
 
     def _choose(self, t: int) -> tuple[int, int]:  # noqa: ARG002 - confidence depends on T alone
-        self._remove_the_worst()
+        self._eliminate()
         working = self._working.nonzero()[0]
         if len(working) == 1:
             return working.item(0), working.item(0)
         duels = self._duels_in_turn[working] + self._in_flight[working]
-        place = self._one_of(duels == duels[duels.argmin()])  # the arm in turn: least n_b
+        # The arm in turn: smallest n_b.
+        place = self._generator.choose_index(duels == duels[duels.argmin()])
         other = self._generator.below(len(working) - 1)
         other += other >= place
         arm, opponent = working.item(place), working.item(other)
         self._asked_by[arm, opponent], self._asked_by[opponent, arm] = True, False
         return arm, opponent
 
-    def _remove_the_worst(self) -> None:
-        """While the worst and the best arm are apart by both of their radii."""
+    def _eliminate(self) -> None:
+        """Eliminate the worst arm while it and the best differ by both of their radii."""
         while True:
             working = self._working.nonzero()[0]
             duels = self._duels_in_turn[working]
-            least = duels.item(duels.argmin())
-            if len(working) == 1 or least == 0:
+            fewest = duels.item(duels.argmin())
+            if len(working) == 1 or fewest == 0:
                 return
             shares = self._wins_in_turn[working] / duels
             worst = shares.item(shares.argmin())
-            apart = shares.item(shares.argmax()) - worst
-            if apart * apart * least < 4 * self._width:  # apart < 2 sqrt(width / least)
+            difference = shares.item(shares.argmax()) - worst
+            # difference < 2 sqrt(width / fewest)
+            if difference * difference * fewest < 4 * self._width:
                 return
-            self._working[working[self._one_of(shares == worst)]] = False
+            self._working[working[self._generator.choose_index(shares == worst)]] = False
             self._sum_up()
-
-    def _one_of(self, chosen: Any) -> int:
-        """The place of a random True."""
-        places = chosen.nonzero()[0]
-        return int(places[self._generator.below(len(places))])
 
     def _winner(self) -> int | None:
         return int(self._working.argmax()) if self._working.sum() == 1 else None
@@ -134,8 +142,7 @@ class BeatTheMean(Policy):
         else:
             self._in_flight[[first, second]] = 0
 
-    def _observe_one(self, first: int, second: int, first_wins: float, count: int) -> None:
-        self._counts.add_one(first, second, first_wins, count)
+    def _learned(self, first: int, second: int, first_wins: float, count: int) -> None:
         if self._asked_by.item(first, second):
             self._count_turn(first, second, first_wins * count, count)
         elif self._asked_by.item(second, first):
@@ -148,9 +155,8 @@ class BeatTheMean(Policy):
             self._wins_in_turn[arm] += wins
             self._duels_in_turn[arm] += duels
 
-    def _observe_many(self, duels: Duels) -> None:
+    def _learned_many(self, duels: Duels) -> None:
         count = np.ones(len(duels.first), dtype=np.int64) if duels.count is None else duels.count
-        self._counts.add(duels.first, duels.second, duels.first_wins, duels.count)
         for arm, opponent, wins in (
             (duels.first, duels.second, duels.first_wins),
             (duels.second, duels.first, 1 - duels.first_wins),
@@ -161,31 +167,15 @@ class BeatTheMean(Policy):
         self._sum_up()
 
     def candidates(self) -> int:
-        """How many arms are left, at the last decision."""
+        """How many arms are left, as of the last proposal."""
         return int(self._working.sum())
 
-    def _own_state(self) -> dict[str, Any]:
-        return {
-            "working": self._working.nonzero()[0].tolist(),
-            "asked_by": self._asked_by.astype(int).tolist(),
-            "won": self._won.tolist(),
-            "played": self._played.tolist(),
-        }
-
-    def _restore(self, own: Mapping[str, Any]) -> None:
-        shape = (self.n_arms, self.n_arms)
-        self._working[:] = False
-        self._working[own["working"]] = True
-        self._asked_by = np.array(own["asked_by"]) == 1
-        self._won = np.array(own["won"], dtype=np.float64)
-        self._played = np.array(own["played"], dtype=np.float64)
-        known = (
+    def _restored(self) -> None:
+        fits = (
             self._working.any()
-            and self._asked_by.shape == self._won.shape == self._played.shape == shape
-            and (self._won >= 0).all()
             and (self._won <= self._played).all()
             and (self._played <= self._counts.plays).all()
         )
-        if not known:
+        if not fits:
             raise PolicyError(f"a state of policy '{self.name}' does not fit its counts.")
         self._sum_up()

@@ -17,42 +17,42 @@ from streamduel.preference.power import power
 class C2B(BatchedPolicy):
     """Finds the Condorcet winner in O(ln T) rounds with O(K² ln² K + K ln T) regret; needs T.
 
-    In each round the arm that most surely beats the most others is the candidate. The arms that it
-    surely beats meet only the candidate; all others meet everybody, so that a winner that has not
-    shown itself yet will. Once the winner is the candidate it stays so, and every duel of K - 1
-    pairs helps to eliminate one of its rivals. The rounds grow geometrically, so a few of them
-    suffice: for services that cannot adapt after every click. RMED, which can, loses less.
+    In each round the arm that surely beats the most others is the candidate. The arms that it
+    surely beats meet only the candidate; all others meet all arms, so that a winner that is not
+    the candidate can become it. Once the winner is the candidate it stays so, and the duels of its
+    K - 1 pairs eliminate its rivals. The rounds grow geometrically, so a few of them suffice: for
+    services that cannot adapt after every click. RMED, which does, has less regret.
 
     Where the paper leaves something open: a pair is compared q_r times in a round, once even where
     lines 9 and 11 name it twice, and an arm never meets itself before it is the last.
     q_r = max(1, ⌊q^r⌋) with an exact power. c_ij is infinite for pairs never compared. D_r and
     the candidate follow from the counts at the end of the last round, the radius with its q_(r-1);
-    in round 1, nobody has been beaten and all pairs are compared. Ties for the candidate are broken
-    uniformly at random. Counts accumulate over rounds. Elimination is permanent; if it would leave
-    nobody, it is put off by a round. "log" is the natural logarithm.
+    in round 1 no arm has been beaten and all pairs are compared. Ties for the candidate are broken
+    uniformly at random. Counts accumulate over rounds. Elimination is permanent; if it would
+    eliminate all arms, it is delayed by a round. "log" is the natural logarithm.
 
-    Late duels: those of a pair that the open batch still wants count towards it, whichever round
-    proposed them. All duels ever seen, surplus and unasked ones too, are in N_ij and p̂_ij. A round
-    is over when its last quota is filled, and its "end", at which arms are eliminated and the next
-    candidate is found, is the next time that a pair is asked for; what comes later is known at the
-    end of the next round. If all that the batch lacks is in flight, the same is proposed again.
+    Delayed outcomes: duels of a pair that the open batch lacks count towards it, whichever round
+    proposed them. All observed duels, surplus and unproposed ones too, are in N_ij and p̂_ij. A
+    round is complete when its last quota is filled. Its "end", at which arms are eliminated and the
+    next candidate is found, is the next time that a pair is asked for; later outcomes take effect
+    at the end of the next round. If all missing duels are in flight, they are proposed again.
 
-    Draws from the generator: for each duel, which of those that the batch lacks; at the beginning
-    of a round, the candidate if several tie.
+    Draws from the generator: for each duel, one of those that the batch lacks; at the beginning of
+    a round, the candidate if several tie.
 
     Args:
         n_arms: K, at least 2.
         seed: of the policy's generator.
         horizon: T, at least K.
-        rounds: B. ⌊ln T⌋ when left out; the paper's second experiment has ⌊ln T⌋ + 6, which loses
-            less. q = T^(1/B) is above 1 for every B, since T is.
+        rounds: B. ⌊ln T⌋ when left out; the paper's second experiment has ⌊ln T⌋ + 6, with less
+            regret. q = T^(1/B) is above 1 for every B, since T is.
         elimination: when arm i leaves. `kl`, the text of section 4: when I_i - I* > ln T + f(K),
             with I_i = Σ N_ij d(p̂_ij, 1/2) over all j that beat i, I* the least of all arms, and
-            f(K) = 0.3 K^1.01. `kl_anytime`: with ln t, t the duels so far, in the place of ln T;
-            this reproduces the published figures, and now and then loses the winner (on the
-            matrix of six arXiv rankers with T = 10⁵, in 11 of 1,500 runs; `kl` in none).
+            f(K) = 0.3 K^1.01. `kl_anytime`: with ln t, t the duels so far, in place of ln T; this
+            reproduces the published figures, but sometimes eliminates the winner (on the matrix of
+            six arXiv rankers with T = 10⁵, in 11 of 1,500 runs; `kl` in none).
             `hoeffding`, line 13: when p̂_ji > 1/2 + sqrt(ln(K² B T) / 2 N_ij) for an active j;
-            twice to three times the regret.
+            two to three times the regret.
 
     >>> import numpy as np
     >>> preferences = np.array([[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]])
@@ -68,7 +68,7 @@ class C2B(BatchedPolicy):
     """
 
     name = "c2b"
-    summary = "few growing rounds around a candidate; for services that adapt seldom"
+    summary = "few growing rounds around a candidate; for services that adapt rarely"
     paper = "Agarwal et al., An Asymptotically Optimal Batched Algorithm, NeurIPS 2022"
 
     elimination = Choice(
@@ -77,7 +77,7 @@ class C2B(BatchedPolicy):
         "hoeffding",
         symbol="γ",
         default="kl",
-        meaning="the evidence that eliminates an arm: against ln T, ln t, or by Hoeffding's bound",
+        meaning="evidence that eliminates an arm: above ln T, above ln t, or by Hoeffding's bound",
     )
 
     def _begin_round(self) -> Booleans:
@@ -89,10 +89,9 @@ class C2B(BatchedPolicy):
         active = self._active_pairs()
         defeated = (played * (gaps * gaps) > width) & active
         most = np.where(self._active, defeated.sum(axis=1), -1)  # line 6
-        best = (most == most.max()).nonzero()[0]
-        candidate = best.item(self._generator.below(len(best)))
-        at_its_hands = defeated[candidate]  # lines 7 to 11; never the candidate itself
-        pairs: Booleans = active & ~np.logical_and.outer(at_its_hands, at_its_hands)
+        candidate = self._generator.choose_index(most == most.max())
+        defeated_by_it = defeated[candidate]  # lines 7 to 11; never the candidate itself
+        pairs: Booleans = active & ~np.logical_and.outer(defeated_by_it, defeated_by_it)
         return pairs
 
     def _end_round(self) -> Booleans:
@@ -105,7 +104,7 @@ class C2B(BatchedPolicy):
             beaten: Booleans = np.logical_or.reduce(beats, axis=0)
             return beaten
         evidence = EmpiricalDivergence(self._counts).sums  # I_i
-        least: float = evidence.min()
+        lowest: float = evidence.min()
         duels = self._counts.duels if self.elimination == "kl_anytime" else self.horizon
         slack = 0.3 * float(power(self.n_arms, Fraction(101, 100)))  # f(K)
-        return evidence - least > ln(duels) + slack
+        return evidence - lowest > ln(duels) + slack

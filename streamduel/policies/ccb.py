@@ -2,54 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Annotated, Final
 
 import numpy as np
+from msgspec import Meta
 
 from streamduel.errors import PolicyError
 from streamduel.policies.base.parameter import Real
 from streamduel.policies.base.policy import Policy
-from streamduel.preference.arrays import Booleans, Integers
+from streamduel.policies.base.state import Arm, Count, State
+from streamduel.preference.arrays import Booleans, Integers, places_of_largest
 from streamduel.preference.copeland_bounds import CopelandBounds
-from streamduel.preference.extremes import largest_at
 from streamduel.preference.logarithm import ln
 
 _BLOCK: Final = 4096
-"""As many draws of a champion are foreseen at once; it bounds the memory that takes."""
+"""The largest number of draws of a champion proposed ahead; it bounds the memory."""
+
+
+class CCBState(State):
+    """B, the B^i, and L_C."""
+
+    best: Annotated[list[Arm], Meta(min_length=1)]
+    shortlists: list[list[Arm]]
+    losses: Count
 
 
 class CCB(Policy):
     """Finds a Copeland winner, an arm that beats the most others, with O(K² + K ln T) regret.
 
-    There always is one, also when no arm beats all others, where RUCB goes on exploring for ever.
-    An arm beats at most as many as its upper bounds allow and at least as many as its lower bounds
-    prove. The champion c is drawn from the arms that may beat the most; its challenger d is, among
-    the arms of which it is open whether c beats them, the one most likely to beat c. When nothing
-    is open about c, it meets itself, which costs nothing.
+    There always is one, also when no arm beats all others, where RUCB never stops exploring. An arm
+    beats at most as many as its upper bounds allow and at least as many as its lower bounds prove.
+    The champion c is drawn from the arms that may beat the most; its challenger d is, among the
+    arms whose pair with c is undecided, the one most likely to beat c. When all pairs of c are
+    decided, it meets itself, which has no regret.
 
-    Two kinds of memory make it quick. B holds the arms that may have been the winner throughout;
+    Two kinds of memory make it fast. B holds the arms that may have been the winner throughout;
     they are preferred as champions. B^i holds arms that once surely beat i, as many as it takes to
-    prove i no winner, one more than the losses L_C of a winner; they are preferred as challengers
-    of i, so that i is proven no winner by them alone, again and again, rather than by all K arms.
+    prove that i is no winner, one more than the losses L_C of a winner; they are preferred as
+    challengers of i, so that these few arms prove it each time, rather than all K arms.
 
-    Where the paper leaves something open: x/0 := 1, so an unseen pair is open and its upper bound
-    is 2. t is the number of duels seen plus 1. The parts of line 9 follow one another in the order
-    A, B, C; B refreshes the B^i of an arm that it removes; C takes the arms of C_t together, since
-    they set the same L_C. Line 13: if nothing on the shortlist is open, the challenger comes from
-    all arms. A d that ties with c is another arm; c itself is taken when it is the only maximum,
-    which is when nothing is open about it.
+    Where the paper leaves something open: x/0 := 1, so an unseen pair is undecided and its upper
+    bound is 2. t is the number of duels seen plus 1. The parts of line 9 follow one another in the
+    order A, B, C; B refreshes the B^i of an arm that it removes; C takes the arms of C_t together,
+    since they set the same L_C. Line 13: if no pair with the shortlist is undecided, the challenger
+    comes from all arms. A d that ties with c is another arm; c itself is chosen when it is the only
+    maximum, which is when all its pairs are decided.
 
     Draws from the generator, each only if it can matter: the cuts of line 9C, arm by arm; the coin
     of line 10 and, if it falls so, the pair; the coin of line 11; c; the coin of line 13; d among
-    ties. So line 10 takes no coin while no pair on the shortlists is open, and in the long run,
-    when nothing is open about any arm of C_t, a step draws no more than c, and nothing at all if
-    the winner is unique. `foresee` goes through such steps at once, up to the next at which a bound
+    ties. So line 10 takes no coin while no pair on the shortlists is undecided, and in the long
+    run, when all pairs of the arms of C_t are decided, a step draws only c, and nothing if the
+    winner is unique. `propose_ahead` takes such steps at once, up to the next at which a bound
     crosses 1/2.
 
-    Duels of pairs that were not asked for count like all others. Line 9 draws its conclusions when
-    a pair is asked for, from the duels seen until then: not from those in flight, which only narrow
-    the bounds by which the further pairs of the same call are chosen.
+    Unproposed duels count like all others. Line 9 draws its conclusions when a pair is asked for,
+    from the duels observed until then. Duels in flight only narrow the bounds by which the further
+    pairs of the same call are chosen.
 
     Args:
         n_arms: K, at least 2.
@@ -57,6 +65,7 @@ class CCB(Policy):
         alpha: α, above 1/2: the bonus is sqrt(α ln t / n). Larger explores more.
 
     >>> import numpy as np
+    from msgspec import Meta
     >>> preferences = np.array([[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]])
     >>> policy, users = CCB(n_arms=3, seed=7), np.random.RandomState(7)
     >>> for _ in range(1000):
@@ -74,6 +83,8 @@ class CCB(Policy):
     paper = "Zoghi et al., Copeland Dueling Bandits, NIPS 2015"
     seeks = "copeland"
 
+    state_type = CCBState
+
     alpha = Real(
         symbol="α",
         default=0.51,
@@ -83,10 +94,10 @@ class CCB(Policy):
     )
 
     def _begin(self) -> None:
-        self._bounds = CopelandBounds(self._counts)  # line 1 (and W, in the counts)
+        self._bounds = self._track(CopelandBounds(self._counts))  # line 1 (and W, in the counts)
         self._reset()
-        self._waiting = False  # whether duels are in flight
-        # What lines 7 to 10 find, good until a bound crosses 1/2.
+        self._any_in_flight = False  # whether duels are in flight
+        # The results of lines 7 to 10, valid until a bound crosses 1/2.
         self._settled_turn = -1
         self._optimists: list[int] = []
         self._preferred: list[int] = []
@@ -104,7 +115,7 @@ class CCB(Policy):
 
     def _choose(self, t: int) -> tuple[int, int]:
         scale = self.alpha * ln(t)
-        self._look(scale)
+        self._update(scale)
         return self._pick(scale)
 
     def _pick(self, scale: float) -> tuple[int, int]:
@@ -116,7 +127,7 @@ class CCB(Policy):
         champion = self._draw_champion()
         return champion, self._challenger(champion, scale)
 
-    def _look(self, scale: float) -> None:
+    def _update(self, scale: float) -> None:
         """Lines 6 to 9. Nothing changes while no bound crosses 1/2, since line 9 is idempotent."""
         bounds = self._bounds
         bounds.advance(scale)  # lines 6 and 7
@@ -124,19 +135,19 @@ class CCB(Policy):
             return
         losses = bounds.losses
         self._optimists = (losses == losses[losses.argmin()]).nonzero()[0].tolist()  # line 8
-        # Only a B that ran empty needs another look at the same bounds.
-        settled = self._waiting or self._update_hypotheses()
+        # Only if B became empty, the same bounds need another update.
+        settled = self._any_in_flight or self._update_hypotheses()
         self._settled_turn = bounds.turns if settled else -1
         self._preferred = [arm for arm in self._optimists if self._best[arm]]
         listed_and_open = self._shortlists & bounds.undecided
         self._open_pairs = listed_and_open.reshape(-1).nonzero()[0]
         self._open_lists = np.logical_or.reduce(listed_and_open, axis=1)
-        # Every arm of C_t is proven a winner, and by line 9C in B: of each step, line 12 is left.
+        # Every arm of C_t is proven a winner, and in B by line 9C: only line 12 is left.
         in_question = len(self._open_pairs) or bounds.undecided[self._optimists].any()
         self._at_rest = settled and not in_question
 
     def _update_hypotheses(self) -> bool:
-        """Line 9; whether to do it again would change nothing."""
+        """Line 9; returns whether repeating it would change nothing."""
         bounds, others = self._bounds, self.n_arms - 1
         # A. Reset disproven hypotheses.
         if np.logical_and(self._shortlists, bounds.beats).any():
@@ -173,14 +184,14 @@ class CCB(Policy):
         arms, preferred = self._optimists, self._preferred
         if preferred and len(preferred) < len(arms) and self._generator.coin(2, 3):
             arms = preferred
-        return arms[self._generator.below(len(arms))]
+        return self._generator.choose(arms)
 
     def _challenger(self, champion: int, scale: float) -> int:
         """Line 13: d = argmax u_jc.
 
-        Of the arms j with l_jc ≤ 1/2, those of which it is open whether c beats them have
-        u_jc ≥ 1/2, and those which c surely beats have less than the 1/2 of c itself. So d is among
-        the former, and it is c when there are none. On c's shortlist are none that c surely beats.
+        Of the arms j with l_jc ≤ 1/2, those whose pair with c is undecided have u_jc ≥ 1/2, and
+        those that c surely beats have less than the 1/2 of c itself. So d is one of the former, or
+        c if there are none. c surely beats no arm on its shortlist.
         """
         bounds = self._bounds
         if bounds.wins.item(champion) + bounds.losses.item(champion) == self.n_arms - 1:
@@ -189,26 +200,26 @@ class CCB(Policy):
         if self._open_lists.item(champion) and self._generator.coin(1, 2):
             among = among & self._shortlists[champion]
         upper = np.where(among, bounds.against(champion, scale), -1.0)
-        tied = largest_at(upper)
-        return tied[self._generator.below(len(tied))]
+        tied = places_of_largest(upper)
+        return self._generator.choose(tied)
 
-    def _foresee(self, t: int, most: int) -> tuple[Integers, Integers]:
+    def _choose_ahead(self, t: int, limit: int) -> tuple[Integers, Integers]:
         scale = self.alpha * ln(t)
-        self._look(scale)
+        self._update(scale)
         if not self._at_rest:
             pairs, times = [self._pick(scale)], [1]
         elif len(self._optimists) == 1:
-            pairs, times = [(self._optimists[0],) * 2], [self._steps_without_turn(t, most)]
+            pairs, times = [(self._optimists[0],) * 2], [self._steps_without_turn(t, limit)]
         else:
-            times = [1] * min(self._steps_without_turn(t, most), _BLOCK)
+            times = [1] * min(self._steps_without_turn(t, limit), _BLOCK)
             pairs = [(self._draw_champion(),) * 2 for _ in times]
         return np.array(pairs, dtype=np.int64), np.array(times, dtype=np.int64)
 
-    def _steps_without_turn(self, t: int, most: int) -> int:
-        """How many steps in a row, from t on and at most `most`, no bound crosses 1/2."""
-        turn, few, many = self._bounds.next_turn, 1, most
-        if self.alpha * ln(t + most - 1) < turn:
-            return most
+    def _steps_without_turn(self, t: int, limit: int) -> int:
+        """In how many steps from t on, up to `limit`, no bound crosses 1/2."""
+        turn, few, many = self._bounds.next_turn, 1, limit
+        if self.alpha * ln(t + limit - 1) < turn:
+            return limit
         while few < many:
             middle = (few + many + 1) // 2
             if self.alpha * ln(t + middle - 1) < turn:
@@ -218,50 +229,20 @@ class CCB(Policy):
         return few
 
     def _mark_in_flight(self, first: int, second: int, in_flight: int) -> None:
-        self._waiting = in_flight > 0
-        self._bounds.refresh(first, second, in_flight)
+        super()._mark_in_flight(first, second, in_flight)
+        self._any_in_flight = in_flight > 0
         if not in_flight:
             self._settled_turn = -1
 
-    def _take_up(self, first: int, second: int) -> None:  # line 14 has counted a win
-        self._bounds.refresh(first, second)
-
-    def _take_up_many(self, first: Integers, second: Integers) -> None:
-        if (first != second).any():
-            self._bounds.refresh_many()
-
     def candidates(self) -> int:
-        """How many arms may still beat as many others as some arm surely does."""
+        """How many arms may beat as many others as some arm surely does."""
         bounds = self._bounds
         bounds.advance(self.alpha * ln(self._counts.duels + 1))
         surely = bounds.wins.max()
         return int(np.count_nonzero(self.n_arms - 1 - bounds.losses >= surely))
 
-    def _own_state(self) -> dict[str, Any]:
-        return {
-            "best": self._best.nonzero()[0].tolist(),
-            "shortlists": [row.nonzero()[0].tolist() for row in self._shortlists],
-            "losses": self._losses,
-        }
-
-    def _restore(self, own: Mapping[str, Any]) -> None:
-        best, shortlists, losses = own["best"], own["shortlists"], own["losses"]
-        if type(losses) is not int or not 0 <= losses <= self.n_arms:
-            raise PolicyError(f"a winner's losses must be from 0 to K (found {losses!r}).")
-        if not isinstance(shortlists, list) or len(shortlists) != self.n_arms or not best:
-            raise PolicyError("a state of policy 'ccb' must hold some best arms and K shortlists.")
-        self._losses = losses
-        self._best = self._marked(best)
-        self._shortlists = np.array([self._marked(arms) for arms in shortlists])
+    def _restored(self) -> None:
+        if self._losses > self.n_arms:
+            raise PolicyError(f"a winner's losses must be from 0 to K (found {self._losses}).")
         if self._shortlists.diagonal().any():
             raise PolicyError("an arm must not be on its own shortlist.")
-
-    def _marked(self, arms: object) -> Booleans:
-        """Which arms a list from a state names."""
-        if not isinstance(arms, list) or any(type(arm) is not int for arm in arms):
-            raise PolicyError(f"arms must be a list of integers (found {arms!r}).")
-        if arms != sorted(set(arms)) or not set(arms) <= set(range(self.n_arms)):
-            raise PolicyError(f"arms must be from 0 to K - 1, ascending (found {arms!r}).")
-        marked = np.zeros(self.n_arms, dtype=np.bool_)
-        marked[arms] = True
-        return marked

@@ -16,38 +16,36 @@ from streamduel.preference.logarithm import ln
 class DoubleThompson(WindowedPolicy):
     """Finds a Copeland winner, or the Condorcet winner if there is one; needs no horizon.
 
-    Thompson sampling, twice: what may be true is drawn from the posterior distribution of the
-    preferences, θ_ij ~ Beta(w_ij + 1, w_ji + 1), and taken for true. The champion c is the arm
-    that beats the most others in a first sample; the challenger d is the arm with the best chance
-    against c in a second, independent one. c itself has 1/2 there, so a champion that nobody seems
-    to beat meets itself, which costs nothing. Confidence bounds fence both choices in: c must be
-    able to beat as many arms as any, by its upper bounds u_cj, and d must not be sure to beat c,
-    l_dc ≤ 1/2, since of that pair there is nothing left to learn. The regret is O(K² ln T), with a
-    Condorcet winner O(K ln T + K² ln ln T).
+    Thompson sampling, twice: preferences are drawn from their posterior distribution,
+    θ_ij ~ Beta(w_ij + 1, w_ji + 1). The champion c is the arm that beats the most others in a first
+    sample; the challenger d is the arm with the best chance against c in a second, independent one.
+    c itself has 1/2 there, so a champion that no arm seems to beat meets itself, which has no
+    regret. Confidence bounds restrict both choices: c must be one of the arms that may beat the
+    most others by their upper bounds u_cj, and d must not surely beat c, l_dc ≤ 1/2, since that
+    pair is decided. The regret is O(K² ln T), with a Condorcet winner O(K ln T + K² ln ln T).
 
     Where the paper leaves something open: "beats the most others" counts all arms, not only those
-    within the fence. Ties are broken uniformly at random. An unseen pair has u = 2, l = -1; a tied
+    that may be c. Ties are broken uniformly at random. An unseen pair has u = 2, l = -1; a tied
     duel counts 1/2 in both parameters of the Beta distribution. d may be c.
 
-    Late duels and those it did not ask for count in full. Those in flight count in n of the bounds.
+    Delayed outcomes and unproposed duels count in full. Duels in flight count in n of the bounds.
 
-    Choose it where regret counts, with or without a Condorcet winner: in simulations it has the
-    least of the policies here. A step costs more than one of RUCB or RMED.
+    Choose it where regret matters, with or without a Condorcet winner: in simulations it has the
+    smallest of the policies here. A step costs more than one of RUCB or RMED.
 
-    Draws from the generator: if several arms are within the fence, the first sample, as far as it
-    decides. First, for the pairs i < j, ascending, that touch the fence and have `few` duels
-    (`BetaPosterior`), a word each says whether θ_ij > 1/2. Then the arms within the fence have
-    their turn, in which all θ_ij of an arm i that are not known yet are drawn, j ascending. Next is
-    the one that can still beat the most others; among equals, whoever beats the most in the
-    counts, then by an order drawn once from the seed. When none is left that can beat as many as
-    the best so far, c is drawn among the best. Then comes the second sample, of θ_jc, j ascending,
-    and d is drawn if there is a tie.
+    Draws from the generator: if several arms may be c, the first sample, as far as it decides.
+    First, for the pairs i < j, ascending, with such an arm and `few` duels (`BetaPosterior`), a
+    word each decides whether θ_ij > 1/2. Then the arms that may be c have their turn, in which all
+    unknown θ_ij of an arm i are drawn, j ascending. Next in turn is the arm that can beat the most
+    others; among equals, the one that beats the most in the counts, then by an order drawn once
+    from the seed. When none is left that can beat as many as the best so far, c is drawn among the
+    best. Then comes the second sample, of θ_jc, j ascending, and d is drawn if there is a tie.
 
     Args:
         n_arms: K, at least 2.
         seed: of the policy's generator.
         alpha: α, above 1/2: the bonus is sqrt(α ln t / n). Larger explores more.
-        window: τ, from 16, or None: go by so many recent duels alone (`WindowedPolicy`).
+        window: τ, from 16, or None: use this many recent duels only (`WindowedPolicy`).
 
     >>> import numpy as np
     >>> preferences = np.array([[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]])
@@ -63,7 +61,7 @@ class DoubleThompson(WindowedPolicy):
     """
 
     name = "double_thompson"
-    summary = "champion and challenger from two samples of what may be true; needs no horizon"
+    summary = "champion and challenger from two samples of the posterior; needs no horizon"
     paper = "Wu and Liu, Double Thompson Sampling for Dueling Bandits, NIPS 2016 (D-TS)"
     seeks = "copeland"
 
@@ -77,8 +75,8 @@ class DoubleThompson(WindowedPolicy):
     window = Window()
 
     def _begin(self) -> None:
-        self._bounds = CopelandBounds(self._counts)
-        self._posterior = BetaPosterior(self._counts)
+        self._bounds = self._track(CopelandBounds(self._counts))
+        self._posterior = self._track(BetaPosterior(self._counts))
 
     def _choose(self, t: int) -> tuple[int, int]:
         self._bounds.advance(self.alpha * ln(t))
@@ -101,13 +99,13 @@ class DoubleThompson(WindowedPolicy):
         touching = self._posterior.few
         if len(likely) < n_arms:
             touching = touching & (waiting | waiting[:, None])
-        # How many arms each arm beats at most; exactly as many, once it had its turn.
+        # How many arms each arm beats at most; exactly, after its turn.
         scores = np.full(n_arms, n_arms - 1)
         first, second = touching.nonzero()
         if len(first):
             better = self._better(first, second, few=True)
             scores -= np.bincount(np.where(better, second, first), minlength=n_arms)
-        order = self._counts.beats * n_arms + self._standing + 1
+        order = self._counts.beats * n_arms + self._priority + 1
         unknown = np.ones(n_arms, dtype=np.bool_)
         best: list[int] = []
         while True:
@@ -123,7 +121,7 @@ class DoubleThompson(WindowedPolicy):
         return best[0] if len(best) == 1 else self._one_of(best, scores)
 
     def _have_turn(self, arm: int, unknown: Booleans, scores: Integers) -> None:
-        """Draw the θ_ij of an arm i that are not known yet, and count who is beaten in them."""
+        """Draw the unknown θ_ij of an arm i, and update the scores."""
         rivals = (self._posterior.many[arm] & unknown).nonzero()[0]
         if len(rivals):
             better = self._better(np.full_like(rivals, arm), rivals, few=False)
@@ -138,7 +136,7 @@ class DoubleThompson(WindowedPolicy):
 
     def _one_of(self, best: list[int], scores: Integers) -> int:  # noqa: ARG002 - for D-TS+
         """One of the arms that share the best score."""
-        return best[self._generator.below(len(best))]
+        return self._generator.choose(best)
 
     def _challenger(self, champion: int) -> int:
         """The arm with the best chance against c in the second sample."""
@@ -150,45 +148,33 @@ class DoubleThompson(WindowedPolicy):
         chances[rivals] = self._posterior.sample(
             rivals, np.full_like(rivals, champion), self._generator
         )
-        best = (chances == chances[chances.argmax()]).nonzero()[0].tolist()
-        return int(best[self._generator.below(len(best))])
-
-    def _mark_in_flight(self, first: int, second: int, in_flight: int) -> None:
-        self._bounds.refresh(first, second, in_flight)
-
-    def _take_up(self, first: int, second: int) -> None:
-        self._bounds.refresh(first, second)
-        self._posterior.refresh(first, second)
-
-    def _take_up_many(self, first: Integers, second: Integers) -> None:
-        self._bounds.refresh_many()
-        self._posterior.refresh_many(first, second)
+        return self._generator.choose_index(chances == chances[chances.argmax()])
 
     def candidates(self) -> int:
-        """How many arms may beat as many others as any, by their upper bounds; at least 1."""
+        """How many arms have the largest upper Copeland score; at least 1."""
         self._bounds.advance(self.alpha * ln(self._counts.duels + 1))
         return len(self._likely())
 
 
 class DoubleThompsonPlus(DoubleThompson):
-    """D-TS with ties broken by what they would cost, which pays if there are several winners.
+    """D-TS with ties broken by their expected regret, which helps with several winners.
 
     Of the arms that share the best score in the first sample, the champion is the one with the
-    least R_i = Σ_j (2 max_k s_k - s_i - s_j) / d(θ_ij, 1/2), the sum over j ≠ i, where s counts the
-    arms that an arm beats in the sample: about what the duels cost by which i is told from all
-    others. d is the divergence of Bernoulli distributions. In all else, see `DoubleThompson`.
+    smallest R_i = Σ_j (2 max_k s_k - s_i - s_j) / d(θ_ij, 1/2), the sum over j ≠ i, where s counts
+    the arms that an arm beats in the sample: about the regret of the duels that distinguish i from
+    all others. d is the divergence of Bernoulli distributions. The rest is as in `DoubleThompson`.
 
     Where the paper leaves something open: k goes over all arms.
 
     Draws from the generator: as D-TS, but for pairs with few duels, too, θ_ij itself is sampled.
     If several arms are best, the rest of the first sample follows, pairs i < j ascending; c is
-    drawn among those with the least R.
+    drawn among those with the smallest R.
 
     Args:
         n_arms: K, at least 2.
         seed: of the policy's generator.
         alpha: α, above 1/2: the bonus is sqrt(α ln t / n). Larger explores more.
-        window: τ, from 16, or None: go by so many recent duels alone (`WindowedPolicy`).
+        window: τ, from 16, or None: use this many recent duels only (`WindowedPolicy`).
 
     >>> import numpy as np
     >>> preferences = np.array([[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]])
@@ -203,7 +189,7 @@ class DoubleThompsonPlus(DoubleThompson):
     """
 
     name = "double_thompson_plus"
-    summary = "D-TS that breaks ties by what they would cost; needs no horizon"
+    summary = "D-TS that breaks ties by their expected regret; needs no horizon"
     paper = "Wu and Liu, Double Thompson Sampling for Dueling Bandits, NIPS 2016 (D-TS+)"
 
     def _begin(self) -> None:
@@ -226,14 +212,14 @@ class DoubleThompsonPlus(DoubleThompson):
         scores -= np.bincount(np.where(better, second, first), minlength=self.n_arms)
         costs = [self._cost(arm, scores) for arm in best]
         cheapest = [arm for arm, cost in zip(best, costs, strict=True) if cost == min(costs)]
-        return cheapest[self._generator.below(len(cheapest))]
+        return self._generator.choose(cheapest)
 
     def _cost(self, arm: int, scores: Integers) -> float:
         """R_i of an arm i, added up in the order of the arms."""
         chances = self._sample[arm]
         chances[arm] = 0.5
         information = bernoulli_each(chances, 0.5)
-        told = information > 0  # not i itself
-        regret = 2 * scores.max() - scores[arm] - scores[told]
-        costs = np.add.accumulate(regret / information[told])
+        others = information > 0  # not i itself
+        regret = 2 * scores.max() - scores[arm] - scores[others]
+        costs = np.add.accumulate(regret / information[others])
         return float(costs[-1]) if len(costs) else 0.0

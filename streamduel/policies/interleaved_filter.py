@@ -2,51 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import sqrt
-from typing import Any, Final
+from typing import Annotated, Final
 
 import numpy as np
+from msgspec import Meta
 
 from streamduel.errors import PolicyError
 from streamduel.policies.base.parameter import Horizon, Real
 from streamduel.policies.base.policy import Policy
+from streamduel.policies.base.state import Arm, Count, State
 from streamduel.preference.arrays import Floats, Integers
 from streamduel.preference.logarithm import ln
 
 _FAR: Final = 2**60
-"""More duels than any pair can have: the place of an arm that is not to be chosen."""
+"""More duels than any pair can have: the sort key of arms that cannot be chosen."""
+
+
+class InterleavedFilterState(State):
+    """The candidate, its rivals, and the wins and losses of its arm before it became one."""
+
+    candidate: Annotated[int, Meta(ge=-1)]
+    rivals: list[Arm]
+    passes: Count
+    won_before: list[float]
+    lost_before: list[float]
 
 
 class InterleavedFilter1(Policy):
     """Finds the best arm with probability 1 - 1/T if the arms have a total order; needs T.
 
     One arm is the candidate. It meets every remaining arm once per pass. After a pass, arms that it
-    has beaten with confidence 1 - δ, δ = 1/(T K²), are removed for good; when an arm has beaten it
-    with that confidence, the candidate is removed instead and the victor, with statistics begun
-    afresh, is the next one. The last arm is then served alone until T, and after it.
+    has beaten with confidence 1 - δ, δ = 1/(T K²), are eliminated; when an arm has beaten it with
+    that confidence, the candidate is eliminated instead, and the winner is the next candidate, with
+    empty statistics. The last arm is then served alone.
 
-    Where the paper leaves something open: beaten arms are removed first, then the candidate is
-    examined; of several that beat it, the one with the lowest estimate follows it. A pass is
+    Where the paper leaves something open: beaten arms are eliminated first, then the candidate is
+    examined; of several arms that beat it, the one with the lowest estimate follows it. A pass is
     complete when every remaining arm has met the candidate once more since it became one; in it,
     the arms come in an order drawn once.
 
-    Late outcomes, and those of pairs it did not ask for, count if they are of the candidate and a
-    remaining arm, and arrive while it is the candidate. All others are in the counts alone.
+    Delayed outcomes and unproposed duels count if they are of the candidate and a remaining arm,
+    and are observed while it is the candidate. All others are in the counts only.
 
-    It explores first and exploits then, so it is the choice for short experiments with a planned
-    end and arms that are well ordered; RUCB and RMED lose less in the long run.
+    It explores first and then exploits, so it is the choice for short experiments with a planned
+    end and well-ordered arms; RUCB and RMED have less regret in the long run.
 
-    Draws from the generator: the first candidate; then nothing but ties.
+    Draws from the generator: the first candidate; then only ties.
 
     Args:
         n_arms: K, at least 2.
         seed: of the policy's generator.
         horizon: T, at least K.
         confidence_scale: the radius after n duels is sqrt(confidence_scale ln(1/δ) / n). 1 is the
-            paper's, 4 that of its journal version, which costs three to four times the regret.
+            paper's; 4, in its journal version, has three to four times the regret.
 
     >>> import numpy as np
+    from msgspec import Meta
     >>> preferences = np.array([[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]])
     >>> policy, users = InterleavedFilter1(3, seed=7, horizon=1000), np.random.RandomState(7)
     >>> for _ in range(1000):
@@ -56,12 +68,14 @@ class InterleavedFilter1(Policy):
     (0, 1, 503)
 
     Source: Yue, Broder, Kleinberg and Joachims, "The K-armed Dueling Bandits Problem", COLT 2009,
-    Algorithm 2; its lines are named in the code. `confidence_scale=4`: JCSS 78(5), 2012.
+    Algorithm 2; line numbers are its. `confidence_scale=4`: JCSS 78(5), 2012.
     """
 
     name = "interleaved_filter_1"
     summary = "a candidate plays all others in turn; explores first, then exploits"
     paper = "Yue et al., The K-armed Dueling Bandits Problem, COLT 2009 (IF1)"
+
+    state_type = InterleavedFilterState
 
     horizon = Horizon()
     confidence_scale = Real(
@@ -76,8 +90,7 @@ class InterleavedFilter1(Policy):
         self._decisive = self.confidence_scale * ln(self.horizon * self.n_arms**2)
         self._in_flight: Integers = np.zeros(self.n_arms, dtype=np.int64)
         self._rivals = np.ones(self.n_arms, dtype=bool)  # line 4: W
-        # No candidate yet: it is drawn when the first pair is asked for.
-        self._candidate = -1
+        self._candidate = -1  # drawn when the first pair is asked for
         self._passes = 0
         self._won_before: Floats = np.zeros(self.n_arms)
         self._lost_before: Floats = np.zeros(self.n_arms)
@@ -87,33 +100,32 @@ class InterleavedFilter1(Policy):
             self._promote(self._generator.below(self.n_arms))  # line 3
         while self._rivals.any():  # line 7
             played = self._won() + self._lost()
-            least = int(played[self._rivals].min())
-            if least <= self._passes:  # lines 8 and 9: go on with this pass
+            fewest = int(played[self._rivals].min())
+            if fewest <= self._passes:  # lines 8 and 9: continue this pass
                 return self._candidate, self._least_played(played)
-            self._passes = least
+            self._passes = fewest
             self._judge(played)
         return self._candidate, self._candidate  # line 21, and Algorithm 1, line 4
 
-    def _foresee(self, t: int, most: int) -> tuple[Integers, Integers]:
-        """The rest of the pass, and the passes after which nobody can have been decided."""
-        pair, times = super()._foresee(t, most)
-        if t > self.horizon or self._winner() is not None:
+    def _choose_ahead(self, t: int, limit: int) -> tuple[Integers, Integers]:
+        """The rest of the pass, and the passes after which no arm can be decided."""
+        pair, times = super()._choose_ahead(t, limit)
+        if self._winner() is not None:
             return pair, times
         played = self._won() + self._lost()
         rivals = self._rivals.nonzero()[0]
-        rivals = rivals[np.lexsort((self._standing[rivals], played[rivals]))]
+        rivals = rivals[np.lexsort((self._priority[rivals], played[rivals]))]
         due = rivals[played[rivals] <= self._passes]
-        most = min(most, self.horizon - t + 1)
         if len(due) == len(rivals) and (played[rivals] == played[rivals[0]]).all():
-            passes = min(self._idle_passes(played[rivals[0]]), most // len(rivals) + 1)
-            due = np.tile(due, passes)[:most]
-            # Nobody can be judged at the end of the passes before the last one.
+            passes = min(self._idle_passes(played[rivals[0]]), limit // len(rivals) + 1)
+            due = np.tile(due, passes)[:limit]
+            # No arm can be decided at the end of the passes before the last one.
             self._passes = int(played[rivals[0]]) + (len(due) - 1) // len(rivals)
-        due = due[:most]
+        due = due[:limit]
         return np.stack((np.full(len(due), self._candidate), due), axis=1), np.ones_like(due)
 
     def _idle_passes(self, played: float) -> int:
-        """How many passes end without a decision, whoever wins, and one more; all have met alike.
+        """How many passes end without a decision, for any outcomes, plus one; all have met alike.
 
         With s wins more on one side than on the other, k duels all won by that side make
         n (p - 1/2)² = (s + k)² / (4 (n + k)), which reaches D at
@@ -122,7 +134,7 @@ class InterleavedFilter1(Policy):
         decisive = self._decisive
         lead = float(np.abs(self._won() - self._lost())[self._rivals].max())
         enough = 2 * decisive - lead + 2 * sqrt(decisive * decisive + decisive * (played - lead))
-        return max(1, int(enough * (1 - 1e-9)))  # far more room than rounding takes
+        return max(1, int(enough * (1 - 1e-9)))  # rounding is far smaller
 
     def _won(self) -> Floats:
         """(K,): the candidate's wins over each arm since it became the candidate."""
@@ -134,8 +146,8 @@ class InterleavedFilter1(Policy):
         return lost
 
     def _least_played(self, played: Floats) -> int:
-        """The rival met least often, duels in flight included; among equals by standing."""
-        order = (played + self._in_flight) * self.n_arms + self._standing
+        """The rival met least often, duels in flight included; among equals by priority."""
+        order = (played + self._in_flight) * self.n_arms + self._priority
         return int(np.where(self._rivals, order, _FAR).argmin())
 
     def _judge(self, played: Floats) -> None:
@@ -147,12 +159,12 @@ class InterleavedFilter1(Policy):
         self._rivals &= ~(sure & (gaps > 0))  # lines 12 and 13
         victors = self._rivals & sure & (gaps < 0)  # line 15
         if victors.any():
-            lowest = (victors & (gaps == gaps[victors].min())).nonzero()[0]
+            lowest = victors & (gaps == gaps[victors].min())
             self._prune(gaps)
-            self._promote(int(lowest[self._generator.below(len(lowest))]))
+            self._promote(self._generator.choose_index(lowest))
 
     def _prune(self, gaps: Floats) -> None:
-        """What else a defeated candidate's estimates tell; in IF1 nothing."""
+        """Eliminate arms by the estimates of the beaten candidate; none in IF1."""
 
     def _promote(self, arm: int) -> None:
         """Lines 16 and 17: a new candidate starts from empty statistics."""
@@ -169,44 +181,27 @@ class InterleavedFilter1(Policy):
         self._in_flight[second if first == self._candidate else first] = in_flight
 
     def candidates(self) -> int:
-        """How many arms are left, the candidate included, at the last decision."""
+        """How many arms are left, the candidate included, as of the last proposal."""
         return int(self._rivals.sum()) + (self._candidate >= 0)
 
-    def _own_state(self) -> dict[str, Any]:
-        return {
-            "candidate": self._candidate,
-            "rivals": self._rivals.nonzero()[0].tolist(),
-            "passes": self._passes,
-            "won_before": self._won_before.tolist(),
-            "lost_before": self._lost_before.tolist(),
-        }
-
-    def _restore(self, own: Mapping[str, Any]) -> None:
-        rivals, candidate = own["rivals"], own["candidate"]
-        self._rivals[:] = False
-        self._rivals[rivals] = True
-        self._candidate, self._passes = candidate, own["passes"]
-        self._won_before = np.array(own["won_before"], dtype=np.float64)
-        self._lost_before = np.array(own["lost_before"], dtype=np.float64)
-        known = (
-            type(candidate) is int
-            and -1 <= candidate < self.n_arms
-            and candidate not in rivals
-            and type(self._passes) is int
-            and self._won_before.shape == self._lost_before.shape == (self.n_arms,)
-            and (candidate < 0 or min(self._won().min(), self._lost().min()) >= 0)
+    def _restored(self) -> None:
+        candidate = self._candidate
+        fits = candidate < 0 or (
+            candidate < self.n_arms
+            and not self._rivals[candidate]
+            and min(self._won().min(), self._lost().min()) >= 0
         )
-        if not known:
+        if not fits:
             raise PolicyError(f"a state of policy '{self.name}' does not fit its counts.")
 
 
 class InterleavedFilter2(InterleavedFilter1):
     """Interleaved Filter 1 with pruning: plays fewer matches, and has the optimal regret bound.
 
-    When the candidate is beaten, every arm whose estimate says that it is worse than the candidate
-    goes with it, confident or not: whoever lost to the loser will hardly beat the victor. Under
-    strong stochastic transitivity the victor is better than such an arm with confidence 1 - δ,
-    which saves the factor log K of IF1. In all else, see `InterleavedFilter1`.
+    When the candidate is beaten, every arm that is worse than the candidate by its estimate is
+    eliminated with it, confident or not: an arm that lost to the loser hardly beats the winner.
+    Under strong stochastic transitivity the winner is better than such an arm with confidence
+    1 - δ, which saves the factor log K of IF1. The rest is as in `InterleavedFilter1`.
 
     Args:
         n_arms: K, at least 2.
@@ -215,6 +210,7 @@ class InterleavedFilter2(InterleavedFilter1):
         confidence_scale: as for IF1.
 
     >>> import numpy as np
+    from msgspec import Meta
     >>> preferences = np.array([[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]])
     >>> policy, users = InterleavedFilter2(3, seed=3, horizon=1000), np.random.RandomState(7)
     >>> for _ in range(1000):

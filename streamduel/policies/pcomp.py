@@ -2,45 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from streamduel.errors import PolicyError
-from streamduel.policies.base.batched_policy import BatchedPolicy, estimates
+from streamduel.policies.base.batched_policy import BatchedPolicy, BatchedState, estimates
 from streamduel.policies.base.parameter import Flag
+from streamduel.policies.base.state import Wins
 from streamduel.preference.arrays import Booleans, Floats
 from streamduel.preference.logarithm import ln
+
+
+class PCompState(BatchedState):
+    """The wins before the round."""
+
+    before: Wins
 
 
 class PComp(BatchedPolicy):
     """Compares every pair of active arms in growing rounds; O(K² ln T) regret in O(ln T) rounds.
 
-    In round r each active pair meets q_r times. Then every arm leaves that lost to another by more
-    than the radius γ_r, which shrinks from round to round; the Condorcet winner loses to nobody,
-    and stays with probability 1 - 1/T. It is the simplest batched policy, and the yardstick of the
-    others: C2B, which compares beaten arms with its candidate only, has the better bound.
+    In round r each active pair meets q_r times. Then every arm is eliminated that lost to another
+    by more than the radius γ_r, which shrinks from round to round; the Condorcet winner stays with
+    probability 1 - 1/T. It is the simplest batched policy, and the baseline of the others: C2B,
+    which compares beaten arms with its candidate only, has the better bound.
 
-    Where the paper is not at hand, what is relied on: q = T^(1/B), q_r = ⌊q^r⌋,
+    Assumed where the paper was not available: q = T^(1/B), q_r = ⌊q^r⌋,
     γ_r = sqrt(ln(1/δ) / 2 q_r), δ = 1 / (6 T K² B), B = ⌊ln T⌋ when left out. Estimates are those
-    of the round alone, since γ_r is the radius for q_r duels; all beaten arms leave at once, and
-    nobody leaves if nobody would be left.
+    of the round alone, since γ_r is the radius for q_r duels; all beaten arms are eliminated
+    together, and none if all were beaten.
 
-    Late duels: those of a pair that the open batch still wants count towards it, and all that come
-    while a round is open are in its estimates, whichever round, or nobody, proposed them. More
-    than q_r of a pair narrow its estimate, but not γ_r; with `accumulate`, all duels ever seen
-    narrow both. A round ends when, its last quota filled, the next pair is asked for. If it was
-    closed before, γ_r is the radius for as many duels as there were of each pair.
+    Delayed outcomes: duels of a pair that the open batch lacks count towards it, and all duels
+    observed while a round is open are in its estimates, whether proposed or not. More than q_r
+    duels of a pair narrow its estimate, but not γ_r; with `accumulate`, all observed duels narrow
+    both. A round ends when the next pair is asked for after its last quota is filled. If it was
+    closed before, γ_r is the radius for the number of duels of each pair.
 
-    Draws from the generator: for each duel, which of those that the batch lacks.
+    Draws from the generator: for each duel, one of those that the batch lacks.
 
     Args:
         n_arms: K, at least 2.
         seed: of the policy's generator.
         horizon: T, at least K.
         rounds: B.
-        accumulate: take the estimates from all duels so far, N_ij of them in the place of q_r.
+        accumulate: estimate from all duels so far, with N_ij in place of q_r.
 
     >>> import numpy as np
     >>> preferences = np.array([[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]])
@@ -57,6 +61,8 @@ class PComp(BatchedPolicy):
     name = "pcomp"
     summary = "all pairs of active arms in few growing rounds; the simplest batched policy"
     paper = "Agarwal et al., Batched Dueling Bandits, ICML 2022"
+
+    state_type = PCompState
 
     accumulate = Flag(
         symbol="p̂",
@@ -82,12 +88,7 @@ class PComp(BatchedPolicy):
         self._before = self.wins.copy()
         return self._active_pairs()
 
-    def _own_state(self) -> dict[str, Any]:
-        return {**super()._own_state(), "before": self._before.tolist()}
-
-    def _restore(self, own: Mapping[str, Any]) -> None:
-        super()._restore(own)
-        before = np.array(own["before"], dtype=np.float64)
-        if before.shape != self.wins.shape or not ((before >= 0) & (before <= self.wins)).all():
-            raise PolicyError("the wins before the round must be from 0 to the wins.")
-        self._before = before
+    def _restored(self) -> None:
+        super()._restored()
+        if (self._before > self.wins).any():
+            raise PolicyError("the wins before the round must not be above the wins.")

@@ -3,51 +3,60 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
 from streamduel.errors import PolicyError
 from streamduel.policies.base.parameter import Real
 from streamduel.policies.base.policy import Policy
-from streamduel.preference.arrays import Booleans, Floats, Integers
+from streamduel.policies.base.state import Arm, Count, State
+from streamduel.preference.arrays import Floats, Integers
 from streamduel.preference.divergence import EmpiricalDivergence
-from streamduel.preference.extremes import least_at
 from streamduel.preference.logarithm import ln
 from streamduel.preference.power import power
 
 
+class RMED1State(State):
+    """The lists of the pass, and how far it is."""
+
+    exploring: bool
+    next_pair: Count
+    waiting: list[Arm]
+    joining: list[Arm]
+    concluding: bool
+
+
 class RMED1(Policy):
-    """Finds the Condorcet winner with hardly more regret than the least possible; needs no horizon.
+    """Finds the Condorcet winner with nearly the smallest possible regret; needs no horizon.
 
-    How likely is it that arm i is the winner? exp(-I_i), where I_i, the empirical divergence, adds
-    up the evidence of all duels in which i is behind (`EmpiricalDivergence`). The arm i* with the
-    least I_i is the likeliest. Any other is drawn only as long as I_i - I_i* ≤ ln t + f(K): until a
-    winner would look so bad with a probability below 1/t. Arms come in passes over a list; who
-    satisfies this during a pass is in the list of the next. An arm l from the list meets i* if i*
-    may be ahead of it, else the arm that is furthest ahead of it. i*, ahead of all, meets itself,
-    which costs nothing; soon it is alone in the list.
+    The likelihood that arm i is the winner is exp(-I_i), where the empirical divergence I_i adds up
+    the evidence of all duels in which i is behind (`EmpiricalDivergence`). The arm i* with the
+    smallest I_i is the likeliest winner. Any other arm is drawn only while I_i - I_i* ≤ ln t +
+    f(K): until a winner would have such duels with a probability below 1/t. Arms come in passes
+    over a list; the arms that satisfy this during a pass are the list of the next. An arm l from
+    the list meets i* if i* may be ahead of it, else the arm that is furthest ahead of it. i*, ahead
+    of all, meets itself, which has no regret; soon it is alone in the list.
 
-    f(K) = 0.3 K^1.01 keeps the winner in the list through an unlucky beginning; the bounds need
-    an exponent above 1. The regret for finite T is O(K ln T) + O(K^(2+ε)).
+    f(K) = 0.3 K^1.01 keeps the winner in the list through unlucky first duels; the bounds need an
+    exponent above 1. The regret for finite T is O(K ln T) + O(K^(2+ε)).
 
     Where the paper leaves something open: the fixed order of the arms, and with it that of the
     first K (K - 1) / 2 duels, in which all pairs meet once, is drawn from the seed. t counts all
     duels from 1, those of an arm with itself too. Of several equally likely winners or
     equally strong opponents one is drawn at random. A mean over no duels is 1/2.
 
-    Late duels and those it did not ask for count in full. In the beginning a pair is due until
-    its duel has been seen; those in flight are not asked for again. Then the list goes on with
-    what is known, and what never came is due again before the next pass.
+    Delayed outcomes and unproposed duels count in full. At first a pair is due until its duel has
+    been observed; pairs in flight are not proposed again. Then the list continues with the observed
+    duels, and a pair whose outcome never came is due again before the next pass.
 
-    Choose it where one ranker beats all others and a decision must be quick: only Double Thompson
-    Sampling loses less in simulations, at many times the cost of a step. With hundreds of arms, the
-    first meeting of all pairs is dear. Without a winner it goes on exploring.
+    Choose it where one ranker beats all others and a decision must be fast: only Double Thompson
+    Sampling has less regret in simulations, at many times the cost of a step. With hundreds of
+    arms, the first duels of all pairs are costly. Without a winner it never stops exploring.
 
     Draws from the generator, each only if there is more than one choice: i*; then the opponent, if
-    that is not to be i*.
+    it is not i*.
 
     Args:
         n_arms: K, at least 2.
@@ -69,27 +78,29 @@ class RMED1(Policy):
     """
 
     name = "rmed1"
-    summary = "draws whom the evidence has not yet ruled out; needs no horizon"
+    summary = "draws the arms that the evidence has not ruled out; needs no horizon"
     paper = "Komiyama et al., Regret Lower Bound and Optimal Algorithm, COLT 2015 (RMED1)"
+
+    state_type: ClassVar[type[State]] = RMED1State
 
     f_weight = Real(
         symbol="f(K) / K^1.01",
         default=0.3,
         at_least=0,
-        meaning="evidence an arm may lag behind besides ln t; larger explores more",
+        meaning="evidence by which an arm may lag behind, besides ln t; larger explores more",
         reason="the paper requires f(K) ≥ 0",
     )
 
     def _begin(self) -> None:
-        self._divergence = EmpiricalDivergence(self._counts)
+        self._divergence = self._track(EmpiricalDivergence(self._counts))
         self._slack = self.f_weight * float(power(self.n_arms, Fraction(101, 100)))  # f(K)
-        self._order = self._standing.argsort()
+        self._order = self._priority.argsort()
         self._pairs = self._order[np.stack(np.triu_indices(self.n_arms, k=1))]
         self._next_pair = 0
-        self._explored = int(self._counts.plays[tuple(self._pairs)].min())  # or more, by now
+        self._explored = int(self._counts.plays[tuple(self._pairs)].min())  # or more
         self._in_flight: dict[tuple[int, int], int] = {}
         self._exploring = True
-        self._concluding = False  # the duel before was of the list, and its end is still to come
+        self._concluding = False  # the last duel was of the list, and `_conclude` is due
         self._waiting: list[int] = []  # L_R, which is L_C without those drawn; the last is next
         self._joining = np.zeros(self.n_arms, dtype=np.bool_)  # L_N
         self._drawn = np.zeros(self.n_arms, dtype=np.bool_)  # all but L_R
@@ -99,14 +110,14 @@ class RMED1(Policy):
         self._wait(self._order)
 
     def _wait(self, arms: Integers) -> None:
-        """Let these arms be L_C and L_R."""
+        """Set L_C and L_R to these arms."""
         self._waiting = arms[::-1].tolist()
         self._drawn.fill(True)
         self._drawn[arms] = False
 
     def _choose(self, t: int) -> tuple[int, int]:
         sums = self._divergence.sums  # I_i(t)
-        self._best = least_at(sums)
+        self._best = int(sums.argmin())
         np.subtract(sums, sums[self._best], self._lags)
         if self._concluding:
             self._conclude(max(t - 1, 1))
@@ -121,7 +132,7 @@ class RMED1(Policy):
         return arm, self._opponent(arm, t)
 
     def _conclude(self, t: int) -> None:
-        """What follows the duel of step t: L_N grows; if L_C is through, the next pass begins."""
+        """After the duel of step t: add arms to L_N; if L_C is empty, begin the next pass."""
         close = self._close
         np.less_equal(self._lags, ln(t) + self._slack, close)  # J_j(t): I_j - I* ≤ ln t + f(K)
         np.logical_and(close, self._drawn, close)  # j is not in L_R
@@ -133,11 +144,11 @@ class RMED1(Policy):
             self._exploring = True
 
     def _needed(self, t: int) -> int:  # noqa: ARG002 - for RMED2
-        """How often every pair must have met before the list goes on: L."""
+        """L: how often every pair must have met before the list continues."""
         return 1
 
     def _due(self, times: int) -> tuple[int, int] | None:
-        """The next pair, in turn, that has met less often, those in flight included."""
+        """The next pair, in turn, that has met less often, duels in flight included."""
         if times <= self._explored:
             return None
         firsts, seconds = self._pairs
@@ -160,7 +171,7 @@ class RMED1(Policy):
         """i*(t)."""
         if np.count_nonzero(self._lags) == self.n_arms - 1:
             return self._best
-        return self._one_of(self._lags == 0)
+        return self._generator.choose_index(self._lags == 0)
 
     def _strongest_opponent(self, arm: int, likeliest: int) -> int:
         """Algorithm 2, given i*(t)."""
@@ -170,13 +181,13 @@ class RMED1(Policy):
             return likeliest
         means = self._means(arm)
         means[arm] = 2.0  # j ≠ l(t)
-        return self._one_of(means == means[means.argmin()])
+        return self._generator.choose_index(means == means[means.argmin()])
 
     def _means(self, arm: int) -> Floats:
         """μ_ij of an arm i and every arm j; 1/2 where there were no duels."""
         won = self.wins[arm]
         met = won + self.wins[:, arm]
-        if self._explored:  # then only the arm itself has not been met
+        if self._explored:  # then all arms but the arm itself have been met
             met[arm] = 1.0
             means: Floats = won / met
             means[arm] = 0.5
@@ -185,31 +196,27 @@ class RMED1(Policy):
             np.divide(won, met, out=means, where=met > 0)
         return means
 
-    def _one_of(self, arms: Booleans) -> int:
-        tied = arms.nonzero()[0]
-        return tied.item(self._generator.below(len(tied)))
-
-    def _times_alone(self, arm: int, t: int, most: int) -> int:
+    def _duels_alone(self, arm: int, t: int, limit: int) -> int:
         # The pass was of this arm alone, and so is the next one, until ln t has grown so much that
-        # another arm may join, or RMED2 has to explore. Both are monotone in t.
+        # another arm joins, or RMED2 must explore. Both are monotone in t.
         if self._waiting or self._joining.any():
             return 1
         gaps = self._divergence.sums - self._divergence.sums[arm]
         gaps[arm] = np.inf
-        least = gaps[gaps.argmin()]
+        smallest = gaps[gaps.argmin()]
 
         def last(step: int) -> bool:
-            joins = bool(least <= ln(step) + self._slack)
+            joins = bool(smallest <= ln(step) + self._slack)
             return joins or self._needed(step + 1) > self._explored
 
-        return min(most, bisect_left(range(t, t + most), True, key=last) + 1)
+        return min(limit, bisect_left(range(t, t + limit), True, key=last) + 1)
 
-    def _foresee(self, t: int, most: int) -> tuple[Integers, Integers]:
+    def _choose_ahead(self, t: int, limit: int) -> tuple[Integers, Integers]:
         """While pairs are due, outcomes do not matter."""
         due = self._lacking(self._needed(t)) if self._exploring else 0
-        known = min(due, most, self._parameters.get("horizon", t + due) - t + 1)
+        known = min(due, limit)
         if known < 2:
-            return super()._foresee(t, most)
+            return super()._choose_ahead(t, limit)
         return self._propose(known), np.ones(known, dtype=np.int64)
 
     def _lacking(self, times: int) -> int:
@@ -220,17 +227,12 @@ class RMED1(Policy):
         return int(np.maximum(times - met, 0.0).sum())
 
     def _mark_in_flight(self, first: int, second: int, in_flight: int) -> None:
+        super()._mark_in_flight(first, second, in_flight)
         for pair in ((first, second), (second, first)):
             if in_flight:
                 self._in_flight[pair] = in_flight
             else:
                 self._in_flight.pop(pair, None)
-
-    def _take_up(self, first: int, second: int) -> None:
-        self._divergence.refresh(first, second)
-
-    def _take_up_many(self, first: Integers, second: Integers) -> None:
-        self._divergence.refresh_many(first, second)
 
     def candidates(self) -> int:
         """How many arms the evidence has not ruled out: I_i - I_i* ≤ ln t + f(K); at least 1."""
@@ -238,28 +240,12 @@ class RMED1(Policy):
         bound = ln(self._counts.duels + 1) + self._slack
         return int(np.count_nonzero(sums - sums[sums.argmin()] <= bound))
 
-    def _own_state(self) -> dict[str, Any]:
-        return {
-            "exploring": self._exploring,
-            "next_pair": self._next_pair,
-            "waiting": list(self._waiting),
-            "joining": self._joining.nonzero()[0].tolist(),
-            "concluding": self._concluding,
-        }
-
-    def _restore(self, own: Mapping[str, Any]) -> None:
-        waiting, joining, arms = own["waiting"], own["joining"], range(self.n_arms)
-        known = (
-            all(type(own[flag]) is bool for flag in ("exploring", "concluding"))
-            and type(own["next_pair"]) is int
-            and 0 <= own["next_pair"] < self._pairs.shape[1]
-            and all(type(arm) is int and arm in arms for arm in [*waiting, *joining])
-            and len({*waiting, *joining}) == len([*waiting, *joining])
-            and (waiting or own["concluding"])
-        )
-        if not known:
+    def _restored(self) -> None:
+        arms = [*self._waiting, *self._joining.nonzero()[0].tolist()]
+        if (
+            self._next_pair >= self._pairs.shape[1]
+            or len(set(arms)) < len(arms)
+            or not (self._waiting or self._concluding)
+        ):
             raise PolicyError(f"the lists in a state of policy '{self.name}' are damaged.")
-        self._exploring, self._concluding = own["exploring"], own["concluding"]
-        self._next_pair = own["next_pair"]
-        self._wait(np.array(waiting[::-1], dtype=np.int64))
-        self._joining[joining] = True
+        self._wait(np.array(self._waiting[::-1], dtype=np.int64))

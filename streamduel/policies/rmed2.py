@@ -12,19 +12,19 @@ from streamduel.preference.logarithm import ln
 
 
 class RMED2(RMED1):
-    """RMED1 with opponents chosen for their price: the regret is optimal, constant included.
+    """RMED1 with opponents chosen for their cost: the regret is optimal, constant included.
 
-    To rule out arm l, evidence may come from any arm that beats it; what a nat of it costs is
-    (Δ_*l + Δ_*j) / d⁺(μ_lj, 1/2) against arm j, Δ_*j being what i* is ahead of j, and d⁺ the
+    To rule out arm l, evidence may come from any arm that beats it; a nat of it costs
+    (Δ_*l + Δ_*j) / d⁺(μ_lj, 1/2) against arm j, where Δ_*j is the gap of j to i*, and d⁺ the
     divergence if l is behind, else 0. l meets the cheapest opponent, b(l); and i* itself, so as not
-    to rely on b alone, whenever it has met i* fewer than 1 / ln ln t times as often. To know the
-    means well enough, every pair has to have met α ln ln t times before each pass.
+    to rely on b alone, if it has met i* fewer than 1 / ln ln t times as often. For accurate means,
+    every pair must have met α ln ln t times before each pass.
 
     Better than RMED1 only for a very large T: this exploration costs K² ln ln T.
 
     Where the paper leaves something open: α ln ln t and 1 / ln ln t are taken as they are; so
-    before t = 16 (α = 3) every pair need meet three times at most, and for ln ln t < 0, b(l) is
-    met. The exploration comes before a pass, not within it. If nobody is ahead of l, Algorithm 2
+    before t = 16 (α = 3) every pair meets at most three times, and for ln ln t < 0, b(l) is met.
+    The exploration comes before a pass, not within it. If no arm is ahead of l, Algorithm 2
     chooses. Negative costs stay negative.
 
     Draws from the generator, each only if there is more than one choice: i*; then b(l), and if it
@@ -34,7 +34,7 @@ class RMED2(RMED1):
         n_arms: K, at least 2.
         seed: of the policy's generator.
         f_weight: f(K) / K^1.01, from 0; larger explores more.
-        alpha: α, above 0: every pair has to meet α ln ln t times.
+        alpha: α, above 0: every pair must meet α ln ln t times.
 
     >>> import numpy as np
     >>> preferences = np.array([[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]])
@@ -56,7 +56,7 @@ class RMED2(RMED1):
         symbol="α",
         default=3.0,
         above=0,
-        meaning="every pair has to meet α ln ln t times; larger explores more",
+        meaning="every pair must meet α ln ln t times; larger explores more",
         reason="the paper requires α > 0",
     )
 
@@ -77,7 +77,7 @@ class RMED2(RMED1):
         return bool(met >= (wins.item(arm, cheapest) + wins.item(cheapest, arm)) / ln(ln(t)))
 
     def _cheapest_opponent(self, arm: int, likeliest: int) -> int | None:
-        """b(l), equation (6), or None if nobody is ahead of l."""
+        """b(l), equation (6), or None if no arm is ahead of l."""
         terms = self._divergence.terms[arm]
         ahead = terms > 0
         if not ahead.any():
@@ -87,4 +87,4 @@ class RMED2(RMED1):
         costs = np.full(self.n_arms, np.inf)
         met = wins[arm] + wins[:, arm]
         np.divide(lead + lead[arm], terms / np.maximum(met, 1.0), out=costs, where=ahead)
-        return self._one_of(costs == costs[costs.argmin()])
+        return self._generator.choose_index(costs == costs[costs.argmin()])

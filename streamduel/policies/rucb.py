@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import ceil, exp
-from typing import Any
 
-from streamduel.errors import PolicyError
 from streamduel.policies.base.parameter import Flag, Real
+from streamduel.policies.base.state import Arm, State
 from streamduel.policies.base.windowed_policy import Window, WindowedPolicy
-from streamduel.preference.arrays import Integers
+from streamduel.preference.arrays import places_of_largest
 from streamduel.preference.bounds import UpperBounds
-from streamduel.preference.extremes import largest_at
 from streamduel.preference.logarithm import ln
 
 
-class RUCB(WindowedPolicy):
-    """Finds the Condorcet winner with O(K ln T) regret, and need not be told T.
+class RUCBState(State):
+    """The member of B, which never has two."""
 
-    A champion c is drawn from the arms that may still be the winner, each of their upper bounds
-    u_cj being at least 1/2; its challenger d is the arm with the best chance to refute it, the
-    largest u_jc. A winner's bounds stay above 1/2, so it stays; its challengers fall below, until
-    the largest bound against it is its own 1/2 and it meets only itself, which costs nothing.
+    hypothesis: Arm | None
+
+
+class RUCB(WindowedPolicy):
+    """Finds the Condorcet winner with O(K ln T) regret, without knowing T.
+
+    A champion c is drawn from the arms that may be the winner: all their upper bounds u_cj are at
+    least 1/2. Its challenger d is the arm with the best chance to beat it, the largest u_jc. The
+    bounds of a winner stay above 1/2; those of its challengers fall below, until the largest bound
+    against it is its own 1/2 and it meets only itself, which has no regret.
 
     Where the paper leaves something open: x/0 := 1, so an unseen pair's bound is 1 + 1 = 2. t is
     the number of duels seen plus 1, those of an arm with itself included. d may be c, namely
-    when u_cc = 1/2 is the only largest bound (excluding c would mean linear regret for ever);
+    when u_cc = 1/2 is the only largest bound (excluding c would mean linear regret);
     otherwise ties are broken uniformly at random.
 
     Draws from the generator, each only if there is more than one choice: c (with `champion_set`,
@@ -37,7 +40,7 @@ class RUCB(WindowedPolicy):
         alpha: α, above 1/2: the bonus is sqrt(α ln t / n). Larger explores more.
         champion_set: keep a hypothesized champion, the set B of the proceedings' Algorithm 1, and
             choose it half of the time while it is a candidate.
-        window: τ, from 16, or None: go by so many recent duels alone (`WindowedPolicy`).
+        window: τ, from 16, or None: use this many recent duels only (`WindowedPolicy`).
 
     >>> import numpy as np
     >>> preferences = np.array([[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]])
@@ -69,10 +72,11 @@ class RUCB(WindowedPolicy):
         meaning="keep a hypothesized champion, as in the proceedings of ICML",
     )
     window = Window()
+    state_type = RUCBState
 
     def _begin(self) -> None:
-        self._bounds = UpperBounds(self._counts)  # line 1 (and W, in the counts)
-        self._hypothesis: int | None = None  # the member of B, which never has two
+        self._bounds = self._track(UpperBounds(self._counts))  # line 1 (and W, in the counts)
+        self._hypothesis: int | None = None
 
     def _choose(self, t: int) -> tuple[int, int]:
         scale = self.alpha * ln(t)  # lines 3 and 4: the bounds follow from it and the counts
@@ -87,14 +91,14 @@ class RUCB(WindowedPolicy):
 
     def _challenger(self, champion: int, scale: float) -> int:
         """Line 6: d = argmax_j u_jc."""
-        tied = largest_at(self._bounds.against(champion, scale))
+        tied = places_of_largest(self._bounds.against(champion, scale))
         if len(tied) == 1:
             return tied[0]
         rivals = [arm for arm in tied if arm != champion]  # in a tie, it is another arm
-        return rivals[self._generator.below(len(rivals))]
+        return self._generator.choose(rivals)
 
     def _champion_by_hypothesis(self, candidates: list[int]) -> int:
-        """Lines 5 to 9 of the proceedings' version: c, given C, by way of B."""
+        """Lines 5 to 9 of the proceedings' version: c, given C and B."""
         if not candidates:
             self._hypothesis = None
             return self._generator.below(self.n_arms)
@@ -106,13 +110,13 @@ class RUCB(WindowedPolicy):
         elif self._generator.coin(1, 2):
             return self._hypothesis
         others = [arm for arm in candidates if arm != self._hypothesis]
-        return others[self._generator.below(len(others))]
+        return self._generator.choose(others)
 
-    def _times_alone(self, arm: int, t: int, most: int) -> int:
-        # While c = d, only ln t changes, and with it the bounds, until one of them reaches 1/2.
-        # Where that is follows from the counts up to a rounding error; a comparison of the very
-        # bounds at the step before and at the step itself settles it.
-        last, end = t, t + most  # the last step known to be alone, the first known not to be
+    def _duels_alone(self, arm: int, t: int, limit: int) -> int:
+        # While c = d, only ln t changes, and with it the bounds, until one of them reaches 1/2. The
+        # counts give that step up to a rounding error; the bounds at the step before and at the
+        # step itself give it exactly.
+        last, end = t, t + limit  # the last step known to be alone, the first known not to be
         if not self._alone(arm, last):
             return 1
         guess = min(end, ceil(exp(min(self._bounds.challenge(arm) / self.alpha, ln(end)))))
@@ -125,29 +129,10 @@ class RUCB(WindowedPolicy):
         return end - t
 
     def _alone(self, arm: int, t: int) -> bool:
-        """Whether lines 5 and 6 leave no choice at step t but this arm against itself."""
+        """Whether lines 5 and 6 can only give this arm against itself at step t."""
         return self._bounds.rules_out_all_but(arm, self.alpha * ln(t))
 
-    def _mark_in_flight(self, first: int, second: int, in_flight: int) -> None:
-        self._bounds.refresh(first, second, in_flight)
-
-    def _take_up(self, first: int, second: int) -> None:  # line 7 has counted a win
-        self._bounds.refresh(first, second)
-
-    def _take_up_many(self, first: Integers, second: Integers) -> None:
-        self._bounds.refresh_many(first, second)
-
     def candidates(self) -> int:
-        """How many arms may still be the Condorcet winner; 0 when none can be, as in a cycle."""
+        """How many arms may be the Condorcet winner; 0 if none can be, as in a cycle."""
         scale = self.alpha * ln(self._counts.duels + 1)
         return len(self._bounds.possible_winners(scale))
-
-    def _own_state(self) -> dict[str, Any]:
-        return {"hypothesis": self._hypothesis}
-
-    def _restore(self, own: Mapping[str, Any]) -> None:
-        hypothesis = own["hypothesis"]
-        is_arm = type(hypothesis) is int and 0 <= hypothesis < self.n_arms
-        if not is_arm and hypothesis is not None:
-            raise PolicyError(f"the hypothesized champion must be an arm (found {hypothesis!r}).")
-        self._hypothesis = hypothesis

@@ -6,14 +6,14 @@ from streamduel.policies.base.policy import Policy
 
 
 class Uniform(Policy):
-    """Proposes two different arms, each pair with the same probability; it learns, and never acts.
+    """Proposes two different arms, each pair with the same probability, whatever the outcomes.
 
-    This is what an A/B test of all pairs does, and the yardstick for every other policy: its regret
-    is that of a random pair, at every step, for ever. Its counts are those of an unbiased sample
-    of all pairs, so it is also what to run when the preference matrix itself is wanted.
+    This is an A/B test of all pairs, and the baseline of every other policy: its regret is that of
+    a random pair, at every step. Its counts are an unbiased sample of all pairs, so it is also the
+    policy to measure the preference matrix.
 
-    Draws from the generator: one number below K(K - 1) per duel. Outcomes of duels that it did not
-    ask for count like all others.
+    Draws from the generator: one number below K(K - 1) per duel. Outcomes of unproposed duels count
+    like all others.
 
     Args:
         n_arms: K, at least 2.
@@ -31,7 +31,7 @@ class Uniform(Policy):
     """
 
     name = "uniform"
-    summary = "every pair equally often: the yardstick, and the way to measure all preferences"
+    summary = "every pair equally often: the baseline, and the way to measure all preferences"
     paper = "the baseline of Yue et al., The K-armed dueling bandits problem, JCSS 2012"
     seeks = "copeland"
     adaptive = False
@@ -43,5 +43,5 @@ class Uniform(Policy):
         return first, other + (other >= first)
 
     def candidates(self) -> int:
-        """K: it rules nothing out."""
+        """K: no arm is ever ruled out."""
         return self.n_arms

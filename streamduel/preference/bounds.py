@@ -1,36 +1,34 @@
-"""Upper confidence bounds of every arm against every other, kept up duel by duel."""
+"""Upper confidence bounds of every arm against every other, updated duel by duel."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from streamduel.preference.arrays import Floats, Integers
-from streamduel.preference.counts import WinCounts
-from streamduel.preference.extremes import largest
+from streamduel.preference.counts import FromCounts, WinCounts
 
 
-class UpperBounds:
+class UpperBounds(FromCounts):
     """u_ij = w_ij / n_ij + sqrt(scale / n_ij), without ever computing all K² of them.
 
-    `scale` (RUCB's α ln t) grows with every duel, so each bound changes at each step; what decides
-    does not. Two questions are asked of the bounds, and each has a part that only a duel of the
-    pair itself changes:
+    `scale` (RUCB's α ln t) grows with every duel, so each bound changes at each step. Two questions
+    are asked of the bounds, and each has a part that only a duel of the pair itself changes:
 
     * "Is u_cj at least 1/2 for every j?" That holds once `scale` has reached the *hurdle* of c, the
       largest of n_cj max(0, 1/2 - w_cj / n_cj)² over j. One comparison per arm.
-    * "Which j has the largest u_jc?" The means and numbers of duels against c lie side by side in
-      one row each, and one row of bounds is computed.
+    * "Which j has the largest u_jc?" The means and numbers of duels against c are one row each, and
+      one row of bounds is computed.
 
-    Readings: x/0 := 1, so the bound of an unseen pair is 1 + 1 = 2; u_ii = 1/2.
+    Conventions: x/0 := 1, so the bound of an unseen pair is 1 + 1 = 2; u_ii = 1/2.
 
-    A duel *in flight* has been proposed and its outcome not been seen. It counts in n_ij under the
-    root and leaves the mean as it is (1 for an unseen pair), as if it were to confirm the mean.
+    A duel *in flight* has been proposed, and its outcome not been seen. It counts in n_ij under the
+    root and does not change the mean (1 for an unseen pair), as if it confirmed the mean.
 
-    All is element by element in IEEE +, -, *, /, sqrt and comparisons, which have one right
-    result, so that equal counts give equal decisions on every machine.
+    All operations are IEEE +, -, *, /, sqrt and comparisons, element by element, which have one
+    correct result; equal counts give equal decisions on every machine.
 
     Args:
-        counts: the wins that the bounds are about. Whoever adds to them calls `refresh`.
+        counts: the wins that the bounds are about. The caller that adds to them calls `refresh`.
 
     >>> counts = WinCounts(3)
     >>> bounds = UpperBounds(counts)
@@ -50,26 +48,24 @@ class UpperBounds:
     def __init__(self, counts: WinCounts) -> None:
         n_arms = len(counts.wins)
         self._wins = counts.wins
-        # [c, j]: the mean of j against c. An unseen pair has its whole bound of 2 here, and the
-        # diagonal its 1/2; their infinitely many trials add no bonus to it.
+        # [c, j]: the mean of j against c. For an unseen pair it is the whole bound of 2, and on the
+        # diagonal 1/2; their infinitely many trials add no bonus.
         self._means = np.full((n_arms, n_arms), 2.0)
         np.fill_diagonal(self._means, 0.5)
         self._trials = np.full((n_arms, n_arms), np.inf)
-        # [c, j]: the least scale at which u_cj reaches 1/2; the hurdle of c is its largest.
+        # [c, j]: the smallest scale at which u_cj reaches 1/2; the hurdle of c is its maximum.
         self._required = np.zeros((n_arms, n_arms))
         self._hurdles = np.zeros(n_arms)
         self._columns = list(zip(self._trials, self._means, strict=True))
         self._row = np.empty(n_arms)
         self.refresh_many(*np.triu_indices(n_arms, k=1))
 
-    def refresh(self, first: int, second: int, in_flight: int = 0) -> None:
-        """Take up the counts of one pair as they are now, and its duels in flight.
+    def refresh(self, first: int, second: int) -> None:
+        """Update the bounds of one pair, with no duel of it in flight."""
+        self.mark_in_flight(first, second, 0)
 
-        Args:
-            first: an arm.
-            second: an arm; the same arm has no bound to refresh.
-            in_flight: how many duels of this pair have been proposed and not been seen.
-        """
+    def mark_in_flight(self, first: int, second: int, in_flight: int) -> None:
+        """Update the bounds of one pair, with this many of its duels in flight."""
         if first == second:
             return
         first_wins, second_wins = self._wins.item(first, second), self._wins.item(second, first)
@@ -86,7 +82,7 @@ class UpperBounds:
             self._set(second, first, 2.0, np.inf)
 
     def _set(self, arm: int, rival: int, mean: float, trials: float) -> None:
-        """Keep the arm's mean against a rival, and with it the arm's hurdle."""
+        """Set the arm's mean against a rival, and update the arm's hurdle."""
         self._means[rival, arm] = mean
         self._trials[rival, arm] = trials
         gap = 0.5 - mean
@@ -98,22 +94,18 @@ class UpperBounds:
         hurdle = self._hurdles.item(arm)
         if required >= hurdle:
             self._hurdles[arm] = required
-        elif before == hurdle:  # the largest has shrunk; another may be the largest now
-            self._hurdles[arm] = largest(self._required[arm])
+        elif before == hurdle:  # the maximum has shrunk; another one may be the maximum now
+            row = self._required[arm]
+            self._hurdles[arm] = row[row.argmax()]
 
     def refresh_many(self, first: Integers, second: Integers) -> None:
-        """Take up the counts of many pairs as they are now, none of them in flight.
-
-        Args:
-            first: (m,) arms; pairs may repeat.
-            second: (m,) arms.
-        """
-        if len(first) >= len(self._hurdles):  # quicker than picking the pairs
+        """Update the bounds of many pairs, with none of their duels in flight."""
+        if len(first) >= len(self._hurdles):  # faster than picking the pairs
             self._refresh_all()
             return
         arms, rivals = np.concatenate((first, second)), np.concatenate((second, first))
         played = self._wins[arms, rivals] + self._wins[rivals, arms]
-        seen = played > 0  # never on the diagonal; a pair that is unseen is as it was
+        seen = played > 0  # never on the diagonal; an unseen pair has not changed
         arms, rivals, played = arms[seen], rivals[seen], played[seen]
         means = self._wins[arms, rivals] / played
         gaps = np.maximum(0.5 - means, 0.0)
@@ -124,9 +116,9 @@ class UpperBounds:
         self._hurdles[touched] = self._required[touched].max(axis=1)
 
     def _refresh_all(self) -> None:
-        """Take up all counts, whole matrices at a time."""
+        """Update all bounds, whole matrices at a time."""
         played = self._wins + self._wins.T
-        seen = played > 0  # what is unseen, and the diagonal, keeps its bounds
+        seen = played > 0  # unseen pairs and the diagonal keep their bounds
         np.divide(self._wins, played, out=self._means.T, where=seen)
         np.copyto(self._trials, played, where=seen)
         gaps = 0.5 - self._means.T
@@ -135,37 +127,36 @@ class UpperBounds:
         np.maximum.reduce(self._required, axis=1, out=self._hurdles)
 
     def possible_winners(self, scale: float) -> Integers:
-        """The arms c with u_cj ≥ 1/2 for all j: nothing seen so far rules them out.
+        """The arms c with u_cj ≥ 1/2 for all j: no duel so far rules them out.
 
         Args:
-            scale: what stands over n_ij in the bonus.
+            scale: the numerator in the bonus.
 
         Returns:
-            Their indices, ascending; perhaps none.
+            Their indices, ascending; possibly none.
         """
         return (self._hurdles <= scale).nonzero()[0]
 
     def rules_out_all_but(self, arm: int, scale: float) -> bool:
         """Whether one arm c is the only possible winner, and its 1/2 the only largest bound in it.
 
-        Once that has ceased to hold, no larger scale brings it back: rounding is monotonic, too.
+        If it does not hold for a scale, it holds for no larger one: rounding is monotonic, too.
 
         Args:
             arm: c.
-            scale: what stands over n_ij in the bonus.
+            scale: the numerator in the bonus.
         """
         possible = self._hurdles <= scale
         if not possible[arm] or np.count_nonzero(possible) > 1:
             return False
         bounds = self.against(arm, scale)
         bounds[arm] = -1.0
-        return largest(bounds) < 0.5
+        return bool(bounds[bounds.argmax()] < 0.5)
 
     def challenge(self, arm: int) -> float:
-        """About the scale at which the first u_jc of another arm j reaches 1/2.
+        """Approximately the scale at which the first u_jc of another arm j reaches 1/2.
 
-        It is the least scale that j itself requires to reach 1/2 against c, computed with other
-        roundings than the bound.
+        It is computed with other roundings than the bound.
 
         Args:
             arm: c.
@@ -179,10 +170,10 @@ class UpperBounds:
 
         Args:
             arm: c.
-            scale: what stands over n_ij in the bonus.
+            scale: the numerator in the bonus.
 
         Returns:
-            (K,), the caller's to write to until the next call, which fills it anew.
+            (K,), which the caller may write to; the next call overwrites it.
         """
         trials, means = self._columns[arm]
         bounds = self._row

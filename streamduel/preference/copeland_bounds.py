@@ -1,4 +1,4 @@
-"""Upper and lower Copeland scores: how many arms each arm may beat, and how many it must."""
+"""Bounds of Copeland scores: how many arms each arm may beat, and how many it surely beats."""
 
 from __future__ import annotations
 
@@ -7,39 +7,38 @@ from math import inf
 import numpy as np
 
 from streamduel.preference.arrays import Booleans, Floats, Integers
-from streamduel.preference.counts import WinCounts
+from streamduel.preference.counts import FromCounts, WinCounts
 
 
-class CopelandBounds:
+class CopelandBounds(FromCounts):
     """Which pairs are decided: u_ij, l_ij = w_ij / n_ij ± sqrt(scale / n_ij) on one side of 1/2.
 
-    `scale` (α ln t) grows with every duel, so all K² bounds change at each step; on which side of
-    1/2 they are does not. A pair is decided while scale is below its *margin*,
-    n_ij (1/2 - w_ij / n_ij)², which only a duel of the pair changes. So a step has two parts: the
-    pair that was played gets a new margin (`refresh`), and the pairs whose margin the scale has
-    just reached become undecided again (`advance`). Both cost O(K), because the least margin of
-    each row is kept.
+    `scale` (α ln t) grows with every duel, so all K² bounds change at each step, but few cross 1/2.
+    A pair is decided while the scale is below its *margin*, n_ij (1/2 - w_ij / n_ij)², which only a
+    duel of the pair changes. So a step has two parts: the pair of the duel gets a new margin
+    (`refresh`), and the pairs whose margin the scale has just reached become undecided again
+    (`advance`). Both cost O(K), because the smallest margin of each row is kept.
 
     l_ij = 1 - u_ji, so "j's upper bound over i is below 1/2" and "i's lower bound over j is above
-    1/2" are one statement: i surely beats j. Bounds of exactly 1/2 need no rule: α is a rational
-    number, so α ln t is irrational from t = 2 on, and a margin is rational.
+    1/2" are the same statement: i surely beats j. Bounds of exactly 1/2 need no rule: α is a
+    rational number, so α ln t is irrational from t = 2 on, and a margin is rational.
 
-    Readings: x/0 := 1 and l = 1 - u, so an unseen pair is undecided, and its upper bound is 2.
+    Conventions: x/0 := 1 and l = 1 - u, so an unseen pair is undecided, and its upper bound is 2.
 
-    A duel *in flight* has been proposed and its outcome not been seen. It counts in n_ij and leaves
-    the mean as it is (1 for an unseen pair), as if it were to confirm the mean.
+    A duel *in flight* has been proposed, and its outcome not been seen. It counts in n_ij and does
+    not change the mean (1 for an unseen pair), as if it confirmed the mean.
 
     Args:
-        counts: the wins that the bounds are about. Whoever adds to them calls `refresh`.
+        counts: the wins that the bounds are about. The caller that adds to them calls `refresh`.
 
     Attributes:
         beats: (K, K), [i, j]: i surely beats j, l_ij > 1/2. Here and below: as of the last
-            `advance`, live, and to be read only.
+            `advance`, live, read-only.
         undecided: (K, K), [i, j]: 1/2 is within l_ij and u_ij; false on the diagonal.
         wins: (K,): the lower Copeland scores, how many arms each arm surely beats.
         losses: (K,): how many arms surely beat it; K - 1 less this is the upper Copeland score.
-        turns: grows whenever any of these changes, which is seldom.
-        next_turn: the least scale at which the next decided pair becomes undecided.
+        turns: grows whenever any of these changes, which is rare.
+        next_turn: the smallest scale at which the next decided pair becomes undecided.
 
     >>> counts = WinCounts(3)
     >>> bounds = CopelandBounds(counts)
@@ -60,12 +59,12 @@ class CopelandBounds:
         "_columns",
         "_counts",
         "_flying",
-        "_least",
         "_margins",
         "_means",
         "_passed",
         "_row",
         "_scale",
+        "_smallest",
         "_stale",
         "_trials",
         "beats",
@@ -83,12 +82,12 @@ class CopelandBounds:
         self._trials = np.empty((n_arms, n_arms))
         self._columns = list(zip(self._trials, self._means, strict=True))
         self._row = np.empty(n_arms)
-        self._flying: dict[tuple[int, int], int] = {}  # duels in flight, first arm the lower
+        self._flying: dict[tuple[int, int], int] = {}  # duels in flight, the lower arm first
         # [i, j] with i < j: the margin of a pair that is decided, else infinity.
         self._margins = np.full((n_arms, n_arms), inf)
-        self._least = np.full(n_arms, inf)
+        self._smallest = np.full(n_arms, inf)
         self.next_turn = inf
-        # No pair that is undecided has a larger margin: down to here the scale may go back.
+        # No undecided pair has a larger margin: the scale may go back as far as this.
         self._passed = 0.0
         self._scale = 0.0
         self._stale = True
@@ -98,14 +97,12 @@ class CopelandBounds:
         self.losses: Integers = np.zeros(n_arms, dtype=np.int64)
         self.turns = 0
 
-    def refresh(self, first: int, second: int, in_flight: int = 0) -> None:
-        """Take up the counts of one pair as they are now, and its duels in flight.
+    def refresh(self, first: int, second: int) -> None:
+        """Update the margin of one pair, with no duel of it in flight."""
+        self.mark_in_flight(first, second, 0)
 
-        Args:
-            first: an arm.
-            second: an arm; the same arm has no bound to refresh.
-            in_flight: how many duels of this pair have been proposed and not been seen.
-        """
+    def mark_in_flight(self, first: int, second: int, in_flight: int) -> None:
+        """Update the margin of one pair, with this many of its duels in flight."""
         if first == second:
             return
         if in_flight or self._flying:
@@ -114,7 +111,7 @@ class CopelandBounds:
             self._set(first, second, in_flight)
 
     def _set(self, first: int, second: int, in_flight: int) -> None:
-        """Keep the means and the trials of one pair, and with them its margin."""
+        """Set the means and the trials of one pair, and update its margin."""
         first_wins, second_wins = self._counts.item(first, second), self._counts.item(second, first)
         played = first_wins + second_wins
         if played:
@@ -136,22 +133,23 @@ class CopelandBounds:
             self._judge(first, second, trials * (gap * gap))
 
     def _note_in_flight(self, first: int, second: int, in_flight: int) -> None:
-        """Keep a pair's number of duels in flight."""
+        """Set a pair's number of duels in flight."""
         pair = (first, second) if first < second else (second, first)
         if in_flight:
             self._flying[pair] = in_flight
         else:
             self._flying.pop(pair, None)
 
-    def refresh_many(self) -> None:
-        """Take up all counts as they will be at the next `advance`."""
-        self._stale = True
+    def refresh_many(self, first: Integers, second: Integers) -> None:
+        """Have everything updated by the next `advance`."""
+        if (first != second).any():
+            self._stale = True
 
     def advance(self, scale: float) -> None:
-        """Bring everything up to date for this scale.
+        """Update everything for this scale.
 
         Args:
-            scale: what stands over n_ij in the bonus, larger than 0 once a duel has been seen.
+            scale: the numerator in the bonus, larger than 0 once a duel has been seen.
         """
         if self._stale or scale < self._passed:
             self._rebuild(scale)
@@ -163,10 +161,10 @@ class CopelandBounds:
             self._release()
             if scale < self.next_turn:
                 return
-        self._rebuild(scale)  # by now, the pairs one after the other are no quicker
+        self._rebuild(scale)  # one pair after the other is no longer faster
 
     def _judge(self, leader: int, other: int, margin: float) -> None:
-        """Take up a pair's new margin."""
+        """Set a pair's new margin."""
         decided = margin > self._scale
         if self.beats.item(other, leader):
             self._turn(other, leader, decided=False)
@@ -179,8 +177,8 @@ class CopelandBounds:
         self._keep_margin(low, high, margin)
 
     def _release(self) -> None:
-        """Let the pair with the least margin be undecided."""
-        low = int(self._least.argmin())
+        """Make the pair with the smallest margin undecided."""
+        low = int(self._smallest.argmin())
         high = int(self._margins[low].argmin())
         self._passed = self.next_turn
         if self.beats.item(low, high):
@@ -199,26 +197,26 @@ class CopelandBounds:
         self.turns += 1
 
     def _keep_margin(self, low: int, high: int, margin: float) -> None:
-        """Keep the margin of a pair, and with it the least of its row and the least of all."""
+        """Set the margin of a pair; update the smallest of its row and of all."""
         before = self._margins.item(low, high)
         if margin == before:
             return
         self._margins[low, high] = margin
-        if margin <= self._least.item(low):
-            self._least[low] = margin
-        elif before == self._least.item(low):  # the least has grown; another may be least now
+        if margin <= self._smallest.item(low):
+            self._smallest[low] = margin
+        elif before == self._smallest.item(low):  # another may be smallest
             row = self._margins[low]
-            self._least[low] = row[row.argmin()]
+            self._smallest[low] = row[row.argmin()]
         else:
             return
-        self.next_turn = self._least.item(int(self._least.argmin()))
+        self.next_turn = self._smallest.item(int(self._smallest.argmin()))
 
     def _rebuild(self, scale: float) -> None:
-        """Take up all counts, whole matrices at a time."""
+        """Update everything, whole matrices at a time."""
         played = self._counts + self._counts.T
         seen = played > 0
-        # An unseen pair has its whole bound of 2 for a mean, and the diagonal its 1/2; their
-        # infinitely many trials add no bonus to it.
+        # For an unseen pair the mean is its whole bound of 2, and on the diagonal 1/2; their
+        # infinitely many trials add no bonus.
         self._means.fill(2.0)
         np.fill_diagonal(self._means, 0.5)
         self._trials.fill(inf)
@@ -235,8 +233,8 @@ class CopelandBounds:
         self._passed = float(margins.max(where=self.undecided, initial=0.0))
         self._margins.fill(inf)
         np.copyto(self._margins, margins, where=np.triu(decided))
-        self._margins.min(axis=1, out=self._least)
-        self.next_turn = float(self._least.min())
+        self._margins.min(axis=1, out=self._smallest)
+        self.next_turn = float(self._smallest.min())
         np.add.reduce(self.beats, axis=1, dtype=np.int64, out=self.wins)
         np.add.reduce(self.beats, axis=0, dtype=np.int64, out=self.losses)
         self.turns += 1
@@ -250,10 +248,10 @@ class CopelandBounds:
 
         Args:
             arm: c.
-            scale: what stands over n_ij in the bonus.
+            scale: the numerator in the bonus.
 
         Returns:
-            (K,), the caller's to write to until the next call, which fills it anew.
+            (K,), which the caller may write to; the next call overwrites it.
         """
         trials, means = self._columns[arm]
         bounds = self._row

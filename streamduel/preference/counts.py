@@ -1,10 +1,11 @@
-"""How often each arm has beaten each other arm."""
+"""Counts of the wins of each arm over each other arm."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, TypeVar
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -14,7 +15,45 @@ from streamduel.preference.arrays import Floats, Integers
 _Number = TypeVar("_Number", np.float64, np.int64)
 
 MAX_DUELS: Final = 2**51
-"""As many duels as are counted exactly: half a duel more still changes a float64 of this size."""
+"""The largest number of duels counted exactly: adding half a duel still changes a float64."""
+
+
+class FromCounts:
+    """What follows from counts of wins and is kept up to date; by default nothing is done."""
+
+    __slots__ = ()
+
+    def refresh(self, first: int, second: int) -> None:
+        """Update what depends on the counts of one pair.
+
+        Args:
+            first: an arm.
+            second: an arm, perhaps the same.
+        """
+
+    def refresh_many(self, first: Integers, second: Integers) -> None:
+        """Update what depends on the counts of many pairs.
+
+        Args:
+            first: (m,) arms; pairs may repeat.
+            second: (m,) arms.
+        """
+
+    def mark_in_flight(self, first: int, second: int, in_flight: int) -> None:
+        """Note the duels of a pair that have been proposed and whose outcomes are unknown.
+
+        Args:
+            first: an arm.
+            second: an arm, perhaps the same.
+            in_flight: their number; 0 ends it.
+        """
+
+
+class CountsState(msgspec.Struct, forbid_unknown_fields=True):
+    """What `WinCounts.state_dict` returns."""
+
+    duels: Annotated[int, msgspec.Meta(ge=0, le=MAX_DUELS)]
+    wins: list[list[Annotated[float, msgspec.Meta(ge=0, le=MAX_DUELS)]]]
 
 
 class WinCounts:
@@ -22,12 +61,12 @@ class WinCounts:
 
     A tie is half a win each way, so all counts are multiples of 1/2, and their sums in float64 have
     no rounding error up to `MAX_DUELS`: any order of the same duels gives equal bytes. A duel of
-    an arm with itself counts as a duel and as nobody's win; the diagonal stays 0.
+    an arm with itself counts as a duel, but not as a win; the diagonal stays 0.
 
-    How many arms each arm beats (has won more than half of its duels against) is kept along the
-    way, because a policy asks for its champion after every duel.
+    How many arms each arm beats (has won more than half of its duels against) is updated with every
+    duel, because a policy needs its champion after every duel.
 
-    Nothing is checked here: `Policy.observe` is where duels from outside come in.
+    Nothing is checked here; `Policy.observe` checks duels from outside.
 
     Args:
         n_arms: K.
@@ -36,8 +75,8 @@ class WinCounts:
         duels: all duels so far, those of an arm with itself included.
         wins: (K, K), read-only and live: [i, j] is how often i has beaten j.
         beats: (K,), read-only and live: how many arms each arm beats.
-        turns: grows whenever `beats` may have changed, which is seldom: what follows from `beats`
-            alone need be found only once per turn.
+        turns: grows whenever `beats` may have changed, which is rare; results that depend on
+            `beats` alone can be cached per turn.
 
     >>> counts = WinCounts(3)
     >>> counts.add_one(0, 1, first_wins=1)
@@ -69,7 +108,7 @@ class WinCounts:
             first: an arm.
             second: an arm, perhaps the same.
             first_wins: 1, 0, or 0.5 for a tie.
-            count: how many duels this stands for.
+            count: the number of duels.
         """
         self.duels += count
         if first == second:
@@ -100,11 +139,11 @@ class WinCounts:
             first: (m,) arms.
             second: (m,) arms.
             first_wins: (m,) of 1, 0 or 0.5.
-            count: (m,) how many duels each entry stands for; one each when left out.
+            count: (m,) the number of duels of each entry; one each when left out.
         """
         self.duels += len(first) if count is None else int(count.sum())
         n_arms = len(self._wins)
-        if len(first) >= n_arms:  # then touching the whole matrix is quicker than each pair of it
+        if len(first) >= n_arms:  # then updating the whole matrix is faster than its pairs
             self._add_whole(first * n_arms + second, first_wins, count)
             return
         apart = first != second
@@ -117,7 +156,7 @@ class WinCounts:
         self._count_beats(np.unique(np.concatenate((first, second))))
 
     def _add_whole(self, pair: Integers, first_wins: Floats, count: Integers | None) -> None:
-        """Add entries by way of two whole matrices; `pair` is first · K + second."""
+        """Add entries as two whole matrices; `pair` is first · K + second."""
         second_wins = 1 - first_wins
         if count is not None:
             first_wins, second_wins = first_wins * count, second_wins * count
@@ -129,52 +168,50 @@ class WinCounts:
         np.add.reduce(self._wins > self._wins.T, axis=1, dtype=np.int64, out=self._beats)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A copy of the attributes would cut the read-only views off from their arrays.
+        # In a copy of the attributes, the read-only views would not follow their arrays.
         return type(self).from_state, (self.state_dict(),)
 
     def _count_beats(self, arms: Integers) -> None:
-        """Count afresh how many arms each of these beats."""
+        """Recompute how many arms each of these beats."""
         self.turns += 1
         self._beats[arms] = (self._wins[arms] > self._wins[:, arms].T).sum(axis=1)
 
     def state_dict(self) -> dict[str, Any]:
-        """The counts as JSON can hold them: `duels` and the K lists of `wins`."""
+        """The counts, as JSON can hold them: `duels` and the K lists of `wins`."""
         return {"duels": self.duels, "wins": self._wins.tolist()}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> WinCounts:
-        """The counts whose `state_dict()` this was.
+        """The counts that returned this state.
 
         Raises:
             PolicyError: this is not a state of counts.
         """
-        wins, duels = _checked_wins(state.get("wins")), state.get("duels")
-        if type(duels) is not int or not wins.sum() <= duels <= MAX_DUELS:
-            raise PolicyError(
-                "counts.duels must be an integer from the sum of all wins"
-                f" to {MAX_DUELS} (found {duels!r})."
-            )
-        counts = cls(len(wins))
-        counts.duels = duels
-        counts._wins[:] = wins
-        counts._count_beats(np.arange(len(wins)))
+        try:
+            saved = msgspec.convert(state, CountsState)
+        except msgspec.ValidationError as error:
+            raise PolicyError(f"counts are damaged: {error}.") from error
+        counts = cls(len(saved.wins))
+        counts._set(saved)
         return counts
 
-
-def _checked_wins(rows: object) -> Floats:
-    """A state's matrix of wins, or the reason why it is none."""
-    try:
-        wins = np.array(rows, dtype=np.float64)
-    except (TypeError, ValueError):
-        wins = np.empty(0)
-    if not isinstance(rows, Sequence) or wins.ndim != 2 or wins.shape[0] != wins.shape[1]:
-        raise PolicyError("counts.wins must be K lists of K numbers.")
-    in_range = ((wins >= 0) & (wins <= MAX_DUELS)).all()
-    if not in_range or (2 * wins % 1).any() or ((wins + wins.T) % 1).any() or np.diag(wins).any():
-        raise PolicyError(
-            "counts.wins must hold whole and half wins from 0, whole duels, and 0 on the diagonal."
-        )
-    return wins
+    def _set(self, saved: CountsState) -> None:
+        """Set these counts."""
+        n_arms = len(saved.wins)
+        if not n_arms or any(len(row) != n_arms for row in saved.wins):
+            raise PolicyError("counts.wins must be K lists of K numbers.")
+        wins = np.array(saved.wins, dtype=np.float64).reshape(n_arms, n_arms)
+        if (2 * wins % 1).any() or ((wins + wins.T) % 1).any() or np.diag(wins).any():
+            raise PolicyError(
+                "counts.wins must hold whole and half wins, whole duels, and 0 on the diagonal."
+            )
+        if wins.sum() > saved.duels:
+            raise PolicyError(
+                f"counts.duels must be at least the sum of all wins (found {saved.duels})."
+            )
+        self.duels = saved.duels
+        self._wins[:] = wins
+        self._count_beats(np.arange(n_arms))
 
 
 def _read_only(array: npt.NDArray[_Number]) -> npt.NDArray[_Number]:

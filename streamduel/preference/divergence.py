@@ -1,4 +1,4 @@
-"""The Kullback-Leibler divergence of two Bernoulli distributions, exact on every machine."""
+"""Kullback-Leibler divergences of Bernoulli distributions, with the same bits on every machine."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import numpy as np
 
 from streamduel.preference.array_logarithm import ln_each
 from streamduel.preference.arrays import Floats, Integers
-from streamduel.preference.counts import WinCounts
+from streamduel.preference.counts import FromCounts, WinCounts
 from streamduel.preference.logarithm import ln
 
 
 def bernoulli(p: float, q: float) -> float:
     """d(p, q) = p ln(p / q) + (1 - p) ln((1 - p) / (1 - q)), in nats.
 
-    How much evidence, per duel won with frequency p, speaks against a true probability q: after n
-    duels, "it is q" has lost about n d(p, q) nats. 0 ln 0 is 0, so d(1, q) = ln(1 / q) and
-    d(0, q) = ln(1 / (1 - q)); it is infinite where p has a chance that q excludes.
+    The evidence per duel against a true probability q, if the frequency of wins is p: after n duels
+    it is about n d(p, q) nats. 0 ln 0 is 0, so d(1, q) = ln(1 / q) and d(0, q) = ln(1 / (1 - q));
+    the divergence is infinite where q excludes an outcome that p allows.
 
     Args:
         p: from 0 to 1.
@@ -61,24 +61,23 @@ _UNITS: Final = 2**40
 """In one nat."""
 
 
-class EmpiricalDivergence:
+class EmpiricalDivergence(FromCounts):
     """I_i = Σ_j n_ij d(μ_ij, 1/2) over the arms j to which i has lost more often than it has won.
 
     d is the divergence of Bernoulli distributions, μ_ij = w_ij / n_ij. If i were the Condorcet
-    winner, all true means of it would be at least 1/2, and exp(-I_i) is the likelihood of what was
-    seen, relative to the best explanation. An arm that nobody is ahead of has I_i = 0.
+    winner, all its true means would be at least 1/2, and exp(-I_i) is the likelihood of the duels,
+    relative to the best explanation. An arm that no arm is ahead of has I_i = 0.
 
-    A duel changes the terms of its own pair alone, so each sum is brought up to date in constant
-    time. The terms are cut to multiples of 2**-40 and added up in integers: sums are exact
-    whatever the order of the duels, they do not depend on how the arms are numbered, and arms with
-    equal results are equal in every bit.
+    A duel changes only the terms of its own pair, so each sum is updated in constant time. The
+    terms are cut to multiples of 2**-40 and added up as integers: sums do not depend on the order
+    of the duels or of the arms, and arms with equal results have equal bits.
 
     Args:
-        counts: the wins that the sums are about. Whoever adds to them calls `refresh`.
+        counts: the wins that the sums are about. The caller that adds to them calls `refresh`.
 
     Attributes:
-        sums: (K,), live, and to be read only: I_i in nats.
-        terms: (K, K), likewise: [i, j] is n_ij d(μ_ij, 1/2) where i is behind, else 0.
+        sums: (K,), read-only and live: I_i in nats.
+        terms: (K, K), read-only and live: [i, j] is n_ij d(μ_ij, 1/2) where i is behind, else 0.
 
     >>> counts = WinCounts(3)
     >>> divergence = EmpiricalDivergence(counts)
@@ -104,12 +103,7 @@ class EmpiricalDivergence:
         self.refresh_many(*np.triu(counts.plays).nonzero())
 
     def refresh(self, first: int, second: int) -> None:
-        """Take up the counts of one pair as they are now.
-
-        Args:
-            first: an arm.
-            second: an arm; the same arm has no term to refresh.
-        """
+        """Update the terms of one pair."""
         if first == second:
             return
         first_wins, second_wins = self._wins.item(first, second), self._wins.item(second, first)
@@ -130,19 +124,14 @@ class EmpiricalDivergence:
         self.sums[arm] = units / _UNITS  # rounded once, and correctly
 
     def refresh_many(self, first: Integers, second: Integers) -> None:
-        """Take up the counts of many pairs as they are now.
-
-        Args:
-            first: (m,) arms; pairs may repeat.
-            second: (m,) arms.
-        """
+        """Update the terms of many pairs."""
         n_arms = len(self.sums)
         for pair in np.unique(first * n_arms + second).tolist():
             self.refresh(*divmod(pair, n_arms))
 
 
 def evidence(wins: float, losses: float) -> float:
-    """What speaks against "at least as good", in nats: n d(w / n, 1/2), n = w + l.
+    """The evidence against "at least as good", in nats: n d(w / n, 1/2), n = w + l.
 
     Args:
         wins: w, at most half of the duels.
@@ -156,4 +145,4 @@ def evidence(wins: float, losses: float) -> float:
     played = wins + losses
     lost = losses * ln(2 * losses / played)
     total = lost + wins * ln(2 * wins / played) if wins else lost
-    return max(total, 0.0)  # so close to 1/2 that nothing is left but rounding
+    return max(total, 0.0)  # close to 1/2, rounding may leave a negative number

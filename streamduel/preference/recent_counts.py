@@ -1,48 +1,58 @@
-"""How often each arm has beaten each other arm of late: what is long past is forgotten."""
+"""Counts of the recent wins of each arm over each other arm; older ones are forgotten."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from typing import Any, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
+import msgspec
 import numpy as np
 
 from streamduel.errors import PolicyError
 from streamduel.preference.arrays import Floats, Integers
-from streamduel.preference.counts import MAX_DUELS, WinCounts
+from streamduel.preference.counts import MAX_DUELS, CountsState, WinCounts
 
 BLOCKS: Final = 16
-"""A window is forgotten in so many parts: it never holds less than 15/16 of what it may, and what
-follows from the counts is made anew only once in a sixteenth of it. Memory and state have so many
-entries for each pair at most."""
+"""A window is forgotten in this many parts: it always holds at least 15/16 of its size, and what
+follows from the counts is rebuilt only once in a sixteenth of it. Memory and state have at most
+this many entries for each pair."""
 
 Block: TypeAlias = dict[int, tuple[float, float]]
-"""The wins of both arms of each pair i < j that has met in it, by i K + j."""
+"""The wins of both arms of each pair i < j with duels in the block, by i K + j."""
+
+_Number: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=MAX_DUELS)]
+
+
+class RecentState(CountsState):
+    """What `RecentCounts.state_dict` returns."""
+
+    window: Annotated[int, msgspec.Meta(ge=BLOCKS, le=MAX_DUELS)]
+    recent: list[list[tuple[int, int, _Number, _Number]]]
 
 
 class RecentCounts(WinCounts):
-    """The wins among the last duels, for preferences that drift; exact, however duels are told.
+    """The wins among the last duels, for preferences that drift.
 
     Duel n, from 0 on, belongs to block ⌊16 n / window⌋. When a block is full, the oldest of the 16
-    that are kept is dropped as a whole. So what is in view are the last duels, from 15/16 of the
-    window to one less than the window. The blocks are at fixed numbers of duels: many duels told at
-    once, or one entry that stands for millions, leave the very counts that one by one would.
+    that are kept is dropped as a whole. So the counts are about the last duels, from 15/16 of the
+    window to one less than the window. The blocks begin at fixed numbers of duels: many duels at
+    once, or one entry for millions of them, give the same counts as one by one.
 
-    A duel of an arm with itself teaches nothing, and takes room like any other. Otherwise a policy
-    that has settled, whose champion meets only itself, would never forget what it knows.
+    A duel of an arm with itself has no winner, but takes room like any other. Otherwise a policy
+    that has settled, whose champion meets only itself, would never forget.
 
     Subtraction undoes addition exactly, all counts being multiples of 1/2 (`WinCounts`).
 
     Args:
         n_arms: K.
-        window: of so many duels at most, from 16.
+        window: the largest number of duels counted, from 16.
 
     Attributes:
         all_time: the counts of all duels.
-        duels: how many are in view; `wins` and `beats` are about these, too.
-        turns: grows also when a pair comes into view or goes out of it.
-        room: how many more duels there may be until, with the last of them, a block is full.
+        duels: how many are in the window; `wins` and `beats` are about these, too.
+        turns: grows also when a pair enters or leaves the window.
+        room: the number of duels, from now, with the last of which the newest block is full.
         window: as given.
 
     >>> counts = RecentCounts(2, window=32)
@@ -77,7 +87,7 @@ class RecentCounts(WinCounts):
             first: an arm.
             second: an arm, perhaps the same.
             first_wins: 1, 0, or 0.5 for a tie.
-            count: how many duels this stands for.
+            count: the number of duels.
         """
         if count >= self.room:
             entry = np.array([first]), np.array([second]), np.array([first_wins], dtype=np.float64)
@@ -97,7 +107,7 @@ class RecentCounts(WinCounts):
             self._note(second, first, (1 - first_wins) * count, first_wins * count)
 
     def _note(self, low: int, high: int, low_wins: float, high_wins: float) -> None:
-        """Put wins of a pair, the lower arm first, into the newest block."""
+        """Add wins of a pair, the lower arm first, to the newest block."""
         block, pair = self._blocks[-1], low * len(self._wins) + high
         before = block.get(pair, (0.0, 0.0))
         block[pair] = (before[0] + low_wins, before[1] + high_wins)
@@ -115,16 +125,16 @@ class RecentCounts(WinCounts):
             first: (m,) arms.
             second: (m,) arms.
             first_wins: (m,) of 1, 0 or 0.5.
-            count: (m,) how many duels each entry stands for; one each when left out.
+            count: (m,) the number of duels of each entry; one each when left out.
         """
         begin = self.all_time.duels
         self.all_time.add(first, second, first_wins, count)
         end = self.all_time.duels
-        newest = self._number(end)  # where the next duel will be
+        newest = self._number(end)  # the block of the next duel
         self._forget(newest - BLOCKS + 1)
         start = self._start(self._oldest)
-        # Entry e stands for the duels from ends[e] - count[e] to ends[e] - 1. What it has of those
-        # before `start` is not even taken in.
+        # Entry e has the duels from ends[e] - count[e] to ends[e] - 1. Those before `start` are
+        # forgotten at once.
         ends = begin + (np.arange(1, len(first) + 1) if count is None else np.cumsum(count))
         kept = slice(int(np.searchsorted(ends, start, side="right")), None)
         first, second, first_wins, ends = first[kept], second[kept], first_wins[kept], ends[kept]
@@ -141,11 +151,7 @@ class RecentCounts(WinCounts):
         self.room = self._start(newest + 1) - end
 
     def last_known_beats(self) -> Integers:
-        """(K,): how many arms each arm beats; of a pair that is not in view, in all its duels.
-
-        What has long been settled, or could not be asked of late, is better known from former times
-        than not at all.
-        """
+        """(K,): how many arms each arm beats, by all duels of a pair that has no recent ones."""
         known = np.where(self.plays > 0, self._wins, self.all_time.wins)
         beaten: Integers = (known > known.T).sum(axis=1)
         return beaten
@@ -153,7 +159,7 @@ class RecentCounts(WinCounts):
     def _note_many(
         self, first: Integers, second: Integers, first_wins: Floats, count: Integers
     ) -> None:
-        """Put many duels of different arms into the newest block."""
+        """Add many duels of different arms to the newest block."""
         n_arms = len(self._wins)
         low, high = np.minimum(first, second), np.maximum(first, second)
         low_wins = np.where(first == low, first_wins, 1 - first_wins) * count
@@ -164,7 +170,7 @@ class RecentCounts(WinCounts):
             self._note(low_arm, high_arm, won, met - won)
 
     def _forget(self, oldest: int) -> None:
-        """Drop the blocks before one."""
+        """Drop the blocks before this one."""
         if oldest <= self._oldest:
             return
         for _ in range(min(oldest - self._oldest, len(self._blocks))):
@@ -189,83 +195,55 @@ class RecentCounts(WinCounts):
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> RecentCounts:
-        """The counts whose `state_dict()` this was.
+        """The counts that returned this state.
 
         Raises:
             PolicyError: this is not a state of recent counts.
         """
-        all_time = WinCounts.from_state(state)
-        window, recent = state.get("window"), state.get("recent")
-        if type(window) is not int or not BLOCKS <= window <= MAX_DUELS:
-            raise PolicyError(
-                f"counts.window must be an integer from {BLOCKS} to {MAX_DUELS} (found {window!r})."
-            )
-        counts = cls(len(all_time.wins), window)
-        counts.all_time = all_time
-        newest = counts._number(all_time.duels)
+        try:
+            saved = msgspec.convert(state, RecentState)
+        except msgspec.ValidationError as error:
+            raise PolicyError(f"counts are damaged: {error}.") from error
+        counts = cls(len(saved.wins), saved.window)
+        counts.all_time._set(saved)
+        newest = counts._number(saved.duels)
         counts._oldest = max(0, newest - BLOCKS + 1)
         length = newest - counts._oldest + 1
-        if not isinstance(recent, list) or len(recent) != length:
+        if len(saved.recent) != length:
             raise PolicyError(f"counts.recent must be a list of {length} blocks.")
         counts._blocks.clear()
-        for number, rows in enumerate(recent, start=counts._oldest):
-            counts._take_block(rows, number)
-        if (counts._wins > all_time.wins).any():
+        for number, rows in enumerate(saved.recent, start=counts._oldest):
+            counts._restore_block(rows, number)
+        if (counts._wins > counts.all_time.wins).any():
             raise PolicyError("counts.recent must not hold more wins than counts.wins.")
-        counts.duels = all_time.duels - counts._start(counts._oldest)
-        counts.room = counts._start(newest + 1) - all_time.duels
-        counts._count_beats(np.arange(len(all_time.wins)))
+        counts.duels = saved.duels - counts._start(counts._oldest)
+        counts.room = counts._start(newest + 1) - saved.duels
+        counts._count_beats(np.arange(len(saved.wins)))
         return counts
 
-    def _take_block(self, rows: object, number: int) -> None:
-        """Append a block as a state has it, or say why it is none."""
-        pairs, low_wins, high_wins = _checked_block(rows, len(self._wins))
-        found = (low_wins + high_wins).sum()
-        most = min(self._start(number + 1), self.all_time.duels) - self._start(number)
-        if found > most:
+    def _restore_block(self, rows: list[tuple[int, int, float, float]], number: int) -> None:
+        """Append a block of a state."""
+        pairs = [(low, high) for low, high, *_ in rows]
+        met = [won + lost for *_, won, lost in rows]
+        fits = (
+            pairs == sorted(set(pairs))
+            and all(0 <= low < high < len(self._wins) for low, high in pairs)
+            and all(duels > 0 and duels % 1 == 0 for duels in met)
+            and not any(2 * won % 1 for _, _, won, _ in rows)
+        )
+        if not fits:
             raise PolicyError(
-                f"counts.recent must hold at most {most} duels in block {number - self._oldest}"
-                f" (found {found:.0f})."
+                "counts.recent must hold blocks of pairs i < j in ascending order, each as"
+                " [i, j, wins of i, wins of j], with whole and half wins and whole duels."
+            )
+        room = min(self._start(number + 1), self.all_time.duels) - self._start(number)
+        if sum(met) > room:
+            raise PolicyError(
+                f"counts.recent must hold at most {room} duels in block {number - self._oldest}"
+                f" (found {sum(met):.0f})."
             )
         self._blocks.append({})
-        for pair, won, lost in zip(
-            *(it.tolist() for it in (pairs, low_wins, high_wins)), strict=True
-        ):
-            low, high = divmod(pair, len(self._wins))
+        for low, high, won, lost in rows:
             self._note(low, high, won, lost)
             self._wins[low, high] += won
             self._wins[high, low] += lost
-
-
-def _checked_block(rows: object, n_arms: int) -> tuple[Integers, Floats, Floats]:
-    """The pairs i K + j of a state's block and the wins of both arms, or why they are none."""
-    table = _table(rows)
-    low, high, low_wins, high_wins = table.T
-    pairs, met = low * n_arms + high, low_wins + high_wins
-    fits = (
-        (table >= 0).all()
-        and not (table[:, :2] % 1).any()
-        and ((low < high) & (high < n_arms)).all()
-        and (np.diff(pairs) > 0).all()
-        and not (2 * low_wins % 1).any()
-        and ((met > 0) & (met % 1 == 0)).all()
-    )
-    if not fits:
-        raise PolicyError(
-            "counts.recent must hold blocks of pairs i < j in ascending order, each as"
-            " [i, j, wins of i, wins of j], with whole and half wins and whole duels."
-        )
-    return pairs.astype(np.int64), low_wins, high_wins
-
-
-def _table(rows: object) -> Floats:
-    """A list of rows of four finite numbers as an array; a row of -1 if it is none."""
-    try:
-        table = np.array(rows, dtype=np.float64)
-    except (TypeError, ValueError):
-        table = np.empty(0)
-    if isinstance(rows, list) and not rows:
-        return np.empty((0, 4))
-    if table.ndim != 2 or table.shape[1] != 4 or not np.isfinite(table).all():
-        return np.full((1, 4), -1.0)
-    return table

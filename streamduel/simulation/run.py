@@ -89,10 +89,14 @@ class SteppedRun(Run):
     @override
     def advance(self, until: int) -> None:
         policy, n_arms, single = self._policy, self._environment.n_arms, self._single
-        foresee, observe, outcome = policy.foresee, policy.observe, self._environment.outcome
+        propose_ahead, observe, outcome = (
+            policy.propose_ahead,
+            policy.observe,
+            self._environment.outcome,
+        )
         t = self.t
         while t < until:
-            pairs, count = foresee(min(until - t, _MAX_FORESEEN))
+            pairs, count = propose_ahead(min(until - t, _MAX_FORESEEN))
             if len(count) > 1:
                 t += self._advance_by(pairs, count)
                 continue

@@ -64,7 +64,7 @@ def test_rucbs_bounds_hold_as_often_as_lemma_1_says() -> None:
     early = start_of_the_bound(alpha, len(arxiv), delta)
     failed = 0
     for run in range(count):
-        policy = policies.RUCB(len(arxiv), seed=run, alpha=alpha)
+        policy = policies.create("rucb", len(arxiv), seed=run, alpha=alpha)
         users = MatrixEnvironment(arxiv, seed=run + 5_000)
         wrong = False
         for t in range(1, 1_001):

@@ -1,41 +1,43 @@
-"""An open batch: how many duels of each pair are still wanted, and a random order of them."""
+"""An open batch: how many duels of each pair remain, and a random order of them."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Final, TypeAlias
 
 import numpy as np
+from msgspec import Meta
 
 from streamduel.errors import PolicyError
 from streamduel.policies.base.generator import Generator
 from streamduel.preference.arrays import Integers
-from streamduel.preference.counts import MAX_DUELS, WinCounts
+from streamduel.preference.counts import MAX_DUELS, FromCounts, WinCounts
 
-_LARGEST: Final = 2**62
-"""No batch is larger, so that its sums fit into 64 bits; no policy counts as many duels."""
+_MAX_SIZE: Final = 2**62
+"""The largest batch: its sums fit into 64 bits, and no policy counts as many duels."""
+
+Targets: TypeAlias = list[list[Annotated[int, Meta(ge=0, le=2 * MAX_DUELS)]]]
+"""(K, K): the number of duels of each pair i < j at which a batch lacks none; otherwise 0."""
 
 
-class Batch:
+class Batch(FromCounts):
     """The pairs that a round compares, and how often.
 
     A batch is opened with a quota for each pair. From then on every duel of a pair counts towards
-    its quota, in whichever order duels come, whether they were proposed by this batch, by an
-    earlier one or by nobody; what a pair lacks follows from the counts alone. Duels beyond a quota
-    do not stand in for those of another pair. The batch is complete when no pair lacks a duel.
+    its quota, in any order, also duels of an earlier batch and unproposed ones: what a pair lacks
+    follows from the counts alone. Duels beyond the quota of a pair do not count for other pairs.
+    The batch is complete when no pair lacks a duel.
 
     The order is that of draws without replacement: a pair is drawn in proportion to the duels that
-    it still lacks. So a batch that is cut off when the time is up has favoured no pair.
+    it lacks. So a batch that is closed early has favoured no pair.
 
-    A duel in flight is not drawn again. When all that is lacking is in flight, the draws begin
-    anew with what is lacking: should some of those duels be lost, it is these pairs that the batch
-    still waits for. Pairs that have their quota are not drawn.
+    A duel in flight is not drawn again. When all missing duels are in flight, the draws start again
+    with all of them, since some may be lost.
 
-    The weights of the pairs stand in a Fenwick tree, so a draw takes log2 K² steps and so does a
-    duel that is seen; all pairs are gone through only when a batch is opened, or many duels have
-    been counted at once.
+    The weights of the pairs are in a Fenwick tree: a draw takes log2 K² steps, and so does an
+    observed duel. Only opening a batch and counting many duels at once take all pairs.
 
     Args:
-        counts: the duels seen. Whoever adds to them calls `refresh` or `refresh_all`.
+        counts: the duels seen. The caller that adds to them calls `refresh`.
 
     >>> counts = WinCounts(3)
     >>> batch = Batch(counts)
@@ -44,7 +46,7 @@ class Batch:
     >>> batch.refresh(0, 1)
     >>> batch.lacking, batch.remaining().tolist()
     (4, [[0, 0, 2], [0, 0, 2], [2, 2, 0]])
-    >>> batch.draw_many(Generator(seed=7), most=10).tolist()
+    >>> batch.draw_many(Generator(seed=7), limit=10).tolist()
     [[1, 2], [1, 2], [0, 2], [0, 2]]
 
     Source: P. M. Fenwick, "A new data structure for cumulative frequency tables", Software:
@@ -53,7 +55,7 @@ class Batch:
 
     __slots__ = ("_lacks", "_n_arms", "_stale", "_taken", "_targets", "_total", "_tree", "_wins")
 
-    # By slot, and of all slots: what `refresh` keeps up to date, unless it is stale.
+    # By slot, and in total; up to date unless `_stale`.
     _lacks: list[int]
     _total: int
     _tree: _Tree
@@ -63,26 +65,26 @@ class Batch:
         self._wins = counts.wins
         self._n_arms = len(counts.wins)
         # A pair i < j has the slot i K + j. Its target is the number of duels at which it lacks
-        # nothing; a slot of no pair has the target 0, which was reached before.
+        # nothing; the target of all other slots is 0.
         self._targets: Integers = np.zeros((self._n_arms, self._n_arms), dtype=np.int64)
-        self._taken: dict[int, int] = {}  # by slot: duels in flight, since all were drawn last
+        self._taken: dict[int, int] = {}  # by slot: duels in flight since the draws started
         self._count_all()
 
     def open(self, quotas: Integers) -> None:
-        """Begin a batch; what an earlier one lacked is forgotten.
+        """Open a batch; what an earlier one lacked is forgotten.
 
         Args:
-            quotas: (K, K), symmetric: how many duels of each pair, from now on. The diagonal is
-                ignored.
+            quotas: (K, K), symmetric: the number of duels of each pair from now on. The diagonal
+                is ignored.
         """
-        highest = min(MAX_DUELS, _LARGEST // self._n_arms**2)
+        highest = min(MAX_DUELS, _MAX_SIZE // self._n_arms**2)
         self._targets = np.triu(np.minimum(quotas, highest), k=1)
         played = (self._wins + self._wins.T).astype(np.int64)
         np.add(self._targets, played, out=self._targets, where=self._targets > 0)
         self._stale = True
 
     def close(self) -> None:
-        """End the batch early: from now on no pair lacks anything."""
+        """Close the batch: from now on no pair lacks a duel."""
         self._targets[:] = 0
         self._stale = True
 
@@ -99,7 +101,7 @@ class Batch:
         return lacks + lacks.T
 
     def draw(self, generator: Generator) -> tuple[int, int]:
-        """One of the lacking duels at random; the batch must not be complete.
+        """One of the missing duels at random; the batch must not be complete.
 
         Args:
             generator: gives one draw below the number of lacking duels not in flight.
@@ -109,23 +111,23 @@ class Batch:
         slot = self._tree.find(generator.below(self._tree.total))
         return divmod(slot, self._n_arms)
 
-    def draw_many(self, generator: Generator, most: int) -> Integers:
-        """As many lacking duels at most, as if each had been drawn and seen before the next.
+    def draw_many(self, generator: Generator, limit: int) -> Integers:
+        """Missing duels, as if each had been drawn and observed before the next.
 
         Args:
             generator: as for `draw`, once for each duel.
-            most: from 1; fewer are drawn if no more are lacking.
+            limit: the largest number, from 1; all that are lacking if they are fewer.
 
         Returns:
             (m, 2) arms.
         """
         lacks = self._lacks_by_slot()
         wanted = lacks.nonzero()[0]  # a tree of these alone has fewer levels, and equal sums
-        places = _Tree(lacks[wanted]).take_many(generator, most)
+        places = _Tree(lacks[wanted]).take_many(generator, limit)
         return np.stack(np.divmod(wanted[places], self._n_arms), axis=1)
 
     def refresh(self, first: int, second: int) -> None:
-        """Take up the counts of one pair as they are now."""
+        """Update what one pair lacks."""
         if self._stale or first == second:
             return
         slot = self._slot(first, second)
@@ -137,18 +139,12 @@ class Batch:
             self._total += has - had
             self._tree.add(slot, has - had)
 
-    def refresh_all(self) -> None:
-        """Take up the counts of all pairs, as they will be when somebody asks."""
+    def refresh_many(self, first: Integers, second: Integers) -> None:  # noqa: ARG002
+        """Have everything updated at the next use."""
         self._stale = True
 
     def mark_in_flight(self, first: int, second: int, in_flight: int) -> None:
-        """Take note of one duel of a pair more in flight, or that there is none any more.
-
-        Args:
-            first: an arm.
-            second: an arm; the same arm is in no batch.
-            in_flight: 0 to clear; any other number stands for one more.
-        """
+        """Note that one more duel of a pair is in flight, or with 0 that none is."""
         if first == second:
             return
         slot = self._slot(first, second)
@@ -161,27 +157,22 @@ class Batch:
             self._tree = _Tree(np.array(self._lacks))
             self._taken.clear()
 
-    def own_state(self) -> list[list[int]]:
-        """The targets, all that the batch knows besides the counts, as JSON can hold them."""
-        return [row[place:] for place, row in enumerate(self._targets.tolist())]
+    def save(self) -> Targets:
+        """The targets, (K, K): all that does not follow from the counts."""
+        targets: Targets = self._targets.tolist()
+        return targets
 
-    def restore(self, targets: object) -> None:
-        """Take up what `own_state` gave.
+    def restore(self, saved: Targets) -> None:
+        """Set what `save` returned.
 
         Raises:
-            PolicyError: these are no targets of so many arms.
+            PolicyError: these are not targets of K arms.
         """
-        rows = targets if isinstance(targets, list) else []
-        n_arms = self._n_arms
-        read = np.zeros((n_arms, n_arms), dtype=np.int64)
-        lengths = [len(row) if isinstance(row, list) else 0 for row in rows]
-        flat = [target for row in rows if isinstance(row, list) for target in row]
-        if lengths != list(range(n_arms, 0, -1)) or not all(
-            type(target) is int and 0 <= target <= 2 * MAX_DUELS for target in flat
-        ):
-            raise PolicyError("a batch's targets must be integers from 0 for each pair of arms.")
-        read[np.triu_indices(n_arms)] = flat
-        self._targets = read
+        square = [len(row) for row in saved] == [self._n_arms] * self._n_arms
+        targets = np.array(saved if square else 0, dtype=np.int64)
+        if targets.shape != self._targets.shape or np.tril(targets).any():
+            raise PolicyError("a batch's targets must be K lists of K numbers, for pairs i < j.")
+        self._targets = targets
         self._stale = True
 
     def _slot(self, first: int, second: int) -> int:
@@ -193,7 +184,7 @@ class Batch:
         return lacks.astype(np.int64).reshape(-1)
 
     def _count_all(self) -> None:
-        """Compute everything that is kept up to date by `refresh` anew."""
+        """Recompute everything from the counts."""
         lacks = self._lacks_by_slot()
         self._lacks = lacks.tolist()
         self._tree = _Tree(lacks)
@@ -202,10 +193,9 @@ class Batch:
 
 
 class _Tree:
-    """Whole weights by place, their sum, and the place at which the sum of those before reaches x.
+    """Integer weights by place, with fast sums (Fenwick).
 
-    The node n, counting from 1, holds the sum of the weights of as many places, up to the n-th, as
-    the lowest bit of n says (Fenwick).
+    The node n, from 1, holds the sum of the weights of the n & -n places up to the n-th.
     """
 
     __slots__ = ("_nodes", "_steps", "total")
@@ -238,11 +228,11 @@ class _Tree:
                 place += step
         return place
 
-    def take_many(self, generator: Generator, most: int) -> list[int]:
-        """The places found for draws below the total, each taking away 1 before the next."""
+    def take_many(self, generator: Generator, limit: int) -> list[int]:
+        """The places found for draws below the total, each reduced by 1 before the next."""
         nodes, steps, below = self._nodes, self._steps, generator.below
         places = []
-        last = max(self.total - most, 0)
+        last = max(self.total - limit, 0)
         for total in range(self.total, last, -1):
             x, place = below(total), 0
             for step in steps:

@@ -1,4 +1,4 @@
-"""What the policies that duel in rounds share: growing batches, and arms that leave for good."""
+"""Policies that duel in rounds: growing batches, and arms that are eliminated between them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
 from math import ceil
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from streamduel.errors import PolicyError
-from streamduel.policies.base.batch import Batch
+from streamduel.policies.base.batch import Batch, Targets
 from streamduel.policies.base.parameter import Horizon, Whole
 from streamduel.policies.base.policy import Policy
+from streamduel.policies.base.state import Arm, Count, State
 from streamduel.preference.arrays import Booleans, Floats, Integers
 from streamduel.preference.counts import MAX_DUELS
 from streamduel.preference.logarithm import ln
@@ -23,41 +24,58 @@ _ABOVE_ONE: Final = 1 + Fraction(1, 10**40)
 """A power that is an integer must not be rounded down to the one below it."""
 
 
-def _most_rounds_for(values: Mapping[str, Any]) -> int:
-    """⌊ln T⌋, or 1 for the T below e."""
+def _default_rounds(values: Mapping[str, Any]) -> int:
+    """⌊ln T⌋, or 1 for T below e."""
     return max(1, int(ln(values["horizon"])))
+
+
+class BatchedState(State):
+    """The arms that are not eliminated, the number of the round, and its batch."""
+
+    active: list[Arm]
+    round: Count
+    batch: Targets
 
 
 class BatchedPolicy(Policy):
     """Plans T duels in at most B rounds, and adapts only between them.
 
     A round is one `Batch`: certain pairs of active arms, each q_r = ⌊q^r⌋ times, q = T^(1/B). When
-    it is complete, arms that have been beaten leave for good, and what is left plays the next. The
-    last round alone would take T duels, so B rounds are never exceeded.
+    it is complete, beaten arms are eliminated, and the others play the next round. The last round
+    alone would take T duels, so B rounds are never exceeded.
 
-    The first round compares all pairs and is open from the beginning. A complete round ends, and
-    the next begins, when the next pair is asked for: from the counts as they are then, with all
-    that came late or unasked. If nobody would be left, nobody leaves.
+    The first round compares all pairs. A complete round ends, and the next begins, when the next
+    pair is asked for: with the counts at that time, including late and unproposed duels. If all
+    arms were beaten, none is eliminated.
 
-    A policy of the family says which arms are beaten at the end of a round (`_end_round`), and
-    which pairs the next one compares (`_begin_round`).
+    A policy of this family says which arms are beaten at the end of a round (`_end_round`), and
+    which pairs the next round compares (`_begin_round`).
     """
+
+    state_type: ClassVar[type[State]] = BatchedState
 
     horizon = Horizon()
     rounds = Whole(
         symbol="B",
         at_least=1,
-        derived=("⌊ln T⌋", _most_rounds_for),
+        derived=("⌊ln T⌋", _default_rounds),
         meaning="number of rounds; the batches grow by the factor T^(1/B)",
-        reason="a batched policy needs a round to learn in",
+        reason="a batched policy needs at least one round",
     )
 
     def _begin(self) -> None:
         self._active: Booleans = np.ones(self.n_arms, dtype=np.bool_)
         self._last: int | None = None  # the only arm left
         self._round = 1
-        self._batch = Batch(self._counts)
+        self._batch = self._track(Batch(self._counts))
         self._batch.open(np.full((self.n_arms, self.n_arms), self._repeats(1)))
+
+    def _restored(self) -> None:
+        if not self._active.any():
+            raise PolicyError("active must hold at least one arm.")
+        if not 1 <= self._round <= self.rounds:
+            raise PolicyError(f"round must be from 1 to {self.rounds} (found {self._round}).")
+        self._last = self._only_arm()
 
     @abstractmethod
     def _end_round(self) -> Booleans:
@@ -68,7 +86,7 @@ class BatchedPolicy(Policy):
         """(K, K), symmetric: which pairs the round that begins compares."""
 
     def _active_pairs(self) -> Booleans:
-        """(K, K), symmetric: the pairs of active arms, and their diagonal, which is no pair."""
+        """(K, K), symmetric: the pairs of active arms, with the diagonal."""
         return np.logical_and.outer(self._active, self._active)
 
     def _repeats(self, round_: int) -> int:
@@ -76,7 +94,7 @@ class BatchedPolicy(Policy):
         grown = Fraction(power(self.horizon, Fraction(round_, self.rounds)))
         return min(int(grown * _ABOVE_ONE), MAX_DUELS)
 
-    def _go_on(self) -> int | None:
+    def _advance(self) -> int | None:
         """End the round if it is complete, and begin the next; returns the only arm left."""
         if self._last is None and not self._batch.lacking:
             remaining = self._active & ~self._end_round()
@@ -91,9 +109,8 @@ class BatchedPolicy(Policy):
         return self._last
 
     def _best_active(self) -> int:
-        """Of the active arms the one that beats the most; all others leave."""
-        rank = self._counts.beats * self.n_arms + self._standing
-        best = int(np.where(self._active, rank, -1).argmax())
+        """The active arm that beats the most; all others are eliminated."""
+        best = int(np.where(self._active, self._rank(), -1).argmax())
         self._active[:] = False
         self._active[best] = True
         return best
@@ -103,24 +120,24 @@ class BatchedPolicy(Policy):
         return arms.item() if len(arms) == 1 else None
 
     def _choose(self, t: int) -> tuple[int, int]:  # noqa: ARG002 - rounds depend on T alone
-        arm = self._go_on()
+        arm = self._advance()
         return self._batch.draw(self._generator) if arm is None else (arm, arm)
 
-    def _foresee(self, t: int, most: int) -> tuple[Integers, Integers]:
-        """What the open batch lacks: no outcome changes it."""
-        if t > self.horizon or self._go_on() is not None:
-            return super()._foresee(t, most)
-        pairs = self._batch.draw_many(self._generator, min(most, self.horizon - t + 1))
+    def _choose_ahead(self, t: int, limit: int) -> tuple[Integers, Integers]:
+        """The duels that the open batch lacks."""
+        if self._advance() is not None:
+            return super()._choose_ahead(t, limit)
+        pairs = self._batch.draw_many(self._generator, limit)
         return pairs, np.ones(len(pairs), dtype=np.int64)
 
     def remaining(self) -> Integers:
-        """(K, K), symmetric: how many duels of each pair the open batch still lacks."""
+        """(K, K), symmetric: how many duels of each pair the open batch lacks."""
         return self._batch.remaining()
 
     def open_batch(self) -> None:
-        """Do what is due before `remaining` is asked: end a complete round, begin the next one."""
+        """End a complete round and begin the next one; to be called before `remaining`."""
         if self._counts.duels < self.horizon:
-            self._go_on()
+            self._advance()
 
     def lacking(self, fill: float = 1.0) -> int:
         """How many duels the open batch lacks until each pair has this share of its quota.
@@ -135,12 +152,12 @@ class BatchedPolicy(Policy):
         return int(np.maximum(self._batch.remaining() - spare, 0).sum()) // 2
 
     def close_batch(self) -> None:
-        """End the open batch as it is; what follows from it is concluded by `open_batch`."""
+        """Close the open batch as it is; `open_batch` then ends its round."""
         self._batch.close()
 
     @property
     def round(self) -> int:
-        """The number of the open round, from 1 to B; that of the last if one arm is left."""
+        """The number of the open round, from 1 to B; that of the last one if one arm is left."""
         return self._round
 
     def candidates(self) -> int:
@@ -150,38 +167,9 @@ class BatchedPolicy(Policy):
     def _winner(self) -> int | None:
         return self._last
 
-    def _mark_in_flight(self, first: int, second: int, in_flight: int) -> None:
-        self._batch.mark_in_flight(first, second, in_flight)
-
-    def _take_up(self, first: int, second: int) -> None:
-        self._batch.refresh(first, second)
-
-    def _take_up_many(self, first: Integers, second: Integers) -> None:  # noqa: ARG002
-        self._batch.refresh_all()
-
-    def _own_state(self) -> dict[str, Any]:
-        return {
-            "active": self._active.nonzero()[0].tolist(),
-            "round": self._round,
-            "targets": self._batch.own_state(),
-        }
-
-    def _restore(self, own: Mapping[str, Any]) -> None:
-        active, round_ = own["active"], own["round"]
-        arms = [arm for arm in range(self.n_arms) if arm in active]
-        if not arms or active != arms or any(type(arm) is not int for arm in active):
-            raise PolicyError(f"active must be a list of arms, ascending (found {active!r}).")
-        if type(round_) is not int or not 1 <= round_ <= self.rounds:
-            raise PolicyError(f"round must be from 1 to {self.rounds} (found {round_!r}).")
-        self._active[:] = False
-        self._active[active] = True
-        self._last = self._only_arm()
-        self._round = round_
-        self._batch.restore(own["targets"])
-
 
 def estimates(wins: Floats) -> tuple[Floats, Floats]:
-    """N_ij, how often each pair has met, and p̂_ij; 1/2 for those that never did.
+    """N_ij, the number of duels of each pair, and p̂_ij; 1/2 for pairs without duels.
 
     Args:
         wins: (K, K).

@@ -1,4 +1,4 @@
-"""What duels leave open: draws from Beta distributions, with the same bits on every machine."""
+"""Draws from the Beta posterior of preferences, with the same bits on every machine."""
 
 from __future__ import annotations
 
@@ -12,54 +12,53 @@ import numpy.typing as npt
 from streamduel.policies.base.generator import Generator
 from streamduel.preference.array_logarithm import ln_each
 from streamduel.preference.arrays import Booleans, Floats, Integers
-from streamduel.preference.counts import WinCounts
+from streamduel.preference.counts import FromCounts, WinCounts
 from streamduel.preference.logarithm import ln
 
 Words = npt.NDArray[np.uint64]
 
 FEW_DUELS: Final = 63
-"""After up to as many, one word decides who is better: its chance is a multiple of 2**-64."""
+"""Up to this many duels of a pair, one word decides which arm is better, exactly."""
 
 POINTS: Final = 4
-"""Per sample and round, as long as there are not many samples; then one. Draws depend on both."""
+"""Points per sample and round; one if there are many samples. The draws depend on both numbers."""
 
 MANY_SAMPLES: Final = 128
-"""More than so many."""
 
 _FEW_SAMPLES: Final = 16
-"""Up to as many, one by one is quicker than array operations; the result is the same."""
+"""Up to this many, one by one is faster than array operations; the result is the same."""
 
 EXACT_DUELS: Final = 1e8
-"""Up to as many of a pair, the rounding error of its log density is far below 1e-6."""
+"""Up to this many duels of a pair, the rounding error of its log density is far below 1e-6."""
 
 SHIFT: Final = 11
 STEP: Final = 2.0**-53
 
 
-class BetaPosterior:
-    """θ_ij ~ Beta(w_ij + 1, w_ji + 1): what the duels of i and j leave open about their preference.
+class BetaPosterior(FromCounts):
+    """θ_ij ~ Beta(w_ij + 1, w_ji + 1), the posterior of the preference of i over j.
 
     With p = w_ij wins, q = w_ji losses and n = p + q, the density of θ_ij is proportional to
     f(x) = x^p (1 - x)^q, which has its mode at m = p / n. It is sampled by the ratio of uniforms:
     if the point (u, v) is uniform on {0 < u ≤ sqrt(f(m + v / u) / f(m))}, then m + v / u has the
-    density wanted. That region lies in a box: u is at most 1, and v between the extremes of
+    wanted density. That region is in a box: u is at most 1, and v between the extremes of
     (x - m) sqrt(f(x) / f(m)), which are at x = (p + 1 ± sqrt(1 + 2 p q / n)) / (n + 2). Points are
     drawn in the box until one falls into the region, as 73 % do if p and q are equal and large, and
     no less than 50 % ever do.
 
-    The box changes only with a duel of the pair, and is kept. Beside it, a point takes three
-    logarithms, and else only +, -, *, / and comparisons, which have one right result. Up to
-    10**12 duels of a pair, rounding changes the density by less than a thousandth.
+    The box changes only with a duel of the pair, and is stored. A point then takes three logarithms
+    and +, -, *, / and comparisons, which have one correct result. Up to 10**12 duels of a pair,
+    rounding changes the density by less than a thousandth.
 
-    Often only θ_ij > 1/2 matters. It has the chance that n + 1 fair coins show heads at most p
-    times; up to n = 63 that is an integer over 2**64, and one word decides, exactly.
+    Often only θ_ij > 1/2 matters. Its probability is that of at most p heads among n + 1 fair
+    coins; up to n = 63 this is an integer over 2**64, and one word decides exactly.
 
     Args:
-        counts: the wins that the posterior is of. Whoever adds to them calls `refresh`.
+        counts: the wins that the posterior is of. The caller that adds to them calls `refresh`.
 
     Attributes:
-        few: (K, K), live, and to be read only: for i < j, whether one word decides about the pair.
-        many: (K, K), likewise, symmetric: whether it does not, for i ≠ j.
+        few: (K, K), read-only and live: for i < j, whether one word decides θ_ij > 1/2.
+        many: (K, K), read-only and live, symmetric: whether it does not, for i ≠ j.
 
     >>> counts = WinCounts(3)
     >>> posterior = BetaPosterior(counts)
@@ -73,29 +72,24 @@ class BetaPosterior:
     ratio of uniform deviates", ACM TOMS 3(3), 1977.
     """
 
-    __slots__ = ("_below", "_least", "_mode", "_peak", "_width", "_wins", "few", "many")
+    __slots__ = ("_below", "_lower", "_mode", "_peak", "_width", "_wins", "few", "many")
 
     def __init__(self, counts: WinCounts) -> None:
         n_arms = len(counts.wins)
         self._wins = counts.wins
-        # [i, j], of θ_ij; those of unseen pairs are the uniform distribution's.
+        # [i, j], of θ_ij; for unseen pairs those of the uniform distribution.
         self._mode = np.full((n_arms, n_arms), 0.5)
         self._peak = np.zeros((n_arms, n_arms))  # ln f(m)
-        self._least = np.full((n_arms, n_arms), -0.5)  # v in the box, and how far up from there
+        self._lower = np.full((n_arms, n_arms), -0.5)  # v in the box; its width
         self._width = np.ones((n_arms, n_arms))
-        # For so many words, i < j is better; 0 if it is no integer.
+        # The number of words for which i < j is better; 0 if it is not an integer.
         self._below = np.triu(np.full((n_arms, n_arms), 1 << 63, dtype=np.uint64), k=1)
         self.few: Booleans = self._below > 0
         self.many: Booleans = np.zeros((n_arms, n_arms), dtype=np.bool_)
         self.refresh_many(*np.triu(counts.plays, k=1).nonzero())
 
     def refresh(self, first: int, second: int) -> None:
-        """Take up the counts of one pair as they are now.
-
-        Args:
-            first: an arm.
-            second: an arm; the same arm has nothing to refresh.
-        """
+        """Update the posterior of one pair."""
         if first == second:
             return
         if first > second:
@@ -108,32 +102,27 @@ class BetaPosterior:
         if few != self.few.item(first, second):
             self.few[first, second] = few
             self.many[first, second] = self.many[second, first] = not few
-        m, rest, peak, least, largest = sampling_box(p, q)
+        m, rest, peak, lower, upper = sampling_box(p, q)
         self._mode[first, second], self._mode[second, first] = m, rest
         self._peak[first, second] = self._peak[second, first] = peak
-        self._least[first, second], self._least[second, first] = least, -largest
-        self._width[first, second] = self._width[second, first] = largest - least
+        self._lower[first, second], self._lower[second, first] = lower, -upper
+        self._width[first, second] = self._width[second, first] = upper - lower
 
     def refresh_many(self, first: Integers, second: Integers) -> None:
-        """Take up the counts of many pairs as they are now.
-
-        Args:
-            first: (m,) arms; pairs may repeat.
-            second: (m,) arms.
-        """
+        """Update the posterior of many pairs."""
         n_arms = len(self._wins)
         for pair in np.unique(first * n_arms + second).tolist():
             self.refresh(*divmod(pair, n_arms))
 
     def better(self, first: Integers, second: Integers, generator: Generator) -> Booleans:
-        """One draw of "θ_ij > 1/2" for each of k pairs i < j of which `few` is true.
+        """One draw of "θ_ij > 1/2" for each of k pairs i < j with `few`.
 
         Draws from the generator: a word for each.
 
         Args:
             first: (k,) arms i.
             second: (k,) arms j.
-            generator: where the draws come from.
+            generator: the source of the draws.
         """
         below: Booleans = generator.words(len(first)) < self._below[first, second]
         return below
@@ -141,46 +130,46 @@ class BetaPosterior:
     def sample(self, first: Integers, second: Integers, generator: Generator) -> Floats:
         """One draw of θ_ij for each of k pairs of different arms.
 
-        Draws from the generator: k blocks of eight words, each for four points, u before v. A
-        sample is by the first point of its block that is in the region. For those, in order, for
-        which there is none, the same again, until all have theirs. For more than 128 samples, a
-        block is of two words, for one point. A word w stands for (⌊w / 2**11⌋ + 1/2) / 2**53.
+        Draws from the generator: k blocks of eight words, each for four points, u before v. The
+        first point of its block in the region gives the sample. The samples without such a point
+        are drawn again, in order, until there is none. For more than 128 samples, a block has two
+        words, for one point. A word w means (⌊w / 2**11⌋ + 1/2) / 2**53.
 
         Args:
             first: (k,) arms i.
             second: (k,) arms j.
-            generator: where the draws come from.
+            generator: the source of the draws.
 
         Returns:
-            (k,) chances between 0 and 1, neither of them included.
+            (k,) numbers strictly between 0 and 1.
         """
-        chances = np.empty(len(first))
+        samples = np.empty(len(first))
         missing = np.arange(len(first))
         while len(missing):
             points = POINTS if len(missing) <= MANY_SAMPLES else 1
             words = generator.words(2 * points * len(missing))
             one_by_one = len(missing) <= _FEW_SAMPLES
             draw = self._one_by_one if one_by_one else self._at_once
-            chances[missing] = draw(first[missing], second[missing], words)
-            missing = missing[chances[missing] < 0]
-        return chances
+            samples[missing] = draw(first[missing], second[missing], words)
+            missing = missing[samples[missing] < 0]
+        return samples
 
     def _one_by_one(self, first: Integers, second: Integers, words: Words) -> Floats:
-        """The chances of some pairs, negative where no point of the block is in the region."""
-        chances = np.full(len(first), -1.0)
+        """The samples of some pairs, negative where no point of the block is in the region."""
+        samples = np.full(len(first), -1.0)
         numbers = words.tolist()
-        for sample, (i, j) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
+        for place, (i, j) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
             p, q = self._wins.item(i, j), self._wins.item(j, i)
             m, peak = self._mode.item(i, j), self._peak.item(i, j)
-            least, width = self._least.item(i, j), self._width.item(i, j)
-            for at in range(2 * POINTS * sample, 2 * POINTS * (sample + 1), 2):
+            lower, width = self._lower.item(i, j), self._width.item(i, j)
+            for at in range(2 * POINTS * place, 2 * POINTS * (place + 1), 2):
                 u = ((numbers[at] >> SHIFT) + 0.5) * STEP
-                v = least + width * (((numbers[at + 1] >> SHIFT) + 0.5) * STEP)
+                v = lower + width * (((numbers[at + 1] >> SHIFT) + 0.5) * STEP)
                 x = m + v / u
                 if 0 < x < 1 and in_region(u, x, p, q, m, peak):
-                    chances[sample] = x
+                    samples[place] = x
                     break
-        return chances
+        return samples
 
     def _at_once(self, first: Integers, second: Integers, words: Words) -> Floats:
         """The same for many pairs."""
@@ -190,7 +179,7 @@ class BetaPosterior:
         pairs, mirrored = first * n_arms + second, second * n_arms + first
         p, q = self._wins.take(pairs), self._wins.take(mirrored)
         u, v = points[:, :, 0], points[:, :, 1] * self._width.take(pairs)[:, None]
-        x = v + self._least.take(pairs)[:, None]
+        x = v + self._lower.take(pairs)[:, None]
         x /= u
         x += self._mode.take(pairs)[:, None]
         logs = np.empty((3, *x.shape))
@@ -211,11 +200,11 @@ class BetaPosterior:
 
 
 def in_region(u: float, x: float, p: float, q: float, m: float, peak: float) -> bool:
-    """Whether u ≤ sqrt(f(x) / f(m)), or -2 ln u ≥ n d(m, x); often without a logarithm.
+    """Whether u ≤ sqrt(f(x) / f(m)), that is -2 ln u ≥ n d(m, x); often without a logarithm.
 
     With s = 1 - u: 2 s + s² + 2/3 s³ ≤ -2 ln u ≤ 1/u - u. With V the smaller one of m (1 - m) and
-    x (1 - x): 2 n (x - m)² ≤ n d(m, x) ≤ n (x - m)² / (2 V). What is closer than 1e-6 is left to
-    the logarithms, whose rounding error is less than that; so the answer is always theirs.
+    x (1 - x): 2 n (x - m)² ≤ n d(m, x) ≤ n (x - m)² / (2 V). Differences below 1e-6 are left to the
+    logarithms, whose rounding error is smaller; so the answer is always theirs.
     """
     n = p + q
     if n < EXACT_DUELS:
@@ -230,12 +219,12 @@ def in_region(u: float, x: float, p: float, q: float, m: float, peak: float) -> 
 
 @cache
 def better_words(p: int, n: int) -> int:
-    """For how many words of 2**64 θ > 1/2, after p wins in n duels: heads of n + 1 coins."""
+    """For how many of 2**64 words θ > 1/2, after p wins in n duels: heads of n + 1 coins."""
     return sum(comb(n + 1, heads) for heads in range(p + 1)) << (FEW_DUELS - n)
 
 
 def sampling_box(p: float, q: float) -> tuple[float, float, float, float, float]:
-    """The mode m, 1 - m, ln f(m), and the least and the largest v in the box.
+    """The mode m, 1 - m, ln f(m), and the smallest and the largest v in the box.
 
     Args:
         p: wins.
@@ -266,13 +255,13 @@ def beats(
 ) -> Booleans:
     """One draw of "θ_ij > 1/2" for each of k pairs of different arms.
 
-    Draws from the generator: a word for each pair with `few` duels; then θ_ij of the others.
+    Draws from the generator: a word for each pair with `few`; then θ_ij of the others.
 
     Args:
         posterior: of the preferences θ_ij.
         first: (k,) arms i.
         second: (k,) arms j; no pair twice, since θ_ji = 1 - θ_ij is not independent.
-        generator: where the draws come from.
+        generator: the source of the draws.
     """
     many = posterior.many[first, second]
     if many.all():

@@ -1,4 +1,4 @@
-"""A policy for other arms: what it goes on with when rankers join or leave."""
+"""Change of the arms of a policy, when rankers join or leave."""
 
 from __future__ import annotations
 
@@ -14,23 +14,22 @@ AnyPolicy = TypeVar("AnyPolicy", bound=Policy)
 
 
 def with_arms(policy: AnyPolicy, kept: Sequence[int | None]) -> AnyPolicy:
-    """The policy for other arms: some have left, others have joined.
+    """A copy of the policy for other arms, after some have left and others have joined.
 
-    The counts among the arms that stay are kept, the recent ones where there is a window too, and
-    so is the number of all duels. What the algorithm keeps besides them, such as a round or the
-    arms that are out, begins anew: from the counts, if it follows from them, else from the
-    beginning. The new generator is seeded by the present one's next word. The given policy stays
-    as it is.
+    The counts among the arms that stay are kept, and so are the number of all duels and, with a
+    window, the recent counts. What the algorithm keeps besides them, such as a round or eliminated
+    arms, starts from the counts, if it follows from them, else from the beginning. The next word of
+    the policy's generator seeds that of the copy. The given policy is not changed.
 
     Args:
         policy: any.
-        kept: for each of the K' arms to be, which arm it is now, or None if it is new. No arm
+        kept: (K',) for each arm of the copy, its number in `policy`, or None if it is new; no arm
             twice.
 
     Raises:
         PolicyError: fewer than two arms, or more than the parameters allow.
 
-    >>> from streamduel.policies import RUCB
+    >>> from streamduel.policies.rucb import RUCB
     >>> policy = RUCB(3, seed=7)
     >>> policy.observe([0, 0, 1], [1, 2, 2], [1, 1, 0])
     >>> with_arms(policy, [0, 2, None]).wins.tolist()
@@ -51,7 +50,7 @@ def with_arms(policy: AnyPolicy, kept: Sequence[int | None]) -> AnyPolicy:
 
 
 def _among(block: list[list[Any]], places: Mapping[int, int]) -> list[list[Any]]:
-    """What a block of recent counts holds of the pairs of which both arms stay."""
+    """The pairs of a block of recent counts of which both arms stay."""
     rows = []
     for first, second, first_wins, second_wins in block:
         if first in places and second in places:

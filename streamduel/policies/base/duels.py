@@ -1,4 +1,4 @@
-"""What a policy is told: many duels as arrays, checked before anything is learned from them."""
+"""Duels as arrays: types of the arguments of `observe`, and their checks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from streamduel.errors import PolicyError
+from streamduel.errors import PolicyError, shown
 from streamduel.preference.arrays import Floats, Integers
 from streamduel.preference.counts import MAX_DUELS
 
@@ -26,7 +26,7 @@ class Duels:
         first: (m,) arms.
         second: (m,) arms.
         first_wins: (m,) of 1, 0 or 0.5.
-        count: (m,) how many identical duels each entry stands for, or None: one each.
+        count: (m,) how many identical duels each entry counts for, or None: one each.
     """
 
     first: Integers
@@ -35,10 +35,10 @@ class Duels:
     count: Integers | None = None
 
 
-def read_duels(
+def check_duels(
     first: Arms, second: Arms, first_wins: Outcomes, count: Counts, *, n_arms: int, seen: int
 ) -> Duels:
-    """Check duels as a caller has them, and turn them into arrays.
+    """Check the arguments of `observe`, and turn them into arrays.
 
     Args:
         first: (m,) arms, or one arm.
@@ -46,10 +46,10 @@ def read_duels(
         first_wins: (m,) of 1, 0 or 0.5 for a tie, or one of them.
         count: (m,) integers from 1, one integer, or None for one duel each.
         n_arms: K; arms are the integers from 0 to K - 1.
-        seen: how many duels the policy has counted before.
+        seen: how many duels the policy has counted so far.
 
     Raises:
-        PolicyError: one of them is of another type, length or range.
+        PolicyError: an argument is of another type, length or range.
     """
     duels = Duels(
         _integers("first", first, 0, n_arms - 1, "arms"),
@@ -66,18 +66,18 @@ def read_duels(
     if len(set(lengths.values())) > 1:
         found = ", ".join(f"{name} {length}" for name, length in lengths.items())
         raise PolicyError(f"the arrays of duels must be equally long (found {found}).")
-    # In float64, because a sum of int64 could wrap around; a sum this close to the limit cannot.
+    # In float64, since a sum in int64 may overflow.
     total = len(duels.first) if duels.count is None else duels.count.sum(dtype=np.float64)
     if seen + total > MAX_DUELS:
         raise PolicyError(
-            f"a policy must not see more than {MAX_DUELS} duels (found {seen + total:.0f})"
+            f"a policy must not observe more than {MAX_DUELS} duels (found {seen + total:.0f})"
             "; beyond that their count is not exact."
         )
     return duels
 
 
-def lone(value: object) -> object:
-    """The single entry of an array or list of length 1 as a plain number; all else as it is."""
+def scalar(value: object) -> object:
+    """The only entry of an array or list as a plain number; any other value unchanged."""
     if isinstance(value, np.ndarray):
         return value.item() if value.shape in {(), (1,)} else value
     if isinstance(value, np.generic):
@@ -87,13 +87,13 @@ def lone(value: object) -> object:
     return value
 
 
-def _integers(name: str, value: object, least: int, most: int, what: str) -> Integers:
-    """(m,) integers from `least` to `most`."""
-    allowed = f"{name} must hold {what} from {least} to {most}"
+def _integers(name: str, value: object, minimum: int, maximum: int, what: str) -> Integers:
+    """(m,) integers from `minimum` to `maximum`."""
+    allowed = f"{name} must hold {what} from {minimum} to {maximum}"
     array = _array(value)
     if array is None or (array.dtype.kind not in "iu" and array.size):
-        raise PolicyError(f"{allowed} (found {_shown(value)}).")
-    outside = (array < least) | (array > most)
+        raise PolicyError(f"{allowed} (found {shown(value)}).")
+    outside = (array < minimum) | (array > maximum)
     if outside.any():
         raise PolicyError(f"{allowed} (found {array[outside][0]}).")
     return array.astype(np.int64, copy=False)
@@ -104,7 +104,7 @@ def _outcomes(value: object) -> Floats:
     allowed = "first_wins must hold 1, 0, or 0.5 for a tie"
     array = _array(value)
     if array is None or array.dtype.kind not in "iuf":
-        raise PolicyError(f"{allowed} (found {_shown(value)}).")
+        raise PolicyError(f"{allowed} (found {shown(value)}).")
     known = (array == 0) | (array == 1) | (array == 0.5)
     if not known.all():
         raise PolicyError(f"{allowed} (found {array[~known][0]}).")
@@ -114,7 +114,7 @@ def _outcomes(value: object) -> Floats:
 def _array(value: object) -> npt.NDArray[Any] | None:
     """A number or a sequence of numbers as (m,), or None if it is neither.
 
-    numpy would take a truth value among numbers for 0 or 1, and so hide a mistaken argument.
+    numpy would convert a truth value among numbers to 0 or 1, and so hide a wrong argument.
     """
     if isinstance(value, list | tuple) and any(isinstance(one, bool | np.bool_) for one in value):
         return None
@@ -124,9 +124,3 @@ def _array(value: object) -> npt.NDArray[Any] | None:
         return None
     array = array.reshape(1) if array.ndim == 0 else array
     return array if array.ndim == 1 else None
-
-
-def _shown(value: object) -> str:
-    """What was found, in at most 40 characters."""
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:37]}..."

@@ -1,35 +1,48 @@
-"""The randomness of a policy: integers whose every bit is the same on every machine."""
+"""Random integers with the same bits on every machine."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta
 
 from streamduel.errors import PolicyError
+from streamduel.policies.base.state import State, convert
 
 _WORD = 1 << 64
 _LOW_BITS = _WORD - 1
-_STATE_BITS = 128
+
+_Item = TypeVar("_Item")
+
+_Word128: TypeAlias = Annotated[str, Meta(pattern="^0x[0-9a-f]{32}$")]
+"""128 bits in hexadecimal, which JSON's numbers do not hold."""
+
+
+class _GeneratorState(State):
+    """The state of PCG64."""
+
+    state: _Word128
+    increment: _Word128
 
 
 class Generator:
     """Unbiased draws from numpy's PCG64, by exact integer arithmetic alone.
 
-    Why not `numpy.random.Generator`: numpy promises the stream of a *bit* generator across its
-    versions, but not that of its distributions; a snapshot taken under one numpy must go on
-    identically under the next. So only `random_raw()` is asked for, and everything above it is
-    integer arithmetic. Equal seeds give equal draws on every machine.
+    `numpy.random.Generator` is not used: numpy guarantees the stream of a *bit* generator across
+    versions, but not that of its distributions, and a snapshot must continue identically under the
+    next numpy. So only `random_raw()` is called, and the rest is integer arithmetic. Equal seeds
+    give equal draws on every machine.
 
-    A draw that has only one possible result takes nothing from the stream.
+    A draw with only one possible result takes nothing from the stream.
 
     Args:
         seed: any integer from 0, of any size.
 
     Raises:
-        PolicyError: the seed is negative or no integer.
+        PolicyError: the seed is negative or not an integer.
 
     >>> generator = Generator(seed=7)
     >>> [generator.below(6) for _ in range(10)]
@@ -53,8 +66,8 @@ class Generator:
     def below(self, n: int) -> int:
         """An integer from 0 to n - 1, each with the same probability.
 
-        The high word of `raw * n` is uniform once the few low words that would favour some results
-        are rejected; a rejection happens with probability below n / 2**64.
+        The high word of `raw * n` is uniform once the few low words that favour some results are
+        rejected, which happens with probability below n / 2**64.
 
         Args:
             n: how many results are possible, from 1 to 2**64.
@@ -73,6 +86,23 @@ class Generator:
                 product = self._raw() * n
         return int(product >> 64)
 
+    def choose(self, items: Sequence[_Item]) -> _Item:
+        """One of the items, each with the same probability.
+
+        Args:
+            items: at least one.
+        """
+        return items[self.below(len(items))]
+
+    def choose_index(self, marks: npt.NDArray[np.bool_]) -> int:
+        """The index of one of the true elements, each with the same probability.
+
+        Args:
+            marks: (n,), at least one of them true.
+        """
+        places = marks.nonzero()[0]
+        return places.item(self.below(len(places)))
+
     def coin(self, numerator: int, denominator: int) -> bool:
         """True with probability numerator / denominator, exactly.
 
@@ -81,7 +111,7 @@ class Generator:
             denominator: from 1 to 2**64.
 
         Raises:
-            PolicyError: they are no probability.
+            PolicyError: they are not a probability.
         """
         if not 0 <= numerator <= denominator:
             raise PolicyError(
@@ -90,7 +120,7 @@ class Generator:
         return self.below(denominator) < numerator
 
     def words(self, n: int) -> npt.NDArray[np.uint64]:
-        """The next n integers from 0 to 2**64 - 1 at once, for draws by array operations.
+        """The next n integers from 0 to 2**64 - 1, for draws by array operations.
 
         Args:
             n: how many, from 0.
@@ -98,7 +128,7 @@ class Generator:
         return self._raw(n)
 
     def skip(self, n: int) -> None:
-        """Go on as if n words had been drawn, in constant time.
+        """Continue as if n words had been drawn, in constant time.
 
         Args:
             n: how many, from 0.
@@ -114,36 +144,24 @@ class Generator:
         return order
 
     def state_dict(self) -> dict[str, str]:
-        """The state in hexadecimal text: JSON's numbers do not hold 128 bits."""
+        """The state, as JSON can hold it."""
         state = self._bits.state["state"]
         return {"state": f"{state['state']:#034x}", "increment": f"{state['inc']:#034x}"}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Generator:
-        """The generator whose `state_dict()` this was; it goes on where that one stood.
+        """The generator that returned this state; both draw equally from here on.
 
         Raises:
             PolicyError: this is not a generator's state.
         """
+        saved = convert(state, _GeneratorState, "a generator's state")
         generator = cls(0)
         generator._bits.state = {
             "bit_generator": "PCG64",
-            "state": {"state": _word(state, "state"), "inc": _word(state, "increment")},
-            # Half of a word that a 32-bit draw left over; this class draws none.
+            "state": {"state": int(saved.state, 16), "inc": int(saved.increment, 16)},
+            # The unused half of a word after a 32-bit draw; this class makes none.
             "has_uint32": 0,
             "uinteger": 0,
         }
         return generator
-
-
-def _word(state: Mapping[str, Any], key: str) -> int:
-    """A 128-bit integer from its hexadecimal text."""
-    try:
-        word = int(state[key], 16)
-    except (KeyError, TypeError, ValueError):
-        word = -1
-    if not 0 <= word < 1 << _STATE_BITS:
-        raise PolicyError(
-            f"a generator's state must hold 128 bits in hexadecimal as '{key}' (found {state!r})."
-        )
-    return word

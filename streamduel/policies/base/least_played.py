@@ -1,38 +1,43 @@
-"""Which pair is next, for policies that always compare the pair they have compared least."""
+"""The least played pair, for policies that compare all pairs evenly."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from streamduel.errors import PolicyError
 from streamduel.policies.base.generator import Generator
+from streamduel.policies.base.state import Count, State
 from streamduel.preference.arrays import Booleans, Floats, Integers
-from streamduel.preference.counts import WinCounts
+from streamduel.preference.counts import FromCounts, WinCounts
 
 
-class LeastPlayed:
+class Pass(State):
+    """The state of `LeastPlayed`."""
+
+    order: list[Count]
+    level: Count
+
+
+class LeastPlayed(FromCounts):
     """The least played of the open pairs, ties uniformly at random: pass after pass.
 
     A pass goes through the pairs that have been played least, all equally often, in an order that
-    is drawn when it begins. That is as random as a fresh draw among the ties at every duel, but
-    costs one sorting per pass, and many passes can be drawn at once.
+    is drawn when it begins. That is as random as a draw among the ties at every duel, but costs one
+    sort per pass, and many passes can be drawn at once.
 
-    A pair that is closed, or played by somebody else's wish, drops out of the pass. A duel in
-    flight counts as played; a pass begun because of that is forgotten when none is in flight.
+    A pair that is closed, or played without having been proposed, drops out of the pass. A duel in
+    flight counts as played; a pass begun because of that is discarded when none is in flight.
 
     Args:
         counts: how often each pair has been played.
-        generator: gives one word for each pair of a pass, none if there is only one.
+        generator: draws one word for each pair of a pass, none if there is only one.
 
     Attributes:
-        pairs: (K, K), symmetric: which are open; not to be written to.
+        pairs: (K, K), symmetric, read-only: which pairs are open.
 
     >>> counts = WinCounts(3)
     >>> turns = LeastPlayed(counts, Generator(seed=7))
-    >>> turns.foresee(np.full((3, 3), 100), most=7).tolist()
+    >>> turns.ahead(np.full((3, 3), 100), limit=7).tolist()
     [[0, 1], [1, 2], [0, 2], [0, 1], [0, 2], [1, 2], [0, 1]]
     >>> counts.add_one(0, 1, first_wins=1, count=9)
     >>> turns.keep(np.array([[False, True, True], [True, False, False], [True, False, False]]))
@@ -55,27 +60,27 @@ class LeastPlayed:
     )
 
     pairs: Booleans
-    _slots: Integers  # the open ones, ascending; a pair i < j has the slot i K + j
+    _slots: Integers  # of open pairs, ascending; a pair i < j has the slot i K + j
     _open: list[bool]  # by slot
 
     def __init__(self, counts: WinCounts, generator: Generator) -> None:
         self._wins = counts.wins
         self._n_arms = len(counts.wins)
         self._generator = generator
-        # The pass: its pairs in their order, how often each had been played when it began, and
-        # the place before which none is due any more.
+        # The pass: its pairs in order, how often each had been played when it began, and the place
+        # before which no pair is due.
         self._order: Integers = np.empty(0, dtype=np.int64)
         self._level = 0
         self._next = 0
         self._in_flight: dict[int, int] = {}  # by slot
-        self._resumed: tuple[Integers, int, int] | None = None  # the pass, without those in flight
+        self._resumed: tuple[Integers, int, int] | None = None  # the pass before those in flight
         self.keep(np.ones((self._n_arms, self._n_arms), dtype=np.bool_))
 
     def keep(self, pairs: Booleans) -> None:
-        """Say which pairs are open from now on.
+        """Set which pairs are open.
 
         Args:
-            pairs: (K, K), symmetric; true for those that are. The diagonal is ignored.
+            pairs: (K, K), symmetric. The diagonal is ignored.
         """
         upper = np.triu(pairs, k=1)
         self.pairs = upper | upper.T
@@ -83,7 +88,7 @@ class LeastPlayed:
         self._open = upper.reshape(-1).tolist()
 
     def next(self) -> tuple[int, int]:
-        """The pair whose turn it is; at least one must be open."""
+        """The next pair; at least one must be open."""
         while True:
             for place in range(self._next, len(self._order)):
                 slot = self._order.item(place)
@@ -92,13 +97,13 @@ class LeastPlayed:
                     return divmod(slot, self._n_arms)
             self._begin_pass()
 
-    def foresee(self, fewest: Integers, most: int) -> Integers:
-        """The next pairs, as if each had been played before the next, as far as can be known.
+    def ahead(self, decisive: Integers, limit: int) -> Integers:
+        """The next pairs, as if each had been played before the next, while no pair can close.
 
         Args:
-            fewest: (K, K), symmetric: with this duel of a pair from now, the first being 1, the
-                open pairs may change at the earliest. What is foreseen ends with such a duel.
-            most: as many at most, at least 1.
+            decisive: (K, K), symmetric: the number of the first duel of a pair, from 1, after which
+                the open pairs may change. The result ends with such a duel.
+            limit: the largest number of pairs, at least 1.
 
         Returns:
             (m, 2) arms, at least one pair.
@@ -107,34 +112,34 @@ class LeastPlayed:
         if not len(rest):
             self._begin_pass()
             rest = self._order
-        fewest = fewest.reshape(-1)
-        decisive = (fewest[rest] <= 1).nonzero()[0]
-        if len(decisive):
-            rest = rest[: decisive[0] + 1]
-        elif most > len(rest):
-            rest = np.concatenate((rest, self._passes(fewest, most - len(rest))))
-        return np.stack(np.divmod(rest[:most], self._n_arms), axis=1)
+        decisive = decisive.reshape(-1)
+        ends = (decisive[rest] <= 1).nonzero()[0]
+        if len(ends):
+            rest = rest[: ends[0] + 1]
+        elif limit > len(rest):
+            rest = np.concatenate((rest, self._passes(decisive, limit - len(rest))))
+        return np.stack(np.divmod(rest[:limit], self._n_arms), axis=1)
 
-    def _passes(self, fewest: Integers, most: int) -> Integers:
+    def _passes(self, decisive: Integers, limit: int) -> Integers:
         """Whole passes after this one, the last of them up to the first decisive duel."""
         played = self._plays()
-        joined = played <= self._level + 1  # those who will have been played equally often then
+        joined = played <= self._level + 1  # equally often after this pass
         slots, due = self._slots[joined], played[joined] <= self._level
-        until = np.maximum(fewest[slots] - due, 1)  # the number of the pass where it is decisive
+        until = np.maximum(decisive[slots] - due, 1)  # the number of the decisive pass of each pair
         soonest = int(until.min())
-        passes = min(soonest, -(-most // len(slots)))
+        passes = min(soonest, -(-limit // len(slots)))
         if not joined.all():  # others join later
             passes = min(passes, int(played[~joined].min()) - self._level - 1)
         orders = self._drawn(slots, passes)
         self._order, self._level, self._next = orders[-1], self._level + passes, 0
         length = orders.size
         if passes == soonest:
-            decisive = np.isin(self._order, slots[until == soonest])
-            length += int(decisive.argmax()) + 1 - len(slots)
+            ends = np.isin(self._order, slots[until == soonest])
+            length += int(ends.argmax()) + 1 - len(slots)
         return orders.reshape(-1)[:length]
 
     def mark_in_flight(self, first: int, second: int, in_flight: int) -> None:
-        """Take note of how many duels of a pair are in flight; 0 clears those of all pairs."""
+        """Note how many duels of a pair are in flight; 0 clears those of all pairs."""
         if first == second:
             return
         if in_flight:
@@ -145,28 +150,22 @@ class LeastPlayed:
             self._resumed = None
             self._in_flight.clear()
 
-    def state_dict(self) -> dict[str, Any]:
-        """The pass, as JSON can hold it; the open pairs are for the owner to keep."""
+    def save(self) -> dict[str, object]:
+        """The pass, as JSON can hold it; the owner keeps the open pairs."""
         return {"order": self._order.tolist(), "level": self._level}
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Take up what `state_dict` gave.
+    def restore(self, saved: Pass) -> None:
+        """Set what `save` returned.
 
         Raises:
-            PolicyError: it is no pass of pairs of so many arms.
+            PolicyError: it is not a pass of pairs of K arms.
         """
-        order, level = state["order"], state["level"]
-        slots = np.triu_indices(self._n_arms, k=1)
-        known = set((slots[0] * self._n_arms + slots[1]).tolist())
-        if (
-            not isinstance(order, list)
-            or any(type(slot) is not int for slot in order)
-            or len(known.intersection(order)) != len(order)
-            or type(level) is not int
-            or level < 0
-        ):
-            raise PolicyError("a pass must be a list of different pairs, and its level from 0.")
-        self._order, self._level, self._next = np.array(order, dtype=np.int64), level, 0
+        first, second = np.triu_indices(self._n_arms, k=1)
+        slots = set((first * self._n_arms + second).tolist())
+        if len(slots.intersection(saved.order)) != len(saved.order):
+            raise PolicyError("the order of a pass must be a list of different pairs.")
+        self._order, self._level = np.array(saved.order, dtype=np.int64), saved.level
+        self._next = 0
 
     def _begin_pass(self) -> None:
         played = self._plays()
@@ -180,14 +179,14 @@ class LeastPlayed:
         """(passes, m): the slots in random orders, independent of each other."""
         if len(slots) == 1:
             return np.full((passes, 1), slots[0])
-        # By sorting random words. That two words are equal, and the lower slot comes first, has
-        # a probability below m² / 2**65 per pass.
+        # By sorting random words. Two words are equal, which favours the lower slot, with a
+        # probability below m² / 2**65 per pass.
         words = self._generator.words(passes * len(slots)).reshape(passes, len(slots))
         order: Integers = slots[words.argsort(axis=1, kind="stable")]
         return order
 
     def _rest(self) -> Integers:
-        """What is still due of the pass, in its order."""
+        """The pairs of the pass that are still due, in order."""
         order = self._order[self._next :]
         first, second = np.divmod(order, self._n_arms)
         due = self._wins[first, second] + self._wins[second, first] <= self._level

@@ -1,11 +1,11 @@
-"""What a policy's parameters are called, mean and allow: declared once, used everywhere.
+"""Parameters of policies: name, meaning, default and allowed values, declared once.
 
 A policy declares its parameters in its class body:
 
     alpha = Real(symbol="α", above=0.5, default=0.51, meaning="how wide the bounds are")
 
-From this one line come the constructor's keyword, the check of what is passed, the check of a
-configuration, the table that `streamduel policies` prints, and `policy.alpha`.
+This line defines the constructor's keyword, the check of its value there and in a configuration,
+the row of the table that `streamduel policies` prints, and `policy.alpha`.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar, overload
 
 import numpy as np
 
-from streamduel.errors import PolicyError, nearest
+from streamduel.errors import PolicyError, nearest, shown
 from streamduel.preference.counts import MAX_DUELS
 
 Value = TypeVar("Value", bound=float | str)
 
-_EXTREME_REAL: Final = 1e15
-"""Larger numbers, or smaller than one part in so many, mean nothing and overflow in formulas."""
+_MAX_REAL: Final = 1e15
+"""The largest number, and one over the smallest: others overflow in formulas."""
 
-_EXTREME_WHOLE: Final = MAX_DUELS
-"""No policy counts further, nor can it be asked to plan, or repeat anything, more often."""
+_MAX_WHOLE: Final = MAX_DUELS
+"""No policy counts more duels; nothing can be planned or repeated more often."""
 
 Derivation: TypeAlias = Callable[[Mapping[str, Any]], Any]
 """The default of a parameter from the others' values."""
@@ -42,16 +42,16 @@ _LIMITS: Final = {
 
 
 class Parameter(ABC, Generic[Value]):
-    """A declared parameter: read on a policy's class the declaration, on a policy the value.
+    """A declared parameter: on the class of a policy the declaration, on a policy the value.
 
     Args:
-        symbol: what the paper calls it.
-        meaning: what it does, half a sentence.
-        default: taken when it is left out; None makes the parameter required, unless it is derived.
-        derived: for a default that follows from the other parameters: how, in words or symbols, and
-            the function of them that computes it.
-        reason: why no other values are allowed; an error message ends with it.
-        optional: whether it may be left out, or None, though it has no default: it is off then.
+        symbol: its symbol in the paper.
+        meaning: its effect, half a sentence.
+        default: the value if it is left out; None makes the parameter required, unless it is
+            derived or optional.
+        derived: a default that depends on the other parameters: as text, and as a function of them.
+        reason: why no other values are allowed; error messages end with it.
+        optional: whether it may be left out, or None, without a default; it is off then.
 
     Attributes:
         name: the constructor's keyword and the configuration's key.
@@ -82,7 +82,7 @@ class Parameter(ABC, Generic[Value]):
 
     @property
     def default_text(self) -> str:
-        """The default as one would write it; empty for a parameter that is required."""
+        """The default as text; empty for a required parameter."""
         if self.derived is not None:
             return self.derived[0]
         if self.optional:
@@ -98,7 +98,7 @@ class Parameter(ABC, Generic[Value]):
         """The value, in this parameter's type.
 
         Raises:
-            PolicyError: it is of another type or out of range.
+            PolicyError: the value is of another type or out of range.
         """
         typed = self._typed(value)
         if typed is None:
@@ -107,7 +107,7 @@ class Parameter(ABC, Generic[Value]):
 
     @abstractmethod
     def _typed(self, value: object) -> Value | None:
-        """The value in this parameter's type, or None if it cannot be that."""
+        """The value in this parameter's type, or None if it has another type."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -119,21 +119,21 @@ class Parameter(ABC, Generic[Value]):
     def __get__(self, policy: Any, owner: type) -> Parameter[Value] | Value:
         if policy is None:
             return self
-        value: Value = policy._parameters.get(self.name)  # an optional one may be off
+        value: Value = policy._parameters.get(self.name)  # None for an optional one that is off
         return value
 
     def __set__(self, policy: object, value: object) -> None:
-        raise AttributeError(f"policy.{self.name} is fixed when the policy is made.")
+        raise AttributeError(f"policy.{self.name} cannot be changed; create another policy.")
 
 
 class _Number(Parameter[Value]):
-    """A number, with limits: `above`, `at_least`, `below` and `at_most`, any of them or none.
+    """A number, with any of the limits `above`, `at_least`, `below` and `at_most`.
 
-    Numbers beyond all sense are refused whatever the limits.
+    Numbers beyond `extremes` are refused in any case.
     """
 
     extremes: ClassVar[tuple[float, float]]
-    """The least that differs from 0, and the most."""
+    """The smallest absolute value other than 0, and the largest."""
 
     def __init__(
         self,
@@ -169,16 +169,18 @@ class _Number(Parameter[Value]):
         if not all(holds(number, limit) for _, holds, limit in self._limits):
             reason = f"; {self.reason}" if self.reason else ""
             raise PolicyError(
-                f"policy.{self.name} must be {self._range} (found {_shown(number)}){reason}."
+                f"policy.{self.name} must be {self._range} (found {shown(number)}){reason}."
             )
         self._check_extremes(number)
         return number
 
     def _check_extremes(self, number: Any) -> None:
-        least, most = self.extremes
-        if number and not least <= abs(number) <= most:
-            bound = f"at most {most:g}" if abs(number) > most else f"0 or at least {least:g}"
-            raise PolicyError(f"policy.{self.name} must be {bound} (found {_shown(number)}).")
+        minimum, maximum = self.extremes
+        if number and not minimum <= abs(number) <= maximum:
+            bound = (
+                f"at most {maximum:g}" if abs(number) > maximum else f"0 or at least {minimum:g}"
+            )
+            raise PolicyError(f"policy.{self.name} must be {bound} (found {shown(number)}).")
 
 
 class Real(_Number[float]):
@@ -195,7 +197,7 @@ class Real(_Number[float]):
     """
 
     kind = "a finite number"
-    extremes = (1 / _EXTREME_REAL, _EXTREME_REAL)
+    extremes = (1 / _MAX_REAL, _MAX_REAL)
 
     def _typed(self, value: object) -> float | None:
         if isinstance(value, bool) or not isinstance(value, int | float | np.number):
@@ -208,10 +210,10 @@ class Real(_Number[float]):
 
 
 class Whole(_Number[int]):
-    """An integer; `1e6` is taken for one too, since that is how people write a horizon."""
+    """An integer; a float such as `1e6` is accepted if it is integral."""
 
     kind = "an integer"
-    extremes = (1, _EXTREME_WHOLE)
+    extremes = (1, _MAX_WHOLE)
 
     def _typed(self, value: object) -> int | None:
         if isinstance(value, bool) or not isinstance(value, int | float | np.integer):
@@ -220,22 +222,23 @@ class Whole(_Number[int]):
 
 
 class Horizon(Whole):
-    """T, for the policies that plan for a number of duels; that it is at least K, they check."""
+    """T, the planned number of duels; `Policy.check_parameters` checks that it is at least K."""
 
     def __init__(self) -> None:
         super().__init__(
             symbol="T",
             at_least=2,
-            meaning="number of duels planned; afterwards the champion is served alone",
+            meaning="number of duels planned; afterwards only the champion is served",
         )
 
     @property
-    def allowed(self) -> str:  # noqa: D102 - as for every parameter
+    def allowed(self) -> str:
+        """The type and the range in words."""
         return "an integer at least K, the number of arms"
 
 
 class Flag(Parameter[bool]):
-    """True or false, and nothing that is merely taken for it."""
+    """True or false; other types are not coerced."""
 
     kind = "true or false"
 
@@ -263,7 +266,8 @@ class Choice(Parameter[str]):
         self.options = options
         self.kind = f"one of {_listed(options)}"
 
-    def check(self, value: object) -> str:  # noqa: D102 - as for every parameter
+    def check(self, value: object) -> str:
+        """The value, if it is one of the options; the error names the closest one."""
         if isinstance(value, str) and value not in self.options:
             end = nearest(value, self.options) or "."
             raise PolicyError(f"policy.{self.name} must be {self.kind} (found {value!r}){end}")
@@ -273,11 +277,6 @@ class Choice(Parameter[str]):
         return value if isinstance(value, str) else None
 
 
-def _shown(number: object) -> str:
-    text = repr(number)
-    return text if len(text) <= 40 else f"{text[:39]}…"
-
-
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(f"'{name}'" for name in names)
 
@@ -285,14 +284,12 @@ def _listed(names: Sequence[str]) -> str:
 def check_parameters(
     policy: str, declared: Mapping[str, Parameter[Any]], given: Mapping[str, object]
 ) -> dict[str, Any]:
-    """Every declared parameter with its value: the one given, or the default.
-
-    An optional one that is off is left out: what does not use it need not know of it.
+    """Every declared parameter that is not off, with its value, given or default.
 
     Args:
-        policy: the policy's name, for the message.
+        policy: the policy's name, for error messages.
         declared: the declarations by name.
-        given: values by name, as a configuration or a caller has them.
+        given: values by name.
 
     Raises:
         PolicyError: a name is unknown, a required one is missing, or a value is not allowed.
@@ -324,7 +321,7 @@ def check_parameters(
 
 
 def signature(declared: Mapping[str, Parameter[Any]]) -> inspect.Signature:
-    """The constructor's signature as the declarations make it, for `help` and for editors."""
+    """The constructor's signature, for `help` and for editors."""
     keyword, empty = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty
     return inspect.Signature(
         [
@@ -338,8 +335,12 @@ def signature(declared: Mapping[str, Parameter[Any]]) -> inspect.Signature:
     )
 
 
-def integer(what: str, value: object, least: int) -> int:
-    """An integer from `least`, of Python's type."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise PolicyError(f"{what} must be an integer from {least} (found {value!r}).")
+def integer(what: str, value: object, minimum: int) -> int:
+    """The value as an int.
+
+    Raises:
+        PolicyError: it is not an integer from `minimum`.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < minimum:
+        raise PolicyError(f"{what} must be an integer from {minimum} (found {value!r}).")
     return int(value)

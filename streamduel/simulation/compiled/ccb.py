@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from typing_extensions import override
 
-from streamduel.policies import CCB, Policy
+from streamduel.policies import Policy
+from streamduel.policies.ccb import CCB
 from streamduel.preference.arrays import Booleans, Floats, Integers
 from streamduel.simulation.compiled.arithmetic import ln, probe, step_of
 from streamduel.simulation.compiled.compiled_run import CompiledRun

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from typing_extensions import override
 
-from streamduel.policies import DoubleThompson, Policy
+from streamduel.policies import Policy
+from streamduel.policies.double_thompson import DoubleThompson
 from streamduel.preference.arrays import Booleans, Floats, Integers
 from streamduel.simulation.compiled import beta_posterior
 from streamduel.simulation.compiled.arithmetic import ln
@@ -66,7 +67,7 @@ class DoubleThompsonRun(CompiledRun):
         self._bounds = copeland_bounds(self._wins)
         self._posterior = posterior(self._wins)
         self._samples = Samples(
-            standing=np.array(self._state["standing"]),
+            standing=np.array(self._state["priority"]),
             beats=np.count_nonzero(self._wins > self._wins.T, axis=1),
             likely=np.zeros(n_arms, dtype=np.bool_),
             waiting=np.zeros(n_arms, dtype=np.bool_),

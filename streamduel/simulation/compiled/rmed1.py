@@ -8,7 +8,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from typing_extensions import override
 
-from streamduel.policies import RMED1, Policy
+from streamduel.policies import Policy
+from streamduel.policies.rmed1 import RMED1
 from streamduel.preference.arrays import Booleans, Floats, Integers
 from streamduel.preference.power import power
 from streamduel.simulation.compiled.arithmetic import evidence, ln
@@ -95,7 +96,7 @@ class RMED1Run(CompiledRun):
         for first, second in np.argwhere(np.triu(self._wins + self._wins.T) > 0):
             refresh(self._divergence, self._wins, first, second)
         waiting = own["waiting"]
-        order = np.array(self._state["standing"]).argsort()
+        order = np.array(self._state["priority"]).argsort()
         self._passes = Passes(
             order=order,
             pairs=order[np.stack(np.triu_indices(n_arms, k=1))],

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from typing_extensions import override
 
-from streamduel.policies import RUCB, Policy
+from streamduel.policies import Policy
+from streamduel.policies.rucb import RUCB
 from streamduel.preference.arrays import Floats, Integers
 from streamduel.simulation.compiled.arithmetic import ln, probe, step_of
 from streamduel.simulation.compiled.compiled_run import CompiledRun
@@ -163,7 +164,7 @@ def strongest_against(state: State, bounds: Bounds, champion: int, scale: float)
 
 @compiled
 def times_alone(bounds: Bounds, alpha: float, arm: int, t: int, most: int) -> int:
-    """The number of duels of c with itself from step t on; see `RUCB._times_alone`."""
+    """The number of duels of c with itself from step t on; see `RUCB._duels_alone`."""
     last, end = t, t + most
     if not is_alone(bounds, arm, alpha * ln(last)):
         return 1

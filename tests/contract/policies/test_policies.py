@@ -1,42 +1,28 @@
-"""Every registered policy keeps every promise that policies make."""
+"""Every policy passes the public contract checks."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import pytest
 
 from streamduel import policies
-from tests.contract.policies import check_arms, check_observing, check_proposing, check_state
-from tests.contract.policies.rehearsal import FORGETFUL
+from streamduel.testing.policies import CHECKS, PolicyUnderTest
+from streamduel.testing.policies.under_test import Check
 
-CHECKS = check_state.CHECKS + check_observing.CHECKS + check_proposing.CHECKS + check_arms.CHECKS
-LASTING = {
-    check_arms.check_a_new_arm_that_is_the_best_is_found,
-    check_arms.check_what_has_found_its_winner_looks_again_at_a_new_arm,
-    check_arms.check_without_the_best_arm_the_next_is_found,
-    check_observing.check_self_duels_advance_time_and_teach_nothing,
-    check_proposing.check_the_winner_is_found,
+UNDER_TEST = {
+    **{name: PolicyUnderTest(policies.get(name)) for name in policies.names()},
+    # The small window forgets in every check; the large one remembers enough to find a winner.
+    **{
+        f"{name}, window {window}": PolicyUnderTest(policies.get(name), {"window": window})
+        for name in ("rucb", "double_thompson")
+        for window in (40, 1_500)
+    },
 }
-"""To find a winner, and to know it after a thousand duels that teach nothing, takes a memory of
-more than some dozen duels."""
-FORGETFUL_CASES = [
-    pytest.param(check, name, id=f"{check.__name__}-{name}")
-    for check in CHECKS
-    for name, (_, parameters) in FORGETFUL.items()
-    if check not in LASTING or parameters["window"] > 1_000
-]
 
 
-@pytest.mark.parametrize("policy", policies.names())
+@pytest.mark.parametrize("policy", UNDER_TEST)
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_contract(check: Callable[[str], None], policy: str) -> None:
-    check(policy)
-
-
-@pytest.mark.parametrize(("check", "policy"), FORGETFUL_CASES)
-def test_contract_of_the_forgetful(check: Callable[[str], None], policy: str) -> None:
-    check(policy)
+def test_contract(check: Check, policy: str) -> None:
+    check(UNDER_TEST[policy])
 
 
 @pytest.mark.parametrize("policy", policies.names())

@@ -64,7 +64,7 @@ def test_json_prints_the_record(streamduel: Streamduel, folder: Path) -> None:
 def test_a_run_applies_each_action_in_order(streamduel: Streamduel, folder: Path) -> None:
     config = folder / "search.yaml"
 
-    def apply(*action: str) -> dict[str, Any]:
+    def told(*action: str) -> dict[str, Any]:
         epoch = last(folder)["epoch"]
         assert streamduel("control", config, "search", *action).status == 0
         fold(folder)
@@ -75,21 +75,21 @@ def test_a_run_applies_each_action_in_order(streamduel: Streamduel, folder: Path
     assert streamduel("control", config, "search", "resume").status == 0
     fold(folder)
     duels = inspected(streamduel, folder)["experiments"]["search"]["duels"]
-    paused = apply("pause")
+    paused = told("pause")
     assert (paused["status"], paused["duels"], paused["offset"]) == ("paused", duels, len(LOG) + 1)
     assert {(pair["a"], pair["b"]) for pair in paused["pairs"]} == {(paused["champion"],) * 2}
-    assert apply("resume")["status"] == "running"
-    added = apply("add-arm", "ltr-v4")
+    assert told("resume")["status"] == "running"
+    added = told("add-arm", "ltr-v4")
     assert (added["pairs"][0]["b"], added["duels"]) == ("ltr-v4", duels)
     retired = next(arm for arm in ARMS if arm != added["champion"])
-    assert apply("retire-arm", retired)["duels"] == duels
+    assert told("retire-arm", retired)["duels"] == duels
     search = inspected(streamduel, folder)["experiments"]["search"]
     assert search["arms"] == [*(arm for arm in ARMS if arm != retired), "ltr-v4"]
     one, other = search["arms"][:2]
-    frozen = apply("freeze-pair", other, one)["pairs"]
+    frozen = told("freeze-pair", other, one)["pairs"]
     assert [(pair["a"], pair["b"], pair["share"]) for pair in frozen] == [(one, other, 1)]
-    assert apply("unfreeze-pair")["status"] == "running"
-    assert apply("reset")["duels"] == 0
+    assert told("unfreeze-pair")["status"] == "running"
+    assert told("reset")["duels"] == 0
     assert streamduel("replay", config).status == 0
 
 

@@ -41,7 +41,7 @@ def kafka(tmp_path: Path, environment: dict[str, str], **changes: Any) -> Loaded
 
 
 def test_missing_keys_have_defaults(config: Path) -> None:
-    loaded = load(str(config), {}).config
+    loaded = load(config, {}).config
     search = loaded.experiments["search"]
     assert (search.policy.name, search.policy.parameters) == ("rucb", {})
     assert (search.seed, search.ties, search.decide_every, search.slate) == (0, "half", 1, 1)

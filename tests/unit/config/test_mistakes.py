@@ -18,7 +18,7 @@ PLACE = r"(\S+/(search|kafka)\.yaml(, line \d+)?|environment variable STREAMDUEL
 PLACES_IN_SENTENCES = re.compile(rf" \({PLACE}\)|; {PLACE}(?=\)\.)")
 
 
-def refusals(path: Path, text: str | bytes, environment: dict[str, str] | None = None) -> list[str]:
+def told(path: Path, text: str | bytes, environment: dict[str, str] | None = None) -> list[str]:
     """The sentences about a configuration, without their places."""
     return [without_place(sentence) for sentence in placed(path, text, environment)]
 
@@ -59,19 +59,19 @@ def test_a_connectors_mistake_is_one_sentence(
     where: str, value: Any, sentence: str, tmp_path: Path
 ) -> None:
     """Also where sink and snapshots have taken the mistake from the source."""
-    assert refusals(tmp_path / "kafka.yaml", written(changed({where: value}, KAFKA))) == [sentence]
+    assert told(tmp_path / "kafka.yaml", written(changed({where: value}, KAFKA))) == [sentence]
 
 
 def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
     wrong = {"monitoring": {"port": -1}, "sorce": 1, "experiments.search.ties": "win", ARMS: GONE}
-    assert len(refusals(tmp_path / "search.yaml", written(changed(wrong)))) == 4
+    assert len(told(tmp_path / "search.yaml", written(changed(wrong)))) == 4
     wrong = {
         "experiments.search.policy": {"name": "rubc"}, "source.connector": "fils",
         "experiments.ads": {"arms": ["a", "b"], "policy": {"name": "rucb", "alpha": 0}},
     }  # fmt: skip
-    assert len(refusals(tmp_path / "search.yaml", written(changed(wrong)))) == 3
+    assert len(told(tmp_path / "search.yaml", written(changed(wrong)))) == 3
     wrong = {"source.path": GONE, "sink.path": 5, "snapshots.pth": "x"}
-    assert len(refusals(tmp_path / "search.yaml", written(changed(wrong)))) == 3
+    assert len(told(tmp_path / "search.yaml", written(changed(wrong)))) == 3
 
 
 FOUND = "must be a mapping with source, sink, snapshots and experiments"
@@ -106,7 +106,7 @@ FOUND = "must be a mapping with source, sink, snapshots and experiments"
 def test_a_file_that_is_not_a_configuration_is_refused(
     text: str | bytes, sentence: str, tmp_path: Path
 ) -> None:
-    assert refusals(tmp_path / "search.yaml", text) == [
+    assert told(tmp_path / "search.yaml", text) == [
         f"the configuration HERE/search.yaml {sentence}"
     ]
 
@@ -268,7 +268,7 @@ SECRET = "hunter2"
     ],
 )
 def test_no_sentence_shows_a_secret(changes: dict[str, Any], tmp_path: Path) -> None:
-    sentences = refusals(tmp_path / "kafka.yaml", written(changed(changes, KAFKA)))
+    sentences = told(tmp_path / "kafka.yaml", written(changed(changes, KAFKA)))
     assert SECRET not in "\n".join(sentences)
 
 
@@ -283,7 +283,7 @@ def test_no_sentence_shows_a_secret(changes: dict[str, Any], tmp_path: Path) -> 
 def test_invalid_yaml_is_not_repeated_because_it_may_be_a_secret(
     value: str, tmp_path: Path
 ) -> None:
-    sentences = refusals(tmp_path / "kafka.yaml", f"source:\n  sasl_plain_password: {value}\n")
+    sentences = told(tmp_path / "kafka.yaml", f"source:\n  sasl_plain_password: {value}\n")
     assert SECRET not in "\n".join(sentences)
 
 

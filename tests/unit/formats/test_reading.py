@@ -73,7 +73,7 @@ def test_only_long_ids_are_hashed(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "sentence"),
+    ("value", "told"),
     [
         (b"", "invalid_json: the value is not JSON: it is empty."),
         (b" \r", "invalid_json: the value is not JSON: it is empty."),
@@ -90,5 +90,5 @@ def test_only_long_ids_are_hashed(text: str) -> None:
     ],
     ids=range(10),
 )  # fmt: skip
-def test_records_that_are_not_json_objects_are_rejected(value: bytes, sentence: str) -> None:
-    assert verdict(TRANSLATE, value) == sentence
+def test_records_that_are_not_json_objects_are_rejected(value: bytes, told: str) -> None:
+    assert verdict(TRANSLATE, value) == told

@@ -1,7 +1,7 @@
 """A whole log of User Behavior Insights, whose counts docs/formats.md shows.
 
 It is the sample of the OpenSearch edition of Chorus, `ubi_queries_events.ndjson`, and no part of
-the project; the variable UBI_LOG names the file.
+the project: whoever has it names it in the variable UBI_LOG.
 """
 
 from __future__ import annotations
@@ -104,9 +104,9 @@ def test_each_line_is_counted_once(lines: list[bytes]) -> None:
     ignored = sum(json.loads(partition.task.take_commit().entries["partition"])["ignored"].values())
     waiting = partition.task.experiments["search"].open["clicks"]
     tallies = partition.tallies()
-    counts = [tallies[it] for it in ("accepted", "duplicate", "late", "unjoined", "dead_letter")]
-    assert sum(counts) + ignored + waiting == len(lines)
-    row = " | ".join(f"{count:,}" for count in (*counts, ignored, waiting, len(lines)))
+    told = [tallies[it] for it in ("accepted", "duplicate", "late", "unjoined", "dead_letter")]
+    assert sum(told) + ignored + waiting == len(lines)
+    row = " | ".join(f"{count:,}" for count in (*told, ignored, waiting, len(lines)))
     assert f"| {row} |" in PAGE
 
 
@@ -122,12 +122,12 @@ def test_its_events_name_no_sides(lines: list[bytes]) -> None:
 def test_its_clicks_find_their_queries(lines: list[bytes]) -> None:
     _, events = kinds([json.dumps(record).encode() for record in with_teams(lines)])
     partition = Partition(config(search={"arms": ["x", "y"]}))
-    counts: Counter[str] = Counter()
+    told: Counter[str] = Counter()
     for event in events:
         commit = partition.fold_at(None, msgspec.json.encode(event))
-        counts.update(re.sub("'[^']*'", "…", letter["error"]) for letter in letters(commit))
+        told.update(re.sub("'[^']*'", "…", letter["error"]) for letter in letters(commit))
     # 78 lists and 185 of 298 clicks. Three lists are second pages, with the id of the first.
     assert partition.tallies() == {
         "accepted": 263, "duplicate": 3, "dead_letter": 6, "late": 2, "unjoined": 105,
     }  # fmt: skip
-    assert counts == {"the click names the document …, which impression … has not.": 6}
+    assert told == {"the click names the document …, which impression … has not.": 6}

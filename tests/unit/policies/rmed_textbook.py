@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from streamduel.policies import RMED1
 from streamduel.policies.base.generator import Generator
+from streamduel.policies.rmed1 import RMED1
 
 RMED = TypeVar("RMED", bound=RMED1)
 
@@ -176,7 +176,7 @@ def leaps_alike(policy: RMED1, book: Textbook, duels: int) -> int:
     """
     luck, leaps = random.Random(8), 0
     while book.t <= duels:
-        pairs, times = policy.foresee(duels + 1 - book.t)
+        pairs, times = policy.propose_ahead(duels + 1 - book.t)
         wins = [float(luck.random() < 0.5 + 0.1 * (j - i)) for i, j in pairs.tolist()]
         for pair, often, won in zip(pairs.tolist(), times.tolist(), wins, strict=True):
             for _ in range(often):

@@ -11,9 +11,12 @@ import pytest
 
 from streamduel import policies
 from streamduel.errors import PolicyError
-from streamduel.policies import RMED1, Auto, DoubleThompson, Policy
+from streamduel.policies import Policy
 from streamduel.policies import auto as module
+from streamduel.policies.auto import Auto
 from streamduel.policies.base.change_of_arms import with_arms
+from streamduel.policies.double_thompson import DoubleThompson
+from streamduel.policies.rmed1 import RMED1
 from streamduel.preference.arrays import Floats
 from streamduel.preference.evidence import condorcet_winner_possible
 from streamduel.preference.regret import regrets
@@ -62,7 +65,7 @@ def fight(policy: Policy, users: random.Random, n: int = 1, p: Floats = CYCLE) -
 def as_thompson(state: dict[str, Any]) -> DoubleThompson:
     """Double Thompson Sampling with the counts, the generator and the order of arms of a state."""
     fresh = DoubleThompson(state["n_arms"]).state_dict()
-    shared = {key: state[key] for key in ("counts", "generator", "standing")}
+    shared = {key: state[key] for key in ("counts", "generator", "priority")}
     return DoubleThompson.from_state({**fresh, **shared})
 
 
@@ -104,7 +107,7 @@ def test_with_a_condorcet_winner_it_is_rmed1_to_the_last_bit(slate: int, slates:
     state, expected = policy.state_dict(), twin.state_dict()
     assert policy.stage == "rmed1"
     assert state["own"]["inner"] == expected["own"]
-    for key in ("counts", "generator", "standing"):
+    for key in ("counts", "generator", "priority"):
         assert state[key] == expected[key]
 
 
@@ -223,7 +226,7 @@ def test_foreseen_is_what_is_proposed_one_by_one_across_the_switch(seed: int) ->
     stepping, jumping, stages = Auto(5, seed=seed), Auto(5, seed=seed), set()
     luck = random.Random(seed)
     while jumping.duels < 3_000:
-        pairs, times = jumping.foresee(1_000)
+        pairs, times = jumping.propose_ahead(1_000)
         for (first, second), often in zip(pairs.tolist(), times.tolist(), strict=True):
             won = float(luck.random() < CYCLE[first, second])
             for _ in range(often):
@@ -243,7 +246,7 @@ def test_a_champion_alone_is_foreseen_as_far_as_rmed1_does() -> None:
             policy.observe(first, second, float(first < second))
     runs = []
     while both[0].duels < 2_000:
-        foreseen = [policy.foresee(1_000) for policy in both]
+        foreseen = [policy.propose_ahead(1_000) for policy in both]
         (((first, second),), (times,)), same = (
             [part.tolist() for part in each] for each in foreseen
         )
@@ -269,7 +272,7 @@ def test_a_switch_between_first_meetings_is_foreseen_too() -> None:
         ((first, second),) = stepping.propose().tolist()
         stepping.observe(first, second, 1)
     while jumping.duels < stepping.duels:
-        pairs, times = jumping.foresee(1_000)
+        pairs, times = jumping.propose_ahead(1_000)
         jumping.observe(pairs[:, 0], pairs[:, 1], np.ones(len(pairs)), times)
     assert jumping.state_dict() == stepping.state_dict()
     assert stepping.duels == 4 * SURE + 36 + 3 + 1
@@ -320,15 +323,15 @@ def test_a_delta_that_is_no_probability_of_error_is_refused(delta: float) -> Non
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        ({"switched": 1}, r"switched must be true or false \(found 1\)"),
-        ({"switched": None}, r"switched must be true or false \(found None\)"),
+        ({"switched": 1}, r"damaged.*switched"),
+        ({"switched": None}, r"damaged.*switched"),
         ({"look_at": 0}, r"look_at must be an integer from 1 to 305 \(found 0\)"),
         ({"look_at": 306}, r"look_at must be .* \(found 306\)"),
-        ({"look_at": 2.0}, r"look_at must be .* \(found 2\.0\)"),
-        ({"look_at": True}, r"look_at must be .* \(found True\)"),
-        ({"inner": []}, "must be a mapping in 'inner'"),
-        ({"inner": None, "switched": True}, "must be a mapping in 'inner'"),
-        ({"inner": {}}, "state of policy 'auto' is damaged"),
+        ({"look_at": 2.0}, r"damaged.*look_at"),
+        ({"look_at": True}, r"damaged.*look_at"),
+        ({"inner": []}, "damaged.*inner"),
+        ({"inner": None, "switched": True}, "damaged.*inner"),
+        ({"inner": {}}, "state of policy 'rmed1' is damaged"),
     ],
 )
 def test_damaged_states_are_refused(damage: dict[str, object], message: str) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from streamduel.errors import PolicyError
-from streamduel.policies import BeatTheMean, from_state
+from streamduel.policies import from_state
+from streamduel.policies.beat_the_mean import BeatTheMean
 
 HORIZON = 10_000
 

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from streamduel.errors import PolicyError
-from streamduel.policies import C2B, PComp
 from streamduel.policies.base.batched_policy import BatchedPolicy
+from streamduel.policies.c2b import C2B
+from streamduel.policies.pcomp import PComp
 
 ALL_OF_SIX = {(i, j) for j in range(6) for i in range(j)}
 
@@ -194,12 +195,12 @@ def test_when_all_is_in_flight_the_batch_is_proposed_again() -> None:
 
 def test_a_whole_batch_is_foreseen_at_once() -> None:
     policy = C2B(4, seed=1, horizon=1000)
-    pairs, times = policy.foresee(10**6)
+    pairs, times = policy.propose_ahead(10**6)
     assert (len(pairs), times.sum()) == (18, 18)
     policy.observe(pairs[:, 0], pairs[:, 1], np.ones(18))
     last = 0
     while policy.duels < 1000:
-        pairs, times = policy.foresee(10**6)
+        pairs, times = policy.propose_ahead(10**6)
         last = policy.round
         policy.observe(
             pairs[:, 0], pairs[:, 1], np.where(pairs[:, 0] < pairs[:, 1], 1.0, 0.5), times
@@ -210,7 +211,7 @@ def test_a_whole_batch_is_foreseen_at_once() -> None:
 DAMAGES: dict[str, list[Any]] = {
     "active": [None, 3, [], [1, 0], [0, 0], [0, 9], [0, True], [0.0, 1.0], ["0"], [-1, 0]],
     "round": [0, -1, 10, 1.0, True, None, "1"],
-    "targets": [None, [], [[0]], [[1.5, 0, 0], [0, 0], [0]], [[-1, 0, 0], [0, 0], [0]]],
+    "batch": [None, [], [[0]], [[0, 1.5, 0], [0] * 3, [0] * 3], [[0, -1, 0], [0] * 3, [0] * 3]],
 }
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from streamduel.errors import PolicyError
-from streamduel.policies import CopelandPBR
+from streamduel.policies.copeland_pbr import CopelandPBR
 
 Chance = Callable[[int, int, int], float]
 Pair = tuple[int, int]
@@ -132,8 +132,8 @@ def test_every_round_is_the_textbooks(n_arms: int, chance: Chance) -> None:
 @pytest.mark.parametrize("seed", range(8))
 def test_the_race_ends_with_an_arm_that_beats_the_most(seed: int) -> None:
     policy, luck = CopelandPBR(4, seed=seed, horizon=10_000), random.Random(seed)
-    while policy.candidates() > 1 or policy.foresee(10**6)[1].item(0) == 1:
-        pairs, _ = policy.foresee(10_000)
+    while policy.candidates() > 1 or policy.propose_ahead(10**6)[1].item(0) == 1:
+        pairs, _ = policy.propose_ahead(10_000)
         wins = [float(luck.random() < CYCLE[i, j]) for i, j in pairs.tolist()]
         policy.observe(pairs[:, 0], pairs[:, 1], wins)
     assert policy.champion() in {0, 1}
@@ -293,7 +293,7 @@ def test_proposals_in_flight_spread_over_the_active_pairs() -> None:
 def test_long_stretches_are_foreseen() -> None:
     policy = CopelandPBR(6, seed=1, horizon=100_000)
     # No pair can be decided before 2 ln(2 * 36 T²) = 54.6 duels.
-    pairs, times = policy.foresee(10**6)
+    pairs, times = policy.propose_ahead(10**6)
     assert 54 * 15 < times.sum() <= 55 * 15
     assert set(np.bincount(pairs[:, 0] * 6 + pairs[:, 1]).tolist()) <= {0, 54, 55}
 
@@ -315,13 +315,13 @@ def test_what_is_foreseen_is_what_would_be_proposed(n_arms: int, unasked: float)
                 duel = (first, second, float(luck.random() < chances[first, second]))
                 for policy in (jumping, stepping):
                     policy.observe(*duel, 60)
-            pairs, times = jumping.foresee(luck.choice([1, 10, 300]))
+            pairs, times = jumping.propose_ahead(luck.choice([1, 10, 300]))
             wins = [float(luck.random() < chances[i, j]) for i, j in pairs.tolist()]
             for pair, won, often in zip(pairs.tolist(), wins, times.tolist(), strict=True):
                 assert stepping.propose().tolist() == [pair]
                 stepping.observe(pair[0], pair[1], won)
                 if often > 1:
-                    assert stepping.foresee(often - 1)[1].tolist() == [often - 1]
+                    assert stepping.propose_ahead(often - 1)[1].tolist() == [often - 1]
                     stepping.observe(pair[0], pair[1], won, often - 1)
             jumping.observe(pairs[:, 0], pairs[:, 1], wins, times)
         assert jumping.state_dict() == stepping.state_dict()
@@ -334,9 +334,9 @@ def test_late_duels_of_a_pair_that_has_left_end_the_stretch_with_the_round() -> 
     rest = {(1, 2), (1, 3), (2, 3)}
     assert next_round(policy) == rest
     rest -= {fight(policy)}
-    assert len(policy.clone().foresee(1000)[0]) > 3
+    assert len(policy.clone().propose_ahead(1000)[0]) > 3
     told(policy, (0, 3, 500, 0))  # so 0 beats all others: the race ends with this round
-    assert set(map(tuple, policy.foresee(1000)[0].tolist())) == rest
+    assert set(map(tuple, policy.propose_ahead(1000)[0].tolist())) == rest
     assert {fight(policy), fight(policy)} == rest
     assert policy.propose().tolist() == [[0, 0]]
 
@@ -366,22 +366,16 @@ def test_a_policy_of_many_arms_is_restored_at_once() -> None:
     ("damage", "message"),
     [
         *(
-            ({"active": active}, "active must be a list of pairs")
+            ({"active": active}, "active must|damaged")
             for active in (None, "1", [0], [3], [2, 1], [1, 1], [9], [-1], [True, 2], [1.0], [[1]])
         ),
         ({"active": [], "best": None}, "best must be an arm if no pair is active"),
-        *(
-            ({"active": [], "best": best}, "best must be an arm if no pair is active")
-            for best in (3, -1, True, "0", 0.0)
-        ),
+        *(({"active": [], "best": best}, "best must|damaged") for best in (3, -1, True, "0", 0.0)),
         ({"best": 0}, "best must be an arm if no pair is active, else null"),
-        *(
-            ({"round": damage}, "round must be an integer from 1")
-            for damage in (0, None, 1.0, True)
-        ),
-        ({"order": None}, "a pass must be"),
-        ({"order": [7, 7]}, "a pass must be"),
-        ({"level": -1}, "a pass must be"),
+        *(({"round": damage}, "damaged.*round") for damage in (0, None, 1.0, True)),
+        ({"turns": {"order": None, "level": 0}}, "damaged.*order"),
+        ({"turns": {"order": [7, 7], "level": 0}}, "the order of a pass"),
+        ({"turns": {"order": [], "level": -1}}, "damaged.*level"),
     ],
 )
 def test_damaged_states_are_refused(damage: dict[str, Any], message: str) -> None:
@@ -390,7 +384,7 @@ def test_damaged_states_are_refused(damage: dict[str, Any], message: str) -> Non
         CopelandPBR.from_state({**state, "own": {**state["own"], **damage}})
 
 
-@pytest.mark.parametrize("key", ["order", "level", "active", "round", "best"])
+@pytest.mark.parametrize("key", ["turns", "active", "round", "best"])
 def test_missing_parts_are_refused(key: str) -> None:
     state = CopelandPBR(3, horizon=1000).state_dict()
     del state["own"][key]

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from streamduel.errors import PolicyError
-from streamduel.policies import DoubleThompson, DoubleThompsonPlus
 from streamduel.policies.base.beta import BetaPosterior
+from streamduel.policies.double_thompson import DoubleThompson, DoubleThompsonPlus
 from streamduel.preference.arrays import Booleans, Floats, Integers
 
 BOTH = [DoubleThompson, DoubleThompsonPlus]

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from streamduel.errors import PolicyError
-from streamduel.policies import InterleavedFilter1, InterleavedFilter2, from_state
+from streamduel.policies import from_state
+from streamduel.policies.interleaved_filter import InterleavedFilter1, InterleavedFilter2
 
 HORIZON = 1_000
 BOTH = [InterleavedFilter1, InterleavedFilter2]
@@ -116,8 +117,9 @@ def test_the_last_arm_is_served_alone() -> None:
     assert policy.candidates() == 1
     assert policy.champion() == 2
     assert policy.propose(3).tolist() == [[2, 2]] * 3
-    pairs, times = policy.foresee(10**6)
-    assert (pairs.tolist(), times.tolist()) == ([[2, 2]], [10**6])
+    pairs, times = policy.propose_ahead(10**6)
+    rest = policy.parameters["horizon"] - policy.duels
+    assert (pairs.tolist(), times.tolist()) == ([[2, 2]], [rest])
 
 
 def test_duels_of_others_are_counted_and_decide_nothing() -> None:

@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from streamduel.policies import MergeDTS
+from streamduel.policies.merge_dts import MergeDTS
 
 # Of four arms: wins of the row over the column. Pairs that met seldom, often, and never.
 WINS = np.array(

@@ -9,9 +9,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from streamduel.policies import MergeRUCB, from_state
+from streamduel.policies import from_state
 from streamduel.policies.base.generator import Generator
 from streamduel.policies.base.merging_policy import merge
+from streamduel.policies.merge_rucb import MergeRUCB
 
 
 class Textbook:
@@ -140,8 +141,8 @@ def test_duels_in_flight_narrow_the_bounds() -> None:
     played = {pair: times[pair] + policy.wins[pair] + policy.wins[pair[::-1]] for pair in times}
     assert len(played) == 6
     assert max(played.values()) - min(played.values()) <= 16, "all of them about 34"
-    assert not policy._waiting
-    assert not policy._busy
+    assert not policy._in_flight
+    assert not policy._group_in_flight
     assert policy.state_dict()["own"]["groups"] == before["groups"], "nothing is concluded"
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from streamduel.errors import PolicyError
-from streamduel.policies import PComp
+from streamduel.policies.pcomp import PComp
 
 
 def told(policy: PComp, *results: tuple[int, int, int, int]) -> PComp:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from streamduel.errors import PolicyError
-from streamduel.policies import RMED2
+from streamduel.policies.rmed2 import RMED2
 from tests.unit.policies import rmed_textbook
 from tests.unit.policies.rmed_textbook import (
     in_cycle,
@@ -131,7 +131,7 @@ def test_duels_in_flight_count_as_exploration() -> None:
     for _ in range(2):
         assert unordered(policy.propose(8)) == {(0, 1): 3, (0, 2): 3, (1, 2): 2}
     assert policy.propose(9)[8].tolist() == [0, 0], "then the list goes on"
-    assert in_pass(policy, 0, exploring=True).foresee(100)[1].tolist() == [1] * 8
+    assert in_pass(policy, 0, exploring=True).propose_ahead(100)[1].tolist() == [1] * 8
 
 
 def by_the_paper(policy: RMED2, arm: int) -> tuple[set[int], bool]:
@@ -227,7 +227,7 @@ def test_a_winner_is_alone_until_ln_ln_t_asks_for_exploration() -> None:
     # All pairs have met six times, which is enough before duel 1619; ln 1619 < 20 ln 2 - f(3).
     policy = told(RMED2(3, seed=1), (0, 1, 20, 0), (0, 2, 20, 0), (1, 2, 3, 3))
     policy = in_pass(policy, 0)
-    pairs, times = policy.foresee(10**9)
+    pairs, times = policy.propose_ahead(10**9)
     assert (pairs.tolist(), times.tolist()) == ([[0, 0]], [1618 - 46])
     policy.observe(0, 0, 0.5, 1618 - 47)
     assert rmed_textbook.step(policy) == [0, 0], "duel 1618"
@@ -247,5 +247,5 @@ def test_alpha_must_be_above_0(alpha: float) -> None:
 
 def test_damaged_lists_are_refused() -> None:
     state = RMED2(3).state_dict()
-    with pytest.raises(PolicyError, match="'rmed2' are damaged"):
+    with pytest.raises(PolicyError, match="waiting must hold arms"):
         RMED2.from_state({**state, "own": {**state["own"], "waiting": [3]}})

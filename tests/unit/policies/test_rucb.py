@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from streamduel.errors import PolicyError
-from streamduel.policies import RUCB
 from streamduel.policies.base.generator import Generator
+from streamduel.policies.rucb import RUCB
 from streamduel.preference.bounds import UpperBounds
 
 
@@ -236,11 +236,11 @@ def test_a_sure_winner_meets_itself_until_a_bound_reaches_one_half(
     monkeypatch.setattr(UpperBounds, "challenge", lambda *asked: off_by * estimate(*asked))
     before = policy.state_dict()["generator"]
     for most, times in ((1, 1), (2, 2), (103, 103), (104, 104), (105, 104), (10**9, 104)):
-        pairs, counts = policy.foresee(most)
+        pairs, counts = policy.propose_ahead(most)
         assert (pairs.tolist(), counts.tolist()) == ([[0, 0]], [times])
     policy.observe(0, 0, 0.5, 104)
     assert policy.state_dict()["generator"] == before
-    assert policy.foresee(10**9)[1].tolist() == [1], "a choice between candidates"
+    assert policy.propose_ahead(10**9)[1].tolist() == [1], "a choice between candidates"
 
 
 @pytest.mark.parametrize("champion_set", [False, True])
@@ -251,7 +251,7 @@ def test_what_is_foreseen_is_what_would_be_proposed(champion_set: bool) -> None:
     )
     luck, leaps = random.Random(8), 0
     while book.t < 20_000:
-        pairs, times = policy.foresee(20_000)
+        pairs, times = policy.propose_ahead(20_000)
         [[first, second]], [often] = pairs.tolist(), times.tolist()
         assert [[first, second]] * often == [
             book.propose(1)[0] for book.t in range(book.t, book.t + often)
@@ -322,5 +322,5 @@ def test_alpha_must_exceed_one_half() -> None:
 @pytest.mark.parametrize("hypothesis", [3, -1, "0", True, 0.0])
 def test_a_hypothesis_that_is_no_arm_is_refused(hypothesis: object) -> None:
     state = RUCB(3).state_dict()
-    with pytest.raises(PolicyError, match="hypothesized champion"):
+    with pytest.raises(PolicyError, match="hypothesis"):
         RUCB.from_state({**state, "own": {"hypothesis": hypothesis}})

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from streamduel.errors import PolicyError
-from streamduel.policies import CondorcetSavage, CopelandSavage, Policy
+from streamduel.policies import Policy
+from streamduel.policies.savage import CondorcetSavage, CopelandSavage
 
 Savage = TypeVar("Savage", bound=Policy)
 
@@ -191,32 +192,32 @@ def test_copeland_a_tie_is_drawn_once() -> None:
 def test_long_stretches_are_foreseen(kind: type[Policy]) -> None:
     policy = kind(6, seed=1, horizon=100_000)
     # No arm can be out before 2 ln(30 T²) = 52.8 duels of a pair.
-    pairs, times = policy.foresee(10**6)
+    pairs, times = policy.propose_ahead(10**6)
     assert 52 * 15 < times.sum() <= 53 * 15
     assert set(np.bincount(pairs[:, 0] * 6 + pairs[:, 1]).tolist()) <= {0, 52, 53}
 
 
 DAMAGES: dict[type[Policy], list[tuple[str, Any]]] = {
     CondorcetSavage: [
-        ("order", None),
-        ("level", -1),
+        ("turns", {"order": None, "level": 0}),
+        ("turns", {"order": [], "level": -1}),
         *(("active", damage) for damage in (None, [], [1, 0], [0, 0], [0, 3], [0, True], [0.0])),
     ],
     CopelandSavage: [
-        ("order", [7, 7]),
-        ("level", None),
+        ("turns", {"order": [7, 7], "level": 0}),
+        ("turns", {"order": [], "level": None}),
         *(("best", damage) for damage in (0, -1, True, "0")),
         *(
             ("settled", damage)
             for damage in (
                 None,
-                [[0] * 3] * 2,
-                [[0] * 9],
-                [[0, 1, 0], [1, 0, 0], [0, 0, 0]],
-                [[1, 0, 0], [0, 0, 0], [0, 0, 0]],
-                [[0, 0.0, 0], [0, 0, 0], [0, 0, 0]],
-                [[0, 2, 0], [0, 0, 0], [0, 0, 0]],
-                [[0, 1, 1], [0, 0, 0], [0, 0, 0]],  # that leaves no pair, and no best
+                [[1]] * 2,
+                [[1]],
+                [[1], [0], []],
+                [[0], [], []],
+                [[1.0], [], []],
+                [[3], [], []],
+                [[1, 2], [], []],  # that leaves no pair, and no best
             )
         ),
     ],

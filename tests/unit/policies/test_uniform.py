@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from streamduel.policies import Uniform
+from streamduel.policies.uniform import Uniform
 
 
 def test_every_ordered_pair_is_equally_likely() -> None:

@@ -41,12 +41,12 @@ def test_bounds_are_as_defined_after_every_change(n_arms: int) -> None:
         first, second = dice.randint(n_arms, size=2).tolist()
         if dice.randint(2):
             counts.add_one(first, second, dice.randint(3) / 2)
-            bounds.refresh(first, second, flying[min(first, second), max(first, second)])
+            bounds.mark_in_flight(first, second, flying[min(first, second), max(first, second)])
         elif first != second:
             flying[min(first, second), max(first, second)] += 1
             in_flight[first, second] += 1
             in_flight[second, first] += 1
-            bounds.refresh(first, second, int(in_flight[first, second]))
+            bounds.mark_in_flight(first, second, int(in_flight[first, second]))
         assert_as_defined(bounds, counts.wins, in_flight)
     for first, second in flying:
         bounds.refresh(first, second)

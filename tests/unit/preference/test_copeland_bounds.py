@@ -11,7 +11,7 @@ from streamduel.preference.arrays import Floats
 from streamduel.preference.copeland_bounds import CopelandBounds
 from streamduel.preference.counts import WinCounts
 
-SLOTS = ("_means", "_trials", "_margins", "_least", "next_turn", "beats", "undecided", "wins")
+SLOTS = ("_means", "_trials", "_margins", "_smallest", "next_turn", "beats", "undecided", "wins")
 
 
 def anew(wins: Floats, in_flight: Floats, scale: float) -> tuple[Floats, Floats]:
@@ -51,12 +51,12 @@ def test_scores_are_as_defined_after_every_change(n_arms: int) -> None:
         if dice.randint(4):
             wins = 1.0 if first < second else 0.0
             counts.add_one(first, second, wins if dice.randint(4) else dice.randint(3) / 2)
-            bounds.refresh(first, second, flying[pair])
+            bounds.mark_in_flight(first, second, flying[pair])
         elif first != second:
             flying[pair] += 1
             in_flight[first, second] += 1
             in_flight[second, first] += 1
-            bounds.refresh(first, second, flying[pair])
+            bounds.mark_in_flight(first, second, flying[pair])
         # Up by small steps and leaps, and back.
         scale = (0.3 + step / 400) * (1, 1, 1, 0.6, 2.5)[dice.randint(5)] + dice.random_sample() / 9
         bounds.advance(scale)
@@ -114,7 +114,7 @@ def test_all_at_once_is_like_one_by_one() -> None:
     for m in (0, 1, 5, 100, 100):
         first, second = dice.randint(6, size=(2, m))
         counts.add(first, second, (first < second) * 1.0)
-        at_once.refresh_many()
+        at_once.refresh_many(first, second)
         for pair in zip(first.tolist(), second.tolist(), strict=True):
             one_by_one.refresh(*pair)
         from_counts = CopelandBounds(counts)

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from streamduel.errors import PolicyError
-from streamduel.policies.base.batch import Batch
+from streamduel.policies.base.batch import Batch, Targets
 from streamduel.policies.base.generator import Generator
+from streamduel.policies.base.state import convert
 from streamduel.preference.arrays import Integers
 from streamduel.preference.counts import MAX_DUELS, WinCounts
 
@@ -50,7 +51,7 @@ def test_every_duel_of_a_pair_counts_towards_its_quota() -> None:
     see(batch, counts, 1, 0)
     see(batch, counts, 0, 1)
     counts.add_one(0, 1, 0.5)
-    batch.refresh_all()
+    batch.refresh_many(np.array([0]), np.array([1]))
     assert batch.remaining()[0].tolist() == [0, 0, 3, 3, 3]
     assert (batch.remaining() == batch.remaining().T).all()
     assert batch.lacking == 27
@@ -90,7 +91,7 @@ def test_what_is_kept_up_to_date_is_what_a_new_count_gives(n_arms: int) -> None:
     for _ in range(200):
         see(batch, counts, luck.randrange(n_arms), luck.randrange(n_arms), luck.randint(1, 3))
         afresh = Batch(counts)
-        afresh.restore(batch.own_state())
+        afresh.restore(batch.save())
         assert batch.lacking == afresh.lacking == batch.remaining().sum() // 2
         if batch.lacking:
             assert batch.draw(Generator(5)) == afresh.draw(Generator(5))
@@ -138,7 +139,7 @@ def test_a_batch_that_is_cut_off_has_favoured_no_pair() -> None:
 def test_duels_in_flight_are_not_drawn_until_all_are() -> None:
     batch, _ = opened(uneven(ARMS))
     quotas = uneven(ARMS)
-    generator, fresh = Generator(3), batch.own_state()
+    generator, fresh = Generator(3), batch.save()
     in_flight: Counter[tuple[int, int]] = Counter()
 
     def fly(times: int) -> None:
@@ -155,7 +156,7 @@ def test_duels_in_flight_are_not_drawn_until_all_are() -> None:
     for first, second in in_flight:
         batch.mark_in_flight(second, first, 0)
     untouched, _ = opened(uneven(ARMS))
-    assert batch.own_state() == fresh
+    assert batch.save() == fresh
     assert [batch.draw(Generator(9)) for _ in range(5)] == [
         untouched.draw(Generator(9)) for _ in range(5)
     ]
@@ -176,14 +177,15 @@ def test_quotas_beyond_all_counting_are_cut() -> None:
         None,
         "damaged",
         [],
-        [[0] * ARMS] * ARMS,
+        [[1] * ARMS] * ARMS,
+        [[0] * ARMS] * (ARMS - 1),
         [[0] * (ARMS - row) for row in range(ARMS - 1)],
-        [[0.5] * (ARMS - row) for row in range(ARMS)],
-        [[True] * (ARMS - row) for row in range(ARMS)],
-        [[-1] * (ARMS - row) for row in range(ARMS)],
-        [[2**60] * (ARMS - row) for row in range(ARMS)],
+        [[0.5] * ARMS] * ARMS,
+        [[False] * ARMS] * ARMS,
+        [[-1] * ARMS] * ARMS,
+        [[2**60] * ARMS] * ARMS,
     ],
 )
 def test_damaged_targets_are_refused(targets: object) -> None:
-    with pytest.raises(PolicyError, match="targets"):
-        Batch(WinCounts(ARMS)).restore(targets)
+    with pytest.raises(PolicyError, match=r"targets|damaged"):
+        Batch(WinCounts(ARMS)).restore(convert(targets, Targets, "batch"))

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from streamduel.policies import C2B, PComp
 from streamduel.policies.base.batched_policy import BatchedPolicy
+from streamduel.policies.c2b import C2B
+from streamduel.policies.pcomp import PComp
 from streamduel.preference.arrays import Integers
 
 PAIRS = [*combinations(range(3), 2)]

@@ -8,9 +8,14 @@ import numpy as np
 import pytest
 
 from streamduel import policies
-from streamduel.policies import C2B, CCB, RUCB, InterleavedFilter2, PComp, Policy
+from streamduel.policies import Policy
 from streamduel.policies.base.change_of_arms import with_arms
 from streamduel.policies.base.generator import Generator
+from streamduel.policies.c2b import C2B
+from streamduel.policies.ccb import CCB
+from streamduel.policies.interleaved_filter import InterleavedFilter2
+from streamduel.policies.pcomp import PComp
+from streamduel.policies.rucb import RUCB
 
 WINS = np.array([[0, 1, 2, 3], [4, 0, 5, 6], [7, 8, 0, 9.5], [10, 11, 12.5, 0]])
 
@@ -53,7 +58,7 @@ def test_the_seed_of_the_changed_policy_is_the_next_word_of_the_former() -> None
     policy = told(RUCB(4, seed=3))
     word = int(Generator.from_state(policy.state_dict()["generator"]).words(1)[0])
     changed, fresh = with_arms(policy, [0, 1, 3]), RUCB(3, seed=word)
-    for key in ("generator", "standing"):
+    for key in ("generator", "priority"):
         assert changed.state_dict()[key] == fresh.state_dict()[key]
     assert with_arms(policy, [0, 1, 3]).state_dict() == changed.state_dict(), "nothing was drawn"
     policy.propose(5)

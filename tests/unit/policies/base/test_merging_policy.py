@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from streamduel.errors import PolicyError
-from streamduel.policies import MergeDTS, MergeRUCB, Policy, from_state
+from streamduel.policies import Policy, from_state
 from streamduel.policies.base.generator import Generator
 from streamduel.policies.base.merging_policy import merge
+from streamduel.policies.merge_dts import MergeDTS
+from streamduel.policies.merge_rucb import MergeRUCB
 
 BOTH = [MergeRUCB, MergeDTS]
 
@@ -172,7 +174,7 @@ def test_the_last_arm_meets_itself_for_ever(kind: type[Policy]) -> None:
     policy.propose()
     assert (policy.champion(), policy.candidates()) == (3, 1)
     before = policy.state_dict()
-    pairs, times = policy.foresee(10**9)
+    pairs, times = policy.propose_ahead(10**9)
     assert (pairs.tolist(), times.tolist()) == ([[3, 3]], [10**9])
     assert policy.propose(2).tolist() == [[3, 3], [3, 3]]
     assert policy.state_dict() == before, "and nothing is drawn"
@@ -249,20 +251,20 @@ def test_alpha_up_to_one_half_needs_a_constant(kind: Any) -> None:
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        ({"groups": []}, "groups must be lists"),
-        ({"groups": [[]]}, "groups must be lists"),
-        ({"groups": [[0, 5]]}, "groups must be lists"),
-        ({"groups": [[0, "1"]]}, "groups must be lists"),
-        ({"groups": [[0, True]]}, "groups must be lists"),
-        ({"groups": [0, 1]}, "groups must be lists"),
-        ({"groups": {"0": [1]}}, "groups must be lists"),
+        ({"groups": []}, "damaged.*groups|groups must hold arms"),
+        ({"groups": [[]]}, "damaged.*groups|groups must hold arms"),
+        ({"groups": [[0, 5]]}, "damaged.*groups|groups must hold arms"),
+        ({"groups": [[0, "1"]]}, "damaged.*groups|groups must hold arms"),
+        ({"groups": [[0, True]]}, "damaged.*groups|groups must hold arms"),
+        ({"groups": [0, 1]}, "damaged.*groups|groups must hold arms"),
+        ({"groups": {"0": [1]}}, "damaged.*groups|groups must hold arms"),
         ({"groups": [[0, 1], [1, 2]]}, "in two groups"),
-        ({"turn": -1}, "turn must be"),
+        ({"turn": -1}, "damaged.*turn"),
         ({"turn": 3}, "turn must be"),
-        ({"turn": 0.0}, "turn must be"),
-        ({"stage": 0}, "stage must be"),
+        ({"turn": 0.0}, "damaged.*turn"),
+        ({"stage": 0}, "damaged.*stage"),
         ({"stage": 6}, "stage must be"),
-        ({"stage": "1"}, "stage must be"),
+        ({"stage": "1"}, "damaged.*stage"),
     ],
 )
 def test_damaged_groups_are_refused(

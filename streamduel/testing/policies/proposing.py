@@ -1,4 +1,4 @@
-"""What a policy promises about what it proposes and whom it calls champion."""
+"""Checks of what a policy proposes, and of its champion."""
 
 from __future__ import annotations
 
@@ -7,47 +7,45 @@ import random
 from collections import Counter
 
 import numpy as np
-import pytest
-from hypothesis import given
 
 from streamduel.errors import PolicyError
-from tests.contract.policies.rehearsal import (
+from streamduel.testing.policies.under_test import (
     ARMS,
-    Duel,
+    PolicyUnderTest,
+    check_list,
     duels,
     examples,
-    fresh,
-    kind,
     knowledge,
+    observe,
     play,
-    tell,
+    raises,
 )
 
 
-def check_proposals_are_pairs_of_arms(name: str) -> None:
+def check_proposals_are_pairs_of_arms(tested: PolicyUnderTest) -> None:
+    """Proposals are pairs of arms."""
     for n_arms, n in itertools.product((2, 3, 7), (1, 2, 50)):
-        pairs = fresh(name, n_arms).propose(n)
+        pairs = tested.new(n_arms).propose(n)
         assert pairs.shape == (n, 2)
         assert pairs.dtype == np.int64
         assert ((pairs >= 0) & (pairs < n_arms)).all()
 
 
-def check_proposing_teaches_nothing(name: str) -> None:
-    @examples
-    @given(duels())
-    def holds(told: list[Duel]) -> None:
-        policy = fresh(name)
-        tell(policy, told)
+def check_proposing_learns_nothing(tested: PolicyUnderTest) -> None:
+    """Proposing does not change what has been learned."""
+    for luck in examples():
+        observed = duels(luck)
+        policy = tested.new()
+        observe(policy, observed)
         before = knowledge(policy)
         for n in (1, 2, 30):
             policy.propose(n)
             assert knowledge(policy) == before
 
-    holds()
 
-
-def check_proposals_handed_out_are_the_callers(name: str) -> None:
-    policy, untouched = fresh(name), fresh(name)
+def check_returned_arrays_may_be_changed(tested: PolicyUnderTest) -> None:
+    """The caller may change the returned arrays."""
+    policy, untouched = tested.new(), tested.new()
     for n in (1, 4):
         policy.propose(n)[:] = 0
         untouched.propose(n)
@@ -55,18 +53,20 @@ def check_proposals_handed_out_are_the_callers(name: str) -> None:
     assert play(policy, 40) == play(untouched, 40)
 
 
-def check_proposals_without_feedback_spread(name: str) -> None:
+def check_proposals_without_feedback_spread(tested: PolicyUnderTest) -> None:
+    """Proposals without outcomes are spread over pairs and arms."""
     n_arms = 6
     n = n_arms * (n_arms - 1) // 2
     for seed in range(5):
-        pairs = np.sort(fresh(name, n_arms, seed).propose(n), axis=1).tolist()
+        pairs = np.sort(tested.new(n_arms, seed).propose(n), axis=1).tolist()
         frequency = Counter(map(tuple, pairs))
         assert max(frequency.values()) <= n // 3
         assert set(itertools.chain.from_iterable(frequency)) == set(range(n_arms))
 
 
-def check_asking_changes_nothing(name: str) -> None:
-    asked, unasked = fresh(name), fresh(name)
+def check_asking_changes_nothing(tested: PolicyUnderTest) -> None:
+    """Champion, candidates and state can be asked for without effect."""
+    asked, unasked = tested.new(), tested.new()
     for part in range(20):
         for _ in range(3):
             assert asked.champion() == asked.champion()
@@ -77,44 +77,47 @@ def check_asking_changes_nothing(name: str) -> None:
     assert asked.state_dict() == unasked.state_dict()
 
 
-def check_champion_and_candidates_are_in_range(name: str) -> None:
-    @examples
-    @given(duels())
-    def holds(told: list[Duel]) -> None:
-        policy = fresh(name)
-        tell(policy, told)
+def check_champion_and_candidates_are_in_range(tested: PolicyUnderTest) -> None:
+    """The champion is an arm, and there are at most K candidates."""
+    for luck in examples():
+        observed = duels(luck)
+        policy = tested.new()
+        observe(policy, observed)
         assert type(policy.champion()) is int
         assert 0 <= policy.champion() < ARMS
         assert type(policy.candidates()) is int
         assert 0 <= policy.candidates() <= ARMS
 
-    holds()
 
-
-def check_a_fresh_champion_is_not_chosen_by_index(name: str) -> None:
-    champions = Counter(fresh(name, seed=seed).champion() for seed in range(200))
+def check_the_first_champion_is_random(tested: PolicyUnderTest) -> None:
+    """The champion before any duel is random."""
+    champions = Counter(tested.new(seed=seed).champion() for seed in range(200))
     assert set(champions) == set(range(ARMS))
     assert max(champions.values()) < 80
 
 
-def check_the_winner_is_found(name: str) -> None:
+def check_the_winner_is_found(tested: PolicyUnderTest) -> None:
+    """The best arm is found, and worse arms are played less."""
+    if not tested.remembers:
+        return
     for batch, seed in ((1, 0), (1, 1), (20, 2)):
-        policy = fresh(name, seed=seed)
+        policy = tested.new(seed=seed)
         # Some that plan for a horizon explore until then.
         steps = 11_000 if "horizon" in policy.parameters else 3_000
         played = play(policy, steps, seed, batch=batch, edge=0.3)
         assert policy.champion() == 0
         early, late = (sum(map(sum, part)) for part in (played[:1_000], played[-1_000:]))
-        if kind(name).adaptive:
+        if tested.kind.adaptive:
             assert late < early, "worse arms have the higher numbers, and are to be played less"
 
 
-def check_foreseen_duels_are_those_proposed_one_by_one(name: str) -> None:
+def check_duels_ahead_are_those_proposed_one_by_one(tested: PolicyUnderTest) -> None:
+    """`propose_ahead` gives the duels of `propose`, one by one."""
     for seed, most in ((0, 1), (1, 7), (2, 1_000)):
-        stepping, jumping = fresh(name, seed=seed), fresh(name, seed=seed)
+        stepping, jumping = tested.new(seed=seed), tested.new(seed=seed)
         luck, done = random.Random(seed), 0
         while done < 3_000:
-            pairs, times = jumping.foresee(most)
+            pairs, times = jumping.propose_ahead(most)
             assert pairs.shape == (len(times), 2)
             assert pairs.dtype == times.dtype == np.int64
             assert 1 <= times.min() <= times.sum() <= most
@@ -130,18 +133,19 @@ def check_foreseen_duels_are_those_proposed_one_by_one(name: str) -> None:
         assert jumping.state_dict() == stepping.state_dict()
 
 
-def check_the_horizon_ends_exploration(name: str) -> None:
-    if "horizon" not in kind(name).declared:
+def check_the_horizon_ends_exploration(tested: PolicyUnderTest) -> None:
+    """After the horizon, only the champion is proposed."""
+    if "horizon" not in tested.kind.declared:
         return
-    policy = fresh(name)
+    policy = tested.new()
     play(policy, 9_999)
     policy.observe(0, 1, 1.0, 1)
     champion = policy.champion()
     assert policy.propose(3).tolist() == [[champion, champion]] * 3
-    pairs, times = policy.foresee(10**6)
+    pairs, times = policy.propose_ahead(10**6)
     assert (pairs.tolist(), times.tolist()) == ([[champion, champion]], [10**6])
-    with pytest.raises(PolicyError, match=r"policy.horizon must be at least .* \(found 4\)"):
-        kind(name)(ARMS, **{**policy.parameters, "horizon": ARMS - 1})
+    with raises(PolicyError, r"policy.horizon must be at least .* \(found 4\)"):
+        tested.kind(ARMS, **{**policy.parameters, "horizon": ARMS - 1})
 
 
-CHECKS = [check for name, check in list(globals().items()) if name.startswith("check_")]
+CHECKS = check_list(globals())

@@ -1,40 +1,37 @@
-"""What a policy promises when arms join and leave, and about the end of its exploration."""
+"""Checks of the change of arms, and of the end of exploration."""
 
 from __future__ import annotations
 
-import hypothesis.strategies as st
-import numpy as np
-import pytest
-from hypothesis import given
+import random
 
-from streamduel import policies
+import numpy as np
+
 from streamduel.errors import PolicyError
 from streamduel.policies import Policy
 from streamduel.policies.base.change_of_arms import with_arms
-from tests.contract.policies.rehearsal import (
+from streamduel.testing.policies.under_test import (
     ARMS,
-    Duel,
+    PolicyUnderTest,
+    check_list,
     duels,
     examples,
-    fresh,
-    kind,
+    observe,
     play,
-    tell,
+    raises,
     through_json,
 )
 
 
-@st.composite
-def others(draw: st.DrawFn) -> list[int | None]:
-    """Some of the arms in any order, new ones among them; two at least."""
-    stay = draw(st.permutations(range(ARMS)))[: draw(st.integers(0, ARMS))]
-    kept: list[int | None] = [*stay, *[None] * draw(st.integers(max(0, 2 - len(stay)), 3))]
-    return draw(st.permutations(kept))
+def others(luck: random.Random) -> list[int | None]:
+    """Some of the arms in any order, with new ones; at least two."""
+    stay = luck.sample(range(ARMS), k=luck.randint(0, ARMS))
+    kept: list[int | None] = [*stay, *[None] * luck.randint(max(0, 2 - len(stay)), 3)]
+    return luck.sample(kept, k=len(kept))
 
 
-def decided(name: str) -> Policy:
-    """A policy that has been told without any doubt that each arm beats all of higher number."""
-    policy = fresh(name)
+def decided(tested: PolicyUnderTest) -> Policy:
+    """A policy with many duels, in all of which the lower arm won."""
+    policy = tested.new()
     first, second = np.triu_indices(ARMS, k=1)
     for _ in range(60):
         policy.propose()
@@ -42,12 +39,12 @@ def decided(name: str) -> Policy:
     return policy
 
 
-def check_arms_that_stay_keep_their_counts(name: str) -> None:
-    @examples
-    @given(duels(), others())
-    def holds(told: list[Duel], kept: list[int | None]) -> None:
-        policy = fresh(name)
-        tell(policy, told)
+def check_arms_that_stay_keep_their_counts(tested: PolicyUnderTest) -> None:
+    """With other arms, the counts among the arms that stay are kept."""
+    for luck in examples():
+        observed, kept = duels(luck), others(luck)
+        policy = tested.new()
+        observe(policy, observed)
         policy.propose(3)
         before = policy.state_dict()
         changed = with_arms(policy, kept)
@@ -60,15 +57,13 @@ def check_arms_that_stay_keep_their_counts(name: str) -> None:
                 known = one is not None and other is not None
                 assert changed.wins[i, j] == (policy.wins[one, other] if known else 0)
 
-    holds()
 
-
-def check_with_other_arms_only_these_are_proposed(name: str) -> None:
-    @examples
-    @given(duels(), others(), st.sampled_from([1, 4]))
-    def holds(told: list[Duel], kept: list[int | None], batch: int) -> None:
-        policy = fresh(name)
-        tell(policy, told)
+def check_with_other_arms_only_these_are_proposed(tested: PolicyUnderTest) -> None:
+    """With other arms, only these are proposed and named."""
+    for luck in examples():
+        observed, kept, batch = duels(luck), others(luck), luck.choice([1, 4])
+        policy = tested.new()
+        observe(policy, observed)
         policy.propose(2)
         changed, n_arms = with_arms(policy, kept), len(kept)
         assert 0 <= changed.champion() < n_arms
@@ -77,32 +72,32 @@ def check_with_other_arms_only_these_are_proposed(name: str) -> None:
         assert ((played >= 0) & (played < n_arms)).all()
         assert changed.duels == policy.duels + 60
         assert 0 <= changed.champion() < n_arms
-        pairs, times = changed.foresee(1_000)
+        pairs, times = changed.propose_ahead(1_000)
         assert ((pairs >= 0) & (pairs < n_arms)).all()
         assert times.sum() <= 1_000
 
-    holds()
 
-
-def check_changes_of_arms_are_deterministic_and_survive_json(name: str) -> None:
-    @examples
-    @given(duels(), others())
-    def holds(told: list[Duel], kept: list[int | None]) -> None:
-        policy = fresh(name)
-        tell(policy, told)
+def check_changes_of_arms_are_deterministic_and_survive_json(tested: PolicyUnderTest) -> None:
+    """A change of arms depends on the state alone."""
+    for luck in examples():
+        observed, kept = duels(luck), others(luck)
+        policy = tested.new()
+        observe(policy, observed)
         policy.propose(2)
-        one, other = with_arms(policy, kept), policies.from_state(through_json(policy.state_dict()))
+        one, other = (
+            with_arms(policy, kept),
+            tested.kind.from_state(through_json(policy.state_dict())),
+        )
         other = with_arms(other, tuple(kept))
         assert one.state_dict() == other.state_dict()
-        restored = policies.from_state(through_json(one.state_dict()))
+        restored = tested.kind.from_state(through_json(one.state_dict()))
         assert play(one, 40, batch=2) == play(restored, 40, batch=2) == play(other, 40, batch=2)
         assert one.state_dict() == restored.state_dict() == other.state_dict()
 
-    holds()
 
-
-def check_a_changed_policy_shares_nothing_with_the_former(name: str) -> None:
-    policy = fresh(name)
+def check_a_changed_policy_shares_nothing_with_the_former(tested: PolicyUnderTest) -> None:
+    """The copy for other arms is independent of the policy."""
+    policy = tested.new()
     play(policy, 50)
     before = policy.state_dict()
     changed = with_arms(policy, range(ARMS))
@@ -113,49 +108,58 @@ def check_a_changed_policy_shares_nothing_with_the_former(name: str) -> None:
     assert changed.state_dict() == after
 
 
-def check_a_new_arm_that_is_the_best_is_found(name: str) -> None:
-    changed = with_arms(decided(name), [None, *range(ARMS)])
+def check_a_new_arm_that_is_the_best_is_found(tested: PolicyUnderTest) -> None:
+    """A new arm that is the best becomes the champion."""
+    if not tested.remembers:
+        return
+    changed = with_arms(decided(tested), [None, *range(ARMS)])
     # Some that plan for a horizon explore until then.
     steps = 11_000 if "horizon" in changed.parameters else 3_000
     play(changed, steps, edge=0.3)
     assert changed.champion() == 0
 
 
-def check_without_the_best_arm_the_next_is_found(name: str) -> None:
-    changed = with_arms(decided(name), range(1, ARMS))
+def check_without_the_best_arm_the_next_is_found(tested: PolicyUnderTest) -> None:
+    """After the best arm has left, the next one is the champion."""
+    if not tested.remembers:
+        return
+    changed = with_arms(decided(tested), range(1, ARMS))
     assert changed.champion() == 0
     play(changed, 500, edge=0.3)
     assert changed.champion() == 0
 
 
-def check_arms_may_change_again_and_again(name: str) -> None:
-    policy = fresh(name)
+def check_arms_may_change_again_and_again(tested: PolicyUnderTest) -> None:
+    """Arms may change many times."""
+    policy = tested.new()
     for turn in range(12):
         play(policy, 30, seed=turn)
         stay = [arm for arm in range(policy.n_arms) if arm != turn % policy.n_arms]
         policy = with_arms(policy, [*stay, None] if turn % 3 else [None, *stay, None])
-        policy = policies.from_state(through_json(policy.state_dict()))
+        policy = tested.kind.from_state(through_json(policy.state_dict()))
     assert policy.n_arms == ARMS + 4
     assert policy.duels == 360
 
 
-def check_too_few_or_too_many_arms_are_refused(name: str) -> None:
-    policy = fresh(name)
+def check_too_few_or_too_many_arms_are_refused(tested: PolicyUnderTest) -> None:
+    """A change to an impossible number of arms is refused."""
+    policy = tested.new()
     play(policy, 30)
     before = policy.state_dict()
     for kept in ([], [0], [None]):
-        with pytest.raises(PolicyError, match="n_arms must be an integer from 2"):
+        with raises(PolicyError, "n_arms must be an integer from 2"):
             with_arms(policy, kept)
     assert policy.state_dict() == before
-    if "horizon" in kind(name).declared:
+    if "horizon" in tested.kind.declared:
         tight = type(policy)(ARMS, **{**policy.parameters, "horizon": ARMS})
         assert with_arms(tight, [0, 3, None]).n_arms == 3
-        with pytest.raises(PolicyError, match=r"policy.horizon must be at least .* \(found 5\)"):
+        with raises(PolicyError, r"policy.horizon must be at least .* \(found 5\)"):
             with_arms(tight, [*range(ARMS), None])
 
 
-def check_what_is_finished_serves_its_champion_alone(name: str) -> None:
-    policy = fresh(name)
+def check_a_finished_policy_proposes_its_champion_alone(tested: PolicyUnderTest) -> None:
+    """A finished policy proposes its champion against itself."""
+    policy = tested.new()
     assert not policy.finished
     for _ in range(2_000):
         before = policy.state_dict()
@@ -167,11 +171,14 @@ def check_what_is_finished_serves_its_champion_alone(name: str) -> None:
             assert policy.finished
         policy.observe(first, second, float(first < second), 10)
     assert policy.finished or "horizon" not in policy.parameters
-    assert policies.from_state(through_json(policy.state_dict())).finished is policy.finished
+    assert tested.kind.from_state(through_json(policy.state_dict())).finished is policy.finished
 
 
-def check_what_has_found_its_winner_looks_again_at_a_new_arm(name: str) -> None:
-    policy = decided(name)
+def check_a_new_arm_is_explored_after_the_winner_was_found(tested: PolicyUnderTest) -> None:
+    """A policy that has found its winner explores a new arm."""
+    if not tested.remembers:
+        return
+    policy = decided(tested)
     assert policy.duels < policy.parameters.get("horizon", policy.duels + 1)
     for _ in range(200):
         policy.propose()
@@ -180,4 +187,4 @@ def check_what_has_found_its_winner_looks_again_at_a_new_arm(name: str) -> None:
     assert any(ARMS in pair for pair in play(changed, 3_000, edge=0.3))
 
 
-CHECKS = [check for name, check in list(globals().items()) if name.startswith("check_")]
+CHECKS = check_list(globals())

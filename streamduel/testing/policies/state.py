@@ -1,4 +1,4 @@
-"""What a policy's state promises: all of it, exact, independent, and bounded."""
+"""Checks of the state of a policy: complete, exact, independent and bounded."""
 
 from __future__ import annotations
 
@@ -10,57 +10,53 @@ import pickle
 import subprocess
 import sys
 import tracemalloc
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
-from hypothesis import given
 
-import streamduel
-from streamduel import policies
 from streamduel.errors import PolicyError
-from tests.contract.policies.rehearsal import (
+from streamduel.testing.policies.under_test import (
     ARMS,
-    Duel,
+    PolicyUnderTest,
+    check_list,
     duels,
     examples,
-    fresh,
+    observe,
     play,
-    tell,
+    raises,
     through_json,
 )
 
 
-def check_state_round_trip_is_exact(name: str) -> None:
-    @examples
-    @given(duels())
-    def holds(told: list[Duel]) -> None:
-        policy = fresh(name)
-        tell(policy, told)
-        policy.propose(len(told) % 9 + 1)
+def check_state_round_trip_is_exact(tested: PolicyUnderTest) -> None:
+    """A restored policy continues identically."""
+    for luck in examples():
+        observed = duels(luck)
+        policy = tested.new()
+        observe(policy, observed)
+        policy.propose(len(observed) % 9 + 1)
         state = policy.state_dict()
-        restored = policies.from_state(through_json(state))
+        restored = tested.kind.from_state(through_json(state))
         assert type(restored) is type(policy)
         assert restored.state_dict() == state
         assert play(restored, 100, batch=2) == play(policy, 100, batch=2)
         assert restored.state_dict() == policy.state_dict()
 
-    holds()
 
-
-def check_interrupting_changes_nothing(name: str) -> None:
-    undisturbed, interrupted = fresh(name), fresh(name)
+def check_restoring_often_changes_nothing(tested: PolicyUnderTest) -> None:
+    """Restoring many times changes nothing."""
+    undisturbed, interrupted = tested.new(), tested.new()
     for part in range(40):
         play(undisturbed, 10, seed=part)
         play(interrupted, 10, seed=part)
-        interrupted = policies.from_state(through_json(interrupted.state_dict()))
+        interrupted = tested.kind.from_state(through_json(interrupted.state_dict()))
     assert interrupted.state_dict() == undisturbed.state_dict()
 
 
-def check_restored_parameters_are_those_given(name: str) -> None:
-    policy = fresh(name)
-    restored = policies.from_state(through_json(policy.state_dict()))
+def check_parameters_are_restored(tested: PolicyUnderTest) -> None:
+    """The parameters are part of the state."""
+    policy = tested.new()
+    restored = tested.kind.from_state(through_json(policy.state_dict()))
     assert restored.parameters == policy.parameters
     declared = type(policy).declared.values()
     assert list(restored.parameters) == [
@@ -69,11 +65,16 @@ def check_restored_parameters_are_those_given(name: str) -> None:
     assert type(policy).check_parameters(policy.parameters) == policy.parameters
 
 
-def check_copies_are_independent(name: str) -> None:
-    policy = fresh(name)
+def check_copies_are_independent(tested: PolicyUnderTest) -> None:
+    """Clones, copies and pickles are independent."""
+    policy = tested.new()
     play(policy, 50)
     before = policy.state_dict()
-    copies = [policy.clone(), copy.deepcopy(policy), pickle.loads(pickle.dumps(policy))]
+    copies = [
+        policy.clone(),
+        copy.deepcopy(policy),
+        pickle.loads(pickle.dumps(policy)),  # noqa: S301 - its own pickle
+    ]
     for twin in copies:
         assert type(twin) is type(policy)
         assert twin.state_dict() == before
@@ -83,8 +84,9 @@ def check_copies_are_independent(name: str) -> None:
     assert futures == [future] * len(copies)
 
 
-def check_state_shares_nothing_with_the_policy(name: str) -> None:
-    policy = fresh(name)
+def check_state_shares_nothing_with_the_policy(tested: PolicyUnderTest) -> None:
+    """The returned state is a copy."""
+    policy = tested.new()
     play(policy, 50)
     before, loose = json.dumps(policy.state_dict()), policy.state_dict()
     _ruin(loose)
@@ -92,19 +94,21 @@ def check_state_shares_nothing_with_the_policy(name: str) -> None:
     assert json.dumps(policy.state_dict()) == before
 
 
-def check_damaged_states_are_refused(name: str) -> None:
-    state = fresh(name).state_dict()
+def check_damaged_states_are_refused(tested: PolicyUnderTest) -> None:
+    """A state with missing or wrong parts is refused."""
+    state = tested.new().state_dict()
     for key in state:
-        with pytest.raises(PolicyError):
-            policies.from_state({other: part for other, part in state.items() if other != key})
-        with pytest.raises(PolicyError):
-            policies.from_state({**state, key: "damaged"})
-    with pytest.raises(PolicyError, match="other numbers of arms"):
-        policies.from_state({**state, "n_arms": ARMS + 1})
+        with raises(PolicyError):
+            tested.kind.from_state({other: part for other, part in state.items() if other != key})
+        with raises(PolicyError):
+            tested.kind.from_state({**state, key: "damaged"})
+    with raises(PolicyError, "other numbers of arms"):
+        tested.kind.from_state({**state, "n_arms": ARMS + 1})
 
 
-def check_state_does_not_grow_with_duels(name: str) -> None:
-    policy, random = fresh(name), np.random.RandomState(5)
+def check_state_does_not_grow_with_duels(tested: PolicyUnderTest) -> None:
+    """State and memory do not grow with the number of duels."""
+    policy, random = tested.new(), np.random.RandomState(5)
 
     def observe(times: int) -> int:
         for _ in range(times):
@@ -125,26 +129,28 @@ def check_state_does_not_grow_with_duels(name: str) -> None:
     assert grown < 50_000, "bytes held outside of the state"
 
 
-def check_equal_seeds_give_equal_duels_in_another_process(name: str) -> None:
+def check_equal_seeds_give_equal_duels_in_another_process(tested: PolicyUnderTest) -> None:
+    """Equal seeds give equal choices in another process, with another hash seed."""
     code = (
-        "import json, sys; sys.path[:0] = json.loads(sys.argv[1]);"
-        "from tests.contract.policies.rehearsal import fresh, play;"
-        "policy = fresh(sys.argv[2]); print(json.dumps([play(policy, 300), policy.state_dict()]))"
+        "import json, pickle, sys; sys.path[:] = json.loads(sys.argv[1]);"
+        "from streamduel.testing.policies.under_test import play;"
+        "policy = pickle.load(sys.stdin.buffer);"
+        "print(json.dumps([play(policy, 300), policy.state_dict()]))"
     )
-    root = [str(Path(streamduel.__file__).parents[1])]
-    run = subprocess.run(
-        [sys.executable, "-c", code, json.dumps(root), name],
+    policy = tested.new()
+    run = subprocess.run(  # noqa: S603 - the code above
+        [sys.executable, "-c", code, json.dumps(sys.path)],
+        input=pickle.dumps(policy),
         env={**os.environ, "PYTHONHASHSEED": "12345"},
         check=True,
         capture_output=True,
-        text=True,
     )
-    policy = fresh(name)
     assert json.loads(run.stdout) == [play(policy, 300), policy.state_dict()]
 
 
-def check_different_seeds_give_different_duels(name: str) -> None:
-    courses = [play(fresh(name, seed=seed), 40) for seed in (0, 1, 2, 2**80)]
+def check_different_seeds_give_different_duels(tested: PolicyUnderTest) -> None:
+    """Different seeds give different choices."""
+    courses = [play(tested.new(seed=seed), 40) for seed in (0, 1, 2, 2**80)]
     assert all(one != other for one, other in itertools.pairwise(courses))
 
 
@@ -163,4 +169,4 @@ def _ruin(state: Any) -> None:
     state.clear()
 
 
-CHECKS = [check for name, check in list(globals().items()) if name.startswith("check_")]
+CHECKS = check_list(globals())

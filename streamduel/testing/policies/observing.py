@@ -1,19 +1,26 @@
-"""What a policy promises about what it is told."""
+"""Checks of what a policy observes."""
 
 from __future__ import annotations
 
 import random
 
 import numpy as np
-import pytest
-from hypothesis import given
 
 from streamduel.errors import PolicyError
-from tests.contract.policies.rehearsal import ARMS, Duel, duels, examples, fresh, play, tell
+from streamduel.testing.policies.under_test import (
+    ARMS,
+    PolicyUnderTest,
+    check_list,
+    duels,
+    examples,
+    observe,
+    play,
+    raises,
+)
 
 NAN = float("nan")
 
-# Each is told in vain: (first, second, first_wins, count), and what the message names.
+# Each is observed in vain: (first, second, first_wins, count), and what the message names.
 REFUSED = {
     "arm too large": ((ARMS, 0, 1, None), f"first must hold arms from 0 to {ARMS - 1} \\(found 5"),
     "arm negative": ((0, -1, 1, None), "second must hold arms"),
@@ -47,33 +54,36 @@ REFUSED = {
 }
 
 
-def check_refused_calls_change_nothing(name: str) -> None:
-    policy = fresh(name)
+def check_refused_calls_change_nothing(tested: PolicyUnderTest) -> None:
+    """Invalid arguments are refused, and change nothing."""
+    policy = tested.new()
     play(policy, 30)
     before = policy.state_dict()
     for case, (arguments, message) in REFUSED.items():
-        with pytest.raises(PolicyError, match=message):
+        with raises(PolicyError, message):
             policy.observe(*arguments)  # type: ignore[arg-type]
         assert policy.state_dict() == before, case
     for n in (0, -1, True, "1", 1.0, None):
-        with pytest.raises(PolicyError, match="number of duels to propose"):
+        with raises(PolicyError, "number of duels to propose"):
             policy.propose(n)  # type: ignore[arg-type]
         assert policy.state_dict() == before, n
 
 
-def check_wrong_construction_is_refused(name: str) -> None:
+def check_wrong_construction_is_refused(tested: PolicyUnderTest) -> None:
+    """Invalid arguments of the constructor are refused."""
     for n_arms in (1, 0, -2, "3", 2.5, True, None):
-        with pytest.raises(PolicyError, match="n_arms must be an integer from 2"):
-            fresh(name, n_arms=n_arms)  # type: ignore[arg-type]
+        with raises(PolicyError, "n_arms must be an integer from 2"):
+            tested.new(n_arms=n_arms)  # type: ignore[arg-type]
     for seed in (-1, "7", 1.5, True, None):
-        with pytest.raises(PolicyError, match="seed must be an integer from 0"):
-            fresh(name, seed=seed)  # type: ignore[arg-type]
-    policy = fresh(name)
-    with pytest.raises(PolicyError, match=f"policy '{policy.name}' has no parameter 'nonesuch'"):
+        with raises(PolicyError, "seed must be an integer from 0"):
+            tested.new(seed=seed)  # type: ignore[arg-type]
+    policy = tested.new()
+    with raises(PolicyError, f"policy '{policy.name}' has no parameter 'nonesuch'"):
         type(policy)(ARMS, nonesuch=1)
 
 
-def check_every_way_to_tell_a_duel_is_equal(name: str) -> None:
+def check_every_type_of_arguments_is_equal(tested: PolicyUnderTest) -> None:
+    """Numbers, lists and arrays of any type have the same effect."""
     ways = [
         (0, 1, 1),
         (0, 1, 1.0),
@@ -89,44 +99,41 @@ def check_every_way_to_tell_a_duel_is_equal(name: str) -> None:
     ]
     states = []
     for first, second, first_wins in ways:
-        policy = fresh(name)
+        policy = tested.new()
         policy.observe(first, second, first_wins)  # type: ignore[arg-type]
         policy.observe(first, second, first_wins, 1)  # type: ignore[arg-type]
         states.append(policy.state_dict())
     assert states == states[:1] * len(ways)
 
 
-def check_a_batch_equals_one_by_one(name: str) -> None:
-    @examples
-    @given(duels(least=30, most=150))
-    def holds(told: list[Duel]) -> None:
-        together, apart = fresh(name), fresh(name)
-        tell(together, told)
-        for duel in told:
+def check_a_batch_equals_one_by_one(tested: PolicyUnderTest) -> None:
+    """Many duels in one call have the same effect as one by one."""
+    for luck in examples():
+        observed = duels(luck, least=30, most=150)
+        together, apart = tested.new(), tested.new()
+        observe(together, observed)
+        for duel in observed:
             apart.observe(*duel)
         assert together.state_dict() == apart.state_dict()
         assert play(together, 60) == play(apart, 60)
 
-    holds()
 
-
-def check_a_count_equals_repetition(name: str) -> None:
-    @examples
-    @given(duels())
-    def holds(told: list[Duel]) -> None:
-        counted, repeated = fresh(name), fresh(name)
-        tell(counted, told)
-        for first, second, first_wins, times in told:
+def check_a_count_equals_repetition(tested: PolicyUnderTest) -> None:
+    """A count has the same effect as that many entries."""
+    for luck in examples():
+        observed = duels(luck)
+        counted, repeated = tested.new(), tested.new()
+        observe(counted, observed)
+        for first, second, first_wins, times in observed:
             for _ in range(times):
                 repeated.observe(first, second, first_wins)
         assert counted.state_dict() == repeated.state_dict()
         assert play(counted, 60) == play(repeated, 60)
 
-    holds()
 
-
-def check_counts_worth_billions_are_cheap_and_exact(name: str) -> None:
-    policy = fresh(name)
+def check_counts_of_billions_are_exact(tested: PolicyUnderTest) -> None:
+    """Counts of billions are exact."""
+    policy = tested.new()
     policy.observe([0, 1, 2], [1, 2, 2], [1, 0.5, 0], [10**12, 10**12 + 1, 10**12])
     assert policy.duels == 3 * 10**12 + 1
     assert policy.wins[0, 1] == 10**12
@@ -134,38 +141,37 @@ def check_counts_worth_billions_are_cheap_and_exact(name: str) -> None:
     policy.propose(2)
 
 
-def check_any_order_of_delivery_gives_equal_counts(name: str) -> None:
-    @examples
-    @given(duels())
-    def holds(told: list[Duel]) -> None:
-        forward, shuffled = fresh(name), fresh(name)
-        tell(forward, told)
-        for duel in random.Random(1).sample(told, k=len(told)):
+def check_any_order_of_delivery_gives_equal_counts(tested: PolicyUnderTest) -> None:
+    """The order of outcomes does not change the counts."""
+    for luck in examples():
+        observed = duels(luck)
+        forward, shuffled = tested.new(), tested.new()
+        observe(forward, observed)
+        for duel in random.Random(1).sample(observed, k=len(observed)):
             shuffled.observe(*duel)
         assert shuffled.wins.tobytes() == forward.wins.tobytes()
         assert shuffled.duels == forward.duels
 
-    holds()
 
-
-def check_counts_are_the_duels_told(name: str) -> None:
-    @examples
-    @given(duels())
-    def holds(told: list[Duel]) -> None:
-        policy, wins = fresh(name), np.zeros((ARMS, ARMS))
-        tell(policy, told)
-        for first, second, first_wins, times in told:
+def check_counts_are_the_duels_observed(tested: PolicyUnderTest) -> None:
+    """The counts are those of the observed duels."""
+    for luck in examples():
+        observed = duels(luck)
+        policy, wins = tested.new(), np.zeros((ARMS, ARMS))
+        observe(policy, observed)
+        for first, second, first_wins, times in observed:
             if first != second:
                 wins[first, second] += first_wins * times
                 wins[second, first] += (1 - first_wins) * times
         assert policy.wins.tolist() == wins.tolist()
-        assert policy.duels == sum(duel.times for duel in told)
-
-    holds()
+        assert policy.duels == sum(duel.times for duel in observed)
 
 
-def check_self_duels_advance_time_and_teach_nothing(name: str) -> None:
-    policy = fresh(name)
+def check_self_duels_only_advance_time(tested: PolicyUnderTest) -> None:
+    """Duels of an arm with itself advance time, and have no other effect."""
+    if not tested.remembers:
+        return
+    policy = tested.new()
     play(policy, 40)
     wins, duels_before, champion = policy.wins.copy(), policy.duels, policy.champion()
     policy.observe(2, 2, 1)
@@ -175,8 +181,9 @@ def check_self_duels_advance_time_and_teach_nothing(name: str) -> None:
     assert policy.champion() == champion
 
 
-def check_no_duels_teach_nothing(name: str) -> None:
-    policy = fresh(name)
+def check_no_duels_change_nothing(tested: PolicyUnderTest) -> None:
+    """Empty arrays change nothing."""
+    policy = tested.new()
     play(policy, 20)
     before = policy.state_dict()
     policy.observe([], [], [])
@@ -184,9 +191,10 @@ def check_no_duels_teach_nothing(name: str) -> None:
     assert policy.state_dict() == before
 
 
-def check_arrays_handed_in_are_left_alone(name: str) -> None:
+def check_arguments_are_not_changed(tested: PolicyUnderTest) -> None:
+    """The caller's arrays are neither changed nor kept."""
     for length in (1, 3, 200):
-        policy = fresh(name)
+        policy = tested.new()
         handed = [
             np.arange(length) % ARMS,
             (np.arange(length) + 1) % ARMS,
@@ -202,15 +210,16 @@ def check_arrays_handed_in_are_left_alone(name: str) -> None:
         assert policy.state_dict() == before
 
 
-def check_wins_cannot_be_written(name: str) -> None:
-    policy = fresh(name)
-    with pytest.raises(ValueError, match="read-only"):
+def check_wins_cannot_be_written(tested: PolicyUnderTest) -> None:
+    """Counts and parameters are read-only."""
+    policy = tested.new()
+    with raises(ValueError, "read-only"):
         policy.wins[0, 1] = 1
-    with pytest.raises(AttributeError):
+    with raises(AttributeError):
         policy.duels = 7  # type: ignore[misc]
     for parameter in policy.parameters:
-        with pytest.raises(AttributeError):
+        with raises(AttributeError):
             setattr(policy, parameter, 1)
 
 
-CHECKS = [check for name, check in list(globals().items()) if name.startswith("check_")]
+CHECKS = check_list(globals())

@@ -1,0 +1,26 @@
+"""The checks that every policy must pass, also a third party's.
+
+A check raises AssertionError with the values that differ. A test runs each of them:
+
+    from streamduel.testing.policies import CHECKS, PolicyUnderTest
+
+    @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+    def test_my_policy(check):
+        check(PolicyUnderTest(MyPolicy, {"width": 0.5}))
+
+The class of the policy must be importable: a check starts another process.
+
+>>> from streamduel import policies
+>>> uniform = PolicyUnderTest(policies.get("uniform"))
+>>> for check in state.CHECKS[:3]:
+...     check(uniform)
+"""
+
+from __future__ import annotations
+
+from streamduel.testing.policies import arms, observing, proposing, state
+from streamduel.testing.policies.under_test import PolicyUnderTest
+
+__all__ = ["CHECKS", "PolicyUnderTest"]
+
+CHECKS = [*state.CHECKS, *observing.CHECKS, *proposing.CHECKS, *arms.CHECKS]
