@@ -1,4 +1,4 @@
-"""What joining impressions and clicks costs, next to records that are joined already.
+"""The cost of joining impressions and clicks, compared with finished records.
 
 python benchmarks/attribution.py [--quick]
 """
@@ -20,22 +20,22 @@ from streamduel.config import Config
 from streamduel.service import GC_THRESHOLDS
 
 POLL = 5000
-"""Records that are folded at once, as many as a poll of the Kafka connector brings."""
+"""Records folded at once: as many as in a poll of the Kafka connector."""
 
 WINDOW_MS = 20_000
-"""An impression waits for its clicks while twenty thousand others are shown."""
+"""An impression stays open while twenty thousand others are shown."""
 
 METHOD = """\
-The same impressions of ten ranks, one in a millisecond, of which every second has a click: once as
-`interleaving` records, once as an `impression` and, up to ten seconds later, a `click`. Records in
-memory, in batches of 5,000, K = 6, a decision every 100; CPU time of the process for each
-impression, taking turns; median (min–max) of the repetitions, the ratio within each turn. Memory:
-growth of a fresh process's resident set while impressions come whose windows do not end, dedupe
-window included."""
+The same impressions of ten ranks, one per millisecond, every second one with a click: as
+`interleaving` records, or as an `impression` and, up to ten seconds later, a `click`. Records in
+memory, in batches of 5,000, K = 6, a decision every 100 duels; processor time of the process per
+impression; both alternate; median (min–max) of the repetitions, the ratio within each turn. Memory:
+growth of the resident set of a new process while the join windows stay open, including the dedupe
+window."""
 
 
 def shown(count: int, docs: bool = False) -> Iterator[dict[str, Any]]:
-    """Impressions, without what tells one kind of record from the other."""
+    """Impressions, without the fields in which the kinds of records differ."""
     luck = random.Random(1)
     for number in range(count):
         first, second = luck.sample(range(6), 2)
@@ -88,7 +88,7 @@ def _config(**experiment: Any) -> Config:
 
 
 def fold_seconds(log: Sequence[Record]) -> float:
-    """The whole log folded."""
+    """Fold the whole click log."""
     task = fresh_task(_config(join_window_ms=WINDOW_MS))
     batches = [log[start : start + POLL] for start in range(0, len(log), POLL)]
     began = time.process_time()
@@ -98,7 +98,7 @@ def fold_seconds(log: Sequence[Record]) -> float:
 
 
 def bytes_open(count: int, docs: bool) -> int:
-    """How much so many open impressions take."""
+    """The memory of open impressions."""
     task = fresh_task(_config(join_window_ms=3_600_000))
     before, batch = resident_bytes(), []
     for offset, record in enumerate(shown(count, docs)):
@@ -112,7 +112,7 @@ def bytes_open(count: int, docs: bool) -> int:
 
 
 def measure(quick: bool) -> list[Result]:
-    """Time and memory."""
+    """Measure time and memory."""
     gc.set_threshold(*GC_THRESHOLDS)
     count = 20_000 if quick else 100_000
     runs = {

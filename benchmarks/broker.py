@@ -1,4 +1,4 @@
-"""Topics to measure on: filled with duels, one experiment per partition."""
+"""Topics for measurements, filled with duels of one experiment per partition."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PRODUCER: dict[str, Any] = {
 def create_topic(
     servers: str, topic: str, partitions: int, configs: Mapping[str, str] | None = None
 ) -> None:
-    """Make a topic."""
+    """Create a topic."""
     described = {
         "num_partitions": partitions,
         "replication_factor": 1,
@@ -37,14 +37,14 @@ def create_topic(
 
 
 def experiments(partitions: int) -> list[str]:
-    """A name of an experiment for each partition, in their order."""
+    """An experiment's name for each partition, in order."""
     homes: dict[int, str] = {}
     for number in itertools.count():
         name = f"search-{number}"
         homes.setdefault(home_partition(name, partitions), name)
         if len(homes) == partitions:
             return [homes[partition] for partition in range(partitions)]
-    raise AssertionError("there is always a further number")
+    raise AssertionError("unreachable")
 
 
 def fill(servers: str, topic: str, partitions: int, count: int, n_arms: int) -> None:
@@ -64,7 +64,7 @@ def fill(servers: str, topic: str, partitions: int, count: int, n_arms: int) -> 
 def write_configuration(
     directory: Path, servers: str, topic: str, names: Sequence[str], **settings: Any
 ) -> Path:
-    """A configuration file for a service with a group and outputs of its own.
+    """Write the configuration of a service with its own group and output topics.
 
     Args:
         directory: to write it to.

@@ -1,4 +1,4 @@
-"""What a shorter commit interval costs in throughput, and what it gains in latency.
+"""The effect of the commit interval on throughput and latency.
 
 python benchmarks/commit_interval.py [--quick]
 """
@@ -32,37 +32,37 @@ SLOWEST = INTERVALS[-1]
 PARTITIONS = 4
 ARMS = 6
 RATE = 200
-"""Records a second for the latency: far from busy, so that only waiting is measured."""
+"""Records a second for the latency: a low load, so that only waiting is measured."""
 START_SECONDS = 60.0
 GRACE_SECONDS = 2.0
 """After the last record: twice the longest interval."""
 
 METHOD = """\
-Throughput: a backlog of {count:,} duels in 4 partitions, K = 6, `decide_every: 100`, a fresh
-process and a fresh group per run, the intervals taking turns; relative to 1000 ms within each turn,
-and clocked as for the service. Latency: {rate} duels a second into one partition for
-{seconds:.0f} s, `decide_every: 1`, so that nearly every duel changes the plan; from the call that
-sends the record to the return of the poll in which a `read_committed` consumer sees the assignment
-with the record's offset; assignments that another one within the same commit replaces count too.
-A commit's duration is the runner's, at that same rate."""
+Throughput: a backlog of {count:,} duels in 4 partitions, K = 6, `decide_every: 100`, a new
+process and consumer group per run, the intervals in turn; relative to 1000 ms within each turn,
+timed as for the service. Latency: {rate} duels a second into one partition for {seconds:.0f} s,
+`decide_every: 1`, so that nearly every duel changes the plan; from the call that sends the record
+to the return of the poll in which a `read_committed` consumer receives the assignment with the
+record's offset, including assignments replaced within the same commit. The duration of a commit
+is that of the runner at this rate."""
 
 Seen = dict[int, float]
 
 
 class Latency(NamedTuple):
-    """What was seen at a modest rate."""
+    """Latencies at a low rate."""
 
     waits: list[float]
     commits: list[float]
 
 
 def serve_until(path: Path, stop: Event, result: Connection) -> None:
-    """Run the service until the event is set, then say what it did."""
+    """Run the service until the event is set; returns its figures."""
     result.send(serve_metered(path, stop.is_set, until_end=False))
 
 
 def measure(quick: bool) -> list[Result]:
-    """Throughput, then latency, for every interval."""
+    """Measure throughput, then latency, for every interval."""
     count, seconds = (100_000, 3.0) if quick else (400_000, 15.0)
     with tempfile.TemporaryDirectory() as name, LocalKafka() as broker:
         servers, directory = broker.bootstrap_servers, Path(name)
@@ -106,7 +106,7 @@ def _backlog(directory: Path, servers: str, interval: int) -> Run:
 
 
 def _latency(directory: Path, servers: str, interval: int, seconds: float) -> Latency:
-    """Feed a service of its own at a modest rate, and watch what it publishes."""
+    """Feed a separate service at a low rate, and read what it publishes."""
     tell(f"commit interval {interval} ms: latency")
     topic = f"trickle-{interval}"
     create_topic(servers, topic, 1)
@@ -119,7 +119,7 @@ def _latency(directory: Path, servers: str, interval: int, seconds: float) -> La
     stop, (here, there) = context.Event(), context.Pipe()
     service = context.Process(target=serve_until, args=(path, stop, there))
     service.start()
-    there.close()  # so that the end of a service that failed is noticed here
+    there.close()  # notices that a service has failed
     try:
         waits = _watch(servers, topic, assignments, int(RATE * seconds))
         stop.set()
@@ -132,7 +132,7 @@ def _latency(directory: Path, servers: str, interval: int, seconds: float) -> La
 
 
 def _watch(servers: str, topic: str, assignments: str, count: int) -> list[float]:
-    """Produce `count` records, and time the assignment that each of them causes."""
+    """Produce `count` records, and measure the delay of the assignment that each causes."""
     consumer = KafkaConsumer(
         bootstrap_servers=servers, isolation_level="read_committed", fetch_max_wait_ms=20
     )

@@ -1,9 +1,9 @@
-"""How often one is wrong who looks after every duel: the numbers and the figure of one page.
+"""False findings when results are checked after every duel: the numbers and figure of one page.
 
     python -m benchmarks.confidence [--experiments 10000] [--duels 10000] [--out docs]
 
-Two equal rankers, so that whoever finds one of them better is wrong. Ordinary confidence is
-compared with that of `streamduel.preference.evidence`.
+The two rankers are equal, so finding one of them better is wrong. An ordinary test is compared with
+the confidence of `streamduel.preference.evidence`.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from streamduel.preference.evidence import log_evidence_of, nats
 SEED: Final = 2026
 CONFIDENCE: Final = 0.95
 NORMAL: Final = 1.959964
-"""So many standard deviations are exceeded by chance in 5 % of all cases."""
+"""Standard deviations exceeded by chance in 5 % of all cases."""
 IN_TABLE: Final = (10, 100, 1_000, 10_000)
 CHANCES: Final = (0.52, 0.55, 0.6)
-"""Of the better of two rankers, for how long it takes to be sure."""
+"""Win rates of the better of two rankers, for the duels until confidence."""
 
 
 class Errors(NamedTuple):
-    """Shares of experiments in which a better ranker was found though there is none.
+    """Shares of experiments with a false finding.
 
     Attributes:
-        duels: after how many duels.
-        ordinary: by an ordinary test after every duel.
-        ours: by anytime-valid confidence after every duel.
+        duels: numbers of duels.
+        ordinary: with an ordinary test after every duel.
+        ours: with anytime-valid confidence after every duel.
     """
 
     duels: list[int]
@@ -43,7 +43,7 @@ class Errors(NamedTuple):
 
 
 def errors(experiments: int, duels: int) -> Errors:
-    """Look after every duel of many experiments."""
+    """Test after every duel of many experiments."""
     users = np.random.default_rng(SEED)
     wins = np.zeros(experiments)
     fooled, sure = np.zeros(experiments, dtype=bool), np.zeros(experiments, dtype=bool)
@@ -52,7 +52,7 @@ def errors(experiments: int, duels: int) -> Errors:
     found = Errors([], [], [])
     for n in range(1, duels + 1):
         wins += users.random(experiments) < 0.5
-        if n >= 10:  # before, nobody would look
+        if n >= 10:  # no test before
             fooled |= np.abs(wins - n / 2) > NORMAL * np.sqrt(n) / 2
         ahead = np.maximum(wins, n - wins)
         sure |= log_evidence_of(ahead, n - ahead) >= enough

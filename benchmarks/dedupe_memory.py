@@ -1,4 +1,4 @@
-"""What the dedupe window costs in memory when it remembers a million ids.
+"""The memory of a dedupe window of a million ids.
 
 python benchmarks/dedupe_memory.py [--quick]
 """
@@ -15,19 +15,19 @@ from benchmarks.report import Goal, Result, alone
 from streamduel.stream.dedupe import DedupeWindow, record_key
 
 METHOD = """\
-One `DedupeWindow`, filled until it remembers as many ids as it may, and once more as many, so that
-each new id makes it forget one. The worst case, and the goal's, is a stream time of its own for
-every record: a stretch each. Measured by tracemalloc and, in another fresh process, as growth of
-the resident set; the ids themselves are not kept. MB are millions of bytes; the peak includes
-what growing tables hold twice for a moment, the goal is for what stays. The resident set depends
-on how the allocator happens to place the tables: median (min–max) of fresh processes."""
+One `DedupeWindow` is filled to its limit, then with as many ids again, so that each new id evicts
+one. In the worst case, which the goal refers to, every record has its own stream time. Measured by
+tracemalloc and, in another new process, as growth of the resident set; the ids themselves are not
+kept. MB are millions of bytes. The peak includes tables that are copied while they grow; the goal
+is for the memory at the end. The resident set varies with the placement of the tables by the
+allocator: median (min–max) of new processes."""
 
 BYTES_PER_ID = 120
-"""So that a million ids take 120 MB."""
+"""The goal: 120 MB for a million ids."""
 WORST, BUSY = 1, 50
-"""Records that bear the same time."""
+"""Records with the same time."""
 LOOKS = 100
-"""At the resident set, evenly over the run."""
+"""Samples of the resident set, evenly over the run."""
 
 
 class Memory(NamedTuple):
@@ -39,12 +39,12 @@ class Memory(NamedTuple):
 
     @property
     def lasting(self) -> int:
-        """What stays in use."""
+        """Bytes in use at the end."""
         return max(self.filled, self.turned_over)
 
 
 def fill(window: DedupeWindow, start: int, count: int, per_millisecond: int) -> None:
-    """See `count` new ids, so many in each millisecond."""
+    """Add `count` new ids, several in each millisecond."""
     for number in range(start, start + count):
         if number % per_millisecond == 0:
             window.advance(number // per_millisecond, number)
@@ -52,7 +52,7 @@ def fill(window: DedupeWindow, start: int, count: int, per_millisecond: int) -> 
 
 
 def traced(ids: int, per_millisecond: int) -> Memory:
-    """As tracemalloc counts."""
+    """The memory by tracemalloc."""
     tracemalloc.start()
     window = DedupeWindow(ids, 10**12)
     before = tracemalloc.get_traced_memory()[0]
@@ -65,7 +65,7 @@ def traced(ids: int, per_millisecond: int) -> Memory:
 
 
 def resident(ids: int, per_millisecond: int) -> Memory:
-    """As the operating system counts; its peak is the largest of some looks."""
+    """The resident set; its peak is the largest of some samples."""
     window = DedupeWindow(ids, 10**12)
     gc.collect()
     before = resident_bytes()
@@ -78,7 +78,7 @@ def resident(ids: int, per_millisecond: int) -> Memory:
 
 
 def measure(quick: bool) -> list[Result]:
-    """Both ways of counting, a slow log and a busy one."""
+    """Measure both ways, for a slow and a busy click log."""
     ids = 100_000 if quick else 1_000_000
     rows: list[list[str]] = []
     goals: list[Goal] = []

@@ -1,8 +1,8 @@
-"""The cost of late outcomes and the effect of slates: tables and pictures of docs/measurements.md.
+"""The cost of delayed outcomes and of slates: tables and plots of docs/measurements.md.
 
     python -m benchmarks.delay [--runs 20] [--jobs 1] [--out docs] [--quick]
 
-Interrupted, it goes on where it stopped: finished runs are in the user's cache folder.
+An interrupted measurement resumes: finished runs are in the user's cache folder.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from streamduel.simulation.simulate import simulate
 SEED: Final = 2026
 POLICIES: Final = ("rucb", "ccb", "rmed1", "double_thompson")
 SLOW: Final = "double_thompson"
-"""Takes seven times as long as the others: it has half as many runs, in fewer cells."""
+"""Seven times as slow as the others; it has half as many runs, in fewer cells."""
 
 
 class Cell(NamedTuple):
@@ -45,7 +45,7 @@ class Cell(NamedTuple):
     Attributes:
         flying: duels in flight.
         slate: duels between two decisions.
-        repeated: each of them is the same pair, the single one that was proposed.
+        repeated: whether all duels of a slate are of the single pair proposed.
     """
 
     flying: int
@@ -54,7 +54,7 @@ class Cell(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What is done, for the table."""
+        """The label in the table."""
         if self.repeated:
             return f"one pair, served {self.slate:,} times"
         return f"slate of {self.slate:,}"
@@ -62,16 +62,16 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """What is measured.
+    """The extent of the measurement.
 
     Attributes:
         horizon: duels of each run.
         cells: the first is undelayed.
-        slow: those of them that the slow policy has as well.
+        slow: the cells that are also measured for the slow policy.
         far: duels of each of the long runs.
-        remote: what is compared in these; the first is undelayed.
-        judged: where the slow policy has more runs.
-        long: the policies that have them.
+        remote: the cells of the long runs; the first is undelayed.
+        judged: cells in which the slow policy has more runs.
+        long: the policies with long runs.
     """
 
     horizon: int
@@ -83,10 +83,10 @@ class Plan:
     long: tuple[str, ...] = ("rmed1", SLOW)
 
     def runs(self, name: str, cell: Cell, runs: int) -> int:
-        """How many runs a policy has there.
+        """The number of runs of a policy in a cell.
 
-        Undelayed ones are compiled and cost next to nothing. What the slow policy is judged by has
-        four times as many of its runs as the rest.
+        Undelayed runs are compiled and fast. The judged cells of the slow policy have four times as
+        many of its runs as the others.
         """
         if cell.flying == 0:
             return 5 * runs
@@ -95,11 +95,11 @@ class Plan:
         return 2 * runs if cell == self.judged else max(2, runs // 2)
 
     def long_runs(self, cell: Cell, runs: int) -> int:
-        """How many long runs each policy has there."""
+        """The number of long runs of each policy in a cell."""
         return 2 * runs if cell.flying else 5 * runs
 
     def has(self, name: str, cell: Cell) -> bool:
-        """Whether a policy is measured there."""
+        """Whether a policy is measured in a cell."""
         return name != SLOW or cell in self.slow
 
 
@@ -137,7 +137,7 @@ class RepeatedCourse(DelayedRun):
 
 
 def play_repeated(settings: Settings, contestant: PolicySpec, run: int) -> RunResult:
-    """One run of a policy whose pairs are repeated, with the seeds that any other would have."""
+    """One run of a policy whose pairs are repeated, with the seeds of any other run."""
     arms = arrangement(settings.seed, run, settings.n_arms)
     seeds = run_seeds(settings.seed, run, contestant.name)
     truth, cells = settings.truths[0], np.ix_(arms, arms)
@@ -162,7 +162,7 @@ def play_repeated(settings: Settings, contestant: PolicySpec, run: int) -> RunRe
 
 
 def measure(name: str, cell: Cell, horizon: int, runs: int, jobs: int) -> PolicyResult:
-    """The runs of a policy; those that were finished earlier are taken from the cache folder."""
+    """The runs of a policy; finished ones are read from the cache folder."""
     settings = Settings(
         ARXIV,
         [(name, {})],
@@ -208,7 +208,7 @@ Measured = dict[tuple[str, Cell], PolicyResult]
 
 
 def table(plan: Plan, found: Measured) -> list[str]:
-    """Markdown: regret and how many times the undelayed one it is."""
+    """Markdown: regret, absolute and relative to the undelayed run."""
     first, second, *_ = plan.cells
     runs = {name: found[name, second].runs for name in POLICIES}
     heads = ["in flight", "decisions", *(f"`{name}`" for name in POLICIES)]
@@ -239,7 +239,7 @@ def table(plan: Plan, found: Measured) -> list[str]:
 
 
 def long_table(plan: Plan, far: Measured) -> list[str]:
-    """Markdown: the long runs, at each power of ten from the first late outcome on."""
+    """Markdown: the long runs, at each power of ten from the first delayed outcome on."""
     none, late, *_ = plan.remote
     first = far[plan.long[0], none]
     looks = [
@@ -318,21 +318,21 @@ def draw_long(plan: Plan, far: Measured, path: Path) -> None:
             curves.append(Curve(label, place, result.checkpoints, result.mean, low, high))
         add(panel, curves)
         finish(panel, name, "duels", "regret")
-        panel.set_ylim(0, top)  # one scale, so that the policies can be compared
+        panel.set_ylim(0, top)  # the same scale for all policies
     grid.flat[0].legend(fontsize=8, frameon=False)
     save(figure, path)
 
 
 def main(given: list[str] | None = None) -> None:
-    """Measure, and write the page and the pictures."""
+    """Measure, and write the page and the plots."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--runs", type=int, default=20)
     arguments.add_argument("--jobs", type=int, default=1)
     arguments.add_argument("--out", type=Path, default=Path("docs"))
-    arguments.add_argument("--quick", action="store_true", help="few duels, to see that it works")
+    arguments.add_argument("--quick", action="store_true", help="a trial run")
     options = arguments.parse_args(given)
     plan, runs, jobs = QUICK if options.quick else FULL, options.runs, options.jobs
-    # Fast policies first, so that an interrupted measurement has whole tables of these.
+    # Fast policies first, so that an interrupted measurement has complete tables of them.
     found: Measured = {}
     far: Measured = {}
     for name in sorted(POLICIES, key=lambda name: name == SLOW):

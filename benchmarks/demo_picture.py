@@ -1,8 +1,8 @@
-"""The picture of `streamduel demo` in the README and in docs/demo.md.
+"""The screenshot of `streamduel demo` in the README and in docs/demo.md.
 
     python -m benchmarks.demo_picture
 
-The demo plays without waiting; the same seed makes the same picture.
+The demo runs without waiting; the same seed gives the same image.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from streamduel.simulation.policy_arguments import read_policies
 PICTURE: Final = Path(__file__).parents[1] / "docs" / "images" / "demo.svg"
 
 TAKEN_AT: Final = 1400
-"""Impressions: the bad rankers are vanishing, and the champion has just become sure."""
+"""Impressions after which the worse rankers are rarely shown and the champion is confident."""
 
 WIDTH, HEIGHT = 80, 22
 
 
 class _Clock:
-    """Time that passes only while somebody sleeps."""
+    """A clock that advances only during sleeps."""
 
     now = 0.0
 
@@ -64,7 +64,7 @@ def svg() -> str:
     picture = replace(played.progress, limit=IMPRESSIONS, url=f"http://127.0.0.1:{PORT}/")
     console.print(frame(picture, picture.visit, WIDTH, HEIGHT))
     drawn = console.export_svg(title="streamduel demo", unique_id="demo")
-    return re.sub(r"@font-face \{.*?\}\s*", "", drawn, flags=re.DOTALL)  # nobody's server is asked
+    return re.sub(r"@font-face \{.*?\}\s*", "", drawn, flags=re.DOTALL)  # no requests
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""What a window costs, and what it saves when the best arm changes, for docs/measurements.md.
+"""The cost of a window, and its gain when the best arm changes, for docs/measurements.md.
 
     python -m benchmarks.drift [--runs 10] [--jobs 2] [--out docs] [--quick]
 
-Some five minutes on two cores.
+About five minutes on two cores.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _TURNED: Final = np.roll(np.arange(len(BEFORE)), 1)
 AFTER: Final = BEFORE[np.ix_(_TURNED, _TURNED)]
 """The best ranker is what the last one was, and every other one what the one before it was."""
 PER: Final = 100_000
-"""The price of a window is told for so many duels."""
+"""The cost of a window is given for this many duels."""
 SETTLED: Final = 8
-"""An arm that is champion at so many looks in a row is not so by chance."""
+"""An arm that is champion at this many checks in a row is not so by chance."""
 
 
 class Case(NamedTuple):
@@ -50,9 +50,9 @@ class Case(NamedTuple):
 
     Attributes:
         window: in duels, or None for all.
-        before: duels before the change; with a window, what has been three windows ago matters to
-            nobody, and the change comes after two windows and up to one more, so that it meets the
-            policy at any time of its forgetting and learning.
+        before: duels before the change. With a window, duels three windows ago have no effect; the
+            change comes after two to three windows, so that it occurs at any phase of forgetting
+            and learning.
     """
 
     window: int | None
@@ -69,7 +69,7 @@ class Case(NamedTuple):
 
     @property
     def words(self) -> str:
-        """In the picture."""
+        """The label in the plot."""
         if self.window:
             return f"window {self.window:,}"
         return f"no window, change after {self.before:,}"
@@ -77,12 +77,12 @@ class Case(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """What is measured.
+    """The extent of the measurement.
 
     Attributes:
         cases: each with both policies.
         after: duels after the change.
-        grid: so many duels apart, the champion is looked at.
+        grid: duels between two checks of the champion.
     """
 
     cases: tuple[Case, ...]
@@ -103,15 +103,15 @@ QUICK: Final = Plan((Case(None, 500), Case.of(100), Case.of(200)), after=500, gr
 
 
 class Life(NamedTuple):
-    """What came of one run.
+    """The result of one run.
 
     Attributes:
         price: regret per 100,000 duels while nothing changed and learning was over: of the second
             half of the duels before the change, or of the second window.
-        lost: regret since the change, at each look.
-        found: after so many duels the new best arm was champion, and remained so for `SETTLED`
-            looks; None if it never was.
-        right: how often, of all looks from then on, it was champion; 0 if never.
+        lost: regret since the change, at each check.
+        found: duels until the new best arm was champion, and remained so for `SETTLED` checks;
+            None if it never was.
+        right: the share of later checks at which it was champion; 0 if never.
     """
 
     price: float
@@ -187,7 +187,8 @@ def table(plan: Plan, found: dict[tuple[str, Case], list[Life]]) -> list[str]:
     runs = len(next(iter(found.values())))
     lines = [
         f"Mean ± standard error of {runs} runs; for the duels until the champion is right, the"
-        " median and in brackets the slowest run; then, at how many of the later looks it was so.",
+        " median and in brackets the slowest run; then, the share of later checks at which it was"
+        " right.",
         "",
         f"| policy | window | change after | regret per {PER:,} duels without a change | regret in"
         f" the {plan.after:,} duels after it | duels until the champion is right | right since |",
@@ -208,7 +209,7 @@ def table(plan: Plan, found: dict[tuple[str, Case], list[Life]]) -> list[str]:
 
 
 def between(plan: Plan, case: Case, lives: Sequence[Life], duels: int) -> str:
-    """What is lost from one change to the next, so many duels later."""
+    """The regret from one change to the next."""
     if case.window is None and case.before != duels:
         return ""
     lost = statistics.fmean(life.lost[-1] for life in lives)
@@ -219,11 +220,11 @@ def between(plan: Plan, case: Case, lives: Sequence[Life], duels: int) -> str:
 
 
 def choice(plan: Plan, found: dict[tuple[str, Case], list[Life]]) -> list[str]:
-    """Markdown: which window is best if changes come so many duels apart."""
+    """Markdown: the best window by the number of duels between changes."""
     apart = [case.before for case in plan.cases if case.window is None]
     lines = [
         f"Regret from one change to the next: that of the {plan.after:,} duels after a change, and"
-        " the price of the others. Without a window, of the first change.",
+        " the cost of the others. Without a window, of the first change.",
         "",
         "| policy | window | " + " | ".join(f"changes {duels:,} apart" for duels in apart) + " |",
         "|---|--:|" + "--:|" * len(apart),
@@ -249,18 +250,18 @@ def draw(plan: Plan, found: dict[tuple[str, Case], list[Life]], path: Path) -> N
             curves.append(Curve(case.words, place, x, [mean for mean, _ in band], low, high))
         add(panel, curves)
         finish(panel, name, "thousand duels since the change", "regret since then", log_x=False)
-        panel.set_ylim(0, top)  # one scale, so that the policies can be compared
+        panel.set_ylim(0, top)  # the same scale for all policies
     grid.flat[0].legend(fontsize=7, frameon=False)
     save(figure, path)
 
 
 def main(given: list[str] | None = None) -> None:
-    """Measure, and write the page and the picture."""
+    """Measure, and write the page and the plot."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--runs", type=int, default=10)
     arguments.add_argument("--jobs", type=int, default=2)
     arguments.add_argument("--out", type=Path, default=Path("docs"))
-    arguments.add_argument("--quick", action="store_true", help="few duels, to see that it works")
+    arguments.add_argument("--quick", action="store_true", help="a trial run")
     options = arguments.parse_args(given)
     plan = QUICK if options.quick else FULL
     found = measure(plan, options.runs, options.jobs)

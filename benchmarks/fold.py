@@ -1,4 +1,4 @@
-"""The fold without any input or output, next to msgspec alone decoding the same records.
+"""The fold without input and output, compared with decoding the same records with msgspec.
 
 python benchmarks/fold.py [--quick]
 """
@@ -22,19 +22,19 @@ from streamduel.records import InputEvent
 from streamduel.service import GC_THRESHOLDS
 
 POLL = 5000
-"""Records that are folded at once, as many as a poll of the Kafka connector brings."""
+"""Records folded at once: as many as in a poll of the Kafka connector."""
 
 METHOD = """\
-Records in memory, in batches of 5,000; a fresh `PartitionTask` per repetition, its decisions and
-assignments included, commits not. The reference decodes the same list with
-`msgspec.json.Decoder(InputEvent)` and does nothing else. Both in CPU time of the process, taking
-turns; median (min–max) of the repetitions, the ratio within each turn. The collector's thresholds
-are the service's."""
+Records in memory, in batches of 5,000; a new `PartitionTask` per repetition, with decisions and
+assignments, without commits. The reference decodes the same list with
+`msgspec.json.Decoder(InputEvent)`. Processor time of the process; fold and reference alternate;
+median (min–max) of the repetitions, the ratio within each turn. The garbage collector has the
+service's thresholds."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A log and the configuration to fold it with.
+    """A click log and its configuration.
 
     Attributes:
         name: in the table.
@@ -52,7 +52,7 @@ class Case:
 
 
 def cases(quick: bool) -> list[Case]:
-    """What is folded."""
+    """The cases."""
     count = 50_000 if quick else 200_000
     duels = made.records(made.duel_values(count, 6))
     small = {"window_records": count // 8}
@@ -85,7 +85,7 @@ def _dirty(count: int) -> list[Record]:
 
 
 def decode_seconds(log: Sequence[Record]) -> float:
-    """The reference: every record decoded, nothing done with it."""
+    """The reference: decode all records."""
     decode = msgspec.json.Decoder(InputEvent).decode
     began = time.process_time()
     for record in log:
@@ -97,7 +97,7 @@ def decode_seconds(log: Sequence[Record]) -> float:
 
 
 def fold_seconds(config: Config, log: Sequence[Record]) -> float:
-    """The whole log folded."""
+    """Fold the whole click log."""
     task = fresh_task(config)
     batches = [log[start : start + POLL] for start in range(0, len(log), POLL)]
     began = time.process_time()
@@ -107,7 +107,7 @@ def fold_seconds(config: Config, log: Sequence[Record]) -> float:
 
 
 def measure(quick: bool) -> list[Result]:
-    """All cases in turns."""
+    """Measure all cases in turn."""
     gc.set_threshold(*GC_THRESHOLDS)
     rows: list[list[str]] = []
     goals: list[Goal] = []
@@ -127,7 +127,7 @@ def measure(quick: bool) -> list[Result]:
 def _told(
     case: Case, decoding: Sequence[float], folding: Sequence[float]
 ) -> tuple[list[str], list[Goal]]:
-    """A case's row and its goals."""
+    """The row and the goals of a case."""
     count = len(case.log)
     decode = Spread.of([seconds / count * 1e6 for seconds in decoding])
     fold = Spread.of([seconds / count * 1e6 for seconds in folding])

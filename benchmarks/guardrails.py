@@ -1,4 +1,4 @@
-"""What caps and floors cost: the tables and the picture of docs/measurements.md.
+"""The cost of caps and floors: tables and plot of docs/measurements.md.
 
     python -m benchmarks.guardrails [--runs 20] [--out docs] [--quick]
 
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 SEED: Final = 2026
 POLICY: Final = "rmed1"
-"""Has its plan in a seventh of the time that Double Thompson Sampling takes."""
+"""Plans in a seventh of the time of Double Thompson Sampling."""
 SLATE: Final = 20
 """Duels between two decisions, and as many proposed at each."""
 HORIZON: Final = 100_000
 EARLY: Final = 1_000
-"""Impressions in which little is known yet: what a cap is there for."""
+"""Early impressions, with little evidence: the case for a cap."""
 BEST: Final = ARXIV_RANKERS[0]
 POOREST: Final = ARXIV_RANKERS[-1]
 """The arm with the largest gap: no other hold-out costs as much."""
@@ -54,15 +54,15 @@ FLOORS: Final = {"0": FREE} | {
 
 
 class Outcome(NamedTuple):
-    """What came of one run.
+    """The result of one run.
 
     Attributes:
         regret: of all impressions.
-        early: of the first of them.
+        early: of the first `EARLY` impressions.
         held_out: of those that the control arm had to itself.
-        shown: impressions in which the poorest arm took part.
+        shown: impressions with the worst arm.
         shown_early: those among the first.
-        settled: after so many impressions the champion was the best arm, and stayed it.
+        settled: impressions until the champion was the best arm, and remained so.
     """
 
     regret: float
@@ -74,7 +74,7 @@ class Outcome(NamedTuple):
 
 
 def play(settings: GuardrailSettings, horizon: int, run: int) -> Outcome:
-    """One run; equal runs have equal seeds, whatever the guardrails."""
+    """One run; equal numbers have equal seeds, whatever the guardrails."""
     arms = arrangement(SEED, run, len(ARXIV_RANKERS))
     seeds = run_seeds(SEED, run, POLICY)
     names, cells = [ARXIV_RANKERS[arm] for arm in arms], np.ix_(arms, arms)
@@ -133,7 +133,7 @@ def interval(values: Sequence[float]) -> str:
 
 
 def settled_in(runs: Sequence[Outcome]) -> str:
-    """How long it took, in a table."""
+    """The impressions until the champion is right, in a table."""
     impressions = sorted(each.settled for each in runs)
     middle = statistics.median(impressions)
     return f"{middle:,.0f} ({impressions[0]:,}–{impressions[-1]:,})"
@@ -163,7 +163,7 @@ def table_of_floors(found: Measured, horizon: int) -> list[str]:
     """Markdown."""
     lines = [
         f"| `min_share` of `{POOREST}` | regret of all {horizon:,} impressions | of it, the control"
-        " arm alone | of it, the rest | impressions until the champion is the best arm for good,"
+        " arm alone | of it, the rest | impressions until the best arm stays champion,"
         " median (range) |",
         "|--:|--:|--:|--:|--:|",
     ]
@@ -179,10 +179,10 @@ def table_of_floors(found: Measured, horizon: int) -> list[str]:
 
 
 class Axis(NamedTuple):
-    """What is drawn from left to right.
+    """A series of the plot.
 
     Attributes:
-        title: beneath.
+        title: below the panel.
         places: of each of the guardrails.
         found: its runs.
     """
@@ -212,7 +212,7 @@ def draw_regret(panel: Axes, axis: Axis, kinds: Mapping[str, str]) -> None:
 
 
 def draw_settled(panel: Axes, axis: Axis) -> None:
-    """How long each run took, and the median."""
+    """The impressions until the champion is right: each run, and the median."""
     for place, runs in zip(axis.places, axis.found.values(), strict=True):
         panel.plot([place] * len(runs), [each.settled for each in runs], ".", color="#999999")
     middle = [statistics.median(each.settled for each in runs) for runs in axis.found.values()]
@@ -221,7 +221,7 @@ def draw_settled(panel: Axes, axis: Axis) -> None:
 
 
 def draw(caps: Measured, floors: Measured, path: Path) -> None:
-    """What each guardrail costs, in regret and in time."""
+    """The cost of each guardrail, in regret and in time."""
     figure, grid = panels(2, 2, 7.2, 5.6)
     cap = Axis("max_share", range(len(caps)), caps)
     floor = Axis(f"min_share of {POOREST}", [float(label) for label in floors], floors)
@@ -233,11 +233,11 @@ def draw(caps: Measured, floors: Measured, path: Path) -> None:
 
 
 def main(given: list[str] | None = None) -> None:
-    """Measure, and write the page and the picture."""
+    """Measure, and write the page and the plot."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--runs", type=int, default=20)
     arguments.add_argument("--out", type=Path, default=Path("docs"))
-    arguments.add_argument("--quick", action="store_true", help="few duels, to see that it works")
+    arguments.add_argument("--quick", action="store_true", help="a trial run")
     options = arguments.parse_args(given)
     horizon = 2 * EARLY if options.quick else HORIZON
     caps = measure(CAPS, "max_share", horizon, options.runs)

@@ -1,4 +1,4 @@
-"""How fair and how telling interleaving methods are: the tables and the figure of one page.
+"""Fairness and sensitivity of interleaving methods: the tables and the figure of one page.
 
     python -m benchmarks.interleaving [--impressions 100000] [--out docs]
 
@@ -30,12 +30,12 @@ from streamduel.simulation.rankers import RankerEnvironment
 SEED: Final = 2026
 LENGTH: Final = 10
 NOISE: Final = (0.6, 1.0)
-"""Of the two rankers: close to each other, as those are that one has to compare."""
+"""Noise of the two rankers: close to each other, as in a typical comparison."""
 QUERIES: Final = 200
 SURE: Final = 1.96
-"""So many standard errors away from a tie is 95 % sure."""
+"""Standard errors from a tie for 95 % confidence."""
 CLICKS: Final = (1, 2, 3)
-"""How many clicks at random."""
+"""Numbers of random clicks."""
 DISCOUNTS: Final = 1 / np.log2(np.arange(2, LENGTH + 2))
 
 Ranking = Sequence[int]
@@ -43,11 +43,11 @@ Fixed = tuple[int, ...]
 
 
 class Way(NamedTuple):
-    """A method, and what is made of its clicks.
+    """A method and its way of crediting clicks.
 
     Attributes:
         method: its name.
-        counted: how its clicks are counted, in words.
+        counted: how its clicks are counted, for the table.
         outcome: the value of an impression, from the rankings, the list and the clicked ranks.
         tie: the value that favours neither side.
     """
@@ -59,12 +59,12 @@ class Way(NamedTuple):
 
 
 def by_team(_a: Ranking, _b: Ranking, shown: Interleaved[int], clicks: list[int]) -> float:
-    """What the stream makes of the record."""
+    """The outcome that the stream computes from the record."""
     return click_count(Shown(shown.teams), on_ranks(clicks))
 
 
 def of_docs(credit: Callable[[Any, Any, Any, Any], float]) -> Callable[..., float]:
-    """A credit that takes the rankings and the documents shown."""
+    """A credit function of the rankings and the documents shown."""
     return lambda list_a, list_b, shown, clicks: credit(list_a, list_b, shown.docs, clicks)
 
 
@@ -80,7 +80,7 @@ WAYS: Final = (
 
 
 def lists(method: str, rng: Random) -> Callable[[Fixed, Fixed], Interleaved[int]]:
-    """Makes lists; the solution of optimised interleaving is found once for a pair of rankings."""
+    """Makes lists; optimised interleaving is solved once per pair of rankings."""
     if method == "optimised":
         solve = cache(optimised.solve)
         return lambda list_a, list_b: solve(list_a, list_b, LENGTH).draw(rng)
@@ -95,9 +95,9 @@ class Share(NamedTuple):
 
 
 def random_clicks(ways: Sequence[Way], impressions: int) -> list[list[Share]]:
-    """How often the first of two rankings wins by clicks at random: by rights one half.
+    """How often the first of two rankings wins with random clicks; a fair method gives one half.
 
-    The second has the first one's first document at its end, and is else the same. For each of
+    The second ranking is the first with its first document moved to the end. For each of
     these ways of one method, a share for each number of clicks; the lists are the same.
     """
     list_a = tuple(range(LENGTH))
@@ -119,12 +119,12 @@ def random_clicks(ways: Sequence[Way], impressions: int) -> list[list[Share]]:
 
 
 class Result(NamedTuple):
-    """What a kind of users says about two rankers.
+    """The result of a click model for two rankers.
 
     Attributes:
-        needed: impressions until one is 95 % sure which is better.
+        needed: impressions until 95 % confidence in the better ranker.
         error: standard error of that.
-        seen: the quality (DCG) of the lists shown, as a share of the better ranker's.
+        seen: the quality (DCG) of the lists shown, relative to the better ranker's.
     """
 
     needed: float
@@ -133,7 +133,7 @@ class Result(NamedTuple):
 
 
 def users(ways: Sequence[Way], impressions: int) -> list[list[Result]]:
-    """For each of these ways of one method a result for each kind of users; same lists, too."""
+    """A result for each way of one method and each click model, on the same lists."""
     world = RankerEnvironment(NOISE, CLICK_MODELS["perfect"], queries=QUERIES, seed=SEED)
     rankings = [[tuple(docs) for docs in ranker] for ranker in world.rankings.tolist()]
     grades = world.grades.tolist()
@@ -157,7 +157,7 @@ def users(ways: Sequence[Way], impressions: int) -> list[list[Result]]:
 
 
 def result(values: Floats, seen: float) -> Result:
-    """From what each impression is worth, 0 favouring nobody."""
+    """A result from the value of each impression, 0 for a tie."""
     effect = abs(values.mean()) / values.std(ddof=1)
     needed = (SURE / effect) ** 2
     return Result(float(needed), float(needed * 2 / (effect * np.sqrt(len(values)))), seen)
@@ -179,7 +179,7 @@ Results = dict[str, list[Result]]
 
 
 def measure(impressions: int) -> tuple[Shares, Results]:
-    """All that is on the page."""
+    """The content of the page."""
     shares: Shares = {}
     results: Results = {}
     for _, group in groupby(WAYS, key=lambda way: way.method):
@@ -213,7 +213,7 @@ def table(shares: Shares, results: Results, impressions: int) -> list[str]:
 
 
 def draw(shares: Shares, results: Results, path: Path) -> None:
-    """Two panels with a row for each way: what random clicks say, and how long it takes."""
+    """Two panels with a row for each way: random clicks, and impressions needed."""
     figure, axes = picture.panels(1, 2, 7.6, 3.2)
     left, right = axes[0]
     rows = [row.replace("`", "") for row in shares]

@@ -1,8 +1,8 @@
-"""The whole service on a real broker, next to a client that only reads the same topic.
+"""The whole service on a real broker, compared with a client that only reads the same topic.
 
     python benchmarks/kafka_service.py [--quick]
 
-(A file called kafka.py here would hide the client's own package.)
+(A file named kafka.py would hide the package of the client.)
 """
 
 from __future__ import annotations
@@ -29,21 +29,22 @@ LEAST_SHARE = 0.6
 
 METHOD = """\
 {count:,} duels of about 250 bytes in 4 partitions of one topic, an experiment each, K = 6,
-`decide_every: 100`, everything else as by default, no monitoring. Reading alone is kafka-python's
-`KafkaConsumer` with the connector's settings: poll to the end, keep nothing. The service is
-`streamduel.service.serve(…, until_end=True)` with a group and topics of its own. Every run is a
-fresh process, the two take turns, the ratio is within each turn. The clock starts when the first
-poll with records returns (they do not count); it stops when the last batch is delivered, and for
-the service when the last commit is visible. The broker shares the cores with the client, so
-processor time per record, of the client process alone, is firmer than records per second."""
+`decide_every: 100`, all other settings by default, no monitoring. "Reading alone" is
+kafka-python's `KafkaConsumer` with the connector's settings, which polls to the end and discards
+the records. The service is `streamduel.service.serve(…, until_end=True)` with its own consumer
+group and topics. Each run is a new process, both alternate, and the ratio is within each turn.
+The clock starts when the first poll with records returns (they do not count) and stops when the
+last batch is delivered, or for the service when the last commit is visible. The broker shares the
+cores with the client; processor time per record, of the client process only, is therefore the
+more reliable figure."""
 
 WHERE = """\
-The runs of the service above: share of its time within the source's poll, the fold, and the commit;
+The runs of the service above: the shares of its time in the source's poll, the fold and the commit;
 median (min–max)."""
 
 
 def read_to_end(servers: str, topic: str) -> Run:
-    """Read a topic with the connector's settings, and do nothing with it."""
+    """Read a topic with the connector's settings, and discard the records."""
     gc.set_threshold(*GC_THRESHOLDS)
     meter = Meter()
     default = SourceSettings.model_fields["max_poll_records"].default
@@ -62,7 +63,7 @@ def read_to_end(servers: str, topic: str) -> Run:
 
 
 def measure(quick: bool) -> list[Result]:
-    """Reading alone and the service, in turns."""
+    """Measure reading and the service in turn."""
     count = 100_000 if quick else 800_000
     with tempfile.TemporaryDirectory() as directory, LocalKafka() as broker:
         servers = broker.bootstrap_servers

@@ -1,4 +1,4 @@
-"""On what it was measured."""
+"""The machine and the versions of a measurement."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def facts() -> list[tuple[str, str]]:
 
 
 def code_digest() -> str:
-    """Of all that is measured; a different one means different code."""
+    """A digest of all measured sources."""
     digest = hashlib.sha256()
     for folder in ("streamduel", "connectors"):
         for file in sorted((ROOT / folder).rglob("*.py")):
@@ -39,12 +39,12 @@ def code_digest() -> str:
 
 
 def cores() -> int:
-    """How many there are."""
+    """The number of cores."""
     return os.cpu_count() or 1
 
 
 def load() -> str:
-    """How busy the machine is at this moment, with what else it does."""
+    """The present load average of the machine."""
     return f"{os.getloadavg()[0]:.1f}"
 
 

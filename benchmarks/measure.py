@@ -1,4 +1,4 @@
-"""Repetitions that take turns, and what is said about them."""
+"""Repeated measurements that alternate, and their statistics."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Name = TypeVar("Name")
 
 
 class Spread(NamedTuple):
-    """A figure that was measured several times."""
+    """The spread of a figure over repetitions."""
 
     median: float
     low: float
@@ -35,16 +35,16 @@ class Spread(NamedTuple):
 
 
 def tell(message: str) -> None:
-    """Progress, for whoever waits."""
+    """Print progress to standard error."""
     print(f"  {message}", file=sys.stderr, flush=True)
 
 
 def in_turns(
     runs: Mapping[Name, Callable[[], Outcome]], repetitions: int
 ) -> dict[Name, list[Outcome]]:
-    """Run one after another, all of them `repetitions` times.
+    """Run all measurements in turn, `repetitions` times.
 
-    What else the machine does then falls on all of them, and on the ratio within a turn least.
+    Other load on the machine then affects all of them alike, and the ratio within a turn least.
     """
     outcomes: dict[Name, list[Outcome]] = {name: [] for name in runs}
     for turn in range(repetitions):
@@ -60,7 +60,7 @@ def ratios(of: Sequence[float], to: Sequence[float]) -> Spread:
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """The smallest value that this share of the values does not exceed."""
+    """The smallest value that is not exceeded by this share of the values."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))]
 
@@ -70,7 +70,7 @@ def in_fresh_process(
     *arguments: Arguments.args,
     **options: Arguments.kwargs,
 ) -> Outcome:
-    """Call a module's function in a new interpreter: nothing is warm, no memory is in use."""
+    """Call a function of a module in a new interpreter, with cold caches and no memory in use."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(run, *arguments, **options).result()
 

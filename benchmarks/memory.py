@@ -1,4 +1,4 @@
-"""Whether a process that folds on and on keeps its size.
+"""The resident set of a process that folds many records.
 
 python benchmarks/memory.py [--quick]
 """
@@ -16,10 +16,10 @@ from benchmarks.report import Result, alone
 from streamduel.service import GC_THRESHOLDS
 
 METHOD = """\
-One fresh process folds duels with distinct ids, made on the fly, each in a millisecond of its own,
-K = 6, a decision every 100, and takes a commit every 50,000 records, as the runner does. Resident
-set. The size may follow the turnover of the dedupe window; so growth is the mean over the last
-turnover against the mean over the third, like phases against like."""
+One new process folds generated duels with distinct ids, each at its own millisecond, K = 6, with a
+decision every 100 duels and a commit every 50,000 records, as the runner does. The resident set may
+follow the turnover of the dedupe window; growth is therefore the mean over the last turnover
+compared with the mean over the third."""
 
 BATCH = 5000
 BATCHES_PER_COMMIT = 10
@@ -28,7 +28,7 @@ BAR = 30
 
 
 class Sample(NamedTuple):
-    """The process's size after so many records."""
+    """The resident set after a number of records."""
 
     records: int
     size: int
@@ -61,7 +61,7 @@ def _mean(samples: Sequence[Sample], after: int, until: int) -> float:
 
 
 def measure(quick: bool) -> list[Result]:
-    """One long fold."""
+    """Measure one long fold."""
     total, window, step = (500_000, 50_000, 25_000) if quick else (5_000_000, 1_000_000, 250_000)
     samples = in_fresh_process(fold_on, total, window, step)
     first = _mean(samples, 2 * window, 3 * window)

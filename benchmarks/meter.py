@@ -1,4 +1,4 @@
-"""A service with a stopwatch: what it did, how long it took, and with what."""
+"""A service with timers: records, elapsed and processor time, and the time of its parts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DEFAULT_INTERVAL_MS = 500
 
 @dataclass
 class Run:
-    """One run of a service or of a reader, from its first batch of records to its end.
+    """One run of a service or a reader, from its first batch of records to its end.
 
     The clocks start when the first batch is delivered, so its records are not among `records`.
 
@@ -53,7 +53,7 @@ class Run:
 
 
 class Meter(Observer):
-    """Keeps a `Run` up to date."""
+    """Updates a `Run`."""
 
     def __init__(self) -> None:
         self.run = Run()
@@ -61,7 +61,7 @@ class Meter(Observer):
         self._cpu = 0.0
 
     def delivered(self, records: int, seconds: float) -> None:
-        """A poll that took so long brought so many records."""
+        """Add a poll and its records."""
         if self._began is not None:
             self.run.records += records
             self.run.poll += seconds
@@ -69,20 +69,20 @@ class Meter(Observer):
             self._began, self._cpu = time.monotonic(), time.process_time()
 
     def stop(self) -> None:
-        """What happened up to now counts."""
+        """Include everything up to now."""
         if self._began is not None:
             self.run.seconds = time.monotonic() - self._began
             self.run.cpu = time.process_time() - self._cpu
 
     def committed(self, tasks: Sequence[PartitionTask], seconds: float) -> None:  # noqa: ARG002
-        """A commit is visible."""
+        """Add a commit."""
         if self._began is not None:
             self.run.commits.append(seconds)
             self.stop()
 
 
 def serve_metered(path: Path, stop: Callable[[], bool], *, until_end: bool) -> Run:
-    """Run the service in this process, which is to do nothing else before or after."""
+    """Run the service in this process, which must do nothing else before or after."""
     meter = Meter()
     _time_polls(meter)
     _time_folds(meter.run)

@@ -1,4 +1,4 @@
-"""What one step of a policy costs; `policy_cost.py` measures it, this puts it into a table.
+"""The cost of one step of each policy, measured by `policy_cost.py`, as a table.
 
 python benchmarks/policies.py [--quick]
 """
@@ -16,22 +16,22 @@ ARMS = (6, 16, 64)
 
 METHOD = """\
 `benchmarks/policy_cost.py`: observe one duel, ask for the champion, propose the next pair, over a
-whole run from nothing. The reference is RUCB as a textbook has it, in plain numpy: it builds the
-K × K bounds anew at every step. Taking turns; the ratio within each turn."""
+whole run from its start. The reference is textbook RUCB in plain numpy, which computes all K × K
+bounds at every step. Policy and reference alternate; the ratio is within each turn."""
 
 
 def textbook_cost(n_arms: int, duels: int) -> float:
-    """The reference."""
+    """The textbook."""
     return microseconds_per_step(textbook(n_arms), n_arms, duels)
 
 
 def policy_cost(name: str, n_arms: int, duels: int) -> float:
-    """A policy of ours."""
+    """A policy of streamduel."""
     return microseconds_per_step(with_policy(name, n_arms), n_arms, duels)
 
 
 def measure(quick: bool) -> list[Result]:
-    """All policies, for some K."""
+    """Measure all policies for some K."""
     duels = 2000 if quick else 20_000
     rows = []
     for n_arms in ARMS:

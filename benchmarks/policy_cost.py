@@ -1,9 +1,9 @@
-"""What one step of a policy costs: observe one duel, propose the next, ask for the champion.
+"""The cost of one step of a policy: observe one duel, propose the next, ask for the champion.
 
     python benchmarks/policy_cost.py [--policy rucb] [--arms 6 16 64] [--duels 20000]
 
-Next to it stands RUCB as a textbook has it in plain numpy, which builds the K x K bounds anew at
-every step. The best of several runs counts: what others do on the machine only adds.
+The reference is textbook RUCB in plain numpy, which computes all K x K bounds at every step. The
+best of several runs counts, because other load on the machine only adds.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import numpy.typing as npt
 from streamduel import policies
 
 HORIZON = 1_000_000
-"""For policies that need one: long enough that no run here ends in exploitation by the clock."""
+"""For policies that need one: longer than any run here."""
 
 Step = Callable[[int, int, float], tuple[int, int]]
-"""Take in one outcome, and give the next pair."""
+"""Observe one outcome and propose the next pair."""
 
 
 def preferences(n_arms: int) -> npt.NDArray[np.float64]:
@@ -34,7 +34,7 @@ def preferences(n_arms: int) -> npt.NDArray[np.float64]:
 
 
 def with_policy(name: str, n_arms: int) -> Step:
-    """One step of a policy of ours."""
+    """A step of a policy of streamduel."""
     required = [one.name for one in policies.get(name).declared.values() if one.required]
     policy = policies.create(name, n_arms, seed=1, **dict.fromkeys(required, HORIZON))
 
@@ -48,7 +48,7 @@ def with_policy(name: str, n_arms: int) -> Step:
 
 
 def textbook(n_arms: int) -> Step:
-    """One step of RUCB, line by line."""
+    """A step of textbook RUCB."""
     wins = np.zeros((n_arms, n_arms))
     random = np.random.default_rng(1)
     time_steps = 0
@@ -77,7 +77,7 @@ def textbook(n_arms: int) -> Step:
 
 
 def microseconds_per_step(step: Step, n_arms: int, duels: int) -> float:
-    """The mean time of one step over a whole run from nothing."""
+    """The mean time of a step over a whole run."""
     chances = preferences(n_arms).tolist()
     luck = np.random.default_rng(2).random(duels).tolist()
     first, second = 0, 1

@@ -1,8 +1,8 @@
-"""What each policy loses in six worlds: the table of docs/measurements.md.
+"""The regret of each policy on six preference matrices: the table of docs/measurements.md.
 
     python -m benchmarks.policy_regret [--runs 20] [--jobs 2] [--page docs/measurements.md]
 
-Interrupted, it goes on where it stopped: finished runs are in the user's cache folder.
+An interrupted measurement resumes: finished runs are in the user's cache folder.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class World:
 
 
 def cycle() -> Floats:
-    """Three arms in a cycle, each of which beats the other two: nobody beats everybody."""
+    """Three arms in a cycle, each of which beats the other two arms: no Condorcet winner."""
     p = np.full((5, 5), 0.5)
     stronger = {(0, 1): 0.6, (1, 2): 0.65, (2, 0): 0.65, (3, 4): 0.6}
     stronger |= {(top, low): 0.7 for top in range(3) for low in (3, 4)}
@@ -97,7 +97,7 @@ def column(world: World, runs: int, jobs: int) -> dict[str, tuple[float, float]]
 
 
 def table(columns: list[dict[str, tuple[float, float]]]) -> list[str]:
-    """Markdown; the three best of each world stand out."""
+    """Markdown, with the three best of each column in bold."""
     heads = ["policy", *(world.title for world in WORLDS), "µs, K = 6", "µs, K = 64"]
     lines = ["| " + " | ".join(heads) + " |", "|---" + "|--:" * (len(heads) - 1) + "|"]
     best = [sorted(mean for mean, _ in cells.values())[2] for cells in columns]

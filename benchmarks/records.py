@@ -1,4 +1,4 @@
-"""Click logs to measure with: the same bytes at every run."""
+"""Click logs for measurements, with the same bytes in every run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ POISON = (
     b'{"type":"duel","id":"3","experiment":"search","a":"ranker-0","b":"ranker-1","winner":7}',
     b"\xff\xfe\x00\x01",
 )
-"""Records that each become a dead letter, every one in a way of its own."""
+"""Records that become dead letters, each for a different reason."""
 
 
 class Record(NamedTuple):
@@ -45,7 +45,7 @@ def arms(n_arms: int) -> list[str]:
 def duel_values(
     count: int, n_arms: int, experiment: str = "search", seed: int = 1
 ) -> Iterator[bytes]:
-    """Duels of about 250 bytes, with the fields that a real log has besides ours."""
+    """Duels of about 250 bytes, with additional fields as in a real click log."""
     luck, names = random.Random(seed), arms(n_arms)
     bits, choice = luck.getrandbits, luck.choice
     for number in range(count):
@@ -84,7 +84,7 @@ def interleaving_values(count: int, n_arms: int) -> Iterator[bytes]:
 
 
 def dirty_values(count: int, n_arms: int) -> Iterator[bytes]:
-    """Duels, of which 2 % were delivered before and 1 % cannot be used."""
+    """Duels with 2 % duplicates and 1 % dead letters."""
     luck, lately = random.Random(2), b""
     for number, value in enumerate(duel_values(count, n_arms)):
         fate = luck.random()
@@ -98,7 +98,7 @@ def dirty_values(count: int, n_arms: int) -> Iterator[bytes]:
 
 
 def records(values: Iterator[bytes], per_millisecond: int = 50) -> list[Record]:
-    """The values as a log in which so many records bear the same time."""
+    """The values as a click log, several records with the same time."""
     return [
         Record(offset, START + offset // per_millisecond, b"search", value)
         for offset, value in enumerate(values)
@@ -106,7 +106,7 @@ def records(values: Iterator[bytes], per_millisecond: int = 50) -> list[Record]:
 
 
 def configuration(n_arms: int, decide_every: int, **sections: Any) -> Config:
-    """One experiment, `search`, and what else is given."""
+    """A configuration with one experiment, `search`."""
     experiment = {"arms": arms(n_arms), "decide_every": decide_every}
     bare: dict[str, Any] = {"source": {}, "sink": {}, "snapshots": {}}
     return Config.model_validate({**bare, "experiments": {"search": experiment}, **sections})

@@ -1,4 +1,4 @@
-"""What a benchmark hands back, and how it is shown."""
+"""Results of a benchmark, for the terminal and for a file."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from rich.table import Table
 
 @dataclass(frozen=True)
 class Goal:
-    """A bound that was set before anything was measured.
+    """A bound on a figure, set before the measurement.
 
     Attributes:
-        what: is bounded.
-        found: the figure.
-        at_most: the bound from above, or None.
-        at_least: the bound from below, or None.
+        what: the name of the figure.
+        found: its value.
+        at_most: the upper bound, or None.
+        at_least: the lower bound, or None.
         unit: of the figure.
     """
 
@@ -38,27 +38,27 @@ class Goal:
 
     @property
     def bound(self) -> str:
-        """The bound in words."""
+        """The bound as text."""
         words = f"at most {self.at_most:g}" if self.at_most is not None else ""
         return f"{words or f'at least {self.at_least:g}'} {self.unit}".strip()
 
     @property
     def sentence(self) -> str:
-        """What came of it."""
+        """The value, and whether it keeps the bound, as text."""
         found = f"{self.found:.2f} {self.unit}".strip()
         return f"{'Met' if self.met else '**Missed**'}: {self.what} is {found}; goal: {self.bound}."
 
 
 @dataclass(frozen=True)
 class Result:
-    """One table.
+    """A table of results.
 
     Attributes:
         title: what was measured.
-        method: how, in sentences.
-        columns: the heads.
+        method: of the measurement, in sentences.
+        columns: the headings.
         rows: the cells; the first column is text, the others are figures.
-        goals: which of the figures had one.
+        goals: for some of the figures.
     """
 
     title: str
@@ -73,7 +73,7 @@ Benchmark = Callable[[bool], list[Result]]
 
 
 def show(result: Result, console: Console) -> None:
-    """Print a result for people."""
+    """Print a result on a terminal."""
     table = Table(title=result.title, title_justify="left", title_style="bold")
     for number, column in enumerate(result.columns):
         table.add_column(column, justify="right" if number else "left")
@@ -86,7 +86,7 @@ def show(result: Result, console: Console) -> None:
 
 
 def markdown(result: Result) -> str:
-    """The same for a file."""
+    """A result in Markdown."""
     rule = ["---", *("---:" for _ in result.columns[1:])]
     lines = [f"## {result.title}", "", result.method, ""]
     lines += [f"| {' | '.join(cells)} |" for cells in (result.columns, rule, *result.rows)]
@@ -96,7 +96,7 @@ def markdown(result: Result) -> str:
 
 
 def alone(benchmark: Benchmark, description: str | None) -> None:
-    """Run one benchmark from the command line and print what it found."""
+    """Run one benchmark from the command line and print its results."""
     arguments = argparse.ArgumentParser(description=description)
     arguments.add_argument("--quick", action="store_true", help="fewer records and repetitions")
     given = arguments.parse_args()

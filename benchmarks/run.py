@@ -1,9 +1,9 @@
-"""Run the benchmarks, print what they find, and write RESULTS.md.
+"""Run the benchmarks, print their results, and write RESULTS.md.
 
     python benchmarks/run.py [--quick] [--only fold kafka_service …] [--output FILE]
 
-Without options all of them run, some twenty minutes long, and RESULTS.md is written anew. With
-`--quick` or `--only` nothing is written unless `--output` says where.
+Without options all benchmarks run, which takes about twenty minutes, and RESULTS.md is written.
+With `--quick` or `--only` nothing is written unless `--output` names a file.
 """
 
 from __future__ import annotations
@@ -50,35 +50,36 @@ BENCHMARKS: dict[str, Benchmark] = {
 HEAD = """\
 # Results
 
-Written by `make bench`; do not edit. After this page you know how fast streamduel is on one
-machine, and in what ratio to a reference that ran in the same minutes. Figures are the median
-of several repetitions with (min–max) behind it. Ratios travel to other machines, figures do not.
+Written by `make bench`; do not edit. This page shows how fast streamduel is on one machine, and its
+ratio to a reference measured in the same minutes. A figure is the median of several repetitions,
+with (min–max). Ratios carry over to other machines, figures do not.
 """
 
 CHANGED = """\
-**The code changed while it was measured**: these sections do not belong to one version. Run it
+**The code changed during the measurement**: these sections belong to different versions. Measure
 again.
 """
 
 BUSY = """\
-The load average before each benchmark was {loads}, on {cores} cores. What exceeds zero before the
-first is other programs' doing; records per second suffer from it, processor time hardly does.
-"""
+The load average before each benchmark was {loads}, on {cores} cores. A load before the first is
+from other programs; it lowers records per second, but hardly affects processor time."""
 
 
 def document(results: Sequence[Result], loads: Sequence[str], *, quick: bool, changed: bool) -> str:
-    """The results as a page.
+    """The page of results.
 
     Args:
         results: in their order.
         loads: of the machine, before each benchmark.
-        quick: whether they are to be taken for a trial only.
-        changed: whether the code is no longer what it was at the start.
+        quick: whether the run is a trial.
+        changed: whether the code has changed since the start.
     """
     goals = [goal for result in results for goal in result.goals]
     parts = [HEAD, _goals(goals), *(markdown(result) for result in results), _machine(loads)]
     if quick:
-        parts.insert(1, "**A quick run**: few records and repetitions; take nothing from it.\n")
+        parts.insert(
+            1, "**A quick run**: few records and repetitions; its figures are not reliable.\n"
+        )
     if changed:
         parts.insert(1, CHANGED)
     return "\n".join(part for part in parts if part)
@@ -119,7 +120,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Run what was asked for."""
+    """Run the benchmarks named on the command line."""
     given = _arguments()
     logging.basicConfig(level=logging.ERROR)
     console = Console(width=max(120, shutil.get_terminal_size().columns))

@@ -1,9 +1,9 @@
-"""How fast simulations are: stepped, compiled, and as a textbook would write them.
+"""The speed of simulations: stepped, compiled, and textbook.
 
     python -m benchmarks.simulation_speed [--quick] [--full [--matrices DIR] [--jobs 2]]
 
-With `--full` a whole figure of the RUCB paper is played, too, which takes minutes and published
-matrices.
+With `--full` a whole figure of the RUCB paper is computed, too, which takes minutes and needs
+published matrices.
 """
 
 from __future__ import annotations
@@ -38,16 +38,17 @@ from streamduel.simulation.run import Run, SteppedRun
 STATIONS = 20
 
 METHOD = """\
-One run to T of a policy with its defaults, the environment's draws included: the policy asked and
-told in Python (stepped), and the same run compiled, which ends in the same state, bit for bit. The
-reference is `benchmarks/textbook_loops.py`, the algorithm in plain numpy, its K × K matrices built
-anew at every step. Its run is not played to the end but **scaled**: {steps:,} of its steps are
-timed, an equal part of them at each of {stations} places spread evenly over the same run, where it
-goes on from the counts of ours with its own lists begun anew. What a step costs hardly depends on
-the place (nine in ten cost {low:.2f} to {high:.2f} times the median), so their mean stands for all
-T steps. Figures are processor time per step of the run, duels of the champion with itself included,
-over which ours leap. The last column is the ratio without the leaps: a step of the textbook to the
-compiled run's time per duel of two different arms. Taking turns; the ratios within each turn."""
+One run to T of a policy with its defaults, including the draws of the environment: in Python
+(stepped), and compiled, with the same final state, bit for bit. The reference is
+`benchmarks/textbook_loops.py`, the algorithm in plain numpy, which computes its K × K matrices at
+every step. Its run is **scaled**: {steps:,} of its steps are timed, an equal part of them at each
+of {stations} places spread evenly over the same run, where it continues from the counts of the
+compiled run with empty lists of its own. The cost of a step hardly depends on the place (nine in
+ten cost {low:.2f} to {high:.2f} times the median), so the mean represents all T steps. Figures
+are processor time per step of the run, including duels of the champion with itself, which
+streamduel counts at once. The last column is the ratio without this effect: a step of the
+textbook to the compiled run's time per duel of two different arms. All alternate; the ratios are
+within each turn."""
 
 AGAINST_TEXTBOOK = (
     "run",
@@ -62,20 +63,20 @@ AGAINST_TEXTBOOK = (
 )
 
 STEPS = """\
-Compiled runs of {duels:,} steps under Bradley–Terry preferences, in processor time. Per step:
-duels of an arm with itself included, over which all but D-TS leap. Per duel: the same time over
-the duels of two different arms alone. A C++ library's figures per step stand beside some. They
-were not measured in these minutes, nor perhaps on such a machine or such preferences: take only
-the order of magnitude from them."""
+Compiled runs of {duels:,} steps under Bradley–Terry preferences, in processor time. Per step: all
+steps, including duels of an arm with itself, which all policies but D-TS count at once. Per duel:
+the same time per duel of two different arms. For some, a C++ library's figures per step are given.
+They were not measured in the same minutes, and perhaps on another machine and other preferences:
+only their order of magnitude is comparable."""
 
 COMPILING = """\
-Processor time of the first run of a kernel in a new process, for 100 duels of 6 arms: with nothing
-kept on disk, when it is compiled; and when it has been kept."""
+Processor time of the first run of a kernel in a new process, for 100 duels of 6 arms: compiled,
+with nothing on disk, and loaded from the machine code on disk."""
 
 FIGURE = """\
 `benchmarks/papers/rucb_figure_4.py`: 100 runs of RUCB for each of three numbers of arms, up to
 4,500,000 duels, and as many of Condorcet SAVAGE and Beat the Mean for each of eight horizons up to
-that, in {jobs} processes, the picture included and nothing kept from before. Elapsed time."""
+that, in {jobs} processes, including the plot, without cached runs. Elapsed time."""
 
 ARXIV = "arXiv"
 BRADLEY_TERRY = "Bradley–Terry"
@@ -98,12 +99,12 @@ class Case(NamedTuple):
 
     @property
     def name(self) -> str:
-        """In the tables."""
+        """The name in the tables."""
         return f"{self.policy}, {self.matrix}, K = {self.n_arms}"
 
     @property
     def preferences(self) -> Floats:
-        """The six rankers', or those of arms with strengths from 1 to e², in equal ratios."""
+        """Those of six rankers, or of arms with strengths from 1 to e² in equal ratios."""
         if self.matrix == ARXIV:
             return ARXIV_MATRIX
         return bradley_terry(np.linspace(2.0, 0.0, self.n_arms).tolist())
@@ -115,7 +116,7 @@ GOALS = {
     Case("ccb", BRADLEY_TERRY, 64, 1_000_000): 20,
     Case("rmed1", BRADLEY_TERRY, 64, 1_000_000): 20,
 }
-"""How many times faster than the textbook the compiled run has to be."""
+"""The goals: how many times as fast as the textbook a compiled run must be."""
 
 LIBRARY: dict[tuple[str, int], float | None] = {
     ("rucb", 6): 0.28,
@@ -128,17 +129,17 @@ LIBRARY: dict[tuple[str, int], float | None] = {
 """Microseconds per step of a C++ library, by policy and K."""
 
 MINUTES = 10
-"""Within them the figure has to be done."""
+"""The goal for the figure."""
 
 
 def start_run(way: type[Run], case: Case) -> Run:
-    """A course that has not begun."""
+    """A new run."""
     policy = policies.create(case.policy, case.n_arms, seed=1)
     return way(policy, MatrixEnvironment(case.preferences, seed=2))
 
 
-def compiled_way(name: str) -> type[Run]:
-    """The compiled course of a policy, or why it cannot be measured."""
+def compiled_run(name: str) -> type[Run]:
+    """The compiled run of a policy."""
     way = compiled.find(name)
     if way is None:
         raise SystemExit("this benchmark needs numba: pip install 'streamduel[sim]'")
@@ -146,7 +147,7 @@ def compiled_way(name: str) -> type[Run]:
 
 
 def microseconds(way: type[Run], case: Case) -> float:
-    """Runs of ours, for at least a tenth of a second, per step."""
+    """Microseconds per step of runs that take at least a tenth of a second."""
     spent, runs = 0.0, 0
     while spent < 0.1:
         run = start_run(way, case)
@@ -158,15 +159,15 @@ def microseconds(way: type[Run], case: Case) -> float:
 
 
 def share_apart(case: Case) -> float:
-    """The share of duels of two different arms; and the kernel is compiled."""
-    run = start_run(compiled_way(case.policy), case)
+    """The share of duels of two different arms; also compiles the kernel."""
+    run = start_run(compiled_run(case.policy), case)
     run.advance(case.duels)
     return float(1 - np.trace(run.plays) / case.duels)
 
 
 def textbook_places(case: Case, steps: int) -> list[float]:
-    """Microseconds per step of the textbook, place by place along the run."""
-    run, means = start_run(compiled_way(case.policy), case), []
+    """Microseconds per step of the textbook at places along the run."""
+    run, means = start_run(compiled_run(case.policy), case), []
     each = steps // STATIONS
     for place in range(STATIONS):
         run.advance(place * (case.duels // STATIONS))
@@ -178,12 +179,12 @@ def textbook_places(case: Case, steps: int) -> list[float]:
 
 
 def textbook_microseconds(case: Case, steps: int) -> float:
-    """Their mean."""
+    """The mean over the places."""
     return statistics.fmean(textbook_places(case, steps))
 
 
 def against_textbook(quick: bool) -> Result:
-    """The goals of compiled runs."""
+    """Compare compiled runs with the textbook."""
     steps, repetitions = (4_000, 2) if quick else (20_000, 3)
     rows, goals, places = [], [], []
     for given, goal in GOALS.items():
@@ -194,7 +195,7 @@ def against_textbook(quick: bool) -> Result:
         runs = {
             f"{case.name}, textbook": partial(textbook_microseconds, case, steps),
             f"{case.name}, stepped": partial(microseconds, SteppedRun, case),
-            f"{case.name}, compiled": partial(microseconds, compiled_way(case.policy), case),
+            f"{case.name}, compiled": partial(microseconds, compiled_run(case.policy), case),
         }
         slow, stepped, quickest = in_turns(runs, repetitions).values()
         gain = ratios(slow, quickest)
@@ -219,18 +220,18 @@ def against_textbook(quick: bool) -> Result:
 
 
 def seconds(means: Sequence[float], case: Case) -> float:
-    """A whole run, from microseconds per step."""
+    """Seconds of a whole run."""
     return statistics.median(means) * case.duels / 1e6
 
 
 def per_step(quick: bool) -> Result:
-    """Compiled steps of more policies."""
+    """Measure compiled steps of more policies."""
     duels = 20_000 if quick else 200_000
     rows = []
     for (name, n_arms), library in LIBRARY.items():
         case = Case(name, BRADLEY_TERRY, n_arms, duels)
         apart, leaps = share_apart(case), not name.startswith("double_thompson")
-        runs = {case.name: partial(microseconds, compiled_way(name), case)}
+        runs = {case.name: partial(microseconds, compiled_run(name), case)}
         (found,) = in_turns(runs, 2 if quick else 3).values()
         step, duel = Spread.of(found), Spread.of([mean / apart for mean in found])
         rows.append(
@@ -258,9 +259,9 @@ def per_step(quick: bool) -> Result:
 
 
 def first_seconds(name: str, cache: str) -> float:
-    """The first run of a kernel in this process; only before numba is imported."""
+    """Seconds of the first run of a kernel; numba must not be imported before."""
     os.environ["NUMBA_CACHE_DIR"] = cache
-    way, declared = compiled_way(name), policies.get(name).declared
+    way, declared = compiled_run(name), policies.get(name).declared
     needed = {one.name: 1_000 for one in declared.values() if one.required}
     run = way(policies.create(name, 6, **needed), MatrixEnvironment(ARXIV_MATRIX, seed=1))
     began = time.process_time()
@@ -269,21 +270,23 @@ def first_seconds(name: str, cache: str) -> float:
 
 
 def compiling() -> Result:
-    """What compiling costs, once and afterwards, for each kernel."""
+    """The cost of the first run of each kernel, compiled and loaded."""
     rows = []
-    kernels = {compiled_way(name): name for name in reversed(compiled.names())}
+    kernels = {compiled_run(name): name for name in reversed(compiled.names())}
     for way, name in reversed(kernels.items()):
         tell(f"compiling {way.__name__}")
         with tempfile.TemporaryDirectory() as cache:
-            anew, kept = (in_fresh_process(first_seconds, name, cache) for _ in range(2))
-        rows.append([name, f"{anew:.2f}", f"{kept:.2f}"])
+            compiled_first, loaded = (
+                in_fresh_process(first_seconds, name, cache) for _ in range(2)
+            )
+        rows.append([name, f"{compiled_first:.2f}", f"{loaded:.2f}"])
     return Result(
-        "Simulations: compiling", COMPILING, ["kernel of", "compiled, s", "kept, s"], rows
+        "Simulations: compiling", COMPILING, ["kernel of", "compiled, s", "loaded, s"], rows
     )
 
 
 def whole_figure(quick: bool, matrices: Path, jobs: int) -> Result:
-    """A figure of a paper, from nothing."""
+    """Compute a figure of a paper without cached runs."""
     with tempfile.TemporaryDirectory() as folder:
         rooms = Path(folder) / "cache", Path(folder) / "images"
         for room in rooms:
@@ -300,7 +303,7 @@ def whole_figure(quick: bool, matrices: Path, jobs: int) -> Result:
 
 
 def measure(quick: bool) -> list[Result]:
-    """All but the figure."""
+    """Measure everything except the figure."""
     return [against_textbook(quick), per_step(quick), compiling()]
 
 

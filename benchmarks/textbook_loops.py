@@ -1,7 +1,7 @@
-"""Simulations as one writes them from the papers: plain numpy, K x K matrices new at every step.
+"""Textbook simulations in plain numpy, which compute K x K matrices at every step.
 
-Each is the whole simulation, the environment's draw included. They share no code with streamduel,
-use numpy's own generator and no shortcut: what a textbook program costs per step.
+Each is a whole simulation, including the draws of the environment. They share no code with
+streamduel, and use numpy's generator and no shortcuts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Textbook(ABC):
 
     Args:
         preferences: (K, K), [i, j] the probability that i beats j.
-        wins: (K, K), where to begin from.
+        wins: (K, K) at the start.
         t: duels so far.
     """
 
@@ -32,7 +32,7 @@ class Textbook(ABC):
         self.random = np.random.default_rng(1)
 
     def run(self, steps: int) -> None:
-        """Fight so many duels more."""
+        """Simulate further duels."""
         for _ in range(steps):
             first, second = self.choose()
             if first != second:
@@ -44,14 +44,14 @@ class Textbook(ABC):
 
     @abstractmethod
     def choose(self) -> tuple[int, int]:
-        """The pair for the next duel."""
+        """The pair of the next duel."""
 
     def one_of(self, arms: npt.NDArray[np.intp]) -> int:
         """One of these, at random."""
         return int(arms[self.random.integers(len(arms))])
 
     def upper_bounds(self, alpha: float = 0.51) -> Floats:
-        """U of RUCB and CCB, x/0 being 1."""
+        """U of RUCB and CCB, with x/0 := 1."""
         played = self.wins + self.wins.T
         with np.errstate(divide="ignore", invalid="ignore"):
             bounds = self.wins / played + np.sqrt(alpha * np.log(self.t + 1) / played)
@@ -191,7 +191,7 @@ class RMED1(Textbook):
         return sums
 
     def conclude(self, divergences: Floats) -> None:
-        """Who is in the next pass, and whether it begins."""
+        """Update the list of the next pass, and begin it at the end of this one."""
         close = divergences - divergences.min() <= np.log(max(self.t, 1)) + self.slack
         self.coming |= {int(arm) for arm in np.flatnonzero(close)} - set(self.remaining)
         if not self.remaining:
