@@ -70,15 +70,15 @@ def default_cache() -> Path:
 
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
-    """The command line, the defaults filled in."""
+    """Parse the command line, with defaults."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.papers", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     add = parser.add_argument
     add("--matrices", type=Path, help=f"folder of published matrices; default: {matrices.FOLDER}")
     add("--only", nargs="+", choices=CHEAPEST_FIRST, metavar="NAME", help="these alone:"
         f" {', '.join(CHEAPEST_FIRST)}")  # fmt: skip
-    add("--quick", action="store_true", help="few runs and duels; proves nothing")
-    add("--jobs", type=int, default=1, help="how many processes; changes no result")
+    add("--quick", action="store_true", help="few runs and duels, as a trial")
+    add("--jobs", type=int, default=1, help="number of processes; does not change results")
     add("--out", type=Path, help="folder of papers.md; default: docs, with --quick run/papers")
     add("--cache", type=Path, default=default_cache(), help="folder of finished runs")
     add("--fresh", action="store_true", help="forget finished runs first")
@@ -93,7 +93,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def main(given: Sequence[str] | None = None) -> None:
-    """Run what was asked for, and write the page after each figure."""
+    """Run the experiments, and write the page after each."""
     found = arguments(given)
     say = Console(stderr=True, highlight=False, soft_wrap=True).print
     images: Path = found.out / page.IMAGES
@@ -114,7 +114,7 @@ def main(given: Sequence[str] | None = None) -> None:
 
 
 def _lacking(experiment: Experiment, folder: Path | None) -> list[str]:
-    """The files that an experiment needs and that are not there."""
+    """The missing files of an experiment."""
     return [name for name in experiment.matrices if folder is None or not (folder / name).is_file()]
 
 
@@ -127,10 +127,10 @@ def measure(
     """Run one experiment.
 
     Args:
-        experiment: which.
-        found: the command line.
+        experiment: to run.
+        found: the parsed command line.
         images: the folder for pictures.
-        say: takes lines of progress.
+        say: called with lines of progress.
     """
     name = experiment.name
     began, began_processor = time.perf_counter(), processor_seconds()
@@ -151,13 +151,13 @@ def measure(
 
 
 def _write(out: Path, records: dict[str, Record]) -> None:
-    """The page as it stands."""
+    """Write the page from the present records."""
     out.mkdir(parents=True, exist_ok=True)
     (out / "papers.md").write_text(page.page(EXPERIMENTS, records), encoding="utf-8")
 
 
 def _stop(*_: object) -> NoReturn:
-    """End as by Ctrl-C, so that what was spent is counted and no process is left."""
+    """Exit as by Ctrl-C: the time is recorded and no process is left."""
     raise KeyboardInterrupt
 
 
@@ -166,4 +166,4 @@ if __name__ == "__main__":
     try:
         main()
     except KeyboardInterrupt:
-        sys.exit("interrupted; the same command goes on from here")
+        sys.exit("interrupted; the same command resumes")

@@ -31,9 +31,9 @@ RIVALS: Sequence[tuple[str, str, dict[str, Any]]] = (
 )
 """Name, label and parameters."""
 VARIANTS = {"kl": "C2B, ln T", "kl_anytime": "C2B, ln t"}
-"""What the evidence that eliminates an arm is compared with."""
+"""The thresholds of evidence that eliminate an arm."""
 COMPARABLE = 1.25
-"""So many times another's regret at most is comparable to it."""
+"""The largest ratio of regrets that counts as comparable."""
 SEED = 2
 
 Finals = Mapping[str, Sequence[Measured]]
@@ -46,7 +46,7 @@ class Task(NamedTuple):
     Attributes:
         name: in file names.
         title: on the page.
-        problems: preference matrices, which count alike.
+        problems: preference matrices, with equal weight.
         horizon: T.
         runs: of each problem.
     """
@@ -61,7 +61,7 @@ class Task(NamedTuple):
 def tasks(laboratory: Laboratory) -> list[Task]:
     """Those of the paper's six whose data are public, and one more."""
     short, long = laboratory.either(100_000, 5_000), laboratory.either(1_000_000, 5_000)
-    runs = laboratory.either(1_000, 2)  # for the sake of the rare ones that lose the winner
+    runs = laboratory.either(1_000, 2)  # many, because few runs lose the winner
     found = [Task("six", "six rankers of arXiv", [six_rankers()], short, runs)]
     if laboratory.matrices is not None:
         five = of_arms(laboratory.matrix(INFORMATIONAL), WITH_WINNER)
@@ -75,7 +75,7 @@ def tasks(laboratory: Laboratory) -> list[Task]:
 
 
 def run(laboratory: Laboratory, *, number: int, more_rounds: int) -> Outcome:
-    """One of the two figures; both share the runs of the rivals."""
+    """One of the two figures; both share the runs of the other policies."""
     all_tasks = tasks(laboratory)
     parts = {
         f"c2b-{task.name}-{place}": _settings(task, problem, more_rounds)
@@ -124,7 +124,7 @@ def _settings(task: Task, problem: Floats, more_rounds: int) -> Settings:
 
 
 def _finals(results: Sequence[Results]) -> dict[str, Sequence[Measured]]:
-    """By the name of a variant or a rival."""
+    """The regret, by the name of a policy."""
     names = [*VARIANTS, *(name for name, _, _ in RIVALS)]
     return {name: finals(results, place) for place, name in enumerate(names)}
 

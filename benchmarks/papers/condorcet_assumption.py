@@ -18,7 +18,7 @@ SEED = 5
 SHOWN = (4, 8, 16, 34, 64, 100, 136)
 
 Shares = dict[int, Measured]
-"""A probability for each K."""
+"""Probabilities for each K."""
 
 
 def winner_shares(p: Floats) -> Shares:
@@ -27,7 +27,7 @@ def winner_shares(p: Floats) -> Shares:
 
 
 def order_shares(p: Floats, number: int) -> Shares:
-    """Of a total order, for all K up to where none is left in the sample, and some beyond."""
+    """Of a total order, for all K until the sample has none, and some larger K."""
     found: Shares = {}
     for size in range(1, len(p) + 1):
         last = list(found.values())[-3:]
@@ -60,7 +60,7 @@ def navigational(laboratory: Laboratory) -> Outcome:
 
 
 def judge_navigational(winner: Shares, order: Shares) -> list[Check]:
-    """The paper's sentences on Figure 5."""
+    """The paper's statements on Figure 5."""
     least = min(winner, key=lambda size: winner[size].value)
     inside = 2 < least < max(winner)
     return [
@@ -102,7 +102,7 @@ def informational(laboratory: Laboratory) -> Outcome:
 
 
 def judge_informational(winner: Shares, navigational_winner: Shares) -> list[Check]:
-    """The paper's sentence on Figure 4, and its guess why."""
+    """The paper's statement on Figure 4, and its explanation."""
     values = [each.value for each in winner.values()]
     falls = all(after <= before for before, after in pairwise(values))
     less = [
@@ -128,7 +128,7 @@ def _falling(values: Sequence[float], falls: bool) -> str:
 
 
 def _note(shares: Shares, what: str) -> str:
-    """What the bound for "fast", which is ours, should not hide."""
+    """A note on the bound for "fast", which is not the paper's."""
     size = min((size for size, each in shares.items() if each.value < 0.5), default=0)
     return (
         'The paper has no number for "fast"; the bound is ours.'

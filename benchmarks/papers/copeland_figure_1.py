@@ -17,14 +17,14 @@ from streamduel.simulation.results import Results
 from streamduel.simulation.settings import Settings
 
 ANYTIME = {"ccb": "CCB", "scb": "SCB", "rucb": "RUCB"}
-"""They need no horizon."""
+"""Policies without a horizon."""
 _BASELINES = {
     "copeland_savage": "Copeland SAVAGE",
     "copeland_pbr": "Copeland PBR",
     "copeland_rankel": "Copeland RankEl",
 }
 HORIZON_BOUND = {n: label for n, label in _BASELINES.items() if n in policies.names()}
-"""They need one: each horizon has runs of its own."""
+"""Policies with a horizon: each horizon has its own runs."""
 LABELS = {**ANYTIME, **HORIZON_BOUND}
 HORIZONS = (10_000, 31_623, 100_000, 316_228, 1_000_000, 3_162_278, 10_000_000)
 SEED = 1
@@ -36,7 +36,7 @@ Regrets = Mapping[str, Mapping[int, Measured]]
 
 
 def run(laboratory: Laboratory) -> Outcome:
-    """All policies at the paper's task."""
+    """Run all policies on the paper's task."""
     horizons = HORIZONS[:3] if laboratory.quick else HORIZONS
     runs = laboratory.either(100, 2)
     p = of_arms(laboratory.matrix(INFORMATIONAL), WITHOUT_WINNER)
@@ -48,7 +48,7 @@ def run(laboratory: Laboratory) -> Outcome:
     ccb = regrets["ccb"][last]
     return Outcome(
         method=f"Rankers {', '.join(map(str, WITHOUT_WINNER))} of MSLR under informational clicks,"
-        f" three of which are Copeland winners; which five the paper has is not said. {runs} runs"
+        f" three of which are Copeland winners; the paper does not name its five. {runs} runs"
         f" of {last:,} duels, Copeland regret; α = 0.51 for CCB and RUCB."
         f" {', '.join(HORIZON_BOUND.values())}: told a horizon, each point is made of runs of its"
         " own.",
@@ -87,7 +87,7 @@ def _parts(p: Floats, horizons: tuple[int, ...], runs: int) -> dict[str, Setting
 def _evaluate(
     results: Mapping[str, Results], horizons: tuple[int, ...]
 ) -> tuple[list[Curve], dict[str, dict[int, Measured]]]:
-    """The lines of the picture, and the regret at each horizon."""
+    """The lines of the plot, and the regret at each horizon."""
     anytime = results["copeland_figure_1"]
     times = anytime.settings.checkpoints
     curves, regrets = [], {}
@@ -119,7 +119,7 @@ def judge(regrets: Regrets, last: int) -> list[Check]:
         for name, found in regrets.items()
         if name != "ccb"
     ]
-    # Without an error: both numbers are of the same runs, and so not independent.
+    # Without an error: both numbers are of the same runs, so they are not independent.
     growth = Measured(regrets["rucb"][last].value / regrets["rucb"][last // 10].value)
     checks.append(
         within("RUCB is linear: ten times the duels, 9 to 11 times the regret", growth, 9, 11)
@@ -128,7 +128,7 @@ def judge(regrets: Regrets, last: int) -> list[Check]:
 
 
 def _lacking() -> list[str]:
-    """Which of the paper's policies there are not."""
+    """A note on the paper's policies that streamduel does not have."""
     lacking = [label for name, label in _BASELINES.items() if name not in HORIZON_BOUND]
     return [f"Not computed: {', '.join(lacking)}, which streamduel does not have."] * bool(lacking)
 

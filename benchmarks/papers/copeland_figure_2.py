@@ -19,13 +19,13 @@ from streamduel.simulation.settings import Settings
 NAMES = {"scb": "SCB", "ccb": "CCB"}
 CONSTANT = 0.45
 UNIFORM = (0.35, 0.5)
-"""The gaps are not published. These are large, for with smaller ones the end is not in reach."""
+"""The gaps are not published. Smaller ones would need far longer runs."""
 SEED = 6
 FILE = "copeland_figure_2.png"
 
 
 def worlds(n_arms: int) -> dict[str, Floats]:
-    """The two guesses at the gaps, by a title."""
+    """Two assumptions about the gaps, by title."""
     random = np.random.default_rng(SEED)
     low, high = UNIFORM
     spread = low + (high - low) * random.random((n_arms, n_arms))

@@ -19,7 +19,7 @@ FILE = "copeland_figure_3.png"
 
 
 def run(laboratory: Laboratory) -> Outcome:
-    """CCB, RUCB, and the two that the paper left out of its plot."""
+    """Run CCB, RUCB, and the two policies that the paper left out of its plot."""
     runs, horizon = laboratory.either(500, 2), laboratory.either(1_000_000, 10_000)
     p = of_arms(laboratory.matrix(INFORMATIONAL), WITH_WINNER)
     settings = Settings(p, [(name, {}) for name in NAMES], horizon=horizon, runs=runs, seed=SEED)
@@ -31,7 +31,7 @@ def run(laboratory: Laboratory) -> Outcome:
     picture.shrink(io.BytesIO(path.read_bytes()), path)
     return Outcome(
         method=f"Rankers {', '.join(map(str, WITH_WINNER))} of MSLR under informational clicks, of"
-        f" which one is a Condorcet winner; which five the paper has is not said. {runs} runs of"
+        f" which one is a Condorcet winner; the paper does not name its five. {runs} runs of"
         f" {horizon:,} duels, regret (Δ_wi + Δ_wj) / 2; α = 0.51.",
         measured=f"CCB {found['ccb'].text()}, RUCB {found['rucb'].text()}",
         checks=judge(found),
@@ -47,7 +47,7 @@ def run(laboratory: Laboratory) -> Outcome:
 
 
 def judge(found: dict[str, Measured]) -> list[Check]:
-    """CCB is ahead; the other two are worse than either by so much that they were left out."""
+    """CCB is better than RUCB, and both are far better than the other two."""
     worse = min(found["ccb"], found["rucb"], key=lambda each: -each.value)
     return [
         below("CCB ÷ RUCB: below 1", ratio(found["ccb"], found["rucb"]), 1, 3),

@@ -12,7 +12,7 @@ PUBLISHED = 1419
 
 
 def run(laboratory: Laboratory) -> Outcome:
-    """One number from one matrix."""
+    """Compute the number from the matrix."""
     p = laboratory.matrix(INFORMATIONAL)
     found = gap_ratio(p)
     check = is_true(f"Δ²/Δ_min², rounded, is {PUBLISHED:,}", f"{found:,.2f}", judge(found))
@@ -25,7 +25,7 @@ def run(laboratory: Laboratory) -> Outcome:
 
 
 def judge(found: float) -> bool:
-    """Whether it is the published number as far as that was printed."""
+    """Whether the number equals the published one, to its printed digits."""
     return round(found) == PUBLISHED
 
 

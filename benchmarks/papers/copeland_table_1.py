@@ -38,14 +38,14 @@ ERRORS = 3.0
 
 
 def winners(p: Floats) -> dict[str, set[int]]:
-    """By each notion."""
+    """The winners by each notion."""
     support = np.flatnonzero(von_neumann_winner(p))
     found = (copeland_winners(p), support, borda_winners(p), random_walk_winners(p))
     return {name: set(arms.tolist()) for name, arms in zip(NOTIONS, found, strict=True)}
 
 
 def agreements(p: Floats) -> list[str]:
-    """Which entries of the table a matrix counts for."""
+    """The entries of the table in which a matrix is counted."""
     by = winners(p)
     agreeing = [f"{one}, {other}" for one, other in combinations(NOTIONS, 2) if by[one] & by[other]]
     if by["Copeland"] <= by["von Neumann"]:
@@ -83,12 +83,12 @@ def run(laboratory: Laboratory) -> Outcome:
 
 
 def error_of(published: float, trials: int) -> float:
-    """The standard error of a share, were the published one true."""
+    """The standard error of a share if the published one is true."""
     return math.sqrt(published * (1 - published) / trials)
 
 
 def judge(shares: Mapping[str, float], trials: int) -> list[Check]:
-    """Each share against the published one."""
+    """Compare each share with the published one."""
     return [
         Check(
             f"{entry}: {100 * published:.2f} %, within three standard errors",

@@ -1,4 +1,4 @@
-"""A published figure or table: what it claims, how it is computed again, and what came out."""
+"""A published figure or table: its claim, its experiment and its outcome."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Picture:
 
     Attributes:
         file: its name.
-        shows: in a sentence, for who cannot see it.
+        shows: its description, for readers who cannot see it.
     """
 
     file: str
@@ -32,15 +32,15 @@ class Picture:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came out.
+    """The outcome of an experiment.
 
     Attributes:
-        method: what was computed, with its numbers.
-        measured: the main numbers in a few words, for the summary.
-        checks: the statements that the verdict rests on.
+        method: of the computation, with its numbers.
+        measured: the main numbers, for the summary.
+        checks: the statements that decide the verdict.
         tables: the numbers behind them.
         pictures: of them.
-        notes: paragraphs on what differs from the paper, and what should not be read into it.
+        notes: paragraphs on differences from the paper and on limits.
     """
 
     method: str
@@ -52,7 +52,7 @@ class Outcome:
 
     @property
     def verdict(self) -> Verdict:
-        """By the rule that all figures share."""
+        """The verdict, by the rule of all figures."""
         return verdict(self.checks)
 
 
@@ -62,11 +62,11 @@ class Experiment:
 
     Attributes:
         name: of its module, for the command line.
-        title: as the paper numbers it.
+        title: with the paper's number.
         source: the paper, and the place in it.
-        claim: what it says, in a sentence or two.
-        matrices: the files it needs.
-        run: computes it again.
+        claim: in one or two sentences.
+        matrices: the required files.
+        run: computes the outcome.
     """
 
     name: str

@@ -1,5 +1,4 @@
-"""What an experiment is given: matrices, simulations that can be interrupted, and a place for
-pictures."""
+"""The resources of an experiment: matrices, resumable simulations, and a folder for plots."""
 
 from __future__ import annotations
 
@@ -35,15 +34,15 @@ _SILENCE: Final = 20.0
 
 @dataclass
 class Laboratory:
-    """Where experiments are made.
+    """The resources of experiments.
 
     Attributes:
         cache: the folder for finished runs.
         images: the folder for pictures.
-        matrices: the folder with the published ones, or None.
-        jobs: how many processes.
-        quick: whether to do the least that shows that all works.
-        tell: takes a line for whoever waits.
+        matrices: the folder of published matrices, or None.
+        jobs: the number of processes.
+        quick: whether the run is a trial.
+        tell: called with lines of progress.
     """
 
     cache: Path
@@ -54,7 +53,7 @@ class Laboratory:
     tell: Tell = lambda _: None
 
     def matrix(self, name: str) -> Floats:
-        """A published matrix, from its file."""
+        """Read a published matrix."""
         assert self.matrices is not None
         return read(self.matrices / name)
 
@@ -63,13 +62,13 @@ class Laboratory:
         return quick if self.quick else thorough
 
     def simulate(self, parts: Mapping[str, Settings]) -> dict[str, Results]:
-        """Play all runs of some simulations, those first that take longest.
+        """Run some simulations, the slowest runs first.
 
-        A run that is finished is written down at once, and never played again: not after an
-        interruption, nor for another figure that asks for the same part.
+        A finished run is written to the cache at once and never repeated, neither after an
+        interruption nor for another figure with the same part.
 
         Args:
-            parts: simulations by a name that is also the file's.
+            parts: simulations by name, which is also the name of the cache file.
         """
         results = {name: Results(settings) for name, settings in parts.items()}
         longest_first = sorted(parts, key=lambda name: -parts[name].horizon)
@@ -90,14 +89,14 @@ class Laboratory:
         return results
 
     def _journal(self, name: str, settings: Settings) -> Path:
-        """Where the runs of a part are written down; other settings have another file."""
+        """The cache file of a part; other settings have another file."""
         digest = hashlib.sha256(json.dumps(settings.header()).encode()).hexdigest()[:10]
         folder = self.cache / ("quick" if self.quick else "thorough")
         folder.mkdir(parents=True, exist_ok=True)
         return folder / f"{name}-{digest}.jsonl"
 
     def _tell_seldom(self, told: float, line: str) -> float:
-        """Tell it if nothing has been told for a while; returns when something was."""
+        """Print progress at most every few seconds; returns the time of the last line."""
         if time.monotonic() - told < _SILENCE:
             return told
         self.tell(line)
@@ -130,18 +129,18 @@ class Laboratory:
 
 
 def processor_seconds() -> float:
-    """Of this process and of its children that have ended."""
+    """Processor time of this process and of its ended children."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
 
 
 _parts: dict[str, Settings]
-"""In a process of its own: what is simulated."""
+"""The settings, in a worker process."""
 
 
 def _settle(parts: dict[str, Settings]) -> None:
-    """Begin a process of its own, which ends with the one that started it, and not by Ctrl-C."""
-    global _parts  # noqa: PLW0603 - the only way in
+    """Initialize a worker process, which ignores Ctrl-C and ends with its parent."""
+    global _parts  # noqa: PLW0603 - an initializer has no other way
     _parts = parts
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()

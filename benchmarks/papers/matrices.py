@@ -1,4 +1,4 @@
-"""The preference matrices of the experiments: where they come from, and subsets of them."""
+"""The preference matrices of the experiments, and subsets of them."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def six_rankers() -> Floats:
 
 
 def of_arms(p: Floats, arms: list[int] | Integers) -> Floats:
-    """The preferences among some arms."""
+    """The preferences of a subset of arms."""
     return np.asarray(p[arms][:, arms], dtype=np.float64)
 
 
 def random_arms(n_arms: int, size: int, random: np.random.Generator) -> Integers:
-    """Some arms, each set with the same chance, in ascending order."""
+    """A random subset of arms, in ascending order."""
     return np.sort(random.random(n_arms).argsort()[:size]).astype(np.int64)
 
 
@@ -49,8 +49,8 @@ def condorcet_subsets(p: Floats, size: int, number: int, seed: int) -> list[Floa
     Args:
         p: (K, K) of all arms.
         size: of each subset.
-        number: how many.
-        seed: equal seeds give equal subsets, however many.
+        number: of subsets.
+        seed: equal seeds give equal subsets, whatever their number.
     """
     random = np.random.default_rng([seed, size])
     found: list[Floats] = []
@@ -62,7 +62,7 @@ def condorcet_subsets(p: Floats, size: int, number: int, seed: int) -> list[Floa
 
 
 def three_in_a_cycle(gaps: Floats) -> Floats:
-    """Three Copeland winners in a cycle, who beat all others; the others are in a row.
+    """Three Copeland winners in a cycle, which beat all others; the others are in order.
 
     The three beat K - 2 arms each, the others from 0 to K - 4.
 

@@ -1,4 +1,4 @@
-"""docs/papers.md: what the papers claim, and what came out."""
+"""docs/papers.md: the claims of the papers, and the outcomes."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ def page(experiments: Sequence[Experiment], records: Mapping[str, Record]) -> st
 
     Args:
         experiments: in the order of the page.
-        records: of those that have been run.
+        records: of the experiments that have been run.
     """
     parts = [HEAD]
     if any(record.quick for record in records.values()):
-        parts.append("**A quick run**: too few duels and runs; take nothing from it.\n")
+        parts.append("**A quick run**: too few duels and runs; its figures are not reliable.\n")
     parts.append(_summary(experiments, records))
     done = [each for each in experiments if each.name in records]
     parts += [section(each, records[each.name]) for each in done]

@@ -1,4 +1,4 @@
-"""Pictures for the page: curves that can be told apart without colour, in small files."""
+"""Plots for the page: curves that differ not only in colour, in small files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DASHES: Final[tuple[Any, ...]] = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1
 _MARKERS: Final = "os^DvP*"
 _DOTS_PER_INCH: Final = 110
 _TONES: Final = 128
-"""So many colours remain in a file, anti-aliased lines included."""
+"""Colours in a file, including those of anti-aliased lines."""
 
 Numbers = Sequence[float]
 
@@ -34,13 +34,13 @@ class Curve:
 
     Attributes:
         label: in the legend.
-        place: decides colour, dashes and marker; the same policy has the same in all panels.
+        place: determines colour, dashes and marker; equal for a policy in all panels.
         x: where.
         y: the line.
-        low: the band's lower end, or nothing.
+        low: the lower end of the band, or empty.
         high: its upper end.
-        apart: each point is an experiment of its own, and gets a marker.
-        outlined: the band is two dotted lines.
+        apart: whether each point is a separate experiment, shown by a marker.
+        outlined: whether the band is two dotted lines.
     """
 
     label: str
@@ -97,7 +97,7 @@ def panels(rows: int, columns: int, width: float, height: float) -> tuple[Figure
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a PNG; equal pictures make equal bytes, some 40 kB of them."""
+    """Write a PNG of about 40 kB; equal figures give equal bytes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     raw = io.BytesIO()
     with rc_context({"font.size": 9}):
@@ -106,7 +106,7 @@ def save(figure: Figure, path: Path) -> None:
 
 
 def shrink(raw: io.BytesIO, path: Path) -> None:
-    """Keep some tones of a picture only."""
+    """Reduce the colours of an image."""
     with Image.open(raw) as picture:
         few = picture.convert("RGB").quantize(
             _TONES, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE

@@ -19,5 +19,5 @@ def finals(results: Sequence[Results], contestant: int) -> list[Measured]:
 
 
 def average(finals: Sequence[Measured]) -> Measured:
-    """Over the problems with equal weight; of one problem, over its runs."""
+    """The mean over the problems with equal weight; of one problem, over its runs."""
     return finals[0] if len(finals) == 1 else mean([each.value for each in finals])

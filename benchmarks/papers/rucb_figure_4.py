@@ -31,7 +31,7 @@ BOUND: Sequence[tuple[str, str, dict[str, Any]]] = (
     ("condorcet_savage", "Condorcet SAVAGE", {}),
     ("beat_the_mean", "Beat the Mean", {"gamma": 1.3, "tight": True}),
 )
-"""Told the horizon: each horizon has runs of its own. Name, label and parameters."""
+"""Policies with a horizon: each horizon has its own runs. Name, label and parameters."""
 SEED = 4
 FILE = "rucb_figure_4.png"
 EARLY = 0.2
@@ -39,7 +39,7 @@ EARLY = 0.2
 
 
 class Size(NamedTuple):
-    """What came out for one K.
+    """The results for one K.
 
     Attributes:
         rucb: for each subset.
@@ -51,7 +51,7 @@ class Size(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """What is judged for one K, at the last horizon.
+    """The numbers of the verdict for one K, at the last horizon.
 
     Attributes:
         savage: SAVAGE's regret ÷ RUCB's.
@@ -65,7 +65,7 @@ class Summary(NamedTuple):
 
 
 def run(laboratory: Laboratory) -> Outcome:
-    """All sizes and horizons."""
+    """Run all sizes and horizons."""
     horizons = HORIZONS[:3] if laboratory.quick else HORIZONS
     sizes = SIZES[:1] if laboratory.quick else SIZES
     subsets, runs = laboratory.either(10, 2), laboratory.either(10, 2)
@@ -79,7 +79,7 @@ def run(laboratory: Laboratory) -> Outcome:
         f" a Condorcet winner, {runs} runs of each ({subsets * runs} runs for each K, as many as in"
         f" the paper), up to {horizons[-1]:,} duels. Regret is (Δ_wi + Δ_wj) / 2, α = 0.51; SAVAGE"
         " and Beat the Mean (γ = 1.3, the tighter of its two published radii, which loses less)"
-        " are told the horizon: each of their points is made of runs of its own. Standard"
+        " are told the horizon: each of their points has its own runs. Standard"
         " errors are over the subsets.",
         measured="SAVAGE ÷ RUCB "
         + ", ".join(each.savage.text(1) for each in summaries.values())
@@ -100,7 +100,7 @@ def _simulate(
     subsets: int,
     runs: int,
 ) -> dict[int, Size]:
-    """Everything in one go, so that no process waits for another."""
+    """Run everything at once, so that no process is idle."""
     p = laboratory.matrix(NAVIGATIONAL)
     bound = [(name, parameters) for name, _, parameters in BOUND]
     parts = {}
@@ -126,7 +126,7 @@ def _simulate(
 
 
 def _summary(found: Size) -> Summary:
-    """The numbers that are judged."""
+    """The numbers of the verdict."""
     last = max(found.bound)
     rucb = finals(found.rucb, 0)
     times = found.rucb[0].settings.checkpoints
@@ -144,7 +144,7 @@ def _summary(found: Size) -> Summary:
 
 
 def judge(summaries: Mapping[int, Summary], last: int) -> list[Check]:
-    """The paper's sentences on Figure 4, for each K."""
+    """The paper's statements on Figure 4, for each K."""
     checks = []
     for size, found in summaries.items():
         checks += [
@@ -179,7 +179,7 @@ def _table(found: Mapping[int, Size], last: int) -> Table:
 
 
 def _note(found: Mapping[int, Size]) -> str:
-    """How hard the subsets are."""
+    """A note on the difficulty of the subsets."""
     least = {size: [_least_gap(each) for each in one.rucb] for size, one in found.items()}
     ranges = "; ".join(
         f"K = {size}: {min(gaps):.4f} to {max(gaps):.4f}" for size, gaps in least.items()
@@ -192,7 +192,7 @@ def _note(found: Mapping[int, Size]) -> str:
 
 
 def _least_gap(results: Results) -> float:
-    """By how much the winner beats its nearest rival."""
+    """The winner's smallest lead."""
     p = results.settings.truths[0].preferences
     (winner,) = results.settings.truths[0].winners
     return float(np.delete(p[winner], winner).min() - 0.5)

@@ -1,4 +1,4 @@
-"""What came out, kept so that one figure can be done again alone and the page written anew."""
+"""Stored outcomes, so that one figure can be computed again and the page rewritten."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from benchmarks.papers.experiment import Outcome, Picture, Table
 from benchmarks.papers.verdict import Check
 
 COMMITTED: Final = Path(__file__).with_name("outcomes.json")
-"""What docs/papers.md is written from; a part of the project, like the page itself."""
+"""The source of docs/papers.md, versioned like the page itself."""
 
 DOCS: Final = Path("docs")
 """The folder of the project's own page."""
 
 
 def state_file(out: Path, *, quick: bool) -> Path:
-    """Where the outcomes are kept from which a page is written.
+    """The file of outcomes for a page.
 
     Args:
         out: the folder of the page.
-        quick: whether they say nothing, and must not get among the project's.
+        quick: whether the run is a trial, whose outcomes are stored elsewhere.
     """
     return out / COMMITTED.name if quick or out != DOCS else COMMITTED
 
 
 @dataclass(frozen=True)
 class Record:
-    """An outcome, and how it came about.
+    """An outcome and its circumstances.
 
     Attributes:
-        outcome: what came out.
-        quick: whether it is a trial that says nothing.
-        processor_seconds: spent, interrupted attempts included.
+        outcome: of the experiment.
+        quick: whether the run was a trial.
+        processor_seconds: including interrupted attempts.
         facts: the machine and the versions.
     """
 
@@ -76,7 +76,7 @@ class Spent:
     path: Path
 
     def add(self, seconds: float) -> float:
-        """Count an attempt in; returns the sum."""
+        """Add an attempt; returns the sum."""
         before = float(self.path.read_text()) if self.path.exists() else 0.0
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.write_text(f"{before + seconds}\n")

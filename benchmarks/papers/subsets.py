@@ -1,4 +1,4 @@
-"""How many subsets of K arms have a Condorcet winner, or an order."""
+"""The share of subsets of K arms with a Condorcet winner, or with a total order."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def ordered_subsets(p: Floats, size: int, number: int, seed: int) -> int:
     Args:
         p: (K, K) of all arms.
         size: of the subsets.
-        number: how many are drawn.
+        number: of subsets drawn.
         seed: of the draws.
     """
     random = np.random.default_rng([seed, size])

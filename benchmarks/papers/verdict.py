@@ -1,4 +1,4 @@
-"""What numbers with standard errors say about a claim; the rules know nothing of the figures."""
+"""Rules that compare numbers with standard errors with a claim."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 STANDARD_ERRORS: Final = 2.0
-"""So far apart are two numbers that are told apart."""
+"""Standard errors between two numbers that count as different."""
 
 Standing = Literal["holds", "undecided", "fails"]
 Verdict = Literal["reproduced", "partly", "not reproduced"]
@@ -28,11 +28,11 @@ class Measured(NamedTuple):
 
 @dataclass(frozen=True)
 class Check:
-    """One statement of a claim, and what came of it.
+    """One statement of a claim, and its outcome.
 
     Attributes:
-        claim: in words, with the bound that decides.
-        found: the number, in words.
+        claim: as text, with its bound.
+        found: the number, as text.
         standing: holds; fails; undecided where the standard error is too large to tell.
     """
 
@@ -123,7 +123,7 @@ def mean(values: Sequence[float]) -> Measured:
 
 
 def mean_ratio(ones: Sequence[Measured], others: Sequence[Measured]) -> Measured:
-    """How one compares with another on the same problems.
+    """The ratio of two measurements on the same problems.
 
     On one problem it is the ratio. On several it is the geometric mean of their ratios, and the
     error is that over the problems, which contains that of the runs.
