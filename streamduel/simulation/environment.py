@@ -137,8 +137,8 @@ class MatrixEnvironment(Environment):
 class DriftingEnvironment(MatrixEnvironment):
     """An environment whose preferences change at given times.
 
-    The environment does not count duels: whoever advances a run in it stops at each of the `times`
-    and calls `move_to`.
+    The environment does not count duels: the caller that advances a run must stop at each of the
+    `times` and call `move_to`.
 
     Args:
         preferences: the matrix at the beginning.

@@ -13,7 +13,7 @@ from benchmarks import confidence
 DOCS = Path(__file__).parents[3] / "docs"
 
 
-def test_looking_fools_an_ordinary_test_and_not_ours() -> None:
+def test_repeated_checks_mislead_an_ordinary_test_only() -> None:
     found = confidence.errors(experiments=500, duels=1_000)
     assert found.duels[-1] == 1_000
     assert found.ordinary[-1] > 0.35

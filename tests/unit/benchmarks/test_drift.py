@@ -34,7 +34,7 @@ def test_the_best_ranker_becomes_the_last_and_nothing_else_changes() -> None:
     assert np.allclose(drift.AFTER + drift.AFTER.T, 1)
 
 
-def test_a_run_tells_what_the_change_has_cost_and_when_the_champion_is_right() -> None:
+def test_a_run_measures_the_cost_of_a_change() -> None:
     plan = drift.Plan((drift.Case.of(10_000),), after=10_000, grid=500)
     life = drift.live(plan, 2, ("rucb", plan.cases[0], 1))
     assert life == drift.live(plan, 2, ("rucb", plan.cases[0], 1))
@@ -46,7 +46,7 @@ def test_a_run_tells_what_the_change_has_cost_and_when_the_champion_is_right() -
     assert 0.5 < life.right <= 1
 
 
-def test_what_is_lost_from_one_change_to_the_next() -> None:
+def test_regret_from_one_change_to_the_next() -> None:
     plan = drift.Plan((drift.Case(None, 9_000), drift.Case.of(100)), after=1_000, grid=500)
     late = drift.Life(price=50.0, lost=[0.0, 20.0, 30.0], found=500, right=1.0)
     never = late._replace(lost=[0.0, 30.0, 60.0], found=None)
@@ -58,7 +58,7 @@ def test_what_is_lost_from_one_change_to_the_next() -> None:
     assert drift.duels_until([late, late, never], plan) == "500 (over 1,000)"
 
 
-def test_changes_come_at_any_time_of_a_windows_forgetting() -> None:
+def test_changes_occur_at_any_phase_of_a_window() -> None:
     case = drift.Case.of(1_000)
     assert [case.changes_at(run, 4) for run in range(4)] == [2_000, 2_250, 2_500, 2_750]
     assert drift.Case(None, 500).changes_at(3, 4) == 500

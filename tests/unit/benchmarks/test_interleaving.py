@@ -16,7 +16,7 @@ def way(method: str) -> interleaving.Way:
     return next(each for each in interleaving.WAYS if each.method == method)
 
 
-def test_random_clicks_tell_the_biased_method_from_the_others() -> None:
+def test_random_clicks_reveal_the_biased_method() -> None:
     # The first ranking alone has one document higher, so it wins one click of ten.
     ((one, *_),) = interleaving.random_clicks([way("balanced")], 2000)
     assert one.mean == pytest.approx(0.1, abs=5 * one.error)

@@ -1,4 +1,4 @@
-"""The page on many experiments: equal work in company and alone, and that the page is written."""
+"""The page on many experiments: equal work together and alone, and that the page is written."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def test_the_command_writes_a_page_with_a_verdict(
     assert sorted(path.name for path in picture.parent.iterdir()) == [picture.name]
 
 
-def test_interrupted_simulations_go_on(tmp_path: Path) -> None:
+def test_interrupted_simulations_resume(tmp_path: Path) -> None:
     p = matrices.six_rankers()
 
     def simulated(runs: int, jobs: int, cache: Path) -> list[list[float]]:
@@ -66,7 +66,7 @@ def test_interrupted_simulations_go_on(tmp_path: Path) -> None:
     assert len(journal.read_text().splitlines()) == 5
 
 
-def test_every_figure_can_be_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_figure_can_be_selected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert sorted(CHEAPEST_FIRST) == sorted(each.name for each in EXPERIMENTS)
     assert arguments([]).out == Path("docs")
     assert arguments(["--quick"]).out == Path("run/papers")
@@ -94,7 +94,7 @@ def test_the_committed_outcomes_make_a_page() -> None:
     assert "`benchmarks/papers/outcomes.json`" in text
 
 
-def test_a_page_of_nothing_says_so() -> None:
+def test_a_page_without_results() -> None:
     text = page.page(EXPERIMENTS, {})
     assert text.count("not run |") == len(EXPERIMENTS)
     assert text.startswith("# ")

@@ -1,4 +1,4 @@
-"""Each figure's rule on numbers that are made up."""
+"""The verdict rule of each figure on invented numbers."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def test_within(value: float, error: float, standing: str) -> None:
     assert within("", Measured(value, error), 5, 10).standing == standing
 
 
-def test_what_was_found_is_shown_with_its_error() -> None:
+def test_results_are_shown_with_their_error() -> None:
     assert above("", Measured(1234.56, 7.891), 5, 1).found == "1,234.6 ± 7.9"
     assert below("", Measured(2.0), 5).found == "2.00"
     assert is_true("", "three", True).standing == "holds"

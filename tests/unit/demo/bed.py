@@ -1,4 +1,4 @@
-"""Demos that take no time, and what they have come to."""
+"""Demos without waiting, and their results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BEGAN = 1_790_000_000.0
 
 
 class Clock:
-    """Time that passes while somebody sleeps, and a little whenever it is asked for."""
+    """A clock that advances during sleeps, and a little at each reading."""
 
     def __init__(self, tick: float = 0.0) -> None:
         self.now, self.tick = 0.0, tick

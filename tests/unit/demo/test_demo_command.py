@@ -1,4 +1,4 @@
-"""`streamduel demo` as people start it: in a terminal, in a pipe, and with mistakes."""
+"""`streamduel demo` in a terminal, in a pipe, and with mistakes."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Terminal:
         return found
 
     def _read(self) -> str:
-        with contextlib.suppress(OSError):  # as Linux says that nobody writes any more
+        with contextlib.suppress(OSError):  # how Linux reports the end of the output
             said = os.read(self.master, 1 << 16).decode(errors="replace")
             self.seen += said
             return said
@@ -121,7 +121,7 @@ def experiment(url: str) -> dict[str, Any]:
     return found
 
 
-def test_in_a_terminal_it_moves_serves_a_page_and_ends_with_the_result(
+def test_in_a_terminal_the_demo_shows_frames_serves_a_page_and_prints_the_result(
     terminal: Callable[..., Terminal],
 ) -> None:
     demo = terminal("--impressions", 100_000, "--port", 0, "--speed", 200)
@@ -140,7 +140,7 @@ def test_in_a_terminal_it_moves_serves_a_page_and_ends_with_the_result(
     assert "Traceback" not in demo.seen
 
 
-def test_in_a_terminal_it_ends_by_itself(terminal: Callable[..., Terminal]) -> None:
+def test_in_a_terminal_the_demo_ends_automatically(terminal: Callable[..., Terminal]) -> None:
     demo = terminal("--impressions", 50, "--speed", 0, "--no-page")
     assert demo.ended() == 0
     assert "After 50 impressions" in demo.seen
@@ -160,7 +160,7 @@ def test_in_a_terminal_the_page_stays_until_enter_is_pressed(
     assert "Traceback" not in demo.seen
 
 
-def test_a_terminal_that_is_closed_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_closed_terminal_leaves_no_files(tmp_path: Path) -> None:
     ENVIRONMENT["TMPDIR"] = str(tmp_path)
     try:
         demo = Terminal("--impressions", 100_000, "--port", 0)
@@ -188,7 +188,7 @@ def test_in_a_pipe_it_prints_lines_without_control_characters() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_it_with_the_result_so_far_and_status_0(number: int) -> None:
+def test_a_signal_ends_the_demo_with_the_result_so_far_and_status_0(number: int) -> None:
     process = subprocess.Popen(
         [*COMMAND, "demo", "--port", "0"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT,
@@ -207,7 +207,7 @@ def test_a_signal_ends_it_with_the_result_so_far_and_status_0(number: int) -> No
     assert re.search(ENDED, out.splitlines()[-1])
 
 
-def test_what_is_kept_can_be_inspected_and_replayed(tmp_path: Path) -> None:
+def test_kept_files_can_be_inspected_and_replayed(tmp_path: Path) -> None:
     folder = tmp_path / "of" / "demo"
     done = demo("--speed", 0, "--impressions", 205, "--no-page", "--keep", folder)
     assert done.returncode == 0
@@ -226,7 +226,7 @@ def test_what_is_kept_can_be_inspected_and_replayed(tmp_path: Path) -> None:
     )
 
 
-def test_nothing_is_left_behind(tmp_path: Path) -> None:
+def test_no_temporary_file_is_left(tmp_path: Path) -> None:
     ENVIRONMENT["TMPDIR"] = str(tmp_path)
     try:
         assert demo("--speed", 0, "--impressions", 50, "--no-page").returncode == 0
@@ -307,7 +307,7 @@ def test_keep_must_be_a_folder(tmp_path: Path) -> None:
     )
 
 
-def test_it_needs_no_optional_package() -> None:
+def test_the_log_needs_no_optional_package() -> None:
     extras = dict.fromkeys(["kafka", "scipy", "matplotlib", "numba"])
     code = f"import sys; sys.modules.update({extras}); from streamduel.cli.app import main; main()"
     done = subprocess.run(
@@ -318,7 +318,7 @@ def test_it_needs_no_optional_package() -> None:
     assert "After 50 impressions" in done.stdout
 
 
-def test_the_help_teaches() -> None:
+def test_the_help_shows_examples() -> None:
     said = " ".join(re.sub(r"[│╭╮╰╯─]", " ", demo("--help").stdout).split())
     for words in (
         "Watch streamduel find the best of six rankers in about a minute.",

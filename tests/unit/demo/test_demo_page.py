@@ -1,4 +1,4 @@
-"""docs/demo.md, and its picture, show what happens."""
+"""docs/demo.md and its screenshot match the demo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demo's rankers, their documents, and the truth about them."""
+"""The demo's rankers, recipes and true preferences."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_each_query_has_one_recipe_that_is_meant_and_all_grades() -> None:
 
 
 @pytest.mark.parametrize("n_arms", [MIN_ARMS, 3, 6, MAX_ARMS])
-def test_one_ranker_beats_all_others_clearly_and_says_so(n_arms: int) -> None:
+def test_the_best_ranker_beats_all_others_clearly(n_arms: int) -> None:
     rankers = make_rankers(n_arms, seed=1)
     assert rankers.arms == NAMES[:n_arms]
     assert np.delete(rankers.preferences[rankers.best], rankers.best).min() >= 0.5 + MIN_LEAD
@@ -55,7 +55,7 @@ def test_one_ranker_beats_all_others_clearly_and_says_so(n_arms: int) -> None:
     assert min(ahead[list(rankers.worse_half)]) >= max(ahead[list(others)])
 
 
-def test_equal_seeds_make_equal_worlds_and_others_make_others() -> None:
+def test_rankers_depend_on_the_seed_only() -> None:
     one, same, other = make_rankers(6, 3), make_rankers(6, 3), make_rankers(6, 4)
     assert one.rankings == same.rankings
     assert one.rankings != other.rankings
@@ -70,7 +70,7 @@ def test_a_close_race_is_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
     assert second.preferences.max() - 0.5 > lead
 
 
-def test_the_truth_is_what_many_users_come_to() -> None:
+def test_the_true_preferences_are_the_limit_of_many_users() -> None:
     rankers, users = make_rankers(2, seed=5), Generator(8)
     outcomes = []
     for _ in range(20_000):
@@ -90,7 +90,7 @@ def test_equal_rankers_are_equal_in_truth() -> None:
     assert p == pytest.approx(np.full((2, 2), 0.5))
 
 
-def test_equal_seeds_make_equal_users_who_prefer_what_fits() -> None:
+def test_equal_seeds_make_equal_users_who_prefer_relevant_recipes() -> None:
     rankers = make_rankers(2, seed=5)
     one, same = Users(rankers.grades, 9), Users(rankers.grades, 9)
     clicked = [0, 0]

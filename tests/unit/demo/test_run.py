@@ -33,7 +33,7 @@ def report(folder: Path) -> ExperimentReport:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_best_ranker_is_found_and_surely(tmp_path: Path, seed: int) -> None:
+def test_the_best_ranker_is_found_with_confidence(tmp_path: Path, seed: int) -> None:
     """Of the seeds 0 to 19 all find it; their confidences are from 0.968 to 0.998."""
     world, ledger, picture = played(tmp_path, seed=seed)
     assert picture is not None
@@ -57,7 +57,7 @@ def test_equal_seeds_give_equal_demos_to_the_last_byte(
         assert one == other, name
 
 
-def test_what_the_readme_shows_comes_out(tmp_path: Path) -> None:
+def test_the_example_of_the_readme(tmp_path: Path) -> None:
     world, ledger, picture = played(tmp_path)
     assert picture is not None
     assert sentence(world, ledger, picture) == (
@@ -104,9 +104,7 @@ def test_the_demo_ends_after_so_many_seconds(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("seconds", "impressions"), [(5.0, 5), (5.5, 6), (0.4, 1)])
-def test_no_turn_is_waited_out_beyond_the_end(
-    tmp_path: Path, seconds: float, impressions: int
-) -> None:
+def test_no_wait_exceeds_the_time_limit(tmp_path: Path, seconds: float, impressions: int) -> None:
     clock = Clock()
     _, ledger, _ = played(tmp_path, impressions=10**6, seconds=seconds, speed=1.0, clock=clock)
     assert clock.now == pytest.approx(seconds)
@@ -119,7 +117,7 @@ def test_every_policy_takes_the_horizon_of_the_shortest_demo(name: str, arms: in
     assert _policy(name, arms, 0, 1)[0] == name
 
 
-def test_its_status_page_shows_what_that_of_a_service_does(
+def test_the_status_page_is_that_of_a_service(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watching: list[str] = []
@@ -132,7 +130,7 @@ def test_its_status_page_shows_what_that_of_a_service_does(
     assert watching == ["Heartbeat", "Metrics", "RecentDeadLetters", "Loop"]
 
 
-def test_whoever_stops_it_sees_all_that_was_clicked_folded(tmp_path: Path) -> None:
+def test_all_clicks_are_folded_before_a_stop(tmp_path: Path) -> None:
     clock = Clock()
     _, ledger, picture = played(tmp_path, speed=20.0, clock=clock, stop=lambda: clock.now > 5.2)
     assert picture is not None
@@ -140,13 +138,13 @@ def test_whoever_stops_it_sees_all_that_was_clicked_folded(tmp_path: Path) -> No
     assert picture.view.duels == report(tmp_path).duels == 100
 
 
-def test_stopped_before_it_began_there_is_nothing_to_show(tmp_path: Path) -> None:
+def test_a_stop_before_the_first_impression_shows_nothing(tmp_path: Path) -> None:
     _, ledger, picture = played(tmp_path, stop=lambda: True)
     assert (ledger.impressions, picture) == (0, None)
 
 
 @pytest.mark.parametrize("name", policies.names())
-def test_every_policy_plays(tmp_path: Path, name: str) -> None:
+def test_every_policy_runs(tmp_path: Path, name: str) -> None:
     _, parameters = _policy(name, 5, 7, 300)
     given = ",".join(f"{key}={value}" for key, value in parameters.items())
     _, ledger, picture = played(
@@ -165,7 +163,7 @@ def test_every_policy_plays(tmp_path: Path, name: str) -> None:
         ("out/assignments.jsonl", "the assignments can no longer be read: was the folder removed?"),
     ],
 )
-def test_files_that_are_taken_away_end_it_with_a_sentence(
+def test_removed_files_end_the_demo_with_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone: str, sentence: str | None
 ) -> None:
     monkeypatch.setattr("streamduel.demo.search.FILE_TIMEOUT", 0.5)
@@ -185,7 +183,7 @@ def test_files_that_are_taken_away_end_it_with_a_sentence(
             played(tmp_path, speed=20.0, clock=clock, stop=take_away)
 
 
-def test_a_full_disk_ends_it_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_ends_the_demo_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("streamduel.demo.search.FILE_TIMEOUT", 0.5)
     world = make_rankers(2, 0)
     draw, page = Draw("bm25", "dense-v1"), Merged([0, 1], ["a", "b"])

@@ -1,4 +1,4 @@
-"""What the viewer of the demo sees, as text."""
+"""The screen, the lines and the report of the demo, as text."""
 
 from __future__ import annotations
 
@@ -71,9 +71,7 @@ def test_a_frame_fits_the_terminal(
 
 
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (120, 40)])
-def test_a_frame_shows_who_is_shown_how_often_and_how_sure_it_is(
-    six: Demo, width: int, height: int
-) -> None:
+def test_a_frame_shows_shares_and_confidence(six: Demo, width: int, height: int) -> None:
     view = six.progress.view
     said = text(frame(six.progress, VISIT, width, height), width)
     assert "which of 6 rankers is best? rucb:alpha=0.8 learns from clicks" in said
@@ -89,7 +87,7 @@ def test_a_frame_shows_who_is_shown_how_often_and_how_sure_it_is(
     assert f"600 of 600 impressions, 50 a second, epoch {view.epoch}, 12 s" in said
 
 
-def test_a_list_shows_whose_each_document_is_and_what_was_clicked(six: Demo) -> None:
+def test_a_list_shows_teams_and_clicks(six: Demo) -> None:
     said = text(frame(six.progress, VISIT, 80, 24), 80).splitlines()
     first = next(i for i, line in enumerate(said) if line.startswith("A user looks for"))
     assert [line.rstrip() for line in said[first : first + 8]] == [
@@ -120,7 +118,7 @@ def test_a_list_shows_whose_each_document_is_and_what_was_clicked(six: Demo) -> 
         ),
     ],
 )
-def test_a_list_says_who_wins(six: Demo, changes: dict[str, Any], words: str) -> None:
+def test_a_list_shows_the_winner(six: Demo, changes: dict[str, Any], words: str) -> None:
     assert words in text(frame(six.progress, VISIT._replace(**changes), 80, 24), 80)
 
 
@@ -133,7 +131,7 @@ def test_before_the_first_impression_there_is_no_champion_and_no_list(six: Demo)
     assert "Ctrl-C ends" in said
 
 
-def test_of_many_rankers_those_who_are_shown_least_are_left_out(twenty: Demo) -> None:
+def test_of_many_rankers_those_with_the_smallest_shares_are_left_out(twenty: Demo) -> None:
     shares = [0.0] * 20
     shares[3], shares[9], shares[19] = 0.5, 0.3, 0.2
     progress = Progress(**{**vars(twenty.progress), "shares": shares})
@@ -147,7 +145,7 @@ def test_of_many_rankers_those_who_are_shown_least_are_left_out(twenty: Demo) ->
 @pytest.mark.parametrize(
     ("share", "bar"), [(0, ""), (1, "████"), (0.5, "██"), (1 / 32, "▏"), (0.34, "█▍")]
 )
-def test_bars_are_as_long_as_shares_are_large(share: float, bar: str) -> None:
+def test_the_length_of_bars_is_proportional_to_shares(share: float, bar: str) -> None:
     assert bar_of(share, 4) == bar
 
 
@@ -168,7 +166,7 @@ class Frames(Console):
         return said
 
 
-def test_a_list_stays_long_enough_to_be_read(six: Demo) -> None:
+def test_a_list_is_shown_for_some_seconds(six: Demo) -> None:
     clock, console = Clock(), Frames()
     other = Progress(**{**vars(six.progress), "visit": VISIT._replace(query=5)})
     with LiveScreen(console, clock) as screen:
@@ -182,7 +180,7 @@ def test_a_list_stays_long_enough_to_be_read(six: Demo) -> None:
         assert "“carrot pie”" in console.take()
 
 
-def test_frames_come_no_faster_than_they_can_be_seen(six: Demo) -> None:
+def test_the_frame_rate_is_limited(six: Demo) -> None:
     clock, console = Clock(), Frames()
     with LiveScreen(console, clock) as screen:
         screen.show(six.progress)
@@ -192,7 +190,7 @@ def test_frames_come_no_faster_than_they_can_be_seen(six: Demo) -> None:
         assert not console.take()
 
 
-def test_the_screen_is_given_back(six: Demo) -> None:
+def test_the_screen_is_restored(six: Demo) -> None:
     clock, console = Clock(), Frames()
     with contextlib.suppress(KeyboardInterrupt), LiveScreen(console, clock) as screen:
         screen.show(six.progress)
@@ -203,7 +201,7 @@ def test_the_screen_is_given_back(six: Demo) -> None:
     assert "\x1b[?25h" in said  # the cursor
 
 
-def test_without_a_terminal_a_line_comes_now_and_then(six: Demo) -> None:
+def test_without_a_terminal_a_line_is_printed_every_five_seconds(six: Demo) -> None:
     clock, out = Clock(), io.StringIO()
     view = six.progress.view
     with ProgressLines(Console(file=out, width=40), clock) as lines:
@@ -224,7 +222,7 @@ def test_without_a_terminal_a_line_comes_now_and_then(six: Demo) -> None:
     ]
 
 
-def test_a_demo_that_ends_by_the_clock_counts_seconds_and_no_impressions_to_come(
+def test_a_demo_with_a_time_limit_counts_seconds(
     six: Demo,
 ) -> None:
     out = io.StringIO()
@@ -252,7 +250,7 @@ def test_the_plot_has_both_curves_and_fits(width: int) -> None:
     assert "⠤⠤⠤" in plot.plain or "⠒⠒⠒" in plot.plain or "⣀⣀⣀" in plot.plain  # the curve
 
 
-def test_the_end_shows_the_truth_beside_what_was_seen(six: Demo) -> None:
+def test_the_report_shows_the_truth_beside_the_observations(six: Demo) -> None:
     out = io.StringIO()
     print_report(Console(file=out, width=80), six.played)
     said = out.getvalue()
@@ -274,7 +272,7 @@ def test_the_end_shows_the_truth_beside_what_was_seen(six: Demo) -> None:
     assert said.endswith(sentence(world, six.played.statistics, six.progress) + "\n")
 
 
-def test_a_wrong_champion_is_owned_up_to(six: Demo) -> None:
+def test_a_wrong_champion_is_reported(six: Demo) -> None:
     world, ledger, _ = six.played
     wrong = world.worse_half[0]
     view = vars(six.progress.view) | {"champion": wrong}
@@ -287,7 +285,7 @@ def test_a_wrong_champion_is_owned_up_to(six: Demo) -> None:
     ) in sentence(world, ledger, progress)
 
 
-def test_nothing_seen_is_nothing_said(six: Demo) -> None:
+def test_no_impressions_give_no_result(six: Demo) -> None:
     out = io.StringIO()
     print_report(Console(file=out, width=80), six.played._replace(progress=None))
     assert out.getvalue() == "Ended before the first impression: nothing is known yet.\n"

@@ -1,4 +1,4 @@
-"""What the demo's impressions cost, and how fast they come."""
+"""The regret and the speed of the demo's impressions."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_shares_are_those_of_the_latest_lists_and_add_up() -> None:
     assert statistics.recent_shares() == [0.25, 0.25, 0, 0, 0.5]
 
 
-def test_users_come_as_fast_as_they_are_wanted_to() -> None:
+def test_impressions_have_the_configured_speed() -> None:
     clock = Clock()
     pace = Pace(50, clock, clock.sleep, lambda: False)
     for _ in range(20):
@@ -77,7 +77,7 @@ def test_an_infinite_speed_never_waits() -> None:
     assert pace.measured == 0
 
 
-def test_what_was_missed_is_not_made_up_for() -> None:
+def test_delays_are_not_made_up_for() -> None:
     clock = Clock()
     pace = Pace(10, clock, clock.sleep, lambda: False)
     clock.sleep(60)
@@ -86,7 +86,7 @@ def test_what_was_missed_is_not_made_up_for() -> None:
     assert pace.seconds == pytest.approx(61)
 
 
-def test_a_stop_ends_the_waiting_within_a_nap() -> None:
+def test_a_stop_ends_a_wait_within_one_sleep() -> None:
     clock = Clock()
     pace = Pace(1, clock, clock.sleep, lambda: clock.now >= 3)
     pace.wait(10)

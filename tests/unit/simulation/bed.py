@@ -1,4 +1,4 @@
-"""What the tests of runs and of their journal start from."""
+"""Settings and results for the tests of runs and of the journal."""
 
 from __future__ import annotations
 

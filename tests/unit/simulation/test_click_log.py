@@ -1,4 +1,4 @@
-"""The click log is what it says: reproducible, true to its preferences, with countable faults."""
+"""The generated click log: reproducible, with its preferences and its faults."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ from streamduel.simulation.matrices import ARXIV, ARXIV_RANKERS
 
 RECORDS = 200_000
 
-# Changes only when the generator does; then it is to be changed here, knowingly.
+# Changes only with the generator; then it must be changed here deliberately.
 SHA256_OF_A_THOUSAND = "6e4226230cbcb22b90a0613891d874757544bcec7855f72333aa0984ce7a9928"
 
 # With 196,800 impressions, a fifteenth per pair, 92 % decided: about 12,000 duels per pair.
@@ -112,7 +112,7 @@ def test_another_seed_gives_another_log(tmp_path: Path) -> None:
     assert not set(one.read_bytes().splitlines()) & set(other.read_bytes().splitlines())
 
 
-def test_a_longer_log_goes_on_where_a_shorter_one_ends(tmp_path: Path) -> None:
+def test_a_longer_log_continues_a_shorter_one(tmp_path: Path) -> None:
     short, long = tmp_path / "short", tmp_path / "long"
     write_click_log(short, 300)
     write_click_log(long, 6000)
@@ -121,7 +121,7 @@ def test_a_longer_log_goes_on_where_a_shorter_one_ends(tmp_path: Path) -> None:
     assert len(missing) <= 6000 * 0.002, "only what the longer one breaks may differ"
 
 
-def test_every_line_is_sound_or_broken_as_planned(written: Written) -> None:
+def test_every_line_is_valid_or_broken_as_planned(written: Written) -> None:
     complaints = Counter(complaint(line) for line in written.lines)
     sound = complaints.pop(None)
     assert complaints == written.log.dead_letters
@@ -156,7 +156,7 @@ def test_a_duplicate_comes_a_little_later(written: Written) -> None:
     assert max(distances) < 600
 
 
-def test_time_goes_on_at_the_pace_of_twenty_impressions_a_second(written: Written) -> None:
+def test_stream_time_advances_20_times_a_second(written: Written) -> None:
     times = [record["ts"] for record in written.sound]
     assert times == sorted(set(times))
     # The gap's standard deviation is 45 ms; over 197,600 gaps four of them are 0.4 ms.
@@ -178,7 +178,7 @@ def test_winners_follow_the_preferences(written: Written) -> None:
     assert CHI_SQUARE[0] < chi_square < CHI_SQUARE[1]
 
 
-def test_one_impression_in_twelve_credits_nobody(written: Written) -> None:
+def test_one_impression_in_twelve_is_a_tie(written: Written) -> None:
     ties = sum(credit(record) == 0 for record in written.sound)
     assert ties == written.log.ties
     assert ties / written.log.impressions == pytest.approx(0.08, abs=0.003)
@@ -213,7 +213,7 @@ def test_the_smallest_log_is_one_impression(tmp_path: Path) -> None:
     assert (log.impressions, log.duplicates, log.dead_letters) == (1, 0, {})
 
 
-def test_a_log_that_was_not_finished_replaces_nothing(tmp_path: Path) -> None:
+def test_an_unfinished_log_replaces_no_file(tmp_path: Path) -> None:
     path = tmp_path / "clicks.jsonl"
     path.write_text("as it was")
 

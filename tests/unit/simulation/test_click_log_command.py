@@ -12,7 +12,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_it_writes_the_log_and_says_whom_to_expect(tmp_path: Path) -> None:
+def test_the_command_writes_the_log_and_names_the_best_ranker(tmp_path: Path) -> None:
     path, expected = tmp_path / "clicks.jsonl", tmp_path / "expected.jsonl"
     done = run(str(path), "--records", "1000", "--seed", "3")
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Outcomes that come late: when they come, and that nothing is lost."""
+"""Delayed outcomes: their time and their completeness."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Given(Delay):
         return next(self._delays)
 
 
-def test_no_delay_is_the_stepped_course() -> None:
+def test_no_delay_is_the_stepped_run() -> None:
     late = delayed(FixedDelay(0))
     stepped = SteppedRun(create("rucb", 6, seed=3), MatrixEnvironment(ARXIV, seed=3))
     for way in (late, stepped):
@@ -51,7 +51,7 @@ def test_no_delay_is_the_stepped_course() -> None:
 
 
 @pytest.mark.parametrize("d", [1, 7, 40])
-def test_after_duel_s_plus_d_all_up_to_s_are_known(d: int) -> None:
+def test_after_duel_s_plus_d_all_up_to_s_are_observed(d: int) -> None:
     way = delayed(FixedDelay(d))
     for t in range(1, 101):
         way.advance(t)
@@ -164,6 +164,6 @@ def test_delays_are_read_and_written(text: str, delay: Delay) -> None:
 @pytest.mark.parametrize(
     "text", ["", "-1", "soon", "uniform:5-3", "uniform:5", "geometric:0", "geometric:-2", "1.5"]
 )
-def test_what_is_no_delay_is_refused(text: str) -> None:
+def test_a_malformed_delay_is_refused(text: str) -> None:
     with pytest.raises(ConfigurationError, match=r"the delay must be .* \(found '"):
         read_delay(text)

@@ -1,4 +1,4 @@
-"""Preferences that change: from which duel on, and what regret that makes."""
+"""Changing preferences: their time and the regret."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def test_arrays_stay_the_same_objects() -> None:
     assert environment.tie_below is tie
 
 
-def test_no_compiled_course_is_taken_where_preferences_drift() -> None:
+def test_no_compiled_run_is_taken_with_drift() -> None:
     environment = DriftingEnvironment(EARLY, {100: LATE}, seed=1)
     assert type(start_run(create("rucb", 2), environment)) is SteppedRun
 
 
-def test_regret_is_against_the_truth_of_the_moment() -> None:
+def test_regret_is_against_the_present_preferences() -> None:
     # The gap is 0.4 up to duel 50 and 0.3 after it, and the uniform policy, which knows nothing,
     # has only one pair: each duel costs half the gap.
     settings = Settings(EARLY, [("uniform", {})], horizon=150, runs=1, seed=3, changes={50: LATE})
@@ -59,7 +59,7 @@ def test_regret_is_against_the_truth_of_the_moment() -> None:
 
 
 @pytest.mark.parametrize("run", [0, 1, 2])
-def test_the_champion_is_judged_by_the_truth_of_the_moment(run: int) -> None:
+def test_the_champion_is_compared_with_the_present_winner(run: int) -> None:
     settings = Settings(
         EARLY, [("uniform", {})], horizon=3000, runs=3, seed=3, changes={1000: LATE}
     )

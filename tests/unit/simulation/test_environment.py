@@ -1,4 +1,4 @@
-"""Duels in a matrix are drawn as the class says, word by word."""
+"""Outcomes of a matrix are drawn as documented, word by word."""
 
 from __future__ import annotations
 
@@ -80,13 +80,13 @@ def test_thresholds_are_the_probabilities(p: float, ties: float) -> None:
 
 
 @pytest.mark.parametrize("ties", [0.0, 0.1, 1 / 3])
-def test_what_is_certain_never_fails(ties: float) -> None:
+def test_an_arm_with_probability_1_never_loses(ties: float) -> None:
     environment = MatrixEnvironment([[0.5, 1.0], [0.0, 0.5]], ties=ties, seed=0)
     assert environment.tie_below[0, 1] == RESOLUTION  # the first never loses
     assert environment.win_below[1, 0] == 0  # the second never wins
 
 
-def test_without_ties_nobody_ties() -> None:
+def test_without_ties_there_are_no_ties() -> None:
     environment = MatrixEnvironment(ARXIV, seed=0)
     assert (environment.win_below == environment.tie_below).all()
 

@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, and what stands in the way is said before and after."""
+"""Files are written atomically, and obstacles are named before and after."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streamduel.simulation.files import identity, kind, obstacle, write_whole
 from streamduel.simulation.results import write_json
 
 
-def test_json_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_json_is_written_atomically(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     write_json(path, {"a": 0.1})
     with pytest.raises(ValueError, match="Out of range float"):
@@ -34,7 +34,7 @@ def test_json_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
         ("x" * 300, "File name too long"),
     ],
 )
-def test_what_cannot_be_written_is_named_with_the_reason(
+def test_a_failed_write_is_named_with_its_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, why: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -45,7 +45,7 @@ def test_what_cannot_be_written_is_named_with_the_reason(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_full_disk_leaves_the_file_as_it_was(
+def test_a_full_disk_leaves_the_file_unchanged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "x.json"
@@ -61,7 +61,7 @@ def test_a_full_disk_leaves_the_file_as_it_was(
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_to_look_for_obstacles_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_obstacle_leaves_no_file(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     assert obstacle(path) == ""
     assert not list(tmp_path.iterdir())
@@ -69,10 +69,10 @@ def test_to_look_for_obstacles_leaves_nothing_behind(tmp_path: Path) -> None:
     assert obstacle(path) == ""
     assert path.read_text() == "old"
     os.mkfifo(tmp_path / "pipe")
-    assert obstacle(tmp_path / "pipe") == ""  # and nobody waits for a reader
+    assert obstacle(tmp_path / "pipe") == ""  # without waiting for a reader
 
 
-def test_a_link_stays_one(tmp_path: Path) -> None:
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     link, target = tmp_path / "x.json", tmp_path / "real" / "y.json"
     link.symlink_to(target)

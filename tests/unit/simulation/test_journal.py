@@ -18,7 +18,7 @@ from streamduel.simulation.simulate import simulate
 from tests.unit.simulation.bed import outcome, settings
 
 
-def test_a_line_that_was_cut_off_is_played_again(tmp_path: Path) -> None:
+def test_the_run_of_a_cut_off_line_is_repeated(tmp_path: Path) -> None:
     path = tmp_path / "runs.journal"
     simulate(settings(), journal=path)
     whole = path.read_bytes()
@@ -69,7 +69,7 @@ NO_JOURNALS = [
 
 
 @pytest.mark.parametrize("content", NO_JOURNALS)
-def test_a_file_that_is_no_journal_is_refused_and_left_alone(
+def test_a_file_that_is_not_a_journal_is_refused_and_not_changed(
     tmp_path: Path, content: bytes
 ) -> None:
     path = tmp_path / "notes.txt"
@@ -80,7 +80,7 @@ def test_a_file_that_is_no_journal_is_refused_and_left_alone(
 
 
 @pytest.mark.parametrize("path", ["/dev/zero", "pipe"])
-def test_a_device_or_a_pipe_is_no_place_for_a_journal(tmp_path: Path, path: str) -> None:
+def test_a_journal_must_not_be_a_device_or_a_pipe(tmp_path: Path, path: str) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(ConfigurationError, match=r"must be a file \(found a device or a pipe\)"):
         Journal(tmp_path / path, settings())
@@ -112,7 +112,7 @@ def test_a_damaged_regret_is_named(tmp_path: Path, value: object) -> None:
 
 
 @pytest.mark.parametrize("value", ["true", None, 1, 0.0])
-def test_a_damaged_verdict_on_a_champion_is_named(tmp_path: Path, value: object) -> None:
+def test_a_damaged_accuracy_is_named(tmp_path: Path, value: object) -> None:
     check_damaged(tmp_path / "runs.journal", {"right": [*sound()["right"][:-1], value]})
 
 

@@ -1,4 +1,4 @@
-"""Matrices by construction are what they are called."""
+"""Generated matrices have the properties of their kind."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_gaussian_is_the_larger_of_two_noisy_utilities() -> None:
 
 @pytest.mark.parametrize("name", matrices.KINDS)
 @pytest.mark.parametrize("n_arms", [3, 8, 31])
-def test_every_world_is_a_preference_matrix(name: str, n_arms: int) -> None:
+def test_every_kind_is_a_preference_matrix(name: str, n_arms: int) -> None:
     p = matrices.generate(name, n_arms, Generator(5))
     assert p.shape == (n_arms, n_arms)
     assert (check(p) == p).all()
@@ -72,7 +72,7 @@ def test_in_a_cycle_all_are_equal(n_arms: int, beaten: int) -> None:
     assert p[0, 1] == 0.7
 
 
-def test_worlds_differ_by_seed_and_by_nothing_else() -> None:
+def test_matrices_depend_on_the_seed_only() -> None:
     one, same, other = (matrices.generate("gaussian", 5, Generator(seed)) for seed in (1, 1, 2))
     assert (one == same).all()
     assert not (one == other).all()

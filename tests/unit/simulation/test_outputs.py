@@ -1,4 +1,4 @@
-"""What `streamduel simulate` does to files: nothing to anybody's, and nothing is lost."""
+"""The files of `streamduel simulate`: no other file is changed, and no result is lost."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_file_may_be_read_twice_but_a_time_named_once(
 
 
 @pytest.mark.parametrize("content", ["precious", "precious\n", '{"journal": 1}'])
-def test_a_file_that_is_no_journal_is_not_touched(
+def test_a_file_that_is_not_a_journal_is_not_changed(
     streamduel: Streamduel, matrix: Path, content: str
 ) -> None:
     notes = matrix.with_name("notes.txt")
@@ -82,7 +82,7 @@ def test_a_file_that_is_no_journal_is_not_touched(
     assert notes.read_text() == content
 
 
-def test_what_cannot_be_written_in_the_end_is_one_sentence(
+def test_a_failed_write_at_the_end_is_one_sentence(
     streamduel: Streamduel, matrix: Path, tmp_path: Path
 ) -> None:
     said = streamduel(

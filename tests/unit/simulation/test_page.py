@@ -1,4 +1,4 @@
-"""What docs/simulation.md shows is what happens."""
+"""The examples of docs/simulation.md work as shown."""
 
 from __future__ import annotations
 

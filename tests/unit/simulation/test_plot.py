@@ -1,4 +1,4 @@
-"""Pictures: real ones, equal for equal results, and with every policy's name."""
+"""Plots: valid files, equal for equal results, with every policy's name."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def pixels(path: Path) -> tuple[int, int, bytes]:
     return size[0], size[1], zlib.decompress(compressed)
 
 
-def test_a_png_is_a_picture(results: Results, tmp_path: Path) -> None:
+def test_a_png_is_written(results: Results, tmp_path: Path) -> None:
     draw(results, tmp_path / "x.png", title="arxiv")
     width, height, rows = pixels(tmp_path / "x.png")
     assert width > 900
@@ -72,7 +72,7 @@ def test_an_svg_has_title_axes_and_names(
         assert expected in words
 
 
-def test_a_pdf_is_one(results: Results, tmp_path: Path) -> None:
+def test_a_pdf_is_written(results: Results, tmp_path: Path) -> None:
     draw(results, tmp_path / "x.PDF")
     assert (tmp_path / "x.PDF").read_bytes().startswith(b"%PDF")
 
@@ -127,7 +127,7 @@ def test_mistakes_are_named(path: str, scale: str, band: str, sentence: str) -> 
         check_plot(Path(path), scale, band)
 
 
-def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_matplotlib_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plot, "find_spec", lambda _: None)
     with pytest.raises(ConfigurationError, match=r"pip install 'streamduel\[sim\]'"):
         check_plot(Path("x.png"))

@@ -1,4 +1,4 @@
-"""Policies and parameters as they are typed."""
+"""Policies and parameters of the command line."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_values_have_their_types(text: str, value: object) -> None:
     [
         (["rucb"], [], [("rucb", {})]),
         (["rucb"], ["alpha=0.6"], [("rucb", {"alpha": 0.6})]),
-        # A parameter goes to whoever has it.
+        # A parameter goes to every policy that has it.
         (
             ["rucb", "uniform", "ccb"], ["alpha=0.6"],
             [("rucb", {"alpha": 0.6}), ("uniform", {}), ("ccb", {"alpha": 0.6})],
@@ -51,7 +51,7 @@ def test_values_have_their_types(text: str, value: object) -> None:
         ),
     ],
 )  # fmt: skip
-def test_each_policy_gets_what_is_meant_for_it(
+def test_each_policy_gets_its_parameters(
     wanted: list[str], assignments: list[str], entries: list[tuple[str, dict[str, Any]]]
 ) -> None:
     assert read_policies(wanted, assignments) == entries
@@ -109,7 +109,7 @@ def test_an_unknown_policy_is_named() -> None:
         read_policies(["rubc"], [])
 
 
-def test_labels_say_what_sets_policies_of_one_name_apart() -> None:
+def test_labels_of_equal_names_show_the_differences() -> None:
     entries = read_policies(["rucb", "rucb:alpha=0.8", "rucb:champion_set=true", "uniform"], [])
     settings = Settings(TWO, entries, horizon=10, runs=1, seed=0)
     assert settings.labels() == [
@@ -133,6 +133,6 @@ def test_labels_say_what_sets_policies_of_one_name_apart() -> None:
         ("c2b:horizon=99999", "c2b (horizon=99999)"),
     ],
 )
-def test_labels_show_what_is_no_default(entry: str, label: str) -> None:
+def test_labels_show_parameters_that_are_not_defaults(entry: str, label: str) -> None:
     settings = Settings(TWO, read_policies([entry, "uniform"], []), horizon=10, runs=1, seed=0)
     assert settings.labels() == [label, "uniform"]

@@ -60,7 +60,7 @@ def test_duels_agree_with_the_estimate_within_its_error(rankers: RankerEnvironme
     assert abs(outcomes.mean() - rankers.preferences[0, 1]) < 4 * error
 
 
-def test_estimating_takes_nothing_from_the_users() -> None:
+def test_estimates_do_not_change_the_impressions() -> None:
     asked, other = (
         RankerEnvironment(NOISE, click_model("perfect"), queries=5, samples=10, seed=3)
         for _ in range(2)
@@ -81,7 +81,7 @@ def test_an_arm_alone_is_a_tie_and_draws_nothing(rankers: RankerEnvironment) -> 
     assert rankers.outcome(1, 1) == 0.5
 
 
-def test_a_list_shows_what_it_should(rankers: RankerEnvironment) -> None:
+def test_a_list_shows_its_documents(rankers: RankerEnvironment) -> None:
     for _ in range(50):
         shown = rankers.impression(0, 2)
         assert len(shown.docs) == len(set(shown.docs)) == 10

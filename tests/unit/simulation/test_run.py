@@ -1,4 +1,4 @@
-"""A course is a policy's own way, one duel at a time, however it is gone."""
+"""A run gives the same result stepped, compiled and with stops."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def future(policy: Policy) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("name", policies.names())
-def test_a_stepped_course_is_the_policy_fed_one_by_one(name: str) -> None:
+def test_a_stepped_run_is_the_policy_one_duel_at_a_time(name: str) -> None:
     expected, plays = by_hand(name, T)
     way = SteppedRun(created(name), MatrixEnvironment(ARXIV, ties=0.1, seed=5))
     for until in (1, 10, 10, 333, 7, T):
@@ -89,7 +89,7 @@ def test_long_stretches_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (cut.plays == whole.plays).all()
 
 
-def test_the_quickest_way_ends_where_the_stepped_one_does() -> None:
+def test_the_fastest_run_ends_in_the_state_of_the_stepped_one() -> None:
     # So for every policy that has a kernel: tests/unit/simulation/compiled.
     quick, stepped = (
         start_run(created("rucb"), MatrixEnvironment(ARXIV, ties=0.1, seed=5), use_compiled=use)

@@ -1,4 +1,4 @@
-"""Seeds are the same for ever, and different for all that differs."""
+"""Seeds are the same in every version, and different for different runs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_arrangements_are_permutations_and_spread_the_first_arm() -> None:
         assert abs(places.count(place) - 500) < 4 * (2000 * 0.25 * 0.75) ** 0.5
 
 
-def test_worlds_have_a_generator_of_their_own() -> None:
+def test_matrices_have_their_own_generator() -> None:
     words = {int(matrix_generator(7, name).words(1)[0]) for name in ("gaussian", "cyclic")}
     assert len(words) == 2
 

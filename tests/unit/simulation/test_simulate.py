@@ -59,7 +59,7 @@ def test_a_mean_lies_between_the_extremes() -> None:
     assert set(result.mean) == {0.1}
 
 
-def test_progress_is_told() -> None:
+def test_progress_is_reported() -> None:
     seen: list[tuple[int, int]] = []
     simulate(settings(), progress=lambda done, total: seen.append((done, total)))
     assert seen == [(done, 10) for done in range(11)]
@@ -72,7 +72,7 @@ def test_a_wrong_number_of_jobs_is_refused(jobs: Any) -> None:
 
 
 class Stopped(Exception):  # noqa: N818 - what a test does, not what went wrong
-    """Stands for Ctrl-C."""
+    """Simulates Ctrl-C."""
 
 
 def stop_after(count: int) -> Any:
@@ -85,7 +85,7 @@ def stop_after(count: int) -> Any:
 
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("count", [0, 1, 9])
-def test_an_interrupted_simulation_goes_on_where_it_stopped(
+def test_an_interrupted_simulation_resumes(
     tmp_path: Path, count: int, jobs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "runs.journal"

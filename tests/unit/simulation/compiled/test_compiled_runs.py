@@ -1,4 +1,4 @@
-"""Compiled runs against stepped ones: equal in every bit, wherever one stops."""
+"""Compiled runs against stepped ones: equal in every bit, at any stop."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ CASES = [
     Case("rmed1", {"f_weight": 0.0}, 3_000),
 ]
 
-NEVER_LEAPING = ("double_thompson",)
+WITHOUT_STRETCHES = ("double_thompson",)
 
 
 def line(n_arms: int, dice: np.random.RandomState) -> Floats:
@@ -51,7 +51,7 @@ def line(n_arms: int, dice: np.random.RandomState) -> Floats:
 
 
 def cycle(n_arms: int, dice: np.random.RandomState) -> Floats:
-    """Each arm loses to those before it on a circle: nobody wins."""
+    """Each arm loses to those before it on a circle: no Condorcet winner."""
     del dice
     steps = (np.arange(n_arms) - np.arange(n_arms)[:, None]) % n_arms
     half = (steps == 0) | (2 * steps == n_arms)
@@ -59,7 +59,7 @@ def cycle(n_arms: int, dice: np.random.RandomState) -> Floats:
 
 
 def equals(n_arms: int, dice: np.random.RandomState) -> Floats:
-    """Nobody is better."""
+    """All arms are equal."""
     del dice
     return np.full((n_arms, n_arms), 0.5)
 
@@ -96,10 +96,10 @@ def both(
     Args:
         case: the policy.
         preferences: of the users.
-        seed: of all that is random.
-        ties: how many there are.
-        before: it has been told before of up to so many duels of some pairs.
-        luck: which pairs, and how many.
+        seed: of all randomness.
+        ties: their probability.
+        before: the largest number of duels of a pair that the policy has observed before.
+        luck: draws these pairs and numbers; None for no earlier duels.
     """
     run = compiled.find(case.name)
     assert run is not None
@@ -151,7 +151,7 @@ def test_compiled_is_stepped(case: Case, matrix: Any, size: int) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_going_on_step_by_step_and_compiled_again(case: Case) -> None:
+def test_a_compiled_run_continues_stepped_and_compiled_again(case: Case) -> None:
     preferences = line(5, np.random.RandomState(1))
     quick, slow = both(case, preferences, 7, 0.1)
     quick.advance(500)
@@ -169,7 +169,7 @@ def test_going_on_step_by_step_and_compiled_again(case: Case) -> None:
 
 @pytest.mark.parametrize("most", [60, 10**8])
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_after_duels_that_nobody_asked_for(case: Case, most: int) -> None:
+def test_after_duels_that_were_not_proposed(case: Case, most: int) -> None:
     # Few of each pair, with halves among them; or so many that what is rounded looks different.
     luck = random.Random(f"{case} {most}")
     for n_arms in (2, 5):
@@ -181,8 +181,8 @@ def test_after_duels_that_nobody_asked_for(case: Case, most: int) -> None:
             assert_equal(*runs)
 
 
-@pytest.mark.parametrize("name", sorted({*compiled.names()} - {*NEVER_LEAPING}))
-def test_duels_that_decide_nothing_are_leapt_over(name: str) -> None:
+@pytest.mark.parametrize("name", sorted({*compiled.names()} - {*WITHOUT_STRETCHES}))
+def test_duels_that_change_no_bound_are_counted_at_once(name: str) -> None:
     case = next(case for case in CASES if case.name == name)
     quick, slow = both(planning(case, 10**12), line(4, np.random.RandomState(3)), 5, 0.0)
     quick.advance(10**8)
@@ -205,7 +205,7 @@ def test_words_may_run_out_at_any_step(
     assert_equal(quick, slow)
 
 
-def test_a_step_that_runs_out_of_words_is_taken_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_that_runs_out_of_words_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled_run, "_BLOCK", 1)
     monkeypatch.setattr(compiled_run, "_REJECTIONS", 0)
     for name in ("double_thompson",):
@@ -229,7 +229,7 @@ def test_going_back_in_time_does_nothing(case: Case) -> None:
     assert quick.plays.sum() == 50
 
 
-def test_every_compiled_course_is_tested() -> None:
+def test_every_kernel_is_tested() -> None:
     assert {case.name for case in CASES} == set(compiled.names())
 
 

@@ -1,4 +1,4 @@
-"""Compiling: the same bits, and machine code that is kept or not."""
+"""Compilation: the same bits, and machine code kept on disk."""
 
 from __future__ import annotations
 

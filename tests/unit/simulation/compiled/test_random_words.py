@@ -1,4 +1,4 @@
-"""Draws from words, against the generator's own."""
+"""Draws from words, against those of the generator."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_permutations_are_the_generators() -> None:
         assert order.tolist() == generator.permutation(n)
 
 
-def test_words_put_back_are_drawn_again() -> None:
+def test_rewound_words_are_drawn_again() -> None:
     generator, untouched = Generator(4), Generator(4)
     for drawn, back in ((10, 10), (5, 0), (1000, 999)):
         generator.words(drawn)

@@ -1,4 +1,4 @@
-"""Choosing among arms: which of them, and by which words."""
+"""Random choices among arms, and the words they take."""
 
 from __future__ import annotations
 
@@ -24,16 +24,14 @@ def state() -> State:
 @pytest.mark.parametrize(
     ("passed", "among"), [(kernels.NONE, [1, 3, 4]), (0, [1, 3, 4]), (3, [1, 4])]
 )
-def test_one_of_the_largest_is_drawn_but_not_the_one_to_be_passed(
-    passed: int, among: list[int]
-) -> None:
+def test_one_of_the_largest_is_drawn_except_the_excluded_one(passed: int, among: list[int]) -> None:
     where, generator = state(), Generator(7)
     for _ in range(8):
         chosen = kernels.one_of_largest(where, VALUES, passed)
         assert chosen == among[generator.below(len(among))]
 
 
-def test_a_largest_that_is_alone_is_chosen_without_a_word() -> None:
+def test_a_single_largest_value_takes_no_word() -> None:
     where = state()
     for passed in (kernels.NONE, 2, 4):
         assert kernels.one_of_largest(where, np.arange(5.0), passed) == 4
