@@ -12,7 +12,7 @@ pytest_plugins = ["tests.broker.fixture"]
 
 
 @pytest.fixture
-def told() -> Iterator[list[EventDict]]:
+def logged() -> Iterator[list[EventDict]]:
     """The application log events so far, with their keys and `log_level`."""
     with capture_logs() as events:
         yield events

@@ -53,7 +53,7 @@ class Figures:
         commit_seconds: durations of commits.
         poll_records: records per poll.
         turned_at: when the runner's loop last turned; at first, when monitoring began.
-        connected: whether the source's log is reachable.
+        connected: whether the click log is reachable.
         fenced: whether the last commit was refused, and its partitions have been neither restored
             nor lost since.
         partitions: the partitions of this process.
@@ -92,8 +92,8 @@ class Figures:
         if silent <= MAX_SILENT_SECONDS:
             return ()
         return (
-            f"the loop has not turned for {silent:.0f} s; "
-            f"at most {MAX_SILENT_SECONDS:.0f} s are allowed.",
+            f"the runner's loop has not turned for {silent:.0f} s "
+            f"(allowed: {MAX_SILENT_SECONDS:.0f} s).",
         )
 
     def why_not_ready(self) -> Sequence[str]:
@@ -103,9 +103,9 @@ class Figures:
         """
         reasons = list(self.why_not_live())
         if not self.connected:
-            reasons.append("the source's log cannot be reached.")
+            reasons.append("the click log cannot be reached.")
         if self.fenced:
-            reasons.append("a commit was refused; going back to the last one that was not.")
+            reasons.append("a commit was refused; the last committed state is being restored.")
         elif not self.partitions:
             reasons.append(
                 "no partition is restored: none is assigned to this process, or its snapshot is "
@@ -117,8 +117,8 @@ class Figures:
                 idle = self.now - view.last_record_at
                 if idle > allowed:
                     reasons.append(
-                        f"no record of experiment '{view.name}' has come for {idle:.0f} s, where "
-                        f"{allowed:g} s are allowed; ranker services are told to serve '{arm}' "
+                        f"no record of experiment '{view.name}' has arrived for {idle:.0f} s "
+                        f"(allowed: {allowed:g} s); ranker services are told to serve '{arm}' "
                         f"alone."
                     )
         return reasons

@@ -1,4 +1,4 @@
-"""A real Chromium, without a window, and what it found wrong with the pages."""
+"""A headless Chromium, and the errors that it finds on the pages."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ from tests.browser.world import SEARCH, World, click_log
 NewPage = Callable[..., Page]
 
 EXPECT_MS: Final = 20_000
-"""What is expected of a page comes with its next poll, after two seconds; a loaded machine takes
-several times as long."""
+"""A page updates every two seconds; a loaded machine takes several times as long."""
 
 expect.set_options(timeout=EXPECT_MS)
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium; ended with the module, since its event loop would be in the way of other tests'."""
+    """Chromium; closed with the module, because its event loop disturbs other tests."""
     path = shutil.which("chromium")
     assert path is not None, (
         "the tests in a browser need Chromium: install Debian's package 'chromium'."
@@ -37,7 +36,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """An experiment some minutes old, another one whose name is awkward, and one that is paused."""
+    """An experiment with some minutes of records, one with an unusual name, and a paused one."""
     small = {"arms": ("x", "y")}
     made = World({"search": SEARCH, "a/b größe": small, "paused": small})
     made.serve(click_log(tmp_path_factory.mktemp("log"), 100_000), commits=30)
@@ -49,7 +48,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[NewPage]:
-    """Opens a page in a context of its own; at the end, nothing may have gone wrong in any."""
+    """Opens a page in its own context; at the end, checks that no page had an error."""
     wrong: list[str] = []
     asked: list[str] = []
     contexts = []
@@ -72,7 +71,7 @@ def open_page(browser: Browser) -> Iterator[NewPage]:
         context.close()
     assert wrong == []
     hosts = {urlsplit(url).hostname for url in asked}
-    assert hosts <= {"127.0.0.1"}, "the pages ask nobody else"
+    assert hosts <= {"127.0.0.1"}, "the pages load nothing from other hosts"
 
 
 def _note(wrong: list[str], kind: str, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/status-page.md, of a made-up search engine some minutes old.
+"""Takes the screenshots of docs/status-page.md, of a simulated search engine.
 
 python -m tests.browser.pictures docs/images
 """
@@ -31,7 +31,7 @@ OTHERS: Final = {
     "recommendations": ("als", "bm25", "item2vec", "two-tower"),
     "related-items": ("bm25", "co-view", "embedding"),
 }
-"""Experiments beside the one that is shown whole. All but one have a hold-out."""
+"""Further experiments. All but one have a hold-out."""
 
 LED: Final[Sequence[tuple[str, str, str, int, int]]] = (
     ("ads/relevance", "ctr-v2", "ctr-v1", 2210, 1893),
@@ -44,11 +44,11 @@ LED: Final[Sequence[tuple[str, str, str, int, int]]] = (
     ("related-items", "co-view", "embedding", 122, 131),
     ("related-items", "embedding", "bm25", 240, 198),
 )
-"""Who won how many of the duels with whom, in the others."""
+"""Wins of pairs in the further experiments."""
 
 
 def made_up(folder: Path) -> World:
-    """Five experiments: one in full swing, one that is sure, one paused, two that are not sure."""
+    """Five experiments: one with an assignment history, one decided, one paused, two undecided."""
     experiments = {name: {**SEARCH, "arms": arms} for name, arms in OTHERS.items()}
     experiments["ads/relevance"]["guardrails"] = {}
     experiments["autocomplete"]["policy"] = {"name": "c2b", "horizon": 100_000}
@@ -71,7 +71,7 @@ def made_up(folder: Path) -> World:
 
 
 def take(world: World, browser: Browser, folder: Path) -> None:
-    """All pictures."""
+    """Take all screenshots."""
     search = f"{world.url}/experiments/search"
     for scheme in SCHEMES:
         page = browser.new_page(viewport=WIDE, color_scheme=scheme)
@@ -87,14 +87,14 @@ def take(world: World, browser: Browser, folder: Path) -> None:
 
 
 def save(page: Page, path: Path) -> None:
-    """What is to be seen, in 256 colours, which is a third of the bytes and looks the same."""
+    """Save a screenshot in 256 colours, a third of the size without a visible difference."""
     with Image.open(BytesIO(page.screenshot())) as picture:
         picture.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
     page.close()
 
 
 def main(folder: str) -> None:
-    """Write the pictures into a folder."""
+    """Write the screenshots to a folder."""
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:
         world = made_up(Path(scratch))
         browser = playwright.chromium.launch(

@@ -1,4 +1,4 @@
-"""The status page as people use it: in a real browser, over a real server and a real fold."""
+"""The status page in a real browser, with a real server and a real fold."""
 
 from __future__ import annotations
 
@@ -29,15 +29,13 @@ def cell(page: Page, row: int, column: int) -> Any:
 
 
 def fight(world: World, number: int, winners: str = "b" * 20) -> None:
-    """Some duels more, and a commit."""
+    """More duels, and a commit."""
     world.fold(duels("search", number, "bm25", "ltr-v3", winners), world.task.stream_time + 1000)
     world.commit()
 
 
 class TestHeatMap:
-    def test_to_point_at_a_cell_shows_its_counts_and_confidence(
-        self, world: World, open_page: NewPage
-    ) -> None:
+    def test_hovering_a_cell_shows_its_details(self, world: World, open_page: NewPage) -> None:
         page = open_page(experiment(world))
         tip = cell(page, 0, 1).locator(".tip")
         expect(tip).to_have_css("opacity", "0")
@@ -46,9 +44,7 @@ class TestHeatMap:
         expect(tip).to_contain_text(re.compile(r"^ltr-v3 against .+: won [\d.,]+ of [\d.,]+ duels"))
         expect(tip).to_contain_text("95 % confidence interval")
 
-    def test_the_words_lie_within_the_card_and_over_nothing_else(
-        self, world: World, open_page: NewPage
-    ) -> None:
+    def test_details_overlap_nothing(self, world: World, open_page: NewPage) -> None:
         for viewport in ({"width": 1280, "height": 900}, PHONE):
             page = open_page(experiment(world), viewport=viewport)
             cell(page, 5, 0).hover()
@@ -63,7 +59,7 @@ class TestHeatMap:
             assert tip["x"] >= 0
             assert tip["x"] + tip["width"] <= viewport["width"]
 
-    def test_the_keyboard_goes_from_cell_to_cell(self, world: World, open_page: NewPage) -> None:
+    def test_keyboard_navigation_between_cells(self, world: World, open_page: NewPage) -> None:
         page = open_page(experiment(world))
         page.get_by_role("region", name="The matrix").focus()
         page.keyboard.press("Tab")
@@ -78,16 +74,14 @@ class TestHeatMap:
         page.keyboard.press("Shift+Tab")
         expect(cell(page, 2, 1)).to_be_focused()
 
-    def test_a_screen_reader_hears_the_same_words(self, world: World, open_page: NewPage) -> None:
+    def test_cells_are_accessible_to_screen_readers(self, world: World, open_page: NewPage) -> None:
         page = open_page(experiment(world))
         words = page.get_by_role("gridcell", name=re.compile(r"^ltr-v3 against \S+: won"))
         assert words.count() == 5
 
 
 class TestLive:
-    def test_the_page_follows_the_fold_without_being_loaded_again(
-        self, world: World, open_page: NewPage
-    ) -> None:
+    def test_the_page_updates_without_a_reload(self, world: World, open_page: NewPage) -> None:
         page = open_page(experiment(world))
         page.evaluate("window.loadedOnce = true")
         tile = page.locator(".tiles div").filter(has_text="Duels").locator("dd")
@@ -96,7 +90,9 @@ class TestLive:
         expect(tile).to_have_text(f"{before + 20:,}")
         assert page.evaluate("window.loadedOnce")
 
-    def test_focus_scrolling_and_what_is_open_stay(self, world: World, open_page: NewPage) -> None:
+    def test_focus_scroll_position_and_open_details_are_kept(
+        self, world: World, open_page: NewPage
+    ) -> None:
         page = open_page(experiment(world), viewport=PHONE)
         page.locator("summary").first.click()
         cell(page, 3, 2).focus()
@@ -111,7 +107,7 @@ class TestLive:
         assert page.locator(".arms").evaluate("it => it.parentElement.scrollLeft") == 90
         assert page.evaluate("window.scrollY") == 700
 
-    def test_what_is_being_typed_stays(self, world: World, open_page: NewPage) -> None:
+    def test_text_input_is_kept(self, world: World, open_page: NewPage) -> None:
         page = open_page(world.url)
         page.get_by_label("Name or champion").fill("sea")
         at = page.locator("time").last
@@ -120,7 +116,7 @@ class TestLive:
         expect(at).not_to_have_text(before)
         expect(page.get_by_label("Name or champion")).to_have_value("sea")
 
-    def test_it_can_be_paused(self, world: World, open_page: NewPage) -> None:
+    def test_pause_and_resume(self, world: World, open_page: NewPage) -> None:
         page = open_page(world.url)
         page.get_by_role("button", name="Pause").click()
         expect(page.get_by_role("status")).to_have_text("paused")
@@ -133,7 +129,7 @@ class TestLive:
         expect(page.get_by_role("status")).to_have_text("live")
 
     @pytest.mark.parametrize("answered", [True, False])
-    def test_what_was_asked_for_before_the_pause_changes_nothing(
+    def test_answers_after_a_pause_are_ignored(
         self, world: World, browser: Browser, answered: bool
     ) -> None:
         page = browser.new_page()  # Chromium itself reports the failed request as an error
@@ -160,9 +156,7 @@ class TestLive:
         expect(page).to_have_title("before the pause")
         page.close()
 
-    def test_a_server_that_is_gone_is_noticed_and_so_is_its_return(
-        self, world: World, browser: Browser
-    ) -> None:
+    def test_an_unreachable_server_is_shown(self, world: World, browser: Browser) -> None:
         page = browser.new_page()  # Chromium itself reports the failed request as an error
         page.goto(experiment(world))
         duels_shown = page.locator(".tiles").inner_text()
@@ -183,7 +177,7 @@ class TestLive:
 
 
 class TestWithoutJavaScript:
-    def test_all_of_it_is_there(self, world: World, open_page: NewPage) -> None:
+    def test_the_page_is_complete(self, world: World, open_page: NewPage) -> None:
         page = open_page(experiment(world), java_script_enabled=False)
         cell(page, 1, 0).hover()
         expect(cell(page, 1, 0).locator(".tip")).to_have_css("opacity", "1")
@@ -216,9 +210,7 @@ class TestWithoutJavaScript:
 
 
 class TestLooks:
-    def test_dark_and_light_are_what_the_reader_wants(
-        self, world: World, open_page: NewPage
-    ) -> None:
+    def test_dark_and_light_schemes(self, world: World, open_page: NewPage) -> None:
         colours = {}
         for scheme in ("light", "dark"):
             page = open_page(experiment(world), color_scheme=scheme)
@@ -255,7 +247,7 @@ def brightness(colour: str) -> float:
 class TestAccess:
     @pytest.mark.parametrize("scheme", ["light", "dark"])
     @pytest.mark.parametrize("path", [*PLACES, "/?q=nowhere"])
-    def test_axe_finds_nothing(
+    def test_axe_finds_no_violations(
         self, world: World, open_page: NewPage, path: str, scheme: str
     ) -> None:
         # axe is put into the page as a script, which the page itself would not allow.
@@ -279,14 +271,14 @@ class TestAccess:
         assert len([each for each in seen if each not in {"TD", "DIV"}]) == wanted
         assert seen[0] == "A"
 
-    def test_one_can_skip_to_the_content(self, world: World, open_page: NewPage) -> None:
+    def test_skip_link(self, world: World, open_page: NewPage) -> None:
         page = open_page(experiment(world))
         page.keyboard.press("Tab")
         expect(page.get_by_role("link", name="Skip to the content")).to_be_in_viewport()
         page.keyboard.press("Enter")
         assert page.evaluate("document.activeElement.id") == "main"
 
-    def test_what_has_the_focus_can_be_seen(self, world: World, open_page: NewPage) -> None:
+    def test_focus_is_visible(self, world: World, open_page: NewPage) -> None:
         page = open_page(world.url)
         page.keyboard.press("Tab")
         page.keyboard.press("Tab")
@@ -294,7 +286,7 @@ class TestAccess:
 
 
 def tabbed(page: Page) -> Iterator[str]:
-    """What the Tab key comes to, until it leaves the page."""
+    """The elements that the Tab key reaches, until it leaves the page."""
     page.evaluate("window.been = new Set()")
     for _ in range(500):
         page.keyboard.press("Tab")
@@ -308,7 +300,7 @@ def tabbed(page: Page) -> Iterator[str]:
 
 
 class TestMany:
-    def test_a_thousand_experiments_are_shown_a_page_at_a_time(self, open_page: NewPage) -> None:
+    def test_a_thousand_experiments_are_paged(self, open_page: NewPage) -> None:
         world = World({f"search-{number:04d}": {"arms": ["x", "y"]} for number in range(1000)})
         try:
             page = open_page(world.url)
@@ -321,7 +313,7 @@ class TestMany:
         finally:
             world.close()
 
-    def test_of_a_thousand_arms_the_best_twenty_are_drawn(self, open_page: NewPage) -> None:
+    def test_of_a_thousand_arms_the_best_twenty_are_shown(self, open_page: NewPage) -> None:
         world = World({"search": {"arms": [f"arm{number}" for number in range(1000)]}})
         try:
             page = open_page(f"{world.url}/experiments/search", viewport=PHONE)

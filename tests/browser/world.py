@@ -1,4 +1,4 @@
-"""A monitoring server over a real fold, and a ranker service that does as it is told."""
+"""A monitoring server with a real fold, and a ranker service that follows assignments."""
 
 from __future__ import annotations
 
@@ -82,14 +82,14 @@ class World:
             pass
 
     def fold(self, records: Sequence[bytes], ts: int | None = None) -> None:
-        """The next records of the log."""
+        """Fold the next records."""
         at = self.task.next_offset
         stamp = self.task.stream_time + 50 if ts is None else ts
         self.task.fold([Record(at + n, value, stamp) for n, value in enumerate(records)])
         self.clock.now += 0.05 * len(records)
 
     def serve(self, log: Iterator[bytes], commits: int) -> None:
-        """Let users search: as many commits with what the experiment `search` wants shown."""
+        """Serve users by the assignments of the experiment `search`, for that many commits."""
         for _ in range(commits):
             folded = 0
             while folded < COMMIT_RECORDS:
@@ -101,7 +101,7 @@ class World:
                 elif pair is None or pair in self._wanted():
                     self.fold([line], ts)
                 else:
-                    continue  # somebody who was shown something else, in a log of all pairs
+                    continue  # a pair that is not assigned, in a click log of all pairs
                 folded += 1
             self.commit()
 
@@ -111,13 +111,13 @@ class World:
         return assignment
 
     def _wanted(self) -> set[frozenset[str] | None]:
-        """The pairs that are to be compared, whichever comes first."""
+        """The assigned pairs, unordered."""
         return {frozenset((pair.a, pair.b)) for pair in self._assignment().pairs}
 
     def _alone(self, ts: int) -> bytes | None:
-        """What a service logs when it has shown one ranker alone; None if it shows two."""
+        """The record of a ranker served alone; None if two are interleaved."""
         alone = [pair for pair in self._assignment().pairs if pair.a == pair.b]
-        shares = [pair.share / PAIRS for pair in alone]  # as rare as the lines of a pair are
+        shares = [pair.share / PAIRS for pair in alone]  # as rare as the records of a pair
         if self._rng.random() >= sum(shares):
             return None
         arm = self._rng.choices(alone, shares)[0].a
@@ -128,14 +128,14 @@ class World:
 
 
 def click_log(folder: Path, records: int) -> Iterator[bytes]:
-    """The lines of a click log whose best ranker is `ltr-v3`."""
+    """The records of a click log whose best ranker is `ltr-v3`."""
     path = folder / "clicks.jsonl"
     write_click_log(path, records, seed=7, arms=ARXIV_RANKERS)
     return iter(path.read_bytes().splitlines())
 
 
 def _pair(line: bytes) -> tuple[frozenset[str] | None, int]:
-    """Which pair an impression compares, and when; no pair of a line that is broken."""
+    """The pair and time of an impression; no pair for an invalid line."""
     try:
         record = json.loads(line)
         return frozenset((record["a"], record["b"])), record["ts"]

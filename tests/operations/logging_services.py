@@ -1,4 +1,4 @@
-"""Services that log to one click log, each with its own fault; each experiment bears its name."""
+"""Services that write to one click log, each with its own fault, and an experiment for each."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ EXPERIMENTS: Final[Mapping[str, Mapping[str, Any]]] = {
 }
 
 EACH: Final = 4
-"""Records of each service at a time, 20 a second; an even number, so that coins fall evenly."""
+"""Records of each service at a time, 20 per second; an even number, so that coins are even."""
 
 LATE: Final = 10
-"""Impressions later, two seconds, a slow click comes: four times the window."""
+"""A slow click follows that many impressions, two seconds, later: four times the window."""
 
 
 class Services:
@@ -50,13 +50,13 @@ class Services:
         }
 
     def records(self) -> Iterator[Record]:
-        """What they log in a fifth of a second."""
+        """Their records in a fifth of a second."""
         for name, service in self._services.items():
             if not (name == "silent" and self.silenced):
                 yield from service(self._users[name])
 
     def _even(self, users: Users) -> Iterator[Record]:
-        """Two rankers that are equally good, in fair lists."""
+        """Two equally good rankers, fairly interleaved."""
         for number in range(EACH):
             teams = FAIR[number % 2]
             yield users.record("interleaving", a="x", b="y", teams=teams, clicks=[])
@@ -77,7 +77,7 @@ class Services:
             yield users.record("duel", a="x", b="y", winner="tie")
 
     def _slow(self, users: Users) -> Iterator[Record]:
-        """Clicks come when their impression is long over."""
+        """Clicks arrive long after their join window."""
         impression = users.impression("x", "y")
         yield impression
         if len(self._shown) == LATE:

@@ -1,4 +1,4 @@
-"""`streamduel run` on Kafka, for the faults that a broker has."""
+"""`streamduel run` on Kafka, for faults of a broker."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INSTANCE: Final = "one"
 
 
 class KafkaService(Service):
-    """One process of streamduel, on a broker, with topics of its own.
+    """One process of streamduel on a broker, with its own topics.
 
     Args:
         folder: for its configuration.
@@ -43,7 +43,7 @@ class KafkaService(Service):
         super().__init__(folder, {experiment: {"arms": ["x", "y"]}}, **others)
 
     def usurp(self) -> None:
-        """Register under the transactional id of the process, as its double would, and go away."""
+        """Register under the process's transactional id, as a second one would, and disconnect."""
         producer = KafkaProducer(
             bootstrap_servers=self.servers,
             transactional_id=f"streamduel-{self.group}-{INSTANCE}",
@@ -55,7 +55,7 @@ class KafkaService(Service):
             producer.close()
 
     def forget(self) -> None:
-        """Delete its topics: the broker is somebody else's."""
+        """Delete its topics: the broker is shared."""
         with KafkaAdminClient(bootstrap_servers=self.servers) as admin:
             admin.delete_topics(self.topics)
 
@@ -81,6 +81,6 @@ class Clicks:
         self._producer.close()
 
     def write(self) -> None:
-        """Some more."""
+        """Write more duels."""
         for record in half_and_half(self._users, "x", "y", 4):
             self._producer.send(self._topic, json.dumps(record).encode(), key=self._key)

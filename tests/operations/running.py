@@ -1,4 +1,4 @@
-"""`streamduel run` on a file that grows, and what writes the file."""
+"""`streamduel run` on a growing file, and its writer."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ import yaml
 from tests.broker.local_kafka import free_port
 
 TICK: Final = 0.2
-"""Seconds between two writings: less than a scrape, so that each scrape finds something new."""
+"""Seconds between two writes: less than between two scrapes, so each scrape has new records."""
 
 STOP_SECONDS: Final = 20.0
-"""What a process has to end by itself; it kills itself after eight."""
+"""Seconds that a process has to end; it exits after eight."""
 
 COMMAND: Final = [sys.executable, "-m", "streamduel", "run"]
 
@@ -80,16 +80,16 @@ class Service:
 
     @property
     def pid(self) -> int:
-        """Of the process."""
+        """The process id."""
         assert self._process is not None
         return self._process.pid
 
     def wait(self) -> int:
-        """Its exit status, once it has ended by itself."""
+        """Wait for the end, and return the exit status."""
         assert self._process is not None
         return self._process.wait(STOP_SECONDS)
 
-    def lives(self) -> bool:
+    def running(self) -> bool:
         """True.
 
         Raises:
@@ -100,11 +100,11 @@ class Service:
         return True
 
     def said(self) -> str:
-        """Its standard error."""
+        """Its standard error so far."""
         return self._stderr.read_text(errors="replace")
 
     def write(self, records: Records) -> None:
-        """Add records to its log, all of them at once."""
+        """Add records to its click log, all at once."""
         lines = [it if isinstance(it, bytes) else json.dumps(it).encode() for it in records]
         file = os.open(self.log, os.O_WRONLY | os.O_APPEND)
         try:
@@ -116,7 +116,7 @@ class Service:
 
 
 class Feed:
-    """Writes records again and again, beside the test.
+    """Writes records repeatedly in a thread.
 
     Args:
         write: is called every `TICK` seconds, until the feed is closed.

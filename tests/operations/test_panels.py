@@ -1,4 +1,4 @@
-"""Every panel and every alert, asked of a real Prometheus that scrapes a running streamduel."""
+"""Every panel and alert, queried from a real Prometheus that scrapes a running streamduel."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ NO_DATA_BECAUSE: Final = {
     ("search", "Remaining duels of the batch"): "rucb works without batches",
     ("search", "Batch"): "rucb works without batches",
 }
-"""Panels that are empty for an experiment, and rightly so."""
+"""Panels that are empty for an experiment, with the reason."""
 
 FEED_SECONDS: Final = 16.0
-"""Of data before anything is asked: `RATE_INTERVAL`, twice over."""
+"""Seconds of data before queries: twice `RATE_INTERVAL`."""
 
 RATE_INTERVAL: Final = "8s"
-"""What Grafana takes for $__rate_interval at this interval of scrapes: four of them."""
+"""Grafana's $__rate_interval: four scrape intervals."""
 
 PATIENCE: Final = 120.0
-"""Until all that is asked for has been there; it takes some twenty seconds on an idle machine."""
+"""Until all queries have data; some twenty seconds on an idle machine."""
 
-SELDOM: Final = 10
-"""Only each tenth time something goes astray, of some 290 records: below what alerts forgive."""
+FAULT_EVERY: Final = 10
+"""Every tenth time a record is faulty, of some 290: below the thresholds of alerts."""
 
 
 class Shoppers:
-    """Users of both experiments, who do whatever users do."""
+    """Users of both experiments, with every kind of record."""
 
     def __init__(self) -> None:
         self._search = Users("search", seed=1)
@@ -59,7 +59,7 @@ class Shoppers:
         self._times = itertools.count(1)
 
     def records(self) -> Iterator[dict[str, object] | bytes]:
-        """What they do in a fifth of a second."""
+        """Their records in a fifth of a second."""
         search, shop = self._search, self._shop
         for _ in range(4):
             yield search.interleaving("bm25", "ltr-v2", a_wins=0.2)
@@ -74,7 +74,7 @@ class Shoppers:
         yield impression
         yield search.click(impression["id"])
         yield shop.impression("bm25", "dense")
-        if next(self._times) % SELDOM == 0:
+        if next(self._times) % FAULT_EVERY == 0:
             yield search.click(self._shown[0])  # late, once a second has passed
             yield b"no record"
 
@@ -94,12 +94,12 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
     ):
         # All that panels show is there once the first click is late and rates have their samples.
         lasting = f'streamduel_records_total{{outcome="late"}} offset {FEED_SECONDS:.0f}s > 0'
-        running.until(lambda: service.lives() and bool(running.query(lasting)), PATIENCE)
+        running.until(lambda: service.running() and bool(running.query(lasting)), PATIENCE)
         yield running
 
 
 def asked(prometheus: Prometheus, name: str, chosen: dict[str, str]) -> dict[str, bool]:
-    """Of each panel of a dashboard, whether all that it asks for has an answer."""
+    """For each panel of a dashboard, whether all its queries have data."""
     answered: defaultdict[str, bool] = defaultdict(lambda: True)
     for query in queries(name):
         expression = substituted(query.expression, {"__rate_interval": RATE_INTERVAL, **chosen})
@@ -117,16 +117,14 @@ def has_number(series: Series) -> bool:
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
-def test_every_panel_of_an_experiment_has_data_or_a_reason_for_none(
-    prometheus: Prometheus, experiment: str
-) -> None:
+def test_panels_of_an_experiment_have_data(prometheus: Prometheus, experiment: str) -> None:
     chosen = {"experiment": experiment, "arm": ".*", "kind": "strong"}
     answered = asked(prometheus, "experiment", chosen)
     empty = {(experiment, panel) for panel, there in answered.items() if not there}
     assert empty == {each for each in NO_DATA_BECAUSE if each[0] == experiment}
 
 
-def test_every_panel_of_the_service_has_data(prometheus: Prometheus) -> None:
+def test_panels_of_the_service_have_data(prometheus: Prometheus) -> None:
     answered = asked(prometheus, "service", {"job": ".*", "instance": ".*"})
     assert [panel for panel, there in answered.items() if not there] == []
 
@@ -139,7 +137,7 @@ def test_the_panel_of_the_champion_names_one_of_the_rankers(prometheus: Promethe
 
 
 @pytest.mark.parametrize("name", ["experiment", "service"])
-def test_every_variable_offers_a_choice(prometheus: Prometheus, name: str) -> None:
+def test_variables_have_values(prometheus: Prometheus, name: str) -> None:
     chosen = {"experiment": "shop", "job": "streamduel"}
     offered = {}
     for variable in dashboard(name)["templating"]["list"]:
@@ -162,7 +160,7 @@ def test_every_variable_offers_a_choice(prometheus: Prometheus, name: str) -> No
 
 
 @pytest.mark.parametrize("alert", alerts())
-def test_all_that_an_alert_looks_at_is_exported(prometheus: Prometheus, alert: str) -> None:
+def test_metrics_of_alerts_are_exported(prometheus: Prometheus, alert: str) -> None:
     expression = alerts()[alert]["expr"]
     prometheus.query(expression)  # or a sentence of Prometheus that says what is wrong with it
     selectors = re.findall(
@@ -172,7 +170,7 @@ def test_all_that_an_alert_looks_at_is_exported(prometheus: Prometheus, alert: s
     assert [it for it in selectors if not prometheus.query(it)] == []
 
 
-def test_nothing_is_amiss_where_all_is_well(prometheus: Prometheus) -> None:
+def test_no_alert_fires_for_a_healthy_service(prometheus: Prometheus) -> None:
     # What pends counts too: nothing fires so soon, but what an alert looks for is seen at once.
     amiss = prometheus.query('ALERTS{severity!="info"}')
     assert [it.labels["alertname"] for it in amiss] == []

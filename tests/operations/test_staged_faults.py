@@ -1,4 +1,4 @@
-"""Faults, staged on running processes: the alert that is meant for each fires, and no other one.
+"""Faults injected into running processes: the expected alert fires for each, and no other.
 
 All faults last at the same time, in several processes that one Prometheus scrapes. Its rules are
 those of configs/prometheus, with an hour made some eighty seconds.
@@ -36,19 +36,19 @@ PATIENCE: Final = 180.0
 """Until the last alert fires, that of the batch, after a minute on an idle machine."""
 
 START_SECONDS: Final = 120.0
-"""Until all processes are scraped; six at a time take some ten seconds on two cores."""
+"""Until all processes are scraped; six take some ten seconds on two cores."""
 
 DEAR: Final = {**EXPERIMENTS["fair"], "decide_every": 1, "slate": 1000}
-"""A thousand duels are proposed for each that comes in: some 140 records a second are folded."""
+"""A thousand duels are proposed per record: some 140 records per second are folded."""
 
 FAT: Final = "x" * 4000
-"""A field that nobody reads: a poll brings 1 MB, and should not bring minutes of work."""
+"""An unused field: a poll brings 1 MB, which should not take minutes to fold."""
 
 ARREARS: Final = 6000
-"""Records that wait from the start: more than LagGrowing forgives."""
+"""The lag at the start: above the threshold of LagGrowing."""
 
 POISONED: Final = 0.1
-"""The share of records that cannot be used."""
+"""The share of invalid records."""
 
 EXPECTED: Final = {
     "fair": set[str](),
@@ -65,11 +65,11 @@ EXPECTED: Final = {
     "fenced": {"StreamduelCommitFailing"},
     "unreachable": {"StreamduelNotConnected"},
 }
-"""What fires, by the experiment or, where it is about a process, by the name of that."""
+"""Expected alerts, by experiment or process."""
 
 
 class Stage:
-    """All processes, and what goes wrong in them."""
+    """All processes with their faults."""
 
     def __init__(self, folder: Path, shared: Broker, own: LocalKafka, stack: ExitStack) -> None:
         self._folder, self._own, self._stack = folder, own, stack
@@ -93,7 +93,7 @@ class Stage:
 
     @property
     def ports(self) -> dict[str, int]:
-        """Where each process has its metrics."""
+        """The port of each process's metrics."""
         return {
             "services": self._services.port,
             "malformed": self._malformed.port,
@@ -104,7 +104,7 @@ class Stage:
         }
 
     def go_well(self) -> None:
-        """Users come."""
+        """Start the users."""
         enter = self._stack.enter_context
         enter(Feed(lambda: self._services.write(self._everybody.records())))
         malformed = Users("malformed", seed=1)
@@ -120,7 +120,7 @@ class Stage:
         )
 
     def go_wrong(self) -> None:
-        """What has gone well so far does so no longer."""
+        """Inject the faults."""
         self._everybody.silenced = True
         self._doomed.close()  # kafka-python's producer leaves sockets open if its broker is gone
         self._own.kill()
@@ -129,7 +129,7 @@ class Stage:
 
 
 def fill_the_disk(service: Service) -> None:
-    """Not a byte more is written: what a full disk is to a process."""
+    """Let every write fail, as on a full disk."""
     resource.prlimit(service.pid, resource.RLIMIT_FSIZE, (0, 0))
 
 
@@ -145,7 +145,7 @@ def _fat(users: Users, number: int) -> Iterator[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def fired(kafka: Broker, tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
-    """The alerts that fired, by experiment or process, until each of them had its time."""
+    """The alerts that fired, by experiment or process, after the longest `for`."""
     folder = tmp_path_factory.mktemp("faults")
     (folder / "prometheus").mkdir()
     with ExitStack() as stack:
@@ -168,17 +168,17 @@ def fired(kafka: Broker, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
 
 
 def _up(prometheus: Prometheus) -> int:
-    """How many processes hold a partition, and so have made their topics."""
+    """How many processes own a partition, and so have created their topics."""
     return len(prometheus.query("count by (instance) (streamduel_snapshot_age_seconds)"))
 
 
 def _learning(prometheus: Prometheus) -> int:
-    """How many processes have had records."""
+    """How many processes have folded records."""
     return len(prometheus.query("sum by (instance) (streamduel_records_total) > 0"))
 
 
 def _firing(prometheus: Prometheus, began: float) -> set[tuple[str, str]]:
-    """Who has fired since all processes ran, and about what."""
+    """Alerts that have fired since all processes ran, with their subjects."""
     seconds = math.ceil(time.monotonic() - began)
     found = prometheus.query(f'max_over_time(ALERTS{{alertstate="firing"}}[{seconds}s])')
     return {
@@ -187,5 +187,5 @@ def _firing(prometheus: Prometheus, began: float) -> set[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_the_alert_that_is_meant_fires_and_no_other(fired: dict[str, set[str]], name: str) -> None:
+def test_only_the_expected_alerts_fire(fired: dict[str, set[str]], name: str) -> None:
     assert fired[name] == EXPECTED[name]

@@ -1,4 +1,4 @@
-"""Ranker services and their users, good ones and bad ones: each gives some records at a time."""
+"""Ranker services and their users, correct and faulty ones, as generators of records."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any, Final
 Record = dict[str, Any]
 
 FAIR: Final = (list("abba"), list("baab"))
-"""Teams of four ranks, as team draft makes them when its coins fall evenly."""
+"""Teams of four ranks, as team draft makes them with even coins."""
 
 
 def now_ms() -> int:
-    """The present time, as records have it."""
+    """The present time in milliseconds."""
     return int(1000 * time.time())
 
 
 class Users:
-    """Those of one experiment.
+    """The users of one experiment.
 
     Args:
         experiment: its name.

@@ -1,1 +1,1 @@
-"""A real Prometheus for the tests, and its rules with shorter times."""
+"""A real Prometheus for tests, and the rules with shorter times."""

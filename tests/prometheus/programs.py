@@ -1,4 +1,4 @@
-"""Where the programs of Debian's package `prometheus` are."""
+"""The programs of Debian's package `prometheus`."""
 
 from __future__ import annotations
 

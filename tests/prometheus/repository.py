@@ -1,4 +1,4 @@
-"""What stands in configs/: the dashboards and the rules as people load them."""
+"""The dashboards and the rules of configs/."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def dashboard(name: str) -> dict[str, Any]:
 
 
 class Query(NamedTuple):
-    """What a panel asks."""
+    """The queries of a panel."""
 
     panel: str
     expression: str
@@ -32,14 +32,14 @@ class Query(NamedTuple):
 
 
 def queries(name: str) -> Iterator[Query]:
-    """Those of all panels of a dashboard."""
+    """The queries of all panels of a dashboard."""
     for panel in dashboard(name)["panels"]:
         for target in panel.get("targets", ()):
             yield Query(panel["title"], target["expr"], target.get("instant", False))
 
 
 def substituted(expression: str, chosen: Mapping[str, str]) -> str:
-    """An expression as Grafana sends it, once its variables have values."""
+    """An expression with values for its variables, as Grafana sends it."""
     return re.sub(r"\$(\w+)", lambda found: chosen[found[1]], expression)
 
 

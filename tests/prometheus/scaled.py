@@ -1,4 +1,4 @@
-"""The rules with all their times made shorter: what takes minutes happens within seconds."""
+"""The rules with all times shortened from minutes to seconds."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import yaml
 UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 LEAST_FOR: Final = 6000
-"""Milliseconds that a `for` keeps at least: three scrapes of the tests. It is there to outlast a
-process that is slow for a moment, and such moments do not become shorter."""
+"""The shortest `for` in milliseconds, three scrapes of the tests: it tolerates a process that is
+slow for a moment, and such moments are not shortened."""
 
 DURATION: Final = re.compile(r"\b(\d+)([smhd])\b")
 

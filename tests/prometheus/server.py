@@ -1,4 +1,4 @@
-"""A Prometheus of the tests' own: one process, its port, its configuration and its data."""
+"""A Prometheus process for tests, with its own port, configuration and data."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from tests.broker.local_kafka import free_port
 from tests.prometheus.programs import program
 
 SCRAPE: Final = "2s"
-"""Between two scrapes, and two looks at the rules, and what a process has to answer: so often that
-a test has enough samples after some seconds, and as seldom as a machine with other work allows."""
+"""Scrape interval, evaluation interval and scrape timeout: short enough for a test of some seconds,
+long enough for a loaded machine."""
 
 START_SECONDS: Final = 30.0
 """Prometheus starts within a second; a loaded machine takes far longer."""
 
 ANSWER_SECONDS: Final = 10.0
-"""For one question; the answers are small."""
+"""Timeout of a query."""
 
 LOOK_SECONDS: Final = 0.2
-"""Between two looks for what is awaited: shorter than a scrape."""
+"""Between two checks while waiting: shorter than the scrape interval."""
 
 
 class Series(NamedTuple):
@@ -40,7 +40,7 @@ class Series(NamedTuple):
 
 
 class Prometheus:
-    """One that has been started; `serving` starts it.
+    """A running Prometheus; `serving` starts it.
 
     Args:
         folder: where its log is.
@@ -56,12 +56,12 @@ class Prometheus:
         self.until(self._is_ready, START_SECONDS)
 
     def query(self, expression: str) -> list[Series]:
-        """What an expression is at this moment."""
+        """The present value of an expression."""
         result = self._ask("query", query=expression)["result"]
         return [Series(each["metric"], (float(each["value"][1]),)) for each in result]
 
     def query_range(self, expression: str, seconds: float) -> list[Series]:
-        """What an expression was during the last seconds, as of each scrape."""
+        """The values of an expression in the last seconds, as of each scrape."""
         now = time.time()
         result = self._ask(
             "query_range", query=expression, start=now - seconds, end=now, step=SCRAPE
@@ -72,12 +72,12 @@ class Prometheus:
         ]
 
     def values(self, label: str, selector: str) -> list[str]:
-        """Which values a label of some series has, as a dashboard's variable asks it."""
+        """The values of a label of some series, as queried by a dashboard's variable."""
         found = self._ask(f"label/{label}/values", **{"match[]": selector})
         return [str(value) for value in found]
 
     def until(self, it_is_so: Callable[[], bool], seconds: float) -> None:
-        """Wait for something.
+        """Wait for a condition.
 
         Raises:
             AssertionError: it did not come in time, or Prometheus has ended.

@@ -14,7 +14,7 @@ from streamduel.preference.arrays import Floats
 from streamduel.preference.evidence import intervals, log_evidence, nats
 
 MAX_SHOWN_ARMS: Final = 20
-"""The cells of a larger matrix cannot be told apart."""
+"""The cells of a larger matrix are indistinguishable."""
 
 _SHADES: Final = (0.01, 0.03, 0.07, 0.15)
 """Distances from one half at which the shades begin. Rankers in an experiment differ by a few per

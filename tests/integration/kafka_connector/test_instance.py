@@ -58,13 +58,13 @@ def test_a_killed_process_frees_its_slot(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_without_lock_files_everybody_is_number_zero(
-    monkeypatch: pytest.MonkeyPatch, told: list[EventDict]
+    monkeypatch: pytest.MonkeyPatch, logged: list[EventDict]
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
     with Instance(None, "x") as first, Instance(None, "x") as second:
         assert first.name == second.name == "node-7.example-0"
-    assert [line["event"] for line in told] == ["lock file impossible"] * 2
-    assert told[0]["directory"] == "/nowhere"
+    assert [line["event"] for line in logged] == ["lock file impossible"] * 2
+    assert logged[0]["directory"] == "/nowhere"
 
 
 def test_another_users_lock_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:

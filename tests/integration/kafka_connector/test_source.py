@@ -103,7 +103,7 @@ def test_seek_to_offsets_that_retention_has_deleted(bed: Bed) -> None:
     assert source.seek(0, 10) == 10
 
 
-def test_retention_overtakes_a_slow_reader(bed: Bed, told: list[EventDict]) -> None:
+def test_retention_overtakes_a_slow_reader(bed: Bed, logged: list[EventDict]) -> None:
     bed.produce(10, 0)
     source = bed.source(max_poll_records=2)
     gain(source)
@@ -116,7 +116,7 @@ def test_retention_overtakes_a_slow_reader(bed: Bed, told: list[EventDict]) -> N
     source.seek(0, 7)
     source._consumer.seek(TopicPartition(bed.topic, 0), 3)
     assert mapping(read(source, 3)) == {0: [7, 8, 9]}
-    missed = [line for line in told if line["event"] == "records missed"]
+    missed = [line for line in logged if line["event"] == "records missed"]
     assert (missed[-1]["partition"], missed[-1]["first"], missed[-1]["last"]) == (0, 3, 6)
 
 
@@ -274,7 +274,7 @@ def test_a_poll_does_not_wait_for_a_transaction_of_the_owner_before(bed: Bed) ->
 
 
 def test_passing_errors_are_empty_polls(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch, told: list[EventDict]
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, logged: list[EventDict]
 ) -> None:
     source = bed.source()
     start(source, gain(source))
@@ -286,7 +286,7 @@ def test_passing_errors_are_empty_polls(
     with monkeypatch.context() as patch:
         patch.setattr(source._consumer, "poll", fail)
         assert source.poll(0.05) == Poll([], [])
-    assert {"event": "read failed", "topic": bed.topic}.items() <= told[-1].items()
+    assert {"event": "read failed", "topic": bed.topic}.items() <= logged[-1].items()
     assert mapping(read(source, 1)) == {0: [0]}
 
 

@@ -1,4 +1,4 @@
-"""The dashboards are made from Python, whole, and fit to be read by somebody on call."""
+"""The dashboards are up to date, complete, and described for the person on call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.prometheus.repository import GRAFANA, PROMETHEUS, alerts, dashboard
 
 NAMES = ("experiment", "service")
 OTHERS = {"up", "ALERTS"}
-"""What Prometheus itself makes."""
+"""Made by Prometheus itself."""
 
 
 def panels(name: str) -> list[dict[str, Any]]:
@@ -27,7 +27,7 @@ def expressions(panel: dict[str, Any]) -> list[str]:
     return [target["expr"] for target in panel["targets"]]
 
 
-def test_the_files_are_what_python_makes() -> None:
+def test_the_files_are_up_to_date() -> None:
     folder = GRAFANA / "dashboards"
     written = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
     assert written == dashboards(), "run: python -m configs.grafana.boards " + str(folder)
@@ -43,13 +43,13 @@ def test_grafana_11_knows_the_schema(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_ids_are_given_once(name: str) -> None:
+def test_ids_are_unique(name: str) -> None:
     ids = [panel["id"] for panel in dashboard(name)["panels"]]
     assert ids == list(range(1, len(ids) + 1))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_line_of_the_grid_is_filled_and_no_panel_lies_on_another(name: str) -> None:
+def test_the_grid_is_filled_without_overlap(name: str) -> None:
     lines: dict[int, int] = {}
     places = [panel["gridPos"] for panel in dashboard(name)["panels"]]
     for place in places:
@@ -62,14 +62,14 @@ def test_every_line_of_the_grid_is_filled_and_no_panel_lies_on_another(name: str
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_panel_asks_the_chosen_prometheus(name: str) -> None:
+def test_panels_query_the_chosen_prometheus(name: str) -> None:
     for panel in panels(name):
         for part in (panel, *panel["targets"]):
             assert part["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_panel_has_a_unit_and_says_what_is_normal_and_what_to_do(name: str) -> None:
+def test_panels_have_a_unit_and_a_description(name: str) -> None:
     for panel in panels(name):
         assert panel["title"]
         assert panel["fieldConfig"]["defaults"]["unit"], panel["title"]
@@ -78,7 +78,7 @@ def test_every_panel_has_a_unit_and_says_what_is_normal_and_what_to_do(name: str
         assert "\n\n**Otherwise:** " in panel["description"], panel["title"]
 
 
-def test_a_price_may_fall_below_0_and_there_is_none_where_nothing_is_bought() -> None:
+def test_regret_per_duel_may_be_negative_and_is_absent_without_duels() -> None:
     title = "Regret per 1,000 duels"
     (panel,) = (it for it in panels("experiment") if it["title"] == title)
     assert "below 0" in panel["description"]
@@ -88,13 +88,13 @@ def test_a_price_may_fall_below_0_and_there_is_none_where_nothing_is_bought() ->
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_titles_are_given_once(name: str) -> None:
+def test_titles_are_unique(name: str) -> None:
     titles = [panel["title"] for panel in panels(name)]
     assert len(titles) == len(set(titles))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_panels_send_the_reader_to_alerts_that_there_are(name: str) -> None:
+def test_alerts_named_by_panels_exist(name: str) -> None:
     for panel in panels(name):
         for alert, anchor in re.findall(
             r"Alert (\w+): docs/runbook\.md#(\w+)", panel["description"]
@@ -111,13 +111,13 @@ def test_a_panel_named_in_a_description_is_on_the_same_dashboard(name: str) -> N
             assert named in titles, panel["title"]
 
 
-def test_every_alert_is_explained_beside_some_panel() -> None:
+def test_every_alert_is_named_by_a_panel() -> None:
     told = " ".join(panel["description"] for name in NAMES for panel in panels(name))
     assert [alert for alert in alerts() if f"Alert {alert}:" not in told] == []
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_only_metrics_that_are_exported_are_asked_for(name: str) -> None:
+def test_queried_metrics_are_exported(name: str) -> None:
     exported = OTHERS | {it.name for it in METRICS} | {name for name, *_ in PROCESS_METRICS}
     for panel in panels(name):
         for expression in expressions(panel):
@@ -135,7 +135,7 @@ def test_every_metric_of_an_experiment_is_on_a_dashboard() -> None:
     ("name", "demanded"),
     [("experiment", 'experiment="$experiment"'), ("service", 'instance=~"$instance"')],
 )
-def test_every_query_is_of_what_was_chosen(name: str, demanded: str) -> None:
+def test_queries_use_the_chosen_values(name: str, demanded: str) -> None:
     for panel in panels(name):
         for expression in expressions(panel):
             selectors = re.findall(r"(?!ALERTS)\b\w+\{[^}]*\}", expression)
@@ -143,14 +143,14 @@ def test_every_query_is_of_what_was_chosen(name: str, demanded: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_variable_in_a_query_is_offered(name: str) -> None:
+def test_variables_of_queries_exist(name: str) -> None:
     offered = {variable["name"] for variable in dashboard(name)["templating"]["list"]}
     for panel in panels(name):
         used = re.findall(r"\$(\w+)", " ".join(expressions(panel)))
         assert set(used) <= offered | {"__rate_interval"}, panel["title"]
 
 
-def test_grafana_is_told_the_interval_of_scrapes() -> None:
+def test_the_scrape_interval_is_provisioned() -> None:
     (source,) = yaml.safe_load(
         (GRAFANA / "provisioning" / "datasources" / "prometheus.yml").read_text()
     )["datasources"]
@@ -158,7 +158,7 @@ def test_grafana_is_told_the_interval_of_scrapes() -> None:
     assert source["jsonData"]["timeInterval"] == scraping["global"]["scrape_interval"]
 
 
-def test_grafana_is_told_where_the_dashboards_are() -> None:
+def test_the_dashboards_are_provisioned() -> None:
     (provider,) = yaml.safe_load(
         (GRAFANA / "provisioning" / "dashboards" / "streamduel.yml").read_text()
     )["providers"]

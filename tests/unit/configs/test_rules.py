@@ -1,4 +1,4 @@
-"""The rules pass Prometheus' own checks, and each alert is tried where it fires and where not."""
+"""The rules pass promtool's checks, and each alert is tried where it fires and where not."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ def promtool(*arguments: str | Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_promtool_finds_no_mistake_in_the_rules() -> None:
+def test_promtool_accepts_the_rules() -> None:
     promtool("check", "rules", RULES)
 
 
-def test_promtool_finds_no_mistake_in_the_configuration() -> None:
+def test_promtool_accepts_the_configuration() -> None:
     promtool("check", "config", PROMETHEUS / "prometheus.yml")
 
 
-def test_every_alert_fires_where_it_should_and_nowhere_else() -> None:
+def test_alerts_fire_as_described() -> None:
     promtool("test", "rules", TRIED)
 
 
-def test_every_alert_is_tried_with_a_neighbour_for_whom_it_must_not_fire() -> None:
+def test_every_alert_is_tried_with_a_healthy_series() -> None:
     for alert in alerts():
         groups = [it for it in yaml.safe_load(TRIED.read_text())["tests"] if it["name"] == alert]
         assert groups, f"{alert} is not tried in {TRIED.name}"
@@ -48,12 +48,12 @@ def test_every_alert_is_tried_with_a_neighbour_for_whom_it_must_not_fire() -> No
 
 
 def subjects(series: Iterable[str]) -> set[str]:
-    """What series are about: the last of these labels that they have."""
+    """The subject of a series: the last of these labels."""
     return {re.findall(r'(?:instance|experiment)="([^"]+)"', it)[-1] for it in series}
 
 
 @pytest.mark.parametrize("alert", alerts())
-def test_an_alert_says_whom_to_tell_and_where_to_read_on(alert: str) -> None:
+def test_alerts_have_severity_and_annotations(alert: str) -> None:
     rule = alerts()[alert]
     assert rule["labels"]["severity"] in SEVERITIES
     assert set(rule["annotations"]) == {"summary", "description", "runbook_url"}
@@ -61,7 +61,7 @@ def test_an_alert_says_whom_to_tell_and_where_to_read_on(alert: str) -> None:
 
 
 @pytest.mark.parametrize("alert", alerts())
-def test_the_numbers_of_an_alert_have_their_reason_beside_them(alert: str) -> None:
+def test_thresholds_have_a_comment(alert: str) -> None:
     above, _ = RULES.read_text().split(f"- alert: {alert}\n")
     comment = re.search(r"((?:^ +#.*\n)+) +$", above, re.MULTILINE)
     assert comment, f"no comment stands above {alert}"
@@ -71,13 +71,13 @@ def test_the_numbers_of_an_alert_have_their_reason_beside_them(alert: str) -> No
     assert [it for it in demanded if it not in comment[1]] == []
 
 
-def test_every_alert_has_a_section_of_the_runbook_and_every_section_an_alert() -> None:
+def test_alerts_and_sections_of_the_runbook_correspond() -> None:
     sections = re.findall(r"^### (\w+)$", RUNBOOK.read_text(), re.MULTILINE)
     assert sections == list(alerts())
 
 
 @pytest.mark.parametrize("alert", alerts())
-def test_a_section_of_the_runbook_answers_every_question(alert: str) -> None:
+def test_sections_of_the_runbook_are_complete(alert: str) -> None:
     section = re.split(r"^##", RUNBOOK.read_text().split(f"### {alert}\n")[1], flags=re.MULTILINE)
     for question in (
         "What it means", "What users notice", "Find the cause", "What to do", "When to ignore it",

@@ -1,4 +1,4 @@
-"""The logging of this setup, set up for one test and put back after it."""
+"""Logging, set up for one test and restored after it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from streamduel.logging.secrets import Secrets
 
 
 class Written:
-    """What was written to standard error."""
+    """Standard error."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys, self._text = capsys, ""
@@ -29,7 +29,7 @@ class Written:
 
     @property
     def lines(self) -> list[dict[str, Any]]:
-        """The lines, each of which is JSON."""
+        """The lines as JSON."""
         return [json.loads(line) for line in self.text.splitlines()]
 
 
@@ -55,6 +55,6 @@ def written(
 
 @pytest.fixture(params=["text", "json"])
 def form(request: pytest.FixtureRequest) -> LogFormat:
-    """Each of the two forms of a line."""
+    """Each of the two formats."""
     form: LogFormat = request.param
     return form

@@ -11,11 +11,11 @@ from streamduel.monitoring.experiment_events import STATUS_EVENTS
 
 ROOT = Path(__file__).parents[3]
 LEVELS = {"exception": "error"}
-"""What a logger's method is called where the level has another name."""
+"""Methods of loggers with another name than their level."""
 
 
 def modules() -> Iterator[ast.Module]:
-    """All that log through structlog; the client does not."""
+    """Modules that log through structlog; the client does not."""
     for folder in ("streamduel", "connectors"):
         for path in (ROOT / folder).rglob("*.py"):
             text = path.read_text()
@@ -32,7 +32,7 @@ def logged() -> Iterator[tuple[str, str]]:
                     ast.Attribute(ast.Name("log"), method), [ast.Constant(str(event)), *_]
                 ):
                     yield event, LEVELS.get(method, method)
-    yield "dead letters", "warning"  # which may be told at another level, and is called otherwise
+    yield "dead letters", "warning"  # logged with a variable level
     for event in [*STATUS_EVENTS.values(), *changes()]:
         yield event, "info"
 

@@ -1,4 +1,4 @@
-"""What a line looks like, for people and for programs."""
+"""The two formats of a line."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ OURS = structlog.stdlib.get_logger("streamduel.monitoring.service_log")
 LIBRARY = logging.getLogger("kafka.net.manager")
 
 CUT = 16 * 1024
-"""A container engine would cut a longer line."""
+"""Container engines split longer lines."""
 
 LEAST_WRITTEN = 3500
-"""Bytes of a line whose value is not cut shorter than it must be."""
+"""Bytes of a line whose value is not cut more than necessary."""
 
 
 class Terminal(io.StringIO):
@@ -45,7 +45,7 @@ def test_auto_is_text_on_a_terminal_and_json_elsewhere(
     assert resolve_format(wanted, stream) == form
 
 
-def test_json_has_an_object_a_line_with_the_same_four_keys_first(written: Written) -> None:
+def test_json_lines_begin_with_the_same_four_keys(written: Written) -> None:
     set_up("json")
     OURS.info("partitions lost", partitions=[1, 2])
     LIBRARY.warning("%s is away", "broker 1")
@@ -63,7 +63,7 @@ def test_json_has_an_object_a_line_with_the_same_four_keys_first(written: Writte
     }  # fmt: skip
 
 
-def test_text_has_the_event_and_its_keys_and_names_only_libraries(written: Written) -> None:
+def test_text_names_only_loggers_of_libraries(written: Written) -> None:
     set_up("text", 1)
     OURS.info("stopped", why="the end of the log", offsets={0: 7}, seconds=0.25, none=None, name="")
     LIBRARY.warning("%s is away", "broker 1")
@@ -77,7 +77,7 @@ def test_text_has_the_event_and_its_keys_and_names_only_libraries(written: Writt
     assert re.fullmatch(time + r" \[warning  \] kafka\.net\.manager: broker 1 is away", library)
 
 
-def test_a_line_stays_a_line_whatever_is_in_it(written: Written, form: LogFormat) -> None:
+def test_values_with_line_breaks_stay_on_one_line(written: Written, form: LogFormat) -> None:
     set_up(form)
     OURS.error("failed", error="one\ntwo\x1b[2J", offsets={"a\nb": "\r"})
     LIBRARY.error("three\nfour\x1b[2J")
@@ -85,9 +85,7 @@ def test_a_line_stays_a_line_whatever_is_in_it(written: Written, form: LogFormat
     assert "\x1b" not in written.text
 
 
-def test_colours_are_for_terminals_that_want_them(
-    written: Written, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_colours(written: Written, monkeypatch: pytest.MonkeyPatch) -> None:
     def shown(stream: io.StringIO) -> str:
         monkeypatch.setattr(sys, "stderr", stream)
         set_up("text")
@@ -128,7 +126,7 @@ LONG = {
 
 
 @pytest.mark.parametrize("value", LONG.values(), ids=LONG)
-def test_an_overlong_value_loses_its_middle(written: Written, value: str) -> None:
+def test_a_long_value_loses_its_middle(written: Written, value: str) -> None:
     set_up("json")
     OURS.error("failed", error=value)
     [line] = written.lines
@@ -140,9 +138,7 @@ def test_an_overlong_value_loses_its_middle(written: Written, value: str) -> Non
     assert LEAST_WRITTEN < len(written.text.encode()) < CUT
 
 
-def test_overlong_lists_and_tables_say_how_much_more_there_is(
-    written: Written, form: LogFormat
-) -> None:
+def test_long_collections_are_cut_with_a_count(written: Written, form: LogFormat) -> None:
     set_up(form)
     OURS.error("stopped", offsets=dict.fromkeys(range(10_000), 10**9))
     OURS.error("partitions lost", partitions=list(range(10_000)))
@@ -156,7 +152,7 @@ def test_overlong_lists_and_tables_say_how_much_more_there_is(
         assert min(len(offsets), len(lost)) > 150
 
 
-def test_a_line_of_many_long_values_is_not_cut_either(written: Written) -> None:
+def test_a_line_of_many_long_values_is_bounded(written: Written) -> None:
     set_up("json")
     OURS.error("failed", **{f"value{number}": 10_000 * "検" for number in range(20)})
     [line] = written.lines
@@ -165,7 +161,7 @@ def test_a_line_of_many_long_values_is_not_cut_either(written: Written) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "ascii"])
-def test_json_is_json_in_whatever_encoding(monkeypatch: pytest.MonkeyPatch, encoding: str) -> None:
+def test_json_in_any_encoding(monkeypatch: pytest.MonkeyPatch, encoding: str) -> None:
     said = "größe 検索, and half a letter: \ud83e"
     stream = io.TextIOWrapper(io.BytesIO(), encoding, errors="backslashreplace")  # as stderr is
     monkeypatch.setattr(sys, "stderr", stream)

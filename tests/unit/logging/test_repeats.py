@@ -1,4 +1,4 @@
-"""What the outside world says again and again is written once a minute."""
+"""Repeated lines of libraries and connectors are written once a minute."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.unit.monitoring.fold import Clock
 
 
 class Heard:
-    """The messages that come through, with how many like them were held back."""
+    """The messages that pass, with the number of suppressed ones."""
 
     def __init__(self) -> None:
         self.clock = Clock()
@@ -31,7 +31,7 @@ def heard() -> Heard:
     return Heard()
 
 
-def test_a_library_that_repeats_itself_is_written_once_a_minute_and_counted(heard: Heard) -> None:
+def test_repeated_lines_of_a_library_are_written_once_a_minute(heard: Heard) -> None:
     assert [heard.say("kafka.net", "attempt %d failed", number) for number in range(4)] == [
         0, None, None, None,
     ]  # fmt: skip
@@ -41,37 +41,37 @@ def test_a_library_that_repeats_itself_is_written_once_a_minute_and_counted(hear
     assert heard.say("kafka.net", "attempt %d failed", 6) == 0
 
 
-def test_other_lines_are_not_held_back_by_it(heard: Heard) -> None:
+def test_other_lines_are_not_suppressed(heard: Heard) -> None:
     assert heard.say("kafka.net", "attempt failed") == 0
     assert heard.say("kafka.net", "gave up") == 0
     assert heard.say("kafka.consumer", "attempt failed") == 0
     assert heard.say("kafka.net", "attempt failed", level=40) == 0
 
 
-def test_details_that_were_asked_for_are_not_held_back(heard: Heard) -> None:
+def test_details_are_not_suppressed(heard: Heard) -> None:
     assert [heard.say("kafka.net", "request", level=10) for _ in range(3)] == [0, 0, 0]
 
 
-def test_a_connector_may_say_it_of_every_partition(heard: Heard) -> None:
+def test_lines_about_other_partitions_are_not_suppressed(heard: Heard) -> None:
     for partition in (0, 1):
         line = {"event": "snapshot not read yet", "partition": partition, "error": "away"}
         assert heard.say("streamduel_kafka.snapshots", line) == 0
         assert heard.say("streamduel_kafka.snapshots", {**line, "error": "still away"}) is None
 
 
-def test_the_service_itself_tells_everything(heard: Heard) -> None:
+def test_lines_of_the_service_are_not_suppressed(heard: Heard) -> None:
     for logger in ("streamduel", "streamduel.monitoring.experiment_events"):
         for _ in range(3):
             assert heard.say(logger, {"event": "experiment paused", "experiment": "search"}) == 0
 
 
-def test_what_is_remembered_is_bounded(heard: Heard) -> None:
+def test_memory_is_bounded(heard: Heard) -> None:
     for number in range(3 * MAX_KNOWN):
         assert heard.say("kafka.net", f"attempt {number} failed") == 0
     assert len(heard._filter._logged) <= MAX_KNOWN
 
 
-def test_the_line_says_how_many_were_held_back(
+def test_the_next_line_has_the_number_of_suppressed_ones(
     written: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()

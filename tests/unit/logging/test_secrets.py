@@ -1,4 +1,4 @@
-"""No password is in any line, wherever it comes from."""
+"""No line contains a password."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OURS = structlog.stdlib.get_logger("streamduel.cli.app")
 
 @pytest.fixture
 def source(tmp_path: Path) -> SourceSettings:
-    """The source of a configuration with a password in it."""
+    """The source settings of a configuration with a password."""
     path = tmp_path / "search.yaml"
     path.write_text(as_yaml(changed(SPOKEN_WITH, KAFKA)))
     loaded = load(path, {})
@@ -43,7 +43,7 @@ def assert_hidden(text: str, secret: str = PASSWORD) -> None:
         assert json.dumps(spelt)[1:-1] not in text
 
 
-def test_a_password_of_the_configuration_is_in_no_line(
+def test_passwords_of_the_configuration_are_hidden(
     written: Written, form: LogFormat, source: SourceSettings
 ) -> None:
     set_up(form)
@@ -80,7 +80,7 @@ connect_at_start(KafkaAdminClient, source.client_settings, seconds=0.3)
 """
 
 
-def test_neither_kafkas_debug_log_nor_a_crash_shows_the_password(
+def test_passwords_are_hidden_in_debug_lines_and_crashes(
     source: SourceSettings, tmp_path: Path
 ) -> None:
     command = [sys.executable, "-W", "ignore", "-c", CONNECT, str(tmp_path / "search.yaml")]
@@ -91,23 +91,19 @@ def test_neither_kafkas_debug_log_nor_a_crash_shows_the_password(
     assert_hidden(ran.stdout + ran.stderr)
 
 
-def test_what_is_shown_without_the_log_can_be_cleaned_too(
-    written: Written, source: SourceSettings
-) -> None:
+def test_redact(written: Written, source: SourceSettings) -> None:
     assert redact(f"refused '{PASSWORD}'") == "refused '**********'"
     assert redact("nothing to hide") == "nothing to hide"
 
 
-def test_a_key_that_says_password_is_hidden_though_nobody_knows_the_value(
-    written: Written, form: LogFormat
-) -> None:
+def test_values_of_secret_keys_are_hidden(written: Written, form: LogFormat) -> None:
     set_up(form)
     OURS.error("failed", sasl_plain_password="horse", token=17, access={"client_secret": "staple"})
     for secret in ("horse", "17 ", "staple"):
         assert secret not in written.text
 
 
-def test_a_password_that_is_a_common_word_leaves_the_log_usable() -> None:
+def test_event_names_are_not_changed() -> None:
     secrets = Secrets()
     secrets.add(["", "e", "stopped", "info"])
     line = {
@@ -118,13 +114,13 @@ def test_a_password_that_is_a_common_word_leaves_the_log_usable() -> None:
     assert clean == {**line, "why": "********** h**********r**********"}
 
 
-def test_of_two_passwords_the_longer_one_is_hidden_whole() -> None:
+def test_a_secret_that_begins_with_another_one() -> None:
     secrets = Secrets()
     secrets.add(["horse", "horse staple"])
     assert secrets.redact("a horse staple b") == "a ********** b"
 
 
-def test_secrets_are_found_however_deep() -> None:
+def test_secrets_are_found_at_any_depth() -> None:
     class Inner(BaseModel):
         key: SecretBytes = SecretBytes(b"two")
 

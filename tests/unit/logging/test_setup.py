@@ -1,4 +1,4 @@
-"""Which lines are written, and what becomes a line."""
+"""Levels, and what is logged."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ LIBRARY = logging.getLogger("kafka.coordinator")
         ),
     ],
 )  # fmt: skip
-def test_libraries_are_quieter_than_we_are(
+def test_levels_of_our_loggers_and_of_libraries(
     written: Written, form: LogFormat, verbosity: int, expected: list[str]
 ) -> None:
     set_up(form, verbosity)
@@ -54,7 +54,7 @@ def test_libraries_are_quieter_than_we_are(
     assert all(event in line for event, line in zip(expected, found, strict=True))
 
 
-def test_that_the_machine_is_busy_is_told_to_those_who_ask_for_much(written: Written) -> None:
+def test_slow_event_loop_warnings_need_verbosity(written: Written) -> None:
     for verbosity in range(4):
         set_up("text", verbosity)
         logging.getLogger(NOISY_LOGGER).warning("Task %d ran for 0.110s", verbosity)
@@ -64,7 +64,7 @@ def test_that_the_machine_is_busy_is_told_to_those_who_ask_for_much(written: Wri
     ]  # fmt: skip
 
 
-def test_the_client_library_logs_without_structlog_and_looks_the_same(written: Written) -> None:
+def test_lines_of_the_client_library_look_the_same(written: Written) -> None:
     set_up("json")
     CLIENT.error("%d records of the event log could not be written in time", 3)
     [line] = written.lines
@@ -72,7 +72,7 @@ def test_the_client_library_logs_without_structlog_and_looks_the_same(written: W
     assert line["logger"] == "streamduel.client.outbox"
 
 
-def test_set_up_again_it_writes_each_line_once_in_the_new_form(written: Written) -> None:
+def test_a_second_set_up_replaces_the_first(written: Written) -> None:
     set_up("text")
     OURS.warning("read failed")
     set_up("json")
@@ -82,7 +82,7 @@ def test_set_up_again_it_writes_each_line_once_in_the_new_form(written: Written)
     assert json_.startswith("{")
 
 
-def test_it_writes_to_what_is_standard_error_at_the_time(
+def test_it_writes_to_the_present_standard_error(
     written: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_up("text")
@@ -93,7 +93,7 @@ def test_it_writes_to_what_is_standard_error_at_the_time(
     assert not written.text
 
 
-def test_what_nobody_catches_is_a_line_too(written: Written) -> None:
+def test_uncaught_exceptions_and_warnings_are_logged(written: Written) -> None:
     set_up("json")
     log_uncaught()
     try:
@@ -114,7 +114,7 @@ def test_what_nobody_catches_is_a_line_too(written: Written) -> None:
     assert "soon gone" in warned["event"]
 
 
-def test_ctrl_c_is_no_crash(written: Written) -> None:
+def test_keyboard_interrupt_is_not_logged(written: Written) -> None:
     set_up("json")
     log_uncaught()
     sys.excepthook(KeyboardInterrupt, KeyboardInterrupt(), None)

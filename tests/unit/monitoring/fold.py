@@ -1,4 +1,4 @@
-"""Real tasks to watch, and the samples that a scrape of them gives."""
+"""Real tasks, and the samples of a scrape of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
 class Clock:
-    """Seconds that pass when a test says so."""
+    """Seconds that a test advances."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -45,21 +45,21 @@ def config(experiments: Mapping[str, Sequence[str]], **settings: Any) -> Config:
 def task(
     configured: Config, partition: int = 0, entries: Mapping[str, bytes] | None = None
 ) -> PartitionTask:
-    """A task at the beginning of its log, or where the entries say."""
+    """A task at the start of its click log, or at the entries' offset."""
     made = PartitionTask(configured, ClickLog("clicks", 1, lambda _: partition), partition, entries)
     made.begin(made.resume_offset or 0)
     return made
 
 
 def commit(metrics: Metrics, *tasks: PartitionTask) -> None:
-    """What the runner does when a commit has come through."""
+    """What the runner does after a commit."""
     for each in tasks:
         each.take_commit()
     metrics.committed(tasks, 0.02)
 
 
 def fold(target: PartitionTask, *values: bytes | None) -> None:
-    """Give a task the next records."""
+    """Fold the next records."""
     start = target.next_offset
     target.fold(
         [
@@ -70,7 +70,7 @@ def fold(target: PartitionTask, *values: bytes | None) -> None:
 
 
 def duels(experiment: str, first: int, a: str, b: str, winners: str) -> list[bytes]:
-    """One duel of a and b for each letter: `a`, `b`, or `t` for a tie."""
+    """One duel of a and b per character: `a`, `b`, or `t` for a tie."""
     return [
         duel(experiment, first + number, a, b, "tie" if winner == "t" else winner)
         for number, winner in enumerate(winners)
@@ -78,7 +78,7 @@ def duels(experiment: str, first: int, a: str, b: str, winners: str) -> list[byt
 
 
 def scrape(registry: CollectorRegistry) -> Samples:
-    """All samples but the process's, by name and labels, as a Prometheus would read them."""
+    """All samples except those of the process, by name and labels, as Prometheus reads them."""
     samples = parse(generate_latest(registry).decode())
     return {key: found for key, found in samples.items() if not key[0].startswith("process_")}
 

@@ -15,7 +15,7 @@ from tests.unit.monitoring.fold import Clock, config
 ARMS: Final = tuple(f"arm{number}" for number in range(16))
 
 PATIENCE: Final = 0.8 * server.EXCHANGE_SECONDS
-"""Seconds that a test waits on a busy machine: fewer than it takes until hanging clients go."""
+"""Seconds that a test waits at most: fewer than hanging clients are kept."""
 
 
 def monitoring(clock: Clock, host: str = "127.0.0.1", port: int = 0) -> Monitoring:
@@ -37,7 +37,7 @@ class Service:
         return self.client.get(path, headers=headers)
 
     def hang(self, request: bytes) -> socket.socket:
-        """A client that sends something and then does nothing more, reading included."""
+        """A client that sends something and then neither sends nor reads."""
         client = socket.socket()
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         client.settimeout(PATIENCE)

@@ -1,4 +1,4 @@
-"""What the API has beyond `/api/experiments`: the matrix in counts, and how figures came to be."""
+"""The API beyond `/api/experiments`: the matrix in counts, and the history."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_the_matrix_is_bounded(service: Service) -> None:
     assert found["arms"][0] == "arm250"
 
 
-def test_the_history_ends_with_what_is_known_now(service: Service) -> None:
+def test_the_history_ends_with_the_present_view(service: Service) -> None:
     watched = task(config({"search": ARMS}))
     commit(service.monitoring.observer, watched)
     for number in range(3):

@@ -1,4 +1,4 @@
-"""The lines that tell of turns: each once, when a commit has made it visible."""
+"""Log events of experiments: each once, when a commit has made it visible."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ def won(a: str, b: str, wins_a: int, wins_b: int) -> bytes:
 
 
 class Experiment:
-    """An experiment whose chronicle is read after every commit."""
+    """An experiment whose events are read after every commit."""
 
-    def __init__(self, told: list[EventDict], **settings: Any) -> None:
-        self.told, self.clock = told, Clock()
-        self.chronicle = ExperimentEvents(self.clock)
+    def __init__(self, logged: list[EventDict], **settings: Any) -> None:
+        self.logged, self.clock = logged, Clock()
+        self.observer = ExperimentEvents(self.clock)
         self.task: PartitionTask = task(config({"search": ("x", "y", "z")}, **settings))
-        self.chronicle.restored(self.task)
+        self.observer.restored(self.task)
 
     def events(self, *records: bytes) -> list[EventDict]:
         fold(self.task, *records)
         self.task.take_commit()
-        assert self.told == [], "nothing before the commit"
-        self.chronicle.committed([self.task], 0.1)
-        return self.taken()
+        assert self.logged == [], "nothing before the commit"
+        self.observer.committed([self.task], 0.1)
+        return self.take()
 
-    def taken(self) -> list[EventDict]:
-        """What was told since the last time, of the experiment, each with the epoch it led to."""
-        taken = [*self.told]
-        self.told.clear()
+    def take(self) -> list[EventDict]:
+        """The lines since the last call, without experiment, epoch and level."""
+        taken = [*self.logged]
+        self.logged.clear()
         epoch = self.task.experiments["search"].decisions.epoch
         for line in taken:
             assert (line.pop("experiment"), line.pop("epoch")) == ("search", epoch)
@@ -52,8 +52,8 @@ class Experiment:
         return taken
 
 
-def test_every_turn_is_told_once(told: list[EventDict]) -> None:
-    search = Experiment(told)
+def test_every_change_is_logged_once(logged: list[EventDict]) -> None:
+    search = Experiment(logged)
     assert search.events(*duels("search", 0, "x", "y", "aaa")) == []
     assert search.events(control("pause")) == [{"event": "experiment paused", "champion": "x"}]
     assert search.events(*duels("search", 10, "x", "y", "aaa")) == []
@@ -70,17 +70,17 @@ def test_every_turn_is_told_once(told: list[EventDict]) -> None:
     ]
 
 
-def test_the_change_of_algorithm_is_told(told: list[EventDict]) -> None:
-    search = Experiment(told, policy={"name": "auto"})
+def test_the_change_of_algorithm_is_logged(logged: list[EventDict]) -> None:
+    search = Experiment(logged, policy={"name": "auto"})
     cycle = [won("x", "y", 900, 100), won("y", "z", 900, 100), won("z", "x", 900, 100)]
     changed = {"policy": "auto", "stage": "double_thompson", "before": "rmed1"}
     assert {"event": "algorithm changed", **changed} in search.events(*cycle)
-    search.chronicle.restored(search.task)
+    search.observer.restored(search.task)
     assert search.events(*duels("search", 0, "x", "y", "aaa")) == []
 
 
-def test_the_end_is_told(told: list[EventDict]) -> None:
-    search = Experiment(told, stop={"confidence": 0.95})
+def test_the_end_is_logged(logged: list[EventDict]) -> None:
+    search = Experiment(logged, stop={"confidence": 0.95})
     clear = [
         duels("search", start, "x", other, "a" * 400) for start, other in ((0, "y"), (500, "z"))
     ]
@@ -89,8 +89,8 @@ def test_the_end_is_told(told: list[EventDict]) -> None:
     ]
 
 
-def test_the_end_of_a_batch_is_told(told: list[EventDict]) -> None:
-    search = Experiment(told, policy={"name": "c2b", "horizon": 1000})
+def test_the_end_of_a_batch_is_logged(logged: list[EventDict]) -> None:
+    search = Experiment(logged, policy={"name": "c2b", "horizon": 1000})
     batch = search.task.experiments["search"].decisions.batch
     assert batch is not None
     pairs = [("x", "y"), ("y", "z"), ("z", "x")]
@@ -99,8 +99,8 @@ def test_the_end_of_a_batch_is_told(told: list[EventDict]) -> None:
     assert closed[0]["batch"] == batch[0] < closed[0]["next"]
 
 
-def test_a_reset_closes_no_batch(told: list[EventDict]) -> None:
-    search = Experiment(told, policy={"name": "c2b", "horizon": 1000})
+def test_a_reset_closes_no_batch(logged: list[EventDict]) -> None:
+    search = Experiment(logged, policy={"name": "c2b", "horizon": 1000})
     for a, b in [("x", "y"), ("y", "z"), ("z", "x")]:
         search.events(won(a, b, 60, 40))
     before = search.task.experiments["search"].decisions.batch
@@ -112,15 +112,15 @@ def test_a_reset_closes_no_batch(told: list[EventDict]) -> None:
 
 
 class TestChampion:
-    """It changes as often as it likes, and is told of once a minute at most."""
+    """Changes of the champion are logged at most once a minute."""
 
     @pytest.fixture
-    def search(self, told: list[EventDict]) -> Experiment:
-        made = Experiment(told, policy={"name": "double_thompson"}, seed=3)
+    def search(self, logged: list[EventDict]) -> Experiment:
+        made = Experiment(logged, policy={"name": "double_thompson"}, seed=3)
         made.events(won("x", "y", 90, 10), won("x", "z", 90, 10), won("y", "z", 50, 50))
         made.clock.now += CHAMPION_SECONDS
-        made.chronicle.turned()
-        told.clear()
+        made.observer.turned()
+        logged.clear()
         return made
 
     def champion(self, search: Experiment, champion: str, against: str) -> list[EventDict]:
@@ -128,40 +128,40 @@ class TestChampion:
         others = [won(champion, other, 90_000, 10) for other in "xyz" if other != champion]
         return search.events(won(against, champion, 0, 1), *others)
 
-    def test_a_change_is_told_when_it_is_visible(self, search: Experiment) -> None:
+    def test_a_change_is_logged_when_it_is_visible(self, search: Experiment) -> None:
         [line] = self.champion(search, "y", against="x")
         assert line.pop("duels") == search.task.experiments["search"].policy.duels
         assert line == {"event": "champion changed", "champion": "y", "before": "x", "changes": 1}
 
-    def test_what_follows_within_a_minute_is_told_together_and_not_forgotten(
+    def test_changes_within_a_minute_are_logged_together(self, search: Experiment) -> None:
+        assert self.champion(search, "y", against="x")
+        assert search.events(won("z", "y", 9_000_000, 1), won("z", "x", 9_000_000, 1)) == []
+        search.clock.now += CHAMPION_SECONDS - 1
+        search.observer.turned()
+        assert search.take() == []
+        search.clock.now += 1
+        search.observer.turned()  # no record has come, and no commit
+        [line] = search.take()
+        assert (line["champion"], line["before"], line["changes"]) == ("z", "y", 1)
+        search.clock.now += 2 * CHAMPION_SECONDS
+        search.observer.turned()
+        assert search.take() == []
+
+    def test_a_champion_that_returns_within_a_minute_is_not_logged(
         self, search: Experiment
     ) -> None:
         assert self.champion(search, "y", against="x")
         assert search.events(won("z", "y", 9_000_000, 1), won("z", "x", 9_000_000, 1)) == []
-        search.clock.now += CHAMPION_SECONDS - 1
-        search.chronicle.turned()
-        assert search.taken() == []
-        search.clock.now += 1
-        search.chronicle.turned()  # no record has come, and no commit
-        [line] = search.taken()
-        assert (line["champion"], line["before"], line["changes"]) == ("z", "y", 1)
-        search.clock.now += 2 * CHAMPION_SECONDS
-        search.chronicle.turned()
-        assert search.taken() == []
-
-    def test_a_champion_that_is_back_in_time_has_never_been_away(self, search: Experiment) -> None:
-        assert self.champion(search, "y", against="x")
-        assert search.events(won("z", "y", 9_000_000, 1), won("z", "x", 9_000_000, 1)) == []
         assert search.events(won("y", "z", 10**9, 1), won("y", "x", 10**9, 1)) == []
         search.clock.now += CHAMPION_SECONDS
-        search.chronicle.turned()
-        assert search.taken() == []
+        search.observer.turned()
+        assert search.take() == []
 
-    def test_what_was_restored_is_no_news(self, search: Experiment) -> None:
+    def test_restored_states_are_not_logged(self, search: Experiment) -> None:
         assert self.champion(search, "y", against="x")
         fold(search.task, won("z", "y", 9_000_000, 1), won("z", "x", 9_000_000, 1))
         search.task.take_commit()
-        search.chronicle.restored(search.task)
+        search.observer.restored(search.task)
         search.clock.now += CHAMPION_SECONDS
-        search.chronicle.turned()
+        search.observer.turned()
         assert search.events(*duels("search", 0, "z", "y", "a")) == []

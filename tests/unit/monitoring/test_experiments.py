@@ -1,4 +1,4 @@
-"""`/api/experiments`: what is known of each experiment, and that the client can follow it."""
+"""`/api/experiments`: the summary of each experiment, and that the client can follow it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_before_the_first_commit_there_is_nothing(service: Service) -> None:
     assert shown(service) == {}
 
 
-def test_all_that_is_known_of_an_experiment(service: Service) -> None:
+def test_the_summary_of_an_experiment(service: Service) -> None:
     watched = task(config({"search": ARMS}, decide_every=10))
     fold(watched, *duels("search", 0, "bm25", "ltr", "bbbtbbabb"), b"{")
     fold(watched, *duels("search", 0, "bm25", "ltr", "a"), impression("i-1"), click("c-1", "?"))
@@ -93,7 +93,7 @@ def test_all_that_is_known_of_an_experiment(service: Service) -> None:
     }
 
 
-def test_a_name_asks_for_one_experiment(service: Service) -> None:
+def test_an_address_with_a_name_returns_one_experiment(service: Service) -> None:
     commit(service.monitoring.observer, task(config({"search": ARMS, "ads": ("x", "y")})))
     everything = shown(service)
     assert list(everything) == ["ads", "search"]
@@ -132,7 +132,7 @@ def test_a_wrong_name_is_not_compared_with_thousands(service: Service) -> None:
     assert answer.json() == {"error": "experiment 'search' is in no partition of this process."}
 
 
-def test_a_partition_that_is_lost_takes_its_experiments_along(service: Service) -> None:
+def test_the_experiments_of_a_lost_partition_are_removed(service: Service) -> None:
     metrics = service.monitoring.observer
     commit(metrics, task(config({"search": ARMS})), task(config({"ads": ("x", "y")}), partition=1))
     assert list(shown(service)) == ["ads", "search"]
@@ -155,7 +155,9 @@ def test_the_same_is_shown_after_a_restart(service: Service) -> None:
     again = task(configured, entries=entries)
     metrics.restored(again)
     assert shown(service)["search"]["assignment"] == before["search"]["assignment"]
-    assert again.resume_offset == 0, "what is open is known once the log has been read again"
+    assert again.resume_offset == 0, (
+        "open impressions are known once the click log has been read again"
+    )
     again.fold(log)
     again.fold([Record(len(log), b"not of this experiment", STREAM_TIME)])
     commit(metrics, again)

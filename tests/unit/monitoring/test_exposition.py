@@ -121,7 +121,7 @@ class TestReuse:
         assert exposition.page("")[0] == text
 
 
-def test_series_appear_and_go_with_what_they_describe(metrics: Metrics) -> None:
+def test_series_of_lost_partitions_are_removed(metrics: Metrics) -> None:
     exposition = Exposition(metrics.registry)
     watched = task(config({"search": ARMS, "ads": ARMS}))
     commit(metrics, watched)
@@ -132,7 +132,7 @@ def test_series_appear_and_go_with_what_they_describe(metrics: Metrics) -> None:
     assert not [name for name, _ in labels if name == "experiment"]
 
 
-def test_promtool_has_nothing_to_say_about_the_metrics_of_a_process() -> None:
+def test_promtool_accepts_the_metrics_of_a_process() -> None:
     service = Service()
     try:
         rails, policy = {"max_share": 0.5}, {"name": "c2b", "horizon": 1000}

@@ -9,8 +9,8 @@ from tests.unit.monitoring.fold import Clock, commit, config, duels, fold, task
 NO_PARTITION = (
     "no partition is restored: none is assigned to this process, or its snapshot is being read."
 )
-NO_LOG = "the source's log cannot be reached."
-REFUSED = "a commit was refused; going back to the last one that was not."
+NO_LOG = "the click log cannot be reached."
+REFUSED = "a commit was refused; the last committed state is being restored."
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def gain(metrics: Metrics, partition: int) -> None:
     commit(metrics, gained)
 
 
-def test_is_alive_while_the_loop_turns(metrics: Metrics, clock: Clock) -> None:
+def test_alive_while_the_loop_turns(metrics: Metrics, clock: Clock) -> None:
     clock.now += MAX_SILENT_SECONDS
     assert not metrics.figures.why_not_live(), "the start counts as a turn"
     metrics.heartbeat.turned()
@@ -37,16 +37,16 @@ def test_is_alive_while_the_loop_turns(metrics: Metrics, clock: Clock) -> None:
     assert not metrics.figures.why_not_live()
     clock.now += 5
     assert metrics.figures.why_not_live() == (
-        "the loop has not turned for 65 s; at most 60 s are allowed.",
+        "the runner's loop has not turned for 65 s (allowed: 60 s).",
     )
     metrics.heartbeat.turned()
     assert not metrics.figures.why_not_live()
 
 
-def test_stays_alive_when_the_keeping_of_figures_fails(
+def test_alive_when_the_metrics_observer_fails(
     metrics: Metrics, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The runner then tells that observer nothing any more, and the fold goes on."""
+    """The runner then drops that observer, and the fold continues."""
 
     def fail(records: int) -> None:
         raise ValueError(records)
@@ -73,7 +73,7 @@ def test_becomes_ready_step_by_step(metrics: Metrics) -> None:
     assert metrics.figures.why_not_ready() == []
 
 
-def test_is_not_ready_without_log_or_partition_or_life(metrics: Metrics, clock: Clock) -> None:
+def test_not_ready_without_connection_partition_or_liveness(metrics: Metrics, clock: Clock) -> None:
     metrics.connection(source=True)
     gain(metrics, 1)
     gain(metrics, 2)
@@ -89,7 +89,7 @@ def test_is_not_ready_without_log_or_partition_or_life(metrics: Metrics, clock: 
     assert not Metrics("kafka", clock).figures.why_not_live()
 
 
-def test_is_not_ready_after_fencing_until_something_is_restored(metrics: Metrics) -> None:
+def test_not_ready_from_fencing_to_restore(metrics: Metrics) -> None:
     metrics.connection(source=True)
     gain(metrics, 1)
     metrics.lost([1])
@@ -99,19 +99,21 @@ def test_is_not_ready_after_fencing_until_something_is_restored(metrics: Metrics
     assert metrics.figures.why_not_ready() == []
 
 
-def test_a_refused_commit_is_over_when_another_process_has_the_partition(metrics: Metrics) -> None:
+def test_fencing_ends_when_another_process_owns_the_partition(metrics: Metrics) -> None:
     metrics.connection(source=True)
     gain(metrics, 1)
     metrics.lost([1])
     metrics.fenced()
-    metrics.lost([1])  # which the source says when it reports anew what it holds
+    metrics.lost([1])  # reported by the source with its partitions
     assert metrics.figures.why_not_ready() == [NO_PARTITION]
 
 
 IDLE = {"fallback": {"arm": "x", "idle_ms": 90_000}}
 
 
-def test_is_not_ready_when_no_record_of_an_experiment_comes(metrics: Metrics, clock: Clock) -> None:
+def test_not_ready_without_records_of_an_experiment_with_a_fallback(
+    metrics: Metrics, clock: Clock
+) -> None:
     metrics.connection(source=True)
     watched = task(config({"search": ("x", "y"), "ads": ("x", "y")}, guardrails=IDLE))
     metrics.restored(watched)
@@ -128,8 +130,8 @@ def test_is_not_ready_when_no_record_of_an_experiment_comes(metrics: Metrics, cl
         fold(watched, *duels("search", 10 + number, "x", "y", "a"))
         commit(metrics, watched)
     assert metrics.figures.why_not_ready() == [
-        "no record of experiment 'ads' has come for 180 s, where 90 s are allowed; ranker services "
-        "are told to serve 'x' alone."
+        "no record of experiment 'ads' has arrived for 180 s (allowed: 90 s); ranker services are "
+        "told to serve 'x' alone."
     ]
     assert not metrics.figures.why_not_live(), "a restart would not help"
     fold(watched, *duels("ads", 20, "x", "y", "a"))

@@ -1,4 +1,4 @@
-"""The history of regret and confidence: bounded, spread over all that came, and cheap."""
+"""Past regret and confidence: bounded, evenly spread, and cheap."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ class TestPointSeries:
         gaps = {second - first for first, second in pairwise(kept[:-1])}
         assert gaps == {64}
 
-    def test_gives_points_back_as_they_were(self) -> None:
+    def test_returns_points_unchanged(self) -> None:
         series = PointSeries()
         for number in range(5):
             series.add(point(number))
         assert series.points() == [point(number) for number in range(5)]
 
-    def test_begins_anew_with_the_experiment(self) -> None:
+    def test_a_reset_clears_the_series(self) -> None:
         series = PointSeries()
         for number in (0, 50, 100, 0, 7):
             series.add(point(number))
@@ -65,7 +65,7 @@ class TestPointSeries:
 
 
 class TestHistory:
-    def test_follows_what_changes(self) -> None:
+    def test_adds_points_of_changed_experiments(self) -> None:
         metrics, past = Metrics("files"), History(Clock())
         watched = task(config({"search": ARMS, "ads": ("x", "y")}))
         for number in range(4):
@@ -81,13 +81,13 @@ class TestHistory:
             1000, 12, view.confidence, view.regret["condorcet"], view.regret_bound["condorcet"]
         )
 
-    def test_what_stands_still_costs_nothing(self) -> None:
+    def test_unchanged_experiments_cost_nothing(self) -> None:
         metrics, past = Metrics("files"), History()
         commit(metrics, task(config({"search": ARMS})))
         assert len(list(past.update(metrics.figures))) == 1
         assert list(past.update(metrics.figures)) == []
 
-    def test_the_regret_is_that_of_the_winner_sought(self) -> None:
+    def test_the_kind_of_regret_follows_the_winner_sought(self) -> None:
         metrics, past = Metrics("files"), History()
         watched = task(config({"search": ARMS}, policy={"name": "ccb"}))
         fold(watched, *duels("search", 0, "bm25", "ltr", "bbbbb"))
@@ -96,7 +96,7 @@ class TestHistory:
         (now,) = past.up_to(view)
         assert now.regret_bound == view.regret_bound["copeland"] != view.regret_bound["condorcet"]
 
-    def test_goes_up_to_now_without_a_look(self) -> None:
+    def test_includes_the_present_view_without_an_update(self) -> None:
         metrics, past = Metrics("files"), History()
         watched = task(config({"search": ARMS}))
         commit(metrics, watched)
@@ -108,7 +108,7 @@ class TestHistory:
         list(past.update(metrics.figures))
         assert [int(each.duels) for each in past.up_to(view)] == [0, 2], "not twice"
 
-    def test_what_takes_long_is_not_worked_out_while_somebody_waits(self) -> None:
+    def test_many_arms_are_not_computed_on_demand(self) -> None:
         metrics, past = Metrics("files"), History()
         arms = [f"arm{number}" for number in range(MAX_ARMS_ON_DEMAND + 1)]
         commit(metrics, task(config({"search": arms})))
@@ -118,7 +118,7 @@ class TestHistory:
         list(past.update(metrics.figures))
         assert len(past.up_to(view)) == 1
 
-    def test_a_look_at_a_newer_state_is_no_beginning_anew(self) -> None:
+    def test_an_update_of_a_newer_view_is_no_reset(self) -> None:
         metrics, past = Metrics("files"), History()
         watched = task(config({"search": ARMS}))
         fold(watched, *duels("search", 0, "bm25", "ltr", "bb"))
@@ -130,7 +130,7 @@ class TestHistory:
         list(past.update(metrics.figures))
         assert [int(each.duels) for each in past.up_to(asked)] == [2, 4]
 
-    def test_points_are_of_the_moment_of_their_figures(self) -> None:
+    def test_points_have_the_time_of_their_figures(self) -> None:
         clock, metrics = Clock(), Metrics("files")
         past = History(clock)
         commit(metrics, task(config({"search": ARMS, "ads": ARMS})))
@@ -138,7 +138,7 @@ class TestHistory:
             clock.now += 300  # to rest from a large experiment
         assert {past.points(name)[0].at for name in ("search", "ads")} == {1000.0}
 
-    def test_another_life_is_looked_at_even_with_as_many_records(self) -> None:
+    def test_a_restarted_experiment_is_updated_even_with_as_many_records(self) -> None:
         past = History()
         for winner in "ab":
             metrics, watched = Metrics("files"), task(config({"search": ARMS}))
@@ -146,7 +146,7 @@ class TestHistory:
             commit(metrics, watched)
             assert len(list(past.update(metrics.figures))) == 1
 
-    def test_begins_anew_with_the_experiment_at_once(self) -> None:
+    def test_a_reset_clears_the_points_at_once(self) -> None:
         metrics, past = Metrics("files"), History()
         watched = task(config({"search": ARMS}))
         fold(watched, *duels("search", 0, "bm25", "ltr", "bb"))
@@ -168,7 +168,7 @@ class TestHistoryThread:
         thread.stop()
         eventually(lambda: "history" not in {thread.name for thread in threading.enumerate()})
 
-    def test_rests_once_for_several_small_points(self) -> None:
+    def test_pauses_once_for_several_small_points(self) -> None:
         small = 0.4 * history.WORK_SECONDS
         waits: list[float | None] = []
 
@@ -189,7 +189,7 @@ class TestHistoryThread:
         look = history.INTERVAL_SECONDS
         assert waits == [look, rest, look, rest, look]
 
-    def test_rests_far_longer_than_it_works(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_pauses_far_longer_than_it_works(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(history, "INTERVAL_SECONDS", 0.01)
         came: list[float] = []
 

@@ -1,4 +1,4 @@
-"""Experiments of many arms: what takes seconds is never computed during a request."""
+"""Experiments of many arms: figures that take seconds are never computed during a request."""
 
 from dataclasses import replace
 
@@ -39,12 +39,12 @@ class Watched:
         )
 
 
-def test_is_unknown_until_it_is_worked_out_elsewhere() -> None:
+def test_unknown_until_the_history_has_computed_it() -> None:
     watched = Watched(ARMS)
     view = watched.fold(*duels("search", 0, "arm0", "arm1", "aab"))
     regret, confidence, possible = watched.figures()
     assert np.isnan([regret, possible]).all()
-    assert confidence == view.confidence, "which costs next to nothing"
+    assert confidence == view.confidence, "which is cheap"
     assert "regret_bound" not in vars(view)
     watched.look()
     assert watched.figures() == (
@@ -52,7 +52,7 @@ def test_is_unknown_until_it_is_worked_out_elsewhere() -> None:
     )  # fmt: skip
 
 
-def test_the_newest_is_shown_until_there_is_a_newer_one() -> None:
+def test_the_newest_assessment_is_shown() -> None:
     watched = Watched(ARMS)
     first = watched.fold(*duels("search", 0, "arm0", "arm1", "a" * 5))
     watched.look()
@@ -63,7 +63,7 @@ def test_the_newest_is_shown_until_there_is_a_newer_one() -> None:
     assert watched.figures()[0] == second.regret_bound["strong"]
 
 
-def test_that_of_another_champion_is_not_shown() -> None:
+def test_the_assessment_of_another_champion_is_not_shown() -> None:
     watched = Watched(ARMS)
     watched.fold(*duels("search", 0, "arm0", "arm1", "a" * 5))
     watched.look()
@@ -73,7 +73,7 @@ def test_that_of_another_champion_is_not_shown() -> None:
     assert np.isnan(list(other.assessment.regret.values())).all()
 
 
-def test_that_of_before_a_reset_is_not_shown() -> None:
+def test_the_assessment_before_a_reset_is_not_shown() -> None:
     watched = Watched(ARMS)
     before = watched.fold(*duels("search", 0, "arm0", "arm1", "a" * 5))
     watched.look()

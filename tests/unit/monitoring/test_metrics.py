@@ -120,7 +120,7 @@ class TestDeclarations:
 
 
 class TestExperiments:
-    def test_say_which_policy_is_at_work_and_what_it_seeks(self, metrics: Metrics) -> None:
+    def test_info_has_policy_algorithm_and_winner_sought(self, metrics: Metrics) -> None:
         watched = task(config({"search": ARMS}, policy={"name": "auto"}))
         commit(metrics, watched)
         labels = {"policy": "auto", "stage": "rmed1", "seeks": "copeland"}
@@ -128,7 +128,7 @@ class TestExperiments:
         assert value(now, "experiment_info", experiment="search", **labels) == 1
         assert len([name for name, _ in now if name == "streamduel_experiment_info"]) == 1
 
-    def test_are_in_one_of_three_states(self, metrics: Metrics) -> None:
+    def test_status(self, metrics: Metrics) -> None:
         watched = task(config({"search": ARMS}))
         for action, expected in (("resume", "running"), ("pause", "paused")):
             record = {"type": "control", "id": action, "experiment": "search", "action": action}
@@ -141,7 +141,7 @@ class TestExperiments:
             }
             assert found == {status: float(status == expected) for status in found}
 
-    def test_show_what_guardrails_take_and_cost(self, metrics: Metrics) -> None:
+    def test_share_and_regret_of_guardrails(self, metrics: Metrics) -> None:
         rails = {"control_arm": "bm25", "min_share": 0.25, "max_share": 0.5}
         watched = task(config({"search": ARMS}, guardrails=rails))
         fold(
@@ -165,12 +165,12 @@ class TestExperiments:
         kept = 0.25 if "bm25" in {pair.first, pair.second} else 0.5
         assert value(now, "guardrail_share", experiment="search") == pytest.approx(1 - kept)
 
-    def test_of_no_guardrails_nothing_is_shown(self, metrics: Metrics) -> None:
+    def test_no_guardrail_series_without_guardrails(self, metrics: Metrics) -> None:
         watched = task(config({"search": ARMS}))
         commit(metrics, watched)
         assert not [name for name, _ in scrape(metrics.registry) if "guardrail" in name]
 
-    def test_show_what_was_folded(self, metrics: Metrics) -> None:
+    def test_values_after_a_fold(self, metrics: Metrics) -> None:
         watched = task(config({"search": ARMS}))
         fold(
             watched,
@@ -223,7 +223,7 @@ class TestExperiments:
         commit(metrics, watched)
         assert value(scrape(metrics.registry), "duels_total", experiment="search") == 3
 
-    def test_a_fresh_experiment_waits_for_its_first_assignment(self, metrics: Metrics) -> None:
+    def test_a_new_experiment_is_shown_with_its_first_assignment(self, metrics: Metrics) -> None:
         watched = task(config({"search": ARMS}))
         metrics.restored(watched)
         assert not [labels for name, labels in scrape(metrics.registry) if "duels" in name]
@@ -248,7 +248,7 @@ class TestExperiments:
         }
         assert {key: restored[key] for key in expected} == expected
 
-    def test_an_experiment_that_stands_still_is_not_looked_at_again(self, metrics: Metrics) -> None:
+    def test_an_unchanged_experiment_keeps_its_view(self, metrics: Metrics) -> None:
         watched = task(config({"search": ARMS, "ads": ARMS}))
         commit(metrics, watched)
         before = metrics.figures.partitions[0].experiments
@@ -258,7 +258,7 @@ class TestExperiments:
         assert after["ads"] is before["ads"]
         assert after["search"] is not before["search"]
 
-    def test_a_view_does_not_follow_the_fold(self, metrics: Metrics) -> None:
+    def test_a_view_is_a_copy(self, metrics: Metrics) -> None:
         watched = task(config({"search": ARMS}))
         commit(metrics, watched)
         view = metrics.figures.partitions[0].experiments["search"]

@@ -1,4 +1,4 @@
-"""The API does what its OpenAPI document says, and the document says all of it."""
+"""The API conforms to its OpenAPI document, and the document is complete."""
 
 from __future__ import annotations
 

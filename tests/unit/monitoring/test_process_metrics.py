@@ -1,4 +1,4 @@
-"""Metrics of the process: what it polls, commits and restores, and what the system knows of it."""
+"""Metrics of the process: polls, commits, restores, and those of the operating system."""
 
 import threading
 
@@ -34,9 +34,7 @@ class TestProcess:
     def test_says_its_version(self, metrics: Metrics) -> None:
         assert value(scrape(metrics.registry), "build_info", version=__version__) == 1
 
-    def test_counts_what_it_restores_and_the_commits_that_came_to_nothing(
-        self, metrics: Metrics
-    ) -> None:
+    def test_counts_restores_and_failed_commits(self, metrics: Metrics) -> None:
         configured = config({"search": ARMS})
 
         def counts() -> tuple[float, float]:
@@ -54,7 +52,7 @@ class TestProcess:
         metrics.restored(task(configured))
         assert counts() == (3, 1)
 
-    def test_has_the_metrics_that_every_process_has(self, metrics: Metrics) -> None:
+    def test_has_the_metrics_of_any_process(self, metrics: Metrics) -> None:
         samples = parse(generate_latest(metrics.registry).decode())
         process = {name: found for (name, _), found in samples.items() if "process_" in name}
         assert list(process) == [name for name, *_ in PROCESS_METRICS]
@@ -77,7 +75,7 @@ class TestProcess:
         assert value(now, "commit_seconds_bucket", le="0.25") == 1
         assert value(now, "commit_seconds_bucket", le="0.5") == 2
 
-    def test_a_tally_leaves_its_former_self_alone(self) -> None:
+    def test_a_distribution_is_immutable(self) -> None:
         before = Distribution.empty(1, 10)
         assert before.plus(3).counts == (0, 1, 0)
         assert before.counts == (0, 0, 0)
@@ -89,7 +87,7 @@ class TestProcess:
             assert found == connected
 
     def test_scrapes_and_the_fold_do_not_disturb_each_other(self, metrics: Metrics) -> None:
-        """Many scrapes while partitions come, commit and go: each scrape sees one moment."""
+        """Many scrapes while partitions are gained, committed and lost: each sees one moment."""
         watched = task(config({"search": ARMS, "ads": ARMS}))
         page = Exposition(metrics.registry)
         stop, wrong, scrapes = threading.Event(), [], 0

@@ -39,7 +39,7 @@ def kept(*messages: Message) -> RecentDeadLetters:
     return made
 
 
-def test_a_letter_says_why_and_where() -> None:
+def test_a_dead_letter_has_reason_and_place() -> None:
     assert kept(rejected(7, key=b"search")).newest == (
         RecentDeadLetter(
             "invalid_record", "it is bad.", "clicks", 3, 7, "search", 1000.0, "search"
@@ -53,12 +53,12 @@ def test_a_letter_says_why_and_where() -> None:
     "sentence",
     ['field "x" is a \\ and "y"', ',"value":"secret"', "«größer» 🔎", "two\nlines\x00\x7f"],
 )
-def test_any_sentence_comes_out_as_it_was(sentence: str) -> None:
+def test_any_sentence_is_kept_unchanged(sentence: str) -> None:
     assert kept(rejected(7, sentence=sentence)).newest[0].sentence == sentence
 
 
 @pytest.mark.parametrize("value", [*POISON, b'","value":"', b"x" * 2_000_000, b"\xff" * 300_000])
-def test_nothing_of_the_record_is_kept(value: bytes) -> None:
+def test_the_record_is_not_kept(value: bytes) -> None:
     (letter,) = kept(rejected(7, value)).newest
     named = letter.experiment
     assert named in {None, "search", "nowhere"}
@@ -90,7 +90,7 @@ def test_the_experiment_is_the_one_that_the_record_names_or_its_key(
     assert kept(rejected(7, value, b"search")).newest[0].experiment == (experiment or "search")
 
 
-def test_a_letter_is_of_the_experiment_that_counts_it() -> None:
+def test_the_experiment_is_the_one_that_counts_the_dead_letter() -> None:
     watched = task(config({"search": ("bm25", "dense"), "nowhere": ("x", "z")}))
     fold(watched, *POISON)
     made = RecentDeadLetters()
@@ -133,7 +133,7 @@ def test_every_dead_letter_of_a_fold_can_be_read() -> None:
     ]
 
 
-def test_the_runner_tells_of_them_when_they_are_visible(tmp_path: Path) -> None:
+def test_they_are_shown_when_they_are_visible(tmp_path: Path) -> None:
     log = tmp_path / "clicks.jsonl"
     log.write_bytes(b"\n".join([duel("search", 1, "bm25", "ltr", "a"), b"{", b"[]"]) + b"\n")
     file = tmp_path / "search.yaml"

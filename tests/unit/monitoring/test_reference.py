@@ -12,7 +12,7 @@ from tests.unit.monitoring.fold import Clock, commit, config, duels, fold, parse
 ROOT = Path(__file__).parents[3]
 
 
-def test_the_page_is_what_the_declarations_say() -> None:
+def test_the_page_is_up_to_date() -> None:
     page = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
     assert page == reference(), (
         "docs/metrics.md is out of date: python -m streamduel.monitoring.reference docs/metrics.md"

@@ -92,7 +92,7 @@ class TestPages:
         answer = service.get("/readyz")
         assert answer.status_code == 503
         assert answer.json()["status"] == "not ready"
-        assert answer.json()["reasons"][0] == "the source's log cannot be reached."
+        assert answer.json()["reasons"][0] == "the click log cannot be reached."
 
         service.monitoring.observer.connection(source=True)
         commit(service.monitoring.observer, task(config({"search": ARMS})))
@@ -104,10 +104,10 @@ class TestPages:
         assert answer.status_code == 503
         assert json.loads(answer.text) == {
             "status": "not alive",
-            "reasons": ["the loop has not turned for 61 s; at most 60 s are allowed."],
+            "reasons": ["the runner's loop has not turned for 61 s (allowed: 60 s)."],
         }
 
-    def test_index_names_the_pages(self, service: Service) -> None:
+    def test_the_overview_links_to_the_addresses(self, service: Service) -> None:
         answer = service.get("/")
         assert answer.status_code == 200
         for path in ("/metrics", "/healthz", "/readyz", "/api/experiments", "/api/openapi.json"):
@@ -146,7 +146,7 @@ class TestPages:
         assert service.get("/nowhere").status_code == 404
         assert service.get("/metrics/", host="evil.example").status_code == 404
 
-    def test_what_is_no_http_is_answered_too(self, service: Service) -> None:
+    def test_invalid_http_is_answered(self, service: Service) -> None:
         with service.hang(b"nonsense\r\n\r\n") as client:
             answer = read_until(client, b"received.")
         assert answer.startswith(b"HTTP/1.1 400 ")
@@ -154,7 +154,7 @@ class TestPages:
 
 
 class TestAddress:
-    def test_a_port_in_use_is_one_sentence(self) -> None:
+    def test_error_for_a_port_in_use(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
             with pytest.raises(ConfigurationError) as refused:
@@ -164,7 +164,7 @@ class TestAddress:
         )
 
     @pytest.mark.parametrize("host", ["192.0.2.1", "no.such.host.invalid", "x" * 300, "a..b"])
-    def test_a_foreign_host_is_one_sentence(self, host: str) -> None:
+    def test_error_for_a_foreign_host(self, host: str) -> None:
         with pytest.raises(ConfigurationError) as refused:
             monitoring(Clock(), host=host).start()
         sentence = str(refused.value)
@@ -173,7 +173,7 @@ class TestAddress:
         )
         assert sentence.count("\n") == 0
 
-    def test_a_reserved_port_is_one_sentence(self) -> None:
+    def test_error_for_a_reserved_port(self) -> None:
         error = PermissionError(13, "Permission denied")
         assert server._refusal("127.0.0.1", 80, error) == (
             "monitoring.port 80 is reserved for the system on 127.0.0.1; choose one from 1024, or "
@@ -244,7 +244,7 @@ class TestHangingClients:
             assert service.get("/metrics").status_code == 200
             assert service.get("/healthz").status_code == 200
 
-    def test_do_not_hold_up_the_fold(self, service: Service, hanging: list[socket.socket]) -> None:
+    def test_do_not_delay_the_fold(self, service: Service, hanging: list[socket.socket]) -> None:
         observer = service.monitoring.observer
         watched = task(config({"search": ARMS}), partition=1)
         began = time.perf_counter()
@@ -255,7 +255,7 @@ class TestHangingClients:
             observer.lagging({1: 5})
         assert time.perf_counter() - began < 1
 
-    def test_do_not_hold_up_the_end(
+    def test_do_not_delay_the_stop(
         self,
         service: Service,
         hanging: list[socket.socket],

@@ -1,4 +1,4 @@
-"""The lines that tell what befalls the service: each once, and dead letters once a minute."""
+"""Log events of the service: each once, and dead letters once a minute."""
 
 from __future__ import annotations
 
@@ -24,31 +24,33 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def logbook(clock: Clock) -> ServiceLog:
+def service_log(clock: Clock) -> ServiceLog:
     return ServiceLog(clock=clock)
 
 
-def commit(logbook: ServiceLog, target: PartitionTask, *values: bytes) -> None:
+def commit(service_log: ServiceLog, target: PartitionTask, *values: bytes) -> None:
     fold(target, *values)
     target.take_commit()
-    logbook.committed([target], 0.1)
+    service_log.committed([target], 0.1)
 
 
-def letters(told: list[EventDict]) -> list[tuple[str, int]]:
+def dead_letters(logged: list[EventDict]) -> list[tuple[str, int]]:
     """Reason and count of the lines about dead letters since the last time."""
-    found = [(line["reason"], line["records"]) for line in told if line["event"] == "dead letters"]
-    assert all(line["log_level"] == "warning" for line in told if line["event"] == "dead letters")
-    told.clear()
+    found = [
+        (line["reason"], line["records"]) for line in logged if line["event"] == "dead letters"
+    ]
+    assert all(line["log_level"] == "warning" for line in logged if line["event"] == "dead letters")
+    logged.clear()
     return found
 
 
-def test_the_start_says_what_was_started(
-    logbook: ServiceLog, told: list[EventDict], tmp_path: Path
+def test_started_has_version_configuration_and_experiments(
+    service_log: ServiceLog, logged: list[EventDict], tmp_path: Path
 ) -> None:
     path = tmp_path / "search.yaml"
     path.write_text(written(GOOD))
-    logbook.started(load(path, {}))
-    assert told == [
+    service_log.started(load(path, {}))
+    assert logged == [
         {
             "event": "started", "log_level": "info", "version": __version__, "config": str(path),
             "source": "files", "sink": "files", "experiments": 1, "names": ["search"],
@@ -56,29 +58,29 @@ def test_the_start_says_what_was_started(
     ]  # fmt: skip
 
 
-def test_a_thousand_experiments_are_counted_and_some_named(
-    logbook: ServiceLog, told: list[EventDict], tmp_path: Path
+def test_of_a_thousand_experiments_some_are_named(
+    service_log: ServiceLog, logged: list[EventDict], tmp_path: Path
 ) -> None:
     path = tmp_path / "search.yaml"
     more = {f"experiments.e{number:03d}": {"arms": ["x", "y"]} for number in range(999)}
     path.write_text(written(changed(more, GOOD)))
-    logbook.started(load(path, {}))
-    assert told[0]["experiments"] == 1000
-    assert len(told[0]["names"]) == MAX_NAMES
+    service_log.started(load(path, {}))
+    assert logged[0]["experiments"] == 1000
+    assert len(logged[0]["names"]) == MAX_NAMES
 
 
-def test_a_partition_says_how_long_it_took_and_where_it_goes_on(
-    logbook: ServiceLog, clock: Clock, told: list[EventDict]
+def test_partition_restored_has_duration_and_next_offset(
+    service_log: ServiceLog, clock: Clock, logged: list[EventDict]
 ) -> None:
     first = task(config({"search": ("x", "y")}), partition=3)
     fold(first, *duels("search", 0, "x", "y", "aab"))
     again = task(config({"search": ("x", "y")}), 3, first.take_commit().entries)
-    logbook.gained([3, 4])
+    service_log.gained([3, 4])
     clock.now += 1.5
-    logbook.restored(again)
-    logbook.lost([])
-    logbook.lost([3, 4])
-    assert told == [
+    service_log.restored(again)
+    service_log.lost([])
+    service_log.lost([3, 4])
+    assert logged == [
         {
             "event": "partition restored", "log_level": "info", "partition": 3, "next_offset": 3,
             "experiments": 1, "seconds": 1.5,
@@ -87,93 +89,97 @@ def test_a_partition_says_how_long_it_took_and_where_it_goes_on(
     ]  # fmt: skip
 
 
-def test_the_connection_is_told_of_when_it_goes_and_when_it_is_back(
-    logbook: ServiceLog, clock: Clock, told: list[EventDict]
+def test_connection_lost_and_regained(
+    service_log: ServiceLog, clock: Clock, logged: list[EventDict]
 ) -> None:
     for source in (False, False, True, True, False, False):
-        logbook.connection(source=source)
-    assert [(line["event"], line["log_level"]) for line in told] == [("connection lost", "warning")]
+        service_log.connection(source=source)
+    assert [(line["event"], line["log_level"]) for line in logged] == [
+        ("connection lost", "warning")
+    ]
     clock.now += 12
-    logbook.connection(source=True)
-    logbook.connection(source=True)
-    assert told[1:] == [{"event": "connection regained", "log_level": "info", "seconds": 12.0}]
+    service_log.connection(source=True)
+    service_log.connection(source=True)
+    assert logged[1:] == [{"event": "connection regained", "log_level": "info", "seconds": 12.0}]
 
 
 class TestDeadLetters:
     """However many there are, a line a minute for each reason, with all of them counted."""
 
-    def test_the_first_is_told_at_once_and_the_others_after_a_minute(
-        self, logbook: ServiceLog, clock: Clock, told: list[EventDict]
+    def test_the_first_is_logged_at_once_and_others_after_a_minute(
+        self, service_log: ServiceLog, clock: Clock, logged: list[EventDict]
     ) -> None:
         target = task(config({"search": ("x", "y")}))
-        commit(logbook, target, BAD)
-        assert letters(told) == [("invalid_json", 1)]
-        commit(logbook, target, BAD, BAD, STRANGE)
-        assert letters(told) == [("invalid_record", 1)], "another reason has a minute of its own"
+        commit(service_log, target, BAD)
+        assert dead_letters(logged) == [("invalid_json", 1)]
+        commit(service_log, target, BAD, BAD, STRANGE)
+        assert dead_letters(logged) == [("invalid_record", 1)], (
+            "another reason has a minute of its own"
+        )
         clock.now += DEAD_LETTER_SECONDS - 1
-        commit(logbook, target, BAD)
-        assert letters(told) == []
+        commit(service_log, target, BAD)
+        assert dead_letters(logged) == []
         clock.now += 1
-        logbook.turned()  # no further record has come
-        assert letters(told) == [("invalid_json", 3)]
+        service_log.turned()  # no further record has come
+        assert dead_letters(logged) == [("invalid_json", 3)]
         clock.now += 10 * DEAD_LETTER_SECONDS
-        logbook.turned()
-        assert letters(told) == []
+        service_log.turned()
+        assert dead_letters(logged) == []
 
-    def test_none_is_left_untold_at_the_end(
-        self, logbook: ServiceLog, told: list[EventDict]
+    def test_the_rest_is_logged_at_the_end(
+        self, service_log: ServiceLog, logged: list[EventDict]
     ) -> None:
         target = task(config({"search": ("x", "y")}))
-        commit(logbook, target, BAD)
-        commit(logbook, target, BAD, BAD)
-        told.clear()
-        logbook.stopped("SIGTERM")
-        assert letters(told) == [("invalid_json", 2)]
+        commit(service_log, target, BAD)
+        commit(service_log, target, BAD, BAD)
+        logged.clear()
+        service_log.stopped("SIGTERM")
+        assert dead_letters(logged) == [("invalid_json", 2)]
 
-    def test_those_of_an_earlier_life_are_no_news(
-        self, logbook: ServiceLog, told: list[EventDict]
+    def test_those_in_the_snapshot_are_not_logged(
+        self, service_log: ServiceLog, logged: list[EventDict]
     ) -> None:
         first = task(config({"search": ("x", "y")}))
         fold(first, BAD, BAD, BAD)
         again = task(config({"search": ("x", "y")}), entries=first.take_commit().entries)
-        logbook.restored(again)
-        told.clear()
-        commit(logbook, again, BAD)
-        assert letters(told) == [("invalid_json", 1)]
+        service_log.restored(again)
+        logged.clear()
+        commit(service_log, again, BAD)
+        assert dead_letters(logged) == [("invalid_json", 1)]
 
-    def test_those_that_are_folded_twice_are_told_once(
-        self, logbook: ServiceLog, clock: Clock, told: list[EventDict]
+    def test_those_folded_twice_are_logged_once(
+        self, service_log: ServiceLog, clock: Clock, logged: list[EventDict]
     ) -> None:
         first = task(config({"search": ("x", "y")}))
-        commit(logbook, first, BAD)
+        commit(service_log, first, BAD)
         fold(first, BAD)
-        logbook.lost([0])  # the commit was refused
+        service_log.lost([0])  # the commit was refused
         again = task(config({"search": ("x", "y")}))
         fold(again, BAD)
         again.take_commit()
-        logbook.restored(again)
-        letters(told)
+        service_log.restored(again)
+        dead_letters(logged)
         clock.now += DEAD_LETTER_SECONDS
-        commit(logbook, again, BAD)
-        assert letters(told) == [("invalid_json", 1)]
+        commit(service_log, again, BAD)
+        assert dead_letters(logged) == [("invalid_json", 1)]
 
-    def test_they_are_no_warning_where_a_report_counts_them(
-        self, clock: Clock, told: list[EventDict]
+    def test_the_level_is_info_if_a_report_counts_them(
+        self, clock: Clock, logged: list[EventDict]
     ) -> None:
         commit(ServiceLog(reported=True, clock=clock), task(config({"search": ("x", "y")})), BAD)
-        assert told[0]["log_level"] == "info"
+        assert logged[0]["log_level"] == "info"
 
 
-def test_the_end_says_why_and_what_is_committed(
-    logbook: ServiceLog, clock: Clock, told: list[EventDict]
+def test_stopped_has_the_reason_and_committed_offsets(
+    service_log: ServiceLog, clock: Clock, logged: list[EventDict]
 ) -> None:
     target = task(config({"search": ("x", "y")}), partition=2)
-    logbook.restored(target)
-    commit(logbook, target, *duels("search", 0, "x", "y", "aab"))
+    service_log.restored(target)
+    commit(service_log, target, *duels("search", 0, "x", "y", "aab"))
     clock.now += 0.25
-    told.clear()
-    logbook.stopped("SIGTERM")
-    assert told == [
+    logged.clear()
+    service_log.stopped("SIGTERM")
+    assert logged == [
         {
             "event": "stopped", "log_level": "info", "why": "SIGTERM", "offsets": {2: 3},
             "last_commit_seconds_ago": 0.25,
@@ -181,6 +187,6 @@ def test_the_end_says_why_and_what_is_committed(
     ]  # fmt: skip
 
 
-def test_without_a_commit_the_end_says_so(logbook: ServiceLog, told: list[EventDict]) -> None:
-    logbook.stopped("an error")
-    assert told[0]["last_commit_seconds_ago"] is None
+def test_stopped_without_a_commit(service_log: ServiceLog, logged: list[EventDict]) -> None:
+    service_log.stopped("an error")
+    assert logged[0]["last_commit_seconds_ago"] is None

@@ -164,12 +164,12 @@ class Failing(Observer):
 
 
 def test_a_failing_observer_is_removed_and_the_fold_continues(
-    told: list[EventDict],
+    logged: list[EventDict],
 ) -> None:
     broker, events = Broker(LOG), Events()
     run(CONFIG, broker, observers=[Failing(), events])
     assert visible(broker) == visible(undisturbed())
     assert f"polled {len(LOG)}" in events.calls
-    [line] = told
+    [line] = logged
     assert (line["event"], line["observer"]) == ("observer failed", "Failing")
     assert line["exc_info"], "the traceback"

@@ -1,4 +1,4 @@
-"""The page of one experiment: every number in words that are true."""
+"""The content of an experiment's page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.unit.monitoring.page.watched import NOW, Watched, control, counted, p
 
 
 class TestMatrix:
-    def test_a_cell_says_in_words_what_the_duels_say(self) -> None:
+    def test_a_cell_describes_the_duels_in_words(self) -> None:
         watched = Watched()
         matrix = watched.fold(counted("ltr", "bm25", 700, 300)).matrix
         assert matrix.arms == ("ltr", "dense", "bm25")
@@ -41,13 +41,13 @@ class TestMatrix:
         [(500, "even"), (509, "even"), (511, "win1"), (489, "lose1"), (535, "win2"),
          (580, "win3"), (420, "lose3"), (660, "win4"), (0, "lose4"), (1000, "win4")],
     )  # fmt: skip
-    def test_the_colour_is_how_far_from_even(self, won: int, shade: str) -> None:
+    def test_the_colour_shows_the_distance_from_even(self, won: int, shade: str) -> None:
         watched = Watched()
         watched.fold(counted("ltr", "bm25", won, 1000 - won))
         cell = heat_map(watched.view, [1, 0, 2]).rows[0].cells[1]
         assert cell.shade == shade
 
-    def test_who_has_not_met_or_decided_nothing_is_said_so(self) -> None:
+    def test_pairs_without_duels_and_undecided_pairs(self) -> None:
         rows = Watched().fold(counted("ltr", "bm25", 1, 1)).matrix.rows
         cells = {
             (row.arm, other.arm): cell
@@ -61,7 +61,7 @@ class TestMatrix:
         assert cells["ltr", "ltr"].shade == "same"
 
     @pytest.mark.parametrize("lost", range(380, 470, 5))
-    def test_a_row_that_is_bold_throughout_is_that_of_a_sure_champion(self, lost: int) -> None:
+    def test_a_champion_is_sure_exactly_when_its_row_is_bold(self, lost: int) -> None:
         watched = Watched()
         page = watched.fold(
             counted("ltr", "bm25", 1000 - lost, lost), counted("ltr", "dense", 700, 300)
@@ -74,7 +74,7 @@ class TestMatrix:
         rows = Watched().fold(counted("ltr", "bm25", 3, 1, ties=1)).matrix.rows
         assert "won 3.5 of 5 duels" in rows[0].cells[2].words
 
-    def test_of_many_arms_the_best_are_shown_with_bounds_that_hold_for_all(self) -> None:
+    def test_of_many_arms_the_best_are_shown_with_intervals_valid_for_all(self) -> None:
         arms = tuple(f"arm{number:03d}" for number in range(300))
         watched = Watched(arms)
         page = watched.fold(
@@ -95,13 +95,13 @@ class TestMatrix:
 
 
 class TestVerdict:
-    def test_while_the_duels_do_not_decide(self) -> None:
+    def test_before_the_duels_are_decisive(self) -> None:
         assert (
             Watched().page().summary.verdict
             == "bm25 is the champion, but the duels are not decisive yet."
         )
 
-    def test_when_it_is_sure(self) -> None:
+    def test_when_the_champion_is_sure(self) -> None:
         watched = Watched()
         page = watched.fold(counted("ltr", "bm25", 700, 300), counted("ltr", "dense", 650, 350))
         assert plain(page.summary.verdict) == (
@@ -110,14 +110,14 @@ class TestVerdict:
         assert page.summary.sure
         assert page.summary.confidence_percent == pytest.approx(100 * watched.view.confidence)
 
-    def test_of_a_policy_that_seeks_a_copeland_winner(self) -> None:
+    def test_a_policy_that_seeks_a_copeland_winner(self) -> None:
         watched = Watched(policy={"name": "ccb"})
         page = watched.fold(counted("ltr", "bm25", 700, 300), counted("ltr", "dense", 650, 350))
         assert page.summary.verdict.startswith("ltr is the Copeland winner with at least")
         assert page.regret is not None
         assert page.regret.kind == "copeland"
 
-    def test_when_it_is_paused_and_when_it_has_ended(self) -> None:
+    def test_paused_and_finished_experiments(self) -> None:
         assert (
             Watched()
             .fold(control("pause"))
@@ -130,7 +130,7 @@ class TestVerdict:
             "Finished: only ltr is served.",
         )
 
-    def test_while_confidence_takes_long(self) -> None:
+    def test_while_confidence_is_being_computed(self) -> None:
         arms = tuple(f"arm{number:03d}" for number in range(200))
         watched = Watched(arms)
         watched.history = History()
@@ -143,7 +143,7 @@ class TestVerdict:
 
 
 class TestArms:
-    def test_each_with_its_duels_and_what_the_champion_wins_against_it(self) -> None:
+    def test_duels_and_the_champions_wins_against_each_arm(self) -> None:
         page = Watched().fold(counted("ltr", "bm25", 700, 300), counted("ltr", "dense", 60, 40))
         champion, *others = page.arms
         assert (champion.name, champion.champion, champion.beats) == ("ltr", True, "2")
@@ -157,7 +157,7 @@ class TestArms:
         )
         assert low < 70 < high
 
-    def test_traffic_is_what_the_assignment_says(self) -> None:
+    def test_traffic_follows_the_assignment(self) -> None:
         page = Watched(slate=10).fold(*duels("search", 0, "ltr", "dense", "ab"))
         assert page.assigned is not None
         traffic: dict[str, float] = {}
@@ -169,7 +169,7 @@ class TestArms:
 
 
 class TestAssignment:
-    def test_what_is_in_force(self) -> None:
+    def test_the_assignment_in_force(self) -> None:
         watched = Watched()
         page = watched.fold(*duels("search", 0, "ltr", "dense", "ab"))
         assignment = watched.view.assignment
@@ -181,7 +181,7 @@ class TestAssignment:
         assert page.summary.epoch == str(assignment.epoch)
         assert page.assigned.valid_until is None
 
-    def test_when_it_was_decided_is_not_known_of_records_without_a_time(self) -> None:
+    def test_the_decision_time_is_unknown_without_timestamps(self) -> None:
         watched = Watched()
         assert watched.page().assigned is not None
         assert watched.page().assigned.at == "the start"  # type: ignore[union-attr]
@@ -199,7 +199,7 @@ class TestAssignment:
         assert timed is not None
         assert timed.at.endswith(" UTC (stream time)")
 
-    def test_one_with_a_fallback_says_until_when_and_whether_that_is_over(self) -> None:
+    def test_an_assignment_with_a_fallback_expires(self) -> None:
         watched = Watched(guardrails={"fallback": {"arm": "bm25", "idle_ms": 60_000}})
         page = watched.fold(*duels("search", 0, "ltr", "dense", "ab"))
         assert page.assigned is not None
@@ -209,7 +209,7 @@ class TestAssignment:
         assert later is not None
         assert later.expired
 
-    def test_a_batch_says_how_far_it_is(self) -> None:
+    def test_a_batch_shows_its_progress(self) -> None:
         watched = Watched(policy={"name": "c2b", "horizon": 100_000, "rounds": 4})
         page = watched.page()
         assert page.assigned is not None
@@ -224,11 +224,11 @@ class TestAssignment:
 
 
 class TestChecks:
-    def test_of_a_healthy_experiment_all_are_fine_or_not_known(self) -> None:
+    def test_a_healthy_experiment_has_no_problems(self) -> None:
         outcomes = {check.result for check in Watched().page().checks}
         assert outcomes == {"ok", "unknown"}
 
-    def test_an_unfair_service_is_noticed(self) -> None:
+    def test_unfair_interleaving_is_a_problem(self) -> None:
         watched = Watched()
         for number in range(100):
             fold(watched.task, impression(number, ["a", "b", "a"]))
@@ -238,7 +238,7 @@ class TestChecks:
         assert "Do not trust the champion" in check.sentence
         assert plain(check.sentence).startswith("Side a has more top ranks than fair coins")
 
-    def test_the_ranker_that_is_favoured_is_named(self) -> None:
+    def test_the_favoured_ranker_is_named(self) -> None:
         watched = Watched()
         for number in range(400):
             a, b = [("bm25", "ltr"), ("dense", "bm25"), ("ltr", "dense"), ("dense", "ltr")][
@@ -249,7 +249,7 @@ class TestChecks:
         watched.commit()
         assert watched.check("interleave fairly").sentence.startswith("The ranker ltr has more top")
 
-    def test_services_that_do_not_follow_are_noticed(self) -> None:
+    def test_unassigned_impressions_are_a_problem(self) -> None:
         watched = Watched(guardrails={"freeze_pair": ["bm25", "ltr"]})
         for number in range(100):
             sides = ["a", "b"] if number % 2 else ["b", "a"]
@@ -258,7 +258,7 @@ class TestChecks:
         assert watched.check("follow assignments").result == "problem"
         assert "100 of 100 impressions (100.0" in watched.check("follow assignments").sentence
 
-    def test_records_that_cannot_be_used_are_noticed(self) -> None:
+    def test_dead_letters_are_a_problem(self) -> None:
         watched = Watched()
         watched.fold(
             *duels("search", 0, "ltr", "nobody", "aa"), *duels("search", 5, "ltr", "bm25", "a")
@@ -266,7 +266,7 @@ class TestChecks:
         assert watched.check("valid").result == "problem"
         assert watched.check("valid").sentence.startswith("2 of 3 became dead letters")
 
-    def test_clicks_without_impressions_are_noticed(self) -> None:
+    def test_unjoined_clicks_are_a_problem(self) -> None:
         watched = Watched()
         click = {"type": "click", "experiment": "search", "impression": "?", "rank": 0}
         watched.fold(*(encode({**click, "id": f"c{number}"}) for number in range(3)))
@@ -279,7 +279,7 @@ class TestChecks:
         assert check.result == "problem"
         assert check.sentence.startswith("0 clicks are late, 3 are unjoined")
 
-    def test_a_partition_that_has_stopped_is_noticed(self) -> None:
+    def test_a_stopped_partition_is_a_problem(self) -> None:
         watched = Watched()
         watched.metrics.lagging({0: 0})
         assert watched.check("folded").result == "ok"
@@ -289,7 +289,7 @@ class TestChecks:
         assert check.result == "problem"
         assert "Partition 0 has a lag of 1,200 records" in check.sentence
 
-    def test_silence_is_noticed_where_there_is_a_fallback(self) -> None:
+    def test_missing_records_are_a_problem_with_a_fallback(self) -> None:
         watched = Watched(guardrails={"fallback": {"arm": "bm25", "idle_ms": 60_000}})
         assert watched.check("arrive").result == "unknown", "none so far"
         watched.fold(*duels("search", 0, "bm25", "ltr", "a"))
@@ -297,7 +297,7 @@ class TestChecks:
         watched.clock.now += 61
         assert watched.check("arrive").result == "problem"
 
-    def test_a_cycle_is_noticed_by_a_policy_that_it_defeats(self) -> None:
+    def test_a_cycle_is_a_problem_for_a_condorcet_policy(self) -> None:
         cycle = [counted(a, b, 900, 100) for a, b in
                  (("bm25", "ltr"), ("ltr", "dense"), ("dense", "bm25"))]  # fmt: skip
         watched = Watched()
@@ -317,7 +317,7 @@ def impression(number: int, teams: list[str], a: str = "bm25", b: str = "ltr") -
 
 
 class TestCurves:
-    def test_begin_when_duels_have_come(self) -> None:
+    def test_need_duels(self) -> None:
         watched = Watched()
         assert watched.page().regret_curve is None
         page = watched.fold(*duels("search", 0, "ltr", "dense", "ab" * 20))
@@ -345,7 +345,7 @@ class TestLetters:
             "invalid_json", f"nr {number}", "clicks", partition, number, None, NOW, of
         )
 
-    def test_those_that_are_surely_of_the_experiment_the_latest_first(self) -> None:
+    def test_only_those_that_name_the_experiment_the_latest_first(self) -> None:
         watched = Watched()
         watched.dead_letters = [
             self.letter(1, "search"), self.letter(2, "other"), self.letter(3, None),
@@ -353,7 +353,7 @@ class TestLetters:
         ]  # fmt: skip
         assert [letter.offset for letter in watched.page().dead_letters] == [5, 1]
 
-    def test_no_more_than_one_reads(self) -> None:
+    def test_are_bounded(self) -> None:
         watched = Watched()
         watched.dead_letters = [self.letter(number, "search") for number in range(50)]
         assert len(watched.page().dead_letters) == MAX_SHOWN_DEAD_LETTERS

@@ -1,4 +1,4 @@
-"""All experiments at a glance: found, sorted and cut into pages, however many there are."""
+"""The overview: searched, sorted and paged, with any number of experiments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ARMS = ("bm25", "ltr", "dense")
 
 
 class Watched:
-    """Some experiments, watched."""
+    """Some experiments with their monitoring."""
 
     def __init__(self, *names: str) -> None:
         self.clock = Clock()
@@ -63,7 +63,7 @@ def watched() -> Watched:
     return made
 
 
-def test_what_is_known_of_each(watched: Watched) -> None:
+def test_a_row_has_the_state_of_an_experiment(watched: Watched) -> None:
     row = watched.shown().rows[0]
     (view,) = [each for each in watched.metrics.figures.experiments() if each.name == "ads"]
     assert (row.name, row.address, row.status, row.champion) == (
@@ -76,14 +76,14 @@ def test_what_is_known_of_each(watched: Watched) -> None:
     assert row.dead_letters == "0"
 
 
-def test_who_has_the_most_dead_letters_comes_first(watched: Watched) -> None:
+def test_sort_by_dead_letters(watched: Watched) -> None:
     watched.fold(*duels("Search", 0, "nobody", "ltr", "aa"), *duels("ads", 900, "x", "ltr", "a"))
     assert [(row.name, row.dead_letters) for row in watched.shown(sort="-dead").rows] == [
         ("Search", "2"), ("ads", "1"), ("größe", "0"),
     ]  # fmt: skip
 
 
-def test_names_are_in_order_whatever_their_case(watched: Watched) -> None:
+def test_names_are_sorted_ignoring_case(watched: Watched) -> None:
     assert watched.names() == ["ads", "größe", "Search"]
     assert watched.names(sort="-name") == ["Search", "größe", "ads"]
 
@@ -107,7 +107,7 @@ def test_any_column_sorts(watched: Watched, sort: str, names: list[str]) -> None
         assert found == names
 
 
-def test_what_was_heard_of_last_comes_first() -> None:
+def test_sort_by_last_record() -> None:
     watched = Watched("a", "b", "c")
     for name in ("c", "a", "b"):
         watched.clock.now += 60
@@ -117,7 +117,7 @@ def test_what_was_heard_of_last_comes_first() -> None:
     assert [row.last_record[0] for row in watched.shown(sort="seen").rows] == ["0", "1", "2"]
 
 
-def test_when_the_last_record_before_a_restart_came_is_not_known() -> None:
+def test_the_last_record_before_a_restart_is_unknown() -> None:
     watched = Watched("a", "b")
     assert {row.last_record for row in watched.shown().rows} == {"none yet"}
     watched.fold(*duels("a", 0, "bm25", "ltr", "a"), *duels("b", 0, "bm25", "ltr", "a"))
@@ -143,11 +143,11 @@ def test_when_the_last_record_before_a_restart_came_is_not_known() -> None:
         ({"status": "lost"}, ["ads", "größe", "Search"]),
     ],
 )
-def test_what_is_sought_is_found(watched: Watched, query: dict[str, str], names: list[str]) -> None:
+def test_search_and_filter(watched: Watched, query: dict[str, str], names: list[str]) -> None:
     assert watched.names(**query) == names
 
 
-def test_a_heading_sorts_by_its_column_and_then_the_other_way(watched: Watched) -> None:
+def test_a_heading_sorts_by_its_column_then_reverses(watched: Watched) -> None:
     for column, _ in COLUMNS:
         first = next(each for each in watched.shown(q="s").headings if each.column == column)
         query = dict(parse_qsl(urlsplit(first.address).query))
@@ -161,7 +161,7 @@ def test_a_heading_sorts_by_its_column_and_then_the_other_way(watched: Watched) 
         }  # fmt: skip
 
 
-def test_a_thousand_are_cut_into_pages_and_cost_little() -> None:
+def test_a_thousand_experiments_are_paged_and_cheap() -> None:
     watched = Watched(*(f"search-{number:04d}" for number in range(1000)))
     first = watched.shown()
     assert (len(first.rows), first.found, first.previous) == (PAGE_ROWS, 1000, None)
@@ -177,7 +177,7 @@ def test_a_thousand_are_cut_into_pages_and_cost_little() -> None:
     assert time.thread_time() - began < 0.03
 
 
-def test_nothing_is_worked_out_for_the_page() -> None:
+def test_the_page_computes_no_costly_figures() -> None:
     watched = Watched("search")
     fold(watched.task, *duels("search", 0, "bm25", "ltr", "b" * 80))
     commit(watched.metrics, watched.task)
@@ -186,7 +186,7 @@ def test_nothing_is_worked_out_for_the_page() -> None:
     assert not {"confidence", "regret_bound", "regret"} & vars(view).keys()
 
 
-def test_before_the_first_look_confidence_is_not_known() -> None:
+def test_confidence_is_unknown_before_the_first_update() -> None:
     metrics = Metrics("files")
     commit(metrics, task(config({"search": ARMS})))
     (row,) = overview(metrics.figures, History(), Query()).rows
@@ -194,7 +194,7 @@ def test_before_the_first_look_confidence_is_not_known() -> None:
 
 
 @given(st.dictionaries(st.sampled_from(["q", "status", "sort", "page"]), st.text()))
-def test_any_address_asks_for_something(query: dict[str, str]) -> None:
+def test_any_query_is_parsed(query: dict[str, str]) -> None:
     parsed = Query.parse(query)
     assert parsed.page >= 1
     assert len(parsed.q) <= MAX_SEARCH_LENGTH

@@ -1,4 +1,4 @@
-"""The pages over HTTP: for any name, safe in a browser, whole without JavaScript, and cheap."""
+"""The pages over HTTP: any name, safe in a browser, complete without JavaScript, cheap."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ HOSTILE: Final = (
 
 
 class Page(HTMLParser):
-    """Reads a page and sees that every element is closed in its turn.
+    """Reads a page and checks that every element is closed.
 
     Attributes:
-        text: what a reader sees.
-        links: where they lead.
-        loaded: what the page asks for besides.
-        styled: elements with a style or a script of their own.
+        text: the visible text.
+        links: their targets.
+        loaded: other files of the page.
+        styled: elements with inline styles or scripts.
     """
 
     def __init__(self, markup: str) -> None:
@@ -103,13 +103,13 @@ def page(answer: httpx.Response) -> Page:
     return read
 
 
-def test_before_the_first_commit_the_page_says_why_there_is_nothing(service: Service) -> None:
+def test_before_the_first_commit_the_page_gives_the_reason(service: Service) -> None:
     read = page(service.get("/"))
     assert "This process holds no experiment yet" in read.text
     assert "no partition is restored" in read.text
 
 
-def test_from_the_overview_one_reaches_each_experiment(service: Service) -> None:
+def test_the_overview_links_to_each_experiment(service: Service) -> None:
     watch(service, "search", "ads")
     read = page(service.get("/"))
     links = [link for link in read.links if link.startswith("/experiments/")]
@@ -133,7 +133,7 @@ def test_an_experiment_may_be_called_anything(service: Service, name: str) -> No
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_arms_searches_and_letters_may_say_anything(service: Service, name: str) -> None:
+def test_arms_searches_and_dead_letters_may_contain_anything(service: Service, name: str) -> None:
     service.monitoring.observer.restored(task(config({"search": (name, "ltr")})))
     commit(service.monitoring.observer, task(config({"search": (name, "ltr")})))
     (letters,) = (
@@ -157,23 +157,23 @@ def test_another_name_is_refused_in_a_sentence(service: Service, name: str) -> N
 
 
 @pytest.mark.parametrize("path", ["/experiments", "/experiments/", "/experiments?sort=duels"])
-def test_an_address_cut_short_leads_to_all_experiments_on_the_same_host(
+def test_an_address_without_a_name_redirects_to_the_overview_on_the_same_host(
     service: Service, path: str
 ) -> None:
     answer = service.client.get(path, headers={"host": "elsewhere.example"})
     assert (answer.status_code, answer.headers["location"]) == (307, "/")
 
 
-def test_what_keeps_it_from_folding_stands_first(service: Service) -> None:
+def test_reasons_for_not_folding_are_at_the_top(service: Service) -> None:
     watch(service, "search")
     for path in ("/", "/experiments/search"):
         assert "Not folding records" not in page(service.get(path)).text
     service.monitoring.observer.connection(source=False)
     for path in ("/", "/experiments/search"):
-        assert "the source's log cannot be reached." in page(service.get(path)).text
+        assert "the click log cannot be reached." in page(service.get(path)).text
 
 
-def test_dead_letters_are_shown_without_what_they_hold(service: Service) -> None:
+def test_dead_letters_are_shown_without_their_content(service: Service) -> None:
     watched = task(config({"search": ("bm25", "dense")}))
     fold(watched, *POISON, b'{"secret": "4711"}')
     commits = [watched.take_commit()]
@@ -186,7 +186,7 @@ def test_dead_letters_are_shown_without_what_they_hold(service: Service) -> None
     assert "nobody" in page(service.get("/experiments/search")).text
 
 
-def test_a_letter_is_shown_with_its_own_experiment_and_those_of_none_apart(
+def test_dead_letters_are_shown_with_their_experiment_or_apart(
     service: Service,
 ) -> None:
     watched = task(config({"search": ("bm25", "dense"), "ads": ("x", "y")}))
@@ -216,9 +216,7 @@ def test_every_kind_of_experiment_has_its_page(
 
 
 @pytest.mark.parametrize("name", STATIC)
-def test_the_files_of_a_page_are_kept_by_browsers_until_they_change(
-    service: Service, name: str
-) -> None:
+def test_browsers_cache_the_files_of_a_page_until_they_change(service: Service, name: str) -> None:
     (path,) = [each for each in page(service.get("/")).loaded if f"/{name}?" in each]
     answer = service.get(path)
     assert answer.status_code == 200
@@ -241,13 +239,13 @@ def test_only_reading_is_allowed(service: Service, path: str) -> None:
         assert service.client.request(method, path).status_code == 405
 
 
-def test_the_script_and_the_style_ask_nobody_else(service: Service) -> None:
+def test_script_and_style_load_nothing_from_other_hosts(service: Service) -> None:
     for name in STATIC:
         text = service.get(f"/static/{name}").text.replace('"http://www.w3.org/2000/svg"', "")
         assert not re.search(r"https?:|//[a-z]|@import|url\(|eval|innerHTML", text)
 
 
-def test_sixteen_arms_are_drawn_in_some_milliseconds(service: Service) -> None:
+def test_sixteen_arms_are_rendered_in_some_milliseconds(service: Service) -> None:
     arms = [f"arm{number}" for number in range(16)]
     watched = task(config({"search": arms}))
     for number in range(1, 16):
@@ -263,7 +261,7 @@ def test_sixteen_arms_are_drawn_in_some_milliseconds(service: Service) -> None:
     assert min(took) < 0.05, "some 5 ms where nothing else runs"
 
 
-def test_a_thousand_experiments_are_a_page_like_any_other(service: Service) -> None:
+def test_a_page_of_a_thousand_experiments_is_small(service: Service) -> None:
     watched = task(config({f"search-{number:04d}": ARMS for number in range(1000)}))
     commit(service.monitoring.observer, watched)
     answer = service.get("/")

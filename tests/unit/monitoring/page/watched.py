@@ -1,4 +1,4 @@
-"""One experiment, watched, and the records that one gives it."""
+"""One experiment with its monitoring, and records for it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOW = STREAM_TIME / 1000
 
 
 class Watched:
-    """One experiment, watched."""
+    """One experiment with its monitoring."""
 
     def __init__(self, arms: tuple[str, ...] = ARMS, **settings: Any) -> None:
         self.clock = Clock()
