@@ -1,1 +1,1 @@
-"""The fold over the log: records in, assignments and dead letters out, nothing else goes in."""
+"""The fold of a click log into assignments and dead letters, and the loop around it."""

@@ -152,7 +152,7 @@ def _code(known: Mapping[str, Any], pair: Pair | OpenImpression, outcome: int) -
     return int((first * len(known) + second) * OUTCOMES + outcome)
 
 
-def _special(event: InputEvent, known: Mapping[str, Any]) -> int:  # noqa: ARG001
+def _special(event: InputEvent, _known: Mapping[str, Any]) -> int:
     if problem := contradiction(event):
         raise Rejected("invalid_record", problem)
     return SPECIAL

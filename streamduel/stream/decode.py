@@ -73,7 +73,7 @@ class RecordDecoder:
         except REFUSED as error:
             raise self.verdict(value, error) from None
 
-    def verdict(self, value: bytes | None, error: Exception) -> Rejected:  # noqa: PLR0911
+    def verdict(self, value: bytes | None, error: Exception) -> Rejected:
         """The verdict on a value, from the exception that decoding it raised, one of `REFUSED`."""
         if isinstance(error, Rejected):
             return error
@@ -85,18 +85,7 @@ class RecordDecoder:
             return Rejected(
                 "invalid_json", f"the value is not UTF-8: {error.reason} (byte {error.start})."
             )
-        try:
-            found = msgspec.json.decode(value)
-        except msgspec.ValidationError:  # JSON has no bound, but no count has 5000 digits
-            return Rejected("invalid_record", "the record has a number that is out of range.")
-        except msgspec.DecodeError as reason:
-            return malformed(value, reason)
-        if not isinstance(found, dict):
-            return Rejected(
-                "invalid_record",
-                f"the value is {shown(found, json=True)}; a record is a JSON object.",
-            )
-        return Rejected("invalid_record", misfit(found, str(error)))
+        return _explain(value, error)
 
     def events(self, value: bytes | None) -> list[InputEvent]:
         """The events in a record's value, in whatever format.
@@ -151,3 +140,18 @@ def _check_nesting(value: bytes) -> None:
             "invalid_record",
             f"the record is nested {deepest} levels deep; at most {MAX_NESTING} are allowed.",
         )
+
+
+def _explain(value: bytes, error: Exception) -> Rejected:
+    """The verdict on text that msgspec refused with this error."""
+    try:
+        found = msgspec.json.decode(value)
+    except msgspec.ValidationError:  # JSON has no bound, but no count has 5000 digits
+        return Rejected("invalid_record", "the record has a number that is out of range.")
+    except msgspec.DecodeError as reason:
+        return malformed(value, reason)
+    if not isinstance(found, dict):
+        return Rejected(
+            "invalid_record", f"the value is {shown(found, json=True)}; a record is a JSON object."
+        )
+    return Rejected("invalid_record", misfit(found, str(error)))

@@ -28,7 +28,7 @@ from streamduel.records import (
     Interleaving,
     Rejected,
 )
-from streamduel.stream.attribution import Attribution, OpenImpression
+from streamduel.stream.attribution import Attribution
 from streamduel.stream.coding import FIRST_WINS, OUTCOMES, TIE, Coder
 from streamduel.stream.decisions import Decisions
 from streamduel.stream.dedupe import DedupeWindow, record_key
@@ -164,10 +164,10 @@ class Experiment:
         self.outcomes.accepted += 1
         self.ties += event.ties
         first, second = self.roster.index[event.a], self.roster.index[event.b]
-        told = [(1.0, event.wins_a), (0.0, event.wins_b)]
+        outcomes = [(1.0, event.wins_a), (0.0, event.wins_b)]
         if self.settings.ties == "half":
-            told.append((0.5, event.ties))
-        for first_wins, count in told:
+            outcomes.append((0.5, event.ties))
+        for first_wins, count in outcomes:
             # Beyond what a float64 counts exactly, more duels could not be told apart.
             if 0 < count <= MAX_DUELS - self.policy.duels:
                 self.decisions.observe(first, second, first_wins, count)
@@ -300,17 +300,14 @@ class Experiment:
         self.outcomes.unjoined += closed.unjoined
         self._changes += closed.unjoined + len(closed.impressions)
         for impression in closed.impressions:
-            self._credit(impression)
+            code = self._coder.closed(impression)
+            if code >= 0:
+                self.buffer.append(code)
+                self._credited += 1
+            elif {impression.a, impression.b} <= self.roster.index.keys():
+                self.ties += 1
             if len(self.buffer) >= self.due:
                 self.decide(offset, now)
-
-    def _credit(self, impression: OpenImpression) -> None:
-        code = self._coder.closed(impression)
-        if code >= 0:
-            self.buffer.append(code)
-            self._credited += 1
-        elif {impression.a, impression.b} <= self.roster.index.keys():
-            self.ties += 1
 
     # Decisions.
 

@@ -109,6 +109,7 @@ class Recovery:
                     continue
                 restore = _RESTORE.get(type(event))
                 if restore is not None:
+                    experiment.attribution.close(record.offset, self._time)
                     restore(experiment, event, key, record, self._time)
 
     def _advance(self, timestamp: int | None, offset: int) -> None:
@@ -122,27 +123,17 @@ class Recovery:
             experiment.attribution.close(0, self.entry.stream_time)
 
 
-def _restore_impression(
-    experiment: Experiment, event: Impression, key: int, record: LogRecord, now: int
-) -> None:
-    experiment.attribution.close(record.offset, now)
+def _open(experiment: Experiment, event: Impression, key: int, record: LogRecord, now: int) -> None:
     experiment.attribution.open(key, event, record.offset, now)
 
 
-def _restore_click(
-    experiment: Experiment,
-    event: Click,
-    key: int,  # noqa: ARG001
-    record: LogRecord,
-    now: int,
-) -> None:
-    experiment.attribution.close(record.offset, now)
+def _click(experiment: Experiment, event: Click, _key: int, record: LogRecord, now: int) -> None:
     impression = record_key(event.impression, experiment.seed)
     with suppress(Rejected):
         experiment.attribution.click(impression, event, record, now)
 
 
 _RESTORE: dict[type, Callable[[Experiment, Any, int, LogRecord, int], None]] = {
-    Impression: _restore_impression,
-    Click: _restore_click,
+    Impression: _open,
+    Click: _click,
 }

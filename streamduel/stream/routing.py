@@ -112,7 +112,7 @@ class Router:
         self.ignored[verdict.reason if known else "other"] += 1
 
     def experiment_of(self, record: LogRecord) -> Experiment | None:
-        """The experiment that a refused record names, if it can be told."""
+        """The experiment that a refused record names, or its key; None if there is no such one."""
         named = self.decode.named_experiment(record.value)
         if self.log_format is not None:
             named = self.log_format.experiment or named

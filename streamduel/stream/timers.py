@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import Any, Final
 
@@ -69,29 +70,23 @@ class Timers:
         return sorted(found)
 
 
+@dataclass(slots=True)
 class BatchTimer:
     """When an open batch is published again, and when its deadline passes.
 
     Stream time is 0 before the first record. A batch that was opened then counts as opened by the
     first record.
 
-    Args:
+    Attributes:
         settings: the experiment's, with the deadline of a batch and the interval between two
             publications of its remaining duels.
-
-    Attributes:
         opened_at: stream time; None before the first batch.
         published_at: stream time at which the remaining duels were last checked.
     """
 
-    __slots__ = ("_settings", "opened_at", "published_at")
-
-    def __init__(
-        self, settings: ExperimentSettings, opened_at: int | None = None, published_at: int = 0
-    ) -> None:
-        self._settings = settings
-        self.opened_at = opened_at
-        self.published_at = published_at
+    settings: ExperimentSettings
+    opened_at: int | None = None
+    published_at: int = 0
 
     def start(self, now: int) -> None:
         """A batch is opened."""
@@ -107,7 +102,7 @@ class BatchTimer:
 
     @property
     def _deadline(self) -> int:
-        after = self._settings.batch_deadline_ms
+        after = self.settings.batch_deadline_ms
         return NEVER if after is None or not self.opened_at else self.opened_at + after
 
     @property
@@ -115,7 +110,7 @@ class BatchTimer:
         """The stream time at which the batch must be checked next."""
         if not self.opened_at:
             return 1
-        again = self.published_at + self._settings.batch_republish_ms
+        again = self.published_at + self.settings.batch_republish_ms
         return min(again, self._deadline) if self._deadline > self.published_at else again
 
     def state(self) -> dict[str, Any]:
@@ -123,6 +118,7 @@ class BatchTimer:
         return {"opened_at": self.opened_at, "published_at": self.published_at}
 
 
+@dataclass(slots=True)
 class RenewalTimer:
     """Publishes an experiment's assignment again before it expires, as long as records come.
 
@@ -132,33 +128,24 @@ class RenewalTimer:
     Stream time is 0 before the first record of the click log. An assignment published then does
     not expire, because the time is not known yet; the first record renews it.
 
-    Args:
-        settings: the fallback; without a fallback arm, assignments do not expire.
-
     Attributes:
+        settings: the fallback; without a fallback arm, assignments do not expire.
+        published_at: stream time of the last assignment; None before the first.
+        records: the number of the experiment's records at that time.
         expires: whether no record had come at the last check.
     """
 
-    __slots__ = ("_published_at", "_records", "_settings", "expires")
-
-    def __init__(
-        self,
-        settings: FallbackSettings,
-        published_at: int | None = None,
-        records: int = 0,
-        expires: bool = False,
-    ) -> None:
-        self._settings = settings
-        self._published_at = published_at
-        self._records = records
-        self.expires = expires
+    settings: FallbackSettings
+    published_at: int | None = None
+    records: int = 0
+    expires: bool = False
 
     @property
     def at(self) -> int:
         """The stream time of the next check."""
-        if self._settings.arm is None or self._published_at is None or self.expires:
+        if self.settings.arm is None or self.published_at is None or self.expires:
             return NEVER
-        return self._published_at + self._settings.idle_ms // _CHECKS if self._published_at else 1
+        return self.published_at + self.settings.idle_ms // _CHECKS if self.published_at else 1
 
     def check(self, records: int) -> bool:
         """Whether to renew the assignment, now that the timer has expired.
@@ -166,7 +153,7 @@ class RenewalTimer:
         Args:
             records: the number of the experiment's records so far.
         """
-        self.expires = bool(self._published_at) and records == self._records
+        self.expires = bool(self.published_at) and records == self.records
         return not self.expires
 
     def published(self, now: int, records: int) -> tuple[int | None, str | None]:
@@ -175,15 +162,15 @@ class RenewalTimer:
         Returns:
             The end of its validity, and the arm to serve alone from then on.
         """
-        if self._settings.arm is None:
+        if self.settings.arm is None:
             return None, None
-        self._published_at, self._records, self.expires = now, records, False
-        return (now + self._settings.idle_ms if now else None), self._settings.arm
+        self.published_at, self.records, self.expires = now, records, False
+        return (now + self.settings.idle_ms if now else None), self.settings.arm
 
     def state(self) -> dict[str, Any]:
         """Arguments that restore the timer."""
         return {
-            "published_at": self._published_at,
-            "records": self._records,
+            "published_at": self.published_at,
+            "records": self.records,
             "expires": self.expires,
         }

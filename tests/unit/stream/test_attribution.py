@@ -33,7 +33,7 @@ CLICK: dict[str, Any] = {
 
 
 class Stream:
-    """An experiment whose impressions wait for a second, and a hand on the clock."""
+    """An experiment with a join window of one second, and control of stream time."""
 
     def __init__(self, window_records: int = 10**6, **experiment: Any) -> None:
         dedupe = {"window_records": window_records, "window_ms": 3_600_000}
@@ -49,7 +49,7 @@ class Stream:
         return commit
 
     def tick(self, after: int = WINDOW + 1) -> PartitionCommit:
-        """A duel of no consequence, so that time passes."""
+        """Advance stream time by a duel."""
         self._number += 1
         return self.fold(text(DUEL, id=f"t-{self._number}", a="ltr-v2", b="ltr-v2", winner=None),
                          after=after)  # fmt: skip

@@ -18,7 +18,7 @@ from tests.unit.stream.test_attribution import START, WINDOW, click, impression
 
 
 def noise(rng: random.Random, count: int, span: int, step: int = 1) -> list[Record]:
-    """Impressions and clicks, early, late, twice, on nothing, wrong; with duels in between."""
+    """Impressions and clicks: early, late, duplicate, unjoined, invalid; with duels in between."""
     made: list[Record] = []
     now = START
     shown = 0
@@ -55,7 +55,7 @@ class Shown(NamedTuple):
 
 
 class Definition:
-    """What becomes of each record, found by looking through the whole log again and again."""
+    """The outcome of each record, found by searching the whole click log every time."""
 
     def __init__(self, log: list[Record], window: int, most: int) -> None:
         self.fates: Counter[str] = Counter()
@@ -146,7 +146,7 @@ def test_counts_and_tallies_match_the_definition(seed: int, span: int, most: int
 
 
 def among_others(log: list[Record], rng: random.Random, share: float) -> list[Record]:
-    """The same log, a share of which has become other experiments' records, and no records."""
+    """The same click log, with some records moved to another experiment, and some invalid."""
     others = text(DUEL, experiment="ads", a="x", b="y"), b"nonsense", None
     return [
         record if rng.random() >= share else record._replace(value=rng.choice(others), key=b"ads")

@@ -20,7 +20,7 @@ Assignments = list[dict[str, Any]]
 
 
 class Stream:
-    """An experiment with a batched policy, and a hand on the clock.
+    """An experiment with a batched policy, and control of stream time.
 
     The duels of a pair are won in turns, so that no arm is ever beaten.
     """
@@ -40,7 +40,7 @@ class Stream:
         return self._searched(self.partition.fold_at(self.now, *values))
 
     def fight(self, *pairs: str, times: int = 1) -> Assignments:
-        """One duel after the other, of each pair so many."""
+        """Fold a number of duels of each pair, one by one."""
         values = []
         for _ in range(times):
             for pair in pairs:
@@ -64,7 +64,7 @@ class Stream:
         return self.fold(text(CONTROL, id=f"{self._number}", action=action, arm=arm))
 
     def wait(self, milliseconds: int) -> Assignments:
-        """Time passes, by a record of another experiment."""
+        """Advance stream time by a record of another experiment."""
         assert self.now is not None
         self.now += milliseconds
         self._number += 1
@@ -77,7 +77,7 @@ class Stream:
 
 
 def rest(assignment: dict[str, Any]) -> dict[str, int | None]:
-    """What each pair lacks, as published."""
+    """The published remaining duels of each pair."""
     return {NAMES[frozenset((it["a"], it["b"]))]: it["remaining"] for it in assignment["pairs"]}
 
 
@@ -123,7 +123,7 @@ def test_surplus_duels_count_for_their_own_pair_only(cut: bool) -> None:
 def test_late_duels_count_towards_the_open_batch() -> None:
     stream = Stream(batch_republish_ms=100)
     stream.fight(*PAIRS, times=3)
-    late = stream.fight("01", times=4)  # asked for by the first batch, perhaps; nobody knows
+    late = stream.fight("01", times=4)  # possibly of the first batch; it is unknown
     assert late == []
     assert rest(stream.wait(100)[-1]) == {**full(2), "01": 6}
 

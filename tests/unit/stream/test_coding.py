@@ -38,13 +38,13 @@ def duel(a: str, b: str, winner: Any) -> Duel:
 
 
 def meaning(coder: Coder, code: int) -> tuple[int, int, float]:
-    """What a code says: the arms' indices, and the share of the win that the first has."""
+    """The indices of the arms in a code, and the share of the win of the first."""
     first, second, outcome = coder.by_code
     return first.item(code), second.item(code), outcome.item(code)
 
 
 def refusal(coder: Coder, event: InputEvent, offset: int | None = None) -> str:
-    """Why an event is refused: now, or in hindsight at an offset."""
+    """The sentence about a refused event: now, or at an offset."""
     check = coder.code if offset is None else partial(coder.check_at, offset=offset)
     with pytest.raises(Rejected) as refused:
         check(event)
@@ -102,7 +102,7 @@ TOLD: list[tuple[dict[str, Any], list[Any], str]] = [
 def test_the_credit_function_is_the_configured_one(
     credit: dict[str, Any], clicks: list[Any], winner: str
 ) -> None:
-    """In an `interleaving` record, and in an impression whose clicks came by themselves."""
+    """In an `interleaving` record, and in an impression whose clicks are records of their own."""
     coder, _ = coder_of(credit=credit)
     teams: list[Any] = ["a", "b", "b"]
     chances = [0.6, 0.1, 0.5]

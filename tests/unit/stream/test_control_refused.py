@@ -176,7 +176,7 @@ def test_a_control_record_delivered_twice_is_applied_once() -> None:
 
 
 def test_a_refused_control_record_enters_the_dedupe_window() -> None:
-    """Its twin is a duplicate, also where by now it could be done; under another id it is done."""
+    """A repetition is a duplicate even if it were valid by now; with another id it is applied."""
     partition = search()
     partition.fold(control("retire_arm", "bm25"), control("retire_arm", "ltr-v1"))
     partition.fold(control("add_arm", "dense"))
@@ -248,12 +248,12 @@ def test_clicks_on_a_retired_arm_do_not_count_for_another() -> None:
 def test_a_restart_checks_records_against_the_arms_of_their_time() -> None:
     partition = search()
     partition.fold(
-        duel("early", "dense", "bm25"),  # dense is not there yet: forgotten
+        duel("early", "dense", "bm25"),  # dense is not added yet
         duel("known", "bm25", "ltr-v1"),
         control("add_arm", "dense"),
         duel("new", "dense", "bm25"),
         control("retire_arm", "bm25"),
-        duel("late", "bm25", "ltr-v1"),  # bm25 is there no more: forgotten
+        duel("late", "bm25", "ltr-v1"),  # bm25 is retired
     )
     again = [duel(name, "dense", "ltr-v1") for name in ("early", "known", "new", "late")]
     restarted = partition.restarted()
@@ -267,7 +267,7 @@ def test_a_restart_checks_records_against_the_arms_of_their_time() -> None:
 
 @pytest.mark.parametrize("seed", range(25))
 def test_a_record_repeated_after_a_restart_has_the_same_outcome_as_without(seed: int) -> None:
-    """Duels of all arms that there ever are, while they come and go; the window is a small one."""
+    """Duels of all arms while arms are added and retired, with a small dedupe window."""
     luck = random.Random(seed)
     names = ["bm25", "ltr-v1", "ltr-v2", "new-0", "new-1", "new-2"]
     partition = Partition(config(dedupe={"window_records": 40, "window_ms": 10_000}))

@@ -37,12 +37,12 @@ OPTIONAL = {"winner", "teams", "clicks"}
 
 
 def told(it: object) -> str:
-    """A case's name: what is said, not the record."""
+    """The name of a case: the sentence, not the record."""
     return it if isinstance(it, str) else ""
 
 
 def dead_letter(value: bytes | None, key: bytes | None = None, **parts: Any) -> dict[str, Any]:
-    """The dead letter that a value becomes, between two good records that are not disturbed."""
+    """The dead letter of a value, folded between two valid records."""
     before, after = text(DUEL, id="before"), text(DUEL, id="after", winner="b")
     disturbed, undisturbed = Partition(config(**parts)), Partition(config(**parts))
     commit = disturbed.fold(before, value, after, key=key)
@@ -227,7 +227,7 @@ def test_the_sentence_for_a_contradictory_record(value: bytes, sentence: str) ->
 
 @pytest.mark.parametrize("field", ["clicks", "teams", "id"])
 def test_a_field_given_twice_and_wrong_once_is_refused(field: str) -> None:
-    """Where both fit, the last one counts, as everywhere in JSON."""
+    """If both are valid, the last one counts."""
     twice = text(INTERLEAVING, **{field: [5.5]})[:-1] + f', "{field}": {{}}}}'.encode()
     assert verdict(twice)[0] == "invalid_record"
 
@@ -264,7 +264,7 @@ def test_an_experiment_without_a_near_name_gets_no_suggestion() -> None:
 
 
 def nested(opening: bytes, closing: bytes) -> bytes:
-    """A good record with brackets in a field that is ignored."""
+    """A valid record with brackets in an ignored field."""
     return text(DUEL, note="?").replace(b'"?"', opening + closing)
 
 

@@ -16,7 +16,7 @@ from tests.unit.stream.folding import DUEL, DUELS, INTERLEAVING, Partition, conf
 
 
 class Model:
-    """Remembers everything and looks at all of it each time."""
+    """A slow model: keeps everything and searches all of it every time."""
 
     def __init__(self, max_records: int, max_ms: int) -> None:
         self.max_records, self.max_ms = max_records, max_ms
@@ -41,7 +41,7 @@ Steps = Sequence[tuple[int, int, int]]
 
 
 def walk(window: DedupeWindow, steps: Steps, offset: int = 0, now: int = 0) -> list[bool]:
-    """What a window says to each sighting."""
+    """The answers of a window to each sighting."""
     told = []
     for key, further, later in steps:
         offset, now = offset + further, now + later
@@ -101,7 +101,7 @@ def test_a_rebuilt_window_gives_the_same_answers(
 
 
 def test_the_start_of_a_window_is_near_its_oldest_sighting() -> None:
-    """Also where time stands still, as in a log without timestamps."""
+    """Also in a click log without timestamps."""
     window = DedupeWindow(max_records=100, max_ms=1000)
     window.advance(0, 0)
     for offset in range(50_000):
@@ -128,7 +128,7 @@ def test_forgotten_ids_take_no_memory() -> None:
 
 
 def test_record_keys_are_pinned() -> None:
-    # Every process has to agree with this.
+    # Equal in every process.
     assert record_key("click-1", 0) == 0x44EE4F56DB1A72E8CA4DACFF129BC71D
     assert record_key("click-1", 1) != record_key("click-1", 0)
 
@@ -160,7 +160,7 @@ def record_of(offset: int, timestamp: int, id_: str, experiment: str, kind: str)
 def test_the_fold_counts_each_id_once_across_chunks_and_restarts(
     drawn: list[tuple[str, str, int, str, int]], max_records: int, max_ms: int, data: st.DataObject
 ) -> None:
-    """Valid records count for the window, poison does not; ids are an experiment's own."""
+    """Valid records enter the window, invalid ones do not; ids are unique per experiment."""
     dedupe = {"window_records": max_records, "window_ms": max_ms}
     model, now, log = Model(max_records, max_ms), 0, []
     expected = {"search": 0, "ads": 0}

@@ -34,7 +34,7 @@ def config(**changes: object) -> Config:
 
 
 def log_of(seed: int, *, timestamps: bool) -> list[Record]:
-    """A log whose stream time jumps back now and then, or that has none of its own."""
+    """A click log whose timestamps sometimes decrease, or that has none."""
     made = values(seed, RECORDS, experiments=("search", "shop"))
     return [
         Record(offset, value, 1_790_000_000_000 + offset * 9 - offset % 13 * 20
@@ -69,7 +69,7 @@ def test_results_do_not_depend_on_chunks_and_restarts(
 def test_results_of_every_policy_do_not_depend_on_chunks_and_restarts(
     policy: str, decide_every: int
 ) -> None:
-    # Each experiment has some 1,500 duels: enough to get beyond this horizon.
+    # Each experiment has some 1,500 duels, more than this horizon.
     needs = [one.name for one in policies.get(policy).declared.values() if one.required]
     settings = config(
         policy={"name": policy, **dict.fromkeys(needs, 1_000)},
@@ -97,7 +97,7 @@ sys.stdout.write(fingerprint())
 
 
 def fingerprint() -> str:
-    """Everything that a run puts out and keeps, as one hash."""
+    """The hash of all outputs and the snapshot of a run."""
     output = run(config(), log_of(3, timestamps=True), [1000, 2000], {2000})
     kept = [*output.assignments, *output.dead_letters, *output.entries.values()]
     return sha256(b"\n".join(kept)).hexdigest()
@@ -150,7 +150,7 @@ def test_a_commit_during_recovery_keeps_the_window() -> None:
     task.fold(log)
     entries = dict(task.take_commit().entries)
     two = one.model_copy(update={"experiments": {**one.experiments, "new": one.experiments["old"]}})
-    for _ in range(3):  # lives that end before they have read anything again
+    for _ in range(3):  # restarts that crash before they re-read anything
         task = PartitionTask(two, LOG, 0, entries)
         task.begin(task.resume_offset or 0)
         entries.update(task.take_commit().entries)

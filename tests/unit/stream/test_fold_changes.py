@@ -27,7 +27,7 @@ Time = Literal["broker", "event", "none"]
 
 
 def turbulent(seed: int, time: Time) -> list[Record]:
-    """A log of everything: duels, bulk, duplicates, poison, control records right and wrong.
+    """A click log of duels, counts, duplicates, invalid records and all control records.
 
     A record may name an arm before it joins and after it has left. With an even seed changes are
     few, so that batches come to their end; with an odd one, many.
@@ -65,7 +65,7 @@ def control(rng: random.Random, experiment: str, number: int) -> bytes:
 
 
 def landslide(rng: random.Random, experiment: str, number: int) -> bytes:
-    """Duels counted already, so many that a batch is filled, a horizon past or a champion sure."""
+    """Counts large enough to fill a batch, pass a horizon or end exploration."""
     first, second = rng.choice([(0, 3), (1, 3), (2, 3), (1, 2)])
     return encode(
         {"type": "duels", "id": f"l-{number}", "experiment": experiment, "a": ARMS[first],
@@ -75,7 +75,7 @@ def landslide(rng: random.Random, experiment: str, number: int) -> bytes:
 
 
 def stripped(value: bytes) -> bytes:
-    """A record without its time; poison as it is."""
+    """A record without its `ts`; an invalid one as it is."""
     try:
         record = json.loads(value)
     except ValueError:
@@ -204,7 +204,7 @@ def test_results_of_every_policy_do_not_depend_on_chunks_around_changes(policy: 
 
 
 def test_the_logs_contain_all_cases() -> None:
-    """Or the tests above would show nothing: every status, every verdict, batches in every way."""
+    """Otherwise the tests above would show nothing: every status, reason and batch event."""
     outputs = [in_one_run(case, seed, "broker")[1] for case in CASES for seed in (4, 5)]
     more = ("rmed1", "c2b", "c2b-deadline", "rucb", "rucb-slate", "frozen")
     outputs += [in_one_run(case, seed, "broker")[1] for case in more for seed in range(4)]

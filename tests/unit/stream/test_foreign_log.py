@@ -33,7 +33,7 @@ def config(log_format: Any = UBI, **experiment: Any) -> Config:
 
 
 def ubi(seed: int, count: int) -> list[Record]:
-    """Queries of two rankers and events on them, among others; out of order, and damaged."""
+    """Queries of two rankers with their events, and others; out of order, some damaged."""
     rng = random.Random(seed)
     made: list[Record] = []
     for number in range(count):

@@ -77,7 +77,7 @@ def test_floors_and_caps_hold_for_every_plan(plan: Plan, limits: GuardrailSettin
     if limits.control_arm is not None:
         assert held["bm25", "bm25"] >= limits.floor - 1e-12
     for pair in plan.shares():
-        if not {pair.a, pair.b} <= {plan.champion, limits.control_arm}:  # nobody gains but these
+        if not {pair.a, pair.b} <= {plan.champion, limits.control_arm}:  # only these gain
             ceiling = (1 - limits.floor) * pair.share
             assert held.get((pair.a, pair.b), 0) <= ceiling + 1e-12
     assert 0 <= share_taken(plan, limits) <= 1
@@ -115,11 +115,11 @@ def test_a_paused_or_finished_plan_is_unchanged(status: Any) -> None:
     assert guarded_shares(plan, limits) == plan.shares()
 
 
-# In the stream.
+# In the fold.
 
 
 class Stream:
-    """An experiment with guardrails, and a hand on the clock."""
+    """An experiment with guardrails, and control of stream time."""
 
     def __init__(self, guardrails: dict[str, Any], **experiment: Any) -> None:
         self.partition = Partition(config(search={"guardrails": guardrails, **experiment}))
@@ -219,7 +219,7 @@ def test_a_pair_may_be_frozen_and_released(policy: dict[str, Any]) -> None:
     assert stream.served == {("bm25", "ltr-v2"): 12}
     [free] = stream.control("unfreeze_pair")
     assert shares(free) != {("bm25", "ltr-v2"): 1.0}
-    if policy["name"] == "c2b":  # the batch goes on where it was
+    if policy["name"] == "c2b":  # the batch continues
         lacking = {(it["a"], it["b"]): it["remaining"] for it in before}
         lacking["bm25", "ltr-v2"] -= 12
         lacking["ltr-v1", "ltr-v2"] -= 5
@@ -256,7 +256,7 @@ def test_an_arm_that_a_guardrail_needs_must_stay() -> None:
     assert stream.served == {}
 
 
-# Assignments that lapse.
+# Assignments that expire.
 
 
 IDLE = 60_000

@@ -34,7 +34,7 @@ def config(
     arms: Sequence[str] = ARMS,
     **sections: Any,
 ) -> Config:
-    """Experiments that differ in policy, seed and rhythm, each by the number in its name."""
+    """Experiments with different policies, seeds and decision intervals, by number."""
     numbers = {name: int(name[-3:]) for name in experiments}
     settings = {
         name: {
@@ -51,7 +51,7 @@ def config(
 
 
 def log_of(experiments: Sequence[str], count: int) -> list[Record]:
-    """Every type of record, with duplicates and poison; the broker's time never goes back.
+    """Every type of record, with duplicates and invalid ones; timestamps never decrease.
 
     Ten records in a row have one id, which belongs to as many experiments.
     """
@@ -67,7 +67,7 @@ def log_of(experiments: Sequence[str], count: int) -> list[Record]:
 
 
 class Traces(NamedTuple):
-    """What one experiment leaves behind: the newest snapshot entry, and all that was put out.
+    """The newest snapshot entry and all outputs of one experiment.
 
     A record that names no configured experiment belongs to none, whatever its key; its dead letter
     lists those that are configured, so such letters are left out.
@@ -79,7 +79,7 @@ class Traces(NamedTuple):
 
 
 class Process:
-    """A process that folds a log to its end.
+    """A process that folds a click log to its end.
 
     Attributes:
         entries: of the newest snapshot.
@@ -115,9 +115,9 @@ class Process:
 def test_a_change_of_the_configuration_leaves_the_other_experiments_as_they_are(
     change: str,
 ) -> None:
-    # The same log in both lives: it has records of the experiment before, while and after it is
-    # configured. Time comes from the broker, and no id leaves the dedupe window by number: what
-    # the window and stream time are a function of, then, is the same too.
+    # The same click log in both runs, with records of the experiment before, while and after it is
+    # configured. Time comes from the broker, and no id leaves the dedupe window by number, so
+    # dedupe window and stream time are equal in both.
     policies = (*SEQUENTIAL, BATCHED)
     all_of_them = named(12)
     changed = all_of_them[5]
@@ -134,7 +134,7 @@ def test_a_change_of_the_configuration_leaves_the_other_experiments_as_they_are(
         assert with_change.traces(name) == traces
         assert len(traces.assignments) > 5
     assert any(as_it_was.traces(name).dead_letters for name in others)
-    # And the change did take place.
+    # The change took place.
     assert as_it_was.traces(others[0]) != former.traces(others[0])
     ended = json.loads(with_change.entries[f"experiment/{changed}"])["ended_at"]
     assert ended == (None if change == "added" else 2_000)
@@ -161,7 +161,7 @@ def test_one_of_a_hundred_experiments_equals_one_alone() -> None:
 
 
 def memory(experiments: int, *rounds: int) -> list[int]:
-    """Bytes that a task with so many experiments has in use after some duels of each."""
+    """Bytes used by a task with this number of experiments after some duels of each."""
     arms = ARMS[:4]
     settings = config(named(experiments), arms=arms, dedupe={"window_records": 1})
     results = [(a, b, winner) for a, b in permutations(arms, 2) for winner in "ab"]
@@ -187,12 +187,12 @@ def memory(experiments: int, *rounds: int) -> list[int]:
 
 
 def test_the_memory_of_an_experiment_is_bounded() -> None:
-    memory(2, 1)  # what the program makes once is not an experiment's
+    memory(2, 1)  # allocate what is allocated once
     few, _ = memory(5, 25, 225)
     many, later = memory(25, 25, 225)
     # 13.4 kB with four arms, in half a dozen runs within 0.1 kB: the codes of 24 possible duels
-    # with their names 5 kB, some 20 arrays with their headers 3 kB, and objects. Half or twice as
-    # much is a change to know of.
+    # with their names 5 kB, some 20 arrays with their headers 3 kB, and objects. A factor of
+    # two is a regression.
     assert 6_700 < (many - few) / 20 < 27_000
     # To keep 200 duels more takes at least their codes, 8 bytes each. Nothing is kept; but numbers
     # above 256, of duels and epochs, are objects: half a kilobyte in all.
@@ -201,7 +201,7 @@ def test_the_memory_of_an_experiment_is_bounded() -> None:
 
 @pytest.mark.parametrize(("experiments", "hint"), [(50, "; did you mean 'search-003'?"), (51, "")])
 def test_a_wrong_name_is_compared_with_a_limited_number(experiments: int, hint: str) -> None:
-    """A service that logs under a wrong name must not cost a thousand experiments their time."""
+    """A service with a wrong name must not slow down a thousand experiments."""
     value = duel("serch-003", 1, ARMS[0], ARMS[1], "a")
     commits = Process(config(named(experiments)), [Record(0, value, START)]).commits
     (letter,) = (message for commit in commits for message in commit.dead_letters)

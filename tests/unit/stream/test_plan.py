@@ -19,7 +19,7 @@ ARMS = ["bm25", "ltr-v1", "ltr-v2", "dense"]
 
 
 class Scripted(Policy):
-    """Proposes what it was given; the champion is the arm that was made to beat another."""
+    """Proposes the pairs of a script; the champion is the arm that won a duel."""
 
     name = "scripted"
     summary = "as told"

@@ -16,7 +16,7 @@ ARMS = ("bm25", "ltr-v1", "ltr-v2")
 
 
 def roster(*changes: str) -> Roster:
-    """The arms after some changes: `+arm` joins, `-arm` leaves, each at the next tenth offset."""
+    """The arms after changes: `+arm` adds, `-arm` retires, each at the next tenth offset."""
     made = Roster("search", ARMS)
     for number, change in enumerate(changes, 1):
         (made.add if change[0] == "+" else made.retire)(change[1:], 10 * number)
@@ -164,7 +164,7 @@ NAMES = st.sampled_from([*ARMS, "dense", "hybrid", "neural"])
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(st.lists(st.tuples(NAMES, st.integers(1, 4)), max_size=14))
 def test_known_arms_at_an_offset_match_the_history(steps: list[tuple[str, int]]) -> None:
-    """Whatever joins and leaves, also after a way through JSON."""
+    """For all changes, also after a JSON round trip."""
     made, offset, told = Roster("search", ARMS), 0, {}
     for arm, further in steps:
         for at in range(offset + 1, offset + further):

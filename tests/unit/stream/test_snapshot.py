@@ -19,7 +19,7 @@ LOG = ClickLog("clicks", 2, lambda experiment: 0)
 
 @pytest.fixture
 def entries() -> dict[str, bytes]:
-    """The snapshot of a partition that has seen a duel."""
+    """The snapshot of a partition with one duel."""
     partition = Partition()
     partition.fold(text(DUEL))
     return partition.entries
@@ -104,7 +104,7 @@ def test_the_json_round_trip_of_a_state_is_exact(entries: dict[str, bytes]) -> N
 
 
 def test_an_experiment_removed_from_the_configuration_has_ended(entries: dict[str, bytes]) -> None:
-    """Records that came meanwhile are dead letters; it can neither count nor forget them."""
+    """Its records since then were dead letters, so it cannot continue."""
     other = config()
     only = other.model_copy(update={"experiments": {"ads": other.experiments["ads"]}})
     task = PartitionTask(only, LOG, 0, entries)

@@ -42,7 +42,7 @@ def evidence(wins: int, losses: int) -> float:
 
 
 def wins_needed(confidence: float, n_arms: int) -> int:
-    """In how many duels without a loss the evidence against one arm suffices."""
+    """The number of duels without a loss after which the evidence against one arm suffices."""
     demanded = math.log(n_arms / (1 - confidence))
     return next(wins for wins in range(10**4) if evidence(wins, 0) >= demanded)
 

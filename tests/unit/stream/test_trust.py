@@ -30,7 +30,7 @@ Interleave = Callable[[random.Random], Sequence[Team]]
 
 
 def interleaved(method: Any, short: bool, length: int) -> Interleave:
-    """By a method that is fair; one ranker may find no more than four documents."""
+    """A fair method; one ranker returns at most four documents."""
 
     def teams(luck: random.Random) -> Sequence[Team]:
         first = luck.sample(range(30), luck.randint(0, 4) if short else 20)
@@ -55,13 +55,13 @@ def always_first(luck: random.Random) -> Sequence[Team]:
 
 
 def larger(luck: random.Random) -> Sequence[Team]:
-    """The top rank, and the longer team, are either side's by a coin; a's is longer by more."""
+    """A coin decides the top rank and the longer team; the team of a is longer by more."""
     top, others = ("a", "aaaaaaaab") if luck.random() < 0.5 else ("b", "aaaabbbbb")
     return [top, *luck.sample(others, 9)]  # type: ignore[list-item]
 
 
 def buried(luck: random.Random) -> Sequence[Team]:
-    """Tops and sizes are even, but below the top all of side a stands above all of b."""
+    """Top ranks and sizes are even, but below the top all of side a is above all of b."""
     return [*("aaaaabbbbb" if luck.random() < 0.5 else "baaaaabbbb")]
 
 
@@ -125,9 +125,8 @@ def test_features_balance_for_all_rankings(method: Any, short: bool) -> None:
 
 
 def test_false_alarms_are_within_the_bound() -> None:
-    # 400 pairs of coins, looked at after every one of 1000 tosses: at most 5 % are ever suspected
-    # at 0.95, or 20, and with the bound's slack fewer. 34 or more would come with a probability
-    # below 0.001 even at 5 %.
+    # 400 pairs of coins, checked after each of 1000 tosses: at 0.95 at most 5 %, or 20, ever fail,
+    # and with the slack of the bound fewer. 34 or more have a probability below 0.001 even at 5 %.
     luck, suspected = random.Random(5), 0
     for _ in range(400):
         counts = [[0, 0], [0, 0]]
