@@ -40,13 +40,13 @@ class Samples(NamedTuple):
     """The variables of a step of `DoubleThompson`, by the same names.
 
     Attributes:
-        standing: the order of arms that was drawn once.
+        priority: the order of arms, drawn once.
         beats: the number of arms that each arm beats in the counts.
         best: the arms with the best score so far, in the order in which they were sampled.
         row: a buffer for one number per arm.
     """
 
-    standing: Integers
+    priority: Integers
     beats: Integers
     likely: Booleans
     waiting: Booleans
@@ -67,7 +67,7 @@ class DoubleThompsonRun(CompiledRun):
         self._bounds = copeland_bounds(self._wins)
         self._posterior = posterior(self._wins)
         self._samples = Samples(
-            standing=np.array(self._state["priority"]),
+            priority=np.array(self._state["priority"]),
             beats=np.count_nonzero(self._wins > self._wins.T, axis=1),
             likely=np.zeros(n_arms, dtype=np.bool_),
             waiting=np.zeros(n_arms, dtype=np.bool_),
@@ -186,7 +186,7 @@ def sample_arms(state: State, posterior: Posterior, samples: Samples) -> int:
     while True:
         arm, highest = NONE, 0
         for one in range(n_arms):
-            rank = (scores[one] * n_arms + samples.beats[one]) * n_arms + samples.standing[one] + 1
+            rank = (scores[one] * n_arms + samples.beats[one]) * n_arms + samples.priority[one] + 1
             if waiting[one] and rank > highest:
                 arm, highest = one, rank
         if arm == NONE or (n_best > 0 and scores[arm] < scores[best[0]]):

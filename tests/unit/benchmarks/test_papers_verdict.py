@@ -61,7 +61,7 @@ def test_below_and_above(value: float, error: float, is_below: str, is_above: st
 
 
 @pytest.mark.parametrize(
-    ("value", "error", "priority"),
+    ("value", "error", "standing"),
     [
         (7, 0, "holds"),
         (5, 3, "holds"),
