@@ -89,9 +89,8 @@ class BeatTheMean(Policy):
         self._width = factor * factor * ln(2 * self.horizon * self.n_arms)
         shape = (self.n_arms, self.n_arms)
         self._working = np.ones(self.n_arms, dtype=bool)  # Algorithm 1: W
-        self._asked_by = np.zeros(
-            shape, dtype=bool
-        )  # [b, j]: the pair was last proposed in b's turn
+        # [b, j]: the pair was last proposed in b's turn.
+        self._asked_by = np.zeros(shape, dtype=bool)
         self._won: Floats = np.zeros(shape)
         self._played: Floats = np.zeros(shape)
         self._sum_up()

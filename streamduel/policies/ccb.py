@@ -65,7 +65,6 @@ class CCB(Policy):
         alpha: α, above 1/2: the bonus is sqrt(α ln t / n). Larger explores more.
 
     >>> import numpy as np
-    from msgspec import Meta
     >>> preferences = np.array([[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]])
     >>> policy, users = CCB(n_arms=3, seed=7), np.random.RandomState(7)
     >>> for _ in range(1000):
@@ -108,9 +107,8 @@ class CCB(Policy):
     def _reset(self) -> None:
         """Lines 2 to 4."""
         self._best: Booleans = np.ones(self.n_arms, dtype=np.bool_)  # B
-        self._shortlists: Booleans = np.zeros(
-            (self.n_arms, self.n_arms), dtype=np.bool_
-        )  # [i]: B^i
+        # [i]: B^i
+        self._shortlists: Booleans = np.zeros((self.n_arms, self.n_arms), dtype=np.bool_)
         self._losses = self.n_arms  # L_C
 
     def _choose(self, t: int) -> tuple[int, int]:

@@ -58,7 +58,6 @@ class InterleavedFilter1(Policy):
             paper's; 4, in its journal version, has three to four times the regret.
 
     >>> import numpy as np
-    from msgspec import Meta
     >>> preferences = np.array([[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]])
     >>> policy, users = InterleavedFilter1(3, seed=7, horizon=1000), np.random.RandomState(7)
     >>> for _ in range(1000):
@@ -210,7 +209,6 @@ class InterleavedFilter2(InterleavedFilter1):
         confidence_scale: as for IF1.
 
     >>> import numpy as np
-    from msgspec import Meta
     >>> preferences = np.array([[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]])
     >>> policy, users = InterleavedFilter2(3, seed=3, horizon=1000), np.random.RandomState(7)
     >>> for _ in range(1000):

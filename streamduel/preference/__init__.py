@@ -1,1 +1,1 @@
-"""The mathematics that the policies share: counts, confidence bounds, winners, regret."""
+"""Mathematics of preferences: counts, confidence bounds, winners, regret."""

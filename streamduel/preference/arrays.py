@@ -1,4 +1,4 @@
-"""Types of the arrays that streamduel computes with."""
+"""Types of arrays, and where the largest of some values is."""
 
 from __future__ import annotations
 

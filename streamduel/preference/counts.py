@@ -28,7 +28,7 @@ class FromCounts:
 
         Args:
             first: an arm.
-            second: an arm, perhaps the same.
+            second: an arm, possibly the same.
         """
 
     def refresh_many(self, first: Integers, second: Integers) -> None:
@@ -44,7 +44,7 @@ class FromCounts:
 
         Args:
             first: an arm.
-            second: an arm, perhaps the same.
+            second: an arm, possibly the same.
             in_flight: their number; 0 ends it.
         """
 
@@ -106,7 +106,7 @@ class WinCounts:
 
         Args:
             first: an arm.
-            second: an arm, perhaps the same.
+            second: an arm, possibly the same.
             first_wins: 1, 0, or 0.5 for a tie.
             count: the number of duels.
         """

@@ -1,22 +1,22 @@
-"""How sure duels make us, at any time: evidence that may be looked at after every single one.
+"""Evidence and confidence that are valid at any time, after every single duel.
 
-An ordinary confidence interval holds at a sample size fixed beforehand. Whoever looks after every
-duel, and stops when it looks good, is wrong far more often than it says. What stands here holds at
-all times at once, with one and the same probability (a time-uniform confidence sequence), however
-often one looks and whenever one stops.
+An ordinary confidence interval holds at a sample size fixed beforehand. A user who looks after
+every duel, and stops at a good result, is wrong far more often than the interval says. The bounds
+here hold at all times together, with the same probability (a time-uniform confidence sequence), for
+any number of looks and any time to stop.
 
 Let x be the outcomes of n duels of a pair, 1 for a win of arm i, 1/2 for a tie, 0 for a loss. Their
 sum less n p moves like a random walk whose steps are at most 1 wide, so for every λ
 
     exp(λ (Σ x - n p) - λ² v / 2),  v = n / 4,
 
-is a supermartingale that begins at 1. Its mean over λ ~ N(0, 1/ρ) is one, too:
+is a supermartingale that begins at 1. So is its mean over λ ~ N(0, 1/ρ):
 
     M_n(p) = sqrt(ρ / (v + ρ)) exp((Σ x - n p)² / (2 (v + ρ))).
 
 By Ville's inequality, M_n(p) ever reaches 1/α with a probability of at most α. Which pairs duel may
-depend on all outcomes so far, as it does with a bandit; that outcomes arrive late, or in another
-order, changes nothing as long as what makes them late is not who won.
+depend on all outcomes so far, as with a bandit. Outcomes may be delayed or in another order, if the
+delay does not depend on the winner.
 
 Source: S. R. Howard, A. Ramdas, J. McAuliffe and J. Sekhon, "Time-uniform, nonparametric,
 nonasymptotic confidence sequences", Annals of Statistics 49(2), 2021, equation (14) and its
@@ -38,11 +38,11 @@ from streamduel.preference.logarithm import ln
 Winner: TypeAlias = Literal["condorcet", "copeland"]
 
 RHO: Final = 16.0
-"""ρ: the evidence is strongest, for what it could be, after some thousand duels of a pair."""
+"""ρ: the evidence is closest to its optimum after about a thousand duels of a pair."""
 
 
 def log_evidence(wins: Floats) -> Floats:
-    """How strongly duels speak for "i beats j" and against "i does not", as a logarithm.
+    """The evidence for "i beats j", as a logarithm.
 
     M_n(1/2) where i leads, else 1. If in truth i does not beat j, it ever exceeds x with a
     probability of at most exp(-x).
@@ -51,7 +51,7 @@ def log_evidence(wins: Floats) -> Floats:
         wins: (K, K): [i, j] is how often i has beaten j, a tie being half a win each way.
 
     Returns:
-        (K, K), in nats, 0 where nothing speaks for i; the same bits on every machine.
+        (K, K), in nats, 0 without evidence for i; the same bits on every machine.
 
     >>> log_evidence(np.array([[0.0, 560.0], [440.0, 0.0]])).round(3).tolist()
     [[0.0, 5.361], [0.0, 0.0]]
@@ -60,7 +60,7 @@ def log_evidence(wins: Floats) -> Floats:
 
 
 def log_evidence_of(wins: Floats, losses: Floats) -> Floats:
-    """The same for pairs one by one.
+    """`log_evidence` of any pairs.
 
     Args:
         wins: of any shape.
@@ -73,30 +73,30 @@ def log_evidence_of(wins: Floats, losses: Floats) -> Floats:
 
 
 def sure_at(wins: Floats, champion: int, seeks: Winner) -> float:
-    """How strong the evidence is that the champion is the winner: an x for `confidence`.
+    """The evidence that the champion is the winner, in nats; `confidence` needs it.
 
     It is the Condorcet winner if it beats all others, and a Copeland winner if no arm can beat more
-    others than it surely does. x is the most evidence that can be demanded of every comparison so
-    that this still follows.
+    others than it surely does. The result is the largest x for
+    which this follows if each comparison needs x nats of evidence.
 
-    For Copeland: with x demanded, the champion surely beats S arms, and another arm i surely loses
-    to L, so that it beats at most K - 1 - L. That is no more than S if at least K - 1 of the
-    champion's evidence against all and of all arms' against i reaches x: x is the (K - 1)-th
-    largest of these 2 K values, for the arm i for which that is least.
+    For Copeland: with x, the champion surely beats S arms, and another arm i surely loses to L, so
+    that it beats at most K - 1 - L. That is no more than S if at least K - 1 of the champion's
+    evidence against all arms and of all arms' evidence against i reach x: x is the (K - 1)-th
+    largest of these 2 K values, for the arm i where it is smallest.
 
     Args:
         wins: (K, K), as for `log_evidence`.
         champion: an arm.
-        seeks: which winner it is to be.
+        seeks: which winner.
 
     Returns:
-        Nats; 0 if nothing is sure.
+        Nats; 0 without evidence.
 
     >>> wins = np.array([[0.0, 560.0, 600.0], [440.0, 0.0, 500.0], [400.0, 500.0, 0.0]])
     >>> round(sure_at(wins, 0, "condorcet"), 3), round(sure_at(wins, 0, "copeland"), 3)
     (5.361, 5.361)
     """
-    if seeks == "condorcet":  # the champion's own comparisons say it all
+    if seeks == "condorcet":  # the champion's own comparisons suffice
         against = log_evidence_of(wins[champion], wins[:, champion])
     else:
         against = _sure_against(log_evidence(wins), champion)
@@ -105,17 +105,17 @@ def sure_at(wins: Floats, champion: int, seeks: Winner) -> float:
 
 
 def _sure_against(evidence: Floats, champion: int) -> Floats:
-    """How sure it is that each arm beats no more others than the champion."""
+    """The evidence that each arm beats no more others than the champion."""
     both = np.concatenate([np.broadcast_to(evidence[champion], evidence.shape), evidence.T], axis=1)
     place = len(evidence) + 1
     return np.partition(both, place, axis=1)[:, place]
 
 
 def nats(confidence: float, n_arms: int, seeks: Winner) -> float:
-    """How much evidence makes a winner sure with this confidence, whoever it is and at any time.
+    """The evidence that makes any winner sure with this confidence, at any time.
 
-    A wrong champion is named only if one comparison went wrong: for a Condorcet winner one of K,
-    since each wrong arm needs but one opponent that it does not beat; for a Copeland winner one of
+    A wrong champion is named only if one comparison is wrong: for a Condorcet winner one of K,
+    since each wrong arm has an opponent that it does not beat; for a Copeland winner one of
     K (K - 1).
 
     Args:
@@ -131,9 +131,9 @@ def nats(confidence: float, n_arms: int, seeks: Winner) -> float:
 
 
 def condorcet_winner_possible(wins: Floats, delta: float) -> bool:
-    """Whether some arm may still beat all others; False once each has surely lost to another one.
+    """Whether some arm may beat all others; False once each has surely lost to another one.
 
-    If there is a Condorcet winner, this is ever False with a probability of at most δ.
+    If there is a Condorcet winner, the probability that this is ever False is at most δ.
 
     Args:
         wins: (K, K), as for `log_evidence`.
@@ -147,13 +147,13 @@ def condorcet_winner_possible(wins: Floats, delta: float) -> bool:
 
 
 def winner_possible_by(evidence: Floats, delta: float) -> bool:
-    """The same, of `log_evidence` that is known already."""
+    """`condorcet_winner_possible`, given `log_evidence(wins)`."""
     enough = ln(len(evidence) - 1) - ln(delta)
     return bool((evidence.max(axis=0) < enough).any())
 
 
 def nats_of_all(n_arms: int, delta: float) -> float:
-    """How much evidence each of all K (K - 1) / 2 pairs must have for all to be right at once.
+    """The evidence that each of all K (K - 1) / 2 pairs needs for all to be right together.
 
     Args:
         n_arms: K.
@@ -165,7 +165,7 @@ def nats_of_all(n_arms: int, delta: float) -> float:
 def intervals(wins: Floats, delta: float) -> tuple[Floats, Floats]:
     """Bounds of all preferences that hold together, at all times, with probability 1 - δ.
 
-    Those p with M_n(p) < 1/α, α = δ / (K (K - 1) / 2).
+    They contain the p with M_n(p) < 1/α, α = δ / (K (K - 1) / 2).
 
     Args:
         wins: (K, K), as for `log_evidence`.
@@ -182,7 +182,7 @@ def intervals(wins: Floats, delta: float) -> tuple[Floats, Floats]:
 
 
 def intervals_of(wins: Floats, losses: Floats, evidence: float) -> tuple[Floats, Floats]:
-    """The same for pairs one by one: the preferences against which there is less evidence.
+    """`intervals` of any pairs: the preferences against which there is less evidence.
 
     Args:
         wins: of any shape.
@@ -191,11 +191,11 @@ def intervals_of(wins: Floats, losses: Floats, evidence: float) -> tuple[Floats,
     """
     plays = wins + losses
     spread = plays / 4
-    demanded = 2 * evidence + ln_each(1 + spread / RHO)
+    required = 2 * evidence + ln_each(1 + spread / RHO)
     met = plays > 0
     trials = np.where(met, plays, 1.0)
     mean = np.where(met, wins / trials, 0.5)
-    radius = np.where(met, np.sqrt((spread + RHO) * demanded) / trials, 1.0)
+    radius = np.where(met, np.sqrt((spread + RHO) * required) / trials, 1.0)
     return np.maximum(mean - radius, 0.0), np.minimum(mean + radius, 1.0)
 
 
@@ -207,7 +207,7 @@ def confidence(wins: Floats, champion: int, seeks: Winner) -> float:
     Args:
         wins: (K, K), as for `log_evidence`.
         champion: an arm.
-        seeks: which winner it is to be.
+        seeks: which winner.
 
     >>> wins = np.array([[0.0, 560.0, 600.0], [440.0, 0.0, 500.0], [400.0, 500.0, 0.0]])
     >>> round(confidence(wins, 0, "condorcet"), 3), round(confidence(wins, 1, "condorcet"), 3)
@@ -218,19 +218,17 @@ def confidence(wins: Floats, champion: int, seeks: Winner) -> float:
 
 
 def unfairness(counts: Iterable[tuple[float, float]]) -> float:
-    """How sure it is that a fair coin is not behind one of these counts, at any time.
+    """The confidence that one of some pairs of counts is not from a fair coin, at any time.
 
-    Instead of a coin, anything will do that is split in two parts of one whole, and as even in the
-    long run: half a tie each, say, or a quarter and three quarters.
-
-    A sample-ratio mismatch, for those who look at a dashboard rather than once at the end: over the
-    whole life of what is counted, the chance that fair coins ever reach x is at most 1 - x.
+    This is a test for a sample-ratio mismatch that a dashboard may show all the time: the
+    probability that fair coins ever reach x is at most 1 - x. A toss may also be split between the
+    sides, such as half a tie each, if both sides are equal on average.
 
     Args:
-        counts: of some coins, how much fell to either side so far.
+        counts: the counts of both sides, for each coin.
 
     Returns:
-        From 0, nothing speaks against fairness, towards 1.
+        From 0, no evidence against fairness, to 1.
 
     >>> round(unfairness([(520, 480)]), 3), round(unfairness([(600, 400), (500, 500)]), 6)
     (0.0, 1.0)
@@ -241,5 +239,5 @@ def unfairness(counts: Iterable[tuple[float, float]]) -> float:
     if not len(both):
         return 0.0
     most = float(log_evidence_of(both[:, 0], both[:, 1]).max())
-    # M_n already stands for both directions, so that the error is shared by the coins alone.
+    # M_n covers both directions, so only the number of coins divides the error.
     return max(0.0, 1 - len(both) / 2 * exp(-most))

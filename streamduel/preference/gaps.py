@@ -1,4 +1,4 @@
-"""By how much arms beat each other, and what the theory of Copeland bandits makes of it."""
+"""Gaps between arms, as in the regret bounds of Copeland bandits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from streamduel.preference.winners import copeland_winners
 
 
 def gaps(p: Floats, winner: int) -> Floats:
-    """Δ_wi = p_wi - 1/2 of every arm i: what the winner w wins more than half of their duels.
+    """Δ_wi = p_wi - 1/2 of every arm i: the winner's margin over each arm.
 
     Args:
         p: (K, K), preferences with 1/2 on the diagonal.
@@ -47,14 +47,13 @@ def copeland_gap(p: Floats) -> float:
 
     * |p_ij - 1/2|, i a Copeland winner and j none, and
     * Δ*_i, i no Copeland winner: the (L_C + 1)-th largest |p_ij - 1/2| among the arms j that i
-      loses to. So many losses prove that i is no winner, and these are the quickest to see.
+      loses to. That many losses prove that i is no winner, and these are the fastest to find.
 
     Args:
         p: (K, K), preferences without ties.
 
     Returns:
-        Δ, at least Δ_min; infinite when all arms are Copeland winners, for there is nothing to
-        tell apart then.
+        Δ, at least Δ_min; infinite when all arms are Copeland winners.
 
     Raises:
         PreferenceError: there is a tie, which the definition excludes.
@@ -83,7 +82,7 @@ def copeland_gap(p: Floats) -> float:
 
 
 def gap_ratio(p: Floats) -> float:
-    """Δ² / Δ_min²: how much larger the regret bound would be with Δ_min in the place of Δ.
+    """Δ² / Δ_min²: how much larger the regret bound would be with Δ_min in place of Δ.
 
     Args:
         p: (K, K), preferences without ties.

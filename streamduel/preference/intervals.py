@@ -1,4 +1,4 @@
-"""Confidence intervals of how often an arm beats another one, by Hoeffding and by Chernoff."""
+"""Confidence intervals of preferences, and sure results, by Hoeffding and by Chernoff."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def hoeffding(wins: Floats, plays: Floats, scale: Floats | float) -> tuple[Float
     Args:
         wins: of any shape: duels won, a tie being half a win.
         plays: of the same shape: duels played.
-        scale: what the evidence against a mean may reach, in nats; negative is the same as 0.
+        scale: the largest evidence against a mean, in nats; a negative one is the same as 0.
 
     Returns:
-        The lower and the upper ends, cut to [0, 1]; of a pair that has not met 0 and 1.
+        The lower and the upper ends, cut to [0, 1]; of a pair without duels 0 and 1.
 
     >>> lower, upper = hoeffding(np.array([6.0, 0.0]), np.array([8.0, 0.0]), scale=0.25)
     >>> lower.tolist(), upper.tolist()
@@ -47,18 +47,18 @@ def kl_interval(wins: Floats, plays: Floats, scale: Floats | float) -> tuple[Flo
 
     d is the divergence of Bernoulli distributions, with d(1, q) = ln(1 / q) and
     d(0, q) = ln(1 / (1 - q)): an arm that won all of n duels has the lower end exp(-scale / n), and
-    the upper end 1. The promise is that of `hoeffding`, with a smaller interval: by much near 0 and
-    1, hardly near 1/2.
+    the upper end 1. The guarantee is that of `hoeffding`, with a smaller interval: much
+    smaller near 0 and 1, hardly near 1/2.
 
     The ends are found by halving, rounded outwards, and have the same bits on every machine.
 
     Args:
         wins: of any shape: duels won, a tie being half a win.
         plays: of the same shape: duels played.
-        scale: what the evidence against a mean may reach, in nats; negative is the same as 0.
+        scale: the largest evidence against a mean, in nats; a negative one is the same as 0.
 
     Returns:
-        The lower and the upper ends; of a pair that has not met 0 and 1.
+        The lower and the upper ends; of a pair without duels 0 and 1.
 
     >>> lower, upper = kl_interval(np.array([6.0, 8.0, 0.0]), np.array([8.0, 8.0, 0.0]), 0.25)
     >>> lower.round(6).tolist(), upper.round(6).tolist()
@@ -78,7 +78,7 @@ def kl_interval(wins: Floats, plays: Floats, scale: Floats | float) -> tuple[Flo
 
 
 def _means(wins: Floats, plays: Floats) -> tuple[Floats, Booleans]:
-    """The observed means, 1/2 in the place of 0/0, and which are no 0/0."""
+    """The observed means, 1/2 for 0/0, and which pairs have duels."""
     met = plays > 0
     mean = np.full(np.shape(met), 0.5)
     np.divide(wins, plays, out=mean, where=met)
@@ -86,10 +86,10 @@ def _means(wins: Floats, plays: Floats) -> tuple[Floats, Booleans]:
 
 
 def _between(mean: Floats, end: Floats, trials: Floats, scale: Floats | float) -> Floats:
-    """How far from the observed mean towards an end of Hoeffding's interval a mean may be.
+    """The mean between the observed one and an end of Hoeffding's interval that is the KL end.
 
-    To begin there saves halvings; and close to the observed mean, where the divergence is nothing
-    but rounding, Hoeffding's formula still holds.
+    Starting there saves halvings; and close to the observed mean, where the divergence is mostly
+    rounding, Hoeffding's formula still holds.
     """
     inside, outside = mean, end
     for _ in range(_HALVINGS):
@@ -103,8 +103,8 @@ def _between(mean: Floats, end: Floats, trials: Floats, scale: Floats | float) -
 def surely_beats(wins: Floats, width: float) -> Booleans:
     """[i, j]: whether p̂_ij exceeds 1/2 by more than the radius sqrt(width / 2 n).
 
-    p̂ - 1/2 = (w_ij - w_ji) / 2 n, so this is (w_ij - w_ji)² > 2 n width: nothing is divided, and
-    pairs that never met need no care.
+    p̂ - 1/2 = (w_ij - w_ji) / 2 n, so this is (w_ij - w_ji)² > 2 n width: without a division, and
+    with no special case for pairs without duels.
 
     Args:
         wins: (K, K).
@@ -118,13 +118,13 @@ def surely_beats(wins: Floats, width: float) -> Booleans:
 
 
 def is_sure(wins: float, losses: float, width: float) -> bool:
-    """Whether one of two arms surely beats the other: `surely_beats` for a single pair."""
+    """Whether one of two arms surely beats the other; `surely_beats` for a single pair."""
     lead = wins - losses
     return lead * lead > 2.0 * (wins + losses) * width
 
 
 def duels_until_sure(wins: Floats, width: float) -> Integers:
-    """How many more duels each pair needs at least until one of its arms surely beats the other.
+    """The smallest number of duels after which an arm of each pair may surely beat the other.
 
     After k duels more, all won by the arm that leads by g of n, the lead is sure when
     (g + k)² > 2 (n + k) width, which is when k exceeds the larger root of a quadratic equation.
@@ -141,6 +141,6 @@ def duels_until_sure(wins: Floats, width: float) -> Integers:
     """
     played, lead = wins + wins.T, np.abs(wins - wins.T)
     root = np.sqrt(np.maximum(width * (width + 2.0 * (played - lead)), 0.0))
-    # A trillionth of what has been added and subtracted is far more than was lost in rounding.
+    # Rounding is far below a trillionth of the terms.
     fewest = np.ceil((width - lead) + root - 1e-12 * (width + lead + root))
     return np.maximum(fewest, 1.0).astype(np.int64)

@@ -1,4 +1,4 @@
-"""The preference matrix p_ij = P(arm i beats arm j): reading one from a file, and checking it."""
+"""The preference matrix p_ij = P(arm i beats arm j): reading and checking it."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from streamduel.preference.arrays import Floats
 TOLERANCE: Final = 0.001
 """How far p_ij + p_ji may be from 1: published matrices are rounded to two or three decimals."""
 
-MOST_ARMS: Final = 4_000
-"""A matrix of so many arms takes 128 MB, and whoever works with it needs several of that size."""
+MAX_ARMS: Final = 4_000
+"""A matrix of this many arms takes 128 MB, and computations need several of that size."""
 
-MOST_BYTES: Final = 500_000_000
-"""The largest file that is opened: 4,000 times 4,000 numbers of 25 characters take 400 MB."""
+MAX_BYTES: Final = 500_000_000
+"""The largest file: 4,000 times 4,000 numbers of 25 characters take 400 MB."""
 
 ARCHIVE_KEY: Final = "PMat"
-"""The array of an `.npz` archive that is read when there are several."""
+"""The array that is read from an `.npz` archive with several."""
 
-# 0.6 + 0.401 is off by 0.001 and by a rounding error: not what the tolerance is about.
+# 0.6 + 0.401 differs from 1 by 0.001 and a rounding error.
 _ROUNDING: Final = 1e-12
 _SEPARATOR = re.compile(r"\s*,\s*|\s+")
 _UNREADABLE = (
@@ -42,23 +42,23 @@ _UNREADABLE = (
 
 
 def check(array: npt.ArrayLike, source: str = "The preference matrix") -> Floats:
-    """A preference matrix that can be relied on, or the reason why this is none.
+    """A checked preference matrix.
 
-    Required are K rows of K numbers from 0 to 1, K from 2 to `MOST_ARMS`, with p_ij + p_ji = 1
-    within `TOLERANCE`; hence 1/2 within half of that on the diagonal. What is returned is
-    antisymmetric about 1/2: pairs that add up to 1 in float64 stay as they are, others become
+    Required are K rows of K numbers from 0 to 1, K from 2 to `MAX_ARMS`, with p_ij + p_ji = 1
+    within `TOLERANCE`, and so 1/2 within half of that on the diagonal. The result is antisymmetric
+    about 1/2: pairs that add up to 1 in float64 are unchanged, others become
     (p_ij + 1 - p_ji) / 2, and the diagonal 1/2.
 
     Args:
         array: (K, K), [i, j] the probability that i beats j.
-        source: what the error sentence begins with, such as a file's name.
+        source: the subject of error sentences, such as a file's name.
 
     Returns:
         (K, K), a new array in which p_ij > p_ji if and only if i beats j.
 
     Raises:
-        PreferenceError: this is no preference matrix; names the first place that is wrong, rows
-            and columns counting from 1.
+        PreferenceError: this is not a preference matrix; names the first wrong place, with rows
+            and columns from 1.
 
     >>> check([[0.5, 0.7], [0.2995, 0.5]]).tolist()
     [[0.5, 0.70025], [0.29974999999999996, 0.5]]
@@ -80,16 +80,16 @@ def check(array: npt.ArrayLike, source: str = "The preference matrix") -> Floats
 
 
 def _check_shape(shape: tuple[int, ...], source: str) -> None:
-    """Refuse what is not K times K, or too small or large to be meant."""
+    """Refuse arrays that are not K times K, too small or too large."""
     if len(shape) != 2 or shape[0] != shape[1]:
         found = " x ".join(map(str, shape)) or "one number"
         raise PreferenceError(f"{source} must have as many rows as columns (found {found}).")
-    if not 2 <= shape[0] <= MOST_ARMS:
-        raise PreferenceError(f"{source} must have from 2 to {MOST_ARMS} rows (found {shape[0]}).")
+    if not 2 <= shape[0] <= MAX_ARMS:
+        raise PreferenceError(f"{source} must have from 2 to {MAX_ARMS} rows (found {shape[0]}).")
 
 
 def _check_entries(p: Floats, source: str) -> None:
-    """Refuse probabilities that are none, and pairs that do not add up to 1."""
+    """Refuse numbers that are not probabilities, and pairs that do not add up to 1."""
     impossible = ~((p >= 0) & (p <= 1))  # NaN is neither
     if impossible.any():
         row, column = np.argwhere(impossible)[0].tolist()
@@ -128,8 +128,8 @@ def read(path: str | PathLike[str]) -> Floats:
         (K, K), antisymmetric about 1/2.
 
     Raises:
-        PreferenceError: there is no such file, it cannot be read, or it holds no preference
-            matrix; names the file and the place.
+        PreferenceError: the file does not exist, cannot be read, or has no preference matrix;
+            names the file and the place.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -156,18 +156,18 @@ def read(path: str | PathLike[str]) -> Floats:
 
 
 def _check_file(file: Path, source: str) -> None:
-    """Refuse what is no file (reading a pipe might never end), is empty or is too large."""
+    """Refuse other things than files (reading a pipe may never end), empty and too large files."""
     size = file.stat().st_size
     if not file.is_file():
         found = "a directory" if file.is_dir() else "a device or a pipe"
         raise PreferenceError(f"{source} must be a file (found {found}).")
-    if not 0 < size <= MOST_BYTES:
+    if not 0 < size <= MAX_BYTES:
         found = f"{size}" if size else "an empty file"
-        raise PreferenceError(f"{source} must have from 1 to {MOST_BYTES} bytes (found {found}).")
+        raise PreferenceError(f"{source} must have from 1 to {MAX_BYTES} bytes (found {found}).")
 
 
 def _array_in(file: Path, source: str) -> npt.NDArray[np.generic]:
-    """What a file holds, of whichever format."""
+    """The array in a file of any format."""
     format_name = file.suffix.lower()
     if format_name == ".npz":
         return _array_in_archive(file, source)
@@ -180,10 +180,10 @@ def _array_in(file: Path, source: str) -> npt.NDArray[np.generic]:
 
 
 def _shape_in(stream: IO[bytes], source: str) -> tuple[int, ...]:
-    """The shape that an array's header announces; the stream is back at its beginning then.
+    """The shape in an array's header; the stream is then at its beginning again.
 
-    A few compressed bytes can announce an array larger than the machine, and an array of objects
-    runs code when it is loaded: both are found before anything is loaded.
+    A few compressed bytes can be an array larger than the memory, and an array of objects runs code
+    when it is loaded: both are refused before anything is loaded.
     """
     try:
         if np.lib.format.read_magic(stream) == (1, 0):
@@ -225,9 +225,9 @@ def _array_in_text(lines: IO[str], source: str) -> Floats:
         # Some programs end each line of a table with a comma.
         rows.append(_numbers_in(text.removesuffix(",").rstrip(), f"{source}, line {place}"))
         places.append(place)
-        if len(rows) > MOST_ARMS:
+        if len(rows) > MAX_ARMS:
             raise PreferenceError(
-                f"{source} must have from 2 to {MOST_ARMS} lines of numbers (found more)."
+                f"{source} must have from 2 to {MAX_ARMS} lines of numbers (found more)."
             )
     if not rows:
         raise PreferenceError(f"{source} must have K lines of K numbers (found no number).")
@@ -248,9 +248,9 @@ def _array_in_text(lines: IO[str], source: str) -> Floats:
 
 def _numbers_in(text: str, source: str) -> Floats:
     """The numbers of one line."""
-    words = _SEPARATOR.split(text, maxsplit=MOST_ARMS)
-    if len(words) > MOST_ARMS:
-        raise PreferenceError(f"{source} must have from 2 to {MOST_ARMS} numbers (found more).")
+    words = _SEPARATOR.split(text, maxsplit=MAX_ARMS)
+    if len(words) > MAX_ARMS:
+        raise PreferenceError(f"{source} must have from 2 to {MAX_ARMS} numbers (found more).")
     numbers = np.empty(len(words))
     for column, word in enumerate(words):
         try:

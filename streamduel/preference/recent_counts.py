@@ -85,7 +85,7 @@ class RecentCounts(WinCounts):
 
         Args:
             first: an arm.
-            second: an arm, perhaps the same.
+            second: an arm, possibly the same.
             first_wins: 1, 0, or 0.5 for a tie.
             count: the number of duels.
         """

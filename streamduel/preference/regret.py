@@ -1,4 +1,4 @@
-"""What a duel of two arms costs, against the duel of the best arm with itself."""
+"""Regret of duels: by known preferences, estimated from the duels, and an upper bound of it."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def regrets(p: Floats, kind: str) -> Floats:
         kind: one of `KINDS`.
 
     Returns:
-        (K, K), symmetric: [i, j] is the regret of a duel of i with j. An arm alone, i = j, counts
-        as two.
+        (K, K), symmetric: [i, j] is the regret of a duel of i with j. An arm with itself, i = j,
+        counts as two.
 
     Raises:
         PreferenceError: there is no such kind, or it needs a Condorcet winner and there is none.
@@ -72,7 +72,7 @@ def regrets(p: Floats, kind: str) -> Floats:
 
 
 def _sums(costs: Floats) -> Floats:
-    """What two arms cost together, for every two arms."""
+    """The sum of the regrets of two arms, for every two arms."""
     return costs[:, np.newaxis] + costs
 
 
@@ -87,17 +87,16 @@ def estimated_regret(
     * strong: Δ_i + Δ_j; condorcet: half of that; weak: min(Δ_i, Δ_j);
     * copeland: 2 max_k c_k - c_i - c_j, with c the Copeland scores,
 
-    summed over all duels, those of an arm with itself included. Two readings, both of which make it
-    an estimate and no bound (`regret_bound` is one):
+    summed over all duels, those of an arm with itself included. It is an estimate, not a bound
+    (`regret_bound` is one), for two reasons:
 
-    * An arm that has the better of the champion in the estimate would have a negative gap. It is
-      taken as 0: regret is measured against a best arm, and against that nothing is a gain.
-    * The present estimate judges old duels too, so the sum may fall as well as rise.
+    * An arm that beats the champion in the estimate would have a negative gap; its gap is 0.
+    * The current estimate is applied to old duels too, so the sum may also decrease.
 
     Args:
         wins: (K, K): [i, j] is how often i has beaten j, a tie being half a win each way.
         champion: w.
-        alone: (K,): how often each arm has met itself; never, if left out.
+        alone: (K,): the number of duels of each arm with itself; 0 if left out.
 
     Returns:
         The regret of each kind.
@@ -114,10 +113,10 @@ def estimated_regret(
 def regret_of(
     pairs: Iterable[tuple[int, int, int]], wins: Floats, champion: int
 ) -> dict[str, float]:
-    """What some of the duels have cost, judged as `estimated_regret` judges all of them.
+    """The regret of some of the duels, under the same estimate as in `estimated_regret`.
 
     Args:
-        pairs: two arms, perhaps the same, and how many duels.
+        pairs: two arms, possibly the same, and the number of their duels.
         wins: (K, K), of all duels.
         champion: w.
 
@@ -145,7 +144,7 @@ def _gaps(wins: Floats, champion: int) -> Floats:
 
 
 def _cost(duels: Floats, own: Floats, gaps: Floats, scores: Floats) -> dict[str, float]:
-    """The regret of each kind, from how often pairs and arms by themselves were served."""
+    """The regret of each kind, from the duels of pairs and of arms with themselves."""
     served = duels.sum(axis=1) + 2 * own
     strong = float(served @ gaps)
     return {
@@ -164,23 +163,23 @@ def regret_bound(
     delta: float,
     evidence: Floats | None = None,
 ) -> dict[str, float]:
-    """An upper bound of the cumulative regret of all duels; it holds at all times together.
+    """An upper bound of the cumulative regret of all duels, valid at all times together.
 
     With probability 1 - δ all preferences are within their `intervals`. Then the regret is at most
     the largest that is possible within them:
 
-    * condorcet, strong, weak: for each arm w that may beat all others there, a duel is judged by
-      the upper bounds of the gaps p_wi - 1/2; the worst w counts. Where no arm can be the Condorcet
-      winner, these regrets mean little; the champion then stands for w, as in the estimate.
-    * copeland: by the most that an arm of the others may beat, and the least that the arm itself
-      surely does.
+    * condorcet, strong, weak: for each arm w that may beat all others, from the upper bounds of the
+      gaps p_wi - 1/2; the worst w counts. If no arm can be the Condorcet winner, these regrets mean
+      little; w is then the champion, as in the estimate.
+    * copeland: from the largest number of arms that another arm may beat, and the number that the
+      arm itself surely beats.
 
     Args:
         wins: (K, K): [i, j] is how often i has beaten j, a tie being half a win each way.
-        alone: (K,): how often each arm has met itself.
+        alone: (K,): the number of duels of each arm with itself.
         champion: an arm.
         delta: δ, between 0 and 1.
-        evidence: `log_evidence(wins)`, where it is known already.
+        evidence: `log_evidence(wins)`, if it is known.
 
     Returns:
         The bound for each kind.
@@ -190,7 +189,7 @@ def regret_bound(
     {'condorcet': 124, 'copeland': 1000, 'weak': 0, 'strong': 248}
     """
     n_arms, nats = len(wins), nats_of_all(len(wins), delta)
-    # Where [i, j] is so, its lower bound is above 1/2, and the upper bound of [j, i] below it.
+    # Where [i, j] holds, its lower bound is above 1/2, and the upper bound of [j, i] below.
     beats = (log_evidence(wins) if evidence is None else evidence) > nats
     own = np.asarray(alone, dtype=np.float64)
     duels = wins + wins.T
@@ -220,5 +219,5 @@ def _weak(gaps: Floats, duels: Floats, own: Floats) -> float:
 def _most_of_others(counts: Integers) -> Integers:
     """For each arm, the largest count of another one."""
     next_to_it, largest = sorted(counts.tolist())[-2:]
-    # Where two share the largest count, the next to it is as large.
+    # If two share the largest count, the second largest is equal.
     return np.asarray(np.where(counts == largest, next_to_it, largest), dtype=np.int64)

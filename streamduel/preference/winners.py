@@ -1,8 +1,8 @@
-"""Which arm is best: the Condorcet, Copeland and Borda winners, and whether arms have an order.
+"""Winners: Condorcet, Copeland, Borda, random walk and von Neumann; and the order of the arms.
 
 An arm
-*beats* another one when it wins more than half of their duels. A tie, p_ij = 1/2, is nobody's win:
-it keeps an arm from being the Condorcet winner and adds nothing to a Copeland score.
+*beats* another one when it wins more than half of their duels. In a tie, p_ij = 1/2, neither arm
+beats the other: it prevents a Condorcet winner and adds nothing to a Copeland score.
 
 Source of the definitions: Zoghi, Karnin, Whiteson and de Rijke, "Copeland Dueling Bandits", NIPS
 2015, section 2 and appendix C.2.
@@ -17,7 +17,7 @@ import numpy as np
 from streamduel.errors import PreferenceError
 from streamduel.preference.arrays import Floats, Integers
 
-# Scores are sums of thousands of rounded numbers; what differs by less is equal.
+# Scores are sums of thousands of rounded numbers; smaller differences are rounding.
 _ROUNDING: Final = 1e-12
 
 
@@ -58,8 +58,8 @@ def condorcet_winner(preferences: Floats) -> int | None:
 def copeland_scores(preferences: Floats) -> Floats:
     """The share of the other arms that each arm beats, from 0 to 1.
 
-    To beat an arm is to win more than half of the duels against it: a pair that is even, or has
-    not met, counts for neither.
+    To beat an arm is to win more than half of the duels against it: a pair that is even, or without
+    duels, counts for neither.
 
     Args:
         preferences: (K, K), preferences or counts of wins: i beats j if [i, j] > [j, i].
@@ -140,8 +140,8 @@ def largest(scores: Floats) -> Integers:
 def is_total_order(preferences: Floats) -> bool:
     """Whether the arms can be ordered so that each one beats all that come after it.
 
-    In such an order the arms beat K - 1, K - 2, …, 0 others; and where the numbers are these, the
-    first beats all, the second all but the first, and so on. A single tie makes it impossible.
+    In such an order the arms beat K - 1, K - 2, …, 0 others; and with these numbers, the first
+    beats all, the second all but the first, and so on. A single tie makes it impossible.
 
     Args:
         preferences: (K, K), preferences or counts of wins.
@@ -154,19 +154,18 @@ def is_total_order(preferences: Floats) -> bool:
 
 
 def random_walk_scores(p: Floats) -> Floats:
-    """How often each arm is visited, in the long run, by a walk that goes where arms win.
+    """How often a random walk towards winning arms visits each arm, in the long run.
 
     From arm i the walk goes to arm j with probability p_ji / Σ_l p_li, the sum over all l, i itself
-    (1/2) included: it draws an arm, any with the same chance, lets it duel the present one, goes
-    there if it wins and draws again if it loses. Of two arms at least one wins sometimes, so
-    wherever the walk begins it ends up in the same set of arms, and the distribution is unique
-    also where preferences are 0 or 1; arms that the walk leaves for ever have score 0. The stay
-    at i excludes periods.
+    (1/2) included: it draws an arm uniformly, lets it duel the current one, goes there if it wins
+    and draws again if it loses. Of two arms at least one wins sometimes, so from any start the walk
+    ends in the same set of arms, and the distribution is unique also where preferences are 0 or 1;
+    arms that the walk leaves permanently have score 0. The stay at i excludes periods.
 
     The source names the notion and leaves the chain open. Two of its statements decide: the
-    Condorcet winner need not be the random walk winner (so the walk does not simply go to arms
-    that beat the present one, where it could never leave the Condorcet winner), and the overlaps
-    with other winners in its Table 1, which come out with this chain.
+    Condorcet winner need not be the random walk winner (so the walk does not simply go to arms that
+    beat the current one, where it could never leave the Condorcet winner), and the overlaps with
+    other winners in its Table 1, which this chain reproduces.
 
     Args:
         p: (K, K), preferences with 1/2 on the diagonal.
@@ -181,13 +180,12 @@ def random_walk_scores(p: Floats) -> Floats:
     C.2; Grassmann, Taksar and Heyman, "Regenerative analysis and steady state distributions for
     Markov chains", Operations Research 33(5), 1985 (the elimination).
     """
-    # First comes an arm that the walk returns to for ever: the one that wins sometimes against the
-    # most others is such an arm. Every arm leads there, so nothing below is divided by 0.
+    # The first arm must be one that the walk always returns to: the one that can win against the
+    # most others. Every arm leads there, so nothing below is divided by 0.
     order = np.lexsort((p.sum(axis=1), (p > 0).sum(axis=1)))[::-1]
     moves = p.T[np.ix_(order, order)]
     moves /= moves.sum(axis=1, keepdims=True)
-    # Arm by arm, from the last, the walk is watched only while it is at the arms before. This
-    # subtracts nothing, so that even tiny probabilities keep all their digits.
+    # Eliminate arm by arm, from the last, without subtractions: tiny probabilities keep all digits.
     for last in range(len(p) - 1, 0, -1):
         moves[:last, last] /= moves[last, :last].sum()
         moves[:last, :last] += np.outer(moves[:last, last], moves[last, :last])
@@ -220,10 +218,9 @@ _PRECISION: Final = 1e-10  # the finest that the solver offers
 def von_neumann_winner(p: Floats) -> Floats:
     """The distribution x over arms that wins at least half of its duels against every arm.
 
-    It is the maximin strategy of the game with payoff p_ij - 1/2: x maximises the least over j of
-    Σ_i x_i (p_ij - 1/2). The game is fair, so that this least is 0 at best, and by von Neumann's
-    theorem 0 can be had. A Condorcet winner is drawn always. Without ties x is unique; with ties
-    it need not be, and one of the solutions is returned.
+    It is the maximin strategy of the game with payoff p_ij - 1/2: x maximises the minimum over j of
+    Σ_i x_i (p_ij - 1/2). The game is symmetric, so by von Neumann's theorem this minimum is 0. A
+    Condorcet winner is always drawn. Without ties x is unique; with ties one solution is returned.
 
     Args:
         p: (K, K), preferences with 1/2 on the diagonal.
@@ -255,7 +252,7 @@ def von_neumann_winner(p: Floats) -> Floats:
     payoff = p - 0.5
     payoff /= np.abs(payoff).max() or 1.0  # the solver's precision is absolute
     solution = linprog(
-        np.append(np.zeros(n_arms), -1.0),  # x, then the least payoff v, which is to be large
+        np.append(np.zeros(n_arms), -1.0),  # x, then the minimum payoff v to be maximised
         A_ub=np.column_stack((-payoff.T, np.ones(n_arms))),
         b_ub=np.zeros(n_arms),
         A_eq=np.append(np.ones(n_arms), 0.0)[np.newaxis],

@@ -13,7 +13,7 @@ import numpy as np
 from streamduel.errors import PreferenceError, nearest
 from streamduel.policies.base.generator import Generator
 from streamduel.preference.arrays import Floats
-from streamduel.preference.matrix import MOST_ARMS
+from streamduel.preference.matrix import MAX_ARMS
 
 ARXIV: Final[Floats] = np.array(
     (
@@ -163,9 +163,9 @@ def uniform(generator: Generator, n: int) -> Floats:
 
 
 def _checked_arms(n_arms: int, least: int = 2) -> int:
-    if not least <= n_arms <= MOST_ARMS:
+    if not least <= n_arms <= MAX_ARMS:
         raise PreferenceError(
-            f"the number of arms must be from {least} to {MOST_ARMS} (found {n_arms})."
+            f"the number of arms must be from {least} to {MAX_ARMS} (found {n_arms})."
         )
     return n_arms
 

@@ -27,7 +27,7 @@ EQUAL: Floats = np.full((3, 3), 0.5)
 
 
 @pytest.mark.parametrize("error", [0.01, 0.05, 0.2])
-def test_of_two_equal_arms_one_is_seldom_found_better_at_any_time(error: float) -> None:
+def test_one_of_two_equal_arms_is_rarely_found_better_at_any_time(error: float) -> None:
     experiments, duels = 10_000, 2_000
     users = np.random.RandomState(1)
     wins, found = np.zeros(experiments), np.zeros(experiments, dtype=bool)

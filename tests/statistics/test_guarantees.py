@@ -57,7 +57,7 @@ def start_of_the_bound(alpha: float, n_arms: int, delta: float) -> float:
     return start
 
 
-def test_rucbs_bounds_hold_as_often_as_lemma_1_says() -> None:
+def test_rucbs_bounds_hold_with_the_probability_of_lemma_1() -> None:
     # From C(δ) = 9.4 on, no bound is ever on the wrong side, with probability 0.9. A pair's bounds
     # narrow only when it is played, so it is enough to look then.
     alpha, delta, count, arxiv = 2.0, 0.1, 60, MATRICES["arxiv"]
@@ -79,7 +79,7 @@ def test_rucbs_bounds_hold_as_often_as_lemma_1_says() -> None:
 
 
 @pytest.mark.parametrize("matrix", ["arxiv", "cyclic", "arithmetic"])
-def test_rucb_compares_bad_pairs_no_oftener_than_theorem_2_says(matrix: str) -> None:
+def test_rucb_compares_bad_pairs_within_the_bound_of_theorem_2(matrix: str) -> None:
     alpha, delta, count = 1.0, 0.1, 60
     preferences = MATRICES[matrix]
     n_arms = len(preferences)
@@ -103,7 +103,7 @@ def test_rucb_compares_bad_pairs_no_oftener_than_theorem_2_says(matrix: str) -> 
 
 
 @pytest.mark.parametrize("matrix", ["arithmetic", "bradley_terry16", "cycle5"])
-def test_ccb_compares_bad_pairs_no_oftener_than_proposition_4_says(matrix: str) -> None:
+def test_ccb_compares_bad_pairs_within_the_bound_of_proposition_4(matrix: str) -> None:
     # With the smallest gaps Δ_ij = |p_ij - 1/2| instead of the paper's larger Δ*_ij.
     alpha, delta, count = 1.0, 0.1, 60
     preferences = MATRICES[matrix]
@@ -200,7 +200,7 @@ def lost(name: str, horizon: int, count: int) -> float:
 
 
 @pytest.mark.parametrize("name", sorted(set(policies.names()) - {"uniform"}))
-def test_learning_costs_less_than_not_learning(name: str) -> None:
+def test_every_policy_has_less_regret_than_uniform(name: str) -> None:
     # Beat the Mean is sure after some 18,000 duels only; the others lose at most a tenth.
     share = 1.0 if name == "beat_the_mean" else 0.1
     assert lost(name, horizon=20_000, count=4) < share * lost("uniform", horizon=20_000, count=4)

@@ -133,9 +133,8 @@ class MergingPolicy(Policy):
         """Set the groups; all their pairs are to be examined."""
         self._groups = groups
         self._turn = 0
-        self._home: Integers = np.full(
-            self.n_arms, -1, dtype=np.int64
-        )  # the group of each arm that is left
+        # The group of each arm that is left.
+        self._home: Integers = np.full(self.n_arms, -1, dtype=np.int64)
         for place, group in enumerate(groups):
             self._home[group] = place
         self._left = sum(map(len, groups))

@@ -37,7 +37,7 @@ class _PolicyState(State):
 
 
 class Policy(Algorithm):
-    """A dueling bandit as a state machine: it never asks for an outcome, it is told.
+    """A dueling bandit as a state machine: the caller reports the outcomes of duels.
 
     Everything that a policy will do follows from its state: the counts of the duels it has
     observed, its own generator, and what its algorithm keeps. The state goes through JSON text and
@@ -46,7 +46,7 @@ class Policy(Algorithm):
     Observing is counting: outcomes may come late, in any order and by the million (with a
     `WindowedPolicy` that forgets, their order matters). An algorithm draws its conclusions from the
     counts, such as to eliminate an arm or to begin a round, when it is asked for the next pair.
-    Told one duel at a time this is the published algorithm; told many at once, it is the same
+    Given one duel at a time this is the published algorithm; given many at once, it is the same
     algorithm with fewer occasions to conclude.
 
     A policy with a parameter `horizon` plans for that many duels; afterwards it proposes its

@@ -20,7 +20,7 @@ from streamduel.testing.policies.under_test import (
 
 NAN = float("nan")
 
-# Each is observed in vain: (first, second, first_wins, count), and what the message names.
+# Refused arguments (first, second, first_wins, count), and a part of the message.
 REFUSED = {
     "arm too large": ((ARMS, 0, 1, None), f"first must hold arms from 0 to {ARMS - 1} \\(found 5"),
     "arm negative": ((0, -1, 1, None), "second must hold arms"),

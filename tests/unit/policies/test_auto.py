@@ -24,7 +24,7 @@ from streamduel.simulation.environment import MatrixEnvironment
 from streamduel.simulation.matrices import ARXIV
 from streamduel.simulation.run import SteppedRun
 
-# Rock, paper and scissors, who beat the other two: nobody beats everybody.
+# Rock, paper and scissors, who beat the other two: no arm beats all others.
 CYCLE = np.array(
     [
         [0.5, 0.7, 0.3, 0.7, 0.7],
@@ -75,9 +75,7 @@ def through_json(policy: Auto) -> Auto:
 
 @pytest.mark.parametrize("slate", [1, 6])
 @pytest.mark.parametrize("seed", range(3))
-def test_in_a_cycle_it_goes_on_as_double_thompson_from_the_same_counts(
-    seed: int, slate: int
-) -> None:
+def test_in_a_cycle_double_thompson_continues_from_the_same_counts(seed: int, slate: int) -> None:
     policy, users = Auto(5, seed=seed), random.Random(seed)
     while policy.stage == "rmed1":
         assert policy.duels < 5_000
@@ -111,7 +109,7 @@ def test_with_a_condorcet_winner_it_is_rmed1_to_the_last_bit(slate: int, slates:
         assert state[key] == expected[key]
 
 
-def test_a_condorcet_winner_is_given_up_no_oftener_than_delta_says() -> None:
+def test_a_condorcet_winner_is_abandoned_with_a_probability_of_at_most_delta() -> None:
     # The winner by a hair, and three who lose to each other beyond doubt: what is left to err about
     # is whether the winner has lost. If each of 60 runs erred with probability 0.2, 23 or more
     # would have a chance below 1 in 1,000 (22 is the 0.999-quantile of the binomial distribution).
@@ -141,7 +139,7 @@ def test_after_the_switch_it_loses_hardly_anything_and_rmed1_as_much_as_before()
     assert lost["auto"].sum() < 0.3 * lost["rmed1"].sum()
 
 
-def test_it_concludes_when_it_is_asked_for_a_pair() -> None:
+def test_it_concludes_when_a_pair_is_proposed() -> None:
     policy = told(Auto(5, seed=1), SURE)
     assert policy.stage == "rmed1"
     policy.propose()
@@ -222,7 +220,7 @@ def test_after_the_switch_it_looks_no_more(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_foreseen_is_what_is_proposed_one_by_one_across_the_switch(seed: int) -> None:
+def test_duels_ahead_are_those_proposed_one_by_one_across_the_switch(seed: int) -> None:
     stepping, jumping, stages = Auto(5, seed=seed), Auto(5, seed=seed), set()
     luck = random.Random(seed)
     while jumping.duels < 3_000:
@@ -238,7 +236,7 @@ def test_foreseen_is_what_is_proposed_one_by_one_across_the_switch(seed: int) ->
     assert stages == {"rmed1", "double_thompson"}
 
 
-def test_a_champion_alone_is_foreseen_as_far_as_rmed1_does() -> None:
+def test_a_champion_alone_is_proposed_ahead_as_far_as_in_rmed1() -> None:
     both = (Auto(3, seed=1), RMED1(3, seed=1))
     for policy in both:
         for _ in range(3):  # all pairs
@@ -257,7 +255,7 @@ def test_a_champion_alone_is_foreseen_as_far_as_rmed1_does() -> None:
     assert max(runs) > 100
 
 
-def test_a_switch_between_first_meetings_is_foreseen_too() -> None:
+def test_a_switch_during_the_first_duels_of_all_pairs_is_exact() -> None:
     # Arm 4 is the last to have lost for sure: not at 34 defeats, when there is a look, but at 36
     # (5.7 and 6.3 nats; ln(4 / 0.01) = 6.0 are asked for). The next look is 5 duels after the first
     # one, of which 3 are still to come, and RMED1 has 5 pairs that never met.
@@ -292,7 +290,7 @@ def test_the_state_goes_through_json_before_and_after_the_switch() -> None:
     assert {stages[0], stages[-1]} == {"rmed1", "double_thompson"}
 
 
-def test_with_other_arms_the_counts_decide_anew() -> None:
+def test_with_other_arms_the_counts_decide_again() -> None:
     policy = gone_over()
     for kept, stage in (
         ([4, 3, 2, 1, 0], "double_thompson"),

@@ -40,7 +40,7 @@ def asked(policy: BeatTheMean, arm: int) -> int:
 
 
 @pytest.mark.parametrize("order", ["as asked", "the other way round"])
-def test_a_duel_counts_for_the_arm_in_whose_turn_it_was_asked_for(order: str) -> None:
+def test_a_duel_counts_for_the_arm_in_whose_turn_it_was_proposed(order: str) -> None:
     policy = BeatTheMean(3, seed=1, horizon=HORIZON)
     other = asked(policy, 0)
     told = (0, other, 1) if order == "as asked" else (other, 0, 0)
@@ -53,7 +53,7 @@ def test_a_duel_counts_for_the_arm_in_whose_turn_it_was_asked_for(order: str) ->
     assert bulk.state_dict()["own"]["won"][0][other] == 35
 
 
-def test_duels_nobody_asked_for_are_counted_and_decide_nothing() -> None:
+def test_unproposed_duels_are_counted_and_decide_nothing() -> None:
     policy = BeatTheMean(3, seed=1, horizon=HORIZON)
     policy.observe([0, 1, 0], [1, 2, 2], [1, 1, 1], [10**6] * 3)
     assert policy.champion() == 0
@@ -62,7 +62,7 @@ def test_duels_nobody_asked_for_are_counted_and_decide_nothing() -> None:
 
 
 @pytest.mark.parametrize("tight", [False, True])
-def test_the_worst_arm_leaves_when_the_radii_are_apart(tight: bool) -> None:
+def test_the_worst_arm_is_eliminated_when_the_radii_are_apart(tight: bool) -> None:
     policy = BeatTheMean(2, seed=1, horizon=HORIZON, gamma=1, tight=tight)
     # Shares 1 and 0 are apart when 2 (1 or 3) sqrt(ln(2TK) / n) <= 1.
     needed = math.ceil(4 * (1 if tight else 9) * math.log(2 * HORIZON * 2))
@@ -79,7 +79,7 @@ def test_the_worst_arm_leaves_when_the_radii_are_apart(tight: bool) -> None:
     assert trial.champion() == 0
 
 
-def test_who_leaves_takes_its_duels_along() -> None:
+def test_the_duels_of_an_eliminated_arm_are_removed_from_the_shares() -> None:
     policy = BeatTheMean(3, seed=2, horizon=HORIZON, gamma=1, tight=True)
     state = policy.state_dict()
     counts = {"duels": 6_000, "wins": [[0, 1500, 2000], [500, 0, 2000], [0, 0, 0]]}

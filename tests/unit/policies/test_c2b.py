@@ -87,7 +87,7 @@ def test_a_round_compares_each_of_its_pairs_equally_often(
     assert {len(pair) for pair in pairs} <= {2}
 
 
-def test_what_the_candidate_defeats_meets_the_candidate_only() -> None:
+def test_arms_beaten_by_the_candidate_meet_the_candidate_only() -> None:
     # Line 5 in round 2: n (p - 1/2)² > 2 ln(2 K² q_1) = 2 ln(2 * 36 * 2) = 9.94; 40 / 4 = 10.
     # An arm leaves at n ln 2 > ln T + f(K) = 34.5 + 1.8; 40 ln 2 = 27.7.
     first = [(0, 1, 40, 0), (0, 2, 40, 0), (0, 3, 39, 0), (4, 5, 40, 0)]
@@ -121,7 +121,7 @@ def test_the_candidate_is_drawn_among_equals() -> None:
         ("hoeffding", 21),  # n / 4 > ln(2² * 6 * 1000) / 2 = 5.04
     ],
 )
-def test_an_arm_leaves_when_the_evidence_suffices(elimination: str, least: int) -> None:
+def test_an_arm_is_eliminated_when_the_evidence_suffices(elimination: str, least: int) -> None:
     for won in (least, least - 1):
         policy = told(C2B(2, horizon=1000, elimination=elimination), (1, 0, won, 0))
         policy.propose()
@@ -151,7 +151,7 @@ def test_the_evidence_against_an_arm_is_summed_over_all_that_beat_it() -> None:
     assert wanted(policy) == {(0, 1)}
 
 
-def test_in_a_cycle_nobody_leaves() -> None:
+def test_in_a_cycle_no_arm_is_eliminated() -> None:
     policy = C2B(3, horizon=1000, elimination="hoeffding")
     told(policy, (0, 1, 60, 0), (1, 2, 60, 0), (2, 0, 60, 0)).propose()
     assert (policy.round, policy.candidates()) == (2, 3)
@@ -193,7 +193,7 @@ def test_when_all_is_in_flight_the_batch_is_proposed_again() -> None:
     assert policy.remaining().sum() == 22, "proposing teaches nothing"
 
 
-def test_a_whole_batch_is_foreseen_at_once() -> None:
+def test_a_whole_batch_is_proposed_ahead() -> None:
     policy = C2B(4, seed=1, horizon=1000)
     pairs, times = policy.propose_ahead(10**6)
     assert (len(pairs), times.sum()) == (18, 18)

@@ -197,7 +197,7 @@ def test_changing_users_prove_the_textbooks_hypotheses_wrong() -> None:
         assert [[first, second]] == book.propose(1)
         assert own(policy) == book.own_state()
         edge = 0.2 if step < 500 or step > 3000 else -0.4  # the order of the arms turns over
-        # Half of the time, the users also compare a pair that nobody asked for.
+        # Half of the time, the users also compare a pair that was not proposed.
         others = [luck.sample(range(5), k=2)] * luck.randint(0, 1)
         for i, j in [(first, second), *others]:
             first_wins = float(luck.random() < 0.5 + edge * ((j > i) - (j < i)))
@@ -231,7 +231,7 @@ def test_a_disproven_hypothesis_resets_all() -> None:
     assert own(policy) == {"best": [0, 1, 2], "shortlists": [[], [], []], "losses": 3}
 
 
-def test_losers_are_removed_and_those_who_beat_them_listed() -> None:
+def test_losers_are_removed_and_the_arms_that_beat_them_listed() -> None:
     # t = 41, 0.51 ln 41 = 1.89 < 5: arm 0 surely beats both, and each of them beats one at most.
     policy = told(CCB(3, seed=1), (0, 1, 20), (0, 2, 20))
     assert policy.candidates() == 1
@@ -311,7 +311,7 @@ def test_every_winner_of_a_cycle_is_champion_alike() -> None:
     assert own(policy)["losses"] == 1
 
 
-def test_foreseen_duels_of_several_winners_are_those_proposed_one_by_one() -> None:
+def test_duels_ahead_of_several_winners_are_those_proposed_one_by_one() -> None:
     jumping, stepping = CCB(5, seed=3), CCB(5, seed=3)
     luck, longest = random.Random(3), 0
     for _ in range(6000):
@@ -343,7 +343,7 @@ def test_a_winner_is_alone_until_a_bound_crosses_one_half() -> None:
     assert policy.propose_ahead(10**12)[1].tolist() == [10**12]
 
 
-def test_proposing_and_forgetting_leaves_the_hypotheses_alone() -> None:
+def test_duels_in_flight_do_not_change_the_hypotheses() -> None:
     # Each pair has been won 3 to 0; 40 duels in flight would decide them all.
     policy = told(CCB(3, seed=1), (0, 1, 3), (0, 2, 3), (1, 2, 3))
     policy.propose()

@@ -177,7 +177,7 @@ def test_the_first_pair_of_a_round_is_any() -> None:
     assert all(abs(first[pair] - 300) < 57 for pair in ((0, 1), (0, 2), (1, 2)))  # four deviations
 
 
-def test_a_decided_pair_leaves_at_the_end_of_the_round() -> None:
+def test_a_decided_pair_is_closed_at_the_end_of_the_round() -> None:
     # 2 ln(2 * 16 * 10^6) = 34.6 duels, all won, decide. Others have met 40 times too.
     policy = level(told(CopelandPBR(4, seed=1, horizon=1000), (0, 1, 40, 0)), 40, but={(0, 1)})
     active = {(i, j) for j in range(4) for i in range(j)} - {(0, 1)}
@@ -190,7 +190,7 @@ def test_a_decided_pair_leaves_at_the_end_of_the_round() -> None:
     assert next_round(policy) == active - {ahead}
 
 
-def test_a_pair_decided_by_its_duel_leaves_the_others_of_the_round_alone() -> None:
+def test_a_decided_pair_does_not_affect_the_others_of_the_round() -> None:
     # ln(2 * 9 * 10^6) = 16.71; 35² < 2 * 37 * 16.71, and 36² > 2 * 38 * 16.71.
     for seed in range(6):
         policy = told(CopelandPBR(3, seed=seed, horizon=1000), (0, 1, 36, 1))
@@ -246,7 +246,7 @@ def test_of_arms_that_beat_equally_many_one_is_drawn_once() -> None:
     assert all(abs(served[arm] - 100) < 41 for arm in range(3))  # five standard deviations
 
 
-def test_duels_nobody_asked_for_count_towards_the_rounds_to_come() -> None:
+def test_unproposed_duels_count_towards_the_next_rounds() -> None:
     policy = told(CopelandPBR(3, seed=1, horizon=1000), (0, 1, 2, 1))
     for _ in range(3):
         assert {fight(policy) for _ in range(2)} == {(0, 2), (1, 2)}
@@ -290,7 +290,7 @@ def test_proposals_in_flight_spread_over_the_active_pairs() -> None:
     assert next_round(policy) == times.keys(), "nothing of it was seen"
 
 
-def test_long_stretches_are_foreseen() -> None:
+def test_many_duels_are_proposed_ahead() -> None:
     policy = CopelandPBR(6, seed=1, horizon=100_000)
     # No pair can be decided before 2 ln(2 * 36 T²) = 54.6 duels.
     pairs, times = policy.propose_ahead(10**6)
@@ -300,7 +300,7 @@ def test_long_stretches_are_foreseen() -> None:
 
 @pytest.mark.parametrize("unasked", [0.0, 0.3])
 @pytest.mark.parametrize("n_arms", [3, 4, 5])
-def test_what_is_foreseen_is_what_would_be_proposed(n_arms: int, unasked: float) -> None:
+def test_duels_ahead_are_those_proposed_one_by_one(n_arms: int, unasked: float) -> None:
     """Also where late duels of a pair that has left decide about others, within a round."""
     for seed in range(6):
         luck = random.Random(seed)

@@ -221,7 +221,7 @@ def test_a_pair_is_chosen_as_often_as_by_two_whole_samples(
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_a_champion_whom_nobody_seems_to_beat_meets_itself(kind: type[DoubleThompson]) -> None:
+def test_a_champion_that_no_arm_seems_to_beat_meets_itself(kind: type[DoubleThompson]) -> None:
     wins = np.array([[0, 0, 200, 0], [0, 0, 5, 0], [0, 5, 0, 0], [0, 0, 0, 0]], dtype=float)
     wins[3, :3] = 300
     policy = in_state(kind, wins, 4.0)
@@ -275,7 +275,7 @@ def test_a_champion_alone_in_the_fence_takes_no_first_sample() -> None:
 
 
 def test_the_first_sample_is_drawn_as_far_as_it_decides() -> None:
-    """A leader who beats all others in it leaves nobody else a turn."""
+    """A leader who beats all others in it leaves no other arm a turn."""
     wins = np.full((6, 6), 40.0)
     wins[3] = 50
     wins[:, 3] = 30

@@ -69,7 +69,7 @@ def test_an_arm_is_removed_once_it_is_surely_beaten(scale: float) -> None:
         assert standing(policy) == (2, left)
 
 
-def test_nobody_is_judged_within_a_pass() -> None:
+def test_no_arm_is_judged_within_a_pass() -> None:
     policy = led_by(2, InterleavedFilter1)
     play(policy, {0: 0.5, 1: 1}, decisive())
     assert standing(policy) == (2, [0, 1, 3])
@@ -81,7 +81,7 @@ def test_nobody_is_judged_within_a_pass() -> None:
 @pytest.mark.parametrize(
     ("kind", "left"), [(InterleavedFilter1, [0, 3]), (InterleavedFilter2, [3])]
 )
-def test_whoever_beats_the_candidate_follows_it(
+def test_the_arm_that_beats_the_candidate_follows_it(
     kind: type[InterleavedFilter1], left: list[int]
 ) -> None:
     policy = led_by(2, kind)
@@ -90,7 +90,7 @@ def test_whoever_beats_the_candidate_follows_it(
     assert standing(policy) == (1, left)
     own = policy.state_dict()["own"]
     assert own["passes"] == 0
-    assert own["lost_before"] == policy.wins[:, 1].tolist()  # statistics begin afresh
+    assert own["lost_before"] == policy.wins[:, 1].tolist()  # empty statistics
 
 
 def test_of_several_victors_the_clearest_follows() -> None:
@@ -122,7 +122,7 @@ def test_the_last_arm_is_served_alone() -> None:
     assert (pairs.tolist(), times.tolist()) == ([[2, 2]], [rest])
 
 
-def test_duels_of_others_are_counted_and_decide_nothing() -> None:
+def test_duels_without_the_candidate_are_counted_and_decide_nothing() -> None:
     policy = led_by(2, InterleavedFilter1)
     policy.observe([0, 1], [1, 3], [1, 1], [50_000, 50_000])
     again = from_state(policy.state_dict())

@@ -10,7 +10,7 @@ import pytest
 
 from streamduel.policies.merge_dts import MergeDTS
 
-# Of four arms: wins of the row over the column. Pairs that met seldom, often, and never.
+# Of four arms: wins of the row over the column. Pairs with few duels, often, and never.
 WINS = np.array(
     [
         [0.0, 50.0, 5.0, 0.0],
@@ -83,7 +83,7 @@ def test_in_flight_the_challenger_is_one_that_is_so_least() -> None:
     assert max(with_best) - min(with_best) < 20
 
 
-def test_an_arm_that_loses_leaves_sooner_than_with_merge_rucb() -> None:
+def test_a_losing_arm_is_eliminated_sooner_than_by_merge_rucb() -> None:
     """The parameters of the authors' experiments are allowed."""
     policy = MergeDTS(40, seed=1, alpha=0.8**6, partition=16, constant=400_000)
     assert sorted(map(len, policy.state_dict()["own"]["groups"])) == [8, 16, 16]

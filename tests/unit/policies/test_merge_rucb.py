@@ -153,8 +153,8 @@ def test_unseen_pairs_in_flight_spread() -> None:
     assert max(times.values()) <= 16
 
 
-def test_conclusions_do_not_hang_on_what_was_proposed_before() -> None:
-    # At the step of the last of them, the bounds would be wider, and nobody would leave.
+def test_conclusions_do_not_depend_on_earlier_proposals() -> None:
+    # At the step of the last of them, the bounds would be wider, and no arm would be eliminated.
     policy = MergeRUCB(4, seed=2, alpha=0.5, constant=1)
     policy.observe(0, 1, 1, 9)  # at t = 10, 0.5 ln 11 / 9 is below 1/4, at t = 90, it is not
     policy.observe(2, 3, 1, 1)

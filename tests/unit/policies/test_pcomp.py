@@ -58,13 +58,13 @@ def test_all_beaten_arms_leave_at_once_and_the_others_go_on() -> None:
     assert policy.remaining()[0, 3] == 10
 
 
-def test_if_nobody_would_be_left_nobody_leaves() -> None:
+def test_if_all_arms_are_beaten_none_is_eliminated() -> None:
     policy = PComp(3, horizon=1000, accumulate=True)
     told(policy, (0, 1, 50, 0), (1, 2, 50, 0), (2, 0, 50, 0))
     assert (policy.round, policy.candidates()) == (2, 3)
 
 
-def test_an_arm_that_has_left_eliminates_nobody() -> None:
+def test_an_eliminated_arm_eliminates_no_other_arm() -> None:
     policy = PComp(3, horizon=1000, accumulate=True)
     told(policy, (0, 2, 50, 0), (0, 1, 3, 3), (1, 2, 3, 3))
     assert policy.candidates() == 2

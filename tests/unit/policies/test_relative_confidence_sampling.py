@@ -1,4 +1,4 @@
-"""RCS: the champion against a whole sample, the challenger against bounds computed anew, reigns."""
+"""RCS: champion against a whole sample, challenger against bounds from the counts, reigns."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def upper(
 
 
 def by_the_paper(wins: Floats, runs: int) -> Counter[int | None]:
-    """How often each arm, or nobody, beats all others in a whole sample."""
+    """How often each arm, or none, beats all others in a whole sample."""
     luck, n_arms = np.random.RandomState(2), len(wins)
     theta = np.triu(luck.beta(wins + 1, wins.T + 1, size=(runs, n_arms, n_arms)), k=1)
     theta += np.tril(1 - theta.transpose(0, 2, 1), k=-1)
@@ -133,7 +133,7 @@ def test_only_the_pairs_that_matter_are_drawn_and_none_twice(
     assert sum(numbers) / 200 <= mean
 
 
-def test_the_one_who_beats_the_most_meets_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_arm_that_beats_the_most_meets_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     # By the counts, 1 and 2 beat the most; one of them leads, and in the sample loses to the other.
     wins = np.array(
         [
@@ -184,7 +184,7 @@ def test_without_a_victor_the_least_often_champion_is_the_next() -> None:
     assert sum(reigns_of(policy)) == 22 + 40
 
 
-def test_of_those_who_reigned_least_each_is_as_likely() -> None:
+def test_of_the_arms_least_often_champion_each_is_equally_likely() -> None:
     champions = Counter(in_turn(seed) for seed in range(400))
     assert set(champions) == {0, 1, 3}
     # Four standard errors.
@@ -192,19 +192,19 @@ def test_of_those_who_reigned_least_each_is_as_likely() -> None:
 
 
 def in_turn(seed: int) -> int:
-    """The champion if nobody is victor and arm 2 has been champion more often."""
+    """The champion if no arm wins and arm 2 has been champion more often."""
     policy = in_state(CYCLE, reigns=[3, 3, 4, 3])
     policy._generator = Generator(seed)
     return int(policy.propose()[0, 0])
 
 
-def test_a_victor_reigns_however_often_it_did_before() -> None:
+def test_a_winner_of_the_tournament_is_champion_again() -> None:
     policy = in_state(SURE, reigns=[1, 1, 500, 0])
     assert policy.propose()[0, 0] == 2
     assert reigns_of(policy) == [1, 1, 501, 0]
 
 
-def test_every_champion_proposed_counts_as_a_reign() -> None:
+def test_every_proposed_champion_is_counted() -> None:
     """Also if its duel is never seen, and if it was foreseen."""
     policy, champions = in_state(MIXED), Counter[int]()
     for n in (1, 30, 1, 7):
@@ -215,7 +215,7 @@ def test_every_champion_proposed_counts_as_a_reign() -> None:
     assert reigns_of(policy) == [champions[arm] for arm in range(5)]
 
 
-def test_what_is_foreseen_is_what_would_be_proposed() -> None:
+def test_duels_ahead_are_those_proposed_one_by_one() -> None:
     wins = np.array([[0, 20, 45], [10, 0, 30], [10, 30, 0]], dtype=float)
     jumping, stepping = in_state(wins), in_state(wins)
     luck, longest = random.Random(3), 0
@@ -233,7 +233,7 @@ def test_what_is_foreseen_is_what_would_be_proposed() -> None:
     assert longest == 30
 
 
-def test_a_run_that_is_foreseen_is_bounded() -> None:
+def test_the_number_of_duels_proposed_ahead_is_bounded() -> None:
     policy = in_state(SURE)
     policy.observe([2] * 3, [0, 1, 3], [1] * 3, [10**6] * 3)
     assert len(policy.propose_ahead(10**9)[0]) == 4_096

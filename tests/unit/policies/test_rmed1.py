@@ -46,7 +46,7 @@ def test_every_step_is_the_textbooks(n_arms: int, steps: int, f_weight: float) -
     assert all(book.tallies[kind] for kind in expected), book.tallies
 
 
-def test_without_a_winner_it_goes_on_exploring_as_the_textbook_does() -> None:
+def test_without_a_winner_it_explores_like_the_textbook() -> None:
     policy, book, luck = RMED1(3, seed=4), Textbook(3, seed=4), random.Random(3)
     late: Counter[tuple[int, int]] = Counter()
     for t in range(3000):
@@ -90,7 +90,7 @@ def test_an_arm_joins_as_long_as_it_lags_no_more_than_ln_t_and_f() -> None:
     assert len(own(policy)["waiting"]) == 2, "all have joined"
 
 
-def test_who_waits_joins_later_and_who_was_left_out_may_come_back() -> None:
+def test_waiting_arms_join_later_and_dropped_arms_may_come_back() -> None:
     policy = in_pass(told(RMED1(3, seed=1), (0, 1, 1, 1), (0, 2, 1, 1), (1, 2, 1, 1)), 0, 1)
     assert step(policy)[0] == 0
     assert step(policy)[0] == 1
@@ -177,7 +177,7 @@ def test_a_winner_alone_meets_itself_and_draws_nothing() -> None:
     assert (policy.champion(), policy.candidates()) == (0, 1)
 
 
-def test_duels_in_flight_are_not_asked_for_again() -> None:
+def test_duels_in_flight_are_not_proposed_again() -> None:
     policy = RMED1(5, seed=2)
     for _ in range(3):  # until they have been seen
         assert set(unordered(policy.propose(10)).values()) == {1}
@@ -187,7 +187,7 @@ def test_duels_in_flight_are_not_asked_for_again() -> None:
     assert pairs[10:, 0].tolist() == policy._order[:4].tolist(), "then the list goes on"
 
 
-def test_what_never_came_is_due_again_before_the_next_pass() -> None:
+def test_lost_duels_are_due_again_before_the_next_pass() -> None:
     policy = RMED1(5, seed=2)
     pairs = policy.propose(14)[:8].tolist()
     for first, second in pairs:
@@ -198,7 +198,7 @@ def test_what_never_came_is_due_again_before_the_next_pass() -> None:
     assert not lost.keys() & unordered(np.array(pairs)).keys()
 
 
-def test_duels_nobody_asked_for_count() -> None:
+def test_unproposed_duels_count() -> None:
     policy = told(RMED1(4, seed=3), (1, 0, 1, 0), (2, 3, 0, 5))
     assert unordered(policy.propose(4)).keys() == {(0, 2), (0, 3), (1, 2), (1, 3)}
     told(policy, (0, 2, 1, 0), (0, 3, 1, 0), (1, 2, 0, 1), (1, 3, 0, 1))
@@ -221,14 +221,14 @@ def test_a_winner_is_alone_until_ln_t_lets_another_arm_join() -> None:
     assert next_pass == {0, 1}
 
 
-def test_a_winner_with_company_is_not_foreseen_alone() -> None:
+def test_a_winner_with_other_candidates_is_not_proposed_ahead() -> None:
     policy = told(RMED1(3, seed=1), (0, 1, 30, 0), (0, 2, 30, 0), (1, 2, 1, 0))
     assert in_pass(policy, 0, 1).propose_ahead(100)[1].tolist() == [1]
     assert in_pass(policy, 0, joining=[2]).propose_ahead(100)[1].tolist() == [1]
     assert in_pass(policy, 0).propose_ahead(100)[1].tolist() == [100]
 
 
-def test_the_first_duels_are_foreseen_together() -> None:
+def test_the_first_duels_are_proposed_ahead() -> None:
     policy = RMED1(5, seed=1)
     assert policy.propose_ahead(4)[1].tolist() == [1] * 4
     pairs, times = RMED1(5, seed=1).propose_ahead(1000)
@@ -239,7 +239,7 @@ def test_the_first_duels_are_foreseen_together() -> None:
 
 
 @pytest.mark.parametrize("f_weight", [0.0, 0.3])
-def test_what_is_foreseen_is_what_the_textbook_does(f_weight: float) -> None:
+def test_duels_ahead_are_those_of_the_textbook(f_weight: float) -> None:
     policy, book = RMED1(4, seed=8, f_weight=f_weight), Textbook(4, 8, f_weight)
     assert leaps_alike(policy, book, duels=5_000) > 5
 

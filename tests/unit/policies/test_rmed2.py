@@ -1,4 +1,4 @@
-"""RMED2 against the paper: the price of opponents by hand and anew, and step by step."""
+"""RMED2 against the paper: the price of opponents by hand and from the counts, and step by step."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def test_equally_cheap_opponents_are_met_alike() -> None:
     assert abs(met[1] - 200) < 40  # four standard deviations
 
 
-def test_where_nobody_is_ahead_algorithm_2_chooses() -> None:
+def test_where_no_arm_is_ahead_algorithm_2_chooses() -> None:
     policy = told(RMED2(3, seed=1), (0, 1, 2, 2), (0, 2, 4, 0), (1, 2, 4, 0))
     assert set(opponents(policy, 0)) == {1}
     policy = told(RMED2(3, seed=1), (0, 1, 9, 2), (0, 2, 4, 0), (1, 2, 4, 0))
@@ -234,7 +234,7 @@ def test_a_winner_is_alone_until_ln_ln_t_asks_for_exploration() -> None:
     assert set(unordered(policy.propose())) == {(1, 2)}
 
 
-def test_what_is_foreseen_is_what_the_textbook_does() -> None:
+def test_duels_ahead_are_those_of_the_textbook() -> None:
     policy, book = RMED2(4, seed=8, alpha=2), Textbook(4, 8, alpha=2)
     assert leaps_alike(policy, book, duels=5_000) > 5
 

@@ -151,7 +151,7 @@ def test_a_kept_opponent_waits_until_the_winner_has_been_met_enough() -> None:
     assert set(opponents(policy, 2)) == {1}
 
 
-def test_an_arm_that_nobody_was_ahead_of_meets_whom_algorithm_2_chooses() -> None:
+def test_an_arm_that_no_arm_was_ahead_of_meets_the_choice_of_algorithm_2() -> None:
     policy = fixed()
     assert set(opponents(policy, 0)) == {0}
     told(policy, (1, 0, 2, 0))
@@ -196,11 +196,11 @@ def test_late_duels_of_the_beginning_count_towards_it() -> None:
 def test_a_winner_is_alone_without_further_exploration() -> None:
     policy = told(RMED2FH(3, seed=1, horizon=10**7), (0, 1, 40, 0), (0, 2, 40, 0), (1, 2, 9, 9))
     policy.propose()
-    # ln(10^7) < 40 ln 2 - f(3): nobody joins before the horizon.
+    # ln(10^7) < 40 ln 2 - f(3): no arm joins before the horizon.
     assert in_pass(policy, 0).propose_ahead(10**6)[1].tolist() == [10**6]
 
 
-def test_what_is_foreseen_is_what_the_textbook_does() -> None:
+def test_duels_ahead_are_those_of_the_textbook() -> None:
     policy, book = RMED2FH(4, seed=8, horizon=4_000), Textbook(4, 8, horizon=4_000)
     assert leaps_alike(policy, book, duels=4_000) > 5
     champion = policy.champion()

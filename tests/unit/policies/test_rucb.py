@@ -244,7 +244,7 @@ def test_a_sure_winner_meets_itself_until_a_bound_reaches_one_half(
 
 
 @pytest.mark.parametrize("champion_set", [False, True])
-def test_what_is_foreseen_is_what_would_be_proposed(champion_set: bool) -> None:
+def test_duels_ahead_are_those_proposed_one_by_one(champion_set: bool) -> None:
     policy, book = (
         RUCB(4, seed=8, champion_set=champion_set),
         Textbook(4, seed=8, alpha=0.51, champion_set=champion_set),

@@ -127,7 +127,7 @@ def test_an_arm_that_is_out_takes_its_pairs_with_it() -> None:
     assert policy.candidates() == 3, "for good"
 
 
-def test_all_who_surely_lost_are_out_at_once() -> None:
+def test_all_arms_that_surely_lost_are_eliminated_together() -> None:
     policy = told(CondorcetSavage(4, horizon=200), (0, 1, 30, 0), (1, 2, 30, 0))
     assert policy.candidates() == 2
     assert next_pairs(policy) == {(0, 3)}
@@ -145,7 +145,7 @@ def test_when_all_have_lost_the_one_that_beats_the_most_stays() -> None:
     assert winners == {0, 1, 2, 3}
 
 
-def test_duels_nobody_asked_for_count() -> None:
+def test_unproposed_duels_count() -> None:
     policy = told(CondorcetSavage(3, seed=1, horizon=1000), (0, 1, 3, 3), (0, 2, 3, 2))
     assert next_pairs(policy, 5) == {(1, 2)}
     assert next_pairs(policy, 6) == {(1, 2), (0, 2)}
@@ -189,7 +189,7 @@ def test_copeland_a_tie_is_drawn_once() -> None:
 
 
 @pytest.mark.parametrize("kind", [CondorcetSavage, CopelandSavage])
-def test_long_stretches_are_foreseen(kind: type[Policy]) -> None:
+def test_many_duels_are_proposed_ahead(kind: type[Policy]) -> None:
     policy = kind(6, seed=1, horizon=100_000)
     # No arm can be out before 2 ln(30 T²) = 52.8 duels of a pair.
     pairs, times = policy.propose_ahead(10**6)

@@ -133,7 +133,7 @@ def test_of_two_arms_the_decided_one_is_alone_until_the_epoch_ends() -> None:
     # What is decided stays decided, whatever comes later in the epoch.
     policy.observe(0, 1, 1, 10_000)
     assert policy.propose().tolist() == [[1, 1]]
-    # The next epoch starts afresh, from no duels and no arm.
+    # The next epoch starts again, from no duels and no arm.
     policy.observe(1, 1, 0.5, LAST_OF_FOURTH - policy.duels)
     assert sorted(policy.propose()[0].tolist()) == [0, 1]
     assert own(policy)["before"] == policy.wins.tolist()
@@ -211,7 +211,7 @@ def test_the_copeland_winner_is_found_in_the_fourth_epoch() -> None:
     assert right == 12
 
 
-def test_duels_nobody_asked_for_decide_pairs() -> None:
+def test_unproposed_duels_decide_pairs() -> None:
     policy = in_fourth_epoch(3)
     policy.observe([0, 0, 1], [1, 2, 2], [1, 1, 1], [100, 100, 100])
     assert policy.propose().tolist() == [[0, 0]]
@@ -225,7 +225,7 @@ def test_duels_before_the_epoch_do_not() -> None:
     assert not any(own(policy)["found"])
 
 
-def test_arms_draw_each_other_alike_and_toss_in_an_order_drawn_anew() -> None:
+def test_opponents_are_uniform_and_the_order_of_tosses_is_drawn_per_epoch() -> None:
     drawn: Counter[tuple[int, int]] = Counter()
     begins: Counter[int] = Counter()
     for seed in range(600):
@@ -254,7 +254,7 @@ def test_in_flight_or_not_the_same_is_concluded() -> None:
     assert own(policy)["found"] == own(at_once)["found"]
 
 
-def test_a_pair_is_foreseen_until_it_can_be_decided() -> None:
+def test_a_pair_is_proposed_ahead_until_it_can_be_decided() -> None:
     policy = in_fourth_epoch(5)
     needed = next(n for n in range(1, 200) if is_decided(n, n, 5))
     pairs, times = policy.propose_ahead(10**6)

@@ -1,4 +1,4 @@
-"""Upper confidence bounds kept duel by duel, against bounds computed anew."""
+"""Upper confidence bounds kept duel by duel, against bounds computed from the counts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streamduel.preference.bounds import UpperBounds
 from streamduel.preference.counts import WinCounts
 
 
-def anew(wins: Floats, in_flight: Floats, scale: float) -> Floats:
+def expected(wins: Floats, in_flight: Floats, scale: float) -> Floats:
     """All K x K bounds, as they are defined."""
     played = wins + wins.T
     trials = played + in_flight
@@ -25,7 +25,7 @@ def anew(wins: Floats, in_flight: Floats, scale: float) -> Floats:
 
 def assert_as_defined(bounds: UpperBounds, wins: Floats, in_flight: Floats) -> None:
     for scale in (0.013, 0.57, 3.1):
-        upper = anew(wins, in_flight, scale)
+        upper = expected(wins, in_flight, scale)
         possible = np.flatnonzero((upper >= 0.5).all(axis=1))
         assert bounds.possible_winners(scale).tolist() == possible.tolist()
         for arm in range(len(wins)):
@@ -53,7 +53,7 @@ def test_bounds_are_as_defined_after_every_change(n_arms: int) -> None:
     assert_as_defined(bounds, counts.wins, np.zeros((n_arms, n_arms)))
 
 
-def test_many_pairs_at_once_are_taken_up_like_one_by_one() -> None:
+def test_many_pairs_at_once_are_equal_to_one_by_one() -> None:
     counts, dice = WinCounts(6), np.random.RandomState(1)
     one_by_one, at_once = UpperBounds(counts), UpperBounds(counts)
     for m in (0, 1, 5, 100, 100):
@@ -79,7 +79,7 @@ def test_an_arm_rules_out_all_others_until_the_first_of_them_challenges_it() -> 
         challenges = [bounds.challenge(arm) for arm in range(4)]
         scales = [0.0, 0.3, 2.0, 9.0, *(c * near for c in challenges for near in (1 - 1e-9, 1.01))]
         for scale in scales:
-            upper = anew(counts.wins, np.zeros((4, 4)), scale)
+            upper = expected(counts.wins, np.zeros((4, 4)), scale)
             possible = np.flatnonzero((upper >= 0.5).all(axis=1)).tolist()
             for arm in range(4):
                 others = np.delete(upper[:, arm], arm)

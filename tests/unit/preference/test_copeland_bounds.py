@@ -1,4 +1,4 @@
-"""Copeland scores kept duel by duel, against bounds computed anew."""
+"""Copeland scores kept duel by duel, against bounds computed from the counts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streamduel.preference.counts import WinCounts
 SLOTS = ("_means", "_trials", "_margins", "_smallest", "next_turn", "beats", "undecided", "wins")
 
 
-def anew(wins: Floats, in_flight: Floats, scale: float) -> tuple[Floats, Floats]:
+def expected(wins: Floats, in_flight: Floats, scale: float) -> tuple[Floats, Floats]:
     """All K x K bounds, as they are defined: U and L."""
     played = wins + wins.T
     trials = played + in_flight
@@ -26,7 +26,7 @@ def anew(wins: Floats, in_flight: Floats, scale: float) -> tuple[Floats, Floats]
 
 
 def assert_as_defined(bounds: CopelandBounds, wins: Floats, in_flight: Floats, scale: float) -> int:
-    upper, lower = anew(wins, in_flight, scale)
+    upper, lower = expected(wins, in_flight, scale)
     others = ~np.eye(len(wins), dtype=bool)
     assert bounds.beats.tolist() == (lower > 0.5).tolist()
     assert bounds.undecided.tolist() == ((lower <= 0.5) & (upper >= 0.5) & others).tolist()

@@ -38,7 +38,7 @@ def test_one_by_one_and_many_at_once_are_equal(n_arms: int) -> None:
         assert at_once.beats.tolist() == one_by_one.beats.tolist()
     assert not at_once.wins.diagonal().any()
     assert (at_once.plays == at_once.wins + at_once.wins.T).all()
-    assert at_once.plays.sum() < 2 * at_once.duels  # self-duels are duels and nobody's win
+    assert at_once.plays.sum() < 2 * at_once.duels  # self-duels are duels without a winner
 
 
 def test_without_counts_each_entry_is_one_duel() -> None:

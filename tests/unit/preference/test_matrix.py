@@ -46,7 +46,7 @@ def test_published_decimals_stay_as_they_are() -> None:
 
 
 @given(st.lists(st.floats(0, 1), min_size=6, max_size=6), st.lists(st.floats(-4e-4, 4e-4)))
-def test_what_is_returned_is_antisymmetric_about_one_half(
+def test_the_result_is_antisymmetric_about_one_half(
     upper: list[float], errors: list[float]
 ) -> None:
     given_p = of_upper(upper, 4)
@@ -92,7 +92,7 @@ def test_small_deviations_are_shared_out() -> None:
         (np.zeros((2, 2, 2)), "m must have as many rows as columns (found 2 x 2 x 2)."),
     ],
 )
-def test_what_is_no_preference_matrix_is_refused(array: npt.ArrayLike, sentence: str) -> None:
+def test_invalid_preference_matrices_are_refused(array: npt.ArrayLike, sentence: str) -> None:
     assert refusal(lambda: check(array, "m")) == sentence
 
 
@@ -107,7 +107,7 @@ def test_the_tolerance_includes_its_end() -> None:
 
 
 def test_too_many_arms_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(matrix, "MOST_ARMS", 3)
+    monkeypatch.setattr(matrix, "MAX_ARMS", 3)
     assert "from 2 to 3 rows (found 4)" in refusal(lambda: check(ORDER))
     path = tmp_path / "p.txt"
     path.write_text("0.5\n" * 4)
@@ -169,9 +169,7 @@ def test_text_that_is_no_matrix_is_refused(tmp_path: Path, text: str, problem: s
     assert refusal(lambda: read(path)) == f"{path}{problem}"
 
 
-def test_what_is_no_readable_file_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unreadable_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     missing = tmp_path / "missing.txt"
     assert (
         refusal(lambda: read(missing)) == f"{missing} must be a file (found nothing of this name)."
@@ -185,7 +183,7 @@ def test_what_is_no_readable_file_is_refused(
     assert "Not a directory" in refusal(lambda: read(below))
     assert "can't decode" in refusal(lambda: read(tmp_path / "p.txt"))
     assert "null byte" in refusal(lambda: read("a\0b"))
-    monkeypatch.setattr(matrix, "MOST_BYTES", 4)
+    monkeypatch.setattr(matrix, "MAX_BYTES", 4)
     assert "from 1 to 4 bytes (found 5)" in refusal(lambda: read(tmp_path / "p.txt"))
 
 

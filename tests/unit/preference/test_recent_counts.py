@@ -130,7 +130,9 @@ def test_many_at_once_are_equal_to_one_by_one(parts: list[list[Entry]], window: 
 
 @examples
 @given(entries, windows)
-def test_the_room_is_what_the_block_still_takes(told: list[Entry], window: int) -> None:
+def test_the_room_is_the_number_of_duels_until_the_block_is_full(
+    told: list[Entry], window: int
+) -> None:
     counts, slow = RecentCounts(ARMS, window), Slow(ARMS, window)
     for entry in told:
         counts.add_one(*entry)
@@ -153,7 +155,7 @@ def test_without_counts_each_entry_is_one_duel() -> None:
 
 
 @pytest.mark.parametrize("window", [16, 100, 12_345])
-def test_what_is_in_view_is_from_fifteen_sixteenths_to_one_less_than_the_window(
+def test_recent_duels_are_from_fifteen_sixteenths_to_one_less_than_the_window(
     window: int,
 ) -> None:
     counts, seen = RecentCounts(2, window), set()

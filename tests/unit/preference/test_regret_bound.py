@@ -56,7 +56,7 @@ def test_the_estimate_is_below_the_bound() -> None:
     assert all(estimate[kind] < bound[kind] for kind in estimate)
 
 
-def test_without_a_possible_condorcet_winner_the_champion_stands_for_it() -> None:
+def test_without_a_possible_condorcet_winner_the_champion_replaces_it() -> None:
     bound = regret_bound(CYCLE, (0, 0, 0), 2, delta=0.05)
     _, upper = intervals(CYCLE, 0.05)
     gaps = np.maximum(upper[2] - 0.5, 0)

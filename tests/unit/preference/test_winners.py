@@ -74,7 +74,7 @@ def test_in_a_cycle_all_arms_win() -> None:
     assert not is_total_order(CYCLE)
 
 
-def test_identical_arms_beat_nobody_and_win_together() -> None:
+def test_identical_arms_beat_no_arm_and_win_together() -> None:
     assert condorcet_winner(EVEN) is None
     assert copeland_scores(EVEN).tolist() == [0, 0, 0, 0]
     assert copeland_winners(EVEN).tolist() == [0, 1, 2, 3]

@@ -57,7 +57,7 @@ def test_every_duel_of_a_pair_counts_towards_its_quota() -> None:
     assert batch.lacking == 27
 
 
-def test_surplus_duels_of_a_pair_do_not_stand_in_for_those_of_another() -> None:
+def test_surplus_duels_of_a_pair_do_not_count_for_another() -> None:
     batch, counts = opened(3)
     see(batch, counts, 4, 2, 10**12)
     assert batch.lacking == 27
@@ -85,16 +85,16 @@ def test_a_closed_batch_lacks_nothing() -> None:
 
 
 @pytest.mark.parametrize("n_arms", [2, 3, 5, 8, 9])
-def test_what_is_kept_up_to_date_is_what_a_new_count_gives(n_arms: int) -> None:
+def test_updates_equal_a_batch_made_from_the_counts(n_arms: int) -> None:
     batch, counts = opened(uneven(n_arms), WinCounts(n_arms))
     luck = random.Random(n_arms)
     for _ in range(200):
         see(batch, counts, luck.randrange(n_arms), luck.randrange(n_arms), luck.randint(1, 3))
-        afresh = Batch(counts)
-        afresh.restore(batch.save())
-        assert batch.lacking == afresh.lacking == batch.remaining().sum() // 2
+        rebuilt = Batch(counts)
+        rebuilt.restore(batch.save())
+        assert batch.lacking == rebuilt.lacking == batch.remaining().sum() // 2
         if batch.lacking:
-            assert batch.draw(Generator(5)) == afresh.draw(Generator(5))
+            assert batch.draw(Generator(5)) == rebuilt.draw(Generator(5))
 
 
 @pytest.mark.parametrize("n_arms", [2, 3, 5, 8, 9])

@@ -46,7 +46,7 @@ def test_the_first_batch_is_open_from_the_beginning(kind: type[BatchedPolicy]) -
 
 
 @KINDS
-def test_only_what_is_complete_is_followed_by_the_next(kind: type[BatchedPolicy]) -> None:
+def test_only_a_complete_round_is_followed_by_the_next(kind: type[BatchedPolicy]) -> None:
     policy = kind(3, seed=1, horizon=1000)
     even(policy, 3)
     assert (policy.round, policy.lacking()) == (1, 0)
@@ -60,7 +60,7 @@ def test_only_what_is_complete_is_followed_by_the_next(kind: type[BatchedPolicy]
 
 
 @KINDS
-def test_to_open_is_what_asking_for_a_pair_does_but_for_the_draw(
+def test_opening_a_batch_equals_proposing_without_the_draw(
     kind: type[BatchedPolicy],
 ) -> None:
     told, asked = kind(4, seed=1, horizon=1000), kind(4, seed=1, horizon=1000)
@@ -83,7 +83,7 @@ def test_to_open_is_what_asking_for_a_pair_does_but_for_the_draw(
 )
 @example(fought=[0, 7, 8], percent=7, rounds=4)  # in float64, 0.07 times 100 exceeds 7
 @example(fought=[55, 54, 56], percent=55, rounds=4)
-def test_what_is_lacking_until_each_pair_has_its_share(
+def test_missing_duels_until_each_pair_has_its_share(
     kind: type[BatchedPolicy], fought: list[int], percent: int, rounds: int
 ) -> None:
     policy = kind(3, seed=1, horizon=1000)

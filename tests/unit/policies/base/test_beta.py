@@ -209,7 +209,7 @@ def test_usually_sixteen_samples_go_one_by_one(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(("won", "lost"), RESULTS)
-def test_what_spares_logarithms_never_disagrees_with_them(won: float, lost: float) -> None:
+def test_the_shortcut_without_logarithms_never_disagrees_with_them(won: float, lost: float) -> None:
     posterior, luck = of_pair(won, lost), random.Random(8)
     m, peak = posterior._mode.item(0, 1), posterior._peak.item(0, 1)
     width = posterior._width.item(0, 1)
@@ -305,7 +305,7 @@ def test_the_other_direction_is_the_mirror_image(won: float, lost: float) -> Non
     assert mirrored == pytest.approx(1 - chances, rel=0, abs=1e-9 * spread + 1e-15)
 
 
-def test_refreshing_in_turn_at_once_and_anew_are_equal() -> None:
+def test_updates_one_by_one_at_once_and_from_the_counts_are_equal() -> None:
     """Whatever the order of the duels, and whichever arm is named first."""
     luck, duels = random.Random(6), []
     for _ in range(150):

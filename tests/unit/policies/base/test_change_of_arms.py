@@ -65,7 +65,7 @@ def test_the_seed_of_the_changed_policy_is_the_next_word_of_the_former() -> None
     assert with_arms(policy, [0, 1, 3]).state_dict()["generator"] != fresh.state_dict()["generator"]
 
 
-def test_two_changes_in_a_row_draw_anew() -> None:
+def test_two_changes_in_a_row_have_different_draws() -> None:
     policy = told(RUCB(4, seed=3))
     once = with_arms(policy, [0, 1, 2, 3])
     twice = with_arms(once, [0, 1, 2, 3])
@@ -73,8 +73,8 @@ def test_two_changes_in_a_row_draw_anew() -> None:
     assert generators[0] != generators[1] != generators[2]
 
 
-def test_what_follows_from_the_counts_goes_on_at_once() -> None:
-    """RUCB's candidates: an arm that has met nobody is one, those that have lost surely are not."""
+def test_what_follows_from_the_counts_continues_at_once() -> None:
+    """RUCB's candidates: an arm that has no duels is one, those that have lost surely are not."""
     policy = RUCB(3, seed=3)
     for first, second in ((0, 1), (0, 2), (1, 2)):
         policy.observe(first, second, 1, 1_000)
@@ -93,7 +93,7 @@ def test_the_champion_moves_with_its_arm() -> None:
     assert with_arms(policy, [1, None, 2]).champion() == 2
 
 
-def test_what_works_in_rounds_begins_its_first_again_with_the_counts_it_has() -> None:
+def test_with_other_arms_a_batched_policy_starts_its_first_round_with_the_counts() -> None:
     policy = C2B(3, seed=3, horizon=1000)  # rounds of 3, 10 and 31
     for quota in (3, 10):
         for first, second in ((0, 1), (0, 2), (1, 2)):
@@ -120,7 +120,7 @@ def test_the_estimates_of_a_round_begun_again_are_from_all_duels() -> None:
     assert changed.state_dict()["own"]["before"] == [[0.0] * 3] * 3
 
 
-def test_who_was_eliminated_is_not_for_ever() -> None:
+def test_with_other_arms_elimination_is_not_permanent() -> None:
     policy = InterleavedFilter2(3, seed=3, horizon=10**6)
     for _ in range(2_000):
         first, second = policy.propose()[0].tolist()
@@ -142,7 +142,7 @@ def test_exploration_ends_with_the_last_duel_of_the_horizon(name: str) -> None:
     assert policy.finished is plans
     policy.observe(1, 2, 1, 10**6)
     assert policy.finished is plans
-    assert with_arms(policy, [0, 1, 2, None]).finished is plans, "all duels count, for ever"
+    assert with_arms(policy, [0, 1, 2, None]).finished is plans, "all duels count permanently"
 
 
 def test_exploration_ends_when_one_arm_is_left() -> None:

@@ -21,7 +21,7 @@ def chi_square(counts: Counter[object], cells: int) -> float:
 
 
 def test_the_stream_is_pinned() -> None:
-    # The draws of this seed for ever: a snapshot of today must go on identically in ten years.
+    # The draws of this seed must never change: old snapshots must continue identically.
     generator = Generator(2024)
     assert [generator.below(10**6) for _ in range(5)] == [675831, 214323, 309452, 799466, 995802]
     assert generator.permutation(8) == [3, 2, 4, 6, 5, 7, 0, 1]

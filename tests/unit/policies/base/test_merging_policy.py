@@ -78,11 +78,11 @@ def test_groups_take_turns(kind: type[Policy]) -> None:
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_an_arm_leaves_once_it_surely_loses_to_one_of_its_group(kind: type[Policy]) -> None:
+def test_an_arm_that_surely_loses_to_one_of_its_group_is_eliminated(kind: type[Policy]) -> None:
     for lost, left in ((SURE - 1, 8), (SURE, 7)):
         policy = with_groups(kind, [[0, 1, 2, 3], [4, 5, 6, 7]])
         policy.observe(2, 1, 1, lost)
-        assert policy.candidates() == 8, "nothing is concluded before somebody asks"
+        assert policy.candidates() == 8, "nothing is concluded before a pair is proposed"
         policy.propose()
         assert policy.candidates() == left
     assert sorted_groups(policy) == [[0, 2, 3], [4, 5, 6, 7]]

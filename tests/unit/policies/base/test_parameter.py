@@ -42,7 +42,7 @@ def test_defaults_fill_in_what_is_left_out() -> None:
     assert check() == {"width": 1.0, "rounds": 3, "eager": False, "rule": "kl"}
 
 
-def test_what_is_optional_is_off_unless_it_is_given() -> None:
+def test_optional_parameters_are_off_by_default() -> None:
     assert not Declared.limit.required
     assert Declared.limit.default_text == "none"
     assert check(limit=None) == check()
@@ -154,7 +154,7 @@ def test_numbers_beyond_all_sense_are_refused(
     assert (parameter.check(0), parameter.check(10**12)) == (0, 10**12)
 
 
-def test_what_is_allowed_is_told_in_words() -> None:
+def test_allowed_values_are_described() -> None:
     assert [parameter.allowed for parameter in DECLARED.values()] == [
         "a finite number greater than 0 and at most 2",
         "an integer at least 1 and less than 10",
@@ -199,7 +199,7 @@ def test_an_unknown_policy_is_refused(name: Any, message: str) -> None:
 
 
 @pytest.mark.parametrize("state", [None, [], "rucb", {}, {"n_arms": 3}])
-def test_what_is_no_state_is_refused(state: Any) -> None:
+def test_invalid_states_are_refused(state: Any) -> None:
     with pytest.raises(PolicyError, match="with the key 'policy'"):
         policies.from_state(state)
 

@@ -9,12 +9,14 @@ from streamduel.policies.base.beta import BetaPosterior, beats
 from streamduel.policies.base.generator import Generator
 from streamduel.preference.counts import WinCounts
 
-# 0 and 1 met seldom, with a tie among the duels or not, 0 and 2 often, 1 and 2 never.
+# 0 and 1 with few duels, with a tie among the duels or not, 0 and 2 often, 1 and 2 never.
 RESULTS = [(0, 1, 6.5, 3.5), (0, 2, 90.0, 110.0), (0, 3, 7.0, 3.0)]
 
 
 @pytest.mark.parametrize("pairs", [[(0, 1)], [(2, 0)], [(1, 0), (0, 2), (2, 1), (3, 0), (1, 3)]])
-def test_an_arm_beats_another_as_often_as_the_posterior_says(pairs: list[tuple[int, int]]) -> None:
+def test_an_arm_beats_another_with_the_probability_of_the_posterior(
+    pairs: list[tuple[int, int]],
+) -> None:
     counts = WinCounts(4)
     for first, second, won, lost in RESULTS:
         counts.add_one(first, second, 0.5, int(2 * (won % 1)))

@@ -46,9 +46,7 @@ def unforgetful(policy: Policy) -> Policy:
 
 @pytest.mark.parametrize(("name", "parameters"), FORGETFUL)
 @pytest.mark.parametrize("window", [100, 333])
-def test_what_is_forgotten_leaves_no_trace(
-    name: str, parameters: dict[str, Any], window: int
-) -> None:
+def test_forgotten_duels_leave_no_trace(name: str, parameters: dict[str, Any], window: int) -> None:
     policy = policies.create(name, 6, seed=4, window=window, **parameters)
     users = MatrixEnvironment(ARXIV, ties=0.1, seed=4)
     for step in range(900):
@@ -94,7 +92,7 @@ def test_a_champion_that_lost_its_duels_of_late_is_one_no_longer() -> None:
     assert policy.duels == 30_159
 
 
-def test_who_has_not_met_of_late_is_known_from_former_times() -> None:
+def test_pairs_without_recent_duels_count_with_all_their_duels() -> None:
     policy = policies.create("rucb", 4, seed=1, window=160)
     pairs = [0, 0, 0, 1, 1, 2], [1, 2, 3, 2, 3, 3]
     policy.observe(*pairs, [1.0] * 6, [100] * 6)
@@ -108,7 +106,7 @@ def test_who_has_not_met_of_late_is_known_from_former_times() -> None:
     assert policies.from_state(policy.state_dict()).champion() == 1
 
 
-def test_what_is_long_past_is_forgotten_though_nobody_met_anybody_since() -> None:
+def test_old_duels_are_forgotten_by_self_duels_too() -> None:
     policy = policies.create("rucb", 3, seed=1, window=160)
     policy.observe([0, 0, 1], [1, 2, 2], [1.0, 1.0, 1.0], [50, 50, 50])
     pairs, times = policy.propose_ahead(10**6)

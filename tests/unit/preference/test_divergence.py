@@ -103,7 +103,7 @@ def test_an_arm_has_no_term_against_itself() -> None:
     assert not divergence.sums.any()
 
 
-def test_what_was_counted_before_is_taken_up() -> None:
+def test_earlier_counts_are_included() -> None:
     duels = some_duels(5, 60, seed=3)
     counts = WinCounts(5)
     for duel in duels:
