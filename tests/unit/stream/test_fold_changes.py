@@ -225,7 +225,7 @@ def test_the_logs_contain_all_cases() -> None:
     for tally, count in (("duplicate", 5), ("late", 3), ("unjoined", 1)):
         assert any(state["tallies"][tally] >= count for state in states), tally
     assert any(state["open"]["impressions"] > 2 for state in states)
-    assert any(state["joined"] and state["left"] for state in states)
+    assert any(state["added"] and state["retired"] for state in states)
     assert {state["policy"]["own"].get("round") for state in states} >= {None, 1, 2}
     rails = [state["guardrails"] for state in states]
     assert {bool(it["frozen"]) for it in rails} == {True, False}
