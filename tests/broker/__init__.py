@@ -1,1 +1,1 @@
-"""A real Apache Kafka broker for the tests, from wherever this machine can get one."""
+"""A real Apache Kafka broker for the tests: an external one, a container, or local Java."""

@@ -1,4 +1,4 @@
-"""A throw-away Apache Kafka to try things on: `python -m tests.broker [PORT]`, until Ctrl-C."""
+"""A temporary Apache Kafka broker: `python -m tests.broker [PORT]`, until Ctrl-C."""
 
 import contextlib
 import signal
@@ -7,7 +7,7 @@ import threading
 
 from tests.broker.local_kafka import LocalKafka
 
-# What a shell starts in the background ignores SIGINT, and Python leaves it at that.
+# A process that a shell starts in the background ignores SIGINT, and Python does not change that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 PORT = int(sys.argv[1]) if len(sys.argv) > 1 else 9092
 with contextlib.suppress(KeyboardInterrupt), LocalKafka(port=PORT) as kafka:

@@ -1,8 +1,8 @@
-"""Pytest plugin: the fixtures `kafka` and `topics`, on the first broker that can be had.
+"""Pytest plugin: the fixtures `kafka` and `topics`, on the first broker that is available.
 
-In this order: the broker that STREAMDUEL_TEST_KAFKA names, a container, local Java. Nothing starts
-before a test asks for it. Where no broker can be had, the tests that need one are named at the end
-of the run, and the run fails where it must not pass without them (CI, STREAMDUEL_REQUIRE_KAFKA).
+In this order: the broker of STREAMDUEL_TEST_KAFKA, a container, local Java. A broker starts when
+the first test of a session (with xdist: of a worker) uses it. Without any broker, the tests that
+need one are listed at the end of the run, which fails in CI and with STREAMDUEL_REQUIRE_KAFKA.
 """
 
 import gc
@@ -31,11 +31,11 @@ from tests.broker.properties import broker_properties
 EXTERNAL = "STREAMDUEL_TEST_KAFKA"
 REQUIRE = "STREAMDUEL_REQUIRE_KAFKA"
 
-EXTERNAL_SECONDS = 10.0  # the broker is said to run already; ten seconds forgive a slow name lookup
-DOCKER_PING_SECONDS = 3.0  # an engine answers in milliseconds; one that hangs must not hold us up
-CONTAINER_SECONDS = 120.0  # as for local Java, and half a minute more for the container itself
+EXTERNAL_SECONDS = 10.0  # the broker runs already; ten seconds allow for a slow name lookup
+DOCKER_PING_SECONDS = 3.0  # an engine answers in milliseconds; one may hang
+CONTAINER_SECONDS = 120.0  # as for local Java, and half a minute for the container
 
-NO_BROKER = "no Kafka broker could be had for this test"
+NO_BROKER = "no Kafka broker is available for this test"
 BROKER_USED = pytest.StashKey[str]()
 WAYS_OUT = f"""\
 Any one of these gives them a broker:
@@ -45,11 +45,11 @@ Any one of these gives them a broker:
 
 
 class Broker(Protocol):
-    """A running broker, however it was had."""
+    """A running broker of any kind."""
 
     @property
     def can_restart(self) -> bool:
-        """Whether the broker is the tests' own, to be stopped and killed as they like."""
+        """Whether the tests own the broker, and may stop and kill it."""
 
     @property
     def bootstrap_servers(self) -> str:
@@ -63,7 +63,7 @@ class Broker(Protocol):
 
 
 class ExternalKafka:
-    """The broker that STREAMDUEL_TEST_KAFKA names; it is not ours to restart."""
+    """The broker of STREAMDUEL_TEST_KAFKA; the tests must not restart it."""
 
     can_restart: ClassVar[bool] = False
 
@@ -81,8 +81,8 @@ class ExternalKafka:
         Raises:
             RuntimeError: always.
         """
-        deed = "kill" if kill else "restart"
-        raise RuntimeError(f"the broker that {EXTERNAL} names is not the tests' to {deed}")
+        verb = "kill" if kill else "restart"
+        raise RuntimeError(f"tests must not {verb} the broker of {EXTERNAL}")
 
     def close(self) -> None:
         """Leave the broker as it is."""
@@ -120,7 +120,7 @@ class ContainerKafka:
 def _docker_host() -> str:
     """Return the address of the machine of the Docker engine, once the engine has answered."""
     with warnings.catch_warnings():
-        # The docker client never closes the socket on which nothing answered.
+        # The docker client does not close a socket without an answer.
         warnings.simplefilter("ignore", ResourceWarning)
         try:
             docker = DockerClient(timeout=int(DOCKER_PING_SECONDS))
@@ -150,7 +150,7 @@ def _kafka_container(host: str) -> tuple[DockerContainer, str]:
 
 
 def obtain_broker() -> tuple[Broker | None, str]:
-    """Return the first broker that can be had, if any, and why the ways before it failed."""
+    """Return the first available broker, if any, and why those before it are not available."""
     reasons: list[str] = []
     for way, connect in ((EXTERNAL, ExternalKafka), ("Docker", ContainerKafka), ("Java", _local)):
         try:
@@ -165,7 +165,7 @@ def _local() -> LocalKafka:
 
 
 def without_broker(reason: str) -> NoReturn:
-    """End a fixture that cannot do without a broker: the test fails where one is required."""
+    """Skip a test that needs a broker, or fail it where one is required."""
     sentence = f"{NO_BROKER} ({reason})"
     if any(os.environ.get(name, "").lower() in {"1", "true"} for name in ("CI", REQUIRE)):
         pytest.fail(sentence, pytrace=False)
@@ -174,7 +174,7 @@ def without_broker(reason: str) -> NoReturn:
 
 @pytest.fixture
 def own_broker() -> Iterator[LocalKafka]:
-    """A broker of the test's own, to stop and to kill; it takes Java."""
+    """A broker for one test, which may kill it; needs Java."""
     try:
         broker = _local()
     except BrokerUnavailableError as error:
@@ -185,7 +185,7 @@ def own_broker() -> Iterator[LocalKafka]:
 
 @pytest.fixture(scope="session")
 def kafka(pytestconfig: pytest.Config) -> Iterator[Broker]:
-    """A broker for the whole run; tests keep apart by the names of their `topics`."""
+    """A broker for the whole session; each test has topics of its own."""
     broker, passed_over = obtain_broker()
     if broker is None:
         without_broker(passed_over)
@@ -200,7 +200,7 @@ def _setting(value: object) -> str:
 
 
 class Topics(Protocol):
-    """Creates a topic and returns its name, which no other test has."""
+    """Creates a topic and returns its unique name."""
 
     def __call__(self, partitions: int = 4, compacted: bool = False, **configs: object) -> str:
         """Create it; `segment_ms=100` sets the topic's `segment.ms`."""
@@ -226,7 +226,7 @@ def topics(kafka: Broker, request: pytest.FixtureRequest) -> Iterator[Topics]:
         return name
 
     yield create
-    # A broker of our own goes with all its topics; others' is left as it was found.
+    # A broker of the tests is removed with its topics; another one is left as it was.
     if created and not kafka.can_restart:
         with KafkaAdminClient(bootstrap_servers=kafka.bootstrap_servers) as admin:
             admin.delete_topics(created)
@@ -235,7 +235,7 @@ def topics(kafka: Broker, request: pytest.FixtureRequest) -> Iterator[Topics]:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Name the broker, or every test that was not run for want of one and how to get one."""
+    """Name the broker, or every test that was not run without one and how to get one."""
     if BROKER_USED in config.stash:
         terminalreporter.line(f"Kafka: {config.stash[BROKER_USED]}")
     missed = [
@@ -246,7 +246,7 @@ def pytest_terminal_summary(
     ]
     if not missed:
         return
-    title = f"NOT RUN for want of a Kafka broker: {len(missed)}"
+    title = f"NOT RUN without a Kafka broker: {len(missed)}"
     terminalreporter.section(title, red=True, bold=True)
     for nodeid in missed:
         terminalreporter.line(nodeid, red=True)

@@ -1,7 +1,7 @@
 """Apache Kafka on this machine's Java: one node, broker and controller in one process (KRaft).
 
-The jars come from Maven once, as `pom.xml` names them, and stay in the user's cache directory.
-Everything else of a broker (settings, data, log) lives in a temporary directory of its own.
+Maven fetches the jars of `pom.xml` once into the user's cache directory. Settings, data and log of
+a broker are in a temporary directory.
 """
 
 import base64
@@ -29,19 +29,19 @@ from tests.made_once import made_once
 
 POM = Path(__file__).with_name("pom.xml")
 
-FETCH_SECONDS = 300.0  # 45 MB of jars; a slow line at 200 kB/s takes four minutes
+FETCH_SECONDS = 300.0  # 45 MB of jars; at 200 kB/s that takes four minutes
 FORMAT_SECONDS = 60.0  # one second on an idle machine; a loaded one starts its JVM far later
 START_SECONDS = 90.0  # two to three seconds on two idle cores; the rest is for a loaded machine
-STOP_SECONDS = 45.0  # a third of a second when idle; a stop under load writes its logs out first
+STOP_SECONDS = 45.0  # a third of a second when idle; under load it flushes its logs first
 POLL_SECONDS = 0.05  # a fiftieth of a start: short enough not to lengthen it
 CONNECT_SECONDS = 2.0  # for one attempt; a broker within reach answers it in milliseconds
 
-# Below the range from which Linux and macOS take a client's own port: while the broker is down, a
-# client that keeps reconnecting could otherwise be given the broker's port and connect to itself.
+# Below the ephemeral ports of Linux and macOS: while the broker is down, a client that reconnects
+# could otherwise get the broker's port for its own end and connect to itself.
 PORTS = range(20_000, 30_000)
 
 API_VERSIONS = 18  # the request that every broker answers, before anything else
-CORRELATION = 1  # comes back in the answer
+CORRELATION = 1  # repeated in the answer
 
 LOG_TAIL_LINES = 40
 
@@ -54,24 +54,24 @@ rootLogger.level = WARN
 rootLogger.appenderRef.console.ref = console
 """
 
-# Ends the broker ($1) and its directory ($2) when this process is gone, however it went: the other
-# end of the standard input is then closed.
+# Kills the broker ($1) and removes its directory ($2) after any end of this process: the other end
+# of the standard input is then closed.
 WATCHDOG = 'cat > /dev/null; kill -KILL "$1" 2> /dev/null; rm -rf -- "$2"'
 
 
 class BrokerUnavailableError(RuntimeError):
-    """No broker can be had in the way that was tried; the text says why."""
+    """This kind of broker is not available; the message has the reason."""
 
 
 def kafka_version() -> str:
-    """Return the version of Apache Kafka that `pom.xml` names."""
+    """Return the version of Apache Kafka in `pom.xml`."""
     version = ElementTree.parse(POM).findtext(".//{*}properties/{*}kafka.version")
     assert version is not None, f"{POM.name} names no kafka.version"
     return version
 
 
 def cached_jars() -> Path:
-    """Return the directory of the jars that `pom.xml` names, fetched by Maven if not here yet."""
+    """Return the directory of the jars of `pom.xml`; Maven fetches them the first time."""
     digest = hashlib.sha256(POM.read_bytes()).hexdigest()[:8]
     return made_once(f"kafka-{kafka_version()}-{digest}", _fetch_jars)
 
@@ -125,7 +125,7 @@ def wait_for_broker(bootstrap_servers: str, seconds: float) -> str:
     """Return the id of the cluster as soon as a broker answers there.
 
     Raises:
-        BrokerUnavailableError: nothing did within the seconds.
+        BrokerUnavailableError: no broker answered in time.
     """
     deadline = time.monotonic() + seconds
     host, _, port = bootstrap_servers.rpartition(":")
@@ -148,7 +148,7 @@ def wait_for_broker(bootstrap_servers: str, seconds: float) -> str:
 
 
 def _speaks_kafka(host: str, port: int) -> bool:
-    """Ask for the API versions: a proxy accepts connections long before the broker behind it."""
+    """Ask for the API versions: a proxy may accept connections before its broker does."""
     request = struct.pack(">ihhih", 10, API_VERSIONS, 0, CORRELATION, -1)
     try:
         with socket.create_connection((host, port), timeout=CONNECT_SECONDS) as connection:
@@ -160,11 +160,11 @@ def _speaks_kafka(host: str, port: int) -> bool:
 
 
 class LocalKafka:
-    """One broker of Apache Kafka, its ports and its data its own until `close`.
+    """One broker of Apache Kafka; its ports and data exist until `close`.
 
     Args:
-        overrides: properties of the broker, added to or in place of `broker_properties`.
-        port: where clients connect; a free one if None.
+        overrides: properties that replace those of `broker_properties`.
+        port: the port for clients; a free one if None.
     """
 
     can_restart: ClassVar[bool] = True
@@ -173,7 +173,7 @@ class LocalKafka:
         self.directory = Path(tempfile.mkdtemp(prefix="streamduel-kafka-"))
         self._port, self._controller_port = port or free_port(), free_port()
         self._overrides = dict(overrides or {})
-        # Not a letter of it may be a minus: at the front it would be taken for an option.
+        # Without a minus, which at the front would be taken for an option.
         self._cluster_id = base64.b64encode(uuid.uuid4().bytes, b"__").decode().rstrip("=")
         self._formatted = False
         self._process: subprocess.Popen[bytes] | None = None
@@ -181,12 +181,12 @@ class LocalKafka:
 
     @property
     def bootstrap_servers(self) -> str:
-        """Where clients connect, the same after every restart."""
+        """The address for clients, the same after every restart."""
         return f"127.0.0.1:{self._port}"
 
     @property
     def pid(self) -> int | None:
-        """The broker's process, None while it is stopped."""
+        """The broker's process id; None while it is stopped."""
         return self._process.pid if self._process else None
 
     def __enter__(self) -> Self:
@@ -209,7 +209,7 @@ class LocalKafka:
         """Start the broker and return when it answers.
 
         Raises:
-            BrokerUnavailableError: it could not be fetched, died, or did not answer in time.
+            BrokerUnavailableError: it could not be fetched, ended, or did not answer in time.
         """
         if self._process is not None:
             raise RuntimeError(f"the broker on {self.bootstrap_servers} is started already")
@@ -224,7 +224,7 @@ class LocalKafka:
             raise
 
     def stop(self) -> None:
-        """Stop the broker as an operator would (SIGTERM), and wait for its end."""
+        """Stop the broker with SIGTERM, and wait for its end."""
         if self._process is None:
             return
         self._process.terminate()
@@ -238,10 +238,10 @@ class LocalKafka:
             self.kill()
 
     def kill(self) -> None:
-        """End the broker at once (SIGKILL): it writes nothing out and says goodbye to nobody."""
+        """Kill the broker with SIGKILL."""
         if self._process is None or self._watchdog is None:
             return
-        # The watchdog first: the number of a process that is waited for may be given out again.
+        # The watchdog first: the id of a process that was waited for may be used again.
         for process in (self._watchdog, self._process):
             process.kill()
         assert self._watchdog.stdin is not None
@@ -251,7 +251,7 @@ class LocalKafka:
         self._watchdog = self._process = None
 
     def restart(self, *, kill: bool = False) -> None:
-        """Stop the broker (or kill it) and start it again, with the same ports and data."""
+        """Stop or kill the broker and start it again, with the same ports and data."""
         if kill:
             self.kill()
         else:
@@ -259,7 +259,7 @@ class LocalKafka:
         self.start()
 
     def close(self) -> None:
-        """End the broker and remove its directory."""
+        """Kill the broker and remove its directory."""
         self.kill()
         shutil.rmtree(self.directory, ignore_errors=True)
 
@@ -293,7 +293,7 @@ class LocalKafka:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C is for the tests, which end the broker themselves
+                start_new_session=True,  # on Ctrl-C the tests end the broker
             )
         self._watchdog = subprocess.Popen(
             ["sh", "-c", WATCHDOG, "watchdog", str(self._process.pid), str(self.directory)],
@@ -308,7 +308,9 @@ class LocalKafka:
         return [
             _program("java"),
             "-Xmx512m",
-            "-XX:+UseSerialGC",  # two cores are shared with the tests
+            # Two cores are shared with the tests: less compilation, no threads for the collector.
+            "-XX:TieredStopAtLevel=1",
+            "-XX:+UseSerialGC",
             "-Dlog4j2.configurationFile=log4j2.properties",
             "-cp",
             f"{jars}/*",

@@ -1,4 +1,4 @@
-"""`kill -9` on files: whatever the moment, the bytes are those of an undisturbed run."""
+"""SIGKILL on files: at any moment, the bytes are those of an undisturbed run."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.faults.lives import hashes, inspect, live, streamduel
+from tests.faults.processes import hashes, inspect, run_service, streamduel
 from tests.logs import ARMS, values
 
 KILLS = 20
-RECORDS = 500_000
+RECORDS = 250_000
 EXPERIMENTS = [f"experiment-{number}" for number in range(6)]
 
 
 def configure(folder: Path, log: Path) -> Path:
-    """A configuration with its own outputs over a shared log; commits as often as it can."""
+    """A configuration with its own outputs over a shared click log; commits very often."""
     folder.mkdir()
     document = {
         "source": {"connector": "files", "path": str(log)},
@@ -53,17 +53,30 @@ def visible(config: Path) -> tuple[bytes, bytes, dict[str, str]]:
     )
 
 
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_log(tmp_path_factory.mktemp("log") / "clicks.jsonl", RECORDS)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(log: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The configuration of a run that was not killed."""
+    config = configure(tmp_path_factory.mktemp("runs") / "undisturbed", log)
+    assert not run_service(config)
+    return config
+
+
 @pytest.mark.slow
-def test_twenty_kills_at_random_moments_leave_no_trace(tmp_path: Path) -> None:
-    log = write_log(tmp_path / "clicks.jsonl", RECORDS)
-    calm, stormy = configure(tmp_path / "calm", log), configure(tmp_path / "stormy", log)
-    assert not live(calm)
+def test_twenty_kills_at_random_moments_change_nothing(
+    log: Path, undisturbed: Path, tmp_path: Path
+) -> None:
+    killed = configure(tmp_path / "killed", log)
     rng = random.Random(20)
-    kills = sum(live(stormy, seconds=rng.uniform(0.0, 0.06)) for _ in range(KILLS))
-    assert kills == KILLS, "the log was at its end before the last kill"
-    assert not live(stormy)
-    assert visible(stormy) == visible(calm)
-    replayed = streamduel("replay", stormy)
+    kills = sum(run_service(killed, seconds=rng.uniform(0.0, 0.06)) for _ in range(KILLS))
+    assert kills == KILLS, "the end of the click log was reached before the last kill"
+    assert not run_service(killed)
+    assert visible(killed) == visible(undisturbed)
+    replayed = streamduel("replay", killed)
     assert replayed.returncode == 0, replayed.stdout
 
 
@@ -74,26 +87,28 @@ STEPS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("step", STEPS)
-def test_a_kill_at_a_step_of_the_commit_leaves_no_trace(tmp_path: Path, step: str) -> None:
-    log = write_log(tmp_path / "clicks.jsonl", 20_000)
-    calm, stormy = configure(tmp_path / "calm", log), configure(tmp_path / "stormy", log)
-    assert not live(calm)
-    assert [live(stormy, step=step, times=times) for times in (1, 2, 1)] == [True, True, True]
-    assert not live(stormy)
-    assert visible(stormy) == visible(calm)
+@pytest.mark.slow
+def test_a_kill_at_any_step_of_the_commit_changes_nothing(
+    log: Path, undisturbed: Path, tmp_path: Path
+) -> None:
+    killed = configure(tmp_path / "killed", log)
+    for step in STEPS:
+        for times in (1, 2, 1):
+            assert run_service(killed, step=step, times=times), step
+    assert not run_service(killed)
+    assert visible(killed) == visible(undisturbed)
 
 
-def test_a_tampered_assignment_is_found_by_replay(tmp_path: Path) -> None:
-    config = configure(tmp_path / "calm", write_log(tmp_path / "clicks.jsonl", 5000))
-    assert not live(config)
+def test_replay_finds_a_changed_assignment(tmp_path: Path) -> None:
+    config = configure(tmp_path / "run", write_log(tmp_path / "clicks.jsonl", 5000))
+    assert not run_service(config)
     path = config.parent / "out" / "assignments.jsonl"
     lines = path.read_text().splitlines()
-    forged = json.loads(lines[100])
-    forged["champion"] = "hybrid" if forged["champion"] != "hybrid" else "dense"
-    text = json.dumps(forged, separators=(",", ":")).ljust(len(lines[100]))
+    changed = json.loads(lines[100])
+    changed["champion"] = "hybrid" if changed["champion"] != "hybrid" else "dense"
+    text = json.dumps(changed, separators=(",", ":")).ljust(len(lines[100]))
     lines[100] = text[: len(lines[100])]
     path.write_text("\n".join(lines) + "\n")
     replayed = streamduel("replay", config)
     assert replayed.returncode == 1
-    assert f"epoch {forged['epoch']} of '{forged['experiment']}' differs" in replayed.stdout
+    assert f"epoch {changed['epoch']} of '{changed['experiment']}' differs" in replayed.stdout

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from streamduel.service import SHUTDOWN_SECONDS
-from tests.faults.lives import ROOT
+from tests.faults.processes import ROOT
 
 FILE: Final = ROOT / "configs" / "compose.yaml"
 COMPOSE: Final[dict[str, Any]] = yaml.safe_load(FILE.read_text(encoding="utf-8"))

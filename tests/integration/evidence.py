@@ -1,4 +1,4 @@
-"""What a run leaves behind, and a second opinion on what that should be."""
+"""The outputs of a run, and an independent computation of what they should be."""
 
 from __future__ import annotations
 
@@ -6,35 +6,24 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from tests.faults.lives import inspect
-from tests.faults.test_kafka_killed import read, records
+from tests.faults.kafka_runs import Run, read, records
+from tests.faults.processes import inspect
 
 Assignment = Mapping[str, Any]
 
 FIRST_WINS = {"a": 1.0, "b": 0.0, "tie": 0.5}
 
 
-class Run(NamedTuple):
-    """A configuration, with topics of its own; its group is called as the log."""
-
-    servers: str
-    config: Path
-    log: str
-    assignments: str
-    dead_letters: str
-
-
 class Evidence:
-    """All that is on a run's topics and in its snapshots, by experiment.
+    """The records of a run's topics and its snapshots, by experiment.
 
     Attributes:
-        log: offset and record.
+        log: offsets and records of the click log.
         assignments: in the order of publication.
-        dead_letters: offset and reason.
-        inspected: what `streamduel inspect` says.
+        dead_letters: offsets and reasons.
+        inspected: the output of `streamduel inspect`.
     """
 
     def __init__(self, run: Run) -> None:
@@ -52,17 +41,17 @@ class Evidence:
 
 
 class Account:
-    """Duels and changes of arms, by the rules of docs/records.md, in plain steps.
+    """Duels and changes of arms, counted by the rules of docs/records.md.
 
     Args:
-        arms: with which the experiment began.
-        log: offset and record of each of its records.
+        arms: the experiment's first arms.
+        log: offsets and records of the experiment.
 
     Attributes:
-        arms: those present at the end.
-        rosters: from which offset on which arms were present; one more than there were changes.
-        dead_letters: the offsets of those that name an arm which is not there.
-        wins: [a, b] how often a has beaten b.
+        arms: the arms at the end.
+        rosters: the arms from each change on, with its offset; the first entry is the beginning.
+        dead_letters: the offsets of records with an unknown arm.
+        wins: [a, b] is how often a has beaten b.
     """
 
     def __init__(self, arms: Iterable[str], log: Iterable[tuple[int, Mapping[str, Any]]]) -> None:
@@ -73,24 +62,24 @@ class Account:
         self.wins: dict[tuple[str, str], float] = defaultdict(float)
         self._seen: set[str] = set()
         for offset, record in log:
-            self._enter(offset, record)
+            self._add(offset, record)
 
-    def _enter(self, offset: int, record: Mapping[str, Any]) -> None:
+    def _add(self, offset: int, record: Mapping[str, Any]) -> None:
         if record["type"] == "control":
             change = {"add_arm": self.arms.append, "retire_arm": self.arms.remove}
             change[record["action"]](record["arm"])
             self.rosters.append((offset, tuple(self.arms)))
             self.accepted += 1
         elif not {record["a"], record["b"]} <= set(self.arms):
-            self.dead_letters.append(offset)  # and its id is not remembered
+            self.dead_letters.append(offset)  # its id does not enter the dedupe window
         elif record["id"] in self._seen:
             self.duplicates += 1
         else:
             self._seen.add(record["id"])
             self.accepted += 1
-            self._learn(record["a"], record["b"], record["winner"])
+            self._count(record["a"], record["b"], record["winner"])
 
-    def _learn(self, a: str, b: str, winner: str | None) -> None:
+    def _count(self, a: str, b: str, winner: str | None) -> None:
         self.duels += 1
         if winner is not None:
             self.wins[a, b] += FIRST_WINS[winner]
@@ -109,24 +98,24 @@ class Account:
     def stretches(
         self, assignments: Sequence[Assignment]
     ) -> Iterator[tuple[tuple[str, ...], list[Assignment]]]:
-        """Between two changes, the arms that were present and the assignments that were made."""
+        """The arms and the assignments between each two changes."""
         for (since, arms), (until, _) in pairwise([*self.rosters, (float("inf"), ())]):
             made = [each for each in assignments if since <= each["offset"] < until]
             yield arms, made
 
 
 def batches(assignments: Iterable[Assignment]) -> list[list[Assignment]]:
-    """Those of each batch of a batched policy: as long as no pair lacks more than it did.
+    """The assignments of each batch of a batched policy.
 
-    A batch demands more of each of its pairs than the one before, so it is another one that begins
-    where a pair lacks more, or comes back.
+    Each batch wants more duels of its pairs than the one before, so a batch begins where the
+    `remaining` of a pair grows.
     """
     found: list[list[Assignment]] = []
     before: dict[tuple[str, str], int] = {}
     for assignment in assignments:
         if assignment["status"] == "running":
             now = {(pair["a"], pair["b"]): pair["remaining"] for pair in assignment["pairs"]}
-            if any(lacks > before.get(pair, 0) for pair, lacks in now.items()):
+            if any(remaining > before.get(pair, 0) for pair, remaining in now.items()):
                 found.append([])
             found[-1].append(assignment)
             before = now

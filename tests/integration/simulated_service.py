@@ -1,4 +1,4 @@
-"""Ranker services with simulated users, in a closed loop with a running streamduel."""
+"""Simulated ranker services in a closed loop with a running streamduel."""
 
 from __future__ import annotations
 
@@ -12,51 +12,51 @@ from typing import Any, Final, Self
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
-from tests.integration.evidence import Run
+from tests.faults.kafka_runs import Run
 
 DELAY: Final = 2_000
-"""A duel is written only after at least so many further ones have been served."""
+"""Number of impressions served between a duel and its record."""
 
 TIES: Final = 0.05
-"""The share of duels that nobody wins."""
+"""Share of ties."""
 
 RESENT: Final = 0.01
-"""So often something is written once more, by a producer that was not sure of it."""
+"""Probability of a duplicate after each record, as from a producer that retries."""
 
 RECENT: Final = 5_000
-"""One of the last so many: the duplicate may come long after a change of arms."""
+"""A duplicate is one of so many last records, so it may come long after a change of arms."""
 
 TURN: Final = 500
-"""Impressions that a service serves before it looks for an assignment: a quarter of the delay."""
+"""Impressions between two looks for an assignment: a quarter of the delay."""
 
 LAG: Final = 1_000
-"""Records that may wait to be folded, so that the delay is what it is said to be, on any machine.
-Real users leave streamduel the time to keep up; simulated ones have to be held back."""
+"""The largest lag, so that the delay is the same on any machine. Simulated users are faster than
+streamduel and have to wait for it."""
 
 PATIENCE: Final = 60.0
-"""Seconds for the service to start and to fold: far more than either takes on a loaded machine."""
+"""Seconds to wait for the service: far more than starting and folding take on a loaded machine."""
 
 Preferences = Mapping[str, Mapping[str, float]]
 
 
 def preferences_by(strengths: Mapping[str, float]) -> Preferences:
-    """[a][b]: how likely a wins if somebody does, by how much stronger it is."""
+    """[a][b] is the probability that a beats b without a tie, from the strengths of both."""
     return {a: {b: 0.5 + strengths[a] - strengths[b] for b in strengths} for a in strengths}
 
 
 class SimulatedService:
-    """Serves the pairs of an experiment's newest assignment, and logs what its users prefer.
+    """Serves the pairs of an experiment's newest assignment, and records the users' preferences.
 
     Args:
-        experiment: its name.
-        preferences: of its users.
-        seed: of everything that is drawn here.
+        experiment: the experiment's name.
+        preferences: the preferences of its users.
+        seed: seed of the random numbers.
 
     Attributes:
-        assignments: those that it has followed.
-        in_flight: records of duels that were served, the oldest first.
-        served: how many impressions.
-        written: how many records it has put out, those put out again included.
+        assignments: the assignments so far.
+        in_flight: records of duels that were served and not written, the oldest first.
+        served: number of impressions.
+        written: number of records written, duplicates included.
     """
 
     def __init__(self, experiment: str, preferences: Preferences, seed: int) -> None:
@@ -69,19 +69,19 @@ class SimulatedService:
         self._recent: deque[bytes] = deque(maxlen=RECENT)
 
     def follow(self, assignment: dict[str, Any]) -> None:
-        """From now on this one is in force."""
+        """Use this assignment from now on."""
         self.assignments.append(assignment)
 
     def offers(self, arm: str) -> bool:
-        """Whether the assignment in force lets users see it."""
+        """Whether the newest assignment has the arm."""
         return any(arm in (pair["a"], pair["b"]) for pair in self.assignments[-1]["pairs"])
 
     def in_flight_of(self, arm: str) -> int:
-        """How many duels of it are served and not known yet."""
+        """Number of duels of an arm in flight."""
         return sum(f'"{arm}"'.encode() in record for record in self.in_flight)
 
     def serve(self, impressions: int) -> list[bytes]:
-        """The records that are due after so many more impressions."""
+        """Serve impressions; returns the records that are due."""
         pairs = self.assignments[-1]["pairs"]
         shares = [pair["share"] for pair in pairs]
         for pair in self._random.choices(pairs, shares, k=impressions):
@@ -89,7 +89,7 @@ class SimulatedService:
         return self._out(len(self.in_flight) - DELAY)
 
     def close(self) -> list[bytes]:
-        """The records that are still in flight."""
+        """The records still in flight."""
         return self._out(len(self.in_flight))
 
     def _out(self, duels: int) -> list[bytes]:
@@ -120,26 +120,26 @@ class SimulatedService:
 
 
 class ClosedLoop:
-    """Services that follow the assignments and write the click log, as fast as streamduel folds it.
+    """Services that follow the assignments and write the click log as fast as it is folded.
 
     Args:
-        run: where log and assignments are.
+        run: the run with the topics.
         services: one for each experiment.
     """
 
     def __init__(self, run: Run, *services: SimulatedService) -> None:
         self._log = run.log
         self._services = {service.experiment: service for service in services}
-        self._ends: dict[int, int] = {}  # by partition: how far it is written
+        self._ends: dict[int, int] = {}  # by partition: the next offset to write
         self._stack = ExitStack()
         reader = KafkaConsumer(
             run.assignments, bootstrap_servers=run.servers, isolation_level="read_committed",
             auto_offset_reset="earliest", enable_auto_commit=False,
         )  # fmt: skip
         self._reader = self._stack.enter_context(closing(reader))
-        # It joins nobody; it only asks how far the group has come.
-        onlooker = KafkaConsumer(bootstrap_servers=run.servers, group_id=run.log)
-        self._onlooker = self._stack.enter_context(closing(onlooker))
+        # Joins no group; only asks for the group's committed offsets.
+        offsets = KafkaConsumer(bootstrap_servers=run.servers, group_id=run.group)
+        self._offsets = self._stack.enter_context(closing(offsets))
         producer = KafkaProducer(bootstrap_servers=run.servers, linger_ms=5, batch_size=2**17)
         self._producer = self._stack.enter_context(closing(producer))
 
@@ -150,21 +150,21 @@ class ClosedLoop:
         self._stack.close()
 
     def serve(self, impressions: int) -> None:
-        """Let each service serve so many impressions."""
+        """Let each service serve this many impressions."""
         self.follow_until(lambda: all(each.assignments for each in self._services.values()))
         for _ in range(impressions // TURN):
             for service in self._services.values():
                 self._write(service.experiment, service.serve(TURN))
-            self.follow_until(lambda: self._arrears() <= LAG)
+            self.follow_until(lambda: self._lag() <= LAG)
 
     def end(self) -> None:
-        """Write what is still in flight, and wait until all is folded."""
+        """Write the records in flight, and wait until all are folded."""
         for service in self._services.values():
             self._write(service.experiment, service.close())
-        self.follow_until(lambda: self._arrears() <= 0)
+        self.follow_until(lambda: self._lag() <= 0)
 
     def follow_until(self, satisfied: Callable[[], bool]) -> None:
-        """Serve nothing, and take in assignments until it is so."""
+        """Serve nothing and follow assignments until the condition holds."""
         deadline = time.monotonic() + PATIENCE
         while True:
             done = satisfied()
@@ -173,7 +173,7 @@ class ClosedLoop:
                     self._services[record.key.decode()].follow(json.loads(record.value))
             if done:
                 return
-            assert time.monotonic() < deadline, f"it did not; {self._arrears()} records in arrears"
+            assert time.monotonic() < deadline, f"not within {PATIENCE:.0f} s; lag {self._lag()}"
 
     def _write(self, experiment: str, records: list[bytes]) -> None:
         key = experiment.encode()
@@ -183,11 +183,11 @@ class ClosedLoop:
             last = sent[-1].get(PATIENCE)
             self._ends[last.partition] = last.offset + 1
 
-    def _arrears(self) -> int:
-        """How many records of the partition that is most in arrears are not folded yet."""
+    def _lag(self) -> int:
+        """The largest lag of a partition."""
         return max(
             (
-                end - (self._onlooker.committed(TopicPartition(self._log, partition)) or 0)
+                end - (self._offsets.committed(TopicPartition(self._log, partition)) or 0)
                 for partition, end in self._ends.items()
             ),
             default=0,

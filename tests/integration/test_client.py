@@ -1,4 +1,4 @@
-"""The client on a real broker: what it reads, where it writes, and what it outlives."""
+"""The client on a real broker: reading, writing, and an outage of the broker."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SHOWN = Merged(["d1", "d2"], ["a", "b"])
 
 @contextlib.contextmanager
 def publisher(servers: str, name: str) -> Iterator[Any]:
-    """A transactional producer, as streamduel has one."""
+    """A transactional producer like streamduel's."""
     with KafkaProducer(bootstrap_servers=servers, transactional_id=name) as producer:
         producer.init_transactions()
         yield producer
@@ -95,7 +95,7 @@ def test_a_tombstone_does_no_harm(kafka: Broker, topics: Topics) -> None:
         assert assignments.wait_for("search", PATIENCE)
 
 
-def test_a_topic_that_is_missing_is_not_made_but_waited_for(
+def test_a_missing_topic_is_waited_for_and_not_created(
     kafka: Broker, topics: Topics, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("streamduel.client.feeds.MAX_PAUSE", 0.1)
@@ -109,7 +109,7 @@ def test_a_topic_that_is_missing_is_not_made_but_waited_for(
         assert assignments.draw("search") == Draw("x", "x")
 
 
-def test_records_land_where_streamduel_expects_them(kafka: Broker, topics: Topics) -> None:
+def test_records_are_written_to_their_home_partitions(kafka: Broker, topics: Topics) -> None:
     servers, topic = kafka.bootstrap_servers, topics(5)
     names = ["search", "ads", "Größe", "recommendations"]
     with EventLog.to_kafka(servers, topic) as log:
@@ -131,7 +131,7 @@ def test_records_land_where_streamduel_expects_them(kafka: Broker, topics: Topic
 
 
 @pytest.mark.parametrize("limit", ["the topic's", "the producer's"])
-def test_what_is_never_taken_is_counted_and_does_not_hold_the_rest_up(
+def test_refused_records_are_counted_and_do_not_block_others(
     kafka: Broker, topics: Topics, caplog: pytest.LogCaptureFixture, limit: str
 ) -> None:
     servers = kafka.bootstrap_servers
@@ -150,9 +150,7 @@ def test_what_is_never_taken_is_counted_and_does_not_hold_the_rest_up(
     assert ids == {f"{number}" for number in range(60)}
 
 
-def test_what_is_never_taken_is_found_among_what_was_sent_with_it(
-    kafka: Broker, topics: Topics
-) -> None:
+def test_refused_records_are_found_among_others(kafka: Broker, topics: Topics) -> None:
     topic = topics(1, max_message_bytes=3000)
     sizes = [100] * 20 + [5000] + [100] * 20 + [5000]
     messages = [Message(b"search", b"%d " % n + b"x" * size) for n, size in enumerate(sizes)]
@@ -162,7 +160,7 @@ def test_what_is_never_taken_is_found_among_what_was_sent_with_it(
     assert found == {message.value for message in messages if len(message.value) < 1000}
 
 
-def test_a_topic_to_write_to_is_not_made_either(
+def test_a_missing_topic_to_write_to_is_not_created(
     kafka: Broker, topics: Topics, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(client_kafka, "PRODUCER", {**client_kafka.PRODUCER, "max_block_ms": 300})
@@ -176,7 +174,7 @@ def test_a_topic_to_write_to_is_not_made_either(
 
 @pytest.fixture
 def _collected(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """Collects the garbage of a test while its warnings are still filtered as it says."""
+    """Collect the garbage of a test while its warning filters apply."""
     yield
     for phase in ("setup", "call", "teardown"):  # their records hold errors, which hold sockets
         with contextlib.suppress(KeyError):
@@ -188,7 +186,7 @@ def _collected(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
 # kafka-python leaves a refused socket to the garbage collector, which then warns.
 @pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 @pytest.mark.usefixtures("_collected")
-def test_a_broker_may_go_and_come_back(
+def test_an_outage_of_the_broker(
     own_broker: LocalKafka, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     servers = own_broker.bootstrap_servers
@@ -220,5 +218,5 @@ def test_a_broker_may_go_and_come_back(
         eventually(lambda: assignments.draw("search") == Draw("y", "y", 2))
     assert (log.written, log.dropped) == (3, 0)
     ids = [json.loads(record.value)["id"] for record in read(servers, "clicks")]
-    # What was not confirmed may stand there twice, under one id.
+    # An unconfirmed record may be written twice, with one id.
     assert sorted(set(ids)) == ["after", "before", "while away"]

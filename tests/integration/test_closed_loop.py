@@ -1,4 +1,4 @@
-"""The README's quick start, as it stands there: service, ranker service, inspect, replay."""
+"""The README's quick start: service, ranker service, inspect, replay."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.broker.fixture import Broker
-from tests.faults.lives import ROOT, inspect, streamduel
+from tests.faults.processes import ROOT, RUN, TIMEOUT, inspect, streamduel
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
@@ -25,15 +25,8 @@ def service(kafka: Broker, monkeypatch: pytest.MonkeyPatch) -> Iterator[subproce
     """`streamduel run configs/kafka.yaml` on the tests' broker and a free port."""
     monkeypatch.setenv("STREAMDUEL_SOURCE__BOOTSTRAP_SERVERS", kafka.bootstrap_servers)
     monkeypatch.setenv("STREAMDUEL_MONITORING__PORT", "0")
-    command = [
-        sys.executable,
-        "-c",
-        "from streamduel.cli.app import main; main()",
-        "run",
-        str(CONFIG),
-    ]
     with subprocess.Popen(
-        command, cwd=ROOT, env=os.environ, stderr=subprocess.PIPE, text=True
+        [*RUN, str(CONFIG)], cwd=ROOT, env=os.environ, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stderr is not None
         assert "status page and metrics on http://127.0.0.1:" in process.stderr.readline()
@@ -50,11 +43,11 @@ def test_the_quick_start_closes_the_loop(
     )  # fmt: skip
     assert served.returncode == 0, served.stderr
     service.terminate()
-    assert service.wait(timeout=10) == 0
+    assert service.wait(timeout=TIMEOUT) == 0
     found = inspect(CONFIG)["experiments"]["search"]
     assert found["duels"] == found["tallies"]["accepted"] == IMPRESSIONS
-    # The users' coins and the policy meet in an order that depends on the machine. With plans that
-    # are 500 impressions old, the best arm was ahead at the end of each of 3,000 simulated runs.
+    # The order of the users' and the policy's random numbers depends on the machine. With plans of
+    # 500 impressions ago, the best arm was ahead at the end of each of 3,000 simulated runs.
     assert found["champion"] == "ltr-v3"
     assert found["epoch"] > 20
     replayed = streamduel("replay", CONFIG)

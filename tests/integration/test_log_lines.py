@@ -1,4 +1,4 @@
-"""The log of a service whose broker goes away and comes back."""
+"""The application log of a service whose broker stops and starts again."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tests.broker.local_kafka import LocalKafka
 from tests.unit.config.configurations import written
 
 SECONDS = 120.0
-"""Far more than the service and the broker take together."""
+"""Far more than service and broker need."""
 
 
 @pytest.fixture
 def service(own_broker: LocalKafka, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """`streamduel run` on that broker, logging JSON."""
+    """`streamduel run` on this broker, logging JSON."""
     source: dict[str, Any] = {"topic": "clicks", "create_topics": True, "partitions": 2}
     config: dict[str, dict[str, Any]] = {
         "source": {"bootstrap_servers": own_broker.bootstrap_servers, "group": "g", **source},
@@ -43,7 +43,7 @@ def service(own_broker: LocalKafka, tmp_path: Path) -> Iterator[subprocess.Popen
 
 
 def until(process: subprocess.Popen[str], event: str) -> list[dict[str, Any]]:
-    """The next lines, up to the first with this event; the last is that one."""
+    """The next lines, up to the first with this event."""
     assert process.stderr is not None
     lines = []
     for text in process.stderr:
@@ -55,7 +55,7 @@ def until(process: subprocess.Popen[str], event: str) -> list[dict[str, Any]]:
 
 @pytest.mark.kafka
 @pytest.mark.slow
-def test_a_broker_that_goes_and_comes_back_is_a_few_lines_of_json(
+def test_an_outage_of_the_broker_is_a_few_lines(
     own_broker: LocalKafka, service: subprocess.Popen[str]
 ) -> None:
     beginning = [*until(service, "partition restored"), *until(service, "partition restored")]
@@ -68,10 +68,10 @@ def test_a_broker_that_goes_and_comes_back_is_a_few_lines_of_json(
     own_broker.start()
     *others, regained = until(service, "connection regained")
     assert regained["seconds"] > 0
-    assert len(others) < 40, "kafka-python tells of every attempt to connect"
+    assert len(others) < 40, "kafka-python logs every attempt to connect"
 
     service.send_signal(signal.SIGTERM)
     stopped = until(service, "stopped")[-1]
     assert stopped["why"] == "SIGTERM"
-    assert stopped["offsets"].keys() <= {"0", "1"}, "the group may not be together again yet"
+    assert stopped["offsets"].keys() <= {"0", "1"}, "the group may not be stable again yet"
     assert service.wait(SECONDS) == 0

@@ -1,4 +1,4 @@
-"""The worst records that a real topic can hold: one dead letter each, and the lag keeps falling."""
+"""Malformed and huge records on a real topic: one dead letter each."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from kafka import KafkaProducer
 
 from streamduel.testing import duel
 from tests.broker.fixture import Broker, Topics
-from tests.faults.lives import inspect, live
-from tests.faults.test_kafka_killed import EXPERIMENTS, configure, read
+from tests.faults.kafka_runs import EXPERIMENTS, configure_faults, read
+from tests.faults.processes import inspect, run_service
 from tests.logs import ARMS, POISON
 
 pytestmark = pytest.mark.kafka
@@ -25,11 +25,9 @@ WORST: list[tuple[bytes | None, str]] = [
 ]
 
 
-def test_each_is_one_dead_letter_and_the_log_is_read_to_its_end(
-    kafka: Broker, topics: Topics, tmp_path: Path
-) -> None:
+def test_each_is_one_dead_letter(kafka: Broker, topics: Topics, tmp_path: Path) -> None:
     topic = topics(4, max_message_bytes=16_000_000)
-    run = configure(tmp_path / "run", kafka.bootstrap_servers, topic, topics)
+    run = configure_faults(tmp_path / "run", kafka.bootstrap_servers, topic, topics)
     poison = [*WORST, *((POISON[number % len(POISON)], "") for number in range(100))]
     key = EXPERIMENT.encode()
     with KafkaProducer(
@@ -39,7 +37,7 @@ def test_each_is_one_dead_letter_and_the_log_is_read_to_its_end(
         for value, _ in poison:
             producer.send(topic, value, key=key)
         producer.send(topic, duel(EXPERIMENT, "after", ARMS[0], ARMS[1], "a"), key=key)
-    assert not live(run.config)
+    assert not run_service(run.config)
     letters = sorted(
         read(kafka.bootstrap_servers, run.dead_letters), key=lambda letter: letter["offset"]
     )

@@ -1,4 +1,4 @@
-"""docs/quickstart-ranker.md, command by command: what it tells readers to type is what is run."""
+"""docs/quickstart-ranker.md: its commands are run, and their output compared with the page."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ import pytest
 from streamduel.client import Assignments, EventLog, InMemoryFeed
 from tests.broker.fixture import without_broker
 from tests.broker.local_kafka import BrokerUnavailableError, LocalKafka, free_port
-from tests.faults.lives import ROOT
+from tests.faults.processes import ROOT
 from tests.unit.client.bed import PATIENCE, eventually, record
 
 PAGE: Final = (ROOT / "docs" / "quickstart-ranker.md").read_text(encoding="utf-8")
 
 SECONDS: Final = 300.0
-"""For the whole page: it takes a minute, half of it `sleep`."""
+"""For the whole page, which takes a minute."""
 
 PREPARED: Final = ("1. Install", "2. Start Kafka")
-"""Sections that the bed does instead: a fresh environment would need the package index."""
+"""Sections that the fixtures replace: a new environment would need the package index."""
 
 PARTS: Final = re.compile(
     r"(?P<number>\d[\d.,]*\d|\d)|(?P<rule>[━─]+)|(?P<end>(?<=\w)\n)|(?P<blank>\s+)|(?P<rest>…)|\w+|."
@@ -35,15 +35,15 @@ PARTS: Final = re.compile(
 LIKE: Final = {
     "number": r"\d[\d.,]*",
     "rule": "[━─]+",
-    "end": r".*\n",  # a line may say more, such as one tally more
+    "end": r".*\n",  # a line may be longer, such as by one tally
     "blank": r"\s*",
-    "rest": r"[\s\S]*?",  # which the page leaves out
+    "rest": r"[\s\S]*?",  # omitted on the page
 }
-"""What stands for a part of an answer."""
+"""Patterns of the parts of an output."""
 
 
 class Command(NamedTuple):
-    """What a reader types, and what the page says comes of it."""
+    """A command and its output on the page."""
 
     line: str
     answer: str
@@ -59,14 +59,14 @@ def sections() -> dict[str, list[tuple[str, str]]]:
 
 
 def commands(console: str) -> list[Command]:
-    """Those of a console block: each line after a `$`, with the lines that follow it."""
+    """The commands of a console block: each line after a `$`, with the lines that follow it."""
     parts = re.split(r"^\$ ", console, flags=re.MULTILINE)
     assert parts.pop(0) == "", "a block begins with a command"
     return [Command(*part.split("\n", 1)) for part in parts]
 
 
 def looks_like(answer: str) -> re.Pattern[str]:
-    """Matches the same words in the same order, whatever the numbers, and however it is laid out.
+    """Matches the same words in the same order, with any numbers and any layout.
 
     >>> bool(looks_like("│ ltr │ 65,513 │ 0.552 │").search("│ ltr    │ 7 │ 0.6  │"))
     True
@@ -83,7 +83,7 @@ def looks_like(answer: str) -> re.Pattern[str]:
 
 
 class Terminal:
-    """A shell in which a reader works through the page."""
+    """A shell that runs the commands of the page."""
 
     def __init__(self, folder: Path) -> None:
         own = Path(sys.executable).parent
@@ -98,9 +98,9 @@ class Terminal:
         self._deadline.start()
 
     def follow(self, command: Command) -> None:
-        """Type a command, and see it succeed and answer as the page says.
+        """Run a command until it succeeds with the output of the page.
 
-        What only asks is asked again for a while: no reader is as fast as this one.
+        Only a `curl` is repeated: the test is faster than a reader.
         """
         line, answer = command.line, looks_like(command.answer.strip())
         deadline = time.monotonic() + PATIENCE
@@ -108,8 +108,8 @@ class Terminal:
             if line.endswith("&"):
                 self._read_until(answer)
                 break
-            assert line.startswith("curl"), f"'{line}' answered:\n{shown}"
-            assert time.monotonic() < deadline, f"'{line}' answers still:\n{shown}"
+            assert line.startswith("curl"), f"output of '{line}':\n{shown}"
+            assert time.monotonic() < deadline, f"last output of '{line}':\n{shown}"
             time.sleep(0.2)
 
     def _type(self, line: str) -> str:
@@ -128,7 +128,7 @@ class Terminal:
         return shown
 
     def close(self) -> None:
-        """End the shell and all that was started in it."""
+        """Kill the shell and everything started in it."""
         self._deadline.cancel()
         self._kill()
         self._bash.communicate()
@@ -139,7 +139,7 @@ class Terminal:
 
 @pytest.fixture
 def broker() -> Iterator[LocalKafka]:
-    """A broker without any topics: the page's have ordinary names."""
+    """A broker without topics: those of the page have common names."""
     try:
         broker = LocalKafka().__enter__()
     except BrokerUnavailableError as error:
@@ -150,7 +150,7 @@ def broker() -> Iterator[LocalKafka]:
 
 @pytest.fixture
 def terminal(tmp_path: Path) -> Iterator[Terminal]:
-    """In an empty folder, beside the source code."""
+    """A shell in an empty folder next to the source code."""
     (tmp_path / "streamduel").symlink_to(ROOT)
     (tmp_path / "recipes").mkdir()
     terminal = Terminal(tmp_path / "recipes")
@@ -160,12 +160,11 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
 
 @pytest.mark.kafka
 @pytest.mark.slow
-def test_a_reader_gets_what_the_page_shows(
+def test_the_commands_have_the_output_of_the_page(
     broker: LocalKafka, terminal: Terminal, tmp_path: Path
 ) -> None:
-    # Among the answers is that 'votes' has won and is mostly shown alone. Of lists of both rankers
-    # that are clicked on, it wins 75 %. It had done so after 1,600 searches in each of 2,000
-    # simulated runs, whose clicks came 100 or 400 searches late.
+    # In the output 'votes' has won and is mostly shown alone. It wins 75 % of the duels. It had won
+    # after 1,600 searches in each of 2,000 simulated runs with clicks 100 or 400 searches late.
     here = {
         "localhost:9092": broker.bootstrap_servers,
         "9400": str(free_port()),
@@ -185,10 +184,10 @@ def test_a_reader_gets_what_the_page_shows(
                 if command.line.startswith("streamduel run"):
                     ready = f"curl -sf localhost:{here['9400']}/readyz; true"
                     terminal.follow(Command(ready, '{"status":"ready"}'))
-    assert typed[-1] == "kill %2 %3", "which is the last that the page has"
+    assert typed[-1] == "kill %2 %3", "the last command of the page"
 
 
-def test_a_service_of_your_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_example_of_an_own_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ((_, code),) = [block for block in sections()["Your own service"] if block[0] == "python"]
     clicks = tmp_path / "clicks.jsonl"
     given = InMemoryFeed()
@@ -210,5 +209,5 @@ def test_a_service_of_your_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert re.findall(r'"type":"(\w+)"', clicks.read_text()) == ["duel", "impression", "click"]
 
 
-def test_the_page_prepares_what_the_test_has_prepared() -> None:
+def test_the_prepared_sections_are_the_first_ones() -> None:
     assert list(sections())[:2] == list(PREPARED)

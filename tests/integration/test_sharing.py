@@ -1,89 +1,83 @@
-"""Two processes share a topic; one is killed, the other takes over, and nothing shows."""
+"""Two processes share a topic; one fails, the other takes over, and the outputs do not change."""
 
 from __future__ import annotations
 
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 
 from tests.broker.fixture import Broker, Topics
-from tests.faults.lives import ROOT, inspect, live
-from tests.faults.test_kafka_killed import configure, make_log, visible
+from tests.faults.kafka_runs import PARTITIONS, Run, configure_faults, make_log, visible
+from tests.faults.processes import ROOT, RUN, TIMEOUT, run_service
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
 RECORDS = 100_000
-PATIENCE = 120.0
-"""Seconds for a takeover, of which the session timeout of the dead member is 6."""
 
 
 def start(config: Path, instance: str) -> subprocess.Popen[bytes]:
-    command = [
-        sys.executable,
-        "-c",
-        "from streamduel.cli.app import main; main()",
-        "run",
-        str(config),
-    ]
     environment = {**os.environ, "STREAMDUEL_SOURCE__INSTANCE": instance}
-    return subprocess.Popen(command, cwd=ROOT, env=environment)
+    return subprocess.Popen([*RUN, str(config)], cwd=ROOT, env=environment)
 
 
-def folded(config: Path) -> int:
-    """How far the snapshots of all partitions go, in records."""
-    report = inspect(config)
-    nexts = {
-        found["offset"]["partition"]: found["offset"]["next"]
-        for found in report["experiments"].values()
-    }
-    return sum(nexts.values())
+def members(run: Run) -> int:
+    """The number of members of the consumer group."""
+    with KafkaAdminClient(bootstrap_servers=run.servers) as admin:
+        return len(admin.describe_groups([run.group])[run.group]["members"])
 
 
-def wait_until_folded(config: Path, records: int) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while folded(config) < records:
-        assert time.monotonic() < deadline, f"{folded(config)} of {records} records folded"
-        time.sleep(0.5)
+def committed(run: Run) -> list[int | None]:
+    """The group's committed offset of each partition."""
+    with closing(KafkaConsumer(bootstrap_servers=run.servers, group_id=run.group)) as consumer:
+        return [consumer.committed(TopicPartition(run.log, n)) for n in range(PARTITIONS)]
 
 
-def die(process: subprocess.Popen[bytes]) -> None:
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + TIMEOUT
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+def kill(process: subprocess.Popen[bytes], run: Run) -> None:
     process.kill()
 
 
-def sleep_too_long(process: subprocess.Popen[bytes]) -> None:
-    """A zombie: it wakes up after its partitions were given away, and goes on where it was."""
+def hang(process: subprocess.Popen[bytes], run: Run) -> None:
+    """Stop the process until the group has removed it; it continues in its old state."""
     process.send_signal(signal.SIGSTOP)
-    time.sleep(9)  # half as long again as the session timeout
+    wait_until(lambda: members(run) == 1)
     process.send_signal(signal.SIGCONT)
 
 
-@pytest.mark.parametrize("accident", [die, sleep_too_long])
-def test_a_survivor_takes_over_and_nothing_shows(
+@pytest.mark.parametrize("fail", [kill, hang])
+def test_the_other_process_takes_over(
     kafka: Broker,
     topics: Topics,
     tmp_path: Path,
-    accident: Callable[[subprocess.Popen[bytes]], None],
+    fail: Callable[[subprocess.Popen[bytes], Run], None],
 ) -> None:
     servers = kafka.bootstrap_servers
     log = make_log(kafka, RECORDS)
-    calm = configure(tmp_path / "calm", servers, log, topics)
-    shared = configure(tmp_path / "shared", servers, log, topics)
-    assert not live(calm.config)
-    everything = folded(calm.config)
-    victim, survivor = start(shared.config, "victim"), start(shared.config, "survivor")
+    undisturbed = configure_faults(tmp_path / "undisturbed", servers, log, topics)
+    shared = configure_faults(tmp_path / "shared", servers, log, topics)
+    assert not run_service(undisturbed.config)
+    everything = committed(undisturbed)
+    failing, other = start(shared.config, "failing"), start(shared.config, "other")
     try:
-        time.sleep(2.0)  # at whatever moment of joining, restoring or folding this is
-        accident(victim)
-        wait_until_folded(shared.config, everything)
+        wait_until(lambda: members(shared) == 2)
+        fail(failing, shared)
+        wait_until(lambda: committed(shared) == everything)
     finally:
-        victim.kill()
-        survivor.send_signal(signal.SIGTERM)
-        assert survivor.wait(timeout=10) == 0
-        victim.wait(timeout=10)
-    assert visible(shared, servers) == visible(calm, servers)
+        failing.kill()
+        other.send_signal(signal.SIGTERM)
+        assert other.wait(timeout=TIMEOUT) == 0
+        failing.wait(timeout=TIMEOUT)
+    assert visible(shared) == visible(undisturbed)

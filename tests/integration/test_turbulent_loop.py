@@ -1,11 +1,10 @@
-"""The whole loop on a real Kafka: late and doubled clicks, rankers that join and leave, batches."""
+"""The whole loop on a real Kafka: delayed and duplicate duels, changing arms, batches."""
 
 from __future__ import annotations
 
 import math
 import re
 import subprocess
-import sys
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.broker.fixture import Broker, Topics
-from tests.faults.lives import ROOT, streamduel
-from tests.integration.evidence import Account, Evidence, Run, batches
+from tests.faults.kafka_runs import Run, configure
+from tests.faults.processes import ROOT, RUN, streamduel
+from tests.integration.evidence import Account, Evidence, batches
 from tests.integration.simulated_service import (
     PATIENCE,
     ClosedLoop,
@@ -30,65 +29,41 @@ from tests.integration.simulated_service import (
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
-# In which order users' coins and policies meet depends on the machine, so a policy must be right in
-# any. The numbers below come of running these services against the fold in one process, with up to
-# 1,500 records in arrears, control records anywhere while a command starts, and other seeds in each
-# run.
+# The order of the users' and the policies' random numbers depends on the machine, so a policy must
+# be right in any. The numbers below are of runs of these services and the fold in one process, with
+# a lag of up to 1,500 records, control records anywhere while a command starts, and other seeds.
 
-# In each of 190 runs hybrid had beaten all others, by 3.1 standard errors at least; and at least 23
-# duels of the retired arm were in flight. An arm that is ahead of hybrid would be compared with it
-# in more than every other duel, until it is not.
+# In each of 190 runs hybrid beat all others by at least 3.1 standard errors, and at least 23 duels
+# of the retired arm were in flight. An arm ahead of hybrid would meet it in most duels until it is
+# not.
 RANKERS = preferences_by(
     {"bm25": 0.0, "bm25-rm3": 0.05, "ltr-v1": 0.1, "dense": 0.15, "ltr-v2": 0.2, "hybrid": 0.3}
 )
 MEDIOCRE = ("bm25-rm3", "ltr-v1", "dense")
 
-# In each of 550 runs fusion was alone after 7,400 to 39,100 duels; at 50,000 is the horizon.
+# In each of 550 runs only fusion was left after 7,400 to 39,100 duels; the horizon is 50,000.
 SHOPS = preferences_by({"tfidf": 0.0, "bm25": 0.04, "clicks": 0.08, "dense": 0.12, "fusion": 0.16})
 
-# In each of 1,000 runs dense was alone before fusion came, and fusion after 25,700 duels at most.
+# In each of 1,000 runs only dense was left before fusion was added, and only fusion after at most
+# 25,700 duels.
 NEWCOMERS = preferences_by(
     {"tfidf": 0.0, "bm25": 0.05, "clicks": 0.1, "dense": 0.17, "fusion": 0.29}
 )
 
 WHILE_IT_STARTS = 1_000
-"""Impressions that are served while a command starts: its record comes somewhere among them."""
-
-
-def configure(
-    folder: Path, servers: str, topics: Topics, experiments: Mapping[str, Mapping[str, Any]]
-) -> Run:
-    log, assignments, dead_letters = topics(4), topics(2, compacted=True), topics(2)
-    document = {
-        "source": {
-            "connector": "kafka", "bootstrap_servers": servers, "topic": log, "group": log,
-        },
-        "sink": {"connector": "kafka", "assignments": assignments, "dead_letters": dead_letters},
-        "snapshots": {"connector": "kafka", "topic": topics(4, compacted=True)},
-        "commit": {"interval_ms": 50},
-        "monitoring": {"port": 0},
-        "experiments": experiments,
-    }  # fmt: skip
-    config = folder / "config.yaml"
-    config.write_text(yaml.safe_dump(document))
-    return Run(servers, config, log, assignments, dead_letters)
+"""Impressions served while a command starts; its record is somewhere among theirs."""
 
 
 @contextmanager
 def running(config: Path) -> Iterator[str]:
-    """`streamduel run` in a process of its own; yields where its metrics are."""
-    command = [
-        sys.executable,
-        "-c",
-        "from streamduel.cli.app import main; main()",
-        "run",
-        str(config),
-    ]
-    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
+    """Run `streamduel run`; yields the URL of its metrics."""
+    with subprocess.Popen(
+        [*RUN, str(config)], cwd=ROOT, stderr=subprocess.PIPE, text=True
+    ) as process:
         assert process.stderr is not None
         try:
-            told = (re.search(r"status page and metrics on (\S+)", line) for line in process.stderr)
-            yield next(f"{found[1]}metrics" for found in told if found)
+            urls = (re.search(r"status page and metrics on (\S+)", line) for line in process.stderr)
+            yield next(f"{found[1]}metrics" for found in urls if found)
             process.terminate()
             assert process.wait(timeout=PATIENCE) == 0
         finally:
@@ -97,7 +72,7 @@ def running(config: Path) -> Iterator[str]:
 
 
 def change(loop: ClosedLoop, run: Run, experiment: str, action: str, arm: str) -> None:
-    """Run `streamduel control` as a user does, while other users search."""
+    """Run `streamduel control` while impressions are served."""
     with ThreadPoolExecutor(1) as beside:
         command = beside.submit(streamduel, "control", run.config, experiment, action, arm)
         loop.serve(WHILE_IT_STARTS)
@@ -105,8 +80,8 @@ def change(loop: ClosedLoop, run: Run, experiment: str, action: str, arm: str) -
     assert done.returncode == 0, done.stderr
 
 
-def judge(evidence: Evidence, service: SimulatedService, arms: Sequence[str]) -> Account:
-    """What must be true of every experiment, whatever its policy."""
+def check_experiment(evidence: Evidence, service: SimulatedService, arms: Sequence[str]) -> Account:
+    """Check what holds for every experiment and policy."""
     name = service.experiment
     log, found = evidence.log[name], evidence.inspected[name]
     account = Account(arms, log)
@@ -136,30 +111,30 @@ def check_pairs(assignment: Mapping[str, Any], present: Sequence[str]) -> None:
 
 
 def best(preferences: Preferences, arms: Sequence[str]) -> str:
-    """The arm that beats all others."""
+    """The Condorcet winner."""
     (winner,) = [a for a in arms if all(preferences[a][b] > 0.5 for b in arms if b != a)]
     return winner
 
 
 def quotas(horizon: int) -> list[int]:
-    """q_r = ⌊T^(r/B)⌋: what each of the B = ⌊ln T⌋ batches of C2B asks of a pair."""
+    """q_r = ⌊T^(r/B)⌋: the duels of a pair in each of the B = ⌊ln T⌋ batches of C2B."""
     most = int(math.log(horizon))
     return [int(horizon ** (number / most)) for number in range(1, most + 1)]
 
 
 def demands(taken: Sequence[Sequence[Mapping[str, Any]]]) -> list[set[int]]:
-    """What each batch asked of its pairs when it was opened."""
+    """The `remaining` of the pairs at the beginning of each batch."""
     return [{pair["remaining"] for pair in batch[0]["pairs"]} for batch in taken]
 
 
 def is_over(assignment: Mapping[str, Any], champion: str) -> bool:
-    """Whether exploration has ended, and the champion is served alone."""
+    """Whether exploration is finished and only the champion is served."""
     served = [(pair["a"], pair["b"], pair["share"]) for pair in assignment["pairs"]]
     return assignment["status"] == "finished" and served == [(champion, champion, 1.0)]
 
 
 def wait_for_figures(url: str, expected: Mapping[str, float]) -> None:
-    """The metrics follow a commit at once, but not in the same moment."""
+    """Wait for metrics, which follow a commit."""
     deadline = time.monotonic() + PATIENCE
     while (found := figures(url, expected)) != expected:
         assert time.monotonic() < deadline, (found, expected)
@@ -173,18 +148,18 @@ def figures(url: str, names: Mapping[str, float]) -> dict[str, float]:
 
 
 def replay(run: Run, evidence: Evidence) -> None:
-    """Every record is folded again, and every assignment comes out as it was published."""
-    told = streamduel("replay", run.config)
+    """Check that a replay reproduces every assignment."""
+    replayed = streamduel("replay", run.config)
     folded = sum(map(len, evidence.log.values()))
     equal = sum(map(len, evidence.assignments.values()))
     expected = f"{folded} records folded again, {equal} assignments equal, states equal."
-    assert expected in told.stdout, told.stdout + told.stderr
+    assert expected in replayed.stdout, replayed.stdout + replayed.stderr
 
 
-def test_the_best_is_found_while_clicks_are_late_and_rankers_come_and_go(
+def test_the_best_arm_is_found_with_delayed_outcomes_and_changing_arms(
     kafka: Broker, topics: Topics, tmp_path: Path
 ) -> None:
-    servers, horizon = kafka.bootstrap_servers, 50_000
+    horizon = 50_000
     began, shops = [arm for arm in RANKERS if arm != "hybrid"], list(SHOPS)
     adaptive = {
         "arms": began, "policy": {"name": "double_thompson"}, "decide_every": 50, "slate": 50,
@@ -192,7 +167,10 @@ def test_the_best_is_found_while_clicks_are_late_and_rankers_come_and_go(
     batched = {
         "arms": shops, "policy": {"name": "c2b", "horizon": horizon}, "batch_republish_ms": 1000,
     }  # fmt: skip
-    run = configure(tmp_path, servers, topics, {"search": adaptive, "products": batched})
+    run = configure(
+        tmp_path, kafka.bootstrap_servers, topics(4), topics,
+        monitoring={"port": 0}, experiments={"search": adaptive, "products": batched},
+    )  # fmt: skip
     search = SimulatedService("search", RANKERS, seed=1)
     products = SimulatedService("products", SHOPS, seed=2)
     with running(run.config) as metrics, ClosedLoop(run, search, products) as loop:
@@ -200,15 +178,15 @@ def test_the_best_is_found_while_clicks_are_late_and_rankers_come_and_go(
         change(loop, run, "search", "add-arm", "hybrid")
         loop.follow_until(lambda: search.offers("hybrid"))
         loop.serve(1_000)
-        # None of hybrid's duels is known yet, so it still meets everybody.
+        # No duel of hybrid is known yet, so it still meets every arm.
         retired = max(MEDIOCRE, key=search.in_flight_of)
         change(loop, run, "search", "retire-arm", retired)
         doomed = search.in_flight_of(retired)
         loop.serve(60_000 - search.served)
         loop.end()
         evidence = Evidence(run)
-        found = judge(evidence, search, began)
-        judge(evidence, products, shops)
+        found = check_experiment(evidence, search, began)
+        check_experiment(evidence, products, shops)
         taken = batches(evidence.assignments["products"])
         wait_for_figures(metrics, {
             'streamduel_records_total{experiment="search",outcome="accepted"}': found.accepted,
@@ -225,13 +203,16 @@ def test_the_best_is_found_while_clicks_are_late_and_rankers_come_and_go(
     replay(run, evidence)
 
 
-def test_c2b_begins_its_batches_again_when_rankers_come_and_go(
+def test_c2b_restarts_its_batches_when_arms_change(
     kafka: Broker, topics: Topics, tmp_path: Path
 ) -> None:
-    servers, horizon = kafka.bootstrap_servers, 30_000
+    horizon = 30_000
     began = [arm for arm in NEWCOMERS if arm != "fusion"]
     settings = {"arms": began, "policy": {"name": "c2b", "horizon": horizon}}
-    run = configure(tmp_path, servers, topics, {"products": settings})
+    run = configure(
+        tmp_path, kafka.bootstrap_servers, topics(4), topics,
+        monitoring={"port": 0}, experiments={"products": settings},
+    )  # fmt: skip
     products = SimulatedService("products", NEWCOMERS, seed=3)
     with running(run.config), ClosedLoop(run, products) as loop:
         loop.serve(2_500)
@@ -241,11 +222,11 @@ def test_c2b_begins_its_batches_again_when_rankers_come_and_go(
         loop.serve(34_000 - products.served)
         loop.end()
         evidence = Evidence(run)
-    account = judge(evidence, products, began)
+    account = check_experiment(evidence, products, began)
     before, between, after = (
         made for _, made in account.stretches(evidence.assignments["products"])
     )
-    # Each change takes effect at its place in the log; the second one finds the experiment ended.
+    # Each change takes effect at its offset; before the second one the experiment has finished.
     since = [made[0]["offset"] for made in (before, between, after)]
     assert since == [offset for offset, _ in account.rosters]
     assert is_over(between[-1], champion="dense")
@@ -253,13 +234,13 @@ def test_c2b_begins_its_batches_again_when_rankers_come_and_go(
     assert is_over(after[-1], champion="fusion")
     asked = quotas(horizon)
     first, second, third = batches(before), batches(between), batches(after)
-    # The counts are kept: those who stay have met often enough for the first batch, so that it is
-    # over at once; of the newcomer, it wants a few duels with each of the others.
+    # The counts are kept: the arms that stay have met often enough for the first batch, which ends
+    # at once; a new arm needs a few duels with each of the others.
     assert demands(first) == [{quota} for quota in asked[: len(first)]]
     assert demands(second) == [{quota} for quota in asked[1 : 1 + len(second)]]
     assert demands(third) == [{quota} for quota in asked[: len(third)]]
     meetings = {(pair["a"], pair["b"]) for pair in third[0][0]["pairs"]}
     assert meetings == {(arm, "fusion") for arm in account.arms if arm != "fusion"}
-    # From one change to the next; in all, there may be more than B.
+    # At most B between two changes; in all, there may be more.
     assert max(map(len, (first, second, third))) <= len(asked)
     replay(run, evidence)

@@ -15,7 +15,7 @@ import yaml
 from streamduel import __version__
 from streamduel.monitoring.figures import MAX_SILENT_SECONDS
 from streamduel.service import SHUTDOWN_SECONDS
-from tests.faults.lives import ROOT
+from tests.faults.processes import ROOT
 
 FOLDER: Final = ROOT / "configs" / "kubernetes"
 KUSTOMIZATION: Final = "kustomization"

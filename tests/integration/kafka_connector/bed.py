@@ -1,4 +1,4 @@
-"""What a test of the Kafka connector starts from: topics, a group, and shorthands."""
+"""The fixture of the Kafka connector's tests: topics, a group, and functions that use them."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ from streamduel_kafka.settings import SinkSettings, SnapshotSettings, SourceSett
 from streamduel_kafka.source import KafkaSource, open_log, open_source
 from tests.broker.fixture import Topics
 
-# Longer than anything that is waited for takes on a loaded machine.
+# Seconds to wait: longer than anything takes on a loaded machine.
 PATIENCE = 60.0
 
 Test = TypeVar("Test", bound=Callable[..., None])
@@ -42,10 +42,7 @@ def without_broker(test: Test) -> Test:
 
 @dataclass
 class Bed:
-    """Topics of one test, and what was opened on them.
-
-    Short timeouts: a test does not wait for what a person would; the broker of the tests allows it.
-    """
+    """The topics of one test, and what was opened on them, with short timeouts."""
 
     servers: str
     topic: str
@@ -123,6 +120,12 @@ class Bed:
                     found.extend((record.key, record.value) for record in records)
             return found
 
+    def end(self, topic: str) -> int:
+        """The sum of a topic's end offsets, open transactions included."""
+        with closing(KafkaConsumer(bootstrap_servers=self.servers)) as consumer:
+            parts = [TopicPartition(topic, n) for n in consumer.partitions_for_topic(topic)]
+            return sum(consumer.end_offsets(parts).values())
+
     def committed(self, partition: int = 0) -> int | None:
         with closing(
             KafkaConsumer(bootstrap_servers=self.servers, group_id=self.group)
@@ -165,15 +168,15 @@ def commit(outlet: Outlet, *commits: PartitionCommit) -> None:
 
 
 def polls(source: KafkaSource) -> Iterator[Poll]:
-    """Polls without end, but not longer than our patience."""
+    """Poll until `PATIENCE` is over."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         yield source.poll(0.1)
-    raise AssertionError(f"nothing of the kind within {PATIENCE:.0f} s")
+    raise AssertionError(f"no such poll within {PATIENCE:.0f} s")
 
 
 def gain(source: KafkaSource, count: int = 4) -> list[int]:
-    """Poll until so many partitions were gained in one go."""
+    """Poll until so many partitions are gained in one poll."""
     return next(list(poll.gained) for poll in polls(source) if len(poll.gained) == count)
 
 
@@ -196,7 +199,7 @@ def start(source: KafkaSource, partitions: Iterable[int], offset: int | None = N
 
 
 def read(source: KafkaSource, count: int) -> dict[int, list[Any]]:
-    """Poll until so many records came."""
+    """Poll until so many records are read."""
     found: dict[int, list[Any]] = {}
     for poll in polls(source):
         for partition, records in poll.records.items():

@@ -17,7 +17,7 @@ def bed(kafka: Broker, topics: Topics) -> Iterator[Bed]:
 
 @pytest.fixture
 def _collected(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """Collects the garbage of a test while its warnings are still filtered as it says."""
+    """Collect the garbage of a test while its warning filters apply."""
     yield
     for phase in ("setup", "call", "teardown"):  # they hold errors, which hold sockets
         with contextlib.suppress(KeyError):

@@ -1,4 +1,4 @@
-"""Adding one record to the click log, as `streamduel control` does."""
+"""Appending one record to the click log, as `streamduel control` does."""
 
 import socket
 import time
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.kafka
 NAMES = ("search", "Größe", "a", "recommendations")
 
 
-def test_each_record_stands_where_its_experiment_is_at_home(bed: Bed) -> None:
+def test_records_are_in_their_home_partitions(bed: Bed) -> None:
     settings = bed.source_settings()
     places = [append(settings, name.encode(), f"{name}!".encode()) for name in NAMES]
     log = bed.log()
@@ -31,7 +31,7 @@ def test_each_record_stands_where_its_experiment_is_at_home(bed: Bed) -> None:
     assert sum(map(len, found.values())) == len(NAMES)
 
 
-def test_a_missing_topic_is_made_only_where_the_settings_allow_it(bed: Bed, topics: Topics) -> None:
+def test_a_missing_topic_is_created_if_the_settings_allow_it(bed: Bed, topics: Topics) -> None:
     missing = f"{bed.topic}-missing"
     with pytest.raises(ConnectorError, match=r"^source\.topic '.*' does not exist; create it"):
         append(bed.source_settings(topic=missing), b"search", b"{}")
@@ -39,16 +39,16 @@ def test_a_missing_topic_is_made_only_where_the_settings_allow_it(bed: Bed, topi
     assert append(allowed, b"search", b"{}") == f"{missing}-{home_partition('search', 3)}@0"
 
 
-def test_a_record_that_the_topic_refuses_is_told_so(bed: Bed, topics: Topics) -> None:
+def test_a_refused_record_is_an_error(bed: Bed, topics: Topics) -> None:
     settings = bed.source_settings(topic=topics(1, max_message_bytes=200))
     with pytest.raises(ConnectorError, match=r"does not take the record: .*nothing was written"):
         append(settings, b"search", b"x" * 1000)
 
 
-def test_without_an_answer_it_is_not_known_whether_it_was_written(
+def test_without_an_answer_the_outcome_is_uncertain(
     bed: Bed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(append_module.PRODUCER, "linger_ms", 3000)  # it is not even asked before
+    monkeypatch.setitem(append_module.PRODUCER, "linger_ms", 3000)  # not sent before
     monkeypatch.setattr(append_module, "APPEND_SECONDS", 1.0)
     monkeypatch.setattr(append_module, "GRACE_SECONDS", 0.0)
     with pytest.raises(UncertainError, match="did not say that the record was written"):
@@ -56,12 +56,12 @@ def test_without_an_answer_it_is_not_known_whether_it_was_written(
 
 
 @without_broker
-def test_a_broker_that_is_away_is_not_waited_for_without_end(
+def test_the_wait_for_a_missing_broker_is_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(append_module, "APPEND_SECONDS", 0.5)
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # and nobody listens there
+        taken.bind(("127.0.0.1", 0))  # without a listener
         settings = load_connector("kafka").source_settings.model_validate(
             {
                 "connector": "kafka",

@@ -1,6 +1,5 @@
-"""The commit: everything becomes visible together, or nothing, and only for an owner."""
+"""The commit: visible together or not at all, and only by an owner of the partitions."""
 
-import time
 from contextlib import closing
 
 import pytest
@@ -13,6 +12,7 @@ from tests.broker.fixture import Topics
 from tests.integration.kafka_connector.bed import (
     Bed,
     commit,
+    eventually,
     gain,
     gain_all,
     polls,
@@ -29,7 +29,7 @@ STEPS = [
 ]  # fmt: skip
 
 
-def test_everything_becomes_visible_at_once(bed: Bed) -> None:
+def test_a_commit_becomes_visible_at_once(bed: Bed) -> None:
     bed.produce(10, 0)
     source = bed.source()
     start(source, gain(source))
@@ -85,7 +85,7 @@ def test_a_member_that_hangs_is_fenced_by_its_generation(bed: Bed) -> None:
     theirs = bed.outlet(zombie)
     theirs.write([work(0, 5, "zombie ")])
 
-    # It neither polls nor finishes while another member takes over, commits and goes on.
+    # It neither polls nor finishes while another member takes over and commits.
     heir = bed.source(instance="heir", **quick)
     gain(heir)
     start(heir, range(4))
@@ -98,7 +98,7 @@ def test_a_member_that_hangs_is_fenced_by_its_generation(bed: Bed) -> None:
         assert [value for _, value in bed.visible(topic)] == [b"heir 0:5"]
     assert ours.load(0) == snapshot(5, experiment=b"heir 0:5")
 
-    # It hears of its loss at its next poll, and is a member like any other from then on.
+    # Its next poll reports the loss; after that it is a member like any other.
     assert next(poll.lost for poll in polls(zombie) if poll.lost) == [0, 1, 2, 3]
     with pytest.raises(Fenced, match="does not own"):
         commit(theirs, work(0, 5, "zombie "))
@@ -108,7 +108,7 @@ def test_a_member_that_hangs_is_fenced_by_its_generation(bed: Bed) -> None:
     assert b"back" in bed.visible(bed.assignments)[-1][1]
 
 
-def test_a_refused_commit_leaves_nothing_for_the_next_one(bed: Bed) -> None:
+def test_a_refused_commit_does_not_affect_the_next_one(bed: Bed) -> None:
     """kafka-python would commit the refused offsets together with the next ones."""
     bed.produce(5, 0)
     bed.produce(5, 1)
@@ -126,14 +126,14 @@ def test_a_refused_commit_leaves_nothing_for_the_next_one(bed: Bed) -> None:
 
 
 def test_nothing_is_committed_without_a_generation(bed: Bed) -> None:
-    """The broker accepts offsets of no generation from anybody."""
+    """The broker accepts offsets without a generation from any client."""
     source = bed.source()
     outlet = bed.outlet(source)
     with pytest.raises(Fenced, match="does not own"):
         commit(outlet, work(0, 0))
     start(source, [n for n in gain(source) if n])
     with pytest.raises(Fenced, match="does not own"):
-        commit(outlet, work(0, 0))  # gained, but not sought: there is no state of it
+        commit(outlet, work(0, 0))  # gained, but `seek` was not called
     assert bed.visible(bed.assignments) == []
 
 
@@ -165,14 +165,16 @@ def test_a_transaction_that_timed_out(bed: Bed) -> None:
     start(source, gain(source))
     outlet = bed.outlet(source, transaction_timeout_ms=1000)
     outlet.write([work(0, 0, "late ")])
-    time.sleep(3)  # the broker looks for such transactions every half second
+    outlet._transactions._producer.flush()
+    # The broker checks every half second; then its marker follows the record.
+    eventually(lambda: bed.end(bed.assignments) == 2)
     with pytest.raises(Fenced):
         outlet.finish([work(0, 0, "late ")])
     commit(outlet, work(0, 0))
     assert [value for _, value in bed.visible(bed.assignments)] == [b"0:0"]
 
 
-def test_a_topic_that_is_deleted_meanwhile(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_topic_deleted_before_the_commit(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transaction, "COMMIT_SECONDS", 2.0)
     monkeypatch.setitem(transaction.PRODUCER, "max_block_ms", 2000)
     source = bed.source(max_poll_interval_ms=60_000)
@@ -187,9 +189,7 @@ def test_a_topic_that_is_deleted_meanwhile(bed: Bed, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("size", [3_000_000, 20_000_000], ids=["for the topic", "for the client"])
-def test_a_record_that_is_too_large_is_an_error_not_an_endless_repetition(
-    bed: Bed, topics: Topics, size: int
-) -> None:
+def test_a_too_large_record_is_a_permanent_error(bed: Bed, topics: Topics, size: int) -> None:
     bed.dead_letters = topics(1, max_message_bytes=1_000_000)
     source = bed.source()
     start(source, gain(source))
@@ -199,7 +199,7 @@ def test_a_record_that_is_too_large_is_an_error_not_an_endless_repetition(
         commit(outlet, letter)
 
 
-def test_large_records_fit_where_the_topic_takes_them(bed: Bed, topics: Topics) -> None:
+def test_large_records_are_written_if_the_topic_accepts_them(bed: Bed, topics: Topics) -> None:
     bed.snapshots = topics(4, compacted=True, max_message_bytes=2**24)
     source = bed.source()
     start(source, gain(source))
@@ -213,7 +213,7 @@ def test_large_records_fit_where_the_topic_takes_them(bed: Bed, topics: Topics) 
     assert len(bed.visible(bed.dead_letters)) == 5
 
 
-def test_published_in_order_and_without_what_was_undone(bed: Bed) -> None:
+def test_published_assignments_are_in_order_and_committed(bed: Bed) -> None:
     source = bed.source()
     start(source, gain(source))
     outlet = bed.outlet(source)
@@ -226,18 +226,16 @@ def test_published_in_order_and_without_what_was_undone(bed: Bed) -> None:
     assert archive.compacted
 
 
-def test_closing_in_the_middle_of_a_transaction_undoes_it(bed: Bed) -> None:
+def test_closing_aborts_an_open_transaction(bed: Bed) -> None:
     source = bed.source()
     start(source, gain(source))
     outlet = bed.outlet(source)
     outlet.write([work(0, 0)])
-    began = time.monotonic()
     outlet.close()
-    assert time.monotonic() - began < 5
     assert bed.visible(bed.assignments) == []
 
 
-def test_a_source_that_is_not_kafka_commits_no_offsets(bed: Bed) -> None:
+def test_without_a_kafka_source_no_offsets_are_committed(bed: Bed) -> None:
     with closing(bed.log()) as log:  # no group either
         log.poll(0)
         start(log, range(4))

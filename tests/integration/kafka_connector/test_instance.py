@@ -1,4 +1,4 @@
-"""The name of a process."""
+"""The name of a process in its group."""
 
 import subprocess
 import sys
@@ -26,7 +26,7 @@ def _own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("socket.gethostname", lambda: "node 7.example")
 
 
-def test_the_first_free_slot() -> None:
+def test_a_process_gets_the_first_free_slot() -> None:
     with Instance(None, "x") as first, Instance(None, "x") as second:
         assert (first.name, second.name) == ("node-7.example-0", "node-7.example-1")
         with Instance(None, "another group") as other:
@@ -36,7 +36,7 @@ def test_the_first_free_slot() -> None:
             assert third.name == "node-7.example-0"
 
 
-def test_a_configured_name_is_taken_as_it_is(tmp_path: Path) -> None:
+def test_a_configured_name_is_used_as_it_is(tmp_path: Path) -> None:
     with Instance("mine", "x") as first, Instance("mine", "x") as second:
         assert first.name == second.name == "mine"
     assert not list(tmp_path.iterdir())
@@ -57,7 +57,7 @@ def test_a_killed_process_frees_its_slot(tmp_path: Path, monkeypatch: pytest.Mon
         assert again.name.endswith("-0")
 
 
-def test_without_lock_files_everybody_is_number_zero(
+def test_without_lock_files_every_process_is_number_zero(
     monkeypatch: pytest.MonkeyPatch, logged: list[EventDict]
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
@@ -67,7 +67,7 @@ def test_without_lock_files_everybody_is_number_zero(
     assert logged[0]["directory"] == "/nowhere"
 
 
-def test_another_users_lock_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_lock_of_another_user_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     lock = instance._lock
 
     def refuse_first(path: Path) -> int | None:

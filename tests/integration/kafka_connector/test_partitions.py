@@ -1,4 +1,4 @@
-"""The home of an experiment is where Java's producers put it."""
+"""The home of an experiment is the partition of Kafka's own producers."""
 
 import pytest
 from kafka.partitioner.default import murmur2

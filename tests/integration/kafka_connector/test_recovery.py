@@ -1,12 +1,7 @@
-"""Whatever dies, and whenever: the work goes on from the last commit, whole or not there."""
+"""After any failure, work continues from the last commit, which is complete or absent."""
 
-import json
-import signal
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer, OffsetAndMetadata, TopicPartition
@@ -18,7 +13,7 @@ from streamduel_kafka import archive, snapshots, transaction
 from streamduel_kafka.snapshots import SnapshotLoader
 from streamduel_kafka.source import KafkaSource
 from tests.broker.fixture import Broker
-from tests.integration.kafka_connector import worker
+from tests.faults.processes import fork, was_killed
 from tests.integration.kafka_connector.bed import (
     Bed,
     commit,
@@ -32,6 +27,7 @@ from tests.integration.kafka_connector.bed import (
     without_broker,
     work,
 )
+from tests.integration.kafka_connector.worker import commit_twice
 
 pytestmark = pytest.mark.kafka
 
@@ -39,20 +35,10 @@ FIRST = snapshot(10, experiment=b"first 0:10")
 SECOND = snapshot(20, experiment=b"second 0:20")
 
 
-def die_at(bed: Bed, step: str, instance: str) -> None:
-    """Let a process make its first commit, and die in its second."""
+def kill_at(bed: Bed, step: str, transaction_timeout_ms: int) -> None:
+    """Let a process `same` make its first commit, and kill it in its second."""
     fields = {name: value for name, value in vars(bed).items() if name != "stack"}
-    root = Path(worker.__file__).parents[3]
-    done = subprocess.run(
-        [sys.executable, "-m", worker.__name__, json.dumps(fields), step, instance],
-        cwd=root,
-        env={"PYTHONPATH": ":".join(sys.path)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert was_killed(fork(commit_twice, fields, step, "same", transaction_timeout_ms))
 
 
 @pytest.mark.parametrize(
@@ -67,14 +53,12 @@ def die_at(bed: Bed, step: str, instance: str) -> None:
 @pytest.mark.parametrize("successor", ["same", "another"])
 def test_a_killed_process(bed: Bed, step: str, after: Snapshot, successor: str) -> None:
     bed.produce(30, 0)
-    die_at(bed, step, "same")
+    # The same process ends its predecessor's transaction, and does not wait for the timeout.
+    kill_at(bed, step, transaction_timeout_ms=600_000 if successor == "same" else 3000)
     source = bed.source(instance=successor)
     gain(source)
     outlet = bed.outlet(source)
-    began = time.monotonic()
     assert outlet.load(0) == after
-    if successor == "same":  # it has ended its predecessor's transaction, and waited for nothing
-        assert time.monotonic() - began < 1.5
     resumed = after.next_offset
     assert bed.committed() == resumed
     source.seek(0, resumed)
@@ -86,9 +70,9 @@ def test_a_killed_process(bed: Bed, step: str, after: Snapshot, successor: str) 
 
 
 def marked(bed: Bed) -> None:
-    """Wait until the marks of a commit are written, some milliseconds after it returned.
+    """Wait until the markers of a commit are written, some milliseconds after it returned.
 
-    A lone broker that is killed before that may forget them when it starts again: it takes
+    A single broker that is killed before that may lose them: when it starts again, it takes
     partitions whose leader it does not know yet for deleted (Kafka 4.3.1).
     """
     topics = (bed.assignments, bed.dead_letters, bed.snapshots)
@@ -98,9 +82,9 @@ def marked(bed: Bed) -> None:
 
 @without_broker
 @pytest.mark.parametrize("kill", [False, True], ids=["stopped", "killed"])
-def test_a_broker_that_is_away_for_a_while(bed: Bed, kafka: Broker, kill: bool) -> None:
+def test_a_broker_that_restarts(bed: Bed, kafka: Broker, kill: bool) -> None:
     if not kafka.can_restart:
-        pytest.skip("the broker is not ours to restart")
+        pytest.skip("the tests must not restart this broker")
     bed.produce(10, 0)
     source = bed.source(session_timeout_ms=30_000, max_poll_interval_ms=60_000)
     start(source, gain(source))
@@ -118,15 +102,15 @@ def test_a_broker_that_is_away_for_a_while(bed: Bed, kafka: Broker, kill: bool) 
         restart.result()
     assert False in connected
     bed.produce(5, 0)
-    commit_in_the_end(source, outlet, work(0, 15, "after "))
+    commit_with_retries(source, outlet, work(0, 15, "after "))
     assert [value for _, value in bed.visible(bed.assignments)] == [b"before 0:10", b"after 0:15"]
     assert outlet.load(0) == snapshot(15, experiment=b"after 0:15")
     assert source.connected
     assert source.lags([0]) == {0: 0}
 
 
-def commit_in_the_end(source: KafkaSource, outlet: Outlet, last: PartitionCommit) -> None:
-    """As the runner does it: read on, commit, and go back to the last commit when fenced."""
+def commit_with_retries(source: KafkaSource, outlet: Outlet, last: PartitionCommit) -> None:
+    """As the runner does: read, commit, and restore the last commit when fenced."""
     former = outlet.load(0)
     assert former is not None
     reached = former.next_offset
@@ -146,11 +130,11 @@ def commit_in_the_end(source: KafkaSource, outlet: Outlet, last: PartitionCommit
 
 
 @without_broker
-def test_a_commit_while_the_broker_is_away_gives_up_and_is_repeated(
+def test_a_commit_without_a_broker_times_out_and_is_repeated(
     bed: Bed, kafka: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not kafka.can_restart:
-        pytest.skip("the broker is not ours to restart")
+        pytest.skip("the tests must not restart this broker")
     # Shorter than the broker's restart.
     monkeypatch.setattr(transaction, "COMMIT_SECONDS", 1.0)
     monkeypatch.setitem(transaction.PRODUCER, "max_block_ms", 1000)
@@ -170,15 +154,15 @@ def test_a_commit_while_the_broker_is_away_gives_up_and_is_repeated(
         assert time.monotonic() - began < 5
         restarted.result()
     source.reannounce()
-    commit_in_the_end(source, outlet, work(0, 10, "after "))
+    commit_with_retries(source, outlet, work(0, 10, "after "))
     assert [value for _, value in bed.visible(bed.assignments)] == [b"before 0:5", b"after 0:10"]
     assert bed.committed() == 10
 
 
 @without_broker
-def test_loading_waits_for_a_broker_that_is_away(bed: Bed, kafka: Broker) -> None:
+def test_loading_waits_for_the_broker(bed: Bed, kafka: Broker) -> None:
     if not kafka.can_restart:
-        pytest.skip("the broker is not ours to restart")
+        pytest.skip("the tests must not restart this broker")
     source = bed.source(session_timeout_ms=30_000)
     start(source, gain(source))
     outlet = bed.outlet(source)
@@ -192,7 +176,7 @@ def test_loading_waits_for_a_broker_that_is_away(bed: Bed, kafka: Broker) -> Non
         restarted.result()
 
 
-def test_closing_ends_a_load_that_waits(bed: Bed) -> None:
+def test_closing_ends_a_waiting_load(bed: Bed) -> None:
     source = bed.source()
     start(source, gain(source))
     outlet = bed.outlet(source)
@@ -208,7 +192,7 @@ def test_closing_ends_a_load_that_waits(bed: Bed) -> None:
 
 
 def reset(bed: Bed, offset: int) -> None:
-    """As `kafka-consumer-groups --reset-offsets` does: possible only in a group without members."""
+    """As `kafka-consumer-groups --reset-offsets`, which needs a group without members."""
     with KafkaAdminClient(bootstrap_servers=bed.servers) as admin:
         members = admin.describe_groups([bed.group])[bed.group]["members"]
         leaving = [MemberToRemove(group_instance_id=each["group_instance_id"]) for each in members]
@@ -225,7 +209,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("offset", [3, 8])
-def test_offsets_that_were_reset_by_hand(bed: Bed, offset: int) -> None:
+def test_offsets_that_were_reset(bed: Bed, offset: int) -> None:
     bed.produce(10, 0)
     source = bed.source()
     start(source, gain(source))
@@ -248,7 +232,7 @@ def test_a_group_of_another_program(bed: Bed) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-def test_snapshots_of_something_else(bed: Bed) -> None:
+def test_records_that_are_no_snapshot(bed: Bed) -> None:
     source = bed.source()
     start(source, gain(source))
     outlet = bed.outlet(source)
@@ -258,7 +242,7 @@ def test_snapshots_of_something_else(bed: Bed) -> None:
         outlet.load(0)
 
 
-def test_offsets_that_expired_while_all_were_away(bed: Bed) -> None:
+def test_expired_offsets(bed: Bed) -> None:
     source = bed.source()
     start(source, gain(source))
     outlet = bed.outlet(source)
@@ -271,7 +255,7 @@ def test_offsets_that_expired_while_all_were_away(bed: Bed) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_transaction_that_hangs(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hanging_transaction(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshots, "ASK_SECONDS", 0.5)
     former = bed.source(instance="former")
     start(former, gain(former))
@@ -287,8 +271,8 @@ def test_a_transaction_that_hangs(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> 
         bed.outlet(log).load(0)
 
 
-def test_a_mark_that_is_late(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The offset is committed, the snapshot's partition does not show it yet: read again."""
+def test_a_late_marker(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The offset is committed and the snapshot not visible yet: read again."""
     source = bed.source()
     start(source, gain(source))
     outlet = bed.outlet(source)
@@ -316,7 +300,7 @@ def test_an_entry_can_be_deleted(bed: Bed) -> None:
     assert outlet.load(0) == snapshot(0)
 
 
-def test_many_loads_at_once(bed: Bed) -> None:
+def test_concurrent_loads(bed: Bed) -> None:
     source = bed.source()
     start(source, gain(source))
     outlet = bed.outlet(source)

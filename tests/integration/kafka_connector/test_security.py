@@ -1,4 +1,4 @@
-"""A broker that asks who is there, over TLS."""
+"""A broker with SASL authentication over TLS."""
 
 import shutil
 import subprocess
@@ -92,7 +92,7 @@ def settings(kafka: SecureKafka, **more: Any) -> dict[str, Any]:
     } | more
 
 
-def test_everything_works_over_tls_with_a_password(secure: SecureKafka, keys: Path) -> None:
+def test_tls_with_a_password(secure: SecureKafka, keys: Path) -> None:
     shared, context = settings(secure), {"directory": keys}
     bed = Bed(secure.bootstrap_servers, "clicks", "assignments", "letters", "snapshots", "g")
 
@@ -131,7 +131,7 @@ def test_everything_works_over_tls_with_a_password(secure: SecureKafka, keys: Pa
     ],
     ids=["password", "certificate", "protocol"],
 )
-def test_who_is_not_let_in_is_told_why(
+def test_refused_connections_have_a_reason(
     secure: SecureKafka, keys: Path, change: dict[str, Any], problem: str
 ) -> None:
     asked = settings(secure, topic="clicks", group="g", **change)

@@ -1,4 +1,4 @@
-"""The settings, and that no password leaves them."""
+"""The settings, which never show a password."""
 
 import logging
 from pathlib import Path
@@ -28,12 +28,12 @@ def source(directory: Path | None = None, **more: object) -> SourceSettings:
     return SourceSettings.model_validate(BASE | more, context=context)
 
 
-def test_servers_are_a_list_or_a_text() -> None:
+def test_servers_are_a_list_or_a_string() -> None:
     assert source().bootstrap_servers == ["a:1", "b:2"]
     assert source(bootstrap_servers=["a:1"]).bootstrap_servers == ["a:1"]
 
 
-def test_the_client_gets_kafka_pythons_own_names(tmp_path: Path) -> None:
+def test_client_settings_have_names_of_kafka_python(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text("")
     settings = source(tmp_path, **SASL, ssl_cafile="ca.pem", ssl_check_hostname=False)
     client = settings.client_settings
@@ -45,9 +45,7 @@ def test_the_client_gets_kafka_pythons_own_names(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", ["", "\n", "\r\n"])
-def test_a_password_is_read_from_a_file_beside_the_configuration(
-    tmp_path: Path, ending: str
-) -> None:
+def test_a_password_file_is_relative_to_the_configuration(tmp_path: Path, ending: str) -> None:
     (tmp_path / "word").write_bytes(b" secret " + ending.encode())
     more = {**SASL, "sasl_plain_password": None, "sasl_plain_password_file": "word"}
     settings = source(tmp_path, **more)
@@ -56,14 +54,14 @@ def test_a_password_is_read_from_a_file_beside_the_configuration(
 
 
 @pytest.mark.parametrize("unquoted", [12345, 7, True])
-def test_a_password_that_yaml_has_read_as_something_else_is_refused(unquoted: object) -> None:
+def test_a_password_must_be_a_string(unquoted: object) -> None:
     with pytest.raises(ValidationError) as caught:
         source(**SASL | {"sasl_plain_password": unquoted})
     assert str(unquoted) not in str(caught.value).replace("1 validation error", "")
 
 
 @without_broker
-def test_no_password_in_texts_and_logs(caplog: pytest.LogCaptureFixture) -> None:
+def test_no_password_in_messages_and_logs(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     settings = source(**SASL, ssl_password="battery staple")
     settings = settings.model_copy(update={"bootstrap_servers": ["127.0.0.1:1"]})
@@ -93,14 +91,14 @@ def test_no_password_in_texts_and_logs(caplog: pytest.LogCaptureFixture) -> None
         ({"sasl_plain_password_file": __file__}, "keep one of them"),
     ],
 )
-def test_mistakes_are_named_without_the_password(change: dict[str, Any], problem: str) -> None:
+def test_mistakes_do_not_show_the_password(change: dict[str, Any], problem: str) -> None:
     with pytest.raises(ValidationError) as caught:
         source(**SASL | change)
     assert problem in str(caught.value)
     assert "horse" not in str(caught.value)
 
 
-def test_what_is_shared_is_in_all_three() -> None:
+def test_shared_settings_are_in_all_sections() -> None:
     for model in (SourceSettings, SinkSettings, SnapshotSettings):
         assert connector.shared_settings < set(model.model_fields)
     assert "topic" not in connector.shared_settings

@@ -1,4 +1,4 @@
-"""What is checked, and created, before anything is read."""
+"""Checking and creating topics at start."""
 
 from contextlib import closing
 from functools import partialmethod
@@ -30,7 +30,7 @@ def partitions(bed: Bed, topic: str) -> int:
         return len(admin.describe_topics([topic])[0]["partitions"])
 
 
-def test_missing_topics_are_created_as_they_must_be(bed: Bed) -> None:
+def test_missing_topics_are_created(bed: Bed) -> None:
     for name in ("topic", "assignments", "dead_letters", "snapshots"):
         setattr(bed, name, f"new-{getattr(bed, name)}")
     shared = {"create_topics": True, "replication_factor": 1}
@@ -63,12 +63,12 @@ def test_a_missing_topic(bed: Bed, change: dict[str, str], problem: str) -> None
         bed.outlet(source)
 
 
-def test_a_missing_input(bed: Bed) -> None:
+def test_a_missing_click_log(bed: Bed) -> None:
     with pytest.raises(ConnectorError, match=r"source\.topic 'absent' does not exist"):
         bed.source(topic="absent")
 
 
-def test_the_input_of_a_log_is_never_created(bed: Bed) -> None:
+def test_a_click_log_for_replay_is_not_created(bed: Bed) -> None:
     bed.topic = "absent-too"
     sooner = r"'absent-too' does not exist yet; start 'streamduel run' first, which creates it\.$"
     with pytest.raises(ConnectorError, match=sooner):
@@ -77,7 +77,7 @@ def test_the_input_of_a_log_is_never_created(bed: Bed) -> None:
         connector.open_log(bed.source_settings())
 
 
-def test_snapshots_have_as_many_partitions_as_the_input(bed: Bed, topics: Topics) -> None:
+def test_snapshots_need_as_many_partitions_as_the_click_log(bed: Bed, topics: Topics) -> None:
     bed.snapshots = topics(3, compacted=True)
     with pytest.raises(ConnectorError, match=r"has 3 partitions, but source\.topic has 4"):
         bed.outlet(bed.source())
@@ -85,13 +85,13 @@ def test_snapshots_have_as_many_partitions_as_the_input(bed: Bed, topics: Topics
 
 @pytest.mark.parametrize("policy", ["delete", "compact,delete"])
 @pytest.mark.parametrize("name", ["snapshots", "assignments"])
-def test_what_must_stay_is_compacted(bed: Bed, topics: Topics, name: str, policy: str) -> None:
+def test_topics_must_be_compacted(bed: Bed, topics: Topics, name: str, policy: str) -> None:
     setattr(bed, name, topics(4, cleanup_policy=policy))
     with pytest.raises(ConnectorError, match=f"has cleanup.policy={policy}; it must be compact"):
         bed.outlet(bed.source())
 
 
-def test_brokers_that_do_not_exist(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_brokers(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Checks, "__init__", partialmethod(Checks.__init__, seconds=0.5))
     with pytest.raises(ConnectorError, match=r"cannot be reached at no\.such\.host\.invalid:1"):
         bed.source(bootstrap_servers="no.such.host.invalid:1")
@@ -103,10 +103,8 @@ def test_an_impossible_replication_factor(bed: Bed) -> None:
         bed.source(create_topics=True, replication_factor=7)
 
 
-def test_two_instances_may_create_a_topic_at_once(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # The first look finds nothing although the topic is there.
+def test_two_instances_create_a_topic(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The first look finds no topic, although it exists.
     look, looks = Checks._partitions, iter([True])
 
     def look_too_early(self: Checks, topic: str) -> int | None:

@@ -1,34 +1,32 @@
-"""A process that commits twice, and kills itself in the second commit at the step it is told."""
+"""A process that commits twice, and is killed at a step of the second commit."""
 
-import json
-import os
-import signal
-import sys
 from contextlib import closing
+from typing import Any
 
+from tests.faults.processes import die
 from tests.integration.kafka_connector.bed import Bed, commit, gain, start, work
 
+SESSION_TIMEOUT_MS = 3000
+"""How long the group waits for the killed process; the commits take a fraction of it."""
 
-def main() -> None:
-    bed = Bed(**json.loads(sys.argv[1]))
-    deadly, instance = sys.argv[2:]
-    armed = False
 
-    def die(step: str) -> None:
-        if armed and step == deadly:
-            os.kill(os.getpid(), signal.SIGKILL)
+def commit_twice(
+    fields: dict[str, Any], last_step: str, instance: str, transaction_timeout_ms: int
+) -> None:
+    bed = Bed(**fields)
+    second = False
 
-    source = bed.source(instance=instance)
+    def kill(step: str) -> None:
+        if second and step == last_step:
+            die()
+
+    source = bed.source(instance=instance, session_timeout_ms=SESSION_TIMEOUT_MS)
     start(source, gain(source))
-    outlet = bed.outlet(source, die, transaction_timeout_ms=3000)
+    outlet = bed.outlet(source, kill, transaction_timeout_ms=transaction_timeout_ms)
     with closing(source):
         commit(outlet, work(0, 10, "first "))
-        armed = True
+        second = True
         outlet.write([work(0, 20, "second ")])
         outlet._transactions._producer.flush()
-        die("everything written")
+        kill("everything written")
         outlet.finish([work(0, 20, "second ")])
-
-
-if __name__ == "__main__":
-    main()
