@@ -14,7 +14,7 @@ from streamduel.policies.base.parameter import Horizon
 from streamduel.policies.base.policy import Policy
 from streamduel.policies.base.state import Arm, Count, State
 from streamduel.preference.arrays import Booleans, Integers
-from streamduel.preference.intervals import duels_until_sure, is_sure, surely_beats
+from streamduel.preference.hoeffding import duels_until_sure, is_sure, surely_beats
 from streamduel.preference.logarithm import ln
 
 

@@ -7,7 +7,7 @@ from math import sqrt
 
 import numpy as np
 
-from streamduel.preference.intervals import duels_until_sure, is_sure, surely_beats
+from streamduel.preference.hoeffding import duels_until_sure, is_sure, surely_beats
 
 
 def test_sure_is_more_than_the_radius_from_one_half() -> None:

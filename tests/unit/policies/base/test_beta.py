@@ -352,7 +352,7 @@ def test_a_refresh_is_of_that_pair_alone() -> None:
     before = kept(posterior)
     posterior.refresh(1, 0)
     after = kept(posterior)
-    for name in ("_mode", "_peak", "_least", "_width", "many"):
+    for name in ("_mode", "_peak", "_lower", "_width", "many"):
         assert pairs_of(before[name] != after[name]) == {(0, 1), (1, 0)}, name
     posterior.refresh(2, 1)
     assert same(kept(posterior), kept(BetaPosterior(counts)))
