@@ -1,4 +1,4 @@
-"""When the best arm changes, a policy with a window finds the new one, and what that costs.
+"""When the best arm changes, a policy with a window finds the new one; the regret of that.
 
 Four arms, each of which beats the next ones in 80 % of their duels; then the best becomes the
 worst. All seeds are fixed. What `RUNS` runs must show was derived from `OTHERS`, 400 other runs
@@ -28,7 +28,7 @@ BEST: Final = 1
 WINDOW, LATER, RUNS = 1_000, 2_000, 20
 """Duels of the window, and after the change; runs."""
 GRID, SETTLED = 50, 5
-"""The champion is looked at every 50 duels, and is no chance if it is right five times in a row."""
+"""The champion is read every 50 duels, and counts as found if it is right five times in a row."""
 
 
 class Sample(NamedTuple):
@@ -43,9 +43,9 @@ class Sample(NamedTuple):
         return bool(abs(np.mean(runs) - self.mean) <= 4 * error)
 
 
-class Life(NamedTuple):
-    """What came of one run: regret in the second window, before the change; regret since the
-    change; and after how many duels the champion was right, and stayed so."""
+class DriftRun(NamedTuple):
+    """One run: regret in the second window, before the change; regret after the change; and the
+    number of duels after which the champion was right, and stayed so."""
 
     price: float
     lost: float
@@ -58,11 +58,11 @@ OTHERS: Final[dict[tuple[str, int | None], tuple[Sample, Sample]]] = {
     ("double_thompson", None): (Sample(1.76, 1.11), Sample(592.5, 44.3)),
     ("double_thompson", WINDOW): (Sample(10.93, 3.46), Sample(60.8, 21.1)),
 }
-"""By policy and window: what a run loses while nothing changes, and after the change. With the
+"""By policy and window: the regret of a run without a change, and after the change. With the
 window the champion was right after 550 duels at most in all 400 runs of each policy."""
 
 
-def live(name: str, window: int | None, run: int) -> Life:
+def drift_run_of(name: str, window: int | None, run: int) -> DriftRun:
     """A run. The change comes after 20,000 duels; with a window, after two or up to three of it."""
     arms = np.random.RandomState(run).permutation(4)
     there = np.ix_(arms, arms)
@@ -81,36 +81,36 @@ def live(name: str, window: int | None, run: int) -> Life:
         if streak == SETTLED:
             found = min(found, t - (SETTLED - 1) * GRID)
     lost = float((way.plays * regrets(AFTER[there], "condorcet")).sum())
-    return Life(price, lost, found)
+    return DriftRun(price, lost, found)
 
 
 @pytest.fixture(scope="module", params=["rucb", "double_thompson"])
-def lives(request: pytest.FixtureRequest) -> tuple[str, list[Life], list[Life]]:
+def drift_runs(request: pytest.FixtureRequest) -> tuple[str, list[DriftRun], list[DriftRun]]:
     """A policy's runs without and with the window."""
     name = request.param
-    plain, windowed = ([live(name, w, run) for run in range(RUNS)] for w in (None, WINDOW))
+    plain, windowed = ([drift_run_of(name, w, run) for run in range(RUNS)] for w in (None, WINDOW))
     return name, plain, windowed
 
 
-Lives = tuple[str, list[Life], list[Life]]
+DriftRuns = tuple[str, list[DriftRun], list[DriftRun]]
 
 
-def test_the_new_best_arm_is_found_within_the_window(lives: Lives) -> None:
+def test_the_new_best_arm_is_found_within_the_window(drift_runs: DriftRuns) -> None:
     # 400 runs without a failure: its probability is below 0.75 %, as surely as 95 %, and then more
     # than 2 of 20 runs would fail with a chance below 1 in 1,000.
-    _, _, windowed = lives
-    assert sum(life.found > WINDOW for life in windowed) <= 2
+    _, _, windowed = drift_runs
+    assert sum(one.found > WINDOW for one in windowed) <= 2
 
 
-def test_the_change_costs_less_than_half_of_what_it_costs_without_a_window(lives: Lives) -> None:
-    name, plain, windowed = lives
+def test_a_window_halves_the_regret_of_the_change(drift_runs: DriftRuns) -> None:
+    name, plain, windowed = drift_runs
     for window, runs in ((None, plain), (WINDOW, windowed)):
-        assert OTHERS[name, window][1].holds([life.lost for life in runs])
+        assert OTHERS[name, window][1].holds([one.lost for one in runs])
     # It follows from the bands: of RUCB, at most 128 and at least 362.
-    assert np.mean([life.lost for life in windowed]) < np.mean([life.lost for life in plain]) / 2
+    assert np.mean([one.lost for one in windowed]) < np.mean([one.lost for one in plain]) / 2
 
 
-def test_while_nothing_changes_a_window_has_the_price_that_was_measured(lives: Lives) -> None:
-    name, plain, windowed = lives
+def test_without_a_change_a_window_has_the_measured_regret(drift_runs: DriftRuns) -> None:
+    name, plain, windowed = drift_runs
     for window, runs in ((None, plain), (WINDOW, windowed)):
-        assert OTHERS[name, window][0].holds([life.price for life in runs])
+        assert OTHERS[name, window][0].holds([one.price for one in runs])

@@ -1,4 +1,4 @@
-"""What is said with confidence is wrong no oftener than that, though it is looked at all the time.
+"""Confidence statements are wrong at most as often as they say, also if read after every duel.
 
 The number of runs that may fail is the most that has a chance of at least 1 in 1,000 if each fails
 with the probability that is allowed.

@@ -1,4 +1,4 @@
-"""What the papers prove of their algorithms, seen in many runs with fixed seeds.
+"""Theorems of the papers, checked in many runs with fixed seeds.
 
 Each theorem speaks of a probability. The number of runs that may fail is computed from it: at the
 proved probability itself, more failures than that would come with a chance below 1 in 1,000. (The
@@ -27,7 +27,7 @@ HORIZONLESS = [
     for name in policies.names()
     if policies.get(name).adaptive and "horizon" not in policies.get(name).declared
 ]
-# Four arms in order, each beating the next by 0.3: everybody has converged soon.
+# Four arms in order, each beating the next by 0.3: every policy converges soon.
 CLEAR: Floats = np.array(
     [[0.5, 0.8, 0.8, 0.8], [0.2, 0.5, 0.8, 0.8], [0.2, 0.2, 0.5, 0.8], [0.2, 0.2, 0.2, 0.5]]
 )

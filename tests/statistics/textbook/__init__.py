@@ -1,7 +1,7 @@
-"""Textbook policies: plain, slow, and of one mind with the papers; streamduel is tested on them.
+"""Independent implementations of the policies, plain and slow, from the papers.
 
 They share no code with streamduel. `python -m tests.statistics.textbook` measures their regret;
-its result, `tests/statistics/bands.json`, is what streamduel's own policies must match.
+the regret of streamduel's policies must match its result, `tests/statistics/bands.json`.
 """
 
 from __future__ import annotations

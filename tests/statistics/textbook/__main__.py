@@ -5,8 +5,8 @@
 The result says, for each policy and matrix, {"horizon": T, "runs": R, "checkpoints": {t:
 {"condorcet": [mean, deviation], "copeland": [mean, deviation]}}, "champion": share}: the condorcet
 regret only where an arm beats all the others, and the share of runs whose champion at the last
-checkpoint is a Copeland winner. Arms are shuffled in each run. An existing file keeps what is not
-measured anew.
+checkpoint is a Copeland winner. Arms are shuffled in each run. Entries of an existing file
+that are not measured again are kept.
 """
 
 from __future__ import annotations

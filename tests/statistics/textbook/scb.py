@@ -1,9 +1,9 @@
 """SCB: Zoghi, Karnin, Whiteson and de Rijke, "Copeland Dueling Bandits", NIPS 2015, Algorithms 2-4.
 
-Epoch r = 1, 2, … lasts T_r = 2^(2^r) duels, starts afresh, and runs Algorithm 2 with failure
-probability δ = ln(T_r) / T_r, at most 1/2; the arm it finds duels with itself for the rest of the
-epoch. reward(i) duels i with an arm j drawn at random until n kl(p̂, 1/2) > ln(π² n² K² / (3 δ));
-what is decided stays decided in that epoch.
+Epoch r = 1, 2, … lasts T_r = 2^(2^r) duels, starts without earlier results, and runs Algorithm 2
+with failure probability δ = ln(T_r) / T_r, at most 1/2; the arm it finds duels with itself for the
+rest of the epoch. reward(i) duels i with an arm j drawn at random until n kl(p̂, 1/2) > ln(π² n² K²
+/ (3 δ)); what is decided stays decided in that epoch.
 
 Algorithm 4 has ε = 0, with which its printed condition never ends it. It also ends when one arm is
 left, or when all opponents of all arms left are decided: then the scores of these arms are known,

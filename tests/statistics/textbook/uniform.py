@@ -1,4 +1,4 @@
-"""Uniform: two different arms, every pair as likely, for ever. The yardstick; no paper."""
+"""Uniform: two different arms, every pair equally likely. The baseline; no paper."""
 
 from __future__ import annotations
 
