@@ -52,7 +52,7 @@ test-unit: $(VENV)/dev.stamp ## Run the tests that need no other program, on all
 	$(PYTEST) $(ON_ALL_CORES) $(UNIT_TESTS)
 
 test-broker: $(VENV)/dev.stamp broker-tools ## Run the tests on a real Apache Kafka
-	$(PYTEST) $(BROKER_TESTS)
+	$(PYTEST) -n auto --maxprocesses 4 --dist loadfile $(BROKER_TESTS)
 
 test-programs: $(VENV)/dev.stamp broker-tools program-tools ## Run the tests with Prometheus and Chromium
 	$(PYTEST) $(PROGRAM_TESTS)

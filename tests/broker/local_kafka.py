@@ -25,7 +25,7 @@ from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
 from tests.broker.properties import broker_properties
-from tests.made_once import made_once
+from tests.cached import cached
 
 POM = Path(__file__).with_name("pom.xml")
 
@@ -73,7 +73,7 @@ def kafka_version() -> str:
 def cached_jars() -> Path:
     """Return the directory of the jars of `pom.xml`; Maven fetches them the first time."""
     digest = hashlib.sha256(POM.read_bytes()).hexdigest()[:8]
-    return made_once(f"kafka-{kafka_version()}-{digest}", _fetch_jars)
+    return cached(f"kafka-{kafka_version()}-{digest}", _fetch_jars)
 
 
 def _fetch_jars(scratch: Path) -> Path:

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from tests.made_once import made_once
+from tests.cached import cached
 
 BASE: Final = "localhost/debian-python"
 """The Dockerfile's build argument BASE."""
@@ -42,7 +42,7 @@ def base_store() -> Path:
     """Return an image store that contains BASE; built if it is not cached."""
     suite = platform.freedesktop_os_release()["VERSION_CODENAME"]
     digest = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:8]
-    return made_once(f"image-base-{suite}-{digest}", lambda scratch: _build(scratch, suite))
+    return cached(f"image-base-{suite}-{digest}", lambda scratch: _build(scratch, suite))
 
 
 def _build(scratch: Path, suite: str) -> Path:

@@ -1,13 +1,14 @@
 """Downloads and builds that tests make once per machine, in the user's cache directory."""
 
-import fcntl
 import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from filelock import FileLock
 
-def made_once(name: str, make: Callable[[Path], Path]) -> Path:
+
+def cached(name: str, make: Callable[[Path], Path]) -> Path:
     """The directory of that name in the cache, made now if it does not exist.
 
     Any number of processes may call this at once: one makes it, the others wait, and a directory
@@ -23,8 +24,7 @@ def made_once(name: str, make: Callable[[Path], Path]) -> Path:
     if made.is_dir():
         return made
     cache.mkdir(parents=True, exist_ok=True)
-    with (cache / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with FileLock(cache / "lock"):
         if not made.is_dir():
             with tempfile.TemporaryDirectory(dir=cache) as scratch:
                 make(Path(scratch)).rename(made)
