@@ -1,4 +1,4 @@
-"""Upper confidence bounds kept duel by duel, against bounds computed from the counts."""
+"""Incrementally updated upper confidence bounds against a full recomputation."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from streamduel.preference.bounds import UpperBounds
 from streamduel.preference.counts import WinCounts
 
 
-def expected(wins: Floats, in_flight: Floats, scale: float) -> Floats:
-    """All K x K bounds, as they are defined."""
+def recomputed(wins: Floats, in_flight: Floats, scale: float) -> Floats:
+    """All K x K bounds by definition."""
     played = wins + wins.T
     trials = played + in_flight
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -23,9 +23,9 @@ def expected(wins: Floats, in_flight: Floats, scale: float) -> Floats:
     return upper
 
 
-def assert_as_defined(bounds: UpperBounds, wins: Floats, in_flight: Floats) -> None:
+def assert_equal_to_definition(bounds: UpperBounds, wins: Floats, in_flight: Floats) -> None:
     for scale in (0.013, 0.57, 3.1):
-        upper = expected(wins, in_flight, scale)
+        upper = recomputed(wins, in_flight, scale)
         possible = np.flatnonzero((upper >= 0.5).all(axis=1))
         assert bounds.possible_winners(scale).tolist() == possible.tolist()
         for arm in range(len(wins)):
@@ -33,7 +33,7 @@ def assert_as_defined(bounds: UpperBounds, wins: Floats, in_flight: Floats) -> N
 
 
 @pytest.mark.parametrize("n_arms", [2, 3, 7])
-def test_bounds_are_as_defined_after_every_change(n_arms: int) -> None:
+def test_bounds_equal_definition_after_every_update(n_arms: int) -> None:
     counts, dice = WinCounts(n_arms), np.random.RandomState(n_arms)
     bounds, in_flight = UpperBounds(counts), np.zeros((n_arms, n_arms))
     flying: Counter[tuple[int, int]] = Counter()
@@ -47,13 +47,13 @@ def test_bounds_are_as_defined_after_every_change(n_arms: int) -> None:
             in_flight[first, second] += 1
             in_flight[second, first] += 1
             bounds.mark_in_flight(first, second, int(in_flight[first, second]))
-        assert_as_defined(bounds, counts.wins, in_flight)
+        assert_equal_to_definition(bounds, counts.wins, in_flight)
     for first, second in flying:
         bounds.refresh(first, second)
-    assert_as_defined(bounds, counts.wins, np.zeros((n_arms, n_arms)))
+    assert_equal_to_definition(bounds, counts.wins, np.zeros((n_arms, n_arms)))
 
 
-def test_many_pairs_at_once_are_equal_to_one_by_one() -> None:
+def test_batch_refresh_equals_single_refreshes() -> None:
     counts, dice = WinCounts(6), np.random.RandomState(1)
     one_by_one, at_once = UpperBounds(counts), UpperBounds(counts)
     for m in (0, 1, 5, 100, 100):
@@ -69,7 +69,7 @@ def test_many_pairs_at_once_are_equal_to_one_by_one() -> None:
             assert getattr(from_counts, name).tolist() == expected, name
 
 
-def test_an_arm_rules_out_all_others_until_the_first_of_them_challenges_it() -> None:
+def test_single_candidate_until_first_challenger() -> None:
     counts, dice = WinCounts(4), np.random.RandomState(5)
     bounds, held = UpperBounds(counts), 0
     for _ in range(400):
@@ -79,7 +79,7 @@ def test_an_arm_rules_out_all_others_until_the_first_of_them_challenges_it() -> 
         challenges = [bounds.challenge(arm) for arm in range(4)]
         scales = [0.0, 0.3, 2.0, 9.0, *(c * near for c in challenges for near in (1 - 1e-9, 1.01))]
         for scale in scales:
-            upper = expected(counts.wins, np.zeros((4, 4)), scale)
+            upper = recomputed(counts.wins, np.zeros((4, 4)), scale)
             possible = np.flatnonzero((upper >= 0.5).all(axis=1)).tolist()
             for arm in range(4):
                 others = np.delete(upper[:, arm], arm)

@@ -1,4 +1,4 @@
-"""Copeland scores kept duel by duel, against bounds computed from the counts."""
+"""Incrementally updated Copeland score bounds against a full recomputation."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from streamduel.preference.counts import WinCounts
 SLOTS = ("_means", "_trials", "_margins", "_smallest", "next_turn", "beats", "undecided", "wins")
 
 
-def expected(wins: Floats, in_flight: Floats, scale: float) -> tuple[Floats, Floats]:
-    """All K x K bounds, as they are defined: U and L."""
+def recomputed(wins: Floats, in_flight: Floats, scale: float) -> tuple[Floats, Floats]:
+    """All K x K bounds by definition: U and L."""
     played = wins + wins.T
     trials = played + in_flight
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -25,8 +25,10 @@ def expected(wins: Floats, in_flight: Floats, scale: float) -> tuple[Floats, Flo
     return upper, 1 - upper.T
 
 
-def assert_as_defined(bounds: CopelandBounds, wins: Floats, in_flight: Floats, scale: float) -> int:
-    upper, lower = expected(wins, in_flight, scale)
+def assert_as_recomputed(
+    bounds: CopelandBounds, wins: Floats, in_flight: Floats, scale: float
+) -> int:
+    upper, lower = recomputed(wins, in_flight, scale)
     others = ~np.eye(len(wins), dtype=bool)
     assert bounds.beats.tolist() == (lower > 0.5).tolist()
     assert bounds.undecided.tolist() == ((lower <= 0.5) & (upper >= 0.5) & others).tolist()
@@ -39,7 +41,7 @@ def assert_as_defined(bounds: CopelandBounds, wins: Floats, in_flight: Floats, s
 
 
 @pytest.mark.parametrize("n_arms", [2, 3, 7])
-def test_scores_are_as_defined_after_every_change(n_arms: int) -> None:
+def test_scores_equal_definition_after_every_update(n_arms: int) -> None:
     counts, dice = WinCounts(n_arms), np.random.RandomState(n_arms)
     bounds, in_flight = CopelandBounds(counts), np.zeros((n_arms, n_arms))
     bounds.advance(0.1)
@@ -60,15 +62,15 @@ def test_scores_are_as_defined_after_every_change(n_arms: int) -> None:
         # Up by small steps and leaps, and back.
         scale = (0.3 + step / 400) * (1, 1, 1, 0.6, 2.5)[dice.randint(5)] + dice.random_sample() / 9
         bounds.advance(scale)
-        decided.add(assert_as_defined(bounds, counts.wins, in_flight, scale))
+        decided.add(assert_as_recomputed(bounds, counts.wins, in_flight, scale))
     assert len(decided) > 1 + n_arms // 3
     for first, second in flying:
         bounds.refresh(first, second)
     bounds.advance(1.7)
-    assert_as_defined(bounds, counts.wins, np.zeros((n_arms, n_arms)), 1.7)
+    assert_as_recomputed(bounds, counts.wins, np.zeros((n_arms, n_arms)), 1.7)
 
 
-def test_a_pair_is_decided_below_its_margin() -> None:
+def test_pair_decided_below_margin() -> None:
     counts = WinCounts(4)
     bounds = CopelandBounds(counts)
     bounds.advance(0.0)
@@ -94,7 +96,7 @@ def test_a_pair_is_decided_below_its_margin() -> None:
     assert bounds.turns == before, "nothing has crossed"
 
 
-def test_a_lead_that_changes_sides_at_once_is_noticed() -> None:
+def test_lead_reversal_in_one_update() -> None:
     counts = WinCounts(2)
     bounds = CopelandBounds(counts)
     bounds.advance(0.5)
@@ -107,7 +109,7 @@ def test_a_lead_that_changes_sides_at_once_is_noticed() -> None:
     assert (bounds.wins.tolist(), bounds.losses.tolist()) == ([0, 1], [1, 0])
 
 
-def test_all_at_once_is_like_one_by_one() -> None:
+def test_batch_update_equals_single_updates() -> None:
     counts, dice = WinCounts(6), np.random.RandomState(1)
     one_by_one, at_once = CopelandBounds(counts), CopelandBounds(counts)
     one_by_one.advance(0.0)

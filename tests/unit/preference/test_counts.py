@@ -1,4 +1,4 @@
-"""Win counts: exact, in any order, one by one or many at once."""
+"""Win counts: exact and independent of order and batching."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def beats(counts: WinCounts) -> list[int]:
 
 
 @pytest.mark.parametrize("n_arms", [2, 3, 10])
-def test_one_by_one_and_many_at_once_are_equal(n_arms: int) -> None:
+def test_batch_add_equals_single_adds(n_arms: int) -> None:
     one_by_one, at_once = WinCounts(n_arms), WinCounts(n_arms)
     for part in range(20):
         duels = random_duels(part * 5, n_arms, seed=part)
@@ -38,10 +38,10 @@ def test_one_by_one_and_many_at_once_are_equal(n_arms: int) -> None:
         assert at_once.beats.tolist() == one_by_one.beats.tolist()
     assert not at_once.wins.diagonal().any()
     assert (at_once.plays == at_once.wins + at_once.wins.T).all()
-    assert at_once.plays.sum() < 2 * at_once.duels  # self-duels are duels without a winner
+    assert at_once.plays.sum() < 2 * at_once.duels  # self-duels count as duels without a winner
 
 
-def test_without_counts_each_entry_is_one_duel() -> None:
+def test_missing_counts_mean_one_duel_per_entry() -> None:
     first, second, first_wins, _ = random_duels(50, 4, seed=1)
     plain, counted = WinCounts(4), WinCounts(4)
     plain.add(first, second, first_wins)
@@ -49,7 +49,7 @@ def test_without_counts_each_entry_is_one_duel() -> None:
     assert plain.state_dict() == counted.state_dict()
 
 
-def test_a_turn_is_noticed_and_nothing_else_is() -> None:
+def test_only_changed_leads_are_reported() -> None:
     counts = WinCounts(3)
     course = [(0, 1, 1.0, True), (0, 1, 1.0, False), (1, 0, 1.0, False), (0, 1, 0.5, False)]
     course += [(0, 1, 0.0, True), (0, 1, 0.0, True), (2, 2, 1.0, False)]
@@ -60,7 +60,7 @@ def test_a_turn_is_noticed_and_nothing_else_is() -> None:
     assert counts.beats.tolist() == [0, 1, 0]
 
 
-def test_halves_are_exact_up_to_the_limit() -> None:
+def test_half_wins_exact_up_to_limit() -> None:
     counts = WinCounts(2)
     counts.add_one(0, 1, 1, MAX_DUELS - 1)
     counts.add_one(0, 1, 0.5)
@@ -68,7 +68,7 @@ def test_halves_are_exact_up_to_the_limit() -> None:
     assert counts.duels == MAX_DUELS
 
 
-def test_the_state_goes_through_json() -> None:
+def test_state_json_round_trip() -> None:
     counts = WinCounts(5)
     counts.add(*random_duels(200, 5, seed=3))
     copies = [
@@ -83,7 +83,7 @@ def test_the_state_goes_through_json() -> None:
         assert twin.wins[0, 1] == counts.wins[0, 1] + 1
 
 
-def test_views_follow_and_cannot_be_written() -> None:
+def test_views_are_live_and_read_only() -> None:
     counts = WinCounts(2)
     wins = counts.wins
     counts.add_one(0, 1, 1)
@@ -111,12 +111,12 @@ def test_views_follow_and_cannot_be_written() -> None:
         [[0.0, float("inf")], [0.0, 0.0]],
     ],
 )
-def test_impossible_wins_are_refused(wins: object) -> None:
+def test_invalid_wins_rejected(wins: object) -> None:
     with pytest.raises(PolicyError, match=r"counts\.wins must|damaged.*wins"):
         WinCounts.from_state({"duels": 5, "wins": wins})
 
 
 @pytest.mark.parametrize("duels", [None, 0, 1.0, "1", True, MAX_DUELS + 1])
-def test_impossible_numbers_of_duels_are_refused(duels: object) -> None:
+def test_invalid_duel_counts_rejected(duels: object) -> None:
     with pytest.raises(PolicyError, match=r"counts\.duels must|damaged.*duels"):
         WinCounts.from_state({"duels": duels, "wins": [[0.0, 1.0], [0.0, 0.0]]})

@@ -1,4 +1,4 @@
-"""I_i against a plain formula, and its bits: equal for equal results, whatever came first."""
+"""I_i against the plain formula; bit-identical for equal results in any order."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from streamduel.preference.divergence import EmpiricalDivergence, evidence
 UNIT = 2.0**-40
 
 Duel = tuple[int, int, float, int]
-"""As `WinCounts.add_one` takes it."""
+"""Arguments of `WinCounts.add_one`."""
 
 
 def some_duels(n_arms: int, n: int, seed: int) -> list[Duel]:
-    """The lower arm wins more often, one duel in five is a tie, and some are with oneself."""
+    """Random duels: the lower arm wins more often, one in five is a tie, some are self-duels."""
     luck, duels = random.Random(seed), []
     for _ in range(n):
         first, second = luck.choices(range(n_arms), k=2)
@@ -30,7 +30,7 @@ def some_duels(n_arms: int, n: int, seed: int) -> list[Duel]:
 
 
 def of(duels: list[Duel], n_arms: int) -> EmpiricalDivergence:
-    """What these duels add up to, one after the other."""
+    """Counts after adding these duels one by one."""
     counts = WinCounts(n_arms)
     divergence = EmpiricalDivergence(counts)
     for first, second, first_wins, count in duels:
@@ -49,7 +49,7 @@ def wins_of(duels: list[Duel], n_arms: int) -> Floats:
 
 
 def plain(won: float, lost: float) -> float:
-    """n d(μ, 1/2) where μ = w / n is below 1/2, else 0."""
+    """n d(μ, 1/2) for μ = w / n below 1/2, else 0."""
     n = won + lost
     if won >= lost:
         return 0.0
@@ -59,7 +59,7 @@ def plain(won: float, lost: float) -> float:
 
 
 @pytest.mark.parametrize("n_arms", [2, 3, 8])
-def test_sums_and_terms_are_those_of_the_formula(n_arms: int) -> None:
+def test_sums_and_terms_equal_formula(n_arms: int) -> None:
     for seed, n in enumerate((0, 1, 5, 40, 400)):
         duels = some_duels(n_arms, n, seed)
         divergence, wins, arms = of(duels, n_arms), wins_of(duels, n_arms), range(n_arms)
@@ -68,7 +68,7 @@ def test_sums_and_terms_are_those_of_the_formula(n_arms: int) -> None:
         np.testing.assert_allclose(divergence.sums, expected.sum(axis=1), atol=n_arms * 1e-12)
 
 
-def test_the_formula_by_hand() -> None:
+def test_hand_computed_values() -> None:
     # 3 ln(6 / 4) + 1 ln(2 / 4), and 5 ln 2.
     divergence = of([(0, 1, 0.0, 3), (1, 0, 0.0, 1), (2, 0, 1.0, 5)], 3)
     by_1, by_2 = 3 * math.log(3 / 2) - math.log(2), 5 * math.log(2)
@@ -80,14 +80,14 @@ def test_the_formula_by_hand() -> None:
     assert divergence.sums.tolist() == [pytest.approx(by_1 + by_2), 0.0, 0.0]
 
 
-def test_ties_are_half_a_win_and_half_a_loss() -> None:
+def test_tie_is_half_win_and_half_loss() -> None:
     divergence = of([(0, 1, 0.5, 3), (0, 1, 0.0, 1)], 2)
     assert divergence.sums[0] == pytest.approx(plain(1.5, 2.5), abs=UNIT)
     assert divergence.sums.tolist()[1] == 0.0
     assert of([(0, 1, 0.5, 1001)], 2).sums.tolist() == [0.0, 0.0]
 
 
-def test_an_arm_that_catches_up_has_nothing_against_it_any_more() -> None:
+def test_divergence_returns_to_zero_after_catching_up() -> None:
     counts = WinCounts(3)
     divergence = EmpiricalDivergence(counts)
     for winner, expected in ((1, "behind"), (0, "level"), (0, "ahead")):
@@ -97,13 +97,13 @@ def test_an_arm_that_catches_up_has_nothing_against_it_any_more() -> None:
         assert (divergence.terms > 0).sum() == (expected != "level")
 
 
-def test_an_arm_has_no_term_against_itself() -> None:
+def test_self_term_is_zero() -> None:
     divergence = of([(1, 1, 1.0, 50), (1, 1, 0.0, 9)], 2)
     assert not divergence.terms.any()
     assert not divergence.sums.any()
 
 
-def test_earlier_counts_are_included() -> None:
+def test_initial_counts_included() -> None:
     duels = some_duels(5, 60, seed=3)
     counts = WinCounts(5)
     for duel in duels:
@@ -114,7 +114,7 @@ def test_earlier_counts_are_included() -> None:
 
 
 @pytest.mark.parametrize("n_arms", [2, 5, 12])
-def test_the_order_of_the_duels_does_not_change_a_bit(n_arms: int) -> None:
+def test_bits_independent_of_duel_order(n_arms: int) -> None:
     duels = some_duels(n_arms, 300, seed=n_arms)
     expected = of(duels, n_arms)
     for seed in range(5):
@@ -123,7 +123,7 @@ def test_the_order_of_the_duels_does_not_change_a_bit(n_arms: int) -> None:
         assert shuffled.terms.tobytes() == expected.terms.tobytes()
 
 
-def test_the_numbers_of_the_arms_do_not_change_a_bit() -> None:
+def test_bits_independent_of_arm_indices() -> None:
     n_arms = 12
     duels = some_duels(n_arms, 600, seed=1)
     expected = of(duels, n_arms).sums
@@ -133,7 +133,7 @@ def test_the_numbers_of_the_arms_do_not_change_a_bit() -> None:
         assert renamed[number].tobytes() == expected.tobytes()
 
 
-def test_arms_with_equal_results_are_equal_in_every_bit() -> None:
+def test_bit_identical_for_equal_results() -> None:
     # Arms 0 and 1 have the same results against 2 to 9, in opposite orders.
     luck, n_arms = random.Random(4), 10
     results = [(rival, luck.randint(0, 30), luck.randint(20, 60)) for rival in range(2, n_arms)]
@@ -144,21 +144,21 @@ def test_arms_with_equal_results_are_equal_in_every_bit() -> None:
     assert sums[0] == sums[1] > 10
 
 
-def test_sums_are_exact_multiples_of_the_unit() -> None:
+def test_sums_are_multiples_of_unit() -> None:
     divergence = of(some_duels(6, 200, seed=9), 6)
     for arm, terms in enumerate(divergence.terms.tolist()):
         units = sum(int(term / UNIT) for term in terms)
         assert divergence.sums[arm] == units * UNIT
 
 
-def test_refreshing_many_is_refreshing_each() -> None:
+def test_batch_refresh_equals_single_refreshes() -> None:
     duels = some_duels(7, 150, seed=5)
     duels += duels[:20]
     counts = WinCounts(7)
     together = EmpiricalDivergence(counts)
     first, second, first_wins, count = (np.array(part) for part in zip(*duels, strict=True))
     counts.add(first, second, first_wins, count)
-    assert not together.sums.any(), "whoever adds calls refresh"
+    assert not together.sums.any(), "the caller of add must call refresh"
     together.refresh_many(first, second)
     apart = of(duels, 7)
     assert together.sums.tobytes() == apart.sums.tobytes()
@@ -167,7 +167,7 @@ def test_refreshing_many_is_refreshing_each() -> None:
     assert together.sums.tobytes() == apart.sums.tobytes()
 
 
-def test_only_the_pairs_named_are_refreshed() -> None:
+def test_only_named_pairs_refreshed() -> None:
     counts = WinCounts(3)
     divergence = EmpiricalDivergence(counts)
     counts.add_one(0, 1, 0.0, 3)
@@ -178,14 +178,14 @@ def test_only_the_pairs_named_are_refreshed() -> None:
 
 @pytest.mark.parametrize("lead", [0.5, 1, 2, 1000])
 @pytest.mark.parametrize("n", [10**4, 10**9, 10**15])
-def test_evidence_is_never_negative_however_close_the_arms(n: int, lead: float) -> None:
+def test_evidence_nonnegative_for_tiny_gaps(n: int, lead: float) -> None:
     # The series of n d(1/2 - g / 2n, 1/2) begins with g² / 2n.
     found = evidence(n / 2 - lead / 2, n / 2 + lead / 2)
     assert found >= 0
     assert found == pytest.approx(lead**2 / (2 * n), rel=3e-3, abs=1e-15 * n)
 
 
-def test_evidence_grows_with_the_duels_lost() -> None:
+def test_evidence_grows_with_losses() -> None:
     for won in (0, 0.5, 3, 20):
         found = [evidence(won, lost) for lost in range(math.ceil(won), math.ceil(won) + 200)]
         assert found == sorted(set(found))

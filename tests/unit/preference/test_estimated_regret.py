@@ -8,7 +8,7 @@ from streamduel.preference.regret import KINDS, estimated_regret
 
 
 def random_wins(seed: int, n_arms: int) -> Floats:
-    """Wins and ties of random duels; some pairs have not met."""
+    """Wins and ties of random duels; some pairs have no duels."""
     rng = np.random.RandomState(seed)
     wins = rng.randint(0, 30, (n_arms, n_arms)).astype(float)
     ties = np.triu(rng.randint(0, 5, (n_arms, n_arms)), k=1)
@@ -17,7 +17,7 @@ def random_wins(seed: int, n_arms: int) -> Floats:
 
 
 def duel_by_duel(wins: Floats, champion: int) -> dict[str, float]:
-    """The regret as the definition of each single duel has it."""
+    """The regret summed over single duels by definition."""
     n_arms = len(wins)
 
     def preference(i: int, j: int) -> float:
@@ -40,23 +40,23 @@ def duel_by_duel(wins: Floats, champion: int) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_is_the_sum_over_all_duels_of_the_regret_of_each(seed: int) -> None:
+def test_total_equals_sum_over_duels(seed: int) -> None:
     wins = random_wins(seed, n_arms=2 + seed % 5)
     for champion in range(len(wins)):
         assert estimated_regret(wins, champion) == pytest.approx(duel_by_duel(wins, champion))
 
 
-def test_nothing_has_been_lost_before_the_first_duel() -> None:
+def test_zero_regret_before_first_duel() -> None:
     assert estimated_regret(np.zeros((4, 4)), champion=2) == dict.fromkeys(KINDS, 0.0)
 
 
-def test_an_arm_that_beats_the_champion_is_no_gain() -> None:
+def test_no_negative_regret_for_arm_beating_champion() -> None:
     wins = np.array([[0.0, 1.0], [9.0, 0.0]])
     regret = estimated_regret(wins, champion=0)
     assert regret == {"condorcet": 0, "strong": 0, "weak": 0, "copeland": 10}
 
 
-def test_leaves_the_wins_alone() -> None:
+def test_wins_not_modified() -> None:
     wins = random_wins(3, n_arms=5)
     before = wins.copy()
     wins.flags.writeable = False

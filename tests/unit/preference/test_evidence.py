@@ -1,4 +1,4 @@
-"""Evidence that holds at any time: the formulas, the winners it speaks for, and its bounds."""
+"""Anytime-valid evidence: formulas, supported winners and bounds."""
 
 from __future__ import annotations
 
@@ -25,9 +25,7 @@ CYCLE: Floats = np.array([[0, 90, 10], [10, 0, 90], [90, 10, 0.0]])
 
 
 @pytest.mark.parametrize(("wins", "losses"), [(9, 1), (60.5, 39.5), (5_000, 4_800), (3, 3), (1, 4)])
-def test_evidence_is_the_mixture_of_the_paper_where_an_arm_leads(
-    wins: float, losses: float
-) -> None:
+def test_evidence_equals_mixture_of_paper_for_leading_arm(wins: float, losses: float) -> None:
     spread, lead = (wins + losses) / 4, (wins - losses) / 2
     mixture = math.sqrt(RHO / (spread + RHO)) * math.exp(lead**2 / (2 * (spread + RHO)))
     expected = math.log(max(mixture, 1.0)) if lead > 0 else 0.0
@@ -36,7 +34,7 @@ def test_evidence_is_the_mixture_of_the_paper_where_an_arm_leads(
     assert found[0, 0] == found[1, 1] == 0
 
 
-def test_the_mixture_is_a_fair_bet_on_average() -> None:
+def test_mixture_mean_at_most_one() -> None:
     # Over all 2**12 sequences of a fair coin, the unbounded mixture is 1 or less on average.
     total = 0.0
     for outcomes in itertools.product((0, 1), repeat=12):
@@ -45,13 +43,13 @@ def test_the_mixture_is_a_fair_bet_on_average() -> None:
     assert 0.9 < total / 2**12 <= 1
 
 
-def test_the_weakest_comparison_of_a_condorcet_winner_counts() -> None:
+def test_condorcet_confidence_is_weakest_comparison() -> None:
     assert sure_at(ORDER, 0, "condorcet") == log_evidence(ORDER)[0, 1:].min()
     assert sure_at(ORDER, 1, "condorcet") == 0
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_copeland_winner_is_as_sure_as_the_level_up_to_which_it_follows(seed: int) -> None:
+def test_copeland_confidence_is_largest_implied_level(seed: int) -> None:
     users = np.random.RandomState(seed)
     wins = np.triu(users.randint(0, 200, (5, 5)).astype(np.float64), k=1)
     wins += np.tril(users.randint(0, 200, (5, 5)), k=-1)
@@ -66,7 +64,7 @@ def test_a_copeland_winner_is_as_sure_as_the_level_up_to_which_it_follows(seed: 
         assert sure_at(wins, champion, "copeland") == max(follows)
 
 
-def test_in_a_cycle_there_is_a_copeland_winner_and_no_condorcet_winner() -> None:
+def test_cycle_has_copeland_but_no_condorcet_winner() -> None:
     assert [confidence(CYCLE, arm, "condorcet") for arm in range(3)] == [0, 0, 0]
     assert min(confidence(CYCLE, arm, "copeland") for arm in range(3)) > 0.99
     assert not condorcet_winner_possible(CYCLE, delta=0.05)
@@ -75,14 +73,14 @@ def test_in_a_cycle_there_is_a_copeland_winner_and_no_condorcet_winner() -> None
 
 
 @pytest.mark.parametrize("seeks", ["condorcet", "copeland"])
-def test_confidence_is_reached_where_evidence_suffices(seeks: Winner) -> None:
+def test_confidence_threshold(seeks: Winner) -> None:
     reached = confidence(ORDER, 0, seeks)
     assert (
         nats(reached - 1e-9, 4, seeks) < sure_at(ORDER, 0, seeks) < nats(reached + 1e-9, 4, seeks)
     )
 
 
-def test_bounds_hold_what_the_evidence_does_not_exclude() -> None:
+def test_bounds_contain_unexcluded_preferences() -> None:
     delta = 0.1
     lower, upper = intervals(ORDER, delta)
     plays = ORDER + ORDER.T
@@ -97,7 +95,7 @@ def test_bounds_hold_what_the_evidence_does_not_exclude() -> None:
     assert np.allclose((lower + upper.T)[~np.eye(4, dtype=bool)], 1)
 
 
-def test_of_a_pair_that_never_met_nothing_is_known() -> None:
+def test_unseen_pair_has_vacuous_bounds() -> None:
     lower, upper = intervals(np.zeros((2, 2)), 0.05)
     assert lower.tolist() == [[0, 0], [0, 0]]
     assert upper.tolist() == [[1, 1], [1, 1]]

@@ -1,4 +1,4 @@
-"""The gaps of the Copeland paper against its definitions, item by item."""
+"""Gaps of the Copeland paper against each item of its definition."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def by_definition(p: Floats) -> float:
 
 
 @given(matrices(ties=False))
-def test_the_gap_is_as_defined(p: Floats) -> None:
+def test_gap_equals_definition(p: Floats) -> None:
     least = min(abs(p[i, j] - 0.5) for i in range(len(p)) for j in range(i))
     assert smallest_gap(p) == least
     assert copeland_gap(p) == by_definition(p)
@@ -38,29 +38,29 @@ def test_the_gap_is_as_defined(p: Floats) -> None:
 
 
 @given(matrices())
-def test_gaps_are_what_the_winner_wins_more_than_half(p: Floats) -> None:
+def test_gaps_are_win_probability_above_half(p: Floats) -> None:
     for winner in range(len(p)):
         found = gaps(p, winner)
         assert found.tolist() == [p[winner, i] - 0.5 for i in range(len(p))]
         assert not np.shares_memory(found, p)
 
 
-def test_a_total_order() -> None:
+def test_total_order() -> None:
     assert gaps(ORDER, 0).tolist() == [0, 0.125, 0.25, 0.375]
     assert smallest_gap(ORDER) == 0.125
     assert copeland_gap(ORDER) == 0.125
 
 
-def test_where_all_arms_win_there_is_nothing_to_tell_apart() -> None:
+def test_no_gap_if_all_arms_win() -> None:
     assert copeland_gap(CYCLE) == math.inf
     assert gap_ratio(CYCLE) == math.inf
 
 
-def test_two_arms() -> None:
+def test_two_arms_gap() -> None:
     assert smallest_gap(of_upper([0.25], 2)) == copeland_gap(of_upper([0.25], 2)) == 0.25
 
 
-def test_ties_are_refused_by_place() -> None:
+def test_tie_error_names_position() -> None:
     assert smallest_gap(EVEN) == 0
     p = of_upper([0.75, 0.75, 0.5], 3)
     for function in (copeland_gap, gap_ratio):
@@ -68,6 +68,6 @@ def test_ties_are_refused_by_place() -> None:
             function(p)
 
 
-def test_the_published_ratio_comes_out() -> None:
+def test_published_ratio() -> None:
     # Appendix C.4 of the paper: 1,419.
     assert gap_ratio(published("MSLR_Informational_PMat.npz")) == pytest.approx(1418.8, abs=0.05)

@@ -1,4 +1,4 @@
-"""When a better arm is known, and that this is never known sooner than foretold."""
+"""Hoeffding decisions and the minimum number of duels before one is possible."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from streamduel.preference.hoeffding import duels_until_sure, is_sure, surely_beats
 
 
-def test_sure_is_more_than_the_radius_from_one_half() -> None:
+def test_decided_if_mean_beyond_radius() -> None:
     luck = random.Random(1)
     for _ in range(2_000):
         wins, losses, width = luck.randrange(40), luck.randrange(40), luck.uniform(0.5, 20)
@@ -23,17 +23,17 @@ def test_sure_is_more_than_the_radius_from_one_half() -> None:
         assert beats[1, 0] == (expected and wins < losses)
 
 
-def test_a_lead_of_exactly_the_radius_is_not_sure() -> None:
+def test_undecided_at_exact_radius() -> None:
     # (6 - 2)² = 16 = 2 * 8 * 1.
     assert not is_sure(6, 2, width=1.0)
     assert is_sure(6, 2, width=0.999)
 
 
-def test_unseen_pairs_and_the_diagonal_are_never_sure() -> None:
+def test_unseen_pairs_and_diagonal_undecided() -> None:
     assert not surely_beats(np.zeros((3, 3)), width=0.0).any()
 
 
-def test_the_fewest_duels_are_those_that_the_leader_wins() -> None:
+def test_minimum_duels_if_leader_wins_all() -> None:
     luck = random.Random(2)
     tried = 0
     while tried < 2_000:
@@ -51,7 +51,7 @@ def test_the_fewest_duels_are_those_that_the_leader_wins() -> None:
         assert more - 1 <= fewest[0, 1] <= more
 
 
-def test_the_fewest_duels_hold_for_counts_of_any_size() -> None:
+def test_minimum_duels_for_large_counts() -> None:
     for played in (10**6, 10**9, 10**12, 10**15):
         for width in (30.0, 45.0):
             lead = 0.999 * sqrt(2 * played * width)

@@ -1,4 +1,4 @@
-"""ln t against the correctly rounded arithmetic of `decimal`."""
+"""ln t against correctly rounded `decimal` arithmetic."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ EXACT = Context(prec=50)
 
 
 def error(t: int) -> float:
-    """How far ln(t) is off, in units of its last place."""
+    """Error of ln(t) in units in the last place."""
     exact = EXACT.ln(Decimal(t))
     return float(abs(Decimal(ln(t)) - exact) / Decimal(math.ulp(float(exact))))
 
 
-def test_the_logarithm_of_one_is_zero() -> None:
+def test_log_of_one_is_zero() -> None:
     assert ln(1) == 0.0
     assert math.copysign(1, ln(1)) == 1
 
 
-def test_small_counts_are_right_to_the_last_place() -> None:
+def test_error_for_small_counts() -> None:
     assert max(error(t) for t in range(2, 10_000)) < 0.55
 
 
-def test_large_counts_are_right_to_the_last_place() -> None:
+def test_error_for_large_counts() -> None:
     dice = random.Random(1)
     sizes = [dice.randint(10, 200) for _ in range(10_000)]
     assert max(error(dice.getrandbits(size) + 2) for size in sizes) < 0.55
 
 
-def test_around_powers_of_two_and_table_points() -> None:
+def test_error_near_powers_of_two_and_table_points() -> None:
     near = [
         step * 2**exponent + offset
         for exponent in (10, 33, 46)
@@ -44,7 +44,7 @@ def test_around_powers_of_two_and_table_points() -> None:
     assert max(map(error, near)) < 0.55
 
 
-def test_it_grows_with_every_count() -> None:
+def test_strictly_increasing() -> None:
     dice = random.Random(2)
     starts = [1, *(dice.getrandbits(size) | 1 for size in range(10, 46))]
     for start in starts:
@@ -52,8 +52,8 @@ def test_it_grows_with_every_count() -> None:
         assert all(map(float.__lt__, values, values[1:]))
 
 
-def test_bits_are_pinned() -> None:
-    # Every machine has to agree with these.
+def test_pinned_bits() -> None:
+    # Must be identical on every machine.
     pinned = {
         3: "0x1.193ea7aad030bp+0",
         1_000: "0x1.ba18a998fffa0p+2",
@@ -64,6 +64,6 @@ def test_bits_are_pinned() -> None:
 
 
 @pytest.mark.parametrize("t", [0, -1])
-def test_there_is_no_logarithm_below_one(t: int) -> None:
+def test_below_one_rejected(t: int) -> None:
     with pytest.raises(ValueError, match=f"found {t}"):
         ln(t)

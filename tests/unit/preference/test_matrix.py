@@ -1,4 +1,4 @@
-"""What is accepted as a preference matrix, and the sentence for what is not."""
+"""Validation of preference matrices, reading of files, and error messages."""
 
 from __future__ import annotations
 
@@ -34,21 +34,19 @@ def refusal(action: Callable[[], object]) -> str:
 
 
 @given(matrices())
-def test_a_perfect_matrix_stays_as_it_is_and_is_copied(p: Floats) -> None:
+def test_valid_matrix_copied_unchanged(p: Floats) -> None:
     checked = check(p)
     assert checked.tolist() == p.tolist()
     assert not np.shares_memory(checked, p)
 
 
-def test_published_decimals_stay_as_they_are() -> None:
+def test_published_decimals_unchanged() -> None:
     p = [[0.5, 0.55, 0.61], [0.45, 0.5, 0.58], [0.39, 0.42, 0.5]]
     assert check(p).tolist() == p
 
 
 @given(st.lists(st.floats(0, 1), min_size=6, max_size=6), st.lists(st.floats(-4e-4, 4e-4)))
-def test_the_result_is_antisymmetric_about_one_half(
-    upper: list[float], errors: list[float]
-) -> None:
+def test_result_antisymmetric_about_one_half(upper: list[float], errors: list[float]) -> None:
     given_p = of_upper(upper, 4)
     given_p.reshape(-1)[: len(errors[:16])] += errors[:16]
     given_p = np.clip(given_p, 0, 1)
@@ -59,12 +57,12 @@ def test_the_result_is_antisymmetric_about_one_half(
     assert check(p).tolist() == p.tolist()
     apart = ~np.eye(4, dtype=bool)
     assert p[apart] == pytest.approx(((given_p + 1 - given_p.T) / 2)[apart], abs=1e-15)
-    # Who beats whom is read off the given numbers; leads below the precision of 1/2 may even out.
+    # Winners follow from the given numbers; leads below the precision of 1/2 may become ties.
     clear = apart & (np.abs(given_p - given_p.T) > 1e-15)
     assert ((p > p.T) == (given_p > given_p.T))[clear].all()
 
 
-def test_small_deviations_are_shared_out() -> None:
+def test_small_deviations_split_evenly() -> None:
     p = check([[0.5004, 0.7], [0.301, 0.4996]])
     assert p == pytest.approx(np.array([[0.5, 0.6995], [0.3005, 0.5]]), abs=1e-15)
 
@@ -92,22 +90,22 @@ def test_small_deviations_are_shared_out() -> None:
         (np.zeros((2, 2, 2)), "m must have as many rows as columns (found 2 x 2 x 2)."),
     ],
 )
-def test_invalid_preference_matrices_are_refused(array: npt.ArrayLike, sentence: str) -> None:
+def test_invalid_matrices_rejected(array: npt.ArrayLike, sentence: str) -> None:
     assert refusal(lambda: check(array, "m")) == sentence
 
 
 @pytest.mark.parametrize("array", [[[0.5, 0.5], [0.5]], [["a", "b"], ["c", "d"]], None, [[1j]]])
-def test_what_holds_no_numbers_is_refused(array: npt.ArrayLike) -> None:
+def test_non_numeric_values_rejected(array: npt.ArrayLike) -> None:
     with pytest.raises(PreferenceError, match=re.escape("m must be K rows of K numbers.")):
         check(array, "m")
 
 
-def test_the_tolerance_includes_its_end() -> None:
+def test_tolerance_is_inclusive() -> None:
     assert check([[0.5, 0.6], [0.401, 0.5]])[0, 1] == pytest.approx(0.5995)
 
 
-def test_too_many_arms_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(matrix, "MAX_ARMS", 3)
+def test_too_many_arms_rejected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(matrix, "MOST_ARMS", 3)
     assert "from 2 to 3 rows (found 4)" in refusal(lambda: check(ORDER))
     path = tmp_path / "p.txt"
     path.write_text("0.5\n" * 4)
@@ -127,7 +125,7 @@ def test_too_many_arms_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         "\ufeff5e-1 0.75\n0.25 0.5\n",
     ],
 )
-def test_text_is_read(tmp_path: Path, text: str) -> None:
+def test_text_formats(tmp_path: Path, text: str) -> None:
     path = tmp_path / "p.txt"
     path.write_text(text, encoding="utf-8")
     assert read(path).tolist() == TWO
@@ -163,13 +161,13 @@ def test_text_is_read(tmp_path: Path, text: str) -> None:
         ("", " must have from 1 to 500000000 bytes (found an empty file)."),
     ],
 )
-def test_text_that_is_no_matrix_is_refused(tmp_path: Path, text: str, problem: str) -> None:
+def test_invalid_text_rejected(tmp_path: Path, text: str, problem: str) -> None:
     path = tmp_path / "p.txt"
     path.write_text(text)
     assert refusal(lambda: read(path)) == f"{path}{problem}"
 
 
-def test_unreadable_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_files_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     missing = tmp_path / "missing.txt"
     assert (
         refusal(lambda: read(missing)) == f"{missing} must be a file (found nothing of this name)."
@@ -187,7 +185,7 @@ def test_unreadable_files_are_refused(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "from 1 to 4 bytes (found 5)" in refusal(lambda: read(tmp_path / "p.txt"))
 
 
-def test_arrays_are_read(tmp_path: Path) -> None:
+def test_array_files(tmp_path: Path) -> None:
     np.save(tmp_path / "p.NPY", ORDER)  # numpy appends its own ending
     (tmp_path / "p.NPY.npy").rename(tmp_path / "p.NPY")
     assert read(tmp_path / "p.NPY").tolist() == ORDER.tolist()
@@ -199,7 +197,7 @@ def test_arrays_are_read(tmp_path: Path) -> None:
     assert read(tmp_path / "two.npz").tolist() == CYCLE.tolist()
 
 
-def test_pickled_objects_are_never_loaded(tmp_path: Path) -> None:
+def test_pickled_objects_rejected(tmp_path: Path) -> None:
     class Trap:
         def __reduce__(self) -> tuple[Callable[[str], None], tuple[str]]:
             return os.mkdir, (str(tmp_path / "sprung"),)
@@ -213,7 +211,7 @@ def test_pickled_objects_are_never_loaded(tmp_path: Path) -> None:
     assert not (tmp_path / "sprung").exists()
 
 
-def test_archives_without_a_matrix_are_refused(tmp_path: Path) -> None:
+def test_archives_without_matrix_rejected(tmp_path: Path) -> None:
     path = tmp_path / "p.npz"
     np.savez(path, a=np.zeros(3), b=np.zeros((2, 2, 2)))
     assert refusal(lambda: read(path)) == (
@@ -228,7 +226,7 @@ def test_archives_without_a_matrix_are_refused(tmp_path: Path) -> None:
     )
 
 
-def test_an_archive_that_announces_too_much_is_refused_before_it_is_unpacked(
+def test_oversized_archive_rejected_before_unpacking(
     tmp_path: Path,
 ) -> None:
     header = io.BytesIO()
@@ -244,7 +242,7 @@ def test_an_archive_that_announces_too_much_is_refused_before_it_is_unpacked(
 
 
 @pytest.mark.parametrize("name", ["p.npy", "p.npz"])
-def test_damaged_files_are_refused(tmp_path: Path, name: str) -> None:
+def test_damaged_files_rejected(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     if name == "p.npy":
         np.save(path, ORDER)
@@ -258,14 +256,14 @@ def test_damaged_files_are_refused(tmp_path: Path, name: str) -> None:
         refusal(lambda: read(path))
     for place in range(0, len(whole), 3):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :])
-        try:  # what is read in spite of the damage has passed the check
+        try:  # a matrix read despite the damage has passed validation
             p = read(path)
         except PreferenceError:
             continue
         assert check(p).tolist() == p.tolist()
 
 
-def test_lines_may_end_with_a_comma(tmp_path: Path) -> None:
+def test_trailing_comma_allowed(tmp_path: Path) -> None:
     file = tmp_path / "p.csv"
     file.write_text("0.5, 0.75,\n0.25, 0.5 ,\n")
     assert read(file).tolist() == TWO

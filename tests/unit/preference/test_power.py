@@ -1,4 +1,4 @@
-"""Powers: exact where the result is an integer, and close to those of floats elsewhere."""
+"""Powers: exact for integer results, close to float powers otherwise."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from streamduel.preference.power import power
 
 @pytest.mark.parametrize("base", [1, 2, 7, 10, 1_000, 10**6, 10**15])
 @pytest.mark.parametrize("exponent", [Fraction(0), Fraction(1), Fraction(3, 7), Fraction(101, 100)])
-def test_a_power_is_that_of_floats_but_for_the_last_bits(base: int, exponent: Fraction) -> None:
+def test_close_to_float_power(base: int, exponent: Fraction) -> None:
     assert float(power(base, exponent)) == pytest.approx(base ** float(exponent), rel=1e-13)
 
 
 @pytest.mark.parametrize(("root", "degree"), [(2, 13), (10, 6), (31, 4), (999_983, 2)])
-def test_an_integer_root_is_hit_within_fifty_digits(root: int, degree: int) -> None:
+def test_integer_root_exact_to_fifty_digits(root: int, degree: int) -> None:
     for step in range(degree + 1):
         exact = Fraction(power(root**degree, Fraction(step, degree)))
         assert abs(exact / root**step - 1) < Fraction(1, 10**50)
 
 
-def test_the_context_of_the_caller_does_not_matter() -> None:
+def test_independent_of_callers_decimal_context() -> None:
     expected = power(12_345, Fraction(5, 9))
     with decimal.localcontext() as context:
         context.prec = 3

@@ -1,4 +1,4 @@
-"""Recent counts: exact, whatever is told at once, against a list of single duels."""
+"""Recent counts against a plain list of duels, for any batching."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ARMS = 4
 
 
 class Entry(NamedTuple):
-    """One entry as `add_one` takes it."""
+    """Arguments of `add_one`."""
 
     first: int
     second: int
@@ -33,7 +33,7 @@ class Entry(NamedTuple):
 
 
 class Slow:
-    """Every duel by itself, in a queue for each block."""
+    """Reference: every duel stored separately, one queue per block."""
 
     def __init__(self, n_arms: int, window: int) -> None:
         self.n_arms, self.window, self.told = n_arms, window, 0
@@ -66,7 +66,7 @@ outcomes = st.sampled_from([0.0, 0.5, 1.0])
 entries = st.lists(
     st.builds(Entry, arms, arms, outcomes, st.one_of(st.just(1), st.integers(1, 70))), max_size=40
 )
-# The least window, one of unequal blocks, one of equal ones, and one that nothing falls out of.
+# The smallest window, one with unequal blocks, one with equal blocks, one that never fills.
 windows = st.sampled_from([16, 37, 64, 5_000])
 examples = settings(derandomize=True, max_examples=150, deadline=None, database=None)
 
@@ -99,7 +99,7 @@ def last_known_beats(slow: Slow, all_time: WinCounts) -> list[int]:
 
 @examples
 @given(entries, windows)
-def test_one_by_one_they_are_the_last_blocks(told: list[Entry], window: int) -> None:
+def test_single_adds_keep_last_blocks(told: list[Entry], window: int) -> None:
     counts, slow, all_time = RecentCounts(ARMS, window), Slow(ARMS, window), WinCounts(ARMS)
     for entry in told:
         turns, known = counts.turns, counts.last_known_beats().tolist()
@@ -113,7 +113,7 @@ def test_one_by_one_they_are_the_last_blocks(told: list[Entry], window: int) -> 
 
 @examples
 @given(st.lists(entries, max_size=5), windows)
-def test_many_at_once_are_equal_to_one_by_one(parts: list[list[Entry]], window: int) -> None:
+def test_batch_add_equals_single_adds(parts: list[list[Entry]], window: int) -> None:
     counts, slow, all_time = RecentCounts(ARMS, window), Slow(ARMS, window), WinCounts(ARMS)
     one_by_one = RecentCounts(ARMS, window)
     for told in parts:
@@ -130,9 +130,7 @@ def test_many_at_once_are_equal_to_one_by_one(parts: list[list[Entry]], window: 
 
 @examples
 @given(entries, windows)
-def test_the_room_is_the_number_of_duels_until_the_block_is_full(
-    told: list[Entry], window: int
-) -> None:
+def test_room_is_rest_of_open_block(told: list[Entry], window: int) -> None:
     counts, slow = RecentCounts(ARMS, window), Slow(ARMS, window)
     for entry in told:
         counts.add_one(*entry)
@@ -144,7 +142,7 @@ def test_the_room_is_the_number_of_duels_until_the_block_is_full(
         assert probe.blocks[-1] == []
 
 
-def test_without_counts_each_entry_is_one_duel() -> None:
+def test_missing_counts_mean_one_duel_per_entry() -> None:
     dice = np.random.RandomState(1)
     first, second = dice.randint(ARMS, size=(2, 200))
     first_wins = dice.randint(3, size=200) / 2
@@ -155,7 +153,7 @@ def test_without_counts_each_entry_is_one_duel() -> None:
 
 
 @pytest.mark.parametrize("window", [16, 100, 12_345])
-def test_recent_duels_are_from_fifteen_sixteenths_to_one_less_than_the_window(
+def test_duels_in_window_between_15_16_and_window(
     window: int,
 ) -> None:
     counts, seen = RecentCounts(2, window), set()
@@ -170,7 +168,7 @@ def test_recent_duels_are_from_fifteen_sixteenths_to_one_less_than_the_window(
     assert min(seen) == window - -(-window // BLOCKS)
 
 
-def test_self_duels_drive_everything_else_out() -> None:
+def test_self_duels_advance_window() -> None:
     counts = RecentCounts(3, 64)
     counts.add_one(0, 1, 1.0, 50)
     turns = counts.turns
@@ -183,7 +181,7 @@ def test_self_duels_drive_everything_else_out() -> None:
     assert counts.all_time.wins[0, 1] == 50
 
 
-def test_trillions_of_duels_take_as_long_as_a_few() -> None:
+def test_large_counts_in_constant_time() -> None:
     counts = RecentCounts(3, 1_000)
     counts.add_one(0, 1, 1.0, 10)
     counts.add_one(2, 2, 0.5, 10**12)
@@ -195,7 +193,7 @@ def test_trillions_of_duels_take_as_long_as_a_few() -> None:
     assert counts.duels == 955
 
 
-def test_memory_is_bounded_by_pairs_and_blocks() -> None:
+def test_memory_bounded_by_pairs_and_blocks() -> None:
     counts, dice = RecentCounts(10, 100_000), np.random.RandomState(3)
 
     def tell(times: int) -> None:
@@ -222,7 +220,7 @@ def told() -> RecentCounts:
     return counts
 
 
-def test_the_state_lists_the_blocks() -> None:
+def test_state_lists_blocks() -> None:
     state = told().state_dict()
     # 41 duels in blocks of 2: the open block is the twentieth, and the oldest in view the fifth.
     lone: list[list[Any]] = [[]] * 3
@@ -238,7 +236,7 @@ def test_the_state_lists_the_blocks() -> None:
     assert state["wins"] == [[0.0, 20.0, 0.0], [0.0, 0.0, 7.0], [0.0, 7.0, 0.0]]
 
 
-def test_copies_are_whole_and_independent() -> None:
+def test_copies_are_complete_and_independent() -> None:
     counts = told()
     for twin in (copy.deepcopy(counts), pickle.loads(pickle.dumps(counts))):
         assert twin.state_dict() == counts.state_dict()
@@ -248,13 +246,13 @@ def test_copies_are_whole_and_independent() -> None:
 
 
 @pytest.mark.parametrize("window", [None, 15, 32.0, "32", True, MAX_DUELS + 1])
-def test_impossible_windows_are_refused(window: object) -> None:
+def test_invalid_windows_rejected(window: object) -> None:
     with pytest.raises(PolicyError, match=r"damaged.*window"):
         RecentCounts.from_state({**told().state_dict(), "window": window})
 
 
 @pytest.mark.parametrize("recent", [None, "recent", [], [[]] * 15, [[]] * 17, {}])
-def test_impossible_numbers_of_blocks_are_refused(recent: object) -> None:
+def test_invalid_block_counts_rejected(recent: object) -> None:
     with pytest.raises(PolicyError, match=r"must be a list of 16 blocks|damaged.*recent"):
         RecentCounts.from_state({**told().state_dict(), "recent": recent})
 
@@ -286,14 +284,14 @@ def test_impossible_numbers_of_blocks_are_refused(recent: object) -> None:
         [[1, 2, 1.0, 0.0], [0, 1, 1.0, 0.0]],
     ],
 )
-def test_impossible_blocks_are_refused(block: object) -> None:
+def test_invalid_blocks_rejected(block: object) -> None:
     state = told().state_dict()
     state["recent"][3] = block
     with pytest.raises(PolicyError, match=r"must hold blocks of pairs i < j|damaged.*recent"):
         RecentCounts.from_state(state)
 
 
-def test_blocks_that_hold_too_much_are_refused() -> None:
+def test_overfull_blocks_rejected() -> None:
     state = told().state_dict()
     state["recent"][2] = [[0, 1, 3.0, 0.0]]
     with pytest.raises(PolicyError, match=r"at most 2 duels in block 2 \(found 3\)"):

@@ -1,4 +1,4 @@
-"""The four regrets of a duel against their definitions."""
+"""The four kinds of regret against their definitions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.unit.preference.matrices import CYCLE, EVEN, ORDER, matrices, of_uppe
 
 
 @given(matrices())
-def test_each_kind_is_as_defined(p: Floats) -> None:
+def test_each_kind_equals_definition(p: Floats) -> None:
     arms = range(len(p))
     score = [sum(p[i, j] > 0.5 for j in arms) / (len(p) - 1) for i in arms]
     winner = condorcet_winner(p)
@@ -33,7 +33,7 @@ def test_each_kind_is_as_defined(p: Floats) -> None:
 
 
 @given(matrices())
-def test_nothing_is_a_gain_and_the_best_arm_costs_nothing(p: Floats) -> None:
+def test_nonnegative_and_zero_for_best_arm(p: Floats) -> None:
     winner = condorcet_winner(p)
     for kind in KINDS if winner is not None else ["copeland"]:
         cost = regrets(p, kind)
@@ -44,20 +44,20 @@ def test_nothing_is_a_gain_and_the_best_arm_costs_nothing(p: Floats) -> None:
             assert cost[winner, winner] == 0
 
 
-def test_a_total_order() -> None:
+def test_total_order() -> None:
     assert regrets(ORDER, "condorcet")[1].tolist() == [0.0625, 0.125, 0.1875, 0.25]
     assert regrets(ORDER, "strong")[1].tolist() == [0.125, 0.25, 0.375, 0.5]
     assert regrets(ORDER, "weak")[1].tolist() == [0, 0.125, 0.125, 0.125]
     assert regrets(ORDER, "copeland")[1] == pytest.approx([1 / 3, 2 / 3, 1, 4 / 3])
 
 
-def test_where_all_arms_are_copeland_winners_nothing_costs() -> None:
+def test_zero_if_all_arms_are_copeland_winners() -> None:
     assert not regrets(CYCLE, "copeland").any()
     assert not regrets(EVEN, "copeland").any()
 
 
 @pytest.mark.parametrize("kind", ["condorcet", "strong", "weak"])
-def test_without_a_condorcet_winner_a_sentence_names_the_copeland_winners(kind: str) -> None:
+def test_error_without_condorcet_winner_names_copeland_winners(kind: str) -> None:
     p = np.full((4, 4), 0.75)
     p[:3, :3], p[3] = CYCLE, [0.25, 0.25, 0.25, 0.5]
     expected = (
@@ -68,11 +68,11 @@ def test_without_a_condorcet_winner_a_sentence_names_the_copeland_winners(kind: 
         regrets(p, kind)
 
 
-def test_two_arms_that_are_even_have_no_condorcet_winner() -> None:
+def test_tied_arms_have_no_condorcet_winner() -> None:
     with pytest.raises(PreferenceError, match="Copeland winners: row 1, 2"):
         regrets(of_upper([0.5], 2), "weak")
 
 
-def test_an_unknown_kind_is_refused() -> None:
+def test_unknown_kind_rejected() -> None:
     with pytest.raises(PreferenceError, match=r"found 'stron'; did you mean 'strong'\?"):
         regrets(ORDER, "stron")

@@ -1,4 +1,4 @@
-"""The bound of regret: by a search over all preferences that the intervals allow."""
+"""Regret bound against a search over all preferences within the intervals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ALONE = (50, 3, 1)
 
 
 def regrets(p: Floats, wins: Floats, alone: tuple[int, ...]) -> dict[str, float]:
-    """The regret of all duels if these are the preferences."""
+    """Regret of all duels under these preferences."""
     duels = np.triu(wins + wins.T) + np.diag(alone)
     scores = copeland_scores(p)
     found = {"copeland": float((duels * np.add.outer(scores.max() - scores,
@@ -31,7 +31,7 @@ def regrets(p: Floats, wins: Floats, alone: tuple[int, ...]) -> dict[str, float]
 
 
 @pytest.mark.parametrize("wins", [ORDER, CYCLE, ORDER * 20])
-def test_no_preferences_within_the_intervals_cost_more(wins: Floats) -> None:
+def test_bound_covers_all_preferences_within_intervals(wins: Floats) -> None:
     bound = regret_bound(wins, ALONE, 0, delta=0.1)
     lower, upper = intervals(wins, 0.1)
     users = np.random.RandomState(1)
@@ -50,13 +50,13 @@ def test_no_preferences_within_the_intervals_cost_more(wins: Floats) -> None:
         assert worst["strong"] > 0.9 * bound["strong"]
 
 
-def test_the_estimate_is_below_the_bound() -> None:
+def test_estimate_below_bound() -> None:
     estimate = estimated_regret(ORDER, 0, ALONE)
     bound = regret_bound(ORDER, ALONE, 0, delta=0.05)
     assert all(estimate[kind] < bound[kind] for kind in estimate)
 
 
-def test_without_a_possible_condorcet_winner_the_champion_replaces_it() -> None:
+def test_champion_replaces_missing_condorcet_winner() -> None:
     bound = regret_bound(CYCLE, (0, 0, 0), 2, delta=0.05)
     _, upper = intervals(CYCLE, 0.05)
     gaps = np.maximum(upper[2] - 0.5, 0)
@@ -65,6 +65,6 @@ def test_without_a_possible_condorcet_winner_the_champion_replaces_it() -> None:
     assert bound["strong"] == pytest.approx(float(gaps @ served))
 
 
-def test_arms_served_alone_cost_twice_their_gap() -> None:
+def test_self_duel_costs_twice_the_gap() -> None:
     more = estimated_regret(ORDER, 0, (0, 10, 0))["strong"]
     assert more - estimated_regret(ORDER, 0)["strong"] == pytest.approx(10 * 2 * 0.25)

@@ -1,4 +1,4 @@
-"""The von Neumann winner: nothing beats it, and nothing else does as well."""
+"""The von Neumann winner: no arm beats it, and it is unique."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytest.importorskip("scipy")
 
 @given(matrices())
 @settings(deadline=None)  # the first call imports scipy
-def test_no_arm_wins_more_than_half_against_it(p: Floats) -> None:
+def test_no_arm_wins_more_than_half_against_winner(p: Floats) -> None:
     x = von_neumann_winner(p)
     assert (x >= 0).all()
     assert x.sum() == pytest.approx(1)
@@ -31,8 +31,8 @@ def test_no_arm_wins_more_than_half_against_it(p: Floats) -> None:
 
 @given(st.lists(st.integers(1, 15).filter(lambda n: n != 8), min_size=3, max_size=3))
 @settings(deadline=None)
-def test_three_arms_in_a_cycle_have_a_closed_form(sixteenths: list[int]) -> None:
-    # Each arm is drawn in proportion to the lead that the other two have among them.
+def test_closed_form_for_cycle_of_three(sixteenths: list[int]) -> None:
+    # Each arm has probability proportional to the gap between the other two.
     first, second, third = (abs(n / 16 - 0.5) for n in sixteenths)
     p = of_upper([0.5 + first, 0.5 - second, 0.5 + third], 3)  # 0 > 1, 2 > 0, 1 > 2
     expected = np.array([third, second, first]) / (first + second + third)
@@ -47,14 +47,14 @@ def test_degenerate_matrices() -> None:
     assert von_neumann_winner(of_upper([0.0], 2)).tolist() == [0, 1]
 
 
-def test_an_arm_outside_the_support_is_exactly_zero() -> None:
+def test_arm_outside_support_is_exactly_zero() -> None:
     p = np.full((4, 4), 0.75)  # the cycle beats a fourth arm
     p[:3, :3], p[3] = CYCLE, [0.25, 0.25, 0.25, 0.5]
     assert von_neumann_winner(p)[3] == 0
 
 
 @pytest.mark.parametrize("lead", [1e-6, 1e-12, 1e-15])
-def test_small_leads_decide_too(lead: float) -> None:
+def test_small_gaps(lead: float) -> None:
     p = np.full((3, 3), 0.5)
     p[0, 1:] += lead
     p[1:, 0] -= lead
@@ -63,7 +63,7 @@ def test_small_leads_decide_too(lead: float) -> None:
     assert von_neumann_winner(p) == pytest.approx([1 / 3, 1 / 3, 1 / 3], abs=0.1)
 
 
-def test_without_scipy_a_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_without_scipy_names_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scipy.optimize", None)
     with pytest.raises(PreferenceError, match=r"pip install 'streamduel\[sim\]'"):
         von_neumann_winner(CYCLE)

@@ -1,4 +1,4 @@
-"""Every notion of a winner against its definition, taken literally."""
+"""Every kind of winner against its literal definition."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.unit.preference.matrices import CYCLE, EVEN, ORDER, matrices, of_uppe
 
 
 @given(matrices())
-def test_the_condorcet_winner_is_the_one_that_beats_every_other_arm(p: Floats) -> None:
+def test_condorcet_winner_beats_every_other_arm(p: Floats) -> None:
     arms = range(len(p))
     winners = [i for i in arms if all(p[i, j] > 0.5 for j in arms if j != i)]
     assert ([condorcet_winner(p)] if winners else []) == winners
@@ -34,7 +34,7 @@ def test_the_condorcet_winner_is_the_one_that_beats_every_other_arm(p: Floats) -
 
 
 @given(matrices())
-def test_copeland_winners_beat_the_most_arms(p: Floats) -> None:
+def test_copeland_winners_beat_most_arms(p: Floats) -> None:
     arms = range(len(p))
     beaten = [sum(p[i, j] > 0.5 for j in arms if j != i) for i in arms]
     assert wins_over(p).tolist() == beaten
@@ -43,7 +43,7 @@ def test_copeland_winners_beat_the_most_arms(p: Floats) -> None:
 
 
 @given(matrices())
-def test_borda_winners_win_the_most_against_a_random_arm(p: Floats) -> None:
+def test_borda_winners_have_highest_mean_preference(p: Floats) -> None:
     arms = range(len(p))
     scores = [sum(Fraction(p[i, j]) for j in arms if j != i) / (len(p) - 1) for i in arms]
     assert borda_scores(p) == pytest.approx([float(score) for score in scores], abs=1e-15)
@@ -51,7 +51,7 @@ def test_borda_winners_win_the_most_against_a_random_arm(p: Floats) -> None:
 
 
 @given(matrices(most_arms=5))
-def test_an_order_is_one_in_which_each_arm_beats_all_that_come_after_it(p: Floats) -> None:
+def test_order_requires_each_arm_to_beat_all_later_ones(p: Floats) -> None:
     ordered = any(
         all(p[i, j] > 0.5 for i, j in itertools.combinations(order, 2))
         for order in itertools.permutations(range(len(p)))
@@ -59,14 +59,14 @@ def test_an_order_is_one_in_which_each_arm_beats_all_that_come_after_it(p: Float
     assert is_total_order(p) == ordered
 
 
-def test_counts_of_wins_tell_the_same_as_the_preferences_they_show() -> None:
+def test_win_counts_and_their_preferences_agree() -> None:
     wins = np.array([[0.0, 6.0, 2.5], [2.0, 0.0, 0.0], [1.5, 0.0, 0.0]])
     assert condorcet_winner(wins) == 0
     assert copeland_scores(wins).tolist() == [1.0, 0.0, 0.0]
     assert not is_total_order(wins)
 
 
-def test_in_a_cycle_all_arms_win() -> None:
+def test_all_arms_win_in_cycle() -> None:
     assert condorcet_winner(CYCLE) is None
     assert copeland_scores(CYCLE).tolist() == [0.5, 0.5, 0.5]
     assert copeland_winners(CYCLE).tolist() == [0, 1, 2]
@@ -74,7 +74,7 @@ def test_in_a_cycle_all_arms_win() -> None:
     assert not is_total_order(CYCLE)
 
 
-def test_identical_arms_beat_no_arm_and_win_together() -> None:
+def test_identical_arms_share_the_win() -> None:
     assert condorcet_winner(EVEN) is None
     assert copeland_scores(EVEN).tolist() == [0, 0, 0, 0]
     assert copeland_winners(EVEN).tolist() == [0, 1, 2, 3]
@@ -82,7 +82,7 @@ def test_identical_arms_beat_no_arm_and_win_together() -> None:
     assert not is_total_order(EVEN)
 
 
-def test_two_arms() -> None:
+def test_two_arms_winners() -> None:
     p = of_upper([0.25], 2)
     assert condorcet_winner(p) == 1
     assert copeland_winners(p).tolist() == [1]
@@ -90,13 +90,13 @@ def test_two_arms() -> None:
     assert is_total_order(p)
 
 
-def test_an_order_by_reversed_index_is_an_order() -> None:
+def test_order_by_reversed_index() -> None:
     assert is_total_order(ORDER)
     assert is_total_order(ORDER[::-1, ::-1])
 
 
-def test_borda_scores_that_differ_by_rounding_win_together() -> None:
-    p = np.full((5, 5), 0.5)  # each arm is to the next two what they are to the two after them
+def test_borda_scores_equal_up_to_rounding() -> None:
+    p = np.full((5, 5), 0.5)  # circulant: each arm has the same preferences over the next two arms
     for arm in range(5):
         for rival in ((arm + 1) % 5, (arm + 2) % 5):
             p[arm, rival], p[rival, arm] = 0.05, 1 - 0.05
@@ -104,7 +104,7 @@ def test_borda_scores_that_differ_by_rounding_win_together() -> None:
     assert borda_winners(p).tolist() == [0, 1, 2, 3, 4]
 
 
-def test_the_condorcet_winner_need_not_be_the_borda_winner() -> None:
+def test_condorcet_winner_may_differ_from_borda_winner() -> None:
     p = of_upper([0.6, 0.6, 1.0], 3)
     assert condorcet_winner(p) == 0
     assert borda_winners(p).tolist() == [1]
