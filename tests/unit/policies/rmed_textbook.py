@@ -1,4 +1,4 @@
-"""What RMED's tests share: the algorithms as printed, and policies in a chosen state."""
+"""Shared by the RMED tests: the algorithms as printed, and policies in a given state."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RMED = TypeVar("RMED", bound=RMED1)
 
 
 class Textbook:
-    """Algorithms 1 and 2 as printed, all of it new at every step; the draws in RMED1's order."""
+    """Algorithms 1 and 2 as printed, recomputed at every step; draws in RMED1's order."""
 
     def __init__(self, n_arms: int, seed: int, f_weight: float = 0.3) -> None:
         self.arms = range(n_arms)
@@ -60,7 +60,7 @@ class Textbook:
         return 1
 
     def close(self) -> list[int]:
-        """The arms j for which J_j(t) is true, t being the step of the duel just seen."""
+        """The arms j for which J_j(t) is true; t is the step of the latest duel."""
         sums = self.sums()
         return [
             j
@@ -69,7 +69,7 @@ class Textbook:
         ]
 
     def sums(self) -> list[int]:
-        """I_i(t), its terms cut to multiples of 2**-40, so that equal ones are known as equal."""
+        """I_i(t), terms truncated to multiples of 2**-40: equal sums compare equal."""
         return [sum(int(self.term(i, j) * 2**40) for j in self.arms) for i in self.arms]
 
     def term(self, i: int, j: int) -> float:
@@ -113,7 +113,7 @@ class Textbook:
             self.wins[second, first] += 1 - first_wins
 
 
-def told(policy: RMED, *results: tuple[int, int, int, int]) -> RMED:
+def policy_after(policy: RMED, *results: tuple[int, int, int, int]) -> RMED:
     """The policy after `(first, second, wins of first, wins of second)`."""
     for first, second, won, lost in results:
         for first_wins, count in ((1, won), (0, lost)):
@@ -122,32 +122,32 @@ def told(policy: RMED, *results: tuple[int, int, int, int]) -> RMED:
     return policy
 
 
-def own(policy: RMED1) -> dict[str, Any]:
-    """Its lists."""
+def own_state(policy: RMED1) -> dict[str, Any]:
+    """The policy's own state: its arm lists."""
     lists: dict[str, Any] = policy.state_dict()["own"]
     return lists
 
 
 def in_pass(policy: RMED, *arms: int, **others: object) -> RMED:
-    """The policy in the midst of a pass, with these arms to come."""
+    """The policy within a pass, with these arms waiting."""
     state = policy.state_dict()
     lists = {"exploring": False, "waiting": [*reversed(arms)], "joining": [], "concluding": False}
     return type(policy).from_state({**state, "own": {**state["own"], **lists, **others}})
 
 
 def step(policy: RMED1, first_wins: float = 0.5) -> list[int]:
-    """The next duel, fought."""
+    """Propose the next duel, observe its outcome and return the pair."""
     pair: list[int] = policy.propose()[0].tolist()
     policy.observe(pair[0], pair[1], first_wins)
     return pair
 
 
 def opponents(policy: RMED1, arm: int, times: int = 30) -> Counter[int]:
-    """Whom the arm meets, how often."""
-    luck, met = random.Random(1), Counter[int]()
+    """Count the opponents proposed for the arm."""
+    rng, met = random.Random(1), Counter[int]()
     state = in_pass(policy, arm).state_dict()
     for _ in range(times):
-        state["generator"] = Generator(luck.getrandbits(60)).state_dict()
+        state["generator"] = Generator(rng.getrandbits(60)).state_dict()
         [[first, second]] = type(policy).from_state(state).propose().tolist()
         assert first == arm
         met[second] += 1
@@ -155,7 +155,7 @@ def opponents(policy: RMED1, arm: int, times: int = 30) -> Counter[int]:
 
 
 def in_order(first: int, second: int) -> float:
-    """The lower arm wins by an edge that evidence needs some time to show."""
+    """Win probability: the lower arm is better by a small gap."""
     return 0.5 + 0.1 * ((second > first) - (second < first)) + 0.02 * (second - first)
 
 
@@ -164,20 +164,20 @@ def in_cycle(first: int, second: int) -> float:
 
 
 def unordered(pairs: Any) -> Counter[tuple[int, int]]:
-    """How often each pair is among these."""
+    """Count each unordered pair."""
     return Counter((min(pair), max(pair)) for pair in pairs.tolist())
 
 
-def leaps_alike(policy: RMED1, book: Textbook, duels: int) -> int:
-    """Fight as many duels as foreseen, and see that the textbook wants the same, draws included.
+def assert_ahead_follows_textbook(policy: RMED1, book: Textbook, duels: int) -> int:
+    """Assert that `propose_ahead` follows the textbook, random draws included.
 
     Returns:
-        How often several duels of an arm with itself were foreseen at once.
+        How often several self-duels were proposed at once.
     """
-    luck, leaps = random.Random(8), 0
+    rng, leaps = random.Random(8), 0
     while book.t <= duels:
         pairs, times = policy.propose_ahead(duels + 1 - book.t)
-        wins = [float(luck.random() < 0.5 + 0.1 * (j - i)) for i, j in pairs.tolist()]
+        wins = [float(rng.random() < 0.5 + 0.1 * (j - i)) for i, j in pairs.tolist()]
         for pair, often, won in zip(pairs.tolist(), times.tolist(), wins, strict=True):
             for _ in range(often):
                 assert tuple(pair) == next(book.steps)

@@ -1,4 +1,4 @@
-"""auto: RMED1 to the duel while a Condorcet winner is possible, then Double Thompson Sampling."""
+"""auto: exactly RMED1 while a Condorcet winner is possible, then Double Thompson Sampling."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from streamduel.simulation.environment import MatrixEnvironment
 from streamduel.simulation.matrices import ARXIV
 from streamduel.simulation.run import SteppedRun
 
-# Rock, paper and scissors, who beat the other two: no arm beats all others.
+# A cycle of three arms that beat the other two: no Condorcet winner.
 CYCLE = np.array(
     [
         [0.5, 0.7, 0.3, 0.7, 0.7],
@@ -35,27 +35,27 @@ CYCLE = np.array(
     ]
 )
 LOST = [(0, 1), (1, 2), (2, 0), (0, 3), (0, 4)]
-"""Who beats whom where every arm loses to another one; five pairs are missing."""
+"""Winner and loser: every arm loses to another one; five pairs have no duels."""
 SURE = 60
-"""So many duels without a defeat leave no doubt; 20 do."""
+"""Duels without a defeat that suffice for confidence; 20 do not."""
 
 
-def told(policy: Auto, times: int) -> Auto:
-    """It has seen each of these wins so often."""
+def policy_after(policy: Auto, times: int) -> Auto:
+    """Observe each of the wins in `LOST` this many times."""
     for first, second in LOST:
         policy.observe(first, second, 1, times)
     return policy
 
 
-def gone_over() -> Auto:
-    policy = told(Auto(5, seed=1), SURE)
+def switched() -> Auto:
+    policy = policy_after(Auto(5, seed=1), SURE)
     policy.propose()
     assert policy.stage == "double_thompson"
     return policy
 
 
-def fight(policy: Policy, users: random.Random, n: int = 1, p: Floats = CYCLE) -> list[list[int]]:
-    """Let it propose n duels, and tell it their outcomes."""
+def play(policy: Policy, users: random.Random, n: int = 1, p: Floats = CYCLE) -> list[list[int]]:
+    """Propose n duels and observe their outcomes."""
     pairs: list[list[int]] = policy.propose(n).tolist()
     won = [float(users.random() < p[first, second]) for first, second in pairs]
     policy.observe([first for first, _ in pairs], [second for _, second in pairs], won)
@@ -75,17 +75,17 @@ def through_json(policy: Auto) -> Auto:
 
 @pytest.mark.parametrize("slate", [1, 6])
 @pytest.mark.parametrize("seed", range(3))
-def test_in_a_cycle_double_thompson_continues_from_the_same_counts(seed: int, slate: int) -> None:
+def test_cycle_continues_as_double_thompson_from_same_counts(seed: int, slate: int) -> None:
     policy, users = Auto(5, seed=seed), random.Random(seed)
     while policy.stage == "rmed1":
         assert policy.duels < 5_000
         before = policy.state_dict()
-        pairs = fight(policy, users, slate)
+        pairs = play(policy, users, slate)
     assert as_thompson(before).propose(slate).tolist() == pairs
     twin = as_thompson(policy.state_dict())
     users, same = random.Random(9), random.Random(9)
     for _ in range(200):
-        assert fight(policy, users, slate) == fight(twin, same, slate)
+        assert play(policy, users, slate) == play(twin, same, slate)
         assert policy.candidates() == twin.candidates()
         assert policy.champion() == twin.champion()
     assert policy.state_dict()["generator"] == twin.state_dict()["generator"]
@@ -93,12 +93,12 @@ def test_in_a_cycle_double_thompson_continues_from_the_same_counts(seed: int, sl
 
 
 @pytest.mark.parametrize(("slate", "slates"), [(1, 20_000), (30, 200)])
-def test_with_a_condorcet_winner_it_is_rmed1_to_the_last_bit(slate: int, slates: int) -> None:
+def test_condorcet_winner_keeps_rmed1_bit_identical(slate: int, slates: int) -> None:
     arxiv = np.asarray(ARXIV)
     policy, twin = Auto(6, seed=5), RMED1(6, seed=5)
     users, same = random.Random(5), random.Random(5)
     for number in range(slates):
-        assert fight(policy, users, slate, arxiv) == fight(twin, same, slate, arxiv)
+        assert play(policy, users, slate, arxiv) == play(twin, same, slate, arxiv)
         if number % 100 == 0:
             assert policy.candidates() == twin.candidates()
             assert policy.champion() == twin.champion()
@@ -109,9 +109,9 @@ def test_with_a_condorcet_winner_it_is_rmed1_to_the_last_bit(slate: int, slates:
         assert state[key] == expected[key]
 
 
-def test_a_condorcet_winner_is_abandoned_with_a_probability_of_at_most_delta() -> None:
-    # The winner by a hair, and three who lose to each other beyond doubt: what is left to err about
-    # is whether the winner has lost. If each of 60 runs erred with probability 0.2, 23 or more
+def test_false_switch_rate_at_most_delta() -> None:
+    # A winner by a tiny gap, and three arms in a clear cycle: the only possible error is to
+    # conclude that the winner has lost. If each of 60 runs erred with probability 0.2, 23 or more
     # would have a chance below 1 in 1,000 (22 is the 0.999-quantile of the binomial distribution).
     p = np.full((4, 4), 0.5)
     p[0, 1:], p[1:, 0] = 0.501, 0.499
@@ -125,7 +125,7 @@ def test_a_condorcet_winner_is_abandoned_with_a_probability_of_at_most_delta() -
     assert erred <= 22
 
 
-def test_after_the_switch_it_loses_hardly_anything_and_rmed1_as_much_as_before() -> None:
+def test_regret_after_switch_is_small_unlike_rmed1() -> None:
     costs, lost = regrets(CYCLE, "copeland"), {}
     for name in ("auto", "rmed1"):
         way = SteppedRun(policies.create(name, 5, seed=2), MatrixEnvironment(CYCLE, seed=3))
@@ -139,8 +139,8 @@ def test_after_the_switch_it_loses_hardly_anything_and_rmed1_as_much_as_before()
     assert lost["auto"].sum() < 0.3 * lost["rmed1"].sum()
 
 
-def test_it_concludes_when_a_pair_is_proposed() -> None:
-    policy = told(Auto(5, seed=1), SURE)
+def test_switch_happens_on_propose() -> None:
+    policy = policy_after(Auto(5, seed=1), SURE)
     assert policy.stage == "rmed1"
     policy.propose()
     assert policy.stage == "double_thompson"
@@ -155,15 +155,15 @@ def test_it_concludes_when_a_pair_is_proposed() -> None:
         (1e-9, SURE, "rmed1"),
     ],
 )
-def test_the_smaller_delta_the_more_it_takes(delta: float, times: int, stage: str) -> None:
-    policy = told(Auto(5, seed=1, delta=delta), times)
+def test_smaller_delta_needs_more_evidence(delta: float, times: int, stage: str) -> None:
+    policy = policy_after(Auto(5, seed=1, delta=delta), times)
     assert condorcet_winner_possible(policy.wins, delta) is (stage == "rmed1")
     policy.propose()
     assert policy.stage == stage
 
 
-def test_there_is_no_way_back() -> None:
-    policy = gone_over()
+def test_switch_is_permanent() -> None:
+    policy = switched()
     for arm in (1, 2, 3, 4):
         policy.observe(0, arm, 1, 10_000)
     assert condorcet_winner_possible(policy.wins, policy.delta)
@@ -172,23 +172,23 @@ def test_there_is_no_way_back() -> None:
     assert policy.champion() == 0
 
 
-def looks(policy: Auto, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many duels of different arms there had been whenever it looked; grows with it."""
+def record_checks(policy: Auto, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """A live list: the number of duels of different arms at each check."""
     seen: list[int] = []
 
-    def noted(wins: Floats, delta: float) -> bool:
+    def recorded(wins: Floats, delta: float) -> bool:
         seen.append(int(wins.sum()))
         return condorcet_winner_possible(wins, delta)
 
-    monkeypatch.setattr(module, "condorcet_winner_possible", noted)
+    monkeypatch.setattr(module, "condorcet_winner_possible", recorded)
     return seen
 
 
-def test_it_looks_when_duels_have_grown_by_k_and_by_one_per_cent(
+def test_check_interval_is_k_duels_and_one_per_cent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     policy = Auto(3, seed=1)
-    seen = looks(policy, monkeypatch)
+    seen = record_checks(policy, monkeypatch)
     for _ in range(1_000):
         policy.propose()
         policy.observe(0, 1, 0.5)
@@ -198,9 +198,9 @@ def test_it_looks_when_duels_have_grown_by_k_and_by_one_per_cent(
     assert gaps[-1] == 9
 
 
-def test_duels_of_an_arm_with_itself_are_no_reason_to_look(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_self_duels_do_not_trigger_check(monkeypatch: pytest.MonkeyPatch) -> None:
     policy = Auto(3, seed=1)
-    seen = looks(policy, monkeypatch)
+    seen = record_checks(policy, monkeypatch)
     for duel in range(12):
         policy.observe(0, 0, 0.5, 1 + 500 * duel)
         policy.propose(2)
@@ -210,9 +210,9 @@ def test_duels_of_an_arm_with_itself_are_no_reason_to_look(monkeypatch: pytest.M
     assert seen == [1, 4, 7, 10]
 
 
-def test_after_the_switch_it_looks_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    policy = gone_over()
-    seen = looks(policy, monkeypatch)
+def test_no_checks_after_switch(monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = switched()
+    seen = record_checks(policy, monkeypatch)
     for _ in range(300):
         policy.observe(0, 1, 1)
         policy.propose()
@@ -220,13 +220,13 @@ def test_after_the_switch_it_looks_no_more(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_duels_ahead_are_those_proposed_one_by_one_across_the_switch(seed: int) -> None:
+def test_propose_ahead_equals_single_proposals_across_switch(seed: int) -> None:
     stepping, jumping, stages = Auto(5, seed=seed), Auto(5, seed=seed), set()
-    luck = random.Random(seed)
+    rng = random.Random(seed)
     while jumping.duels < 3_000:
         pairs, times = jumping.propose_ahead(1_000)
         for (first, second), often in zip(pairs.tolist(), times.tolist(), strict=True):
-            won = float(luck.random() < CYCLE[first, second])
+            won = float(rng.random() < CYCLE[first, second])
             for _ in range(often):
                 assert stepping.propose().tolist() == [[first, second]]
                 stepping.observe(first, second, won)
@@ -236,7 +236,7 @@ def test_duels_ahead_are_those_proposed_one_by_one_across_the_switch(seed: int) 
     assert stages == {"rmed1", "double_thompson"}
 
 
-def test_a_champion_alone_is_proposed_ahead_as_far_as_in_rmed1() -> None:
+def test_lone_champion_proposed_ahead_as_far_as_by_rmed1() -> None:
     both = (Auto(3, seed=1), RMED1(3, seed=1))
     for policy in both:
         for _ in range(3):  # all pairs
@@ -255,10 +255,10 @@ def test_a_champion_alone_is_proposed_ahead_as_far_as_in_rmed1() -> None:
     assert max(runs) > 100
 
 
-def test_a_switch_during_the_first_duels_of_all_pairs_is_exact() -> None:
-    # Arm 4 is the last to have lost for sure: not at 34 defeats, when there is a look, but at 36
-    # (5.7 and 6.3 nats; ln(4 / 0.01) = 6.0 are asked for). The next look is 5 duels after the first
-    # one, of which 3 are still to come, and RMED1 has 5 pairs that never met.
+def test_propose_ahead_stops_at_switch_during_first_duels() -> None:
+    # Arm 4 is the last with a confident loss: not after 34 defeats, at the first check, but after
+    # 36 (5.7 and 6.3 nats; ln(4 / 0.01) = 6.0 are required). The next check is 5 duels after the
+    # first one; 3 of these are left, and RMED1 has 5 pairs without duels.
     stepping, jumping = Auto(5, seed=1), Auto(5, seed=1)
     for policy in (stepping, jumping):
         for first, second in LOST[:4]:
@@ -277,12 +277,12 @@ def test_a_switch_during_the_first_duels_of_all_pairs_is_exact() -> None:
     assert (stepping.wins + stepping.wins.T == 0).sum() > 5, "more than the diagonal"
 
 
-def test_the_state_goes_through_json_before_and_after_the_switch() -> None:
+def test_state_json_round_trip_before_and_after_switch() -> None:
     policy, users, stages = Auto(5, seed=4), random.Random(4), []
     twin, same = Auto(5, seed=4), random.Random(4)
     for _ in range(150):
         for _ in range(7):
-            assert fight(policy, users, 2) == fight(twin, same, 2)
+            assert play(policy, users, 2) == play(twin, same, 2)
         policy = through_json(policy)
         assert policy.state_dict() == twin.state_dict()
         assert policy.stage == twin.stage
@@ -290,8 +290,8 @@ def test_the_state_goes_through_json_before_and_after_the_switch() -> None:
     assert {stages[0], stages[-1]} == {"rmed1", "double_thompson"}
 
 
-def test_with_other_arms_the_counts_decide_again() -> None:
-    policy = gone_over()
+def test_change_of_arms_decides_stage_from_counts() -> None:
+    policy = switched()
     for kept, stage in (
         ([4, 3, 2, 1, 0], "double_thompson"),
         ([0, 1, 2], "double_thompson"),
@@ -305,15 +305,15 @@ def test_with_other_arms_the_counts_decide_again() -> None:
     assert policy.stage == "double_thompson"
 
 
-def test_a_copy_shares_neither_counts_nor_generator_with_the_original() -> None:
-    policy = gone_over()
+def test_copy_shares_neither_counts_nor_generator() -> None:
+    policy = switched()
     before, twin = policy.state_dict(), policy.clone()
-    fight(twin, random.Random(1), 50)
+    play(twin, random.Random(1), 50)
     assert policy.state_dict() == before
 
 
 @pytest.mark.parametrize("delta", [0, 1, -0.1, 1.5])
-def test_a_delta_that_is_no_probability_of_error_is_refused(delta: float) -> None:
+def test_invalid_delta_rejected(delta: float) -> None:
     with pytest.raises(PolicyError, match=r"policy\.delta must be greater than 0 and less than 1"):
         Auto(3, delta=delta)
 
@@ -332,15 +332,15 @@ def test_a_delta_that_is_no_probability_of_error_is_refused(delta: float) -> Non
         ({"inner": {}}, "state of policy 'rmed1' is damaged"),
     ],
 )
-def test_damaged_states_are_refused(damage: dict[str, object], message: str) -> None:
-    state = told(Auto(5, seed=1), SURE).state_dict()
+def test_damaged_states_rejected(damage: dict[str, object], message: str) -> None:
+    state = policy_after(Auto(5, seed=1), SURE).state_dict()
     assert Auto.from_state(state).stage == "rmed1"
     with pytest.raises(PolicyError, match=message):
         Auto.from_state({**state, "own": {**state["own"], **damage}})
 
 
 @pytest.mark.parametrize("key", ["switched", "look_at", "inner"])
-def test_incomplete_states_are_refused(key: str) -> None:
+def test_incomplete_states_rejected(key: str) -> None:
     state = Auto(3).state_dict()
     del state["own"][key]
     with pytest.raises(PolicyError, match="'auto' is damaged"):
@@ -348,7 +348,7 @@ def test_incomplete_states_are_refused(key: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(set(policies.names()) - {"auto"}))
-def test_every_other_policy_is_its_own_only_stage(name: str) -> None:
+def test_other_policies_have_one_stage(name: str) -> None:
     required = [one.name for one in policies.get(name).declared.values() if one.required]
     policy = policies.create(name, 3, **dict.fromkeys(required, 100))
     assert policy.stage == name

@@ -1,4 +1,4 @@
-"""Beat the Mean by hand: turns, removal, whose duel it was."""
+"""Beat the Mean, hand-computed: turns, removal, attribution of duels to arms."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from streamduel.policies.beat_the_mean import BeatTheMean
 HORIZON = 10_000
 
 
-def test_the_arms_take_turns_against_random_others() -> None:
+def test_arms_take_turns_against_random_opponents() -> None:
     policy = BeatTheMean(4, seed=1, horizon=HORIZON)
     opponents: Counter[tuple[int, int]] = Counter()
     for _ in range(300):
@@ -31,8 +31,8 @@ def test_the_arms_take_turns_against_random_others() -> None:
     assert all(abs(times - 100) < 33 for times in opponents.values())
 
 
-def asked(policy: BeatTheMean, arm: int) -> int:
-    """Propose until it is the arm's turn; the opponent."""
+def propose_until_turn(policy: BeatTheMean, arm: int) -> int:
+    """Propose until the turn of the arm and return its opponent."""
     while True:
         first, second = policy.propose()[0].tolist()
         if first == arm:
@@ -40,9 +40,9 @@ def asked(policy: BeatTheMean, arm: int) -> int:
 
 
 @pytest.mark.parametrize("order", ["as asked", "the other way round"])
-def test_a_duel_counts_for_the_arm_in_whose_turn_it_was_proposed(order: str) -> None:
+def test_duel_counts_for_arm_whose_turn_it_was(order: str) -> None:
     policy = BeatTheMean(3, seed=1, horizon=HORIZON)
-    other = asked(policy, 0)
+    other = propose_until_turn(policy, 0)
     told = (0, other, 1) if order == "as asked" else (other, 0, 0)
     policy.observe(*told, 5)
     own = policy.state_dict()["own"]
@@ -53,7 +53,7 @@ def test_a_duel_counts_for_the_arm_in_whose_turn_it_was_proposed(order: str) -> 
     assert bulk.state_dict()["own"]["won"][0][other] == 35
 
 
-def test_unproposed_duels_are_counted_and_decide_nothing() -> None:
+def test_unrequested_duels_counted_without_removal() -> None:
     policy = BeatTheMean(3, seed=1, horizon=HORIZON)
     policy.observe([0, 1, 0], [1, 2, 2], [1, 1, 1], [10**6] * 3)
     assert policy.champion() == 0
@@ -62,7 +62,7 @@ def test_unproposed_duels_are_counted_and_decide_nothing() -> None:
 
 
 @pytest.mark.parametrize("tight", [False, True])
-def test_the_worst_arm_is_eliminated_when_the_radii_are_apart(tight: bool) -> None:
+def test_worst_arm_removed_when_intervals_separate(tight: bool) -> None:
     policy = BeatTheMean(2, seed=1, horizon=HORIZON, gamma=1, tight=tight)
     # Shares 1 and 0 are apart when 2 (1 or 3) sqrt(ln(2TK) / n) <= 1.
     needed = math.ceil(4 * (1 if tight else 9) * math.log(2 * HORIZON * 2))
@@ -70,7 +70,7 @@ def test_the_worst_arm_is_eliminated_when_the_radii_are_apart(tight: bool) -> No
         trial = from_state(policy.state_dict())
         for arm, won in ((0, 1), (1, 0)):
             while trial.propose()[0, 0] != arm:
-                trial.observe(1 - arm, arm, 1 - won)  # its turn, and it goes as always
+                trial.observe(1 - arm, arm, 1 - won)  # its turn, then the usual removal
             own = trial.state_dict()["own"]
             trial.observe(arm, 1 - arm, won, duels - int(own["played"][arm][1 - arm]))
         trial.propose()
@@ -79,7 +79,7 @@ def test_the_worst_arm_is_eliminated_when_the_radii_are_apart(tight: bool) -> No
     assert trial.champion() == 0
 
 
-def test_the_duels_of_an_eliminated_arm_are_removed_from_the_shares() -> None:
+def test_removed_arms_duels_discarded() -> None:
     policy = BeatTheMean(3, seed=2, horizon=HORIZON, gamma=1, tight=True)
     state = policy.state_dict()
     counts = {"duels": 6_000, "wins": [[0, 1500, 2000], [500, 0, 2000], [0, 0, 0]]}
@@ -88,12 +88,12 @@ def test_the_duels_of_an_eliminated_arm_are_removed_from_the_shares() -> None:
     own = {**state["own"], "won": won, "played": played}
     policy = BeatTheMean.from_state({**state, "counts": counts, "own": own})
     policy.propose()
-    # Arm 2 wins nothing and leaves. Then arm 0 has 750 of 1,000 and arm 1 250: it leaves too.
+    # Arm 2 wins nothing and is removed. Then arm 0 has 750 of 1,000 and arm 1 has 250: removed too.
     assert policy.candidates() == 1
     assert policy.champion() == 0
 
 
-def test_a_state_that_does_not_fit_is_refused() -> None:
+def test_mismatched_state_rejected() -> None:
     state = BeatTheMean(3, seed=1, horizon=HORIZON).state_dict()
     changes: list[dict[str, Any]] = [
         {"working": []},

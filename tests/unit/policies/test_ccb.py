@@ -173,14 +173,14 @@ def chance_in_cycle(first: int, second: int) -> float:
 @pytest.mark.parametrize(("n_arms", "steps"), [(3, 2000), (6, 4000), (9, 6000)])
 def test_every_step_is_the_textbooks(n_arms: int, steps: int, chance: Any) -> None:
     policy, book = CCB(n_arms, seed=n_arms), Textbook(n_arms, seed=n_arms, alpha=0.51)
-    luck = random.Random(n_arms)
+    rng = random.Random(n_arms)
     alone = 0
     for _ in range(steps):
         [[first, second]] = policy.propose().tolist()
         assert [[first, second]] == book.propose(1)
         assert own(policy) == book.own_state()
-        first_wins = float(luck.random() < chance(first, second))
-        first_wins = 0.5 if luck.random() < 0.1 else first_wins
+        first_wins = float(rng.random() < chance(first, second))
+        first_wins = 0.5 if rng.random() < 0.1 else first_wins
         policy.observe(first, second, first_wins)
         book.observe(first, second, first_wins)
         alone += first == second
@@ -191,16 +191,16 @@ def test_every_step_is_the_textbooks(n_arms: int, steps: int, chance: Any) -> No
 
 def test_changing_users_prove_the_textbooks_hypotheses_wrong() -> None:
     policy, book = CCB(5, seed=2), Textbook(5, seed=2, alpha=0.51)
-    luck = random.Random(5)
+    rng = random.Random(5)
     for step in range(6000):
         [[first, second]] = policy.propose().tolist()
         assert [[first, second]] == book.propose(1)
         assert own(policy) == book.own_state()
         edge = 0.2 if step < 500 or step > 3000 else -0.4  # the order of the arms turns over
-        # Half of the time, the users also compare a pair that was not proposed.
-        others = [luck.sample(range(5), k=2)] * luck.randint(0, 1)
+        # Half of the time, the users also compare a pair that nobody asked for.
+        others = [rng.sample(range(5), k=2)] * rng.randint(0, 1)
         for i, j in [(first, second), *others]:
-            first_wins = float(luck.random() < 0.5 + edge * ((j > i) - (j < i)))
+            first_wins = float(rng.random() < 0.5 + edge * ((j > i) - (j < i)))
             policy.observe(i, j, first_wins)
             book.observe(i, j, first_wins)
     expected = ["line 10", "line 11", "shortlisted", "9A", "9B", "cut"]
@@ -209,15 +209,15 @@ def test_changing_users_prove_the_textbooks_hypotheses_wrong() -> None:
 
 def test_duels_in_flight_are_the_textbooks() -> None:
     policy, book = CCB(5, seed=9, alpha=0.6), Textbook(5, seed=9, alpha=0.6)
-    luck = random.Random(2)
+    rng = random.Random(2)
     for _ in range(250):
-        n = luck.choice([1, 2, 7, 30])
+        n = rng.choice([1, 2, 7, 30])
         pairs = policy.propose(n).tolist()
         assert pairs == book.propose(n)
         assert own(policy) == book.own_state()
         # Half of what was proposed never comes back.
-        for first, second in luck.sample(pairs, k=(n + 1) // 2):
-            first_wins = float(luck.random() < chance_in_cycle(first, second))
+        for first, second in rng.sample(pairs, k=(n + 1) // 2):
+            first_wins = float(rng.random() < chance_in_cycle(first, second))
             policy.observe(first, second, first_wins)
             book.observe(first, second, first_wins)
     assert book.tallies["line 10"] > 10
@@ -313,11 +313,11 @@ def test_every_winner_of_a_cycle_is_champion_alike() -> None:
 
 def test_duels_ahead_of_several_winners_are_those_proposed_one_by_one() -> None:
     jumping, stepping = CCB(5, seed=3), CCB(5, seed=3)
-    luck, longest = random.Random(3), 0
+    rng, longest = random.Random(3), 0
     for _ in range(6000):
         pairs, times = jumping.propose_ahead(700)
         longest = max(longest, len(pairs))
-        wins = [float(luck.random() < chance_in_cycle(*pair)) for pair in pairs.tolist()]
+        wins = [float(rng.random() < chance_in_cycle(*pair)) for pair in pairs.tolist()]
         for pair, won in zip(pairs.tolist(), wins, strict=True):
             assert stepping.propose().tolist() == [pair]
             stepping.observe(pair[0], pair[1], won)

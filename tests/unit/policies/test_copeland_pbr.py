@@ -112,12 +112,12 @@ class Textbook:
 @pytest.mark.parametrize("chance", [in_order, in_cycle])
 @pytest.mark.parametrize("n_arms", [2, 3, 5, 6])
 def test_every_round_is_the_textbooks(n_arms: int, chance: Chance) -> None:
-    horizon, luck = 20_000, random.Random(n_arms)
+    horizon, rng = 20_000, random.Random(n_arms)
     book, policy = Textbook(n_arms, horizon), CopelandPBR(n_arms, seed=n_arms, horizon=horizon)
     while book.active:
         first, second = policy.propose()[0].tolist()
         assert (min(first, second), max(first, second)) in book.left
-        first_wins = float(luck.random() < chance(n_arms, first, second))
+        first_wins = float(rng.random() < chance(n_arms, first, second))
         policy.observe(first, second, first_wins)
         book.observe(first, second, first_wins)
         if book.active and book.left == book.active:
@@ -131,10 +131,10 @@ def test_every_round_is_the_textbooks(n_arms: int, chance: Chance) -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_the_race_ends_with_an_arm_that_beats_the_most(seed: int) -> None:
-    policy, luck = CopelandPBR(4, seed=seed, horizon=10_000), random.Random(seed)
+    policy, rng = CopelandPBR(4, seed=seed, horizon=10_000), random.Random(seed)
     while policy.candidates() > 1 or policy.propose_ahead(10**6)[1].item(0) == 1:
         pairs, _ = policy.propose_ahead(10_000)
-        wins = [float(luck.random() < CYCLE[i, j]) for i, j in pairs.tolist()]
+        wins = [float(rng.random() < CYCLE[i, j]) for i, j in pairs.tolist()]
         policy.observe(pairs[:, 0], pairs[:, 1], wins)
     assert policy.champion() in {0, 1}
     assert 300 < policy.duels < 3_000
@@ -303,20 +303,20 @@ def test_many_duels_are_proposed_ahead() -> None:
 def test_duels_ahead_are_those_proposed_one_by_one(n_arms: int, unasked: float) -> None:
     """Also where late duels of a pair that has left decide about others, within a round."""
     for seed in range(6):
-        luck = random.Random(seed)
+        rng = random.Random(seed)
         chances = np.full((n_arms, n_arms), 0.5)
         for i, j in zip(*np.triu_indices(n_arms, k=1), strict=True):
-            chances[i, j] = luck.choice([0.1, 0.3, 0.5, 0.7, 0.9])
+            chances[i, j] = rng.choice([0.1, 0.3, 0.5, 0.7, 0.9])
             chances[j, i] = 1 - chances[i, j]
         jumping, stepping = (CopelandPBR(n_arms, seed=seed, horizon=1500) for _ in range(2))
         while jumping.duels < 2_000:
-            if luck.random() < unasked:
-                first, second = luck.sample(range(n_arms), k=2)
-                duel = (first, second, float(luck.random() < chances[first, second]))
+            if rng.random() < unasked:
+                first, second = rng.sample(range(n_arms), k=2)
+                duel = (first, second, float(rng.random() < chances[first, second]))
                 for policy in (jumping, stepping):
                     policy.observe(*duel, 60)
-            pairs, times = jumping.propose_ahead(luck.choice([1, 10, 300]))
-            wins = [float(luck.random() < chances[i, j]) for i, j in pairs.tolist()]
+            pairs, times = jumping.propose_ahead(rng.choice([1, 10, 300]))
+            wins = [float(rng.random() < chances[i, j]) for i, j in pairs.tolist()]
             for pair, won, often in zip(pairs.tolist(), wins, times.tolist(), strict=True):
                 assert stepping.propose().tolist() == [pair]
                 stepping.observe(pair[0], pair[1], won)
@@ -342,11 +342,11 @@ def test_late_duels_of_a_pair_that_has_left_end_the_stretch_with_the_round() -> 
 
 
 def test_many_duels_at_once_are_the_same_as_one_by_one() -> None:
-    luck = np.random.RandomState(3)
+    rng = np.random.RandomState(3)
     together, apart = (CopelandPBR(5, seed=1, horizon=10_000) for _ in range(2))
     for length in (3, 24, 25, 300, 1000):
-        first, second = luck.randint(5, size=(2, length))
-        wins = (luck.random_sample(length) < 0.5 + 0.1 * (second - first)).astype(np.float64)
+        first, second = rng.randint(5, size=(2, length))
+        wins = (rng.random_sample(length) < 0.5 + 0.1 * (second - first)).astype(np.float64)
         together.observe(first, second, wins)
         for duel in zip(*(part.tolist() for part in (first, second, wins)), strict=True):
             apart.observe(*duel)

@@ -123,17 +123,17 @@ def by_the_paper(
     kind: type[DoubleThompson], wins: Floats, scale: float, runs: int
 ) -> Counter[tuple[int, int]]:
     """How often each pair is chosen by drawing both samples in full."""
-    luck, n_arms, each = np.random.RandomState(2), len(wins), np.arange(runs)
+    rng, n_arms, each = np.random.RandomState(2), len(wins), np.arange(runs)
     bounds = upper(wins, scale)
-    theta = np.triu(luck.beta(wins + 1, wins.T + 1, size=(runs, n_arms, n_arms)), k=1)
+    theta = np.triu(rng.beta(wins + 1, wins.T + 1, size=(runs, n_arms, n_arms)), k=1)
     theta += np.tril(1 - theta.transpose(0, 2, 1), k=-1) + np.eye(n_arms) / 2
     scores = np.where(within_fence(bounds), scores_of(theta), -1)
     best = scores == scores.max(axis=1, keepdims=True)
     if kind is DoubleThompsonPlus:
         costs = np.where(best, costs_of(theta), np.inf)
         best = costs == costs.min(axis=1, keepdims=True)
-    c = (best * luck.random_sample(best.shape)).argmax(axis=1)
-    chances = luck.beta(wins[:, c] + 1, wins[c].T + 1).T
+    c = (best * rng.random_sample(best.shape)).argmax(axis=1)
+    chances = rng.beta(wins[:, c] + 1, wins[c].T + 1).T
     chances[bounds[c] < 0.5] = -1
     chances[each, c] = 0.5
     return Counter(zip(c.tolist(), chances.argmax(axis=1).tolist(), strict=True))
@@ -141,7 +141,7 @@ def by_the_paper(
 
 def play(kind: type[DoubleThompson], n: int, calls: int) -> Counter[str]:
     """Look at every proposal of a policy for five arms, of which three win in a cycle."""
-    policy, luck = kind(5, seed=n, alpha=0.6), random.Random(n)
+    policy, rng = kind(5, seed=n, alpha=0.6), random.Random(n)
     tallies: Counter[str] = Counter()
     for _ in range(calls):
         pairs = policy.propose(n).tolist()
@@ -165,11 +165,11 @@ def play(kind: type[DoubleThompson], n: int, calls: int) -> Counter[str]:
                 seen["sure by duels in flight"] = ((without[c] >= 0.5) & sure).any()
             tallies.update(kind for kind, true in seen.items() if true)
         assert policy.candidates() == sum(within_fence(upper(policy.wins, final(policy))))
-        for c, d in luck.sample(pairs, k=(n + 1) // 2):
+        for c, d in rng.sample(pairs, k=(n + 1) // 2):
             chance = 0.5 + 0.3 * ((d - c) % 3 == 1) - 0.3 * ((d - c) % 3 == 2)
             if max(c, d) > 2:
                 chance = 0.5 + 0.2 * ((d > c) - (d < c))
-            policy.observe(c, d, 0.5 if luck.random() < 0.1 else float(luck.random() < chance))
+            policy.observe(c, d, 0.5 if rng.random() < 0.1 else float(rng.random() < chance))
     return tallies
 
 

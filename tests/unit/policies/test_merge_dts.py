@@ -31,14 +31,14 @@ def told(wins: np.ndarray[tuple[int, int], np.dtype[np.float64]], **own: float) 
 
 def by_the_paper(wins: np.ndarray[tuple[int, int], np.dtype[np.float64]], runs: int) -> Counter:  # type: ignore[type-arg]
     """How often each pair is chosen by drawing both samples in full."""
-    luck, n_arms = np.random.RandomState(2), len(wins)
+    rng, n_arms = np.random.RandomState(2), len(wins)
     pairs: Counter[tuple[int, int]] = Counter()
     for _ in range(runs):
-        theta = np.triu(luck.beta(wins + 1, wins.T + 1), k=1)
+        theta = np.triu(rng.beta(wins + 1, wins.T + 1), k=1)
         theta += np.tril(1 - theta.T, k=-1)
         scores = ((theta > 0.5) & ~np.eye(n_arms, dtype=bool)).sum(axis=1)
-        c = int(luck.choice((scores == scores.max()).nonzero()[0]))
-        phi = luck.beta(wins[:, c] + 1, wins[c] + 1)
+        c = int(rng.choice((scores == scores.max()).nonzero()[0]))
+        phi = rng.beta(wins[:, c] + 1, wins[c] + 1)
         phi[c] = 1
         pairs[c, int(phi.argmin())] += 1
     return pairs

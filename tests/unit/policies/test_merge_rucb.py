@@ -75,18 +75,18 @@ class Textbook:
 def test_every_step_is_the_textbooks(n_arms: int, size: int, steps: int) -> None:
     policy = MergeRUCB(n_arms, seed=n_arms, alpha=0.5, partition=size, constant=50)
     book = Textbook(n_arms, seed=n_arms, alpha=0.5, size=size, constant=50)
-    luck, left = random.Random(n_arms), set()
+    rng, left = random.Random(n_arms), set()
     for _ in range(steps):
         [[first, second]] = policy.propose().tolist()
         assert (first, second) == book.propose()
         edge = 0.3 * ((second > first) - (second < first))
-        first_wins = float(luck.random() < 0.5 + edge)
-        first_wins = 0.5 if luck.random() < 0.1 else first_wins
+        first_wins = float(rng.random() < 0.5 + edge)
+        first_wins = 0.5 if rng.random() < 0.1 else first_wins
         policy.observe(first, second, first_wins)
         book.observe(first, second, first_wins)
         assert policy.candidates() == sum(map(len, book.groups))
         left.add(policy.candidates())
-        if luck.random() < 0.01:
+        if rng.random() < 0.01:
             policy = MergeRUCB.from_state(policy.state_dict())
     assert policy.wins.tolist() == book.wins.tolist()
     assert left >= {1, n_arms}, "from the first group to the last arm"

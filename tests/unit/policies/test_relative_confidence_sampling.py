@@ -79,9 +79,9 @@ def upper(
 
 
 def by_the_paper(wins: Floats, runs: int) -> Counter[int | None]:
-    """How often each arm, or none, beats all others in a whole sample."""
-    luck, n_arms = np.random.RandomState(2), len(wins)
-    theta = np.triu(luck.beta(wins + 1, wins.T + 1, size=(runs, n_arms, n_arms)), k=1)
+    """How often each arm, or nobody, beats all others in a whole sample."""
+    rng, n_arms = np.random.RandomState(2), len(wins)
+    theta = np.triu(rng.beta(wins + 1, wins.T + 1, size=(runs, n_arms, n_arms)), k=1)
     theta += np.tril(1 - theta.transpose(0, 2, 1), k=-1)
     victors = (theta > 0.5).sum(axis=2) == n_arms - 1
     times: Counter[int | None] = Counter(dict(enumerate(victors.sum(axis=0).tolist())))
@@ -218,13 +218,13 @@ def test_every_proposed_champion_is_counted() -> None:
 def test_duels_ahead_are_those_proposed_one_by_one() -> None:
     wins = np.array([[0, 20, 45], [10, 0, 30], [10, 30, 0]], dtype=float)
     jumping, stepping = in_state(wins), in_state(wins)
-    luck, longest = random.Random(3), 0
+    rng, longest = random.Random(3), 0
     while jumping.duels < 3_000:
         pairs, times = jumping.propose_ahead(30)
         assert times.tolist() == [1] * len(pairs)
         assert all(c == d for c, d in pairs[:-1].tolist())
         longest = max(longest, len(pairs))
-        won = [float(luck.random() < 0.5 + 0.2 * (d - c)) for c, d in pairs.tolist()]
+        won = [float(rng.random() < 0.5 + 0.2 * (d - c)) for c, d in pairs.tolist()]
         for (c, d), first_wins in zip(pairs.tolist(), won, strict=True):
             assert stepping.propose().tolist() == [[c, d]]
             stepping.observe(c, d, first_wins)
@@ -242,7 +242,7 @@ def test_the_number_of_duels_proposed_ahead_is_bounded() -> None:
 
 @pytest.mark.parametrize(("n", "calls"), [(1, 1_500), (50, 25)])
 def test_the_challenger_has_the_largest_upper_bound(n: int, calls: int) -> None:
-    policy, luck = RelativeConfidenceSampling(5, seed=2, alpha=0.6), random.Random(n)
+    policy, rng = RelativeConfidenceSampling(5, seed=2, alpha=0.6), random.Random(n)
     tallies: Counter[str] = Counter()
     for _ in range(calls):
         pairs, in_flight = policy.propose(n).tolist(), np.zeros((5, 5))
@@ -254,8 +254,8 @@ def test_the_challenger_has_the_largest_upper_bound(n: int, calls: int) -> None:
             tallies["with itself" if c == d else "with another"] += 1
             alone = upper(policy, c, t)
             tallies["by duels in flight"] += alone[d] < max(alone) - 1e-9
-        for c, d in luck.sample(pairs, k=(n + 1) // 2):
-            policy.observe(c, d, float(luck.random() < 0.5 + 0.2 * ((d > c) - (d < c))))
+        for c, d in rng.sample(pairs, k=(n + 1) // 2):
+            policy.observe(c, d, float(rng.random() < 0.5 + 0.2 * ((d > c) - (d < c))))
     kinds = ["with itself", "with another", *["by duels in flight"] * (n > 1)]
     assert all(tallies[kind] > 20 for kind in kinds), tallies
 

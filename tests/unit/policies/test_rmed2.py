@@ -1,4 +1,4 @@
-"""RMED2 against the paper: the price of opponents by hand and from the counts, and step by step."""
+"""RMED2 against the paper: hand-computed opponent costs and a full recomputation per step."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from streamduel.errors import PolicyError
 from streamduel.policies.rmed2 import RMED2
 from tests.unit.policies import rmed_textbook
 from tests.unit.policies.rmed_textbook import (
+    assert_ahead_follows_textbook,
     in_cycle,
     in_order,
     in_pass,
-    leaps_alike,
     opponents,
-    told,
+    policy_after,
     unordered,
 )
 
 
 class Textbook(rmed_textbook.Textbook):
-    """Algorithms 1 and 3 as printed, all of it new at every step; the draws in RMED2's order."""
+    """Algorithms 1 and 3 as printed, recomputed at every step; draws in RMED2's order."""
 
     def __init__(self, n_arms: int, seed: int, alpha: float = 3.0) -> None:
         super().__init__(n_arms, seed)
@@ -49,7 +49,7 @@ class Textbook(rmed_textbook.Textbook):
         return met >= self.met(arm, cheapest) / math.log(math.log(self.t))
 
     def prices(self, arm: int, likeliest: int) -> dict[int, float]:
-        """Equation (6), for all that are ahead of the arm."""
+        """Equation (6) for all arms that are ahead of the arm."""
         lead = [self.mean(likeliest, j) - 0.5 for j in self.arms]
         terms = {j: self.term(arm, j) for j in self.arms}
         return {
@@ -58,7 +58,7 @@ class Textbook(rmed_textbook.Textbook):
 
 
 def after(policy: RMED2, duels: int) -> RMED2:
-    """The policy when so many duels have been seen, those missing being an arm's with itself."""
+    """The policy after this many duels, filled up with self-duels."""
     for _ in range(duels > policy.duels):
         policy.observe(0, 0, 0.5, duels - policy.duels)
     assert policy.duels == duels
@@ -67,14 +67,14 @@ def after(policy: RMED2, duels: int) -> RMED2:
 
 @pytest.mark.parametrize("alpha", [0.5, 3.0])
 @pytest.mark.parametrize(("n_arms", "steps"), [(2, 1000), (3, 1500), (6, 1500), (9, 1500)])
-def test_every_step_is_the_textbooks(n_arms: int, steps: int, alpha: float) -> None:
+def test_every_step_equals_textbook(n_arms: int, steps: int, alpha: float) -> None:
     policy, book = RMED2(n_arms, seed=n_arms, alpha=alpha), Textbook(n_arms, n_arms, alpha)
-    luck = random.Random(n_arms)
+    rng = random.Random(n_arms)
     for _ in range(steps):
         [[first, second]] = policy.propose().tolist()
         assert (first, second) == next(book.steps)
-        first_wins = float(luck.random() < in_order(first, second))
-        first_wins = 0.5 if luck.random() < 0.1 else first_wins
+        first_wins = float(rng.random() < in_order(first, second))
+        first_wins = 0.5 if rng.random() < 0.1 else first_wins
         policy.observe(first, second, first_wins)
         book.observe(first, second, first_wins)
     assert policy.state_dict()["generator"] == book.generator.state_dict()
@@ -84,12 +84,12 @@ def test_every_step_is_the_textbooks(n_arms: int, steps: int, alpha: float) -> N
     assert again == (alpha == 3 and n_arms > 2), "0.5 ln ln t is below 1"
 
 
-def test_without_a_winner_it_follows_the_textbook_too() -> None:
-    policy, book, luck = RMED2(3, seed=4), Textbook(3, seed=4), random.Random(3)
+def test_textbook_equality_without_winner() -> None:
+    policy, book, rng = RMED2(3, seed=4), Textbook(3, seed=4), random.Random(3)
     for _ in range(1500):
         [[first, second]] = policy.propose().tolist()
         assert (first, second) == next(book.steps)
-        first_wins = float(luck.random() < in_cycle(first, second))
+        first_wins = float(rng.random() < in_cycle(first, second))
         policy.observe(first, second, first_wins)
         book.observe(first, second, first_wins)
     assert policy.state_dict()["generator"] == book.generator.state_dict()
@@ -104,29 +104,29 @@ def test_without_a_winner_it_follows_the_textbook_too() -> None:
         *((0.1, *case) for case in ((2, 1), (10**12, 1))),
     ],
 )
-def test_pairs_meet_alpha_ln_ln_t_times_before_a_pass(alpha: float, t: int, needed: int) -> None:
-    enough = after(told(RMED2(2, seed=1, alpha=alpha), (0, 1, needed, 0)), t - 1)
+def test_pairs_duel_alpha_ln_ln_t_times_before_pass(alpha: float, t: int, needed: int) -> None:
+    enough = after(policy_after(RMED2(2, seed=1, alpha=alpha), (0, 1, needed, 0)), t - 1)
     assert in_pass(enough, 0, exploring=True).propose().tolist() == [[0, 0]]
     short = after(RMED2(2, seed=1, alpha=alpha), t - 1)
     if needed > 1:
-        short = after(told(RMED2(2, seed=1, alpha=alpha), (0, 1, needed - 1, 0)), t - 1)
+        short = after(policy_after(RMED2(2, seed=1, alpha=alpha), (0, 1, needed - 1, 0)), t - 1)
     assert set(unordered(in_pass(short, 0, exploring=True).propose())) == {(0, 1)}
 
 
-def test_exploration_comes_before_a_pass_and_not_within_it() -> None:
+def test_exploration_only_between_passes() -> None:
     # t = 16: 3 ln ln 16 = 3.06 duels of each pair; 0 and 1 have met once.
-    policy = after(told(RMED2(3, seed=1), (0, 1, 1, 0), (0, 2, 5, 0), (1, 2, 5, 0)), 15)
+    policy = after(policy_after(RMED2(3, seed=1), (0, 1, 1, 0), (0, 2, 5, 0), (1, 2, 5, 0)), 15)
     policy = in_pass(policy, 0, 2)
     assert [rmed_textbook.step(policy, 1)[0] for _ in range(2)] == [0, 2]
     assert [set(rmed_textbook.step(policy, 1)) for _ in range(3)] == [{0, 1}] * 3
     assert policy.wins[0, 1] + policy.wins[1, 0] == 4
     first = policy.propose()[0, 0]
     assert first == next(arm for arm in policy._order if arm in {0, 1, 2})
-    assert not rmed_textbook.own(policy)["exploring"]
+    assert not rmed_textbook.own_state(policy)["exploring"]
 
 
 def test_duels_in_flight_count_as_exploration() -> None:
-    policy = after(told(RMED2(3, seed=1), (0, 1, 1, 0), (0, 2, 1, 0), (1, 2, 2, 0)), 15)
+    policy = after(policy_after(RMED2(3, seed=1), (0, 1, 1, 0), (0, 2, 1, 0), (1, 2, 2, 0)), 15)
     policy = in_pass(policy, 0, exploring=True)
     for _ in range(2):
         assert unordered(policy.propose(8)) == {(0, 1): 3, (0, 2): 3, (1, 2): 2}
@@ -135,7 +135,7 @@ def test_duels_in_flight_count_as_exploration() -> None:
 
 
 def by_the_paper(policy: RMED2, arm: int) -> tuple[set[int], bool]:
-    """Whom the arm may meet, from the counts alone; and whether that is b(l), and not i*."""
+    """The possible opponents from the counts alone, and whether they are b(l) rather than i*."""
     book = Textbook(policy.n_arms, seed=1)
     book.wins, book.t = np.array(policy.wins), policy.duels + 1
     sums, allowed, by_price = book.sums(), set[int](), False
@@ -154,17 +154,17 @@ def by_the_paper(policy: RMED2, arm: int) -> tuple[set[int], bool]:
     return allowed, by_price
 
 
-def test_opponents_are_the_cheapest_by_equation_6() -> None:
-    luck, prices = np.random.RandomState(5), Counter[bool]()
+def test_opponents_are_cheapest_by_equation_6() -> None:
+    rng, prices = np.random.RandomState(5), Counter[bool]()
     for n_arms in (3, 4, 5, 8) * 12:
-        rank = luck.permutation(n_arms)
-        chances = 0.5 + 0.35 * np.sign(rank - rank[:, None]) * luck.random_sample((n_arms, n_arms))
+        rank = rng.permutation(n_arms)
+        chances = 0.5 + 0.35 * np.sign(rank - rank[:, None]) * rng.random_sample((n_arms, n_arms))
         policy = RMED2(n_arms, seed=2)
         for first in range(n_arms):
             for second in range(first):
-                met = luck.randint(1, 60)
-                won = int((luck.random_sample(met) < chances[first, second]).sum())
-                told(policy, (first, second, won, met - won))
+                met = rng.randint(1, 60)
+                won = int((rng.random_sample(met) < chances[first, second]).sum())
+                policy_after(policy, (first, second, won, met - won))
         for arm in range(n_arms):
             allowed, by_price = by_the_paper(policy, arm)
             assert opponents(policy, arm, times=2).keys() <= allowed
@@ -172,16 +172,14 @@ def test_opponents_are_the_cheapest_by_equation_6() -> None:
     assert min(prices.values()) > 50
 
 
-# i* = 0 is ahead of 1 by 1/20, of 2 by 1/10; against 1, 2 finds evidence at a tenth of the price.
+# i* = 0 is ahead of 1 by 1/20, of 2 by 1/10; for 2, evidence against 1 costs a tenth.
 CHEAP = [(0, 1, 11, 9), (0, 2, 12, 8), (1, 2, 36, 4)]
 
 
 @pytest.mark.parametrize(("t", "expected"), [(1618, {0}), (1619, {1})])
-def test_the_winner_is_met_at_least_once_for_ln_ln_t_duels_of_the_cheapest(
-    t: int, expected: set[int]
-) -> None:
+def test_winner_duelled_once_per_ln_ln_t_duels_with_cheapest(t: int, expected: set[int]) -> None:
     # N_2b = 40 and N_2* = 20, which is enough for ln ln t ≥ 2, from t = 1618.2 on.
-    policy = after(told(RMED2(3, seed=1), *CHEAP), t - 1)
+    policy = after(policy_after(RMED2(3, seed=1), *CHEAP), t - 1)
     assert set(opponents(policy, 2)) == expected
 
 
@@ -189,43 +187,43 @@ def test_negative_costs_stay_negative() -> None:
     # i* = 0 is behind 1 and 2 by 1/100, but the others have more against them. For arm 1, costs are
     # (-0.01 - 0.01) / 0.005 = -4 against 2, and (-0.01 + 0.1) / 0.193 = 0.47 against 3.
     results = [(0, 1, 49, 51), (0, 2, 49, 51), (0, 3, 60, 40), (1, 2, 45, 55), (1, 3, 20, 80)]
-    policy = told(RMED2(4, seed=1), *results, (2, 3, 30, 70))
+    policy = policy_after(RMED2(4, seed=1), *results, (2, 3, 30, 70))
     assert set(opponents(policy, 1)) == {2}
 
 
-def test_equally_cheap_opponents_are_met_alike() -> None:
+def test_equally_cheap_opponents_are_equally_likely() -> None:
     results = [(0, 1, 11, 9), (0, 2, 11, 9), (0, 3, 12, 8), (1, 3, 18, 2), (2, 3, 18, 2)]
-    policy = told(RMED2(4, seed=1), *results, (1, 2, 5, 5))
+    policy = policy_after(RMED2(4, seed=1), *results, (1, 2, 5, 5))
     met = opponents(policy, 3, times=400)
     assert set(met) == {1, 2}
     assert abs(met[1] - 200) < 40  # four standard deviations
 
 
-def test_where_no_arm_is_ahead_algorithm_2_chooses() -> None:
-    policy = told(RMED2(3, seed=1), (0, 1, 2, 2), (0, 2, 4, 0), (1, 2, 4, 0))
+def test_algorithm_2_chooses_if_no_arm_is_ahead() -> None:
+    policy = policy_after(RMED2(3, seed=1), (0, 1, 2, 2), (0, 2, 4, 0), (1, 2, 4, 0))
     assert set(opponents(policy, 0)) == {1}
-    policy = told(RMED2(3, seed=1), (0, 1, 9, 2), (0, 2, 4, 0), (1, 2, 4, 0))
+    policy = policy_after(RMED2(3, seed=1), (0, 1, 9, 2), (0, 2, 4, 0), (1, 2, 4, 0))
     assert set(opponents(policy, 0)) == {0}
 
 
-def test_at_the_second_duel_the_cheapest_is_met_and_at_the_third_the_likeliest() -> None:
+def test_cheapest_at_second_duel_and_likeliest_at_third() -> None:
     # ln ln 2 < 0; ln ln 3 = 0.09. Arms 0 and 1 are equally likely.
-    policy = told(RMED2(3, seed=1), (1, 2, 1, 0))
+    policy = policy_after(RMED2(3, seed=1), (1, 2, 1, 0))
     assert set(opponents(policy, 2)) == {1}
     assert set(opponents(after(policy, 2), 2)) == {0, 1}
 
 
-def test_a_winner_alone_meets_itself_and_draws_nothing() -> None:
-    policy = told(RMED2(3, seed=1), (0, 1, 20, 0), (0, 2, 20, 0), (1, 2, 3, 3))
+def test_lone_winner_duels_itself_without_random_draws() -> None:
+    policy = policy_after(RMED2(3, seed=1), (0, 1, 20, 0), (0, 2, 20, 0), (1, 2, 3, 3))
     policy = in_pass(policy, 0)
     before = policy.state_dict()["generator"]
     assert [rmed_textbook.step(policy) for _ in range(50)] == [[0, 0]] * 50
     assert policy.state_dict()["generator"] == before
 
 
-def test_a_winner_is_alone_until_ln_ln_t_asks_for_exploration() -> None:
+def test_winner_is_alone_until_ln_ln_t_requires_exploration() -> None:
     # All pairs have met six times, which is enough before duel 1619; ln 1619 < 20 ln 2 - f(3).
-    policy = told(RMED2(3, seed=1), (0, 1, 20, 0), (0, 2, 20, 0), (1, 2, 3, 3))
+    policy = policy_after(RMED2(3, seed=1), (0, 1, 20, 0), (0, 2, 20, 0), (1, 2, 3, 3))
     policy = in_pass(policy, 0)
     pairs, times = policy.propose_ahead(10**9)
     assert (pairs.tolist(), times.tolist()) == ([[0, 0]], [1618 - 46])
@@ -234,18 +232,18 @@ def test_a_winner_is_alone_until_ln_ln_t_asks_for_exploration() -> None:
     assert set(unordered(policy.propose())) == {(1, 2)}
 
 
-def test_duels_ahead_are_those_of_the_textbook() -> None:
+def test_propose_ahead_equals_textbook() -> None:
     policy, book = RMED2(4, seed=8, alpha=2), Textbook(4, 8, alpha=2)
-    assert leaps_alike(policy, book, duels=5_000) > 5
+    assert assert_ahead_follows_textbook(policy, book, duels=5_000) > 5
 
 
 @pytest.mark.parametrize("alpha", [0, -1])
-def test_alpha_must_be_above_0(alpha: float) -> None:
+def test_nonpositive_alpha_rejected(alpha: float) -> None:
     with pytest.raises(PolicyError, match=r"policy\.alpha .* 0 \(.*; the paper requires α > 0\."):
         RMED2(3, alpha=alpha)
 
 
-def test_damaged_lists_are_refused() -> None:
+def test_damaged_lists_rejected() -> None:
     state = RMED2(3).state_dict()
     with pytest.raises(PolicyError, match="waiting must hold arms"):
         RMED2.from_state({**state, "own": {**state["own"], "waiting": [3]}})

@@ -1,4 +1,4 @@
-"""RMED2FH against the paper: what it fixes after the first duels, and step by step."""
+"""RMED2FH against the paper: opponents fixed after the initial duels, and every step."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from streamduel.errors import PolicyError
 from streamduel.policies.rmed2fh import RMED2FH
 from tests.unit.policies import test_rmed2 as rmed2
 from tests.unit.policies.rmed_textbook import (
+    assert_ahead_follows_textbook,
     in_order,
     in_pass,
-    leaps_alike,
     opponents,
-    own,
+    own_state,
+    policy_after,
     step,
-    told,
     unordered,
 )
 
 
 class Textbook(rmed2.Textbook):
-    """Algorithms 1 and 3 as printed, all of it new at every step; the draws in RMED2FH's order."""
+    """Algorithms 1 and 3 as printed, recomputed at every step; draws in RMED2FH's order."""
 
     def __init__(self, n_arms: int, seed: int, horizon: int, alpha: float = 3.0) -> None:
         super().__init__(n_arms, seed, alpha)
@@ -60,20 +60,20 @@ class Textbook(rmed2.Textbook):
 
 @pytest.mark.parametrize("alpha", [0.5, 3.0])
 @pytest.mark.parametrize(("n_arms", "horizon"), [(2, 600), (3, 1500), (6, 1500), (9, 1500)])
-def test_every_step_is_the_textbooks_and_then_the_champion_is_served(
+def test_every_step_equals_textbook_until_horizon_then_champion(
     n_arms: int, horizon: int, alpha: float
 ) -> None:
     policy = RMED2FH(n_arms, seed=n_arms, alpha=alpha, horizon=horizon)
-    book, luck = Textbook(n_arms, n_arms, horizon, alpha), random.Random(n_arms)
+    book, rng = Textbook(n_arms, n_arms, horizon, alpha), random.Random(n_arms)
     for _ in range(horizon):
         [[first, second]] = policy.propose().tolist()
         assert (first, second) == next(book.steps)
-        first_wins = float(luck.random() < in_order(first, second))
-        first_wins = 0.5 if luck.random() < 0.1 else first_wins
+        first_wins = float(rng.random() < in_order(first, second))
+        first_wins = 0.5 if rng.random() < 0.1 else first_wins
         policy.observe(first, second, first_wins)
         book.observe(first, second, first_wins)
     assert policy.state_dict()["generator"] == book.generator.state_dict()
-    assert own(policy)["kept"] == book.kept
+    assert own_state(policy)["kept"] == book.kept
     expected = ["no b", "meets b", "meets i*", "meets the strongest", "some listed"]
     assert n_arms == 2 or all(book.tallies[kind] for kind in expected), book.tallies
     champion = policy.champion()
@@ -84,9 +84,7 @@ def test_every_step_is_the_textbooks_and_then_the_champion_is_served(
     ("horizon", "alpha", "times"),
     [(3, 3, 1), (100, 0.1, 1), (16, 3, 4), (1618, 3, 6), (1619, 3, 7), (10**9, 1, 4)],
 )
-def test_all_pairs_meet_alpha_ln_ln_of_the_horizon_times_first(
-    horizon: int, alpha: float, times: int
-) -> None:
+def test_initial_duels_per_pair(horizon: int, alpha: float, times: int) -> None:
     policy = RMED2FH(3, seed=1, alpha=alpha, horizon=horizon)
     pairs, counts = policy.propose_ahead(10**6)
     assert counts.tolist() == [1] * (3 * times)
@@ -95,13 +93,13 @@ def test_all_pairs_meet_alpha_ln_ln_of_the_horizon_times_first(
     for pair in pairs.tolist():
         assert step(policy) == pair
     assert policy.state_dict()["generator"] == before, "no draws"
-    assert own(policy)["kept"] is None
+    assert own_state(policy)["kept"] is None
     if policy.duels < horizon:
         policy.propose()
-        assert own(policy)["kept"] is not None
+        assert own_state(policy)["kept"] is not None
 
 
-def test_with_no_duels_left_after_the_first_the_horizon_ends_them() -> None:
+def test_horizon_ends_initial_duels() -> None:
     # ⌈3 ln ln 10⌉ = 3, times 45 pairs.
     policy = RMED2FH(10, seed=1, horizon=10)
     assert policy.propose_ahead(1000)[1].tolist() == [1] * 10
@@ -116,93 +114,95 @@ RESULTS = [(0, 1, 11, 9), (0, 2, 12, 8), (1, 2, 18, 2)]
 
 
 def fixed() -> RMED2FH:
-    """A policy that has chosen its opponents."""
-    policy = told(RMED2FH(3, seed=1, horizon=100_000), *RESULTS)
+    """A policy that has fixed its opponents."""
+    policy = policy_after(RMED2FH(3, seed=1, horizon=100_000), *RESULTS)
     policy.propose()
     return policy
 
 
-def test_the_cheapest_opponents_are_found_once_and_kept() -> None:
+def test_cheapest_opponents_computed_once_and_kept() -> None:
     policy = fixed()
-    assert own(policy)["kept"] == [None, 0, 1]
+    assert own_state(policy)["kept"] == [None, 0, 1]
     assert set(opponents(policy, 2)) == {1}
-    # With so many duels, the price of 0 is the lower one for 2, and 0 is behind 1.
-    told(policy, (0, 2, 900, 1), (1, 2, 501, 500), (0, 1, 40, 50))
+    # After these duels, 0 is cheaper for 2, and 0 is behind 1.
+    policy_after(policy, (0, 2, 900, 1), (1, 2, 501, 500), (0, 1, 40, 50))
     for _ in range(200):
         step(policy)
-    assert own(policy)["kept"] == [None, 0, 1]
-    assert own(policy.clone())["kept"] == [None, 0, 1]
+    assert own_state(policy)["kept"] == [None, 0, 1]
+    assert own_state(policy.clone())["kept"] == [None, 0, 1]
 
 
-def test_a_kept_opponent_that_is_not_ahead_any_more_is_not_met() -> None:
-    policy = told(fixed(), (0, 2, 10, 10), (2, 1, 15, 0))
+def test_kept_opponent_no_longer_ahead_not_proposed() -> None:
+    policy = policy_after(fixed(), (0, 2, 10, 10), (2, 1, 15, 0))
     assert set(opponents(policy, 2)) == {1}, "17 : 18"
-    told(policy, (2, 1, 1, 0))
+    policy_after(policy, (2, 1, 1, 0))
     assert set(opponents(policy, 2)) == {1}, "18 : 18"
-    told(policy, (2, 1, 1, 0))
+    policy_after(policy, (2, 1, 1, 0))
     assert set(opponents(policy, 2)) == {0}
 
 
-def test_a_kept_opponent_waits_until_the_winner_has_been_met_enough() -> None:
+def test_kept_opponent_waits_for_enough_duels_with_winner() -> None:
     # N_2b = 41 by now, N_2* = 20, ln ln t = 1.5 or less.
-    policy = told(fixed(), (1, 2, 21, 0))
+    policy = policy_after(fixed(), (1, 2, 21, 0))
     assert set(opponents(policy, 2)) == {0}
-    told(policy, (0, 2, 10, 10))
+    policy_after(policy, (0, 2, 10, 10))
     assert set(opponents(policy, 2)) == {1}
 
 
-def test_an_arm_that_no_arm_was_ahead_of_meets_the_choice_of_algorithm_2() -> None:
+def test_algorithm_2_chooses_for_arm_with_no_arm_ahead() -> None:
     policy = fixed()
     assert set(opponents(policy, 0)) == {0}
-    told(policy, (1, 0, 2, 0))
+    policy_after(policy, (1, 0, 2, 0))
     assert set(opponents(policy, 0)) == {1}
 
 
-def test_equally_cheap_opponents_are_kept_alike() -> None:
+def test_equally_cheap_opponents_kept_equally_often() -> None:
     results = [(0, 1, 11, 9), (0, 2, 11, 9), (0, 3, 12, 8), (1, 3, 18, 2), (2, 3, 18, 2)]
     kept: Counter[int] = Counter()
     for seed in range(400):
-        policy = told(RMED2FH(4, seed=seed, horizon=1000), *results, (1, 2, 5, 5))
+        policy = policy_after(RMED2FH(4, seed=seed, horizon=1000), *results, (1, 2, 5, 5))
         policy.propose()
-        kept[own(policy)["kept"][3]] += 1
+        kept[own_state(policy)["kept"][3]] += 1
     assert set(kept) == {1, 2}
     assert abs(kept[1] - 200) < 40  # four standard deviations
 
 
-def test_while_first_duels_are_missing_algorithm_2_chooses() -> None:
+def test_algorithm_2_chooses_while_initial_duels_are_missing() -> None:
     # ⌈3 ln ln 1000⌉ = 6.
     policy = RMED2FH(3, seed=1, horizon=1000)
     pairs = policy.propose(18)
     assert set(unordered(pairs).values()) == {6}
-    assert unordered(policy.propose(18)) == unordered(pairs), "nothing of it was seen"
-    told(policy, (0, 1, 3, 2), (0, 2, 3, 3), (1, 2, 6, 0))
+    assert unordered(policy.propose(18)) == unordered(pairs), "no outcome was observed"
+    policy_after(policy, (0, 1, 3, 2), (0, 2, 3, 3), (1, 2, 6, 0))
     assert unordered(policy.propose(2))[0, 1] == 1
-    assert own(policy)["kept"] is None
-    # Arm 1 would be the cheapest for 2, and has been met as often as i*.
+    assert own_state(policy)["kept"] is None
+    # Arm 1 would be the cheapest for 2, with as many duels as i*.
     assert set(opponents(policy, 2)) == {0}
     policy = in_pass(policy, 2)
     assert step(policy, first_wins=0) == [2, 0]
     assert set(step(policy)) == {0, 1}, "before the next pass, the missing duel is due again"
     policy.propose()
-    assert own(policy)["kept"] is not None
+    assert own_state(policy)["kept"] is not None
 
 
-def test_late_duels_of_the_beginning_count_towards_it() -> None:
-    policy = told(RMED2FH(3, seed=1, horizon=1000), (0, 1, 30, 0), (1, 2, 4, 0))
+def test_late_initial_duels_count() -> None:
+    policy = policy_after(RMED2FH(3, seed=1, horizon=1000), (0, 1, 30, 0), (1, 2, 4, 0))
     assert unordered(policy.propose_ahead(1000)[0]) == {(0, 2): 6, (1, 2): 2}
     assert unordered(policy.propose(8)) == {(0, 2): 6, (1, 2): 2}
 
 
-def test_a_winner_is_alone_without_further_exploration() -> None:
-    policy = told(RMED2FH(3, seed=1, horizon=10**7), (0, 1, 40, 0), (0, 2, 40, 0), (1, 2, 9, 9))
+def test_lone_winner_without_further_exploration() -> None:
+    policy = policy_after(
+        RMED2FH(3, seed=1, horizon=10**7), (0, 1, 40, 0), (0, 2, 40, 0), (1, 2, 9, 9)
+    )
     policy.propose()
     # ln(10^7) < 40 ln 2 - f(3): no arm joins before the horizon.
     assert in_pass(policy, 0).propose_ahead(10**6)[1].tolist() == [10**6]
 
 
-def test_duels_ahead_are_those_of_the_textbook() -> None:
+def test_propose_ahead_equals_textbook() -> None:
     policy, book = RMED2FH(4, seed=8, horizon=4_000), Textbook(4, 8, horizon=4_000)
-    assert leaps_alike(policy, book, duels=4_000) > 5
+    assert assert_ahead_follows_textbook(policy, book, duels=4_000) > 5
     champion = policy.champion()
     pairs, times = policy.propose_ahead(10**9)
     assert (pairs.tolist(), times.tolist()) == ([[champion, champion]], [10**9])
@@ -225,21 +225,21 @@ def test_duels_ahead_are_those_of_the_textbook() -> None:
         False,
     ],
 )
-def test_damaged_opponents_are_refused(kept: object) -> None:
+def test_damaged_opponents_rejected(kept: object) -> None:
     state = fixed().state_dict()
     with pytest.raises(PolicyError, match=r"must keep an opponent|damaged|must hold arms"):
         RMED2FH.from_state({**state, "own": {**state["own"], "kept": kept}})
 
 
-def test_missing_opponents_are_refused() -> None:
+def test_missing_opponents_rejected() -> None:
     state = fixed().state_dict()
     del state["own"]["kept"]
     with pytest.raises(PolicyError, match="'rmed2fh' is damaged"):
         RMED2FH.from_state(state)
 
 
-def test_a_policy_shares_nothing_with_the_state_it_came_from() -> None:
+def test_restored_policy_shares_nothing_with_state() -> None:
     state = fixed().state_dict()
     policy = RMED2FH.from_state(state)
     state["own"]["kept"][2] = 0
-    assert own(policy)["kept"] == [None, 0, 1]
+    assert own_state(policy)["kept"] == [None, 0, 1]

@@ -107,7 +107,7 @@ def told(policy: RUCB, *results: tuple[int, int, int, int]) -> RUCB:
 def test_every_step_is_the_textbooks(n_arms: int, steps: int, champion_set: bool) -> None:
     policy = RUCB(n_arms, seed=n_arms, champion_set=champion_set)
     book = Textbook(n_arms, seed=n_arms, alpha=0.51, champion_set=champion_set)
-    luck = random.Random(n_arms)
+    rng = random.Random(n_arms)
     tallies: Counter[str] = Counter()
     for _ in range(steps):
         [pair] = policy.propose().tolist()
@@ -115,8 +115,8 @@ def test_every_step_is_the_textbooks(n_arms: int, steps: int, champion_set: bool
         first, second = pair
         # The lower arm wins by an edge at which candidates come and go; one in ten is a tie.
         edge = 0.1 * ((second > first) - (second < first)) + 0.02 * (second - first)
-        first_wins = float(luck.random() < 0.5 + edge)
-        first_wins = 0.5 if luck.random() < 0.1 else first_wins
+        first_wins = float(rng.random() < 0.5 + edge)
+        first_wins = 0.5 if rng.random() < 0.1 else first_wins
         policy.observe(first, second, first_wins)
         book.observe(first, second, first_wins)
         assert policy.champion() == book.champion()
@@ -131,14 +131,14 @@ def test_every_step_is_the_textbooks(n_arms: int, steps: int, champion_set: bool
 def test_duels_in_flight_are_the_textbooks(champion_set: bool) -> None:
     policy = RUCB(5, seed=9, alpha=0.6, champion_set=champion_set)
     book = Textbook(5, seed=9, alpha=0.6, champion_set=champion_set)
-    luck = random.Random(2)
+    rng = random.Random(2)
     for _ in range(150):
-        n = luck.choice([1, 2, 7, 30])
+        n = rng.choice([1, 2, 7, 30])
         pairs = policy.propose(n).tolist()
         assert pairs == book.propose(n)
         # Half of what was proposed never comes back.
-        for first, second in luck.sample(pairs, k=(n + 1) // 2):
-            first_wins = float(luck.random() < 0.5 + 0.04 * (second - first))
+        for first, second in rng.sample(pairs, k=(n + 1) // 2):
+            first_wins = float(rng.random() < 0.5 + 0.04 * (second - first))
             policy.observe(first, second, first_wins)
             book.observe(first, second, first_wins)
     assert policy.wins.tolist() == book.wins.tolist()
@@ -148,11 +148,11 @@ def test_duels_in_flight_are_the_textbooks(champion_set: bool) -> None:
 def test_a_cycle_has_no_candidates_and_follows_the_textbook(champion_set: bool) -> None:
     policy = RUCB(3, seed=4, champion_set=champion_set)
     book = Textbook(3, seed=4, alpha=0.51, champion_set=champion_set)
-    luck, without = random.Random(3), 0
+    rng, without = random.Random(3), 0
     for _ in range(3000):
         [[first, second]] = policy.propose().tolist()
         assert [[first, second]] == book.propose(1)
-        first_wins = float(luck.random() < (0.5, 0.8, 0.2)[(second - first) % 3])
+        first_wins = float(rng.random() < (0.5, 0.8, 0.2)[(second - first) % 3])
         policy.observe(first, second, first_wins)
         book.observe(first, second, first_wins)
         without += policy.candidates() == 0
@@ -249,14 +249,14 @@ def test_duels_ahead_are_those_proposed_one_by_one(champion_set: bool) -> None:
         RUCB(4, seed=8, champion_set=champion_set),
         Textbook(4, seed=8, alpha=0.51, champion_set=champion_set),
     )
-    luck, leaps = random.Random(8), 0
+    rng, leaps = random.Random(8), 0
     while book.t < 20_000:
         pairs, times = policy.propose_ahead(20_000)
         [[first, second]], [often] = pairs.tolist(), times.tolist()
         assert [[first, second]] * often == [
             book.propose(1)[0] for book.t in range(book.t, book.t + often)
         ]
-        first_wins = float(luck.random() < 0.5 + 0.2 * (second - first))
+        first_wins = float(rng.random() < 0.5 + 0.2 * (second - first))
         policy.observe(first, second, first_wins, often)
         book.observe(first, second, first_wins)
         leaps += often > 1
@@ -297,9 +297,9 @@ def test_proposals_without_feedback_spread_over_all_pairs() -> None:
 
 @pytest.mark.parametrize("told_before", [0, 500])
 def test_after_proposing_nothing_is_in_flight(told_before: int) -> None:
-    policy, luck = RUCB(6, seed=3), np.random.RandomState(1)
-    first, second = luck.randint(6, size=(2, told_before))
-    policy.observe(first, second, luck.randint(2, size=told_before))
+    policy, rng = RUCB(6, seed=3), np.random.RandomState(1)
+    first, second = rng.randint(6, size=(2, told_before))
+    policy.observe(first, second, rng.randint(2, size=told_before))
     before = [np.copy(getattr(policy._bounds, name)) for name in policy._bounds.__slots__]
     policy.propose(100)
     after = [np.copy(getattr(policy._bounds, name)) for name in policy._bounds.__slots__]

@@ -78,7 +78,7 @@ class Textbook:
 @pytest.mark.parametrize("copeland", [False, True])
 @pytest.mark.parametrize(("n_arms", "edge"), [(2, 0.05), (3, 0.1), (5, 0.1), (7, 0.15), (6, -0.2)])
 def test_every_step_is_one_of_the_textbooks(n_arms: int, edge: float, copeland: bool) -> None:
-    horizon, luck = 20_000, random.Random(n_arms)
+    horizon, rng = 20_000, random.Random(n_arms)
     book = Textbook(n_arms, horizon, copeland=copeland)
     policy = (CopelandSavage if copeland else CondorcetSavage)(n_arms, seed=n_arms, horizon=horizon)
     for t in range(1, horizon):
@@ -95,7 +95,7 @@ def test_every_step_is_one_of_the_textbooks(n_arms: int, edge: float, copeland: 
             gap = edge * (second - first)
         else:  # a cycle: each arm beats the next few
             gap = edge if (second - first) % n_arms > n_arms // 2 else -edge
-        first_wins = float(luck.random() < 0.5 + gap)
+        first_wins = float(rng.random() < 0.5 + gap)
         policy.observe(first, second, first_wins)
         book.observe(first, second, first_wins)
     else:

@@ -39,10 +39,10 @@ def in_fourth_epoch(n_arms: int, seed: int = 1) -> SCB:
 
 def fight(policy: SCB, steps: int, chance: Any, seed: int = 0) -> SCB:
     """The policy after as many duels of the pairs it proposes."""
-    luck = random.Random(seed)
+    rng = random.Random(seed)
     for _ in range(steps):
         first, second = policy.propose()[0].tolist()
-        policy.observe(first, second, float(luck.random() < chance(first, second)))
+        policy.observe(first, second, float(rng.random() < chance(first, second)))
     return policy
 
 

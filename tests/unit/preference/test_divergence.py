@@ -20,12 +20,12 @@ Duel = tuple[int, int, float, int]
 
 def some_duels(n_arms: int, n: int, seed: int) -> list[Duel]:
     """Random duels: the lower arm wins more often, one in five is a tie, some are self-duels."""
-    luck, duels = random.Random(seed), []
+    rng, duels = random.Random(seed), []
     for _ in range(n):
-        first, second = luck.choices(range(n_arms), k=2)
+        first, second = rng.choices(range(n_arms), k=2)
         edge = 0.2 * ((second > first) - (second < first))
-        first_wins = 0.5 if luck.random() < 0.2 else float(luck.random() < 0.5 + edge)
-        duels.append((first, second, first_wins, luck.randint(1, 9)))
+        first_wins = 0.5 if rng.random() < 0.2 else float(rng.random() < 0.5 + edge)
+        duels.append((first, second, first_wins, rng.randint(1, 9)))
     return duels
 
 
@@ -135,8 +135,8 @@ def test_bits_independent_of_arm_indices() -> None:
 
 def test_bit_identical_for_equal_results() -> None:
     # Arms 0 and 1 have the same results against 2 to 9, in opposite orders.
-    luck, n_arms = random.Random(4), 10
-    results = [(rival, luck.randint(0, 30), luck.randint(20, 60)) for rival in range(2, n_arms)]
+    rng, n_arms = random.Random(4), 10
+    results = [(rival, rng.randint(0, 30), rng.randint(20, 60)) for rival in range(2, n_arms)]
     duels = [(0, rival, 1.0, won) for rival, won, _ in results if won]
     duels += [(0, rival, 0.0, lost) for rival, _, lost in results]
     duels += [(1, first, wins, count) for _, first, wins, count in reversed(duels)]

@@ -11,9 +11,9 @@ from streamduel.preference.hoeffding import duels_until_sure, is_sure, surely_be
 
 
 def test_decided_if_mean_beyond_radius() -> None:
-    luck = random.Random(1)
+    rng = random.Random(1)
     for _ in range(2_000):
-        wins, losses, width = luck.randrange(40), luck.randrange(40), luck.uniform(0.5, 20)
+        wins, losses, width = rng.randrange(40), rng.randrange(40), rng.uniform(0.5, 20)
         played = wins + losses
         expected = played > 0 and abs(wins / played - 0.5) > sqrt(width / (2 * played))
         table = np.array([[0.0, wins], [losses, 0.0]])
@@ -34,11 +34,11 @@ def test_unseen_pairs_and_diagonal_undecided() -> None:
 
 
 def test_minimum_duels_if_leader_wins_all() -> None:
-    luck = random.Random(2)
+    rng = random.Random(2)
     tried = 0
     while tried < 2_000:
-        ahead, behind = luck.randrange(0, 400) / 2, luck.randrange(0, 200) / 2
-        width = luck.uniform(0.5, 60)
+        ahead, behind = rng.randrange(0, 400) / 2, rng.randrange(0, 200) / 2
+        width = rng.uniform(0.5, 60)
         if ahead < behind or (ahead + behind) % 1 or is_sure(ahead, behind, width):
             continue
         tried += 1

@@ -87,12 +87,12 @@ def test_a_closed_batch_lacks_nothing() -> None:
 @pytest.mark.parametrize("n_arms", [2, 3, 5, 8, 9])
 def test_updates_equal_a_batch_made_from_the_counts(n_arms: int) -> None:
     batch, counts = opened(uneven(n_arms), WinCounts(n_arms))
-    luck = random.Random(n_arms)
+    rng = random.Random(n_arms)
     for _ in range(200):
-        see(batch, counts, luck.randrange(n_arms), luck.randrange(n_arms), luck.randint(1, 3))
-        rebuilt = Batch(counts)
-        rebuilt.restore(batch.save())
-        assert batch.lacking == rebuilt.lacking == batch.remaining().sum() // 2
+        see(batch, counts, rng.randrange(n_arms), rng.randrange(n_arms), rng.randint(1, 3))
+        afresh = Batch(counts)
+        afresh.restore(batch.save())
+        assert batch.lacking == afresh.lacking == batch.remaining().sum() // 2
         if batch.lacking:
             assert batch.draw(Generator(5)) == rebuilt.draw(Generator(5))
 

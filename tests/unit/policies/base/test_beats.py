@@ -26,9 +26,9 @@ def test_an_arm_beats_another_with_the_probability_of_the_posterior(
     first, second = np.array(pairs, dtype=np.int64).T
     runs = 4_000
     won = np.mean([beats(posterior, first, second, generator) for _ in range(runs)], axis=0)
-    luck = np.random.RandomState(1)
+    rng = np.random.RandomState(1)
     for share, (i, j) in zip(won.tolist(), pairs, strict=True):
-        chances = luck.beta(counts.wins[i, j] + 1, counts.wins[j, i] + 1, size=200_000)
+        chances = rng.beta(counts.wins[i, j] + 1, counts.wins[j, i] + 1, size=200_000)
         assert abs(share - (chances > 0.5).mean()) < 4 * 0.5 / runs**0.5
 
 

@@ -80,9 +80,9 @@ def of_many() -> BetaPosterior:
 
 def some_pairs(k: int, seed: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Pairs of twelve arms, the lower one first or second."""
-    luck = np.random.RandomState(seed)
-    first = luck.randint(12, size=k)
-    return first, (first + luck.randint(1, 12, size=k)) % 12
+    rng = np.random.RandomState(seed)
+    first = rng.randint(12, size=k)
+    return first, (first + rng.randint(1, 12, size=k)) % 12
 
 
 def kept(posterior: BetaPosterior) -> dict[str, Any]:
@@ -209,19 +209,19 @@ def test_usually_sixteen_samples_go_one_by_one(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(("won", "lost"), RESULTS)
-def test_the_shortcut_without_logarithms_never_disagrees_with_them(won: float, lost: float) -> None:
-    posterior, luck = of_pair(won, lost), random.Random(8)
+def test_what_spares_logarithms_never_disagrees_with_them(won: float, lost: float) -> None:
+    posterior, rng = of_pair(won, lost), random.Random(8)
     m, peak = posterior._mode.item(0, 1), posterior._peak.item(0, 1)
     width = posterior._width.item(0, 1)
     answers = {True: 0, False: 0}
     for _ in range(3_000):
-        x = m + width * luck.choice([1, 1e-2, 1e-4]) * luck.uniform(-1, 1)
+        x = m + width * rng.choice([1, 1e-2, 1e-4]) * rng.uniform(-1, 1)
         if not 0 < x < 1:
             continue
         density = won * math.log(x) + lost * math.log1p(-x) - peak
         # The edge of the region, and points at all distances from it.
         u = math.exp(density / 2) * (
-            1 + luck.choice([0, 1e-12, 1e-8, 1e-6, 1e-5, 0.1, 1]) * (luck.uniform(-1, 1))
+            1 + rng.choice([0, 1e-12, 1e-8, 1e-6, 1e-5, 0.1, 1]) * (rng.uniform(-1, 1))
         )
         if 0 < u < 1:
             inside = 2 * ln(u) <= won * ln(x) + lost * ln(1 - x) - peak
@@ -245,8 +245,8 @@ def test_a_block_has_four_points_unless_there_are_many_samples() -> None:
 
 @pytest.mark.parametrize(("won", "lost"), RESULTS)
 def test_half_of_the_points_and_more_are_in_the_region(won: float, lost: float) -> None:
-    posterior, luck, size = of_pair(won, lost), np.random.RandomState(2), 10_000
-    words = luck.randint(0, 2**64, size=2 * size, dtype=np.uint64)
+    posterior, rng, size = of_pair(won, lost), np.random.RandomState(2), 10_000
+    words = rng.randint(0, 2**64, size=2 * size, dtype=np.uint64)
     zeros, ones = np.zeros(size, dtype=np.int64), np.ones(size, dtype=np.int64)
     share = (posterior._at_once(zeros, ones, words) > 0).mean()
     # Four standard errors are 0.02.
@@ -285,9 +285,9 @@ def test_no_sample_takes_no_word() -> None:
 
 @pytest.mark.parametrize("words", [[0, 0], [2**64 - 1, 0], [0, 2**64 - 1], [2**64 - 1] * 2])
 def test_extreme_words_give_chances_between_zero_and_one(words: list[int]) -> None:
-    luck = random.Random(1)
+    rng = random.Random(1)
     for won, lost in RESULTS:
-        script = Scripted(*words, *(luck.getrandbits(64) for _ in range(398)))
+        script = Scripted(*words, *(rng.getrandbits(64) for _ in range(398)))
         [chance] = of_pair(won, lost).sample(np.array([0]), np.array([1]), script)
         assert 0 < chance < 1
 
@@ -295,8 +295,8 @@ def test_extreme_words_give_chances_between_zero_and_one(words: list[int]) -> No
 @pytest.mark.parametrize(("won", "lost"), RESULTS)
 def test_the_other_direction_is_the_mirror_image(won: float, lost: float) -> None:
     """Of points with the opposite v."""
-    posterior, luck = of_pair(won, lost), random.Random(1)
-    words = [luck.getrandbits(64) for _ in range(800)]
+    posterior, rng = of_pair(won, lost), random.Random(1)
+    words = [rng.getrandbits(64) for _ in range(800)]
     opposite = [2**64 - 1 - word if v % 2 else word for v, word in enumerate(words)]
     zeros, ones = np.zeros(40, dtype=np.int64), np.ones(40, dtype=np.int64)
     chances = posterior.sample(zeros, ones, Scripted(*words))
@@ -307,10 +307,10 @@ def test_the_other_direction_is_the_mirror_image(won: float, lost: float) -> Non
 
 def test_updates_one_by_one_at_once_and_from_the_counts_are_equal() -> None:
     """Whatever the order of the duels, and whichever arm is named first."""
-    luck, duels = random.Random(6), []
+    rng, duels = random.Random(6), []
     for _ in range(150):
-        first, second = luck.sample(range(6), k=2)
-        duels.append((first, second, luck.choice([0, 0.5, 1]), luck.choice([1, 1, 5, 40])))
+        first, second = rng.sample(range(6), k=2)
+        duels.append((first, second, rng.choice([0, 0.5, 1]), rng.choice([1, 1, 5, 40])))
     one_by_one, other_order = WinCounts(6), WinCounts(6)
     in_turn, at_once = BetaPosterior(one_by_one), BetaPosterior(other_order)
     back, few = 0, in_turn.few.copy()
@@ -321,7 +321,7 @@ def test_updates_one_by_one_at_once_and_from_the_counts_are_equal() -> None:
         back += int((in_turn.few & ~few).any())
         few = in_turn.few.copy()
     assert back > 3, "two ties are whole wins again"
-    luck.shuffle(duels)
+    rng.shuffle(duels)
     for first, second, first_wins, count in duels:
         other_order.add_one(second, first, 1 - first_wins, count)
     at_once.refresh_many(

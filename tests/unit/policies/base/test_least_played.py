@@ -27,19 +27,19 @@ def least(counts: WinCounts, turns: LeastPlayed) -> set[tuple[int, int]]:
 
 
 def test_the_pair_is_always_one_of_the_least_played() -> None:
-    counts, luck = WinCounts(ARMS), random.Random(3)
+    counts, rng = WinCounts(ARMS), random.Random(3)
     turns = LeastPlayed(counts, Generator(3))
     for step in range(600):
         first, second = turns.next()
         assert (first, second) in least(counts, turns)
-        if luck.random() < 0.9:
+        if rng.random() < 0.9:
             counts.add_one(first, second, 1)
-        if luck.random() < 0.2:  # a duel that was not proposed
-            first, second = luck.sample(range(ARMS), 2)
-            counts.add_one(first, second, 1, luck.randint(1, 3))
+        if rng.random() < 0.2:  # a duel that nobody asked for
+            first, second = rng.sample(range(ARMS), 2)
+            counts.add_one(first, second, 1, rng.randint(1, 3))
         if step % 100 == 99:
             pairs = turns.pairs.copy()
-            one, other = luck.sample(range(ARMS), 2)
+            one, other = rng.sample(range(ARMS), 2)
             pairs[one, other] = pairs[other, one] = False
             turns.keep(pairs)
 
@@ -56,15 +56,15 @@ def test_ties_are_broken_uniformly() -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_pairs_ahead_are_those_taken_one_by_one(seed: int) -> None:
-    luck = random.Random(seed)
+def test_foreseen_turns_are_those_taken_one_by_one(seed: int) -> None:
+    rng = random.Random(seed)
     counts, mirror = WinCounts(ARMS), WinCounts(ARMS)
     jumping, stepping = LeastPlayed(counts, Generator(seed)), LeastPlayed(mirror, Generator(seed))
     for _ in range(60):
-        fewest = np.array([[luck.choice((1, 3, 40)) for _ in range(ARMS)] for _ in range(ARMS)])
+        fewest = np.array([[rng.choice((1, 3, 40)) for _ in range(ARMS)] for _ in range(ARMS)])
         fewest = np.maximum(fewest, fewest.T)
         due = fewest.copy()
-        most = luck.choice((1, 4, 30, 1_000))
+        most = rng.choice((1, 4, 30, 1_000))
         pairs = jumping.ahead(fewest, most).tolist()
         assert 1 <= len(pairs) <= most
         for place, (first, second) in enumerate(pairs, start=1):
@@ -74,11 +74,11 @@ def test_pairs_ahead_are_those_taken_one_by_one(seed: int) -> None:
             due[first, second] -= 1
             assert due[first, second] > 0 or place == len(pairs), "foreseen beyond what is sure"
         assert jumping.save() == stepping.save()
-        if luck.random() < 0.3:
-            first, second, times = luck.randrange(4), 4, luck.randint(1, 5)
+        if rng.random() < 0.3:
+            first, second, times = rng.randrange(4), 4, rng.randint(1, 5)
             counts.add_one(first, second, 1, times)
             mirror.add_one(first, second, 1, times)
-        if luck.random() < 0.1 and jumping.pairs.sum() > 2:
+        if rng.random() < 0.1 and jumping.pairs.sum() > 2:
             kept = jumping.pairs.copy()
             first, second = kept.nonzero()[0][0], kept.nonzero()[1][0]
             kept[first, second] = kept[second, first] = False
