@@ -1,4 +1,4 @@
-"""CCB against the paper: by hand, and against a loop that rebuilds all bounds at every step."""
+"""CCB against the paper: hand-computed cases and a full recomputation at every step."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CYCLE = (0.5, 0.8, 0.2)
 
 
 class Textbook:
-    """Algorithm 1 as printed: K x K bounds, new at every step; the draws in CCB's order."""
+    """Algorithm 1 as printed: K x K bounds recomputed at every step; draws in CCB's order."""
 
     def __init__(self, n_arms: int, seed: int, alpha: float) -> None:
         self.arms, self.alpha = range(n_arms), alpha
@@ -139,8 +139,8 @@ class Textbook:
         }
 
 
-def told(policy: CCB, *results: tuple[int, int, int]) -> CCB:
-    """The policy after `(winner, loser, how often)`."""
+def policy_after(policy: CCB, *results: tuple[int, int, int]) -> CCB:
+    """The policy after `(winner, loser, number of duels)`."""
     for winner, loser, count in results:
         policy.observe(winner, loser, 1, count)
     return policy
@@ -152,7 +152,7 @@ def with_own(policy: CCB, **own: object) -> CCB:
     return CCB.from_state({**state, "own": {**state["own"], **own}})
 
 
-def own(policy: CCB) -> dict[str, Any]:
+def hypotheses(policy: CCB) -> dict[str, Any]:
     """Its hypotheses: B, the B^i and L_C."""
     own: dict[str, Any] = policy.state_dict()["own"]
     return own
@@ -171,14 +171,14 @@ def chance_in_cycle(first: int, second: int) -> float:
 
 @pytest.mark.parametrize("chance", [chance_in_order, chance_in_cycle])
 @pytest.mark.parametrize(("n_arms", "steps"), [(3, 2000), (6, 4000), (9, 6000)])
-def test_every_step_is_the_textbooks(n_arms: int, steps: int, chance: Any) -> None:
+def test_every_step_equals_textbook(n_arms: int, steps: int, chance: Any) -> None:
     policy, book = CCB(n_arms, seed=n_arms), Textbook(n_arms, seed=n_arms, alpha=0.51)
     rng = random.Random(n_arms)
     alone = 0
     for _ in range(steps):
         [[first, second]] = policy.propose().tolist()
         assert [[first, second]] == book.propose(1)
-        assert own(policy) == book.own_state()
+        assert hypotheses(policy) == book.own_state()
         first_wins = float(rng.random() < chance(first, second))
         first_wins = 0.5 if rng.random() < 0.1 else first_wins
         policy.observe(first, second, first_wins)
@@ -189,15 +189,15 @@ def test_every_step_is_the_textbooks(n_arms: int, steps: int, chance: Any) -> No
     assert n_arms == 3 or all(book.tallies[part] > 1 for part in expected), book.tallies
 
 
-def test_changing_users_prove_the_textbooks_hypotheses_wrong() -> None:
+def test_preference_changes_disprove_hypotheses() -> None:
     policy, book = CCB(5, seed=2), Textbook(5, seed=2, alpha=0.51)
     rng = random.Random(5)
     for step in range(6000):
         [[first, second]] = policy.propose().tolist()
         assert [[first, second]] == book.propose(1)
-        assert own(policy) == book.own_state()
-        edge = 0.2 if step < 500 or step > 3000 else -0.4  # the order of the arms turns over
-        # Half of the time, the users also compare a pair that nobody asked for.
+        assert hypotheses(policy) == book.own_state()
+        edge = 0.2 if step < 500 or step > 3000 else -0.4  # the order of the arms is reversed
+        # Half of the time, an unrequested pair is observed as well.
         others = [rng.sample(range(5), k=2)] * rng.randint(0, 1)
         for i, j in [(first, second), *others]:
             first_wins = float(rng.random() < 0.5 + edge * ((j > i) - (j < i)))
@@ -207,15 +207,15 @@ def test_changing_users_prove_the_textbooks_hypotheses_wrong() -> None:
     assert all(book.tallies[part] > 0 for part in expected), book.tallies
 
 
-def test_duels_in_flight_are_the_textbooks() -> None:
+def test_duels_in_flight_equal_textbook() -> None:
     policy, book = CCB(5, seed=9, alpha=0.6), Textbook(5, seed=9, alpha=0.6)
     rng = random.Random(2)
     for _ in range(250):
         n = rng.choice([1, 2, 7, 30])
         pairs = policy.propose(n).tolist()
         assert pairs == book.propose(n)
-        assert own(policy) == book.own_state()
-        # Half of what was proposed never comes back.
+        assert hypotheses(policy) == book.own_state()
+        # Half of the proposed duels have no outcome.
         for first, second in rng.sample(pairs, k=(n + 1) // 2):
             first_wins = float(rng.random() < chance_in_cycle(first, second))
             policy.observe(first, second, first_wins)
@@ -223,32 +223,32 @@ def test_duels_in_flight_are_the_textbooks() -> None:
     assert book.tallies["line 10"] > 10
 
 
-def test_a_disproven_hypothesis_resets_all() -> None:
+def test_disproven_hypothesis_resets_all() -> None:
     # t = 21, 0.51 ln 21 = 1.55 < 20 / 4: arm 0 surely beats arm 1, which is on its shortlist.
-    policy = told(CCB(3, seed=1), (0, 1, 20))
+    policy = policy_after(CCB(3, seed=1), (0, 1, 20))
     policy = with_own(policy, best=[2], shortlists=[[1], [], [0]], losses=1)
     policy.propose()
-    assert own(policy) == {"best": [0, 1, 2], "shortlists": [[], [], []], "losses": 3}
+    assert hypotheses(policy) == {"best": [0, 1, 2], "shortlists": [[], [], []], "losses": 3}
 
 
-def test_losers_are_removed_and_the_arms_that_beat_them_listed() -> None:
+def test_losers_removed_and_their_winners_shortlisted() -> None:
     # t = 41, 0.51 ln 41 = 1.89 < 5: arm 0 surely beats both, and each of them beats one at most.
-    policy = told(CCB(3, seed=1), (0, 1, 20), (0, 2, 20))
+    policy = policy_after(CCB(3, seed=1), (0, 1, 20), (0, 2, 20))
     assert policy.candidates() == 1
     before = policy.state_dict()["generator"]
     assert policy.propose().tolist() == [[0, 0]]
-    assert own(policy) == {"best": [0], "shortlists": [[], [0], [0]], "losses": 0}
+    assert hypotheses(policy) == {"best": [0], "shortlists": [[], [0], [0]], "losses": 0}
     assert policy.state_dict()["generator"] == before, "one choice, no draw"
 
 
-def test_a_shortlist_of_the_right_length_is_kept_on_removal() -> None:
-    policy = told(CCB(4, seed=1), (0, 1, 20), (0, 2, 20), (0, 3, 20), (2, 1, 20))
+def test_shortlist_of_full_length_kept_on_removal() -> None:
+    policy = policy_after(CCB(4, seed=1), (0, 1, 20), (0, 2, 20), (0, 3, 20), (2, 1, 20))
     policy = with_own(policy, best=[0, 1, 2], shortlists=[[], [3], [1], []], losses=0)
-    # Arm 2 has surely beaten arm 1 on its shortlist: that alone would reset everything.
-    assert own(with_proposal(policy))["best"] == [0]
+    # Arm 2 surely beats arm 1 on its shortlist, which alone would reset everything.
+    assert hypotheses(with_proposal(policy))["best"] == [0]
     policy = with_own(policy, best=[0, 1, 2, 3], shortlists=[[], [3], [0, 3], [0]], losses=0)
     policy = with_proposal(policy)
-    assert own(policy) == {"best": [0], "shortlists": [[], [3], [0], [0]], "losses": 0}
+    assert hypotheses(policy) == {"best": [0], "shortlists": [[], [3], [0], [0]], "losses": 0}
 
 
 def with_proposal(policy: CCB) -> CCB:
@@ -256,26 +256,26 @@ def with_proposal(policy: CCB) -> CCB:
     return policy
 
 
-def test_an_empty_set_of_best_arms_resets_all_and_is_looked_at_again() -> None:
-    policy = with_own(told(CCB(3, seed=1), (0, 1, 20), (0, 2, 20)), best=[1], losses=0)
+def test_empty_set_of_best_arms_resets_all_and_is_checked_again() -> None:
+    policy = with_own(policy_after(CCB(3, seed=1), (0, 1, 20), (0, 2, 20)), best=[1], losses=0)
     policy.propose()
-    assert own(policy) == {"best": [0, 1, 2], "shortlists": [[], [], []], "losses": 0}
+    assert hypotheses(policy) == {"best": [0, 1, 2], "shortlists": [[], [], []], "losses": 0}
     # The lists of 1 and 2 are then empty, and not L_C + 1 = 1 long.
     stepping = policy.clone()
     policy.propose_ahead(1)
     stepping.propose()
-    assert own(policy) == {"best": [0], "shortlists": [[], [0], [0]], "losses": 0}
-    assert own(stepping) == own(policy)
+    assert hypotheses(policy) == {"best": [0], "shortlists": [[], [0], [0]], "losses": 0}
+    assert hypotheses(stepping) == hypotheses(policy)
 
 
-def test_shortlists_are_cut_at_random_or_emptied() -> None:
-    beaten = told(CCB(4), (0, 1, 20), (0, 2, 20), (0, 3, 20)).state_dict()
+def test_shortlists_cut_at_random_or_emptied() -> None:
+    beaten = policy_after(CCB(4), (0, 1, 20), (0, 2, 20), (0, 3, 20)).state_dict()
     kept: Counter[tuple[int, ...]] = Counter()
     for seed in range(300):
         policy = CCB.from_state({**beaten, "generator": Generator(seed).state_dict()})
         policy = with_own(policy, best=[0], shortlists=[[], [0, 2, 3], [], [0, 2]], losses=3)
         policy.propose()
-        shortlists = own(policy)["shortlists"]
+        shortlists = hypotheses(policy)["shortlists"]
         assert [len(listed) for listed in shortlists] == [0, 1, 0, 1]
         kept[1, shortlists[1][0]] += 1
         kept[3, shortlists[3][0]] += 1
@@ -283,7 +283,7 @@ def test_shortlists_are_cut_at_random_or_emptied() -> None:
     assert all(abs(kept[3, arm] - 150) < 35 for arm in (0, 2))
 
 
-def test_an_open_pair_on_a_shortlist_is_played_in_a_quarter_of_the_steps() -> None:
+def test_open_shortlist_pair_has_a_quarter_of_the_steps() -> None:
     policy = with_own(CCB(4, seed=1), shortlists=[[1], [], [], []])
     pairs = Counter(tuple(policy.propose()[0].tolist()) for _ in range(4000))
     # Else c is 0 with 1/4, and then d is the listed arm with 1/2, or 1 among three.
@@ -292,26 +292,26 @@ def test_an_open_pair_on_a_shortlist_is_played_in_a_quarter_of_the_steps() -> No
     assert all(abs(pairs[i, j] - 250) < 4 * 16 for i, j in ((1, 0), (2, 3), (3, 1)))
 
 
-def test_arms_in_b_are_preferred_in_two_thirds_of_the_steps() -> None:
+def test_arms_in_b_have_two_thirds_of_the_steps() -> None:
     policy = with_own(CCB(3, seed=1), best=[2])
     champions = Counter(policy.propose()[0, 0].item() for _ in range(3000))
     assert abs(champions[2] - 3000 * (2 / 3 + 1 / 9)) < 4 * 23
     assert abs(champions[0] - 3000 / 9) < 4 * 18
 
 
-def test_every_winner_of_a_cycle_is_champion_alike() -> None:
-    policy = told(CCB(4, seed=1), *((i, (i + 1) % 3, 50) for i in range(3)))
-    told(policy, *((i, 3, 50) for i in range(3)))
+def test_winners_of_cycle_are_champion_equally_often() -> None:
+    policy = policy_after(CCB(4, seed=1), *((i, (i + 1) % 3, 50) for i in range(3)))
+    policy_after(policy, *((i, 3, 50) for i in range(3)))
     assert policy.candidates() == 3
     pairs, times = policy.propose_ahead(3000)
     assert times.tolist() == [1] * 3000
     counts = Counter(map(tuple, pairs.tolist()))
     assert set(counts) == {(0, 0), (1, 1), (2, 2)}
     assert all(abs(count - 1000) < 4 * 26 for count in counts.values())
-    assert own(policy)["losses"] == 1
+    assert hypotheses(policy)["losses"] == 1
 
 
-def test_duels_ahead_of_several_winners_are_those_proposed_one_by_one() -> None:
+def test_propose_ahead_of_several_winners_equals_single_proposals() -> None:
     jumping, stepping = CCB(5, seed=3), CCB(5, seed=3)
     rng, longest = random.Random(3), 0
     for _ in range(6000):
@@ -328,9 +328,9 @@ def test_duels_ahead_of_several_winners_are_those_proposed_one_by_one() -> None:
     assert longest > 300
 
 
-def test_a_winner_is_alone_until_a_bound_crosses_one_half() -> None:
+def test_winner_is_alone_until_bound_crosses_one_half() -> None:
     # All 8 won: u_10 reaches 1/2 when 0.51 ln t = 8 / 4, between t = 50 and t = 51.
-    policy = told(CCB(3, seed=1), (0, 1, 8), (0, 2, 9))
+    policy = policy_after(CCB(3, seed=1), (0, 1, 8), (0, 2, 9))
     pairs, times = policy.propose_ahead(10**9)
     assert (pairs.tolist(), times.tolist()) == ([[0, 0]], [math.ceil(math.exp(2 / 0.51)) - 18])
     assert policy.propose_ahead(5)[1].tolist() == [5]
@@ -339,17 +339,17 @@ def test_a_winner_is_alone_until_a_bound_crosses_one_half() -> None:
     policy.observe(0, 0, 0.5)
     assert policy.candidates() == 3
     assert {tuple(sorted(policy.propose()[0].tolist())) for _ in range(50)} >= {(0, 1)}
-    told(policy, (0, 1, 10**12), (0, 2, 10**12))
+    policy_after(policy, (0, 1, 10**12), (0, 2, 10**12))
     assert policy.propose_ahead(10**12)[1].tolist() == [10**12]
 
 
-def test_duels_in_flight_do_not_change_the_hypotheses() -> None:
+def test_proposing_does_not_change_hypotheses() -> None:
     # Each pair has been won 3 to 0; 40 duels in flight would decide them all.
-    policy = told(CCB(3, seed=1), (0, 1, 3), (0, 2, 3), (1, 2, 3))
+    policy = policy_after(CCB(3, seed=1), (0, 1, 3), (0, 2, 3), (1, 2, 3))
     policy.propose()
-    before = own(policy)
+    before = hypotheses(policy)
     policy.propose(40)
-    assert own(policy) == before
+    assert hypotheses(policy) == before
     assert policy.candidates() == 3
 
 
@@ -369,11 +369,11 @@ def test_duels_in_flight_do_not_change_the_hypotheses() -> None:
         ({"losses": True}, "losses"),
     ],
 )
-def test_damaged_hypotheses_are_refused(damage: dict[str, object], message: str) -> None:
+def test_damaged_hypotheses_rejected(damage: dict[str, object], message: str) -> None:
     with pytest.raises(PolicyError, match=message):
         with_own(CCB(3), **damage)
 
 
-def test_alpha_must_exceed_one_half() -> None:
+def test_alpha_up_to_one_half_rejected() -> None:
     with pytest.raises(PolicyError, match=r"greater than 0\.5 \(found 0\.5\); the regret bounds"):
         CCB(3, alpha=0.5)

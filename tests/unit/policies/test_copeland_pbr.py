@@ -1,4 +1,4 @@
-"""Copeland PBR against the paper: round by round, and by hand what late duels conclude."""
+"""Copeland PBR against the paper: every round, and hand-computed effects of late duels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Chance = Callable[[int, int, int], float]
 Pair = tuple[int, int]
 
 
-def told(policy: CopelandPBR, *results: tuple[int, int, int, int]) -> CopelandPBR:
+def policy_after(policy: CopelandPBR, *results: tuple[int, int, int, int]) -> CopelandPBR:
     """The policy after `(first, second, wins of first, wins of second)`."""
     for first, second, won, lost in results:
         for first_wins, count in ((1, won), (0, lost)):
@@ -28,8 +28,8 @@ def told(policy: CopelandPBR, *results: tuple[int, int, int, int]) -> CopelandPB
     return policy
 
 
-def level(policy: CopelandPBR, times: int, *, but: set[tuple[int, int]]) -> CopelandPBR:
-    """The policy after so many ties of all other pairs, and asked."""
+def with_ties(policy: CopelandPBR, times: int, *, but: set[tuple[int, int]]) -> CopelandPBR:
+    """The policy after this many ties of each pair not in `but` and a proposal."""
     for first in range(policy.n_arms):
         for second in range(first + 1, policy.n_arms):
             if (first, second) not in but:
@@ -38,15 +38,15 @@ def level(policy: CopelandPBR, times: int, *, but: set[tuple[int, int]]) -> Cope
     return policy
 
 
-def fight(policy: CopelandPBR, wins: Mapping[tuple[int, int], float] | None = None) -> Pair:
-    """The next pair, which has fought; it is a tie unless `wins` says what the first arm got."""
+def play(policy: CopelandPBR, wins: Mapping[tuple[int, int], float] | None = None) -> Pair:
+    """Play the next pair: a tie, unless `wins` contains the win of the first arm."""
     [[first, second]] = policy.propose().tolist()
     policy.observe(first, second, (wins or {}).get((first, second), 0.5))
     return first, second
 
 
 def next_round(policy: CopelandPBR) -> set[tuple[int, int]]:
-    """What the policy proposes if none of it is fought: the active pairs, if equally often met."""
+    """Proposals without outcomes: the active pairs, if all have equally many duels."""
     return {(min(pair), max(pair)) for pair in policy.propose(40).tolist()}
 
 
@@ -55,7 +55,7 @@ def in_order(n_arms: int, first: int, second: int) -> float:
 
 
 def in_cycle(n_arms: int, first: int, second: int) -> float:
-    """Each arm beats the next few."""
+    """Each arm beats the next `n_arms // 2` arms."""
     return 0.5 if first == second else 0.8 if (second - first) % n_arms <= n_arms // 2 else 0.2
 
 
@@ -66,7 +66,7 @@ CYCLE = np.array(
 
 
 class Textbook:
-    """Algorithm 1 for the best arm with Copeland's ranking; after each round, all of it new."""
+    """Algorithm 1 for the best arm by Copeland ranking, recomputed after each round."""
 
     def __init__(self, n_arms: int, horizon: int) -> None:
         self.arms, self.horizon = range(n_arms), horizon
@@ -111,7 +111,7 @@ class Textbook:
 
 @pytest.mark.parametrize("chance", [in_order, in_cycle])
 @pytest.mark.parametrize("n_arms", [2, 3, 5, 6])
-def test_every_round_is_the_textbooks(n_arms: int, chance: Chance) -> None:
+def test_every_round_equals_textbook(n_arms: int, chance: Chance) -> None:
     horizon, rng = 20_000, random.Random(n_arms)
     book, policy = Textbook(n_arms, horizon), CopelandPBR(n_arms, seed=n_arms, horizon=horizon)
     while book.active:
@@ -130,7 +130,7 @@ def test_every_round_is_the_textbooks(n_arms: int, chance: Chance) -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_the_race_ends_with_an_arm_that_beats_the_most(seed: int) -> None:
+def test_race_ends_with_copeland_winner(seed: int) -> None:
     policy, rng = CopelandPBR(4, seed=seed, horizon=10_000), random.Random(seed)
     while policy.candidates() > 1 or policy.propose_ahead(10**6)[1].item(0) == 1:
         pairs, _ = policy.propose_ahead(10_000)
@@ -140,13 +140,13 @@ def test_the_race_ends_with_an_arm_that_beats_the_most(seed: int) -> None:
     assert 300 < policy.duels < 3_000
 
 
-def test_it_looks_for_a_copeland_winner_and_plans() -> None:
+def test_description_names_copeland_winner_and_horizon() -> None:
     assert CopelandPBR.seeks == "copeland"
     assert "looks for the arm that beats the most" in CopelandPBR.traits()
     assert "needs a horizon" in CopelandPBR.traits()
 
 
-def test_the_radius_is_that_of_the_paper() -> None:
+def test_radius_equals_paper() -> None:
     # All duels won: n > 2 ln(2 * 2² * 100 * 100) = 22.58.
     policy = CopelandPBR(2, seed=1, horizon=100)
     for _ in range(23):
@@ -157,105 +157,107 @@ def test_the_radius_is_that_of_the_paper() -> None:
 
 
 @pytest.mark.parametrize("horizon", [4_500_000, 10**12, 2**51])
-def test_the_radius_does_not_overflow(horizon: int) -> None:
+def test_radius_does_not_overflow(horizon: int) -> None:
     policy = CopelandPBR(64, horizon=horizon)
     expected = math.log(2 * 64 * 64) + 2 * math.log(horizon)
     assert policy._width == pytest.approx(expected, rel=1e-14)
 
 
-def test_in_each_round_every_active_pair_meets_once() -> None:
+def test_each_active_pair_duels_once_per_round() -> None:
     policy = CopelandPBR(5, seed=3, horizon=10_000)
-    orders = [tuple(fight(policy) for _ in range(10)) for _ in range(6)]
+    orders = [tuple(play(policy) for _ in range(10)) for _ in range(6)]
     assert all(len(set(order)) == 10 for order in orders)
     assert len(set(orders)) == 6, "in random order"
 
 
-def test_the_first_pair_of_a_round_is_any() -> None:
+def test_first_pair_of_round_is_uniform() -> None:
     first = Counter(
         tuple(CopelandPBR(3, seed=seed, horizon=100).propose()[0].tolist()) for seed in range(900)
     )
     assert all(abs(first[pair] - 300) < 57 for pair in ((0, 1), (0, 2), (1, 2)))  # four deviations
 
 
-def test_a_decided_pair_is_closed_at_the_end_of_the_round() -> None:
-    # 2 ln(2 * 16 * 10^6) = 34.6 duels, all won, decide. Others have met 40 times too.
-    policy = level(told(CopelandPBR(4, seed=1, horizon=1000), (0, 1, 40, 0)), 40, but={(0, 1)})
+def test_decided_pair_becomes_inactive_at_end_of_round() -> None:
+    # 2 ln(2 * 16 * 10^6) = 34.6 duels, all won, decide. Other pairs have 40 duels too.
+    policy = with_ties(
+        policy_after(CopelandPBR(4, seed=1, horizon=1000), (0, 1, 40, 0)), 40, but={(0, 1)}
+    )
     active = {(i, j) for j in range(4) for i in range(j)} - {(0, 1)}
     assert next_round(policy) == active
-    first = fight(policy)
+    first = play(policy)
     ahead = min(active - {first})  # of its rounds, and decided
-    told(policy, (*ahead, 200, 0))
-    assert {fight(policy) for _ in range(3)} == active - {first, ahead}
+    policy_after(policy, (*ahead, 200, 0))
+    assert {play(policy) for _ in range(3)} == active - {first, ahead}
     assert policy.state_dict()["own"]["active"] == sorted(4 * i + j for i, j in active)
     assert next_round(policy) == active - {ahead}
 
 
-def test_a_decided_pair_does_not_affect_the_others_of_the_round() -> None:
+def test_rest_of_round_kept_when_pair_is_decided() -> None:
     # ln(2 * 9 * 10^6) = 16.71; 35² < 2 * 37 * 16.71, and 36² > 2 * 38 * 16.71.
     for seed in range(6):
-        policy = told(CopelandPBR(3, seed=seed, horizon=1000), (0, 1, 36, 1))
-        level(policy, 37, but={(0, 1)})
-        assert len({fight(policy, {(0, 1): 1.0}) for _ in range(3)}) == 3
+        policy = policy_after(CopelandPBR(3, seed=seed, horizon=1000), (0, 1, 36, 1))
+        with_ties(policy, 37, but={(0, 1)})
+        assert len({play(policy, {(0, 1): 1.0}) for _ in range(3)}) == 3
         assert next_round(policy) == {(0, 2), (1, 2)}
 
 
-def test_a_pair_of_two_settled_arms_is_not_compared() -> None:
+def test_pair_of_two_settled_arms_not_compared() -> None:
     # 0 beats 1 and 2 for certain, so 1 and 2 beat at most two; 3 beats them: at most one.
     results = [(0, 1, 60, 0), (0, 2, 60, 0), (3, 1, 60, 0), (3, 2, 60, 0)]
-    policy = told(CopelandPBR(4, seed=1, horizon=1000), *results)
-    level(policy, 60, but={(0, 1), (0, 2), (1, 3), (2, 3)})
-    assert next_round(policy) == {(0, 3)}, "1 : 2 is open, and does not matter"
+    policy = policy_after(CopelandPBR(4, seed=1, horizon=1000), *results)
+    with_ties(policy, 60, but={(0, 1), (0, 2), (1, 3), (2, 3)})
+    assert next_round(policy) == {(0, 3)}, "1 : 2 is undecided, but irrelevant"
     assert policy.candidates() == 2
 
 
-def test_a_pair_of_one_settled_arm_is_compared() -> None:
+def test_pair_with_one_settled_arm_compared() -> None:
     # 0 beats two, 1 at most one: 1 is settled, and 2, which beats one and at most two, is not.
     results = [(0, 1, 60, 0), (0, 3, 60, 0), (2, 1, 60, 0)]
-    policy = told(CopelandPBR(4, seed=1, horizon=1000), *results)
-    level(policy, 60, but={(0, 1), (0, 3), (1, 2)})
+    policy = policy_after(CopelandPBR(4, seed=1, horizon=1000), *results)
+    with_ties(policy, 60, but={(0, 1), (0, 3), (1, 2)})
     assert policy.candidates() == 3
     assert next_round(policy) == {(0, 2), (1, 3), (2, 3)}
 
 
-def test_an_arm_surely_better_than_all_others_is_settled_and_ends_the_race() -> None:
+def test_surely_best_arm_ends_race() -> None:
     results = [(2, 0, 60, 0), (2, 1, 60, 0), (2, 3, 60, 0)]
-    policy = told(CopelandPBR(4, seed=1, horizon=1000), *results)
-    level(policy, 60, but={(0, 2), (1, 2), (2, 3)})
+    policy = policy_after(CopelandPBR(4, seed=1, horizon=1000), *results)
+    with_ties(policy, 60, but={(0, 2), (1, 2), (2, 3)})
     assert policy.propose(3).tolist() == [[2, 2]] * 3
 
 
-def test_an_arm_surely_better_than_all_others_need_not_be_compared_with_them() -> None:
+def test_surely_best_arm_not_compared_with_all_others() -> None:
     # 0 beats three; each other one loses to two, and beats at most two. 0 : 4 and 3 : 4 are open.
     pairs = {(0, 1), (0, 2), (0, 3), (1, 2), (2, 3), (3, 1), (1, 4), (2, 4)}
-    policy = told(CopelandPBR(5, seed=1, horizon=1000), *((*pair, 60, 0) for pair in pairs))
-    level(policy, 60, but=pairs | {(1, 3)})
+    policy = policy_after(CopelandPBR(5, seed=1, horizon=1000), *((*pair, 60, 0) for pair in pairs))
+    with_ties(policy, 60, but=pairs | {(1, 3)})
     assert policy.propose().tolist() == [[0, 0]]
 
 
-def test_of_arms_that_beat_equally_many_one_is_drawn_once() -> None:
+def test_copeland_tie_drawn_once() -> None:
     cycle = [(0, 1, 60, 0), (1, 2, 60, 0), (2, 0, 60, 0)]
     served: Counter[int] = Counter()
     for seed in range(300):
-        policy = told(CopelandPBR(3, seed=seed, horizon=1000), *cycle)
+        policy = policy_after(CopelandPBR(3, seed=seed, horizon=1000), *cycle)
         best = policy.propose()[0, 0].item()
         assert policy.propose(5).tolist() == [[best, best]] * 5
-        told(policy, (best, (best + 1) % 3, 0, 900))
+        policy_after(policy, (best, (best + 1) % 3, 0, 900))
         assert policy.clone().propose().tolist() == [[best, best]]
         assert policy.champion() == policy.clone().champion() == best
         served[best] += 1
     assert all(abs(served[arm] - 100) < 41 for arm in range(3))  # five standard deviations
 
 
-def test_unproposed_duels_count_towards_the_next_rounds() -> None:
-    policy = told(CopelandPBR(3, seed=1, horizon=1000), (0, 1, 2, 1))
+def test_unrequested_duels_count_towards_later_rounds() -> None:
+    policy = policy_after(CopelandPBR(3, seed=1, horizon=1000), (0, 1, 2, 1))
     for _ in range(3):
-        assert {fight(policy) for _ in range(2)} == {(0, 2), (1, 2)}
+        assert {play(policy) for _ in range(2)} == {(0, 2), (1, 2)}
     assert next_round(policy) == {(0, 1), (0, 2), (1, 2)}
 
 
-def test_conclusions_are_drawn_when_the_next_pair_is_asked_for() -> None:
-    policy = told(CopelandPBR(3, seed=1, horizon=1000), (0, 1, 60, 0), (0, 2, 60, 0))
-    told(policy, (1, 2, 30, 30))
+def test_rounds_concluded_on_propose() -> None:
+    policy = policy_after(CopelandPBR(3, seed=1, horizon=1000), (0, 1, 60, 0), (0, 2, 60, 0))
+    policy_after(policy, (1, 2, 30, 30))
     before = policy.state_dict()["own"]
     assert before["best"] is None
     assert len(before["active"]) == 3
@@ -264,33 +266,37 @@ def test_conclusions_are_drawn_when_the_next_pair_is_asked_for() -> None:
     assert policy.state_dict()["own"]["active"] == []
 
 
-def test_nothing_is_concluded_within_a_round_or_while_duels_are_in_flight() -> None:
-    policy = told(CopelandPBR(3, seed=1, horizon=1000), (0, 1, 60, 0))
+def test_no_conclusion_within_round_or_with_duels_in_flight() -> None:
+    policy = policy_after(CopelandPBR(3, seed=1, horizon=1000), (0, 1, 60, 0))
     pairs = policy.propose(20).tolist()
-    assert [0, 1] not in pairs, "it has met 60 times"
+    assert [0, 1] not in pairs, "the pair has 60 duels"
     assert policy.state_dict()["own"]["active"] == [1, 2, 5], "the round is not complete"
     assert set(map(tuple, policy.propose(200).tolist())) == {(0, 1), (0, 2), (1, 2)}
 
 
-def test_a_pair_that_has_left_does_not_come_back_but_still_counts() -> None:
-    policy = level(told(CopelandPBR(3, seed=1, horizon=1000), (0, 1, 60, 0)), 60, but={(0, 1)})
+def test_inactive_pair_stays_inactive_but_its_duels_count() -> None:
+    policy = with_ties(
+        policy_after(CopelandPBR(3, seed=1, horizon=1000), (0, 1, 60, 0)), 60, but={(0, 1)}
+    )
     assert next_round(policy) == {(0, 2), (1, 2)}
-    told(policy, (1, 0, 60, 0))
+    policy_after(policy, (1, 0, 60, 0))
     assert next_round(policy) == {(0, 2), (1, 2)}
     # Now 1 surely beats 0, and when it surely beats 2, it is the best.
-    told(policy, (1, 0, 90, 0), (1, 2, 90, 0), (0, 2, 45, 45))
+    policy_after(policy, (1, 0, 90, 0), (1, 2, 90, 0), (0, 2, 45, 45))
     assert policy.propose().tolist() == [[1, 1]]
 
 
-def test_proposals_in_flight_spread_over_the_active_pairs() -> None:
-    policy = level(told(CopelandPBR(4, seed=1, horizon=1000), (0, 1, 60, 0)), 60, but={(0, 1)})
+def test_proposals_in_flight_spread_over_active_pairs() -> None:
+    policy = with_ties(
+        policy_after(CopelandPBR(4, seed=1, horizon=1000), (0, 1, 60, 0)), 60, but={(0, 1)}
+    )
     times = Counter(map(tuple, policy.propose(50).tolist()))
     assert len(times) == 5
     assert set(times.values()) == {10}
-    assert next_round(policy) == times.keys(), "nothing of it was seen"
+    assert next_round(policy) == times.keys(), "no outcome was observed"
 
 
-def test_many_duels_are_proposed_ahead() -> None:
+def test_long_runs_proposed_ahead() -> None:
     policy = CopelandPBR(6, seed=1, horizon=100_000)
     # No pair can be decided before 2 ln(2 * 36 T²) = 54.6 duels.
     pairs, times = policy.propose_ahead(10**6)
@@ -300,8 +306,8 @@ def test_many_duels_are_proposed_ahead() -> None:
 
 @pytest.mark.parametrize("unasked", [0.0, 0.3])
 @pytest.mark.parametrize("n_arms", [3, 4, 5])
-def test_duels_ahead_are_those_proposed_one_by_one(n_arms: int, unasked: float) -> None:
-    """Also where late duels of a pair that has left decide about others, within a round."""
+def test_propose_ahead_equals_single_proposals(n_arms: int, unasked: float) -> None:
+    """Including late duels of an inactive pair that decide others within a round."""
     for seed in range(6):
         rng = random.Random(seed)
         chances = np.full((n_arms, n_arms), 0.5)
@@ -327,21 +333,21 @@ def test_duels_ahead_are_those_proposed_one_by_one(n_arms: int, unasked: float) 
         assert jumping.state_dict() == stepping.state_dict()
 
 
-def test_late_duels_of_a_pair_that_has_left_end_the_stretch_with_the_round() -> None:
+def test_late_duels_of_inactive_pair_end_run_with_round() -> None:
     results = [(0, 1, 60, 0), (0, 2, 60, 0), (3, 0, 60, 0)]
-    policy = told(CopelandPBR(4, seed=1, horizon=5000), *results)
-    level(policy, 60, but={(0, 1), (0, 2), (0, 3)})
+    policy = policy_after(CopelandPBR(4, seed=1, horizon=5000), *results)
+    with_ties(policy, 60, but={(0, 1), (0, 2), (0, 3)})
     rest = {(1, 2), (1, 3), (2, 3)}
     assert next_round(policy) == rest
-    rest -= {fight(policy)}
+    rest -= {play(policy)}
     assert len(policy.clone().propose_ahead(1000)[0]) > 3
-    told(policy, (0, 3, 500, 0))  # so 0 beats all others: the race ends with this round
+    policy_after(policy, (0, 3, 500, 0))  # so 0 beats all others: the race ends with this round
     assert set(map(tuple, policy.propose_ahead(1000)[0].tolist())) == rest
-    assert {fight(policy), fight(policy)} == rest
+    assert {play(policy), play(policy)} == rest
     assert policy.propose().tolist() == [[0, 0]]
 
 
-def test_many_duels_at_once_are_the_same_as_one_by_one() -> None:
+def test_batch_observe_equals_single_observes() -> None:
     rng = np.random.RandomState(3)
     together, apart = (CopelandPBR(5, seed=1, horizon=10_000) for _ in range(2))
     for length in (3, 24, 25, 300, 1000):
@@ -355,7 +361,7 @@ def test_many_duels_at_once_are_the_same_as_one_by_one() -> None:
         assert together.state_dict() == apart.state_dict()
 
 
-def test_a_policy_of_many_arms_is_restored_at_once() -> None:
+def test_restore_with_many_arms() -> None:
     policy = CopelandPBR(200, horizon=1000)
     began = time.process_time()
     assert policy.clone().state_dict() == policy.state_dict()
@@ -378,14 +384,14 @@ def test_a_policy_of_many_arms_is_restored_at_once() -> None:
         ({"turns": {"order": [], "level": -1}}, "damaged.*level"),
     ],
 )
-def test_damaged_states_are_refused(damage: dict[str, Any], message: str) -> None:
-    state = told(CopelandPBR(3, horizon=1000), (0, 1, 3, 0)).state_dict()
+def test_damaged_states_rejected(damage: dict[str, Any], message: str) -> None:
+    state = policy_after(CopelandPBR(3, horizon=1000), (0, 1, 3, 0)).state_dict()
     with pytest.raises(PolicyError, match=message):
         CopelandPBR.from_state({**state, "own": {**state["own"], **damage}})
 
 
 @pytest.mark.parametrize("key", ["turns", "active", "round", "best"])
-def test_missing_parts_are_refused(key: str) -> None:
+def test_missing_parts_rejected(key: str) -> None:
     state = CopelandPBR(3, horizon=1000).state_dict()
     del state["own"][key]
     with pytest.raises(PolicyError, match="'copeland_pbr' is damaged"):

@@ -1,4 +1,4 @@
-"""D-TS and D-TS+ against the paper: both fences, and the two samples drawn in full."""
+"""D-TS and D-TS+ against the paper: both confidence filters, and both samples drawn in full."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from streamduel.preference.arrays import Booleans, Floats, Integers
 
 BOTH = [DoubleThompson, DoubleThompsonPlus]
 
-# Wins of the row over the column. Few duels of each pair, one never seen: a word each decides.
+# Wins of the row over the column. Few duels per pair, one unseen: one random word per pair.
 FEW = np.array(
     [
         [0, 6, 9, 4, 0],
@@ -28,7 +28,7 @@ FEW = np.array(
     ],
     dtype=float,
 )
-# Many, so that the θ are sampled, each in its turn.
+# Many duels: each θ is sampled separately.
 MANY = np.array(
     [
         [0, 50, 66, 45, 40],
@@ -39,7 +39,7 @@ MANY = np.array(
     ],
     dtype=float,
 )
-# Both, and halves. Arm 3 surely loses to arm 1, by 40 to 90, and seems to beat all others.
+# Few and many, with half wins. Arm 3 surely loses to arm 1, 40 to 90, and leads all others.
 MIXED = np.array(
     [
         [0, 6.5, 45, 4, 45],
@@ -50,7 +50,7 @@ MIXED = np.array(
     ],
     dtype=float,
 )
-# A cycle of 0, 1 and 2, each of which beats 3: three Copeland winners, and 1 is nearly told.
+# A cycle of 0, 1 and 2, each of which beats 3: three Copeland winners; 1 is almost decided.
 CYCLE = np.array(
     [
         [0, 60, 20, 30],
@@ -62,7 +62,7 @@ CYCLE = np.array(
 )
 
 
-# Outside of the fence, 0 or 4 may beat more arms in a sample than 1 and 3 within: it counts in R.
+# 0 or 4, ruled out, may beat more arms in a sample than 1 and 3, which are not: it counts in R.
 OUTSIDE = np.array(
     [
         [0, 5, 190, 2, 0],
@@ -76,7 +76,7 @@ OUTSIDE = np.array(
 
 
 def in_state(kind: type[DoubleThompson], wins: Floats, scale: float, seed: int = 1) -> Any:
-    """A policy that has seen these wins, and whose alpha ln t is as wanted."""
+    """A policy with these wins and this alpha ln t."""
     duels = int(wins.sum()) + 1
     state = kind(len(wins), seed=seed, alpha=max(0.51, scale / math.log(duels + 1))).state_dict()
     policy = kind.from_state({**state, "counts": {"wins": wins.tolist(), "duels": duels}})
@@ -96,21 +96,21 @@ def upper(wins: Floats, scale: float, in_flight: Floats | float = 0.0) -> Floats
 
 
 def scores_of(matrices: Floats) -> Integers:
-    """How many others each arm beats, by samples or by bounds: of a matrix, or of each of many."""
+    """Number of arms that each arm beats, for one matrix or many (of samples or bounds)."""
     others = ~np.eye(matrices.shape[-1], dtype=bool)
     scores: Integers = ((matrices > 0.5) & others).sum(axis=-1)
     return scores
 
 
-def within_fence(bounds: Floats) -> Booleans:
+def upper_copeland_winners(bounds: Floats) -> Booleans:
     """C: the arms with the largest upper Copeland score."""
     scores = scores_of(bounds)
-    fence: Booleans = scores == scores.max()
-    return fence
+    unbeaten: Booleans = scores == scores.max()
+    return unbeaten
 
 
 def costs_of(theta: Floats) -> Floats:
-    """R_i of all arms, of each of many samples."""
+    """R_i of all arms, for each of many samples."""
     scores = scores_of(theta)
     regret = 2 * scores.max(axis=1)[:, None, None] - scores[:, :, None] - scores[:, None, :]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -122,12 +122,12 @@ def costs_of(theta: Floats) -> Floats:
 def by_the_paper(
     kind: type[DoubleThompson], wins: Floats, scale: float, runs: int
 ) -> Counter[tuple[int, int]]:
-    """How often each pair is chosen by drawing both samples in full."""
+    """Share of each pair when both samples are drawn in full."""
     rng, n_arms, each = np.random.RandomState(2), len(wins), np.arange(runs)
     bounds = upper(wins, scale)
     theta = np.triu(rng.beta(wins + 1, wins.T + 1, size=(runs, n_arms, n_arms)), k=1)
     theta += np.tril(1 - theta.transpose(0, 2, 1), k=-1) + np.eye(n_arms) / 2
-    scores = np.where(within_fence(bounds), scores_of(theta), -1)
+    scores = np.where(upper_copeland_winners(bounds), scores_of(theta), -1)
     best = scores == scores.max(axis=1, keepdims=True)
     if kind is DoubleThompsonPlus:
         costs = np.where(best, costs_of(theta), np.inf)
@@ -140,7 +140,7 @@ def by_the_paper(
 
 
 def play(kind: type[DoubleThompson], n: int, calls: int) -> Counter[str]:
-    """Look at every proposal of a policy for five arms, of which three win in a cycle."""
+    """Check every proposal of a policy for five arms, three of which win in a cycle."""
     policy, rng = kind(5, seed=n, alpha=0.6), random.Random(n)
     tallies: Counter[str] = Counter()
     for _ in range(calls):
@@ -149,22 +149,24 @@ def play(kind: type[DoubleThompson], n: int, calls: int) -> Counter[str]:
         for step, (c, d) in enumerate(pairs):
             scale = policy.alpha * math.log(policy.duels + 1 + step)
             bounds = upper(policy.wins, scale, in_flight)
-            fence, sure = within_fence(bounds), bounds[c] < 0.5
-            assert fence[c]
+            unbeaten, sure = upper_copeland_winners(bounds), bounds[c] < 0.5
+            assert unbeaten[c]
             assert not sure[d]
             in_flight[[c, d], [d, c]] += 1
             seen = {
-                "out of the fence": not fence.all(),
-                "alone in the fence": np.count_nonzero(fence) == 1,
-                "someone surely beats c": sure.any(),
+                "some ruled out": not unbeaten.all(),
+                "one not ruled out": np.count_nonzero(unbeaten) == 1,
+                "an arm surely beats c": sure.any(),
                 "with itself": c == d,
             }
             if step:
                 without = upper(policy.wins, scale)
-                seen["out by duels in flight"] = (within_fence(without) & ~fence).any()
+                seen["ruled out by duels in flight"] = (
+                    upper_copeland_winners(without) & ~unbeaten
+                ).any()
                 seen["sure by duels in flight"] = ((without[c] >= 0.5) & sure).any()
             tallies.update(kind for kind, true in seen.items() if true)
-        assert policy.candidates() == sum(within_fence(upper(policy.wins, final(policy))))
+        assert policy.candidates() == sum(upper_copeland_winners(upper(policy.wins, final(policy))))
         for c, d in rng.sample(pairs, k=(n + 1) // 2):
             chance = 0.5 + 0.3 * ((d - c) % 3 == 1) - 0.3 * ((d - c) % 3 == 2)
             if max(c, d) > 2:
@@ -174,26 +176,26 @@ def play(kind: type[DoubleThompson], n: int, calls: int) -> Counter[str]:
 
 
 def final(policy: DoubleThompson) -> float:
-    """alpha ln t as of the next duel."""
+    """alpha ln t at the next duel."""
     return policy.alpha * math.log(policy.duels + 1)
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_both_arms_are_within_their_fences(kind: type[DoubleThompson]) -> None:
+def test_both_arms_pass_confidence_filters(kind: type[DoubleThompson]) -> None:
     tallies = play(kind, 1, calls=1_500)
-    kinds = ["out of the fence", "alone in the fence", "someone surely beats c", "with itself"]
+    kinds = ["some ruled out", "one not ruled out", "an arm surely beats c", "with itself"]
     assert all(tallies[kind] > 20 for kind in kinds), tallies
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_duels_in_flight_count_in_the_bounds(kind: type[DoubleThompson]) -> None:
+def test_duels_in_flight_count_in_bounds(kind: type[DoubleThompson]) -> None:
     tallies = play(kind, 50, calls=20)
-    kinds = ["out by duels in flight", "sure by duels in flight"]
+    kinds = ["ruled out by duels in flight", "sure by duels in flight"]
     assert all(tallies[kind] > 5 for kind in kinds), tallies
 
 
 @pytest.mark.parametrize(
-    ("kind", "wins", "scale", "fence"),
+    ("kind", "wins", "scale", "unbeaten"),
     [
         (DoubleThompson, np.zeros((3, 3)), 0.4, [0, 1, 2]),
         (DoubleThompson, FEW, 3.0, [0, 1, 2, 3, 4]),
@@ -206,26 +208,26 @@ def test_duels_in_flight_count_in_the_bounds(kind: type[DoubleThompson]) -> None
         (DoubleThompsonPlus, OUTSIDE, 4.0, [1, 3]),
     ],
 )
-def test_a_pair_is_chosen_as_often_as_by_two_whole_samples(
-    kind: type[DoubleThompson], wins: Floats, scale: float, fence: list[int]
+def test_pair_shares_equal_two_full_samples(
+    kind: type[DoubleThompson], wins: Floats, scale: float, unbeaten: list[int]
 ) -> None:
-    assert within_fence(upper(wins, scale)).nonzero()[0].tolist() == fence
+    assert upper_copeland_winners(upper(wins, scale)).nonzero()[0].tolist() == unbeaten
     policy, runs = in_state(kind, wins, scale), 1_500
     pairs = Counter(tuple(policy.propose()[0].tolist()) for _ in range(runs))
     expected = by_the_paper(kind, wins, scale, 5 * runs)
     for pair in pairs | expected:
         share = (pairs[pair] + expected[pair]) / (6 * runs)
-        # Of the difference of the two shares, four standard errors.
+        # Four standard errors of the difference of the two shares.
         allowed = 4 * (1.2 * share * (1 - share) / runs) ** 0.5
         assert abs(pairs[pair] / runs - expected[pair] / (5 * runs)) < allowed, pair
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_a_champion_that_no_arm_seems_to_beat_meets_itself(kind: type[DoubleThompson]) -> None:
+def test_unbeaten_champion_duels_itself(kind: type[DoubleThompson]) -> None:
     wins = np.array([[0, 0, 200, 0], [0, 0, 5, 0], [0, 5, 0, 0], [0, 0, 0, 0]], dtype=float)
     wins[3, :3] = 300
     policy = in_state(kind, wins, 4.0)
-    # θ_j3 > 1/2 has a chance of 2**-301.
+    # θ_j3 > 1/2 has probability 2**-301.
     assert policy.candidates() == 1
     assert set(map(tuple, policy.propose(200).tolist())) == {(3, 3)}
     policy.observe([3] * 3, [0, 1, 2], [1] * 3, [10**9] * 3)
@@ -234,10 +236,10 @@ def test_a_champion_that_no_arm_seems_to_beat_meets_itself(kind: type[DoubleThom
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_without_a_condorcet_winner_the_copeland_winners_meet_themselves(
+def test_copeland_winners_duel_themselves_without_condorcet_winner(
     kind: type[DoubleThompson],
 ) -> None:
-    """Each of a cycle is surely beaten by another, of which nothing is left to learn."""
+    """Each arm of the cycle surely loses to another one, so that pair needs no more duels."""
     wins = np.array(
         [[0, 90, 10, 90], [10, 0, 90, 90], [90, 10, 0, 90], [10, 10, 10, 0]], dtype=float
     )
@@ -245,11 +247,11 @@ def test_without_a_condorcet_winner_the_copeland_winners_meet_themselves(
     assert policy.candidates() == 3
     pairs = Counter(tuple(policy.propose()[0].tolist()) for _ in range(900))
     assert set(pairs) == {(0, 0), (1, 1), (2, 2)}
-    # Equals are drawn alike: four standard errors.
+    # Equal arms are equally likely: four standard errors.
     assert all(abs(count - 300) < 4 * 14.2 for count in pairs.values())
 
 
-def test_ties_go_to_the_champion_that_costs_the_least() -> None:
+def test_champion_ties_go_to_least_cost() -> None:
     # R_i = 2 / d(θ_i3, 1/2) for the arms of the cycle, and 1 beats arm 3 the most clearly.
     wins = np.array(
         [[0, 90, 10, 60], [10, 0, 90, 95], [90, 10, 0, 70], [40, 5, 30, 0]], dtype=float
@@ -264,7 +266,7 @@ def test_ties_go_to_the_champion_that_costs_the_least() -> None:
     assert all(abs(champions["double_thompson", arm] - 100) < 33 for arm in (0, 1, 2))
 
 
-def test_a_champion_alone_in_the_fence_takes_no_first_sample() -> None:
+def test_no_first_sample_for_single_upper_copeland_winner() -> None:
     wins = np.array([[0, 90, 90], [10, 0, 50], [10, 50, 0]], dtype=float)
     policy = in_state(DoubleThompson, wins, 4.0)
     assert policy.candidates() == 1
@@ -274,8 +276,8 @@ def test_a_champion_alone_in_the_fence_takes_no_first_sample() -> None:
     assert generator.state_dict() == policy._generator.state_dict()
 
 
-def test_the_first_sample_is_drawn_as_far_as_it_decides() -> None:
-    """A leader who beats all others in it leaves no other arm a turn."""
+def test_first_sample_drawn_only_until_decided() -> None:
+    """If the leader beats all others in the sample, no other arm is sampled."""
     wins = np.full((6, 6), 40.0)
     wins[3] = 50
     wins[:, 3] = 30
@@ -296,7 +298,7 @@ def test_the_first_sample_is_drawn_as_far_as_it_decides() -> None:
     assert turns > 50
 
 
-def test_of_few_duels_a_word_each_makes_the_first_sample() -> None:
+def test_first_sample_of_few_duels_takes_one_word_per_pair() -> None:
     policy = in_state(DoubleThompson, FEW, 3.0)
     first, second = np.triu_indices(5, k=1)
     alone = 0
@@ -311,7 +313,7 @@ def test_of_few_duels_a_word_each_makes_the_first_sample() -> None:
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_a_tie_is_half_a_win_for_both(kind: type[DoubleThompson]) -> None:
+def test_tie_is_half_win_for_both(kind: type[DoubleThompson]) -> None:
     tied, won = kind(3, seed=5), kind(3, seed=5)
     for first, second in ((0, 1), (1, 2), (2, 0)):
         tied.observe(first, second, 0.5, 30)
@@ -323,7 +325,7 @@ def test_a_tie_is_half_a_win_for_both(kind: type[DoubleThompson]) -> None:
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_after_proposing_nothing_is_in_flight(kind: type[DoubleThompson]) -> None:
+def test_nothing_in_flight_after_propose(kind: type[DoubleThompson]) -> None:
     policy, fresh = in_state(kind, MIXED, 3.5), in_state(kind, MIXED, 3.5)
     expected = fresh.propose(40).tolist()
     start = policy.clone()._generator
@@ -333,7 +335,7 @@ def test_after_proposing_nothing_is_in_flight(kind: type[DoubleThompson]) -> Non
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_it_needs_no_horizon_and_looks_for_a_copeland_winner(kind: type[DoubleThompson]) -> None:
+def test_description_names_copeland_winner_without_horizon(kind: type[DoubleThompson]) -> None:
     assert list(kind.declared) == ["alpha", "window"]
     assert kind.traits() == [
         "looks for the arm that beats the most",
@@ -343,7 +345,7 @@ def test_it_needs_no_horizon_and_looks_for_a_copeland_winner(kind: type[DoubleTh
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_alpha_must_exceed_one_half(kind: type[DoubleThompson]) -> None:
+def test_alpha_up_to_one_half_rejected(kind: type[DoubleThompson]) -> None:
     with pytest.raises(PolicyError) as refused:
         kind(3, alpha=0.5)
     assert str(refused.value) == (

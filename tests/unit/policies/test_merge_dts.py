@@ -1,4 +1,4 @@
-"""MergeDTS: which pair of a group duels, against the two samples of the paper drawn in full."""
+"""MergeDTS: the proposed pair of a group, against the paper's two samples drawn in full."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from streamduel.policies.merge_dts import MergeDTS
 
-# Of four arms: wins of the row over the column. Pairs with few duels, often, and never.
+# Wins of the row over the column. Pairs with few, many and no duels.
 WINS = np.array(
     [
         [0.0, 50.0, 5.0, 0.0],
@@ -21,8 +21,8 @@ WINS = np.array(
 )
 
 
-def told(wins: np.ndarray[tuple[int, int], np.dtype[np.float64]], **own: float) -> MergeDTS:
-    """One group, none of which will leave."""
+def policy_after(wins: np.ndarray[tuple[int, int], np.dtype[np.float64]], **own: float) -> MergeDTS:
+    """A policy with one group and no elimination."""
     policy = MergeDTS(len(wins), seed=1, alpha=9 / math.log(1e12), constant=1e12)
     for first, second in zip(*wins.nonzero(), strict=True):
         policy.observe(int(first), int(second), 1, int(wins[first, second]))
@@ -30,7 +30,7 @@ def told(wins: np.ndarray[tuple[int, int], np.dtype[np.float64]], **own: float) 
 
 
 def by_the_paper(wins: np.ndarray[tuple[int, int], np.dtype[np.float64]], runs: int) -> Counter:  # type: ignore[type-arg]
-    """How often each pair is chosen by drawing both samples in full."""
+    """Share of each pair when both samples are drawn in full."""
     rng, n_arms = np.random.RandomState(2), len(wins)
     pairs: Counter[tuple[int, int]] = Counter()
     for _ in range(runs):
@@ -45,27 +45,27 @@ def by_the_paper(wins: np.ndarray[tuple[int, int], np.dtype[np.float64]], runs: 
 
 
 @pytest.mark.parametrize("n_arms", [2, 3, 4])
-def test_a_pair_is_chosen_as_often_as_by_two_whole_samples(n_arms: int) -> None:
+def test_pair_shares_equal_two_full_samples(n_arms: int) -> None:
     wins, runs = WINS[:n_arms, :n_arms], 4_000
-    policy = told(wins)
+    policy = policy_after(wins)
     pairs = Counter(tuple(policy.propose()[0].tolist()) for _ in range(runs))
     expected = by_the_paper(wins, 5 * runs)
     assert set(pairs) <= set(expected)
     for pair, times in expected.items():
         share = times / 5 / runs
-        # Of the difference of the two shares, four standard deviations.
+        # Four standard deviations of the difference of the two shares.
         assert abs(pairs[pair] / runs - share) < 4 * (1.2 * share * (1 - share) / runs) ** 0.5
 
 
-def test_the_likely_best_meets_the_likely_worst() -> None:
+def test_likely_best_duels_likely_worst() -> None:
     wins = np.array([[0, 12, 16, 24], [8, 0, 12, 16], [4, 8, 0, 12], [0, 4, 8, 0.0]])
-    policy = told(wins)
+    policy = policy_after(wins)
     pairs = Counter(tuple(policy.propose()[0].tolist()) for _ in range(300))
     assert pairs.most_common(1)[0][0] == (0, 3)
     assert all(first != second for first, second in pairs)
 
 
-def test_of_two_arms_the_challenger_takes_no_draw() -> None:
+def test_no_draw_for_challenger_of_two_arms() -> None:
     policy = MergeDTS(2, seed=3)
     policy.observe(0, 1, 1, 3)
     generator = policy.clone()._generator
@@ -75,15 +75,15 @@ def test_of_two_arms_the_challenger_takes_no_draw() -> None:
     assert policy._generator.state_dict() == generator.state_dict()
 
 
-def test_in_flight_the_challenger_is_one_that_is_so_least() -> None:
+def test_challenger_has_fewest_duels_in_flight() -> None:
     wins = np.array([[0, 12, 16, 24], [8, 0, 12, 16], [4, 8, 0, 12], [0, 4, 8, 0.0]])
-    times = Counter(map(tuple, np.sort(told(wins).propose(120), axis=1).tolist()))
+    times = Counter(map(tuple, np.sort(policy_after(wins).propose(120), axis=1).tolist()))
     with_best = [times[0, arm] for arm in (1, 2, 3)]
     assert min(with_best) > 20
     assert max(with_best) - min(with_best) < 20
 
 
-def test_a_losing_arm_is_eliminated_sooner_than_by_merge_rucb() -> None:
+def test_losing_arm_eliminated_earlier_than_by_merge_rucb() -> None:
     """The parameters of the authors' experiments are allowed."""
     policy = MergeDTS(40, seed=1, alpha=0.8**6, partition=16, constant=400_000)
     assert sorted(map(len, policy.state_dict()["own"]["groups"])) == [8, 16, 16]

@@ -1,4 +1,4 @@
-"""MergeRUCB against the paper: by hand, and against a loop that rebuilds all bounds each time."""
+"""MergeRUCB against the paper: hand-computed cases and a full recomputation at every step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from streamduel.policies.merge_rucb import MergeRUCB
 
 
 class Textbook:
-    """Algorithm 1 as printed, all bounds of a group new at each step; the draws in our order."""
+    """Algorithm 1 as printed, bounds recomputed at each step; draws in MergeRUCB's order."""
 
     def __init__(self, n_arms: int, seed: int, *, alpha: float, size: int, constant: float) -> None:
         self.n_arms, self.alpha, self.size, self.constant = n_arms, alpha, size, constant
@@ -72,7 +72,7 @@ class Textbook:
 @pytest.mark.parametrize(
     ("n_arms", "size", "steps"), [(2, 4, 300), (6, 4, 2_000), (21, 4, 6_000), (40, 7, 9_000)]
 )
-def test_every_step_is_the_textbooks(n_arms: int, size: int, steps: int) -> None:
+def test_every_step_equals_textbook(n_arms: int, size: int, steps: int) -> None:
     policy = MergeRUCB(n_arms, seed=n_arms, alpha=0.5, partition=size, constant=50)
     book = Textbook(n_arms, seed=n_arms, alpha=0.5, size=size, constant=50)
     rng, left = random.Random(n_arms), set()
@@ -93,11 +93,11 @@ def test_every_step_is_the_textbooks(n_arms: int, size: int, steps: int) -> None
 
 
 def of_one_group(*results: tuple[int, int, int, int]) -> MergeRUCB:
-    """Four arms, told of some duels; α ln(t + C) is 1."""
-    return told(MergeRUCB(4, seed=1, alpha=1 / math.log(1e12), constant=1e12), *results)
+    """Four arms after some duels; α ln(t + C) is 1."""
+    return policy_after(MergeRUCB(4, seed=1, alpha=1 / math.log(1e12), constant=1e12), *results)
 
 
-def told(policy: MergeRUCB, *results: tuple[int, int, int, int]) -> MergeRUCB:
+def policy_after(policy: MergeRUCB, *results: tuple[int, int, int, int]) -> MergeRUCB:
     """The policy after `(first, second, wins of first, wins of second)`."""
     for first, second, won, lost in results:
         for first_wins, count in ((1, won), (0, lost)):
@@ -106,7 +106,7 @@ def told(policy: MergeRUCB, *results: tuple[int, int, int, int]) -> MergeRUCB:
     return policy
 
 
-def test_the_champion_is_any_and_its_challenger_has_the_largest_bound() -> None:
+def test_champion_uniform_and_challenger_of_largest_bound() -> None:
     # u_10 = u_20 = 1/2 + sqrt(1/4) = 1, u_30 = 1/4 + 1/2; of the others all are 1/2 + sqrt(1/16).
     policy = of_one_group(
         (0, 1, 2, 2), (0, 2, 2, 2), (0, 3, 3, 1), (1, 2, 8, 8), (1, 3, 8, 8), (2, 3, 8, 8)
@@ -118,12 +118,14 @@ def test_the_champion_is_any_and_its_challenger_has_the_largest_bound() -> None:
         assert abs(pairs[pair] - expected) < 4 * (expected * (1 - expected / 4_000)) ** 0.5
 
 
-def test_an_unseen_pair_has_a_bound_of_two() -> None:
+def test_unseen_pair_has_bound_of_two() -> None:
     # u_10 = 1 + sqrt(1/2), u_30 = 1/2 + sqrt(1/2).
     policy = of_one_group((0, 1, 0, 2), (0, 3, 1, 1))
     assert {second for first, second in draws(policy) if first == 0} == {2}
     # With 4 in the place of 1, u_10 = 1 + sqrt(4/2).
-    policy = told(MergeRUCB(4, seed=1, alpha=4 / math.log(1e12), constant=1e12), (0, 1, 0, 2))
+    policy = policy_after(
+        MergeRUCB(4, seed=1, alpha=4 / math.log(1e12), constant=1e12), (0, 1, 0, 2)
+    )
     assert {second for first, second in draws(policy) if first == 0} == {1}
 
 
@@ -131,7 +133,7 @@ def draws(policy: MergeRUCB) -> list[tuple[int, int]]:
     return [(int(first), int(second)) for first, second in (policy.propose()[0] for _ in range(60))]
 
 
-def test_duels_in_flight_narrow_the_bounds() -> None:
+def test_duels_in_flight_narrow_bounds() -> None:
     policy = of_one_group(
         (0, 1, 8, 8), (0, 2, 7, 7), (0, 3, 6, 6), (1, 2, 8, 8), (1, 3, 8, 8), (2, 3, 8, 8)
     )
@@ -146,15 +148,15 @@ def test_duels_in_flight_narrow_the_bounds() -> None:
     assert policy.state_dict()["own"]["groups"] == before["groups"], "nothing is concluded"
 
 
-def test_unseen_pairs_in_flight_spread() -> None:
+def test_proposals_spread_over_unseen_pairs() -> None:
     pairs = np.sort(MergeRUCB(4, seed=3).propose(60), axis=1).tolist()
     times = Counter(map(tuple, pairs))
     assert len(times) == 6
     assert max(times.values()) <= 16
 
 
-def test_conclusions_do_not_depend_on_earlier_proposals() -> None:
-    # At the step of the last of them, the bounds would be wider, and no arm would be eliminated.
+def test_conclusions_independent_of_earlier_proposals() -> None:
+    # At the last proposal's step the bounds would be wider, and no arm would be eliminated.
     policy = MergeRUCB(4, seed=2, alpha=0.5, constant=1)
     policy.observe(0, 1, 1, 9)  # at t = 10, 0.5 ln 11 / 9 is below 1/4, at t = 90, it is not
     policy.observe(2, 3, 1, 1)

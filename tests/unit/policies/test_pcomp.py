@@ -1,4 +1,4 @@
-"""PCOMP: who leaves at the end of a round, by hand."""
+"""PCOMP: hand-computed eliminations at the end of a round."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from streamduel.errors import PolicyError
 from streamduel.policies.pcomp import PComp
 
 
-def told(policy: PComp, *results: tuple[int, int, int, int]) -> PComp:
-    """The policy after `(first, second, wins of first, wins of second)`, and asked."""
+def policy_after(policy: PComp, *results: tuple[int, int, int, int]) -> PComp:
+    """The policy after `(first, second, wins of first, wins of second)` and a proposal."""
     for first, second, won, lost in results:
         for first_wins, count in ((1, won), (0, lost)):
             if count:
@@ -22,34 +22,34 @@ def told(policy: PComp, *results: tuple[int, int, int, int]) -> PComp:
 def in_round_three(*, accumulate: bool = False) -> PComp:
     """Two arms, T = 1000, B = 6, rounds of 3, 10 and 31 duels; ln(1/δ) / 2 = 5.94."""
     policy = PComp(2, seed=1, horizon=1000, accumulate=accumulate)
-    told(policy, (0, 1, 0, 3))
-    told(policy, (0, 1, 0, 10))
+    policy_after(policy, (0, 1, 0, 3))
+    policy_after(policy, (0, 1, 0, 10))
     assert policy.round == 3
     return policy
 
 
-def test_the_estimates_are_those_of_the_round() -> None:
-    # 31 (p - 1/2)² > 5.94: p = 30 / 31 will do, 29 / 31 will not.
-    assert told(in_round_three(), (0, 1, 30, 1)).candidates() == 1
-    assert told(in_round_three(), (0, 1, 29, 2)).candidates() == 2
-    assert told(in_round_three(), (0, 1, 30, 1)).champion() == 0
+def test_estimates_use_duels_of_the_round() -> None:
+    # 31 (p - 1/2)² > 5.94: true for p = 30 / 31, false for 29 / 31.
+    assert policy_after(in_round_three(), (0, 1, 30, 1)).candidates() == 1
+    assert policy_after(in_round_three(), (0, 1, 29, 2)).candidates() == 2
+    assert policy_after(in_round_three(), (0, 1, 30, 1)).champion() == 0
 
 
-def test_more_duels_than_wanted_do_not_narrow_the_radius_of_the_round() -> None:
+def test_surplus_duels_do_not_narrow_radius() -> None:
     # n / 4 > 5.94 needs a quota of 24.
-    assert told(PComp(2, horizon=1000), (0, 1, 500, 0)).candidates() == 2
+    assert policy_after(PComp(2, horizon=1000), (0, 1, 500, 0)).candidates() == 2
 
 
-def test_accumulated_estimates_have_their_own_radius() -> None:
+def test_radius_of_accumulated_estimates() -> None:
     for won in (23, 24):
-        policy = told(PComp(2, horizon=1000, accumulate=True), (0, 1, won, 0))
+        policy = policy_after(PComp(2, horizon=1000, accumulate=True), (0, 1, won, 0))
         assert policy.candidates() == (1 if won == 24 else 2)
-    assert told(in_round_three(accumulate=True), (0, 1, 30, 1)).candidates() == 2
+    assert policy_after(in_round_three(accumulate=True), (0, 1, 30, 1)).candidates() == 2
 
 
-def test_all_beaten_arms_leave_at_once_and_the_others_go_on() -> None:
+def test_all_beaten_arms_eliminated_together() -> None:
     policy = PComp(4, horizon=1000, accumulate=True)
-    told(
+    policy_after(
         policy, (0, 1, 50, 0), (1, 2, 50, 0), (0, 2, 5, 5), (3, 0, 5, 5), (3, 1, 5, 5), (3, 2, 5, 5)
     )
     assert policy.candidates() == 2
@@ -58,39 +58,39 @@ def test_all_beaten_arms_leave_at_once_and_the_others_go_on() -> None:
     assert policy.remaining()[0, 3] == 10
 
 
-def test_if_all_arms_are_beaten_none_is_eliminated() -> None:
+def test_no_elimination_of_all_arms() -> None:
     policy = PComp(3, horizon=1000, accumulate=True)
-    told(policy, (0, 1, 50, 0), (1, 2, 50, 0), (2, 0, 50, 0))
+    policy_after(policy, (0, 1, 50, 0), (1, 2, 50, 0), (2, 0, 50, 0))
     assert (policy.round, policy.candidates()) == (2, 3)
 
 
-def test_an_eliminated_arm_eliminates_no_other_arm() -> None:
+def test_eliminated_arm_eliminates_no_other() -> None:
     policy = PComp(3, horizon=1000, accumulate=True)
-    told(policy, (0, 2, 50, 0), (0, 1, 3, 3), (1, 2, 3, 3))
+    policy_after(policy, (0, 2, 50, 0), (0, 1, 3, 3), (1, 2, 3, 3))
     assert policy.candidates() == 2
-    told(policy, (2, 1, 200, 0), (0, 1, 5, 5))
+    policy_after(policy, (2, 1, 200, 0), (0, 1, 5, 5))
     assert (policy.round, policy.candidates()) == (3, 2)
 
 
-def test_late_duels_count_in_the_round_in_which_they_come() -> None:
+def test_late_duels_count_in_current_round() -> None:
     policy = in_round_three()
     late = policy.clone()
-    told(policy, (0, 1, 31, 0))
+    policy_after(policy, (0, 1, 31, 0))
     assert policy.candidates() == 1
-    told(late, (1, 0, 8, 0), (0, 1, 23, 0))
+    policy_after(late, (1, 0, 8, 0), (0, 1, 23, 0))
     assert late.candidates() == 2
 
 
 @pytest.mark.parametrize(
     "before", [None, [], [[0.0]], [[0, 1], [0, 0]], [[0, -1], [0, 0]], [["a", 0], [0, 0]]]
 )
-def test_damaged_states_are_refused(before: object) -> None:
+def test_damaged_states_rejected(before: object) -> None:
     state = PComp(2, horizon=1000).state_dict()
     with pytest.raises(PolicyError):
         PComp.from_state({**state, "own": {**state["own"], "before": before}})
 
 
-def test_the_wins_before_the_round_are_those_when_it_began() -> None:
+def test_wins_before_round_recorded_at_its_start() -> None:
     policy = in_round_three()
     policy.observe(0, 1, 1, 4)
     assert policy.state_dict()["own"]["before"] == [[0.0, 0.0], [13.0, 0.0]]

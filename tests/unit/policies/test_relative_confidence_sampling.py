@@ -1,4 +1,4 @@
-"""RCS: champion against a whole sample, challenger against bounds from the counts, reigns."""
+"""RCS: champion against a full sample, challenger against recomputed bounds, champion counts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from streamduel.preference.arrays import Floats, Integers
 
 MODULE = "streamduel.policies.relative_confidence_sampling"
 
-# Wins of the row over the column. Few duels of each pair, one never seen: a word each decides.
+# Wins of the row over the column. Few duels per pair, one unseen: one random word per pair.
 FEW = np.array(
     [
         [0, 6, 9, 4, 0],
@@ -29,7 +29,7 @@ FEW = np.array(
     ],
     dtype=float,
 )
-# Few, many, halves, and none.
+# Few, many, half and no wins.
 MIXED = np.array(
     [
         [0, 6.5, 45, 4, 45],
@@ -42,12 +42,12 @@ MIXED = np.array(
 )
 # Each arm surely loses to another.
 CYCLE = np.array([[0, 90, 5, 90], [5, 0, 90, 90], [90, 5, 0, 90], [5, 5, 5, 0]], dtype=float)
-# Arm 2 surely beats all others, none of which ever met.
+# Arm 2 surely beats all others, which have no duels with each other.
 SURE = np.array([[0, 0, 0, 0], [0, 0, 0, 0], [300, 300, 0, 300], [0, 0, 0, 0]], dtype=float)
 
 
 def in_state(wins: Floats, reigns: list[int] | None = None) -> RelativeConfidenceSampling:
-    """A policy that has seen these wins, its arms having been champion so often."""
+    """A policy with these wins and these numbers of times as champion."""
     n_arms = len(wins)
     return RelativeConfidenceSampling.from_state(
         {
@@ -59,7 +59,7 @@ def in_state(wins: Floats, reigns: list[int] | None = None) -> RelativeConfidenc
 
 
 def reigns_of(policy: RelativeConfidenceSampling) -> list[int]:
-    """How often each arm has been champion."""
+    """Number of times each arm has been champion."""
     reigns: list[int] = policy.state_dict()["own"]["reigns"]
     return reigns
 
@@ -79,7 +79,7 @@ def upper(
 
 
 def by_the_paper(wins: Floats, runs: int) -> Counter[int | None]:
-    """How often each arm, or nobody, beats all others in a whole sample."""
+    """Share of each arm, or of no arm, beating all others in a full sample."""
     rng, n_arms = np.random.RandomState(2), len(wins)
     theta = np.triu(rng.beta(wins + 1, wins.T + 1, size=(runs, n_arms, n_arms)), k=1)
     theta += np.tril(1 - theta.transpose(0, 2, 1), k=-1)
@@ -90,14 +90,14 @@ def by_the_paper(wins: Floats, runs: int) -> Counter[int | None]:
 
 
 @pytest.mark.parametrize("wins", [FEW[:2, :2], np.zeros((3, 3)), FEW, MIXED, np.zeros((9, 9))])
-def test_a_victor_is_found_as_often_as_in_a_whole_sample(wins: Floats) -> None:
+def test_victor_shares_equal_full_sample(wins: Floats) -> None:
     policy, runs = in_state(wins), 4_000
     times = Counter(policy._victor() for _ in range(runs))
     expected = by_the_paper(wins, 5 * runs)
     assert expected[None] > 0 or len(wins) == 2
     for victor in times | expected:
         share = (times[victor] + expected[victor]) / (6 * runs)
-        # Of the difference of the two shares, four standard errors.
+        # Four standard errors of the difference of the two shares.
         allowed = 4 * (1.2 * share * (1 - share) / runs) ** 0.5
         assert abs(times[victor] / runs - expected[victor] / (5 * runs)) < allowed, victor
 
@@ -110,31 +110,33 @@ def test_a_victor_is_found_as_often_as_in_a_whole_sample(wins: Floats) -> None:
         (SURE, 3, 3),
     ],
 )
-def test_only_the_pairs_that_matter_are_drawn_and_none_twice(
+def test_only_deciding_pairs_sampled_each_once(
     wins: Floats, least: int, mean: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     policy = in_state(wins * ~np.eye(len(wins), dtype=bool))
     drawn: list[tuple[int, int]] = []
     numbers = []
 
-    def noting(posterior: BetaPosterior, first: Integers, second: Integers, draw: Generator) -> Any:
+    def recording(
+        posterior: BetaPosterior, first: Integers, second: Integers, draw: Generator
+    ) -> Any:
         drawn.extend(zip(first.tolist(), second.tolist(), strict=True))
         return beats(posterior, first, second, draw)
 
-    monkeypatch.setattr(MODULE + ".beats", noting)
+    monkeypatch.setattr(MODULE + ".beats", recording)
     for _ in range(200):
         drawn.clear()
         victor = policy._victor()
         assert len({frozenset(pair) for pair in drawn}) == len(drawn)
-        assert drawn[0][0] == policy.champion(), "the leader begins"
+        assert drawn[0][0] == policy.champion(), "the leader is sampled first"
         assert victor is None or sum(victor in pair for pair in drawn) == policy.n_arms - 1
         numbers.append(len(drawn))
     assert min(numbers) >= least
     assert sum(numbers) / 200 <= mean
 
 
-def test_the_arm_that_beats_the_most_meets_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    # By the counts, 1 and 2 beat the most; one of them leads, and in the sample loses to the other.
+def test_leader_of_sample_duels_remaining_arms(monkeypatch: pytest.MonkeyPatch) -> None:
+    # By the counts, 1 and 2 beat the most; one leads and loses to the other in the sample.
     wins = np.array(
         [
             [0, 1, 2, 2, 1],
@@ -160,22 +162,22 @@ def test_the_arm_that_beats_the_most_meets_the_rest(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(MODULE + ".beats", scripted)
     assert policy._victor() is None
-    # 0 has beaten both who had their turn, and is beaten by 4, whom it had not met before.
+    # 0 has beaten both earlier arms and loses to 4, not sampled against 0 before.
     rivals = [arm for arm in range(5) if arm != leader]
     assert asked == [(leader, rivals), (other, [0, 3]), (0, [3, 4])]
 
 
-def test_a_sure_winner_is_champion_and_meets_itself() -> None:
+def test_sure_winner_is_champion_and_duels_itself() -> None:
     policy = in_state(SURE)
     assert policy.candidates() == 1
     assert policy.propose(20).tolist() == [[2, 2]] * 20
-    assert reigns_of(policy) == [0, 0, 20, 0], "that counts as having been champion, too"
+    assert reigns_of(policy) == [0, 0, 20, 0], "this counts as being champion, too"
 
 
-def test_without_a_victor_the_least_often_champion_is_the_next() -> None:
+def test_least_frequent_champion_is_next_without_victor() -> None:
     policy = in_state(CYCLE, reigns=[7, 5, 6, 4])
     assert policy.candidates() == 0
-    # That θ deceives about a pair has a chance below 1e-19.
+    # θ contradicts a pair's counts with probability below 1e-19.
     champions = [int(policy.propose()[0, 0]) for _ in range(40)]
     assert champions[0] == 3
     assert sorted(champions[1:3]) == [1, 3]
@@ -184,28 +186,28 @@ def test_without_a_victor_the_least_often_champion_is_the_next() -> None:
     assert sum(reigns_of(policy)) == 22 + 40
 
 
-def test_of_the_arms_least_often_champion_each_is_equally_likely() -> None:
-    champions = Counter(in_turn(seed) for seed in range(400))
+def test_least_frequent_champions_equally_likely() -> None:
+    champions = Counter(champion_without_victor(seed) for seed in range(400))
     assert set(champions) == {0, 1, 3}
     # Four standard errors.
     assert all(abs(count - 400 / 3) < 4 * 9.5 for count in champions.values())
 
 
-def in_turn(seed: int) -> int:
-    """The champion if no arm wins and arm 2 has been champion more often."""
+def champion_without_victor(seed: int) -> int:
+    """The champion if no arm is victor and arm 2 has been champion more often."""
     policy = in_state(CYCLE, reigns=[3, 3, 4, 3])
     policy._generator = Generator(seed)
     return int(policy.propose()[0, 0])
 
 
-def test_a_winner_of_the_tournament_is_champion_again() -> None:
+def test_victor_is_champion_regardless_of_count() -> None:
     policy = in_state(SURE, reigns=[1, 1, 500, 0])
     assert policy.propose()[0, 0] == 2
     assert reigns_of(policy) == [1, 1, 501, 0]
 
 
-def test_every_proposed_champion_is_counted() -> None:
-    """Also if its duel is never seen, and if it was foreseen."""
+def test_every_proposed_champion_counted() -> None:
+    """Also if its outcome is never observed or it was proposed ahead."""
     policy, champions = in_state(MIXED), Counter[int]()
     for n in (1, 30, 1, 7):
         champions.update(policy.propose(n)[:, 0].tolist())
@@ -215,7 +217,7 @@ def test_every_proposed_champion_is_counted() -> None:
     assert reigns_of(policy) == [champions[arm] for arm in range(5)]
 
 
-def test_duels_ahead_are_those_proposed_one_by_one() -> None:
+def test_propose_ahead_equals_single_proposals() -> None:
     wins = np.array([[0, 20, 45], [10, 0, 30], [10, 30, 0]], dtype=float)
     jumping, stepping = in_state(wins), in_state(wins)
     rng, longest = random.Random(3), 0
@@ -233,7 +235,7 @@ def test_duels_ahead_are_those_proposed_one_by_one() -> None:
     assert longest == 30
 
 
-def test_the_number_of_duels_proposed_ahead_is_bounded() -> None:
+def test_proposed_run_is_bounded() -> None:
     policy = in_state(SURE)
     policy.observe([2] * 3, [0, 1, 3], [1] * 3, [10**6] * 3)
     assert len(policy.propose_ahead(10**9)[0]) == 4_096
@@ -241,7 +243,7 @@ def test_the_number_of_duels_proposed_ahead_is_bounded() -> None:
 
 
 @pytest.mark.parametrize(("n", "calls"), [(1, 1_500), (50, 25)])
-def test_the_challenger_has_the_largest_upper_bound(n: int, calls: int) -> None:
+def test_challenger_has_largest_upper_bound(n: int, calls: int) -> None:
     policy, rng = RelativeConfidenceSampling(5, seed=2, alpha=0.6), random.Random(n)
     tallies: Counter[str] = Counter()
     for _ in range(calls):
@@ -260,7 +262,7 @@ def test_the_challenger_has_the_largest_upper_bound(n: int, calls: int) -> None:
     assert all(tallies[kind] > 20 for kind in kinds), tallies
 
 
-def test_in_a_tie_the_champion_gives_way() -> None:
+def test_challenger_preferred_to_champion_in_tie() -> None:
     policy = RelativeConfidenceSampling(4, seed=1)
     for arm, won in ((1, 4), (2, 16), (3, 4)):
         policy.observe(0, arm, 1, won)
@@ -271,34 +273,34 @@ def test_in_a_tie_the_champion_gives_way() -> None:
     assert policy._challenger(0, 0.99) == 0
 
 
-def test_an_unseen_pair_has_a_bound_of_two() -> None:
+def test_unseen_pair_has_bound_of_two() -> None:
     policy = RelativeConfidenceSampling(4, seed=1)
     policy.observe([0, 1, 2], [1, 2, 0], [0.5] * 3, [6] * 3)
-    # t = 19, 0.51 ln 19 = 1.50: a pair seen six times has 1/2 + 0.5 < 2.
+    # t = 19, 0.51 ln 19 = 1.50: a pair with six duels has 1/2 + 0.5 < 2.
     for _ in range(60):
         c, d = policy.propose()[0].tolist()
         assert 3 in {c, d}
         assert c != d
 
 
-def test_duels_in_flight_narrow_no_posterior(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_duels_in_flight_do_not_change_posterior(monkeypatch: pytest.MonkeyPatch) -> None:
     policy = in_state(MIXED)
     before = [np.copy(getattr(policy._posterior, name)) for name in BetaPosterior.__slots__]
     marks, mark = [], policy._mark_in_flight
 
-    def noting(first: int, second: int, in_flight: int) -> None:
+    def recording(first: int, second: int, in_flight: int) -> None:
         mark(first, second, in_flight)
         marks.append(in_flight)
         during = [getattr(policy._posterior, name) for name in BetaPosterior.__slots__]
         assert all(map(np.array_equal, before, during))
 
-    monkeypatch.setattr(policy, "_mark_in_flight", noting)
+    monkeypatch.setattr(policy, "_mark_in_flight", recording)
     policy.propose(60)
     assert max(marks) > 2
     assert marks[-1] == 0
 
 
-def test_after_proposing_nothing_is_in_flight() -> None:
+def test_nothing_in_flight_after_propose() -> None:
     policy, fresh = in_state(MIXED), in_state(MIXED)
     expected = fresh.propose(40).tolist()
     start = policy.clone()._generator
@@ -307,7 +309,7 @@ def test_after_proposing_nothing_is_in_flight() -> None:
     assert policy.propose(40).tolist() == expected
 
 
-def test_candidates_are_those_whom_no_bound_rules_out() -> None:
+def test_candidates_not_ruled_out_by_bounds() -> None:
     policy = RelativeConfidenceSampling(3, seed=0)
     assert policy.candidates() == 3
     policy.observe(0, 1, 1, 8)
@@ -320,7 +322,7 @@ def test_candidates_are_those_whom_no_bound_rules_out() -> None:
     assert policy.candidates() == 3
 
 
-def test_it_needs_no_horizon() -> None:
+def test_description_without_horizon() -> None:
     assert list(RelativeConfidenceSampling.declared) == ["alpha"]
     assert "needs no horizon" in RelativeConfidenceSampling.traits()
     assert "looks for the arm that beats every other one" in RelativeConfidenceSampling.traits()
@@ -342,25 +344,25 @@ def test_it_needs_no_horizon() -> None:
         [[0]] * 3,
     ],
 )
-def test_damaged_reigns_are_refused(reigns: object) -> None:
+def test_damaged_champion_counts_rejected(reigns: object) -> None:
     state = RelativeConfidenceSampling(3).state_dict()
     with pytest.raises(PolicyError, match=r"damaged.*reigns|reigns must be of shape \(3,\)"):
         RelativeConfidenceSampling.from_state({**state, "own": {"reigns": reigns}})
 
 
 @pytest.mark.parametrize("own", [{}, {"reign": [0, 0, 0]}, {"reigns": [0, 2**63, 0]}])
-def test_a_state_without_usable_reigns_is_damaged(own: dict[str, object]) -> None:
+def test_state_without_valid_champion_counts_rejected(own: dict[str, object]) -> None:
     state = RelativeConfidenceSampling(3).state_dict()
     with pytest.raises(PolicyError, match="state of policy 'relative_confidence_sampling' is dam"):
         RelativeConfidenceSampling.from_state({**state, "own": own})
 
 
-def test_reigns_are_restored() -> None:
+def test_champion_counts_restored() -> None:
     policy = in_state(MIXED, reigns=[3, 0, 2**40, 1, 0])
     assert reigns_of(policy.clone()) == [3, 0, 2**40, 1, 0]
 
 
-def test_alpha_must_exceed_one_half() -> None:
+def test_alpha_up_to_one_half_rejected() -> None:
     with pytest.raises(PolicyError) as refused:
         RelativeConfidenceSampling(3, alpha=0.5)
     assert str(refused.value) == (
