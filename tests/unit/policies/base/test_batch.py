@@ -90,9 +90,9 @@ def test_updates_equal_a_batch_made_from_the_counts(n_arms: int) -> None:
     rng = random.Random(n_arms)
     for _ in range(200):
         see(batch, counts, rng.randrange(n_arms), rng.randrange(n_arms), rng.randint(1, 3))
-        afresh = Batch(counts)
-        afresh.restore(batch.save())
-        assert batch.lacking == afresh.lacking == batch.remaining().sum() // 2
+        rebuilt = Batch(counts)
+        rebuilt.restore(batch.save())
+        assert batch.lacking == rebuilt.lacking == batch.remaining().sum() // 2
         if batch.lacking:
             assert batch.draw(Generator(5)) == rebuilt.draw(Generator(5))
 

@@ -209,7 +209,7 @@ def test_usually_sixteen_samples_go_one_by_one(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(("won", "lost"), RESULTS)
-def test_what_spares_logarithms_never_disagrees_with_them(won: float, lost: float) -> None:
+def test_the_shortcut_without_logarithms_never_disagrees_with_them(won: float, lost: float) -> None:
     posterior, rng = of_pair(won, lost), random.Random(8)
     m, peak = posterior._mode.item(0, 1), posterior._peak.item(0, 1)
     width = posterior._width.item(0, 1)

@@ -34,7 +34,7 @@ def test_the_pair_is_always_one_of_the_least_played() -> None:
         assert (first, second) in least(counts, turns)
         if rng.random() < 0.9:
             counts.add_one(first, second, 1)
-        if rng.random() < 0.2:  # a duel that nobody asked for
+        if rng.random() < 0.2:  # a duel that was not proposed
             first, second = rng.sample(range(ARMS), 2)
             counts.add_one(first, second, 1, rng.randint(1, 3))
         if step % 100 == 99:
@@ -56,7 +56,7 @@ def test_ties_are_broken_uniformly() -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_foreseen_turns_are_those_taken_one_by_one(seed: int) -> None:
+def test_pairs_ahead_are_those_taken_one_by_one(seed: int) -> None:
     rng = random.Random(seed)
     counts, mirror = WinCounts(ARMS), WinCounts(ARMS)
     jumping, stepping = LeastPlayed(counts, Generator(seed)), LeastPlayed(mirror, Generator(seed))
