@@ -1,6 +1,5 @@
 """The page of metrics: formats, and a bounded share of a core however often it is scraped."""
 
-import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -15,9 +14,7 @@ from streamduel.monitoring.exposition import CHEAP_SECONDS, REUSE, Exposition
 from streamduel.monitoring.metrics import Metrics
 from streamduel.monitoring.reference import example
 from streamduel.monitoring.views import ExperimentView, GuardrailEffect, PartitionView
-from tests.prometheus.programs import program
-from tests.unit.monitoring.fold import Clock, commit, config, duels, fold, parse, task, value
-from tests.unit.monitoring.served import Service
+from tests.unit.monitoring.fold import Clock, commit, config, parse, task, value
 
 ARMS = ("bm25", "ltr", "dense")
 (SEARCH,) = example().experiments()
@@ -130,22 +127,3 @@ def test_series_of_lost_partitions_are_removed(metrics: Metrics) -> None:
     metrics.lost([0])
     labels = {label for _, found in parse(exposition.page("")[0].decode()) for label in found}
     assert not [name for name, _ in labels if name == "experiment"]
-
-
-def test_promtool_accepts_the_metrics_of_a_process() -> None:
-    service = Service()
-    try:
-        rails, policy = {"max_share": 0.5}, {"name": "c2b", "horizon": 1000}
-        watched = task(config({'a"b\\c\nd': ARMS, "ads": ARMS}, guardrails=rails, policy=policy))
-        fold(watched, *duels("ads", 0, "bm25", "ltr", "aab"), b"nonsense")
-        commit(service.monitoring.observer, watched)
-        service.monitoring.observer.lagging({0: 5})
-        page = service.get("/metrics").content
-    finally:
-        service.close()
-    assert b"streamduel_stream_time_seconds" in page
-    assert b"process_start_time_seconds" in page
-    checked = subprocess.run(
-        [program("promtool"), "check", "metrics"], input=page, capture_output=True, check=False
-    )
-    assert (checked.returncode, checked.stdout + checked.stderr) == (0, b"")
