@@ -86,7 +86,7 @@ class BeatTheMean(Policy):
     def _begin(self) -> None:
         # Algorithm 2: δ = 1/(2TK). The squared factor of 1/n in the squared radius.
         factor = (1 if self.tight else 3) * self.gamma * self.gamma
-        self._width = factor * factor * ln(2 * self.horizon * self.n_arms)
+        self.width = factor * factor * ln(2 * self.horizon * self.n_arms)
         shape = (self.n_arms, self.n_arms)
         self._working = np.ones(self.n_arms, dtype=bool)  # Algorithm 1: W
         # [b, j]: the pair was last proposed in b's turn.
@@ -127,7 +127,7 @@ class BeatTheMean(Policy):
             worst = shares.item(shares.argmin())
             difference = shares.item(shares.argmax()) - worst
             # difference < 2 sqrt(width / fewest)
-            if difference * difference * fewest < 4 * self._width:
+            if difference * difference * fewest < 4 * self.width:
                 return
             self._working[working[self._generator.choose_index(shares == worst)]] = False
             self._sum_up()

@@ -13,6 +13,7 @@ from typing import Final
 from streamduel.simulation.run import Run
 
 _RUNS: Final = {
+    "beat_the_mean": "BeatTheMeanRun",
     "ccb": "CCBRun",
     "double_thompson": "DoubleThompsonRun",
     "rmed1": "RMED1Run",

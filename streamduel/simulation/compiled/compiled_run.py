@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from math import inf
 from typing import Any, Final
 
 import numpy as np
@@ -66,7 +67,8 @@ class CompiledRun(Run):
         n_words, n_outcomes = max(_BLOCK, 4 * self._margin), _BLOCK
         own, users = self._generator, self._environment.generator
         before = self._before
-        while self.t < until:
+        planned = min(until, self._state["parameters"].get("horizon", inf) - before)
+        while self.t < planned:
             state = State(
                 wins=self._wins,
                 plays=self._plays,
@@ -78,12 +80,16 @@ class CompiledRun(Run):
                 outcomes_taken=np.zeros(1, dtype=np.int64),
                 margin=self._margin,
             )
-            began, self.t = self.t, self._run(state, before + self.t, before + until) - before
+            began, self.t = self.t, self._run(state, before + self.t, before + planned) - before
             rewind(own, n_words - state.taken.item())
             rewind(users, n_outcomes - state.outcomes_taken.item())
             if self.t == began:  # a step was undone for lack of words
                 n_words *= 2
                 assert n_words <= _MAX_WORDS * self._wins.size
+        if self.t < until:  # after the horizon
+            champion = self.champion()
+            self._plays[champion, champion] += until - self.t
+            self.t = until
 
     @abstractmethod
     def _words_per_step(self) -> int:
