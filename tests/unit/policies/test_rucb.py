@@ -1,4 +1,4 @@
-"""RUCB against the paper: by hand, and against a loop that rebuilds all bounds at every step."""
+"""RUCB against the paper: hand-computed cases and a full recomputation at every step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from streamduel.preference.bounds import UpperBounds
 
 
 class Textbook:
-    """Algorithm 1 as printed: K x K bounds, new at every step; the draws in RUCB's order."""
+    """Algorithm 1 as printed: K x K bounds recomputed at every step; draws in RUCB's order."""
 
     def __init__(self, n_arms: int, seed: int, *, alpha: float, champion_set: bool) -> None:
         self.n_arms, self.alpha, self.champion_set = n_arms, alpha, champion_set
@@ -93,7 +93,7 @@ class Textbook:
         return max(range(self.n_arms), key=lambda c: (beaten[c], self.standing[c]))
 
 
-def told(policy: RUCB, *results: tuple[int, int, int, int]) -> RUCB:
+def policy_after(policy: RUCB, *results: tuple[int, int, int, int]) -> RUCB:
     """The policy after `(first, second, wins of first, wins of second)`."""
     for first, second, won, lost in results:
         for first_wins, count in ((1, won), (0, lost)):
@@ -104,7 +104,7 @@ def told(policy: RUCB, *results: tuple[int, int, int, int]) -> RUCB:
 
 @pytest.mark.parametrize("champion_set", [False, True])
 @pytest.mark.parametrize(("n_arms", "steps"), [(2, 3000), (3, 3000), (6, 5000), (10, 9000)])
-def test_every_step_is_the_textbooks(n_arms: int, steps: int, champion_set: bool) -> None:
+def test_every_step_equals_textbook(n_arms: int, steps: int, champion_set: bool) -> None:
     policy = RUCB(n_arms, seed=n_arms, champion_set=champion_set)
     book = Textbook(n_arms, seed=n_arms, alpha=0.51, champion_set=champion_set)
     rng = random.Random(n_arms)
@@ -113,7 +113,7 @@ def test_every_step_is_the_textbooks(n_arms: int, steps: int, champion_set: bool
         [pair] = policy.propose().tolist()
         assert [pair] == book.propose(1)
         first, second = pair
-        # The lower arm wins by an edge at which candidates come and go; one in ten is a tie.
+        # The lower arm wins by a gap small enough for candidates to change; one in ten is a tie.
         edge = 0.1 * ((second > first) - (second < first)) + 0.02 * (second - first)
         first_wins = float(rng.random() < 0.5 + edge)
         first_wins = 0.5 if rng.random() < 0.1 else first_wins
@@ -128,7 +128,7 @@ def test_every_step_is_the_textbooks(n_arms: int, steps: int, champion_set: bool
 
 
 @pytest.mark.parametrize("champion_set", [False, True])
-def test_duels_in_flight_are_the_textbooks(champion_set: bool) -> None:
+def test_duels_in_flight_equal_textbook(champion_set: bool) -> None:
     policy = RUCB(5, seed=9, alpha=0.6, champion_set=champion_set)
     book = Textbook(5, seed=9, alpha=0.6, champion_set=champion_set)
     rng = random.Random(2)
@@ -136,7 +136,7 @@ def test_duels_in_flight_are_the_textbooks(champion_set: bool) -> None:
         n = rng.choice([1, 2, 7, 30])
         pairs = policy.propose(n).tolist()
         assert pairs == book.propose(n)
-        # Half of what was proposed never comes back.
+        # Half of the proposed duels have no outcome.
         for first, second in rng.sample(pairs, k=(n + 1) // 2):
             first_wins = float(rng.random() < 0.5 + 0.04 * (second - first))
             policy.observe(first, second, first_wins)
@@ -145,7 +145,7 @@ def test_duels_in_flight_are_the_textbooks(champion_set: bool) -> None:
 
 
 @pytest.mark.parametrize("champion_set", [False, True])
-def test_a_cycle_has_no_candidates_and_follows_the_textbook(champion_set: bool) -> None:
+def test_cycle_without_candidates_equals_textbook(champion_set: bool) -> None:
     policy = RUCB(3, seed=4, champion_set=champion_set)
     book = Textbook(3, seed=4, alpha=0.51, champion_set=champion_set)
     rng, without = random.Random(3), 0
@@ -159,35 +159,35 @@ def test_a_cycle_has_no_candidates_and_follows_the_textbook(champion_set: bool) 
     assert without > 1000
 
 
-def test_unseen_pairs_have_a_bound_of_two() -> None:
+def test_unseen_pairs_have_bound_of_two() -> None:
     policy = RUCB(3, seed=0)
     assert policy.candidates() == 3
     # t = 5, 0.51 ln 5 = 0.82: a pair seen twice, 1:1, has the bounds 1/2 + 0.64 < 2.
-    told(policy, (0, 1, 1, 0), (1, 0, 1, 0), (2, 2, 2, 0))
+    policy_after(policy, (0, 1, 1, 0), (1, 0, 1, 0), (2, 2, 2, 0))
     for _ in range(30):
         first, second = policy.propose()[0]
         assert (first, second) not in {(0, 1), (1, 0), (2, 2)}
 
 
-def test_an_unseen_pair_is_not_always_the_most_promising() -> None:
+def test_unseen_pair_not_always_most_promising() -> None:
     # t = 1000, 0.51 ln 1000 = 3.52: a pair seen once and lost by the champion has 1 + 1.88 > 2.
-    policy = told(RUCB(3, seed=0), (0, 1, 0, 1), (2, 2, 998, 0))
+    policy = policy_after(RUCB(3, seed=0), (0, 1, 0, 1), (2, 2, 998, 0))
     second = {second for first, second in (policy.propose()[0] for _ in range(40)) if first == 0}
     assert second == {1}
 
 
-def test_a_sure_winner_meets_itself() -> None:
+def test_sure_winner_duels_itself() -> None:
     # t = 31, 0.51 ln 31 = 1.751: u_10 = u_20 = sqrt(1.751 / 10) = 0.418 < u_00 = 1/2.
-    policy = told(RUCB(3, seed=1), (0, 1, 10, 0), (0, 2, 10, 0), (1, 2, 5, 5))
+    policy = policy_after(RUCB(3, seed=1), (0, 1, 10, 0), (0, 2, 10, 0), (1, 2, 5, 5))
     before = policy.state_dict()["generator"]
     assert policy.candidates() == 1
     assert policy.propose().tolist() == [[0, 0]]
     assert policy.state_dict()["generator"] == before, "one choice, no draw"
 
 
-def test_a_likely_winner_meets_its_equal_rivals_alike() -> None:
+def test_likely_winner_duels_equal_rivals_equally_often() -> None:
     # t = 23, 0.51 ln 23 = 1.599: u_10 = u_20 = sqrt(1.599 / 6) = 0.516, all are candidates.
-    policy = told(RUCB(3, seed=1), (0, 1, 6, 0), (0, 2, 6, 0), (1, 2, 5, 5))
+    policy = policy_after(RUCB(3, seed=1), (0, 1, 6, 0), (0, 2, 6, 0), (1, 2, 5, 5))
     assert policy.candidates() == 3
     pairs = Counter(tuple(policy.propose()[0].tolist()) for _ in range(3000))
     # c is uniform over three; against 1 and 2, it is 0 with 1 + 0.516 that is most promising.
@@ -197,17 +197,17 @@ def test_a_likely_winner_meets_its_equal_rivals_alike() -> None:
     assert abs(pairs[0, 1] - 500) < 90
 
 
-def test_with_no_candidate_every_arm_may_be_champion() -> None:
+def test_champion_uniform_without_candidates() -> None:
     # t = 31: of each pair one arm has 0.418 < 1/2, and each arm is that one in one pair.
-    policy = told(RUCB(3, seed=1), (0, 1, 10, 0), (1, 2, 10, 0), (2, 0, 10, 0))
+    policy = policy_after(RUCB(3, seed=1), (0, 1, 10, 0), (1, 2, 10, 0), (2, 0, 10, 0))
     assert policy.candidates() == 0
     pairs = Counter(tuple(policy.propose()[0].tolist()) for _ in range(3000))
     assert set(pairs) == {(0, 2), (1, 0), (2, 1)}
     assert all(abs(count - 1000) < 110 for count in pairs.values())
 
 
-def test_in_a_tie_the_challenger_is_another_arm() -> None:
-    policy = told(RUCB(3, seed=1), (0, 1, 4, 0), (0, 2, 16, 0))
+def test_challenger_differs_from_champion_in_tie() -> None:
+    policy = policy_after(RUCB(3, seed=1), (0, 1, 4, 0), (0, 2, 16, 0))
     # With 1 in the place of 0.51 ln t: u_10 = sqrt(1 / 4) = 1/2 = u_00, u_20 = 1/4.
     assert {policy._challenger(0, scale=1.0) for _ in range(20)} == {1}
     assert policy._challenger(0, scale=0.99) == 0
@@ -215,7 +215,7 @@ def test_in_a_tie_the_challenger_is_another_arm() -> None:
 
 def test_self_duels_advance_time() -> None:
     results = [(0, 1, 10, 0), (0, 2, 10, 0), (1, 2, 5, 5)]
-    policy = told(RUCB(3, seed=1), *results)
+    policy = policy_after(RUCB(3, seed=1), *results)
     assert policy.candidates() == 1
     # At t = 135, 0.51 ln t = 2.5017 and u_10 = sqrt(0.25017) >= 1/2; at 134 it is not.
     policy.observe(1, 1, 0.5, 134 - 31)
@@ -226,12 +226,12 @@ def test_self_duels_advance_time() -> None:
 
 @pytest.mark.parametrize("champion_set", [False, True])
 @pytest.mark.parametrize("off_by", [1.0, 0.0, 0.97, 1.03, math.inf])
-def test_a_sure_winner_meets_itself_until_a_bound_reaches_one_half(
+def test_sure_winner_duels_itself_until_bound_reaches_one_half(
     off_by: float, champion_set: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # From t = 31 to 134, as above; and the estimate of that need not be good.
+    # From t = 31 to 134, as above; the estimate of that length may be imprecise.
     results = [(0, 1, 10, 0), (0, 2, 10, 0), (1, 2, 5, 5)]
-    policy = told(RUCB(3, seed=1, champion_set=champion_set), *results)
+    policy = policy_after(RUCB(3, seed=1, champion_set=champion_set), *results)
     estimate = UpperBounds.challenge
     monkeypatch.setattr(UpperBounds, "challenge", lambda *asked: off_by * estimate(*asked))
     before = policy.state_dict()["generator"]
@@ -244,7 +244,7 @@ def test_a_sure_winner_meets_itself_until_a_bound_reaches_one_half(
 
 
 @pytest.mark.parametrize("champion_set", [False, True])
-def test_duels_ahead_are_those_proposed_one_by_one(champion_set: bool) -> None:
+def test_propose_ahead_equals_single_proposals(champion_set: bool) -> None:
     policy, book = (
         RUCB(4, seed=8, champion_set=champion_set),
         Textbook(4, seed=8, alpha=0.51, champion_set=champion_set),
@@ -263,18 +263,18 @@ def test_duels_ahead_are_those_proposed_one_by_one(champion_set: bool) -> None:
     assert leaps > 20
 
 
-def test_the_champion_beats_the_most_arms() -> None:
-    policy = told(RUCB(4, seed=1), (2, 0, 2, 1), (2, 1, 3, 2), (3, 2, 1, 0), (3, 0, 0, 1))
+def test_champion_beats_most_arms() -> None:
+    policy = policy_after(RUCB(4, seed=1), (2, 0, 2, 1), (2, 1, 3, 2), (3, 2, 1, 0), (3, 0, 0, 1))
     assert policy.champion() == 2
-    told(policy, (1, 2, 1, 0))  # 3:3 is not more than half
+    policy_after(policy, (1, 2, 1, 0))  # 3:3 is not more than half
     assert policy.champion() in {0, 2, 3}
-    told(policy, (3, 3, 50, 0))
+    policy_after(policy, (3, 3, 50, 0))
     assert policy.champion() in {0, 2, 3}
 
 
-def test_the_hypothesis_is_kept_half_of_the_time() -> None:
+def test_hypothesis_used_in_half_of_the_draws() -> None:
     sure = [(0, 1, 10, 0), (0, 2, 10, 0), (1, 2, 5, 5)]
-    policy = told(RUCB(3, seed=1, champion_set=True), *sure)
+    policy = policy_after(RUCB(3, seed=1, champion_set=True), *sure)
     policy.propose()
     assert policy.state_dict()["own"] == {"hypothesis": 0}
     policy.observe(0, 0, 0.5, 200)
@@ -282,13 +282,13 @@ def test_the_hypothesis_is_kept_half_of_the_time() -> None:
     champions = Counter(int(policy.propose()[0, 0]) for _ in range(3000))
     assert abs(champions[0] - 1500) < 110
     assert abs(champions[1] - 750) < 100
-    told(policy, (1, 0, 60, 0))
+    policy_after(policy, (1, 0, 60, 0))
     assert policy.candidates() == 2
     policy.propose()
     assert policy.state_dict()["own"] == {"hypothesis": None}, "ruled out, and no successor yet"
 
 
-def test_proposals_without_feedback_spread_over_all_pairs() -> None:
+def test_proposals_without_outcomes_spread_over_all_pairs() -> None:
     pairs = np.sort(RUCB(6, seed=3).propose(150), axis=1)
     times = Counter(map(tuple, pairs.tolist()))
     assert len(times) == 15
@@ -296,7 +296,7 @@ def test_proposals_without_feedback_spread_over_all_pairs() -> None:
 
 
 @pytest.mark.parametrize("told_before", [0, 500])
-def test_after_proposing_nothing_is_in_flight(told_before: int) -> None:
+def test_nothing_in_flight_after_propose(told_before: int) -> None:
     policy, rng = RUCB(6, seed=3), np.random.RandomState(1)
     first, second = rng.randint(6, size=(2, told_before))
     policy.observe(first, second, rng.randint(2, size=told_before))
@@ -308,7 +308,7 @@ def test_after_proposing_nothing_is_in_flight(told_before: int) -> None:
     assert all(map(np.array_equal, before, after))
 
 
-def test_alpha_must_exceed_one_half() -> None:
+def test_alpha_up_to_one_half_rejected() -> None:
     with pytest.raises(PolicyError) as refused:
         RUCB(3, alpha=0.3)
     assert str(refused.value) == (
@@ -320,7 +320,7 @@ def test_alpha_must_exceed_one_half() -> None:
 
 
 @pytest.mark.parametrize("hypothesis", [3, -1, "0", True, 0.0])
-def test_a_hypothesis_that_is_no_arm_is_refused(hypothesis: object) -> None:
+def test_invalid_hypothesis_rejected(hypothesis: object) -> None:
     state = RUCB(3).state_dict()
     with pytest.raises(PolicyError, match="hypothesis"):
         RUCB.from_state({**state, "own": {"hypothesis": hypothesis}})

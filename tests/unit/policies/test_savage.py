@@ -1,4 +1,4 @@
-"""SAVAGE against the paper: step by step, and by hand what many duels at once conclude."""
+"""SAVAGE against the paper: every step, and hand-computed conclusions from many duels."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from streamduel.policies.savage import CondorcetSavage, CopelandSavage
 Savage = TypeVar("Savage", bound=Policy)
 
 
-def told(policy: Savage, *results: tuple[int, int, int, int]) -> Savage:
-    """The policy after `(first, second, wins of first, wins of second)`, and asked."""
+def policy_after(policy: Savage, *results: tuple[int, int, int, int]) -> Savage:
+    """The policy after `(first, second, wins of first, wins of second)` and a proposal."""
     for first, second, won, lost in results:
         for first_wins, count in ((1, won), (0, lost)):
             if count:
@@ -28,12 +28,12 @@ def told(policy: Savage, *results: tuple[int, int, int, int]) -> Savage:
 
 
 def next_pairs(policy: Policy, times: int = 60) -> set[tuple[int, int]]:
-    """What the policy proposes, none of it being fought."""
+    """Proposed pairs, without outcomes."""
     return {(min(pair), max(pair)) for pair in policy.propose(times).tolist()}
 
 
 class Textbook:
-    """Algorithm 1 with its tests as printed, all of it new after every duel."""
+    """Algorithm 1 with its tests as printed, recomputed after every duel."""
 
     def __init__(self, n_arms: int, horizon: int, *, copeland: bool) -> None:
         self.n_arms, self.copeland = n_arms, copeland
@@ -77,7 +77,7 @@ class Textbook:
 
 @pytest.mark.parametrize("copeland", [False, True])
 @pytest.mark.parametrize(("n_arms", "edge"), [(2, 0.05), (3, 0.1), (5, 0.1), (7, 0.15), (6, -0.2)])
-def test_every_step_is_one_of_the_textbooks(n_arms: int, edge: float, copeland: bool) -> None:
+def test_every_step_possible_in_textbook(n_arms: int, edge: float, copeland: bool) -> None:
     horizon, rng = 20_000, random.Random(n_arms)
     book = Textbook(n_arms, horizon, copeland=copeland)
     policy = (CopelandSavage if copeland else CondorcetSavage)(n_arms, seed=n_arms, horizon=horizon)
@@ -102,94 +102,96 @@ def test_every_step_is_one_of_the_textbooks(n_arms: int, edge: float, copeland: 
         assert edge < 0, "exploration should have ended"
 
 
-def test_the_radius_is_that_of_the_paper() -> None:
+def test_radius_equals_paper() -> None:
     # All duels won: (1/2)² > ln(2 * 100 * 100) / 2n when n > 19.8.
     policy = CondorcetSavage(2, seed=1, horizon=100)
     for _ in range(20):
         assert policy.propose().tolist() == [[0, 1]]
         policy.observe(0, 1, 0)
-    assert policy.candidates() == 2, "concluded when asked"
+    assert policy.candidates() == 2, "concluded on propose"
     assert policy.propose(3).tolist() == [[1, 1]] * 3
     assert policy.candidates() == 1
 
 
 @pytest.mark.parametrize("horizon", [4_500_000, 10**12, 2**51])
-def test_the_radius_does_not_overflow(horizon: int) -> None:
+def test_radius_does_not_overflow(horizon: int) -> None:
     policy = CondorcetSavage(64, horizon=horizon)
     assert policy._width == pytest.approx(math.log(64 * 63) + 2 * math.log(horizon), rel=1e-14)
 
 
-def test_an_arm_that_is_out_takes_its_pairs_with_it() -> None:
-    policy = told(CondorcetSavage(4, seed=1, horizon=100), (0, 3, 30, 0), (1, 2, 5, 0))
+def test_pairs_of_eliminated_arm_dropped() -> None:
+    policy = policy_after(CondorcetSavage(4, seed=1, horizon=100), (0, 3, 30, 0), (1, 2, 5, 0))
     assert policy.candidates() == 3
     assert next_pairs(policy) == {(0, 1), (0, 2), (1, 2)}
-    told(policy, (3, 0, 1000, 0))
+    policy_after(policy, (3, 0, 1000, 0))
     assert policy.candidates() == 3, "for good"
 
 
-def test_all_arms_that_surely_lost_are_eliminated_together() -> None:
-    policy = told(CondorcetSavage(4, horizon=200), (0, 1, 30, 0), (1, 2, 30, 0))
+def test_surely_losing_arms_eliminated_together() -> None:
+    policy = policy_after(CondorcetSavage(4, horizon=200), (0, 1, 30, 0), (1, 2, 30, 0))
     assert policy.candidates() == 2
     assert next_pairs(policy) == {(0, 3)}
 
 
-def test_when_all_have_lost_the_one_that_beats_the_most_stays() -> None:
+def test_arm_beating_most_kept_if_all_lost() -> None:
     cycle = [(0, 1, 30, 0), (1, 2, 30, 0), (2, 3, 30, 0), (3, 0, 30, 0), (2, 0, 3, 1)]
-    policy = told(CondorcetSavage(4, seed=1, horizon=200), *cycle)
+    policy = policy_after(CondorcetSavage(4, seed=1, horizon=200), *cycle)
     assert policy.candidates() == 1
     assert policy.propose().tolist() == [[2, 2]]
     winners = {
-        told(CondorcetSavage(4, seed=seed, horizon=200), *cycle[:4]).champion()
+        policy_after(CondorcetSavage(4, seed=seed, horizon=200), *cycle[:4]).champion()
         for seed in range(40)
     }
     assert winners == {0, 1, 2, 3}
 
 
-def test_unproposed_duels_count() -> None:
-    policy = told(CondorcetSavage(3, seed=1, horizon=1000), (0, 1, 3, 3), (0, 2, 3, 2))
+def test_unrequested_duels_count() -> None:
+    policy = policy_after(CondorcetSavage(3, seed=1, horizon=1000), (0, 1, 3, 3), (0, 2, 3, 2))
     assert next_pairs(policy, 5) == {(1, 2)}
     assert next_pairs(policy, 6) == {(1, 2), (0, 2)}
 
 
-def test_copeland_settled_pairs_are_compared_no_more() -> None:
-    policy = told(CopelandSavage(4, seed=1, horizon=300), (0, 1, 30, 0), (2, 3, 30, 0))
+def test_copeland_settled_pairs_not_compared() -> None:
+    policy = policy_after(CopelandSavage(4, seed=1, horizon=300), (0, 1, 30, 0), (2, 3, 30, 0))
     assert policy.candidates() == 4
     assert next_pairs(policy) == {(0, 2), (0, 3), (1, 2), (1, 3)}
-    told(policy, (1, 0, 60, 0))
+    policy_after(policy, (1, 0, 60, 0))
     assert next_pairs(policy, 8) == {(0, 2), (0, 3), (1, 2), (1, 3)}, "a settled pair stays so"
 
 
-def test_copeland_an_arm_that_can_at_best_draw_level_is_not_explored() -> None:
+def test_copeland_arm_that_can_only_tie_not_explored() -> None:
     policy = CopelandSavage(4, seed=1, horizon=200)
-    told(policy, (0, 1, 30, 0), (0, 2, 30, 0), (3, 0, 30, 0))
+    policy_after(policy, (0, 1, 30, 0), (0, 2, 30, 0), (3, 0, 30, 0))
     # 0 beats two, 1 and 2 at most two; 3 may beat three.
     assert policy.candidates() == 4
     assert next_pairs(policy) == {(1, 3), (2, 3)}
-    told(policy, (1, 3, 30, 0))
+    policy_after(policy, (1, 3, 30, 0))
     assert policy.propose().tolist() == [[0, 0]]
     assert (policy.champion(), policy.candidates()) == (0, 1)
 
 
-def test_copeland_with_a_condorcet_winner_needs_only_its_pairs() -> None:
-    policy = told(CopelandSavage(4, horizon=200), (2, 0, 30, 0), (2, 1, 30, 0), (2, 3, 30, 0))
+def test_copeland_condorcet_winner_needs_only_its_pairs() -> None:
+    policy = policy_after(
+        CopelandSavage(4, horizon=200), (2, 0, 30, 0), (2, 1, 30, 0), (2, 3, 30, 0)
+    )
     assert policy.propose().tolist() == [[2, 2]]
 
 
-def test_copeland_a_tie_is_drawn_once() -> None:
+def test_copeland_tie_drawn_once() -> None:
     cycle = [(0, 1, 40, 0), (1, 2, 40, 0), (2, 0, 40, 0)]
     served: Counter[int] = Counter()
     for seed in range(300):
-        policy = told(CopelandSavage(3, seed=seed, horizon=1000), *cycle)
+        policy = policy_after(CopelandSavage(3, seed=seed, horizon=1000), *cycle)
         best = policy.champion()
         assert policy.propose(5).tolist() == [[best, best]] * 5
-        told(policy, (0, 1, 0, 90))
+        policy_after(policy, (0, 1, 0, 90))
         assert policy.clone().champion() == policy.champion() == best
         served[best] += 1
     assert all(abs(served[arm] - 100) < 41 for arm in range(3))  # five standard deviations
 
 
 @pytest.mark.parametrize("kind", [CondorcetSavage, CopelandSavage])
-def test_many_duels_are_proposed_ahead(kind: type[Policy]) -> None:
+def test_long_runs_proposed_ahead(kind: type[Policy]) -> None:
     policy = kind(6, seed=1, horizon=100_000)
     # No arm can be out before 2 ln(30 T²) = 52.8 duels of a pair.
     pairs, times = policy.propose_ahead(10**6)
@@ -227,8 +229,8 @@ DAMAGES: dict[type[Policy], list[tuple[str, Any]]] = {
 @pytest.mark.parametrize(
     ("kind", "key", "value"), [(kind, *damage) for kind in DAMAGES for damage in DAMAGES[kind]]
 )
-def test_damaged_states_are_refused(kind: type[Policy], key: str, value: Any) -> None:
-    state = told(kind(3, horizon=1000), (0, 1, 3, 0)).state_dict()
+def test_damaged_states_rejected(kind: type[Policy], key: str, value: Any) -> None:
+    state = policy_after(kind(3, horizon=1000), (0, 1, 3, 0)).state_dict()
     with pytest.raises(PolicyError):
         kind.from_state({**state, "own": {**state["own"], key: value}})
     with pytest.raises(PolicyError):

@@ -1,4 +1,4 @@
-"""SCB against the paper: epochs, decided pairs, elimination, each at the computed duel."""
+"""SCB against the paper: epochs, decided pairs and elimination at the computed duel."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ FIRST_OF_FOURTH = 277  # epochs of 4, 16 and 256 duels have passed
 LAST_OF_FOURTH = 276 + 65_536
 
 
-def own(policy: SCB) -> dict[str, Any]:
-    """What it keeps of its epoch."""
+def epoch_state(policy: SCB) -> dict[str, Any]:
+    """The policy's state of its epoch."""
     own: dict[str, Any] = policy.state_dict()["own"]
     return own
 
@@ -37,8 +37,8 @@ def in_fourth_epoch(n_arms: int, seed: int = 1) -> SCB:
     return policy
 
 
-def fight(policy: SCB, steps: int, chance: Any, seed: int = 0) -> SCB:
-    """The policy after as many duels of the pairs it proposes."""
+def play(policy: SCB, steps: int, chance: Any, seed: int = 0) -> SCB:
+    """The policy after `steps` of its proposed duels."""
     rng = random.Random(seed)
     for _ in range(steps):
         first, second = policy.propose()[0].tolist()
@@ -51,7 +51,7 @@ def surely(first: int, second: int) -> float:
 
 
 def divergence(p: float, q: float) -> float:
-    """d(p, q) with 0 ln 0 = 0."""
+    """d(p, q) for 0 ln 0 = 0."""
     terms = ((p, q), (1 - p, 1 - q))
     return sum(a * math.log(a / b) for a, b in terms if a)
 
@@ -80,9 +80,9 @@ def interval(score: int, tosses: int, n_arms: int) -> tuple[float, float]:
     return ends[0], ends[1]
 
 
-def test_epochs_last_4_16_256_65536_duels() -> None:
+def test_epoch_lengths() -> None:
     policy = SCB(5, seed=1)
-    assert own(policy)["epoch"] == 0
+    assert epoch_state(policy)["epoch"] == 0
     for duels, epoch in (
         (0, 1),
         (3, 1),
@@ -100,25 +100,25 @@ def test_epochs_last_4_16_256_65536_duels() -> None:
         if duels > policy.duels:
             policy.observe(0, 0, 0.5, duels - policy.duels)
         policy.propose()
-        assert own(policy)["epoch"] == epoch
+        assert epoch_state(policy)["epoch"] == epoch
 
 
 @pytest.mark.parametrize("n_arms", [2, 5])
-def test_a_pair_is_played_until_it_is_decided(n_arms: int) -> None:
+def test_pair_played_until_decided(n_arms: int) -> None:
     policy = in_fourth_epoch(n_arms)
     pair = policy.propose()[0].tolist()
     needed = next(n for n in range(1, 200) if is_decided(n, n, n_arms))
     assert needed > 20
     for _ in range(needed):
         assert policy.propose()[0].tolist() == pair
-        assert not any(own(policy)["found"])
+        assert not any(epoch_state(policy)["found"])
         policy.observe(pair[0], pair[1], 1)
     policy.propose()
-    assert pair[1] in own(policy)["found"][pair[0]]
-    assert pair[0] not in own(policy)["found"][pair[1]]
+    assert pair[1] in epoch_state(policy)["found"][pair[0]]
+    assert pair[0] not in epoch_state(policy)["found"][pair[1]]
 
 
-def test_of_two_arms_the_decided_one_is_alone_until_the_epoch_ends() -> None:
+def test_decided_winner_of_two_is_alone_until_epoch_ends() -> None:
     policy = in_fourth_epoch(2)
     needed = next(n for n in range(1, 200) if is_decided(n, n, 2))
     for _ in range(needed):
@@ -130,28 +130,28 @@ def test_of_two_arms_the_decided_one_is_alone_until_the_epoch_ends() -> None:
     t = FIRST_OF_FOURTH + needed
     pairs, times = policy.propose_ahead(10**9)
     assert (pairs.tolist(), times.tolist()) == ([[1, 1]], [LAST_OF_FOURTH - t + 1])
-    # What is decided stays decided, whatever comes later in the epoch.
+    # A decided pair stays decided for the rest of the epoch.
     policy.observe(0, 1, 1, 10_000)
     assert policy.propose().tolist() == [[1, 1]]
-    # The next epoch starts again, from no duels and no arm.
+    # The next epoch starts with no duels and no arm.
     policy.observe(1, 1, 0.5, LAST_OF_FOURTH - policy.duels)
     assert sorted(policy.propose()[0].tolist()) == [0, 1]
-    assert own(policy)["before"] == policy.wins.tolist()
+    assert epoch_state(policy)["before"] == policy.wins.tolist()
     assert policy.candidates() == 2
 
 
-def test_an_epoch_that_is_cut_off_hands_on_nothing() -> None:
-    policy = fight(SCB(6, seed=2), 275, lambda first, second: 0.5 + 0.45 * (second > first))
-    assert any(own(policy)["found"])
-    fight(policy, 2, surely)
-    kept = own(policy)
+def test_interrupted_epoch_passes_nothing_on() -> None:
+    policy = play(SCB(6, seed=2), 275, lambda first, second: 0.5 + 0.45 * (second > first))
+    assert any(epoch_state(policy)["found"])
+    play(policy, 2, surely)
+    kept = epoch_state(policy)
     assert kept["epoch"] == 4
     assert not any(kept["found"])
     assert not np.any(kept["scores"])
     assert (kept["round"], len(kept["opponents"]), kept["best"]) == (1, 6, None)
 
 
-def test_a_search_ends_when_one_arm_is_left() -> None:
+def test_search_ends_when_one_arm_is_left() -> None:
     policy = in_fourth_epoch(8)
     chances = np.full((8, 8), 0.5)
     chances[0, 1:], chances[1:, 0] = 1, 0  # the other pairs are never decided
@@ -160,11 +160,11 @@ def test_a_search_ends_when_one_arm_is_left() -> None:
     policy = with_own(policy, scores=[300] + [40] * 7)
     assert interval(40, 300, 8)[1] < interval(300, 300, 8)[0]
     assert policy.propose().tolist() == [[0, 0]]
-    assert own(policy)["left"] == [0]
+    assert epoch_state(policy)["left"] == [0]
 
 
 @pytest.mark.parametrize("n_arms", [3, 20])
-def test_an_arm_is_eliminated_when_its_interval_is_below_anothers(n_arms: int) -> None:
+def test_arm_eliminated_when_interval_below_anothers(n_arms: int) -> None:
     policy = in_fourth_epoch(n_arms)
     seen = set()
     for tosses in (10, 40, 120):
@@ -176,20 +176,20 @@ def test_an_arm_is_eliminated_when_its_interval_is_below_anothers(n_arms: int) -
                 looking = with_own(policy, **state, left=arms)
                 looking.propose()
                 out = interval(lowest, tosses, n_arms)[1] < interval(highest, tosses, n_arms)[0]
-                assert own(looking)["left"] == [arm for arm in arms if arm != 1 or not out]
-                assert own(looking)["round"] == tosses + 1
+                assert epoch_state(looking)["left"] == [arm for arm in arms if arm != 1 or not out]
+                assert epoch_state(looking)["round"] == tosses + 1
                 seen.add(out)
     assert seen == {False, True}
 
 
-def test_no_arm_is_eliminated_in_the_first_round() -> None:
+def test_no_elimination_in_first_round() -> None:
     policy = in_fourth_epoch(4)
     policy = with_own(policy, round=1, scores=[1, 0, 0, 0], opponents=[])
     policy.propose()
-    assert sorted(own(policy)["left"]) == [0, 1, 2, 3]
+    assert sorted(epoch_state(policy)["left"]) == [0, 1, 2, 3]
 
 
-def test_when_all_is_decided_the_arm_that_beats_the_most_is_found() -> None:
+def test_arm_beating_most_found_when_all_pairs_decided() -> None:
     # By their tosses 2 leads, but 1 beats two of three and 2 only one.
     found = [[2], [0, 2], [3], [0, 1]]
     scores = [0, 1, 2, 1]
@@ -202,34 +202,34 @@ def test_when_all_is_decided_the_arm_that_beats_the_most_is_found() -> None:
     assert 12 < champions[1] < 48
 
 
-def test_the_copeland_winner_is_found_in_the_fourth_epoch() -> None:
+def test_copeland_winner_found_in_fourth_epoch() -> None:
     right = 0
     for seed in range(12):
         policy = SCB(5, seed=seed)
-        fight(policy, 6000, lambda i, j: 0.5 + 0.25 * ((j > i) - (j < i)), seed)
+        play(policy, 6000, lambda i, j: 0.5 + 0.25 * ((j > i) - (j < i)), seed)
         right += policy.propose().tolist() == [[0, 0]]
     assert right == 12
 
 
-def test_unproposed_duels_decide_pairs() -> None:
+def test_unrequested_duels_decide_pairs() -> None:
     policy = in_fourth_epoch(3)
     policy.observe([0, 0, 1], [1, 2, 2], [1, 1, 1], [100, 100, 100])
     assert policy.propose().tolist() == [[0, 0]]
 
 
-def test_duels_before_the_epoch_do_not() -> None:
+def test_duels_before_epoch_do_not_decide_pairs() -> None:
     policy = SCB(3, seed=1)
     policy.observe([0, 0, 1], [1, 2, 2], [1, 1, 1], [100, 100, 100])
     first, second = policy.propose()[0].tolist()
     assert first != second
-    assert not any(own(policy)["found"])
+    assert not any(epoch_state(policy)["found"])
 
 
-def test_opponents_are_uniform_and_the_order_of_tosses_is_drawn_per_epoch() -> None:
+def test_uniform_opponents_and_toss_order_per_epoch() -> None:
     drawn: Counter[tuple[int, int]] = Counter()
     begins: Counter[int] = Counter()
     for seed in range(600):
-        kept = own(in_fourth_epoch(4, seed))
+        kept = epoch_state(in_fourth_epoch(4, seed))
         begins[kept["left"][0]] += 1
         drawn.update(map(tuple, kept["opponents"]))
         assert [arm for arm, _ in kept["opponents"]] == kept["left"]
@@ -238,23 +238,23 @@ def test_opponents_are_uniform_and_the_order_of_tosses_is_drawn_per_epoch() -> N
     assert all(abs(begins[arm] - 150) < 4 * 11 for arm in range(4))
 
 
-def test_while_duels_fly_the_pairs_of_the_round_take_turns() -> None:
+def test_pairs_of_round_alternate_with_duels_in_flight() -> None:
     policy = in_fourth_epoch(6)
-    pairs = {tuple(sorted(pair)) for pair in own(policy)["opponents"]}
+    pairs = {tuple(sorted(pair)) for pair in epoch_state(policy)["opponents"]}
     times = Counter(tuple(sorted(pair)) for pair in policy.propose(10 * len(pairs)).tolist())
     assert times == dict.fromkeys(pairs, 10)
     assert policy.propose().tolist() == policy.propose().tolist()
 
 
-def test_in_flight_or_not_the_same_is_concluded() -> None:
-    policy = fight(in_fourth_epoch(6), 300, lambda i, j: 0.5 + 0.4 * ((j > i) - (j < i)))
+def test_conclusions_independent_of_duels_in_flight() -> None:
+    policy = play(in_fourth_epoch(6), 300, lambda i, j: 0.5 + 0.4 * ((j > i) - (j < i)))
     at_once = policy.clone()
     policy.propose()
     at_once.propose(2)
-    assert own(policy)["found"] == own(at_once)["found"]
+    assert epoch_state(policy)["found"] == epoch_state(at_once)["found"]
 
 
-def test_a_pair_is_proposed_ahead_until_it_can_be_decided() -> None:
+def test_pair_proposed_ahead_until_it_can_be_decided() -> None:
     policy = in_fourth_epoch(5)
     needed = next(n for n in range(1, 200) if is_decided(n, n, 5))
     pairs, times = policy.propose_ahead(10**6)
@@ -269,9 +269,9 @@ def test_a_pair_is_proposed_ahead_until_it_can_be_decided() -> None:
     assert len(policy.propose_ahead(10**6)[0]) == 3, "the epoch ends"
 
 
-def test_numbers_are_apart_when_no_mean_is_near_both() -> None:
+def test_intervals_separate_when_no_mean_is_near_both() -> None:
     for low, high in ((0.0, 1.0), (0.2, 0.7), (0.0, 0.4), (0.5, 1.0)):
-        # At the point between that is as far from one as from the other.
+        # At the point between both with equal divergence from each.
         grid = np.linspace(low, high, 20_001)[1:-1].tolist()
         both = max(min(divergence(low, q), divergence(high, q)) for q in grid)
         assert _is_apart(low, high, 0.999 * both)
@@ -311,11 +311,11 @@ def test_numbers_are_apart_when_no_mean_is_near_both() -> None:
     ],
     ids=str,
 )
-def test_a_damaged_epoch_is_refused(damage: dict[str, object]) -> None:
+def test_damaged_epoch_rejected(damage: dict[str, object]) -> None:
     with pytest.raises(PolicyError):
         with_own(in_fourth_epoch(3), **damage)
 
 
-def test_an_arm_that_is_out_has_no_opponent() -> None:
+def test_eliminated_arm_has_no_opponent() -> None:
     with pytest.raises(PolicyError, match="among them those with opponents"):
         with_own(in_fourth_epoch(3), left=[1, 2], opponents=[[0, 1]])

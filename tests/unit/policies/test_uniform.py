@@ -1,4 +1,4 @@
-"""Uniform: all pairs alike, none of an arm with itself."""
+"""Uniform: all pairs of different arms are equally likely."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from streamduel.policies.uniform import Uniform
 
 
-def test_every_ordered_pair_is_equally_likely() -> None:
+def test_ordered_pairs_equally_likely() -> None:
     pairs = Uniform(4, seed=5).propose(12_000).tolist()
     times = Counter(map(tuple, pairs))
     assert len(times) == 12
@@ -15,7 +15,7 @@ def test_every_ordered_pair_is_equally_likely() -> None:
     assert all(abs(count - 1_000) < 122 for count in times.values())
 
 
-def test_outcomes_change_nothing() -> None:
+def test_outcomes_do_not_change_proposals() -> None:
     told, untold = Uniform(4, seed=5), Uniform(4, seed=5)
     told.observe(0, [1, 2, 3][0], 1, 10**6)
     assert told.propose(50).tolist() == untold.propose(50).tolist()

@@ -1,4 +1,4 @@
-"""Who beats whom in a sample: as often as the Beta distribution says."""
+"""Sampled comparisons: win probabilities of the Beta posterior."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RESULTS = [(0, 1, 6.5, 3.5), (0, 2, 90.0, 110.0), (0, 3, 7.0, 3.0)]
 
 
 @pytest.mark.parametrize("pairs", [[(0, 1)], [(2, 0)], [(1, 0), (0, 2), (2, 1), (3, 0), (1, 3)]])
-def test_an_arm_beats_another_with_the_probability_of_the_posterior(
+def test_win_probability_equals_posterior(
     pairs: list[tuple[int, int]],
 ) -> None:
     counts = WinCounts(4)
@@ -32,7 +32,7 @@ def test_an_arm_beats_another_with_the_probability_of_the_posterior(
         assert abs(share - (chances > 0.5).mean()) < 4 * 0.5 / runs**0.5
 
 
-def test_no_pair_takes_no_draw() -> None:
+def test_empty_input_takes_no_random_word() -> None:
     generator, none = Generator(5), np.empty(0, dtype=np.int64)
     before = generator.state_dict()
     assert len(beats(BetaPosterior(WinCounts(3)), none, none, generator)) == 0

@@ -1,4 +1,4 @@
-"""Beta posteriors: their distribution against scipy's, one-word decisions exactly, equal paths."""
+"""Beta posteriors: distribution against scipy, exact one-word decisions, equal code paths."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from streamduel.preference.logarithm import ln
 
 Words = npt.NDArray[np.uint64]
 
-# Wins and losses of a pair. Halves are by ties.
+# Wins and losses of a pair; half wins come from ties.
 RESULTS = [
     (0, 0),
     (1, 0),
@@ -42,21 +42,21 @@ RESULTS = [
 
 
 class Scripted(Generator):
-    """A generator that gives the words it was told to, and remembers what it was asked for."""
+    """A generator that returns the given words and records the requested numbers of words."""
 
     def __init__(self, *words: int) -> None:
         super().__init__(0)
         self.left = list(words)
-        self.asked: list[int] = []
+        self.requested: list[int] = []
 
     def words(self, n: int) -> Words:
-        self.asked.append(n)
+        self.requested.append(n)
         given, self.left = self.left[:n], self.left[n:]
         return np.array(given, dtype=np.uint64)
 
 
 def add(counts: WinCounts, first: int, second: int, won: float, lost: float) -> None:
-    """So many wins and losses, and one tie if they are halves."""
+    """Add wins and losses, and one tie for halves."""
     for first_wins, count in ((0.5, won % 1 * 2), (1, won), (0, lost)):
         if count >= 1:
             counts.add_one(first, second, first_wins, int(count))
@@ -70,7 +70,7 @@ def of_pair(won: float, lost: float) -> BetaPosterior:
 
 
 def of_many() -> BetaPosterior:
-    """The posterior of many arms, among which there are all kinds of pairs."""
+    """The posterior of many arms with all kinds of pairs."""
     counts, kinds = WinCounts(12), random.Random(3)
     for second in range(12):
         for first in range(second):
@@ -86,7 +86,7 @@ def some_pairs(k: int, seed: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np
 
 
 def kept(posterior: BetaPosterior) -> dict[str, Any]:
-    """All that a posterior keeps; what is left from times of fewer duels decides nothing."""
+    """The arrays of a posterior, without leftovers from fewer duels, which are not used."""
     kept = {name: np.copy(getattr(posterior, name)) for name in posterior.__slots__}
     kept["_below"][~posterior.few] = 0
     return kept
@@ -97,7 +97,7 @@ def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def pairs_of(truths: npt.NDArray[np.bool_]) -> set[tuple[int, int]]:
-    """Where in a matrix it is true."""
+    """Positions of the true entries of a matrix."""
     first, second = truths.nonzero()
     return set(zip(first.tolist(), second.tolist(), strict=True))
 
@@ -109,13 +109,13 @@ def word(point: float) -> int:
 
 @pytest.mark.parametrize("mirrored", [False, True])
 @pytest.mark.parametrize(("won", "lost"), RESULTS)
-def test_samples_have_the_beta_distribution(won: float, lost: float, mirrored: bool) -> None:
+def test_samples_are_beta_distributed(won: float, lost: float, mirrored: bool) -> None:
     posterior, size = of_pair(won, lost), 20_000
     first, second = np.full(size, int(mirrored)), np.full(size, int(not mirrored))
     sample = posterior.sample(first, second, Generator(11))
     expected = stats.beta(lost + 1, won + 1) if mirrored else stats.beta(won + 1, lost + 1)
     assert ((sample > 0) & (sample < 1)).all()
-    # Kolmogorov: sqrt(n) D exceeds 2.2 with a chance of 2 exp(-2 * 2.2²) = 0.00013.
+    # Kolmogorov: sqrt(n) D exceeds 2.2 with probability 2 exp(-2 * 2.2²) = 0.00013.
     cumulated, steps = expected.cdf(np.sort(sample)), np.arange(size + 1) / size
     distance = max((steps[1:] - cumulated).max(), (cumulated - steps[:-1]).max())
     assert distance < 2.2 / size**0.5
@@ -125,8 +125,8 @@ def test_samples_have_the_beta_distribution(won: float, lost: float, mirrored: b
     assert abs(sample.var() / variance - 1) < 4 * ((kurtosis + 2) / size) ** 0.5
 
 
-def test_one_word_decides_with_the_exact_chance() -> None:
-    """After p wins in n duels, θ > 1/2 with the chance of at most p heads of n + 1 coins."""
+def test_one_word_decision_has_exact_probability() -> None:
+    """After p wins in n duels, P(θ > 1/2) = P(at most p heads in n + 1 coin tosses)."""
     pair, decided = (np.array([0, 0]), np.array([1, 1])), 0
     for n in range(64):
         for won in range(n + 1):
@@ -137,14 +137,14 @@ def test_one_word_decides_with_the_exact_chance() -> None:
             assert abs(float(chance) - by_scipy) < 1e-15
             words = chance * 2**64
             assert words.denominator == 1
-            # Below so many words, i is better: the last of them says so, the next does not.
+            # i is better for all words below this bound, and for no others.
             script = Scripted(int(words) - 1, int(words))
             assert of_pair(won, n - won).better(*pair, script).tolist() == [True, False]
             decided += 1
     assert decided == 64 * 65 / 2
 
 
-def test_one_word_decides_about_whole_counts_of_few_duels() -> None:
+def test_one_word_decision_for_few_duels_without_halves() -> None:
     counts = WinCounts(5)
     posterior = BetaPosterior(counts)
     assert posterior.few.tolist() == np.triu(np.ones((5, 5)), k=1).astype(bool).tolist()
@@ -158,14 +158,14 @@ def test_one_word_decides_about_whole_counts_of_few_duels() -> None:
     assert np.array_equal(posterior.few, np.triu(~posterior.many, k=1))
     counts.add_one(1, 3, 0.5)
     posterior.refresh(1, 3)
-    assert posterior.few[1, 3], "two ties are whole wins again"
+    assert posterior.few[1, 3], "two ties add up to whole wins"
     # 3 wins and 1 loss: at least 2 of 5 coins show heads, in 26 of 32 cases.
     arms = np.array([1]), np.array([3])
     assert posterior.better(*arms, Scripted(6 * 2**59 - 1)).item()
     assert not posterior.better(*arms, Scripted(6 * 2**59)).item()
 
 
-def test_many_pairs_are_decided_by_a_word_each() -> None:
+def test_one_word_per_pair() -> None:
     posterior, generator = of_many(), Generator(4)
     first, second = posterior.few.nonzero()
     assert len(first) > 10
@@ -181,7 +181,7 @@ def test_many_pairs_are_decided_by_a_word_each() -> None:
 
 
 @pytest.mark.parametrize("k", [1, 2, 15, 16, 17, 40, 128, 129, 300])
-def test_one_by_one_and_at_once_give_equal_samples(k: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scalar_and_array_paths_give_equal_samples(k: int, monkeypatch: pytest.MonkeyPatch) -> None:
     posterior, samples, states = of_many(), [], []
     # Nothing, as usual, and all that can be done one by one.
     for few in (0, beta._FEW_SAMPLES, beta.MANY_SAMPLES):
@@ -193,15 +193,15 @@ def test_one_by_one_and_at_once_give_equal_samples(k: int, monkeypatch: pytest.M
     assert states[0] == states[1] == states[2]
 
 
-def test_usually_sixteen_samples_go_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sixteen_samples_usually_take_scalar_path(monkeypatch: pytest.MonkeyPatch) -> None:
     posterior, at_once = of_many(), []
     array_operations = BetaPosterior._at_once
 
-    def noting(self: BetaPosterior, first: Any, second: Any, words: Words) -> Any:
+    def recording(self: BetaPosterior, first: Any, second: Any, words: Words) -> Any:
         at_once.append(len(first))
         return array_operations(self, first, second, words)
 
-    monkeypatch.setattr(BetaPosterior, "_at_once", noting)
+    monkeypatch.setattr(BetaPosterior, "_at_once", recording)
     posterior.sample(*some_pairs(16, 1), Generator(2))
     assert at_once == []
     posterior.sample(*some_pairs(17, 1), Generator(2))
@@ -209,7 +209,7 @@ def test_usually_sixteen_samples_go_one_by_one(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(("won", "lost"), RESULTS)
-def test_the_shortcut_without_logarithms_never_disagrees_with_them(won: float, lost: float) -> None:
+def test_shortcut_without_logarithms_agrees_with_exact_test(won: float, lost: float) -> None:
     posterior, rng = of_pair(won, lost), random.Random(8)
     m, peak = posterior._mode.item(0, 1), posterior._peak.item(0, 1)
     width = posterior._width.item(0, 1)
@@ -231,7 +231,7 @@ def test_the_shortcut_without_logarithms_never_disagrees_with_them(won: float, l
     assert answers[False] > 500 or not won + lost
 
 
-def test_a_block_has_four_points_unless_there_are_many_samples() -> None:
+def test_block_has_four_points_unless_many_samples() -> None:
     outside, inside = (0.25, 0.75), (0.75, 0.75)
     # Of 131 samples two are found, then one, then all, by the last of their points.
     points = [inside, *[outside] * 129, inside, *[outside] * 128, inside]
@@ -244,7 +244,7 @@ def test_a_block_has_four_points_unless_there_are_many_samples() -> None:
 
 
 @pytest.mark.parametrize(("won", "lost"), RESULTS)
-def test_half_of_the_points_and_more_are_in_the_region(won: float, lost: float) -> None:
+def test_acceptance_rate_above_one_half(won: float, lost: float) -> None:
     posterior, rng, size = of_pair(won, lost), np.random.RandomState(2), 10_000
     words = rng.randint(0, 2**64, size=2 * size, dtype=np.uint64)
     zeros, ones = np.zeros(size, dtype=np.int64), np.ones(size, dtype=np.int64)
@@ -257,7 +257,7 @@ def test_half_of_the_points_and_more_are_in_the_region(won: float, lost: float) 
 
 
 @pytest.mark.parametrize("k", [1, 20])
-def test_a_sample_is_by_the_first_point_in_the_region(k: int) -> None:
+def test_sample_uses_first_accepted_point(k: int) -> None:
     """Of an unseen pair: u from 0 to 1, v from -1/2 to 1/2, and 1/2 + v / u is from 0 to 1."""
     posterior = of_pair(0, 0)
     outside, inside, later = (0.25, 0.75), (0.75, 0.75), (1.0 - 2**-53, 0.5)
@@ -277,14 +277,14 @@ def test_a_sample_is_by_the_first_point_in_the_region(k: int) -> None:
     assert script.left == []
 
 
-def test_no_sample_takes_no_word() -> None:
+def test_empty_sample_takes_no_word() -> None:
     none = np.empty(0, dtype=np.int64)
     assert len(of_many().sample(none, none, Scripted())) == 0
     assert len(of_many().better(none, none, Scripted())) == 0
 
 
 @pytest.mark.parametrize("words", [[0, 0], [2**64 - 1, 0], [0, 2**64 - 1], [2**64 - 1] * 2])
-def test_extreme_words_give_chances_between_zero_and_one(words: list[int]) -> None:
+def test_extreme_words_give_probabilities_between_zero_and_one(words: list[int]) -> None:
     rng = random.Random(1)
     for won, lost in RESULTS:
         script = Scripted(*words, *(rng.getrandbits(64) for _ in range(398)))
@@ -293,7 +293,7 @@ def test_extreme_words_give_chances_between_zero_and_one(words: list[int]) -> No
 
 
 @pytest.mark.parametrize(("won", "lost"), RESULTS)
-def test_the_other_direction_is_the_mirror_image(won: float, lost: float) -> None:
+def test_swapped_pair_is_mirrored(won: float, lost: float) -> None:
     """Of points with the opposite v."""
     posterior, rng = of_pair(won, lost), random.Random(1)
     words = [rng.getrandbits(64) for _ in range(800)]
@@ -305,8 +305,8 @@ def test_the_other_direction_is_the_mirror_image(won: float, lost: float) -> Non
     assert mirrored == pytest.approx(1 - chances, rel=0, abs=1e-9 * spread + 1e-15)
 
 
-def test_updates_one_by_one_at_once_and_from_the_counts_are_equal() -> None:
-    """Whatever the order of the duels, and whichever arm is named first."""
+def test_single_batch_and_full_refreshes_are_equal() -> None:
+    """For any order of the duels and of the arms of a pair."""
     rng, duels = random.Random(6), []
     for _ in range(150):
         first, second = rng.sample(range(6), k=2)
@@ -320,7 +320,7 @@ def test_updates_one_by_one_at_once_and_from_the_counts_are_equal() -> None:
         assert np.array_equal(in_turn.few, np.triu(~in_turn.many, k=1))
         back += int((in_turn.few & ~few).any())
         few = in_turn.few.copy()
-    assert back > 3, "two ties are whole wins again"
+    assert back > 3, "two ties add up to whole wins"
     rng.shuffle(duels)
     for first, second, first_wins, count in duels:
         other_order.add_one(second, first, 1 - first_wins, count)
@@ -336,7 +336,7 @@ def test_updates_one_by_one_at_once_and_from_the_counts_are_equal() -> None:
     assert samples[0] == samples[1] == samples[2]
 
 
-def test_an_arm_with_itself_has_nothing_to_refresh() -> None:
+def test_self_pair_needs_no_refresh() -> None:
     posterior = of_many()
     before = kept(posterior)
     posterior.refresh(3, 3)
@@ -344,7 +344,7 @@ def test_an_arm_with_itself_has_nothing_to_refresh() -> None:
     assert same(before, kept(posterior))
 
 
-def test_a_refresh_is_of_that_pair_alone() -> None:
+def test_refresh_affects_only_its_pair() -> None:
     counts = WinCounts(3)
     posterior = BetaPosterior(counts)
     add(counts, 0, 1, 100, 20)

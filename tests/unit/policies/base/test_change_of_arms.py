@@ -1,4 +1,4 @@
-"""Arms that join and leave, and the end of exploration, by hand."""
+"""Arms added and retired, and the end of exploration: hand-computed cases."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from streamduel.policies.rucb import RUCB
 WINS = np.array([[0, 1, 2, 3], [4, 0, 5, 6], [7, 8, 0, 9.5], [10, 11, 12.5, 0]])
 
 
-def told(policy: Policy) -> Policy:
-    """A policy of four arms that knows these wins, and three duels of an arm with itself."""
+def policy_with_wins(policy: Policy) -> Policy:
+    """A policy of four arms with these wins and three self-duels."""
     for first, second in combinations(range(4), 2):
         won, lost = WINS.item(first, second), WINS.item(second, first)
         policy.observe(first, second, 1, int(won))
@@ -45,8 +45,8 @@ def told(policy: Policy) -> Policy:
         ([None, 3], np.zeros((2, 2))),
     ],
 )
-def test_counts_go_with_their_arms(kept: list[int | None], wins: list[list[float]]) -> None:
-    policy = told(RUCB(4, seed=3, alpha=0.7))
+def test_counts_move_with_their_arms(kept: list[int | None], wins: list[list[float]]) -> None:
+    policy = policy_with_wins(RUCB(4, seed=3, alpha=0.7))
     changed = with_arms(policy, kept)
     assert changed.wins.tolist() == np.array(wins).tolist()
     assert changed.duels == policy.duels == int(WINS.sum()) + 3
@@ -54,8 +54,8 @@ def test_counts_go_with_their_arms(kept: list[int | None], wins: list[list[float
     assert (changed.n_arms, policy.n_arms) == (len(kept), 4)
 
 
-def test_the_seed_of_the_changed_policy_is_the_next_word_of_the_former() -> None:
-    policy = told(RUCB(4, seed=3))
+def test_seed_of_changed_policy_is_next_word_of_generator() -> None:
+    policy = policy_with_wins(RUCB(4, seed=3))
     word = int(Generator.from_state(policy.state_dict()["generator"]).words(1)[0])
     changed, fresh = with_arms(policy, [0, 1, 3]), RUCB(3, seed=word)
     for key in ("generator", "priority"):
@@ -65,16 +65,16 @@ def test_the_seed_of_the_changed_policy_is_the_next_word_of_the_former() -> None
     assert with_arms(policy, [0, 1, 3]).state_dict()["generator"] != fresh.state_dict()["generator"]
 
 
-def test_two_changes_in_a_row_have_different_draws() -> None:
-    policy = told(RUCB(4, seed=3))
+def test_consecutive_changes_have_different_draws() -> None:
+    policy = policy_with_wins(RUCB(4, seed=3))
     once = with_arms(policy, [0, 1, 2, 3])
     twice = with_arms(once, [0, 1, 2, 3])
     generators = [it.state_dict()["generator"] for it in (policy, once, twice)]
     assert generators[0] != generators[1] != generators[2]
 
 
-def test_what_follows_from_the_counts_continues_at_once() -> None:
-    """RUCB's candidates: an arm that has no duels is one, those that have lost surely are not."""
+def test_state_derived_from_counts_continues() -> None:
+    """RUCB's candidates include an arm without duels, and no arm that surely lost."""
     policy = RUCB(3, seed=3)
     for first, second in ((0, 1), (0, 2), (1, 2)):
         policy.observe(first, second, 1, 1_000)
@@ -84,7 +84,7 @@ def test_what_follows_from_the_counts_continues_at_once() -> None:
     assert with_arms(policy, [1, 2]).champion() == 0
 
 
-def test_the_champion_moves_with_its_arm() -> None:
+def test_champion_moves_with_its_arm() -> None:
     policy = CCB(3, seed=3)
     for first, second in ((2, 0), (2, 1)):
         policy.observe(first, second, 1, 50)
@@ -93,7 +93,7 @@ def test_the_champion_moves_with_its_arm() -> None:
     assert with_arms(policy, [1, None, 2]).champion() == 2
 
 
-def test_with_other_arms_a_batched_policy_starts_its_first_round_with_the_counts() -> None:
+def test_batched_policy_restarts_first_round_with_counts() -> None:
     policy = C2B(3, seed=3, horizon=1000)  # rounds of 3, 10 and 31
     for quota in (3, 10):
         for first, second in ((0, 1), (0, 2), (1, 2)):
@@ -105,13 +105,13 @@ def test_with_other_arms_a_batched_policy_starts_its_first_round_with_the_counts
     assert (changed.round, changed.candidates()) == (1, 4)
     assert changed.remaining().tolist() == [[0, 0, 0, 3]] * 3 + [[3, 3, 3, 0]]
     changed = with_arms(policy, [0, 2])
-    assert not changed.remaining().any(), "it is over when it is asked"
+    assert not changed.remaining().any(), "the round ends on propose"
     changed.propose()
     assert changed.round == 2
     assert changed.remaining().tolist() == [[0, 10], [10, 0]]
 
 
-def test_the_estimates_of_a_round_begun_again_are_from_all_duels() -> None:
+def test_restarted_round_estimates_use_all_duels() -> None:
     policy = PComp(3, seed=3, horizon=1000)
     policy.observe([0, 0, 1], [1, 2, 2], [0.5, 0.5, 0.5], [5, 5, 5])
     policy.propose()
@@ -120,7 +120,7 @@ def test_the_estimates_of_a_round_begun_again_are_from_all_duels() -> None:
     assert changed.state_dict()["own"]["before"] == [[0.0] * 3] * 3
 
 
-def test_with_other_arms_elimination_is_not_permanent() -> None:
+def test_elimination_not_permanent_after_change() -> None:
     policy = InterleavedFilter2(3, seed=3, horizon=10**6)
     for _ in range(2_000):
         first, second = policy.propose()[0].tolist()
@@ -132,7 +132,7 @@ def test_with_other_arms_elimination_is_not_permanent() -> None:
 
 
 @pytest.mark.parametrize("name", policies.names())
-def test_exploration_ends_with_the_last_duel_of_the_horizon(name: str) -> None:
+def test_exploration_ends_with_last_duel_of_horizon(name: str) -> None:
     plans = "horizon" in policies.get(name).declared
     policy = policies.create(name, 3, seed=3, **({"horizon": 100} if plans else {}))
     assert not policy.finished
@@ -148,6 +148,6 @@ def test_exploration_ends_with_the_last_duel_of_the_horizon(name: str) -> None:
 def test_exploration_ends_when_one_arm_is_left() -> None:
     policy = PComp(2, seed=3, horizon=10**6, accumulate=True)
     policy.observe(0, 1, 1, 10**5)
-    assert not policy.finished, "concluded when it is asked for a pair"
+    assert not policy.finished, "concluded on propose"
     assert policy.propose(2).tolist() == [[0, 0], [0, 0]]
     assert policy.finished

@@ -1,4 +1,4 @@
-"""The policy's generator: unbiased, exact, and the same everywhere."""
+"""The policy's generator: unbiased, exact and identical on all platforms."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from streamduel.policies.base.generator import Generator
 
 
 def chi_square(counts: Counter[object], cells: int) -> float:
-    """How far the counts are from equal; its mean is cells - 1, its variance twice that."""
+    """Chi-square statistic of equal counts: mean cells - 1, variance twice that."""
     expected = counts.total() / cells
     missing = (cells - len(counts)) * expected
     return missing + sum((count - expected) ** 2 / expected for count in counts.values())
 
 
-def test_the_stream_is_pinned() -> None:
+def test_pinned_stream() -> None:
     # The draws of this seed must never change: old snapshots must continue identically.
     generator = Generator(2024)
     assert [generator.below(10**6) for _ in range(5)] == [675831, 214323, 309452, 799466, 995802]
     assert generator.permutation(8) == [3, 2, 4, 6, 5, 7, 0, 1]
 
 
-def test_below_takes_the_high_word_of_numpys_pcg64() -> None:
+def test_below_uses_high_word_of_numpys_pcg64() -> None:
     words = np.random.PCG64(5).random_raw(100).tolist()
     generator = Generator(5)
     assert [generator.below(1000) for _ in range(100)] == [word * 1000 >> 64 for word in words]
@@ -41,9 +41,9 @@ def test_below_is_uniform(n: int) -> None:
     assert all(0 <= result < n for result in counts if isinstance(result, int))
 
 
-def test_below_rejects_what_would_favour_some_results() -> None:
-    # With three quarters of 2**64 results, every third word must go; without rejection the
-    # results divisible by 3 would come twice as often as the others.
+def test_below_rejects_biased_words() -> None:
+    # With three quarters of 2**64 results, a quarter of the words must be rejected; without
+    # rejection the results divisible by 3 would be twice as frequent as the others.
     n = 3 << 62
     words = itertools.islice(iter(np.random.PCG64(1).random_raw, None), 10_000)
     kept = [word * n >> 64 for word in words if word * n % 2**64 >= 2**64 % n]
@@ -53,17 +53,17 @@ def test_below_rejects_what_would_favour_some_results() -> None:
     assert chi_square(Counter(result % 3 for result in kept), 3) < 10
 
 
-def test_below_reaches_the_whole_word() -> None:
+def test_below_uses_the_whole_word() -> None:
     assert Generator(3).below(2**64) == np.random.PCG64(3).random_raw()
 
 
 @pytest.mark.parametrize("n", [0, -1, 2**64 + 1])
-def test_impossible_draws_are_refused(n: int) -> None:
+def test_invalid_ranges_rejected(n: int) -> None:
     with pytest.raises(PolicyError, match=f"possible results .found {n}"):
         Generator(0).below(n)
 
 
-def test_a_draw_without_choice_takes_nothing() -> None:
+def test_draw_of_one_result_takes_no_word() -> None:
     generator = Generator(0)
     before = generator.state_dict()
     assert generator.below(1) == 0
@@ -73,7 +73,7 @@ def test_a_draw_without_choice_takes_nothing() -> None:
     assert generator.state_dict() == before
 
 
-def test_a_coin_has_its_probability() -> None:
+def test_coin_probability() -> None:
     generator = Generator(8)
     heads = sum(generator.coin(1, 4) for _ in range(20_000))
     assert abs(heads - 5_000) < 4 * (20_000 * 3 / 16) ** 0.5
@@ -89,7 +89,7 @@ def test_permutations_are_uniform() -> None:
     assert chi_square(counts, 24) < 23 + 4 * 46**0.5
 
 
-def test_the_state_goes_through_json() -> None:
+def test_state_json_round_trip() -> None:
     generator = Generator(2**90)
     generator.permutation(100)
     restored = Generator.from_state(json.loads(json.dumps(generator.state_dict())))
@@ -100,7 +100,7 @@ def test_the_state_goes_through_json() -> None:
 @pytest.mark.parametrize(
     "state", [{}, {"state": "0x1"}, {"state": "x", "increment": "0x1"}, {"state": 1}, None]
 )
-def test_damaged_states_are_refused(state: dict[str, object]) -> None:
+def test_damaged_states_rejected(state: dict[str, object]) -> None:
     with pytest.raises(PolicyError, match="a generator's state is damaged"):
         Generator.from_state(state)
     too_long = {"state": hex(2**128), "increment": "0x1"}
@@ -109,6 +109,6 @@ def test_damaged_states_are_refused(state: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "1", None, True])
-def test_seeds_are_integers_from_zero(seed: object) -> None:
+def test_invalid_seeds_rejected(seed: object) -> None:
     with pytest.raises(PolicyError, match="seed must be an integer from 0"):
         Generator(seed)  # type: ignore[arg-type]

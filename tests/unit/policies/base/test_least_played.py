@@ -1,4 +1,4 @@
-"""Whose turn it is: against a draw among the least played pairs, and many turns at once."""
+"""The next pair: a draw among the least played pairs, one at a time or many ahead."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ARMS = 5
 PAIRS = ARMS * (ARMS - 1) // 2
 
 
-def least(counts: WinCounts, turns: LeastPlayed) -> set[tuple[int, int]]:
+def least_played(counts: WinCounts, turns: LeastPlayed) -> set[tuple[int, int]]:
     """The open pairs that have been played least."""
     first, second = np.triu(turns.pairs, k=1).nonzero()
     played = counts.plays[first, second]
@@ -26,15 +26,15 @@ def least(counts: WinCounts, turns: LeastPlayed) -> set[tuple[int, int]]:
     return set(zip(first[least].tolist(), second[least].tolist(), strict=True))
 
 
-def test_the_pair_is_always_one_of_the_least_played() -> None:
+def test_next_pair_is_one_of_the_least_played() -> None:
     counts, rng = WinCounts(ARMS), random.Random(3)
     turns = LeastPlayed(counts, Generator(3))
     for step in range(600):
         first, second = turns.next()
-        assert (first, second) in least(counts, turns)
+        assert (first, second) in least_played(counts, turns)
         if rng.random() < 0.9:
             counts.add_one(first, second, 1)
-        if rng.random() < 0.2:  # a duel that was not proposed
+        if rng.random() < 0.2:  # an unrequested duel
             first, second = rng.sample(range(ARMS), 2)
             counts.add_one(first, second, 1, rng.randint(1, 3))
         if step % 100 == 99:
@@ -44,7 +44,7 @@ def test_the_pair_is_always_one_of_the_least_played() -> None:
             turns.keep(pairs)
 
 
-def test_ties_are_broken_uniformly() -> None:
+def test_ties_broken_uniformly() -> None:
     firsts, lasts = Counter[tuple[int, int]](), Counter[tuple[int, int]]()
     for seed in range(2_000):
         pairs = LeastPlayed(WinCounts(ARMS), Generator(seed)).ahead(np.full((ARMS, ARMS), 9), PAIRS)
@@ -56,7 +56,7 @@ def test_ties_are_broken_uniformly() -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_pairs_ahead_are_those_taken_one_by_one(seed: int) -> None:
+def test_pairs_ahead_equal_single_turns(seed: int) -> None:
     rng = random.Random(seed)
     counts, mirror = WinCounts(ARMS), WinCounts(ARMS)
     jumping, stepping = LeastPlayed(counts, Generator(seed)), LeastPlayed(mirror, Generator(seed))
@@ -72,7 +72,9 @@ def test_pairs_ahead_are_those_taken_one_by_one(seed: int) -> None:
             counts.add_one(first, second, 1)
             mirror.add_one(first, second, 1)
             due[first, second] -= 1
-            assert due[first, second] > 0 or place == len(pairs), "foreseen beyond what is sure"
+            assert due[first, second] > 0 or place == len(pairs), (
+                "proposed further ahead than certain"
+            )
         assert jumping.save() == stepping.save()
         if rng.random() < 0.3:
             first, second, times = rng.randrange(4), 4, rng.randint(1, 5)
@@ -86,7 +88,7 @@ def test_pairs_ahead_are_those_taken_one_by_one(seed: int) -> None:
             stepping.keep(kept)
 
 
-def test_a_single_pair_takes_nothing_from_the_generator() -> None:
+def test_single_pair_takes_no_random_word() -> None:
     generator = Generator(1)
     turns = LeastPlayed(WinCounts(2), generator)
     assert turns.next() == (0, 1)
@@ -94,7 +96,7 @@ def test_a_single_pair_takes_nothing_from_the_generator() -> None:
     assert generator.state_dict() == Generator(1).state_dict()
 
 
-def test_duels_in_flight_count_as_played_until_they_are_cleared() -> None:
+def test_duels_in_flight_count_as_played_until_cleared() -> None:
     counts = WinCounts(ARMS)
     turns = LeastPlayed(counts, Generator(3))
     counts.add_one(*turns.next(), 1)
@@ -124,7 +126,7 @@ def test_duels_in_flight_count_as_played_until_they_are_cleared() -> None:
         {"level": None},
     ],
 )
-def test_a_damaged_pass_is_refused(damage: dict[str, object]) -> None:
+def test_damaged_pass_rejected(damage: dict[str, object]) -> None:
     turns = LeastPlayed(WinCounts(ARMS), Generator(1))
     turns.next()
     with pytest.raises(PolicyError, match=r"a pass|damaged"):

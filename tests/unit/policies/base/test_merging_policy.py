@@ -1,4 +1,4 @@
-"""Groups that shrink and merge: by hand, for both policies that have them."""
+"""Groups that shrink and merge: hand-computed cases for MergeRUCB and MergeDTS."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from streamduel.policies.merge_rucb import MergeRUCB
 
 BOTH = [MergeRUCB, MergeDTS]
 
-# α ln(t + C) is then 4 for any t that a test reaches: four wins in a row are not more than enough,
-# sqrt(4 / 16) being 1/2, and seventeen are.
+# α ln(t + C) is then 4 for every t of these tests: sqrt(4 / 16) is 1/2, so 16 wins in a row do
+# not eliminate an arm, and 17 do.
 WIDE = {"alpha": 4 / math.log(1e12), "constant": 1e12}
 SURE = 17
 
@@ -33,7 +33,7 @@ def sorted_groups(policy: Policy) -> list[list[int]]:
 
 
 def with_groups(kind: type[Policy], groups: list[list[int]], **own: int) -> Any:
-    """A policy of as many arms as needed, in whose groups the arms are as wanted."""
+    """A policy with these groups of arms."""
     n_arms = own.pop("n_arms", 1 + max(arm for group in groups for arm in group))
     state = kind(n_arms, seed=1, **WIDE).state_dict()
     return from_state({**state, "own": {"groups": groups, "turn": 0, "stage": 1, **own}})
@@ -55,7 +55,7 @@ def with_groups(kind: type[Policy], groups: list[list[int]], **own: int) -> Any:
     ],
 )
 @pytest.mark.parametrize("kind", BOTH)
-def test_arms_are_cut_into_groups(
+def test_arms_split_into_groups(
     kind: type[Policy], n_arms: int, partition: int, sizes: list[int]
 ) -> None:
     groups = groups_of(kind(n_arms, seed=3, partition=partition))
@@ -78,7 +78,7 @@ def test_groups_take_turns(kind: type[Policy]) -> None:
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_an_arm_that_surely_loses_to_one_of_its_group_is_eliminated(kind: type[Policy]) -> None:
+def test_arm_surely_losing_within_group_eliminated(kind: type[Policy]) -> None:
     for lost, left in ((SURE - 1, 8), (SURE, 7)):
         policy = with_groups(kind, [[0, 1, 2, 3], [4, 5, 6, 7]])
         policy.observe(2, 1, 1, lost)
@@ -91,7 +91,7 @@ def test_an_arm_that_surely_loses_to_one_of_its_group_is_eliminated(kind: type[P
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_a_group_is_looked_at_in_its_turn(kind: type[Policy]) -> None:
+def test_group_evaluated_in_its_turn(kind: type[Policy]) -> None:
     policy = with_groups(kind, [[0, 1, 2, 3], [4, 5, 6, 7]])
     policy.observe(4, 5, 1, SURE)
     assert policy.propose()[0].max() < 4
@@ -101,7 +101,7 @@ def test_a_group_is_looked_at_in_its_turn(kind: type[Policy]) -> None:
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_duels_of_two_groups_count_when_these_have_merged(kind: type[Policy]) -> None:
+def test_duels_between_groups_count_after_merge(kind: type[Policy]) -> None:
     policy = with_groups(kind, [[0, 1, 2, 3], [4, 5, 6, 7]])
     policy.observe(0, 4, 1, SURE)
     policy.propose(8)
@@ -111,12 +111,12 @@ def test_duels_of_two_groups_count_when_these_have_merged(kind: type[Policy]) ->
     policy.propose()
     assert sorted_groups(policy) == [[0, 3], [4, 7]]
     policy.propose()
-    assert sorted_groups(policy) == [[0, 3, 7]], "half of them have gone, and 4 has lost to 0"
+    assert sorted_groups(policy) == [[0, 3, 7]], "half of them are eliminated, and 4 has lost to 0"
 
 
 @pytest.mark.parametrize("kind", BOTH)
 @pytest.mark.parametrize("told", [1, 2])
-def test_of_a_cycle_the_arm_that_beats_the_most_stays(kind: type[Policy], told: int) -> None:
+def test_arm_beating_most_survives_cycle(kind: type[Policy], told: int) -> None:
     policy = with_groups(kind, [[0, 1, 2], [3, 4, 5, 6]])
     # Once as three entries, once as many: by array operations.
     cycle = [0, 1, 2] * (1 if told == 1 else 10), [1, 2, 0] * (1 if told == 1 else 10)
@@ -126,7 +126,7 @@ def test_of_a_cycle_the_arm_that_beats_the_most_stays(kind: type[Policy], told: 
     assert [arm for group in groups_of(policy) for arm in group if arm < 3] == [1]
 
 
-def test_a_single_arm_is_passed_over_or_joins_the_next_group() -> None:
+def test_single_arm_skipped_or_joined_to_next_group() -> None:
     groups = [[0], [1, 2], [3, 4, 5]]
     policy = with_groups(MergeRUCB, groups)
     turns = [set(policy.propose()[0].tolist()) for _ in range(4)]
@@ -142,7 +142,7 @@ def test_a_single_arm_is_passed_over_or_joins_the_next_group() -> None:
     assert set(policy.propose()[0].tolist()) < {3, 4, 5}
 
 
-def test_the_winner_of_a_group_joins_the_next_at_once() -> None:
+def test_group_winner_joins_next_group() -> None:
     policy = with_groups(MergeDTS, [[0, 1], [2, 3, 4, 5]])
     policy.observe([0, 0], [1, 2], [1, 1], [SURE, SURE])
     assert set(policy.propose()[0].tolist()) < {0, 3, 4, 5}
@@ -150,14 +150,14 @@ def test_the_winner_of_a_group_joins_the_next_at_once() -> None:
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_groups_of_one_arm_each_are_merged(kind: type[Policy]) -> None:
+def test_single_arm_groups_merged(kind: type[Policy]) -> None:
     policy = with_groups(kind, [[0], [1], [2], [3], [4], [5]], n_arms=8)
     assert len(set(policy.propose()[0].tolist())) == 2
     assert len(groups_of(policy)) < 6
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_a_stage_ends_when_half_of_the_arms_are_left(kind: type[Policy]) -> None:
+def test_stage_ends_when_half_of_arms_are_left(kind: type[Policy]) -> None:
     groups = [[0, 1, 2], [3, 4], [5, 6], [7, 8]]
     for n_arms, stage, merged in ((17, 1, False), (18, 1, True), (18, 2, False), (36, 2, True)):
         policy = with_groups(kind, groups, n_arms=n_arms, stage=stage)
@@ -168,7 +168,7 @@ def test_a_stage_ends_when_half_of_the_arms_are_left(kind: type[Policy]) -> None
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_the_last_arm_meets_itself_for_ever(kind: type[Policy]) -> None:
+def test_last_arm_duels_itself(kind: type[Policy]) -> None:
     policy = with_groups(kind, [[0, 1], [2, 3]])
     policy.observe([3, 3, 3, 0], [0, 1, 2, 1], [1, 1, 1, 1], [SURE] * 4)
     policy.propose()
@@ -181,7 +181,7 @@ def test_the_last_arm_meets_itself_for_ever(kind: type[Policy]) -> None:
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_in_flight_a_large_group_has_more_turns_than_a_small_one(kind: type[Policy]) -> None:
+def test_large_group_has_more_duels_in_flight_than_small_one(kind: type[Policy]) -> None:
     policy = with_groups(kind, [[0, 1], [2, 3, 4, 5]])
     pairs = policy.propose(14).tolist()
     assert sum(min(pair) < 2 for pair in pairs) == 2, "one pair of seven"
@@ -215,7 +215,7 @@ def test_merging(sizes: list[int], size: int, expected: list[int]) -> None:
     assert [len(group) for group in groups] == sizes, "left as they were"
 
 
-def test_which_groups_of_equal_size_are_joined_is_random() -> None:
+def test_merge_of_equal_sized_groups_is_random() -> None:
     groups = [[0, 1], [2, 3], [4, 5]]
     joined = {tuple(sorted(map(len, merge(groups, 4, Generator(seed))))) for seed in range(9)}
     alone = {min(merge(groups, 4, Generator(seed)), key=len)[0] for seed in range(40)}
@@ -224,7 +224,7 @@ def test_which_groups_of_equal_size_are_joined_is_random() -> None:
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_the_constant_is_that_of_the_paper(kind: Any) -> None:
+def test_constant_equals_paper(kind: Any) -> None:
     for alpha, n_arms, failure in ((1.01, 64, 0.01), (0.6, 5, 0.2), (3.0, 500, 0.001)):
         policy = kind(n_arms, alpha=alpha, failure=failure)
         power = 2 * alpha - 1
@@ -267,7 +267,7 @@ def test_alpha_up_to_one_half_needs_a_constant(kind: Any) -> None:
         ({"stage": "1"}, "damaged.*stage"),
     ],
 )
-def test_damaged_groups_are_refused(
+def test_damaged_groups_rejected(
     kind: type[Policy], damage: dict[str, object], message: str
 ) -> None:
     state = kind(5).state_dict()

@@ -1,4 +1,4 @@
-"""Declared parameters: what they accept, what they say, where they show."""
+"""Declared parameters: validation, error messages, signature and repr."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def check(**given: object) -> dict[str, Any]:
     return check_parameters("declared", DECLARED, {"rounds": 3, **given})
 
 
-def test_defaults_fill_in_what_is_left_out() -> None:
+def test_defaults_for_missing_parameters() -> None:
     assert check() == {"width": 1.0, "rounds": 3, "eager": False, "rule": "kl"}
 
 
@@ -64,7 +64,7 @@ def test_optional_parameters_are_off_by_default() -> None:
         ({"rule": "hoeffding"}, "hoeffding"),
     ],
 )
-def test_values_are_kept_in_the_parameters_type(given: dict[str, object], kept: object) -> None:
+def test_values_converted_to_parameter_type(given: dict[str, object], kept: object) -> None:
     [name] = given
     value = check(**given)[name]
     assert value == kept
@@ -107,20 +107,18 @@ def test_values_are_kept_in_the_parameters_type(given: dict[str, object], kept: 
         ),
     ],
 )
-def test_messages_say_what_was_found_and_what_is_allowed(
-    given: dict[str, object], message: str
-) -> None:
+def test_messages_name_found_and_allowed_values(given: dict[str, object], message: str) -> None:
     with pytest.raises(PolicyError) as refused:
         check(**given)
     assert str(refused.value) == message
 
 
-def test_an_integer_beyond_all_floats_is_no_finite_number() -> None:
+def test_integer_beyond_floats_rejected() -> None:
     with pytest.raises(PolicyError, match="must be a finite number"):
         check(width=10**400)
 
 
-def test_a_required_parameter_must_be_given() -> None:
+def test_missing_required_parameter_rejected() -> None:
     with pytest.raises(PolicyError) as refused:
         check_parameters("declared", DECLARED, {})
     assert str(refused.value) == (
@@ -145,16 +143,14 @@ class Limitless:
         ),
     ],
 )
-def test_numbers_beyond_all_sense_are_refused(
-    parameter: Parameter[Any], value: object, message: str
-) -> None:
+def test_extreme_numbers_rejected(parameter: Parameter[Any], value: object, message: str) -> None:
     with pytest.raises(PolicyError) as refused:
         parameter.check(value)
     assert str(refused.value) == message
     assert (parameter.check(0), parameter.check(10**12)) == (0, 10**12)
 
 
-def test_allowed_values_are_described() -> None:
+def test_descriptions_of_allowed_values() -> None:
     assert [parameter.allowed for parameter in DECLARED.values()] == [
         "a finite number greater than 0 and at most 2",
         "an integer at least 1 and less than 10",
@@ -164,7 +160,7 @@ def test_allowed_values_are_described() -> None:
     ]
 
 
-def test_a_policy_shows_its_parameters() -> None:
+def test_signature_and_repr_show_parameters() -> None:
     shown = "(n_arms, *, seed=0, alpha=0.51, champion_set=False, window=None)"
     assert str(inspect.signature(RUCB)) == shown
     policy = RUCB(4, alpha=1)
@@ -175,7 +171,7 @@ def test_a_policy_shows_its_parameters() -> None:
         policy.alpha = 2.0
 
 
-def test_policies_are_found_by_name() -> None:
+def test_policies_by_name() -> None:
     assert policies.names() == sorted(policies.names())
     assert policies.get("rucb") is RUCB
     assert isinstance(policies.create("rucb", 3, seed=1, alpha=0.7), RUCB)
@@ -190,7 +186,7 @@ def test_policies_are_found_by_name() -> None:
         ([], "unknown policy '[]'; 'streamduel policies' lists all."),
     ],
 )
-def test_an_unknown_policy_is_refused(name: Any, message: str) -> None:
+def test_unknown_policy_rejected(name: Any, message: str) -> None:
     with pytest.raises(PolicyError) as refused:
         policies.create(name, 3)
     assert str(refused.value) == message
@@ -199,11 +195,11 @@ def test_an_unknown_policy_is_refused(name: Any, message: str) -> None:
 
 
 @pytest.mark.parametrize("state", [None, [], "rucb", {}, {"n_arms": 3}])
-def test_invalid_states_are_refused(state: Any) -> None:
+def test_invalid_states_rejected(state: Any) -> None:
     with pytest.raises(PolicyError, match="with the key 'policy'"):
         policies.from_state(state)
 
 
-def test_a_state_of_another_policy_does_not_fit() -> None:
+def test_state_of_another_policy_rejected() -> None:
     with pytest.raises(PolicyError, match="a state of policy 'other' does not fit 'rucb'"):
         RUCB.from_state({**RUCB(3).state_dict(), "policy": "other"})

@@ -1,4 +1,4 @@
-"""What the base class gives to a policy that fills in no more than it must."""
+"""What the base class provides for a policy with only the required methods."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streamduel.policies.base.parameter import Whole
 
 
 class Uniform(Policy):
-    """Any two different arms; the smallest policy there can be."""
+    """Any two different arms: the smallest possible policy."""
 
     name = "uniform"
     summary = "any two different arms"
@@ -28,14 +28,14 @@ class Uniform(Policy):
 
 
 class Patient(Uniform):
-    """A policy of the family with one parameter more."""
+    """A policy of the family with an additional parameter."""
 
     name = "patient"
 
     rounds = Whole(symbol="B", meaning="rounds", at_least=1)
 
 
-def test_the_smallest_policy_learns_and_is_restored() -> None:
+def test_smallest_policy_observes_and_restores() -> None:
     policy = Uniform(4, seed=1)
     pairs = policy.propose(20)
     assert (pairs[:, 0] != pairs[:, 1]).all()
@@ -48,7 +48,7 @@ def test_the_smallest_policy_learns_and_is_restored() -> None:
     assert restored.champion() == 0
 
 
-def test_in_flight_marks_are_taken_back_when_choosing_fails() -> None:
+def test_in_flight_marks_removed_when_choosing_fails() -> None:
     marks: list[tuple[int, int, int]] = []
 
     class Failing(Uniform):
@@ -67,17 +67,17 @@ def test_in_flight_marks_are_taken_back_when_choosing_fails() -> None:
     assert marks == [(2, 1, 1), (2, 1, 2), (2, 1, 3), (1, 2, 0)]
 
 
-def test_a_subclass_adds_to_the_parameters() -> None:
+def test_subclass_adds_parameters() -> None:
     assert list(Uniform.declared) == []
     assert list(Patient.declared) == ["rounds"]
     assert Patient(3, rounds=4).rounds == 4
 
 
-def test_a_class_is_registered_by_its_import_alone() -> None:
+def test_class_registered_by_import_only() -> None:
     assert {"patient", "failing"}.isdisjoint(policies.names())
     assert policies.get("uniform") is policies.Uniform  # and not the one above
 
 
-def test_the_champion_among_equals_is_spread_by_the_seed() -> None:
+def test_champion_among_equals_depends_on_seed() -> None:
     champions = np.bincount([Uniform(4, seed=seed).champion() for seed in range(400)])
     assert (abs(champions - 100) < 35).all()

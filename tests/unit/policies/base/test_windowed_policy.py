@@ -1,4 +1,4 @@
-"""Policies that forget: at every step they are what they would be had they never seen the rest."""
+"""Policies with a window: always equal to a policy that observed only the recent duels."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ FORGETFUL: list[tuple[str, dict[str, Any]]] = [
 CLEAR = [[0.5, 0.8, 0.8], [0.2, 0.5, 0.8], [0.2, 0.2, 0.5]]
 
 
-def unforgetful(policy: Policy) -> Policy:
-    """A policy without a window to which only the recent duels ever happened."""
+def without_window(policy: Policy) -> Policy:
+    """A policy without a window that observed only the recent duels."""
     state = policy.state_dict()
     del state["parameters"]["window"]
     wins = np.zeros_like(policy.wins)
@@ -37,10 +37,10 @@ def unforgetful(policy: Policy) -> Policy:
         for low, high, low_wins, high_wins in block:
             wins[low, high] += low_wins
             wins[high, low] += high_wins
-    window, told = state["counts"]["window"], state["counts"]["duels"]
-    # 16 blocks, the last of which is that of the next duel, number ⌊16 told / window⌋.
-    forgotten = max(0, -(-(told * 16 // window - 15) * window // 16))
-    state["counts"] = {"duels": told - forgotten, "wins": wins.tolist()}
+    window, observed = state["counts"]["window"], state["counts"]["duels"]
+    # 16 blocks, the last of which is that of the next duel, number ⌊16 observed / window⌋.
+    forgotten = max(0, -(-(observed * 16 // window - 15) * window // 16))
+    state["counts"] = {"duels": observed - forgotten, "wins": wins.tolist()}
     return type(policy).from_state(state)
 
 
@@ -51,17 +51,17 @@ def test_forgotten_duels_leave_no_trace(name: str, parameters: dict[str, Any], w
     users = MatrixEnvironment(ARXIV, ties=0.1, seed=4)
     for step in range(900):
         if step % 7 == 0:
-            fresh = unforgetful(policy)
+            fresh = without_window(policy)
             assert fresh.candidates() == policy.candidates()
             assert fresh.propose(3).tolist() == policy.clone().propose(3).tolist()
         first, second = policy.propose()[0].tolist()
         policy.observe(first, second, users.outcome(first, second))
     assert policy.duels == 900
-    assert policy.wins.sum() > unforgetful(policy).wins.sum()
+    assert policy.wins.sum() > without_window(policy).wins.sum()
 
 
 @pytest.mark.parametrize(("name", "parameters"), FORGETFUL)
-def test_a_window_that_is_never_full_changes_nothing(name: str, parameters: dict[str, Any]) -> None:
+def test_unfilled_window_changes_nothing(name: str, parameters: dict[str, Any]) -> None:
     plain = policies.create(name, 6, seed=4, **parameters)
     windowed = policies.create(name, 6, seed=4, window=700, **parameters)
     for seed, policy in ((9, plain), (9, windowed)):
@@ -75,7 +75,7 @@ def test_a_window_that_is_never_full_changes_nothing(name: str, parameters: dict
 
 
 @pytest.mark.parametrize("name", ["rucb", "double_thompson", "double_thompson_plus"])
-def test_without_a_window_nothing_is_said_of_it(name: str) -> None:
+def test_state_and_repr_without_window(name: str) -> None:
     plain, off = policies.create(name, 3, seed=1), policies.create(name, 3, seed=1, window=None)
     assert off.state_dict() == plain.state_dict()
     assert "window" not in plain.parameters
@@ -83,7 +83,7 @@ def test_without_a_window_nothing_is_said_of_it(name: str) -> None:
     assert set(plain.state_dict()["counts"]) == {"duels", "wins"}
 
 
-def test_a_champion_that_lost_its_duels_of_late_is_one_no_longer() -> None:
+def test_champion_replaced_after_recent_losses() -> None:
     policy = policies.create("rucb", 3, seed=1, window=160)
     policy.observe([0, 0, 1], [1, 2, 2], [1.0, 1.0, 1.0], [10_000, 10_000, 10_000])
     policy.observe([0, 0, 1], [1, 2, 2], [0.0, 1.0, 1.0], [53, 53, 53])
@@ -92,21 +92,21 @@ def test_a_champion_that_lost_its_duels_of_late_is_one_no_longer() -> None:
     assert policy.duels == 30_159
 
 
-def test_pairs_without_recent_duels_count_with_all_their_duels() -> None:
+def test_pairs_without_recent_duels_use_all_their_duels() -> None:
     policy = policies.create("rucb", 4, seed=1, window=160)
     pairs = [0, 0, 0, 1, 1, 2], [1, 2, 3, 2, 3, 3]
     policy.observe(*pairs, [1.0] * 6, [100] * 6)
     for served_alone in range(500):
         assert policy.champion() == 0, served_alone
         policy.observe(3, 3, 0.5)
-    assert policy.candidates() == 4, "to the algorithm, all is open again"
+    assert policy.candidates() == 4, "all arms are candidates again"
     policy.observe(3, 0, 1.0)
     policy.observe(1, 0, 0.5)
-    assert policy.champion() == 1, "it beats two arms; the former winner one, of late"
+    assert policy.champion() == 1, "it beats two arms, the former winner recently one"
     assert policies.from_state(policy.state_dict()).champion() == 1
 
 
-def test_old_duels_are_forgotten_by_self_duels_too() -> None:
+def test_self_duels_expire_old_duels() -> None:
     policy = policies.create("rucb", 3, seed=1, window=160)
     policy.observe([0, 0, 1], [1, 2, 2], [1.0, 1.0, 1.0], [50, 50, 50])
     pairs, times = policy.propose_ahead(10**6)
@@ -130,7 +130,7 @@ def test_old_duels_are_forgotten_by_self_duels_too() -> None:
         (10**16, "policy.window must be at most"),
     ],
 )
-def test_impossible_windows_are_refused(window: object, sentence: str) -> None:
+def test_invalid_windows_rejected(window: object, sentence: str) -> None:
     with pytest.raises(PolicyError, match=sentence):
         policies.create("rucb", 3, window=window)
 
@@ -160,7 +160,7 @@ def windowed_state() -> dict[str, Any]:
         ("wins", [[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]),
     ],
 )
-def test_damaged_recent_counts_are_refused(where: str, damage: object) -> None:
+def test_damaged_recent_counts_rejected(where: str, damage: object) -> None:
     state = windowed_state()
     policies.from_state(copy.deepcopy(state))
     state["counts"][where] = damage
@@ -170,14 +170,14 @@ def test_damaged_recent_counts_are_refused(where: str, damage: object) -> None:
         policies.from_state(state)
 
 
-def test_a_state_of_another_window_is_refused() -> None:
+def test_state_of_another_window_rejected() -> None:
     state = windowed_state()
     state["parameters"]["window"] = 161
     with pytest.raises(PolicyError, match=r"must be policy.window, 161 \(found 160\)"):
         policies.from_state(state)
 
 
-def test_recent_counts_go_with_their_arms() -> None:
+def test_recent_counts_move_with_their_arms() -> None:
     policy = policies.create("rucb", 4, seed=1, window=160)
     policy.observe([3, 0, 1], [0, 1, 2], [1.0, 0.5, 0.0], [300, 100, 44])
     assert policy.state_dict()["counts"]["recent"][0] == [[0, 3, 0.0, 10.0]]
@@ -188,17 +188,17 @@ def test_recent_counts_go_with_their_arms() -> None:
     assert state["counts"]["recent"][-1] == []
     assert changed.duels == policy.duels
     assert changed.wins[0, 2] == 300
-    assert unforgetful(changed).duels == unforgetful(policy).duels == 154
+    assert without_window(changed).duels == without_window(policy).duels == 154
 
 
-def test_no_compiled_course_forgets() -> None:
+def test_windowed_policies_are_not_compiled() -> None:
     users = MatrixEnvironment(CLEAR, seed=1)
     for name in ("rucb", "double_thompson"):
         assert type(start_run(policies.create(name, 3), users)) is not SteppedRun
         assert type(start_run(policies.create(name, 3, window=100), users)) is SteppedRun
 
 
-def test_a_simulation_compares_windows() -> None:
+def test_simulation_compares_windows() -> None:
     contestants: list[tuple[str, dict[str, Any]]] = [
         ("rucb", {"window": 100}),
         ("rucb", {}),
