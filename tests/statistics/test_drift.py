@@ -1,8 +1,8 @@
-"""When the best arm changes, a policy with a window finds the new one; the regret of that.
+"""Detection and regret of a change of the best arm, with and without a window.
 
 Four arms, each of which beats the next ones in 80 % of their duels; then the best becomes the
-worst. All seeds are fixed. What `RUNS` runs must show was derived from `OTHERS`, 400 other runs
-(numbers 1,000 to 1,399) of the very functions below: a mean lies within four standard errors.
+worst. All seeds are fixed. The bounds for `RUNS` runs were derived from `OTHERS`, 400 other
+runs (numbers 1,000 to 1,399) of the functions below: a mean lies within four standard errors.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ AFTER: Final[Floats] = BEFORE[np.ix_(TURNED, TURNED)]
 BEST: Final = 1
 """The best arm after the change; it was the second."""
 WINDOW, LATER, RUNS = 1_000, 2_000, 20
-"""Duels of the window, and after the change; runs."""
+"""Duels of the window; duels after the change; runs."""
 GRID, SETTLED = 50, 5
 """The champion is read every 50 duels, and counts as found if it is right five times in a row."""
 
@@ -38,7 +38,7 @@ class Sample(NamedTuple):
     deviation: float
 
     def holds(self, runs: list[float]) -> bool:
-        """Whether the mean of some runs is within four standard errors of it."""
+        """Whether the mean of the runs is within four standard errors of `mean`."""
         error = self.deviation * (1 / len(runs) + 1 / 400) ** 0.5
         return bool(abs(np.mean(runs) - self.mean) <= 4 * error)
 
@@ -63,24 +63,24 @@ window the champion was right after 550 duels at most in all 400 runs of each po
 
 
 def drift_run_of(name: str, window: int | None, run: int) -> DriftRun:
-    """A run. The change comes after 20,000 duels; with a window, after two or up to three of it."""
+    """One run. The change is after 20,000 duels; with a window, after two to three windows."""
     arms = np.random.RandomState(run).permutation(4)
     there = np.ix_(arms, arms)
     policy = policies.create(name, 4, seed=run, window=window)
-    way = start_run(policy, MatrixEnvironment(BEFORE[there], seed=run + 5_000))
-    way.advance(WINDOW)
-    early = way.plays
-    way.advance(2 * WINDOW)
-    price = float(((way.plays - early) * regrets(BEFORE[there], "condorcet")).sum())
-    way.advance(20_000 if window is None else 2 * WINDOW + run % RUNS * WINDOW // RUNS)
-    way = start_run(way.policy(), MatrixEnvironment(AFTER[there], seed=run + 15_000))
+    simulation = start_run(policy, MatrixEnvironment(BEFORE[there], seed=run + 5_000))
+    simulation.advance(WINDOW)
+    early = simulation.plays
+    simulation.advance(2 * WINDOW)
+    price = float(((simulation.plays - early) * regrets(BEFORE[there], "condorcet")).sum())
+    simulation.advance(20_000 if window is None else 2 * WINDOW + run % RUNS * WINDOW // RUNS)
+    simulation = start_run(simulation.policy(), MatrixEnvironment(AFTER[there], seed=run + 15_000))
     found, streak = LATER, 0
     for t in range(GRID, LATER + 1, GRID):
-        way.advance(t)
-        streak = streak + 1 if arms[way.champion()] == BEST else 0
+        simulation.advance(t)
+        streak = streak + 1 if arms[simulation.champion()] == BEST else 0
         if streak == SETTLED:
             found = min(found, t - (SETTLED - 1) * GRID)
-    lost = float((way.plays * regrets(AFTER[there], "condorcet")).sum())
+    lost = float((simulation.plays * regrets(AFTER[there], "condorcet")).sum())
     return DriftRun(price, lost, found)
 
 
@@ -95,22 +95,22 @@ def drift_runs(request: pytest.FixtureRequest) -> tuple[str, list[DriftRun], lis
 DriftRuns = tuple[str, list[DriftRun], list[DriftRun]]
 
 
-def test_the_new_best_arm_is_found_within_the_window(drift_runs: DriftRuns) -> None:
-    # 400 runs without a failure: its probability is below 0.75 %, as surely as 95 %, and then more
-    # than 2 of 20 runs would fail with a chance below 1 in 1,000.
+def test_new_best_arm_found_within_window(drift_runs: DriftRuns) -> None:
+    # 400 runs had no failure: with confidence 95 % its probability is below 0.75 %, and then more
+    # than 2 of 20 runs fail with probability below 1 in 1,000.
     _, _, windowed = drift_runs
     assert sum(one.found > WINDOW for one in windowed) <= 2
 
 
-def test_a_window_halves_the_regret_of_the_change(drift_runs: DriftRuns) -> None:
+def test_window_halves_regret_of_change(drift_runs: DriftRuns) -> None:
     name, plain, windowed = drift_runs
     for window, runs in ((None, plain), (WINDOW, windowed)):
         assert OTHERS[name, window][1].holds([one.lost for one in runs])
-    # It follows from the bands: of RUCB, at most 128 and at least 362.
+    # Implied by the bands: for RUCB, at most 128 and at least 362.
     assert np.mean([one.lost for one in windowed]) < np.mean([one.lost for one in plain]) / 2
 
 
-def test_without_a_change_a_window_has_the_measured_regret(drift_runs: DriftRuns) -> None:
+def test_regret_with_window_without_change(drift_runs: DriftRuns) -> None:
     name, plain, windowed = drift_runs
     for window, runs in ((None, plain), (WINDOW, windowed)):
         assert OTHERS[name, window][0].holds([one.price for one in runs])

@@ -1,7 +1,7 @@
-"""Confidence statements are wrong at most as often as they say, also if read after every duel.
+"""Error rates of anytime-valid confidence statements that are read after every duel.
 
-The number of runs that may fail is the most that has a chance of at least 1 in 1,000 if each fails
-with the probability that is allowed.
+The number of runs that may fail is the largest with a probability of at least 1 in 1,000 if each
+run fails with the allowed probability.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from streamduel.preference.evidence import (
 )
 from streamduel.preference.regret import regret_bound
 from streamduel.simulation.environment import MatrixEnvironment
-from tests.statistics.test_guarantees import beyond
+from tests.statistics.test_guarantees import failure_limit
 from tests.statistics.textbook.matrices import MATRICES, condorcet_regret, copeland_regret
 
 EQUAL: Floats = np.full((3, 3), 0.5)
 
 
 @pytest.mark.parametrize("error", [0.01, 0.05, 0.2])
-def test_one_of_two_equal_arms_is_rarely_found_better_at_any_time(error: float) -> None:
+def test_false_lead_rate_of_equal_arms(error: float) -> None:
     experiments, duels = 10_000, 2_000
     users = np.random.RandomState(1)
     wins, found = np.zeros(experiments), np.zeros(experiments, dtype=bool)
@@ -36,12 +36,12 @@ def test_one_of_two_equal_arms_is_rarely_found_better_at_any_time(error: float) 
         wins += users.random_sample(experiments) < 0.5
         losses = n - wins
         found |= np.maximum(log_evidence_of(wins, losses), log_evidence_of(losses, wins)) >= enough
-    assert 0 < found.sum() < beyond(error, experiments)
+    assert 0 < found.sum() < failure_limit(error, experiments)
 
 
-def test_a_real_lead_is_found() -> None:
-    # With 1,000 duels won at 0.58, the lead is 5 standard deviations: sure at 0.95 for two arms
-    # takes 2.3 nats and the mixture's 1.4, which are 2.7 deviations.
+def test_true_lead_detected() -> None:
+    # With 1,000 duels won at 0.58, the lead is 5 standard deviations: confidence 0.95 for two arms
+    # needs 2.3 nats and the mixture's 1.4, which are 2.7 deviations.
     users = np.random.RandomState(2)
     wins = users.binomial(1_000, 0.58, size=200).astype(np.float64)
     sure = log_evidence_of(wins, 1_000 - wins) >= nats(0.95, 2, "condorcet")
@@ -49,7 +49,7 @@ def test_a_real_lead_is_found() -> None:
 
 
 @pytest.mark.parametrize("name", ["rucb", "double_thompson"])
-def test_whichever_pairs_a_policy_looks_at_equal_arms_have_no_sure_champion(name: str) -> None:
+def test_false_champion_rate_of_equal_arms_under_adaptive_sampling(name: str) -> None:
     error, count = 0.2, 60
     failed = 0
     for run in range(count):
@@ -61,12 +61,12 @@ def test_whichever_pairs_a_policy_looks_at_equal_arms_have_no_sure_champion(name
             policy.observe(first, second, users.outcome(first, second))
             wrong |= confidence(policy.wins, policy.champion(), policy.seeks) >= 1 - error
         failed += wrong
-    assert failed < beyond(error, count)
+    assert failed < failure_limit(error, count)
 
 
 @pytest.mark.parametrize("matrix", ["arxiv", "cycle5", "cyclic"])
 @pytest.mark.parametrize("name", ["rucb", "ccb"])
-def test_the_bounds_of_preferences_and_of_regret_hold_at_all_times(name: str, matrix: str) -> None:
+def test_preference_and_regret_bounds_hold_at_all_times(name: str, matrix: str) -> None:
     delta, count, p = 0.1, 40, MATRICES[matrix]
     gaps, copeland = condorcet_regret(p), copeland_regret(p)
     failed = impossible = 0
@@ -90,6 +90,6 @@ def test_the_bounds_of_preferences_and_of_regret_hold_at_all_times(name: str, ma
                 kept &= all(bound[kind] >= regret - 1e-9 for kind, regret in true.items())
         failed += not kept
         impossible += not condorcet_winner_possible(policy.wins, delta)
-    assert failed < beyond(delta, count)
+    assert failed < failure_limit(delta, count)
     if gaps is not None:
-        assert impossible < beyond(delta, count)
+        assert impossible < failure_limit(delta, count)

@@ -1,9 +1,9 @@
-"""Every policy's regret equals that of an independent implementation of its algorithm.
+"""Regret of every policy against an independent implementation of its algorithm.
 
-`tests/statistics/textbook` has the algorithms again, plain and slow, without code of streamduel.
+`tests/statistics/textbook` implements the algorithms plainly and slowly, without streamduel code.
 `python -m tests.statistics.textbook` ran each a few thousand times on each of five matrices; mean
-and deviation of one run's regret are in `bands.json`. The mean of `RUNS` runs of ours must be
-within four standard errors of it, at each checkpoint. All seeds are fixed.
+and deviation of one run's regret are in `bands.json`. The mean of `RUNS` runs of streamduel must
+be within four standard errors of it at each checkpoint. All seeds are fixed.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 RUNS = 25
 QUICK, SLOW = 10_000, 3_000
-"""How far a run goes: where loops are compiled, and where they are not."""
+"""Duels of a run with compiled loops, and without."""
 ROUNDING = 1e-4
 """The bands have five significant digits."""
 
 
 @pytest.mark.parametrize("matrix", MATRICES)
 @pytest.mark.parametrize("band", BANDS)
-def test_regret_is_the_textbooks(band: str, matrix: str) -> None:
+def test_regret_equals_textbook(band: str, matrix: str) -> None:
     name, parameters = VARIANTS.get(band, (band, {}))
     measured = BANDS[band][matrix]
     if "horizon" in policies.get(name).declared:
@@ -72,7 +72,7 @@ def test_regret_is_the_textbooks(band: str, matrix: str) -> None:
         assert abs(ours - mean) <= 4 * error + ROUNDING * mean, (t, ours, mean, error)
 
 
-def test_every_textbook_policy_has_a_band() -> None:
+def test_bands_cover_all_textbook_policies() -> None:
     assert set(BANDS) == set(POLICIES)
     covered = {VARIANTS.get(band, (band, {}))[0] for band in BANDS}
     assert covered <= set(policies.names())

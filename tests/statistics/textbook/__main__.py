@@ -79,7 +79,7 @@ def write(bands: dict[str, dict[str, Any]], out: Path) -> None:
 
 
 def main() -> None:
-    """Measure, print, write."""
+    """Measure the bands, print progress and write the file."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--policy", nargs="+", choices=sorted(POLICIES), default=list(POLICIES))
     arguments.add_argument("--matrix", nargs="+", choices=sorted(MATRICES), default=list(MATRICES))

@@ -1,10 +1,10 @@
 """Auto: RMED1 until every arm has surely lost to another one, then D-TS from the same counts.
 
-It has no paper. The readings of RMED1 and D-TS are those of their own files here. "Surely" is the
+This combination has no paper. RMED1 and D-TS are read as in their own files here. "Surely" is the
 normal mixture of Howard, Ramdas, McAuliffe and Sekhon, "Time-uniform, nonparametric, nonasymptotic
 confidence sequences", Annals of Statistics 49(2), 2021, with sub-Gaussian steps of variance 1/4 and
-a prior of precision ρ = 16: it must reach (K - 1) / δ, δ = 0.01. One looks before a duel, if there
-have been 1 % more duels of different arms than at the last look, and K more.
+a prior of precision ρ = 16: it must reach (K - 1) / δ, δ = 0.01. The check
+precedes a duel, if there are 1 % and at least K more duels of different arms than at the last one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.statistics.textbook.rmed import admit, draw_each, likeliest, opponent
 
 @jitted
 def mixture(won: int, lost: int) -> float:
-    """M of "the one that won does not beat the other": the gambler's wealth at precision 16."""
+    """Mixture martingale of the hypothesis that the leader does not beat the other arm, ρ = 16."""
     variance = (won + lost) / 4.0
     excess = won - (won + lost) / 2.0
     return float(np.sqrt(16.0 / (variance + 16.0)) * np.exp(excess**2 / (2.0 * (variance + 16.0))))
@@ -27,7 +27,7 @@ def mixture(won: int, lost: int) -> float:
 
 @jitted
 def all_have_lost(wins: Ints, delta: float) -> bool:
-    """Whether each arm has surely lost to some other one."""
+    """Whether each arm surely loses to another one."""
     n_arms = len(wins)
     for arm in range(n_arms):
         lost = False

@@ -42,7 +42,7 @@ def run(
     history = new_history(checkpoints)
     width = (1 if tight else 3) * gamma**2 * np.sqrt(np.log(2.0 * horizon * n_arms))
     played = np.zeros((n_arms, n_arms))  # duels of the first arm, in its turn, with the second
-    won = np.zeros((n_arms, n_arms))  # and how many of them it won
+    won = np.zeros((n_arms, n_arms))  # wins of these
     working = np.ones(n_arms, dtype=np.bool_)  # W
     for t in range(1, len(history) + 1):
         arm = smallest(played.sum(axis=1), working)

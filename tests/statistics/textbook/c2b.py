@@ -102,7 +102,7 @@ def batch(active: Truths, defeated: Truths) -> Ints:
 
 @jitted
 def compare(preferences: Floats, history: Small, t: int, due: Ints, wins: Floats) -> int:
-    """Play what is due in an order drawn at random, up to the last duel there is."""
+    """Play the due duels in random order, up to the last duel of the run."""
     n_arms = len(wins)
     left = due.sum()
     while left > 0 and t < len(history):

@@ -53,7 +53,7 @@ def run(
 
 @jitted
 def score_bounds(upper: Floats, lower: Floats) -> tuple[Ints, Ints]:
-    """Line 7: the most and the least arms that each arm may beat."""
+    """Line 7: upper and lower bound of the number of arms that each arm beats."""
     n_arms = len(upper)
     at_most = np.zeros(n_arms, dtype=np.int64)
     at_least = np.zeros(n_arms, dtype=np.int64)

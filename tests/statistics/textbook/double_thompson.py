@@ -39,7 +39,7 @@ from tests.statistics.textbook.history import (
 
 @jitted
 def likely_winners(wins: Ints, scale: float) -> Truths:
-    """The arms that, by their upper bounds, may beat the most arms."""
+    """The arms that beat the most arms by their upper bounds."""
     n_arms = len(wins)
     score = np.zeros(n_arms)
     for i in range(n_arms):
@@ -51,7 +51,7 @@ def likely_winners(wins: Ints, scale: float) -> Truths:
 
 @jitted
 def price(theta: Floats, score: Floats) -> Floats:
-    """Of each arm as the champion: estimated regret against all others, per information."""
+    """For each arm as champion: estimated regret against all others per unit of information."""
     n_arms = len(theta)
     total = np.zeros(n_arms)
     for i in range(n_arms):

@@ -1,4 +1,4 @@
-"""What the comparators share beyond `history`: counts, estimates, samples, ties in an argmax."""
+"""Shared by the policies: counts, estimates, samples, argmax with random ties."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.statistics.textbook.history import Floats, Ints, Small, Truths, duel,
 
 @jitted
 def play(preferences: Floats, history: Small, t: int, i: int, j: int, wins: Ints) -> bool:
-    """Duel number t, counted in `wins` unless an arm meets itself. Whether i won."""
+    """Play duel number t, counted in `wins` unless i = j. Returns whether i won."""
     i_won = duel(preferences, history, t, i, j)
     if i != j and i_won:
         wins[i, j] += 1
@@ -33,7 +33,7 @@ def smallest(values: Floats, allowed: Truths) -> int:
 
 @jitted
 def mean(wins: Ints, i: int, j: int) -> float:
-    """How often i has beaten j; 1/2 before their first duel, and for i = j."""
+    """Share of wins of i against j; 1/2 before their first duel, and for i = j."""
     played = wins[i, j] + wins[j, i]
     if i == j or played == 0:
         return 0.5
@@ -76,7 +76,7 @@ def tournament(wins: Ints) -> Floats:
 
 @jitted
 def second_sample(wins: Ints, champion: int) -> Floats:
-    """Chances of each arm against the champion, from the posterior; the champion's own is 1/2."""
+    """Posterior sample of each arm's win probability against the champion; 1/2 for itself."""
     n_arms = len(wins)
     theta = np.full(n_arms, 0.5)
     for j in range(n_arms):

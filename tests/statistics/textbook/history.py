@@ -1,14 +1,14 @@
-"""What every textbook policy is written with: the duel, the draw, the bounds, the summary.
+"""Shared by all textbook policies: duel, random draw, bounds, summary.
 
 A policy is one function, compiled by `jitted`,
 
     run(preferences, horizon, checkpoints, seed) -> plays, champions
 
-with the chances `preferences` (K, K), the ascending `checkpoints` (C,), the last of them at most
-`horizon`, and with the policy's own parameters after these, all with defaults. It duels up to the
-last checkpoint, writes each duel into a history, and ends with `summary` of that history:
-`plays` (C, K, K) is how often each pair, as proposed, has been played up to each checkpoint, and
-`champions` (C,) which arm beats the most arms by then.
+with the win probabilities `preferences` (K, K), the ascending `checkpoints` (C,), the last at most
+`horizon`, and the policy's own parameters after these, all with defaults. It duels up to the last
+checkpoint, writes each duel into a history, and returns the `summary` of that history: `plays`
+(C, K, K) counts each pair, as proposed, up to each checkpoint, and `champions` (C,) is the arm that
+beats the most arms by then.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ Run: TypeAlias = Callable[[Floats, int, Ints, int], tuple[Ints, Ints]]
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
-LOST, WON, SETTLED = 0, 1, 2  # the third column of a history: how the first arm fared
+LOST, WON, SETTLED = 0, 1, 2  # third column of a history: outcome of the first arm
 
 
 def jitted(function: Function) -> Function:
-    """`numba.njit`, of the type of the function."""
+    """`numba.njit` that keeps the type of the function."""
     return cast(Function, numba.njit(function))
 
 
 @jitted
 def new_history(checkpoints: Ints) -> Small:
-    """Room for every duel up to the last checkpoint: the two arms and the outcome."""
+    """An array for every duel up to the last checkpoint: the two arms and the outcome."""
     return np.zeros((checkpoints[-1], 3), dtype=np.int32)
 
 
 @jitted
 def duel(preferences: Floats, history: Small, t: int, first: int, second: int) -> bool:
-    """Play duel number `t`, from 1, and say whether the first arm won."""
+    """Play duel number `t`, from 1, and return whether the first arm won."""
     won = bool(np.random.random() < preferences[first, second])  # noqa: NPY002
     history[t - 1, 0] = first
     history[t - 1, 1] = second
@@ -54,7 +54,7 @@ def duel(preferences: Floats, history: Small, t: int, first: int, second: int) -
 
 @jitted
 def settle(history: Small, t: int, until: int, arm: int) -> None:
-    """The policy has found its arm: duels `t` to `until` are that arm against itself."""
+    """Fill duels `t` to `until` with the found arm against itself."""
     for row in range(t - 1, until):
         history[row, 0] = arm
         history[row, 1] = arm
@@ -63,7 +63,7 @@ def settle(history: Small, t: int, until: int, arm: int) -> None:
 
 @jitted
 def summary(history: Small, n_arms: int, checkpoints: Ints) -> tuple[Ints, Ints]:
-    """How often each pair was played, and the champion, at each checkpoint."""
+    """Plays of each pair and the champion at each checkpoint."""
     plays = np.zeros((len(checkpoints), n_arms, n_arms), dtype=np.int64)
     champions = np.zeros(len(checkpoints), dtype=np.int64)
     so_far = np.zeros((n_arms, n_arms), dtype=np.int64)
@@ -85,7 +85,7 @@ def summary(history: Small, n_arms: int, checkpoints: Ints) -> tuple[Ints, Ints]
 
 @jitted
 def beats_most(wins: Ints) -> int:
-    """The arm that won more than half of its duels against the most arms, ties at random."""
+    """The arm with the highest Copeland score by the counts, ties at random."""
     n_arms = len(wins)
     beaten = np.zeros(n_arms)
     for i in range(n_arms):
@@ -97,7 +97,7 @@ def beats_most(wins: Ints) -> int:
 
 @jitted
 def one_of(pool: Truths) -> int:
-    """One of the arms marked in `pool`, each as likely."""
+    """One of the arms marked in `pool`, uniformly."""
     arms = np.flatnonzero(pool)
     return int(arms[np.random.randint(len(arms))])  # noqa: NPY002
 

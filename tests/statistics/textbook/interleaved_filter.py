@@ -5,7 +5,7 @@ Problem", COLT 2009, Algorithms 2 and 3.
 sqrt(4 ln(1/δ) / t), which is `confidence_scale` = 4. After each round robin the beaten arms go
 first; then, of those that beat the candidate, the one against which its estimate is the lowest
 becomes the candidate, with empty statistics. IF2 prunes, at that moment, the arms against which the
-estimate is above 1/2. The last arm duels with itself to the end.
+estimate is above 1/2. The last arm duels itself to the end.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def run(
     candidate = np.random.randint(n_arms)  # noqa: NPY002
     remaining = np.ones(n_arms, dtype=np.bool_)  # W
     remaining[candidate] = False
-    won = np.zeros(n_arms)  # of the candidate's duels with each arm of W, those it won
-    comparisons = 0  # with each arm of W
+    won = np.zeros(n_arms)  # the candidate's wins against each arm of W
+    comparisons = 0  # the candidate's duels with each arm of W
     t = 0
     while t < len(history) and remaining.any():
         for arm in np.flatnonzero(remaining):

@@ -19,7 +19,7 @@ ARXIV = np.array(
 )
 
 # Komiyama et al., "Regret Lower Bound and Optimal Algorithm in Dueling Bandit Problem", COLT 2015:
-# the first arm beats the others by 0.1, they beat one another in a cycle by 0.4.
+# the first arm beats the others by 0.1; these form a cycle with gaps of 0.4.
 CYCLIC = np.array(
     [
         [0.5, 0.6, 0.6, 0.6],
@@ -62,7 +62,7 @@ MATRICES: dict[str, Floats] = {
 
 
 def copeland_scores(preferences: Floats) -> Floats:
-    """The share of the other arms that each arm beats with more than one half."""
+    """The share of other arms that each arm beats."""
     beats = preferences > 0.5
     np.fill_diagonal(beats, val=False)
     scores: Floats = beats.sum(axis=1) / (len(preferences) - 1)

@@ -6,15 +6,15 @@ Ranker Evaluation", TOIS 2020, Algorithm 1, and its authors' program.
 What the papers leave open, and the reading taken:
 
 - The arms are shuffled and cut into groups of `size`, the last smaller.
-- u_ij = mean + sqrt(α ln(t + C) / n), C = ((4α-1)K² / ((2α-1)δ))^(1/(2α-1)), or as given; t runs
-  through, and the counts are kept, over all stages.
+- u_ij = mean + sqrt(α ln(t + C) / n), C = ((4α-1)K² / ((2α-1)δ))^(1/(2α-1)), or as given; t and
+  the counts continue over all stages.
 - Duel t belongs to group t mod (number of groups). There, beaten arms (u_ij < 1/2 for a j of the
   group) are dropped one at a time, at random, so that a cycle cannot empty the group.
-- A group with one arm: MergeRUCB goes on to the next group and spends no duel; MergeDTS joins it
+- A group with one arm: MergeRUCB skips to the next group without a duel; MergeDTS joins it
   with the next group at once.
 - MergeRUCB: champion uniform, challenger the largest u_jc among the others. MergeDTS: champion
-  by a sampled tournament within the group, challenger the smallest of a second sample (the arm
-  most surely beaten), never the champion.
+  by a sampled tournament within the group, challenger the smallest of a second sample (the
+  weakest arm), never the champion.
 - After the duel: as soon as at most K/2^S arms are left (stage S = 1, 2, …) or only groups of one,
   groups are joined, the smallest with the largest, up to 3/2 of `size`; again, as long as a group
   has less than half of `size` and the number of groups still falls.
@@ -69,13 +69,13 @@ def prune(group: Ints, m: int, wins: Ints, scale: float) -> None:
 
 @jitted
 def sizes(group: Ints, n_groups: int) -> Ints:
-    """How many arms each group has."""
+    """Number of arms of each group."""
     return np.array([np.sum(group == m) for m in range(n_groups)])
 
 
 @jitted
 def join_small_and_large(group: Ints, n_groups: int, size: int) -> int:
-    """Pair the smallest group with the largest and so on; the new number of groups."""
+    """Join the smallest group with the largest and so on; returns the number of groups."""
     before = sizes(group, n_groups)
     order = np.argsort(before + np.random.random(n_groups))  # noqa: NPY002
     label = np.zeros(n_groups, dtype=np.int64)
@@ -95,7 +95,7 @@ def join_small_and_large(group: Ints, n_groups: int, size: int) -> int:
 
 @jitted
 def merge(group: Ints, n_groups: int, size: int) -> int:
-    """The merging at the end of a stage; the new number of groups."""
+    """Merge at the end of a stage; returns the number of groups."""
     while n_groups > 1:
         fewer = join_small_and_large(group, n_groups, size)
         done = fewer == n_groups or np.min(sizes(group, fewer)) >= 0.5 * size
@@ -107,7 +107,7 @@ def merge(group: Ints, n_groups: int, size: int) -> int:
 
 @jitted
 def join_with_next(group: Ints, m: int, n_groups: int) -> int:
-    """Group m becomes part of the one after it; where that is now."""
+    """Join group m with the next one; returns the index of the joined group."""
     following = (m + 1) % n_groups
     for arm in range(len(group)):
         if group[arm] == m:
@@ -120,7 +120,7 @@ def join_with_next(group: Ints, m: int, n_groups: int) -> int:
 
 @jitted
 def next_group(group: Ints, m: int, n_groups: int, wins: Ints, scale: float) -> int:
-    """MergeRUCB: the group, from m on, in which two arms are left after pruning; or -1."""
+    """MergeRUCB: the first group from m with two arms left after pruning, or -1."""
     for k in range(n_groups):
         following = (m + k) % n_groups
         prune(group, following, wins, scale)
@@ -131,7 +131,7 @@ def next_group(group: Ints, m: int, n_groups: int, wins: Ints, scale: float) -> 
 
 @jitted
 def joined_group(group: Ints, m: int, n_groups: int, wins: Ints, scale: float) -> tuple[int, int]:
-    """MergeDTS: group m, with the next ones joined to it until two arms are left after pruning."""
+    """MergeDTS: group m, joined with the next ones until two arms are left after pruning."""
     prune(group, m, wins, scale)
     while np.sum(group == m) == 1 and n_groups > 1:
         m = join_with_next(group, m, n_groups)
@@ -169,7 +169,7 @@ def run(
     size: int = 4,
     delta: float = 0.01,
 ) -> tuple[Ints, Ints]:
-    """MergeRUCB: α > 1/2, groups of `size` arms, δ the chance of failure."""
+    """MergeRUCB: α > 1/2, groups of `size` arms, δ the failure probability."""
     np.random.seed(seed)  # noqa: NPY002
     n_arms = len(preferences)
     wins = np.zeros((n_arms, n_arms), dtype=np.int64)
@@ -181,7 +181,7 @@ def run(
     for t in range(1, len(history) + 1):
         scale = alpha * np.log(t + constant)
         m = next_group(group, t % n_groups, n_groups, wins, scale)
-        while m < 0 and n_groups > 1:  # nobody has an opponent
+        while m < 0 and n_groups > 1:  # no arm has an opponent
             n_groups = merge(group, n_groups, size)
             stage += 1
             m = next_group(group, t % n_groups, n_groups, wins, scale)

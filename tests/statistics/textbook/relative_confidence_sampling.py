@@ -4,8 +4,8 @@ experiments: 0.501).
 
 What the paper leaves open, and the reading taken:
 
-- The champion wins the sampled tournament outright; if nobody does, it is the arm that has been
-  champion least often, in either way, ties at random.
+- The champion is the outright winner of the sampled tournament; if there is none, the arm that has
+  been champion least often (by either rule), ties at random.
 - The challenger has the largest upper bound against the champion, whose own is 1/2: it may be the
   champion itself, as in RUCB. An unseen pair has 2.
 """
@@ -33,7 +33,7 @@ def run(
     n_arms = len(preferences)
     wins = np.zeros((n_arms, n_arms), dtype=np.int64)
     history = new_history(checkpoints)
-    reigns = np.zeros(n_arms)  # how often each arm has been the champion
+    reigns = np.zeros(n_arms)  # times each arm was champion
     everyone = np.ones(n_arms, dtype=np.bool_)
     for t in range(1, len(history) + 1):
         victors = np.sum(tournament(wins) >= 0.5, axis=1) == n_arms

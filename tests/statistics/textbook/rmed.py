@@ -10,7 +10,7 @@ What the paper leaves open, and the reading taken:
   due while ln ln t < 0. These duels leave the arm lists alone.
 - Arms are admitted to the next pass after the outcome, with t the number of this duel. All arms
   that are not waiting in this pass are tested, so an arm left out earlier can come back.
-- "n(l, i*) ≥ n(l, b) / ln ln t" is taken as it stands: a negative ln ln t makes it true; n(l, l)
+- "n(l, i*) ≥ n(l, b) / ln ln t" is taken literally: a negative ln ln t makes it true; n(l, l)
   is 0.
 - b(i): a quotient with d⁺ = 0 is +∞; a negative numerator stays (the authors' library has at
   least 0.01).
@@ -38,7 +38,7 @@ from tests.statistics.textbook.history import (
 
 @jitted
 def shortfalls(wins: Ints) -> Floats:
-    """I_i of every arm i: how unlikely the counts would be if i beat everyone."""
+    """I_i of every arm i: the evidence of the counts against i as Condorcet winner."""
     n_arms = len(wins)
     total = np.zeros(n_arms)
     for i in range(n_arms):
@@ -78,7 +78,7 @@ def all_cheapest(wins: Ints) -> Ints:
 
 @jitted
 def opponent(wins: Ints, best: int, arm: int) -> int:
-    """Algorithm 2: whom the arm meets in RMED1."""
+    """Algorithm 2: the arm's opponent in RMED1."""
     n_arms = len(wins)
     means = np.array([mean(wins, arm, j) for j in range(n_arms)])
     others = np.arange(n_arms) != arm
@@ -90,7 +90,7 @@ def opponent(wins: Ints, best: int, arm: int) -> int:
 
 @jitted
 def opponent_2(wins: Ints, best: int, arm: int, cheapest: int, t: int) -> int:
-    """Algorithm 3: whom the arm meets in RMED2 and RMED2FH."""
+    """Algorithm 3: the arm's opponent in RMED2 and RMED2FH."""
     with_best = wins[arm, best] + wins[best, arm]
     with_cheapest = wins[arm, cheapest] + wins[cheapest, arm]
     if mean(wins, arm, cheapest) <= 0.5 and with_best >= with_cheapest / np.log(np.log(t)):
@@ -107,7 +107,7 @@ def shuffled_pairs(n_arms: int) -> Ints:
 
 @jitted
 def draw_each(preferences: Floats, history: Small, wins: Ints, times: int) -> int:
-    """The initial phase: every pair so often. The number of duels it took."""
+    """The initial phase: every pair `times` times. Returns the number of duels."""
     t = 0
     for i, j in shuffled_pairs(len(wins)):
         for _ in range(min(times, len(history) - t)):
@@ -118,7 +118,7 @@ def draw_each(preferences: Floats, history: Small, wins: Ints, times: int) -> in
 
 @jitted
 def complete(preferences: Floats, history: Small, wins: Ints, t: int, alpha: float) -> int:
-    """Draw every pair with less than α ln ln t duels until it has them; t after that."""
+    """Play every pair with fewer than α ln ln t duels until it has them; returns the new t."""
     for i, j in shuffled_pairs(len(wins)):
         while 2 <= t < len(history) and wins[i, j] + wins[j, i] < alpha * np.log(np.log(t + 1)):
             t += 1
@@ -128,7 +128,7 @@ def complete(preferences: Floats, history: Small, wins: Ints, t: int, alpha: flo
 
 @jitted
 def admit(upcoming: Truths, waiting: Truths, wins: Ints, t: int, margin: float) -> None:
-    """Line 18: who of those not waiting takes part in the next pass."""
+    """Line 18: the arms, of those not waiting, that join the next pass."""
     total = shortfalls(wins)
     for j in range(len(upcoming)):
         if not waiting[j] and total[j] - total.min() <= np.log(t) + margin:
@@ -155,7 +155,7 @@ def run(
     if variant == 3 and horizon >= 3:
         times = max(1, int(np.ceil(alpha * np.log(np.log(horizon)))))
     t = draw_each(preferences, history, wins, times)
-    cheapest = all_cheapest(wins)  # b, as RMED2FH keeps it
+    cheapest = all_cheapest(wins)  # b, fixed by RMED2FH
     order = np.random.permutation(n_arms)  # noqa: NPY002
     waiting = np.ones(n_arms, dtype=np.bool_)  # L_R
     upcoming = np.zeros(n_arms, dtype=np.bool_)  # L_N

@@ -1,14 +1,14 @@
-"""Two that compare all active pairs in rounds. PCOMP: Agarwal, Ghuge and Nagarajan, "Batched
-Dueling Bandits", ICML 2022. Copeland preference-based racing: Busa-Fekete, Szörényi, Weng, Cheng
-and Hüllermeier, "Top-k Selection based on Adaptive Sampling of Noisy Preferences", ICML 2013,
-Algorithm 1 with Copeland's ranking, for the top arm.
+"""Two policies that compare all active pairs in rounds. PCOMP: Agarwal, Ghuge and Nagarajan,
+"Batched Dueling Bandits", ICML 2022. Copeland preference-based racing: Busa-Fekete, Szörényi,
+Weng, Cheng and Hüllermeier, "Top-k Selection based on Adaptive Sampling of Noisy Preferences",
+ICML 2013, Algorithm 1 with Copeland's ranking, for the top arm.
 
 What the papers leave open, and the reading taken:
 
 - The duels of a round are shuffled, so that a round cut off at T is unbiased.
 - PCOMP: q = T^(1/B), q_r = max(1, ⌊q^r (1 + 1e-12)⌋), B = ⌊ln T⌋, δ = 1/(6 T K² B), radius
   sqrt(ln(1/δ) / (2 n)). The means are those of the round alone, n = q_r; with `accumulate` those
-  of all duels so far. All arms beaten by an active arm go at once; if that were all, none.
+  of all duels so far. All arms beaten by an active arm leave together; none, if that were all.
 - Racing: δ = 1/T, at most T duels a pair: radius sqrt(ln(2 K² T / δ) / (2 n)); one duel serves
   (i, j) and (j, i). An arm is settled if some arm is surely better (beats more arms than it can),
   or it is surely better than all. A pair stays active while it is undecided and not both arms
@@ -36,7 +36,7 @@ from tests.statistics.textbook.history import (
 
 @jitted
 def drawn(left: Ints) -> tuple[int, int]:
-    """One of the duels still to be made, each as likely, taken out of `left`."""
+    """Draw one of the duels in `left` uniformly and remove it."""
     place = np.random.randint(left.sum())  # noqa: NPY002
     for i in range(len(left)):
         for j in range(i):
@@ -49,7 +49,7 @@ def drawn(left: Ints) -> tuple[int, int]:
 
 @jitted
 def plan(active: Truths, times: int) -> Ints:
-    """Every active pair so many times; a pair is [i, j] with i > j."""
+    """The duels of a round: every active pair [i, j], i > j, `times` times."""
     left = np.zeros(active.shape, dtype=np.int64)
     for i in range(len(left)):
         for j in range(i):
@@ -104,7 +104,7 @@ def run_pcomp(
 
 @jitted
 def still_active(beats: Truths) -> Truths:
-    """The pairs with which racing goes on."""
+    """The pairs that stay active in racing."""
     n_arms = len(beats)
     at_least = beats.sum(axis=1)
     at_most = n_arms - 1 - beats.sum(axis=0)

@@ -6,10 +6,10 @@ What the paper leaves open, and the reading taken:
 
 - Radius sqrt(ln(2 N T / δ) / (2 n)) with N = K(K-1)/2 pairs and δ = 1/T.
 - The pair duelled is one of the least duelled active ones, ties at random; tests after each duel.
-- Condorcet: an arm is out once its upper bound against some arm is below 1/2, and with it all of
-  its pairs. A duel puts at most one of the two out, so one arm always stays.
+- Condorcet: an arm is eliminated, with all of its pairs, once its upper bound against some arm is
+  below 1/2. A duel eliminates at most one of its arms, so one arm always stays.
 - Copeland: a pair is dropped once it is decided, or neither of its arms can beat more arms than
-  another arm certainly does ("more", not "as many": a co-winner need not be told apart).
+  another arm certainly does ("more", not "as many": co-winners need not be distinguished).
 - Exploitation: the arm left against itself; Copeland: the arm that certainly beats the most
   arms, a tie drawn once.
 """
@@ -51,7 +51,7 @@ def drop_condorcet(active: Truths, beats: Truths) -> None:
 
 @jitted
 def drop_copeland(active: Truths, beats: Truths) -> None:
-    """Drop every pair that is decided, or in which no arm can beat more than another certainly."""
+    """Drop decided pairs, and pairs whose arms cannot beat more arms than another surely does."""
     n_arms = len(beats)
     at_least = beats.sum(axis=1)
     at_most = n_arms - 1 - beats.sum(axis=0)

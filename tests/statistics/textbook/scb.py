@@ -119,7 +119,7 @@ def eliminate(kept: Truths, means: Floats, level: float) -> None:
 
 @jitted
 def least(mean: float, level: float) -> float:
-    """The least q with kl(mean, q) ≤ level; the largest is 1 - least(1 - mean, level)."""
+    """The smallest q with kl(mean, q) ≤ level; the largest is 1 - least(1 - mean, level)."""
     if mean == 0:
         return 0.0
     outside, inside = 0.0, mean
@@ -134,7 +134,7 @@ def least(mean: float, level: float) -> float:
 
 @jitted
 def all_decided(kept: Truths, outcome: Ints) -> bool:
-    """Every pair with an arm that is left in it is decided."""
+    """Whether every pair with a remaining arm is decided."""
     n_arms = len(kept)
     for i in np.flatnonzero(kept):
         for j in range(n_arms):

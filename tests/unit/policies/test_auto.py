@@ -128,11 +128,11 @@ def test_false_switch_rate_at_most_delta() -> None:
 def test_regret_after_switch_is_small_unlike_rmed1() -> None:
     costs, lost = regrets(CYCLE, "copeland"), {}
     for name in ("auto", "rmed1"):
-        way = SteppedRun(policies.create(name, 5, seed=2), MatrixEnvironment(CYCLE, seed=3))
+        simulation = SteppedRun(policies.create(name, 5, seed=2), MatrixEnvironment(CYCLE, seed=3))
         halves = [0.0]
         for t in (8_000, 16_000):
-            way.advance(t)
-            halves.append(float((way.plays * costs).sum()))
+            simulation.advance(t)
+            halves.append(float((simulation.plays * costs).sum()))
         lost[name] = np.diff(halves)
     assert lost["rmed1"][1] > 0.8 * lost["rmed1"][0]
     assert lost["auto"][1] < 0.2 * lost["auto"][0]
@@ -244,10 +244,8 @@ def test_lone_champion_proposed_ahead_as_far_as_by_rmed1() -> None:
             policy.observe(first, second, float(first < second))
     runs = []
     while both[0].duels < 2_000:
-        foreseen = [policy.propose_ahead(1_000) for policy in both]
-        (((first, second),), (times,)), same = (
-            [part.tolist() for part in each] for each in foreseen
-        )
+        ahead = [policy.propose_ahead(1_000) for policy in both]
+        (((first, second),), (times,)), same = ([part.tolist() for part in each] for each in ahead)
         assert same == [[[first, second]], [times]]
         for policy in both:
             policy.observe(first, second, float(first < second), times)

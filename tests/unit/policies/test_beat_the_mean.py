@@ -39,17 +39,17 @@ def propose_until_turn(policy: BeatTheMean, arm: int) -> int:
             return int(second)
 
 
-@pytest.mark.parametrize("order", ["as asked", "the other way round"])
+@pytest.mark.parametrize("order", ["as proposed", "the other way round"])
 def test_duel_counts_for_arm_whose_turn_it_was(order: str) -> None:
     policy = BeatTheMean(3, seed=1, horizon=HORIZON)
     other = propose_until_turn(policy, 0)
-    told = (0, other, 1) if order == "as asked" else (other, 0, 0)
-    policy.observe(*told, 5)
+    duel = (0, other, 1) if order == "as proposed" else (other, 0, 0)
+    policy.observe(*duel, 5)
     own = policy.state_dict()["own"]
     assert own["won"][0][other] == own["played"][0][other] == 5
     assert sum(map(sum, own["played"])) == 5
     bulk = from_state(policy.state_dict())
-    bulk.observe([told[0]] * 30, [told[1]] * 30, [told[2]] * 30)
+    bulk.observe([duel[0]] * 30, [duel[1]] * 30, [duel[2]] * 30)
     assert bulk.state_dict()["own"]["won"][0][other] == 35
 
 

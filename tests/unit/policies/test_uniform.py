@@ -16,7 +16,7 @@ def test_ordered_pairs_equally_likely() -> None:
 
 
 def test_outcomes_do_not_change_proposals() -> None:
-    told, untold = Uniform(4, seed=5), Uniform(4, seed=5)
-    told.observe(0, [1, 2, 3][0], 1, 10**6)
-    assert told.propose(50).tolist() == untold.propose(50).tolist()
-    assert told.candidates() == 4
+    observed, unchanged = Uniform(4, seed=5), Uniform(4, seed=5)
+    observed.observe(0, [1, 2, 3][0], 1, 10**6)
+    assert observed.propose(50).tolist() == unchanged.propose(50).tolist()
+    assert observed.candidates() == 4

@@ -196,15 +196,15 @@ def test_large_counts_in_constant_time() -> None:
 def test_memory_bounded_by_pairs_and_blocks() -> None:
     counts, dice = RecentCounts(10, 100_000), np.random.RandomState(3)
 
-    def tell(times: int) -> None:
+    def add_random(times: int) -> None:
         for _ in range(times):
             first, second = dice.randint(10, size=(2, 1_000))
             counts.add(first, second, dice.randint(3, size=1_000) / 2)
 
     tracemalloc.start()
-    tell(200)
+    add_random(200)
     held = tracemalloc.get_traced_memory()[0]
-    tell(300)
+    add_random(300)
     grown = tracemalloc.get_traced_memory()[0] - held
     tracemalloc.stop()
     assert grown < 5_000
@@ -213,7 +213,7 @@ def test_memory_bounded_by_pairs_and_blocks() -> None:
     assert max(map(len, blocks)) == 45
 
 
-def told() -> RecentCounts:
+def small_example() -> RecentCounts:
     counts = RecentCounts(3, 32)
     for first, second, first_wins, count in [(0, 1, 1.0, 20), (2, 2, 0.5, 7), (2, 1, 0.5, 14)]:
         counts.add_one(first, second, first_wins, count)
@@ -221,7 +221,7 @@ def told() -> RecentCounts:
 
 
 def test_state_lists_blocks() -> None:
-    state = told().state_dict()
+    state = small_example().state_dict()
     # 41 duels in blocks of 2: the open block is the twentieth, and the oldest in view the fifth.
     lone: list[list[Any]] = [[]] * 3
     assert state["recent"] == [
@@ -237,7 +237,7 @@ def test_state_lists_blocks() -> None:
 
 
 def test_copies_are_complete_and_independent() -> None:
-    counts = told()
+    counts = small_example()
     for twin in (copy.deepcopy(counts), pickle.loads(pickle.dumps(counts))):
         assert twin.state_dict() == counts.state_dict()
         twin.add_one(0, 2, 1.0)
@@ -248,13 +248,13 @@ def test_copies_are_complete_and_independent() -> None:
 @pytest.mark.parametrize("window", [None, 15, 32.0, "32", True, MAX_DUELS + 1])
 def test_invalid_windows_rejected(window: object) -> None:
     with pytest.raises(PolicyError, match=r"damaged.*window"):
-        RecentCounts.from_state({**told().state_dict(), "window": window})
+        RecentCounts.from_state({**small_example().state_dict(), "window": window})
 
 
 @pytest.mark.parametrize("recent", [None, "recent", [], [[]] * 15, [[]] * 17, {}])
 def test_invalid_block_counts_rejected(recent: object) -> None:
     with pytest.raises(PolicyError, match=r"must be a list of 16 blocks|damaged.*recent"):
-        RecentCounts.from_state({**told().state_dict(), "recent": recent})
+        RecentCounts.from_state({**small_example().state_dict(), "recent": recent})
 
 
 @pytest.mark.parametrize(
@@ -285,22 +285,22 @@ def test_invalid_block_counts_rejected(recent: object) -> None:
     ],
 )
 def test_invalid_blocks_rejected(block: object) -> None:
-    state = told().state_dict()
+    state = small_example().state_dict()
     state["recent"][3] = block
     with pytest.raises(PolicyError, match=r"must hold blocks of pairs i < j|damaged.*recent"):
         RecentCounts.from_state(state)
 
 
 def test_overfull_blocks_rejected() -> None:
-    state = told().state_dict()
+    state = small_example().state_dict()
     state["recent"][2] = [[0, 1, 3.0, 0.0]]
     with pytest.raises(PolicyError, match=r"at most 2 duels in block 2 \(found 3\)"):
         RecentCounts.from_state(state)
-    state = told().state_dict()
+    state = small_example().state_dict()
     state["recent"][-1] = [[1, 2, 2.0, 0.0]]
     with pytest.raises(PolicyError, match=r"at most 1 duels in block 15 \(found 2\)"):
         RecentCounts.from_state(state)
-    state = told().state_dict()
+    state = small_example().state_dict()
     state["recent"][0] = [[0, 2, 2.0, 0.0]]
     with pytest.raises(PolicyError, match=r"not hold more wins than counts\.wins"):
         RecentCounts.from_state(state)

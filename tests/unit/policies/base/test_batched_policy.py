@@ -63,15 +63,15 @@ def test_next_round_only_after_complete_round(kind: type[BatchedPolicy]) -> None
 def test_opening_equals_proposing_without_the_draw(
     kind: type[BatchedPolicy],
 ) -> None:
-    told, asked = kind(4, seed=1, horizon=1000), kind(4, seed=1, horizon=1000)
+    opened, proposed = kind(4, seed=1, horizon=1000), kind(4, seed=1, horizon=1000)
     for quota in (3, 10, 31):
-        for policy in (told, asked):
+        for policy in (opened, proposed):
             observe_ties(policy, quota)
-        told.open_batch()
-        asked.propose()
-        mine, yours = told.state_dict(), asked.state_dict()
+        opened.open_batch()
+        proposed.propose()
+        mine, yours = opened.state_dict(), proposed.state_dict()
         assert mine["own"] == yours["own"]
-        asked = kind.from_state({**yours, "generator": mine["generator"]})
+        proposed = kind.from_state({**yours, "generator": mine["generator"]})
 
 
 @KINDS

@@ -239,7 +239,7 @@ def test_block_has_four_points_unless_many_samples() -> None:
     script = Scripted(*(word(point) for uv in points for point in uv))
     zeros, ones = np.zeros(131, dtype=np.int64), np.ones(131, dtype=np.int64)
     assert of_pair(0, 0).sample(zeros, ones, script) == pytest.approx(0.5 + 0.25 / 0.75)
-    assert script.asked == [2 * 131, 2 * 129, 8 * 128]
+    assert script.requested == [2 * 131, 2 * 129, 8 * 128]
     assert script.left == []
 
 

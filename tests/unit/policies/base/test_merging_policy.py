@@ -115,11 +115,11 @@ def test_duels_between_groups_count_after_merge(kind: type[Policy]) -> None:
 
 
 @pytest.mark.parametrize("kind", BOTH)
-@pytest.mark.parametrize("told", [1, 2])
-def test_arm_beating_most_survives_cycle(kind: type[Policy], told: int) -> None:
+@pytest.mark.parametrize("bulk", [False, True])
+def test_arm_beating_most_survives_cycle(kind: type[Policy], bulk: bool) -> None:
     policy = with_groups(kind, [[0, 1, 2], [3, 4, 5, 6]])
-    # Once as three entries, once as many: by array operations.
-    cycle = [0, 1, 2] * (1 if told == 1 else 10), [1, 2, 0] * (1 if told == 1 else 10)
+    # Once as three entries, once as many entries (array operations).
+    cycle = [0, 1, 2] * (10 if bulk else 1), [1, 2, 0] * (10 if bulk else 1)
     policy.observe(*cycle, [1.0] * len(cycle[0]), [SURE] * len(cycle[0]))
     policy.observe(1, 5, 1)
     policy.propose()
