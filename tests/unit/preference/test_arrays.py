@@ -1,4 +1,4 @@
-"""Where the largest of some values is."""
+"""Positions of the largest value."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from streamduel.preference.arrays import places_of_largest
         max_size=48,
     )
 )
-def test_all_places_of_the_largest_value_are_found(listed: list[float]) -> None:
+def test_all_positions_of_largest_value(listed: list[float]) -> None:
     values = np.array(listed)
     expected = [place for place, value in enumerate(listed) if value == max(listed)]
     assert places_of_largest(values) == expected

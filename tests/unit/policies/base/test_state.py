@@ -1,4 +1,4 @@
-"""The state of a policy: what is saved, and what is refused."""
+"""The state of a policy: saving, restoring and validation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class KeptState(State):
 
 
 class Kept:
-    """An owner of all kinds of attributes."""
+    """An owner with all kinds of attributes."""
 
     def __init__(self) -> None:
         self._active = np.array([True, False, True])
@@ -48,17 +48,17 @@ def restored(**changes: object) -> Kept:
     return kept
 
 
-def test_attributes_are_saved_as_json_holds_them() -> None:
+def test_attributes_saved_as_json_values() -> None:
     assert save(Kept(), KeptState) == SAVED
 
 
-def test_the_saved_state_is_a_copy() -> None:
+def test_saved_state_is_a_copy() -> None:
     kept = Kept()
     save(kept, KeptState)["pairs"].clear()
     assert kept._pairs == [(0, 1)]
 
 
-def test_what_is_restored_is_what_was_saved() -> None:
+def test_restore_equals_saved_state() -> None:
     changes = {"active": [1], "listed": [[], [0, 2], []], "best": 2, "pairs": [], "round": 7}
     kept = restored(**changes)
     assert save(kept, KeptState) == {**SAVED, **changes}
@@ -79,6 +79,6 @@ def test_what_is_restored_is_what_was_saved() -> None:
         ({"rounds": 1}, "a state is damaged: .*unknown field `rounds`"),
     ],
 )
-def test_damaged_states_are_refused(changes: dict[str, object], message: str) -> None:
+def test_damaged_states_rejected(changes: dict[str, object], message: str) -> None:
     with pytest.raises(PolicyError, match=message):
         restored(**changes)
