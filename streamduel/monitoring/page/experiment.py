@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from streamduel.monitoring.figures import Figures
-from streamduel.monitoring.history import History, Point, regret_kind
+from streamduel.monitoring.history import History, Point
 from streamduel.monitoring.page.checks import Check, checks
 from streamduel.monitoring.page.curve import Curve, confidence_curve, regret_curve
 from streamduel.monitoring.page.heat_map import MAX_SHOWN_ARMS, HeatMap, bounds, heat_map, ranking
 from streamduel.monitoring.page.wording import (
-    amount,
     at_least,
     count,
     last_record,
@@ -22,7 +21,7 @@ from streamduel.monitoring.page.wording import (
 )
 from streamduel.monitoring.recent_dead_letters import RecentDeadLetter
 from streamduel.monitoring.views import ExperimentView
-from streamduel.records import Assignment
+from streamduel.records import Assignment, PairShare
 
 SURE: Final = 0.95
 """From this confidence on, the champion is called the winner: the convention of statistics, and the
@@ -51,16 +50,6 @@ class Arm(NamedTuple):
     interval: str
 
 
-class PairRow(NamedTuple):
-    """A row of the assignment: the pair, its share as text and in per cent, and duels wanted."""
-
-    a: str
-    b: str
-    share: str
-    share_percent: float
-    remaining: str
-
-
 @dataclass(frozen=True)
 class Assigned:
     """The assignment in force.
@@ -69,60 +58,15 @@ class Assigned:
         pairs: those with the largest shares.
         left_out: how many pairs are not shown.
         at: the stream time of the decision, as text.
-        valid_until: the end of its validity; None if unlimited.
-        expired: whether that time has passed.
-        fallback: the arm that is served alone after it.
-        batch: the open batch, as text; None for policies without batches.
-        batch_percent: how much of it is done, where known.
+        expired: whether the end of its validity has passed.
+        batch_percent: how much of the open batch is done, where known.
     """
 
-    pairs: tuple[PairRow, ...]
+    pairs: Sequence[PairShare]
     left_out: int
     at: str
-    valid_until: str | None
     expired: bool
-    fallback: str | None
-    batch: str | None
     batch_percent: float | None
-
-
-class Regret(NamedTuple):
-    """The cumulative regret: its kind, estimate and upper bound."""
-
-    kind: str
-    estimate: str
-    bound: str
-
-
-class PointRow(NamedTuple):
-    """A point of the curves as text."""
-
-    at: str
-    duels: str
-    regret: str
-    bound: str
-    confidence: str
-
-
-class Summary(NamedTuple):
-    """The summary at the top of the page; confidence as text and in per cent."""
-
-    name: str
-    raw_name: str
-    status: str
-    policy: str
-    seeks: str
-    partition: int
-    last_record: str
-    verdict: str
-    champion: str
-    confidence: str
-    confidence_percent: float
-    sure: bool
-    duels: str
-    candidates: str
-    n_arms: int
-    epoch: str
 
 
 @dataclass(frozen=True)
@@ -130,34 +74,40 @@ class ExperimentPage:
     """Everything on the page of one experiment.
 
     Attributes:
-        summary: champion, confidence and state.
-        since: when the curves begin.
-        regret: None until it is computed.
+        view: the experiment.
+        partition: its partition.
+        last_record: the time since its last record, as text.
+        verdict: the state of the experiment in a sentence.
+        since: when the curves begin, in seconds since 1970.
+        newest: confidence and regret; None until they are computed.
+        sure: whether the champion is called the winner.
         regret_curve: None before the second point.
         confidence_curve: None before the second point.
-        points: the curves in numbers.
+        points: some points of the curves, the newest first.
         matrix: the preference matrix.
         arms: the rankers, best first.
         assigned: None before the first assignment.
         checks: of the data.
-        tallies: records by outcome: name, number, meaning.
-        dead_letters: its newest ones, the latest first.
+        dead_letters: the newest ones that name the experiment, the latest first.
         warnings: why no records are folded.
     """
 
-    summary: Summary
-    since: str
-    regret: Regret | None
+    view: ExperimentView
+    partition: int
+    last_record: str
+    verdict: str
+    since: float
+    newest: Point | None
+    sure: bool
     regret_curve: Curve | None
     confidence_curve: Curve | None
-    points: tuple[PointRow, ...]
+    points: Sequence[Point]
     matrix: HeatMap
-    arms: tuple[Arm, ...]
+    arms: Sequence[Arm]
     assigned: Assigned | None
-    checks: tuple[Check, ...]
-    tallies: tuple[tuple[str, str, str], ...]
-    dead_letters: tuple[RecentDeadLetter, ...]
-    warnings: tuple[str, ...]
+    checks: Sequence[Check]
+    dead_letters: Sequence[RecentDeadLetter]
+    warnings: Sequence[str]
 
 
 def experiment_page(
@@ -180,50 +130,33 @@ def experiment_page(
     """
     points, order = history.up_to(view), ranking(view)
     newest = points[-1] if points else None
+    own = [
+        each
+        for each in reversed(dead_letters)
+        if each.partition == partition and each.experiment == view.name
+    ]
     return ExperimentPage(
-        summary=_summary(figures, view, partition, newest),
-        since=moment(history.since),
-        regret=_regret(view, newest) if newest else None,
+        view=view,
+        partition=partition,
+        last_record=last_record(view, figures),
+        verdict=_verdict(view, newest),
+        since=history.since,
+        newest=newest,
+        sure=newest is not None and newest.confidence >= SURE,
         regret_curve=regret_curve(points),
         confidence_curve=confidence_curve(points),
-        points=_point_rows(points),
+        points=points[:: -max(1, -(-len(points) // MAX_POINTS))],
         matrix=heat_map(view, order),
         arms=_arms(view, order),
         assigned=_assigned(view, view.assignment, now) if view.assignment else None,
-        checks=tuple(checks(view, figures, partition)),
-        tallies=_tallies(view),
-        dead_letters=_dead_letters(view, partition, dead_letters),
-        warnings=tuple(figures.why_not_ready()),
+        checks=checks(view, figures, partition),
+        dead_letters=own[:MAX_SHOWN_DEAD_LETTERS],
+        warnings=figures.why_not_ready(),
     )
 
 
-def _summary(
-    figures: Figures, view: ExperimentView, partition: int, newest: Point | None
-) -> Summary:
+def _verdict(view: ExperimentView, newest: Point | None) -> str:
     champion = legible(view.arms[view.champion])
-    confidence = newest.confidence if newest else 0.0
-    return Summary(
-        name=legible(view.name),
-        raw_name=view.name,
-        status=view.status,
-        policy=view.policy if view.stage == view.policy else f"{view.policy}, now {view.stage}",
-        seeks=view.seeks,
-        partition=partition,
-        last_record=last_record(view, figures),
-        verdict=_verdict(view, champion, newest),
-        champion=champion,
-        confidence=at_least(confidence) if newest else "…",
-        confidence_percent=100 * confidence,
-        sure=confidence >= SURE,
-        duels=count(view.duels),
-        candidates=count(view.candidates),
-        n_arms=len(view.arms),
-        epoch=count(view.epoch),
-    )
-
-
-def _verdict(view: ExperimentView, champion: str, newest: Point | None) -> str:
-    """The state of the experiment in a sentence."""
     if newest is None:
         return f"{champion} is the champion; its confidence is being computed."
     if view.status == "finished":
@@ -236,33 +169,14 @@ def _verdict(view: ExperimentView, champion: str, newest: Point | None) -> str:
     return f"{paused}{champion} is the champion, but the duels are not decisive yet."
 
 
-def _regret(view: ExperimentView, newest: Point) -> Regret:
-    return Regret(regret_kind(view), amount(newest.regret), amount(newest.regret_bound))
-
-
-def _point_rows(points: Sequence[Point]) -> tuple[PointRow, ...]:
-    """Some points of the curves, the newest first."""
-    step = max(1, -(-len(points) // MAX_POINTS))
-    return tuple(
-        PointRow(
-            moment(point.at),
-            count(point.duels),
-            amount(point.regret),
-            amount(point.regret_bound),
-            at_least(point.confidence),
-        )
-        for point in points[::-1][::step]
-    )
-
-
-def _arms(view: ExperimentView, order: Sequence[int]) -> tuple[Arm, ...]:
-    shown, best = list(order[:MAX_SHOWN_ARMS]), view.champion
+def _arms(view: ExperimentView, order: Sequence[int]) -> list[Arm]:
+    best = view.champion
     wins = view.wins
     won = wins.sum(axis=1)
     duels = (won + wins.sum(axis=0)).tolist()
     traffic = _traffic(view.assignment)
     rows = []
-    for arm in shown:
+    for arm in order[:MAX_SHOWN_ARMS]:
         own, lost = float(wins[best, arm]), float(wins[arm, best])
         against = percent(own / (own + lost)) if own + lost else "–"
         rows.append(
@@ -278,7 +192,7 @@ def _arms(view: ExperimentView, order: Sequence[int]) -> tuple[Arm, ...]:
                 interval="" if arm == best or not own + lost else _interval(view, arm),
             )
         )
-    return tuple(rows)
+    return rows
 
 
 def _interval(view: ExperimentView, arm: int) -> str:
@@ -305,24 +219,10 @@ def _assigned(view: ExperimentView, assignment: Assignment, now: float) -> Assig
     if view.batch and wanted:
         done = 100 * (1 - min(1.0, view.batch[1] / wanted))
     return Assigned(
-        pairs=tuple(
-            PairRow(
-                legible(pair.a),
-                legible(pair.b),
-                percent(pair.share),
-                100 * pair.share,
-                "" if pair.remaining is None else count(pair.remaining),
-            )
-            for pair in pairs[:MAX_PAIRS]
-        ),
+        pairs=pairs[:MAX_PAIRS],
         left_out=max(0, len(pairs) - MAX_PAIRS),
         at=_decided_at(assignment),
-        valid_until=moment(until / 1000) if until is not None else None,
         expired=until is not None and until / 1000 < now,
-        fallback=legible(assignment.fallback) if assignment.fallback else None,
-        batch=f"{count(view.batch[0])}: {count(view.batch[1])} duels remaining"
-        if view.batch
-        else None,
         batch_percent=done,
     )
 
@@ -331,30 +231,3 @@ def _decided_at(assignment: Assignment) -> str:
     if assignment.ts:
         return f"{moment(assignment.ts / 1000)} (stream time)"
     return "the start" if assignment.epoch == 1 else "unknown: the records have no timestamps"
-
-
-def _tallies(view: ExperimentView) -> tuple[tuple[str, str, str], ...]:
-    """Records by outcome, and what is open: name, number, meaning."""
-    tallies, served = view.tallies, view.impressions
-    return (
-        ("accepted", count(tallies["accepted"]), "applied"),
-        ("duplicate", count(tallies["duplicate"]), "id seen before; not counted again"),
-        ("dead letter", count(tallies["dead_letter"]), "invalid; see below"),
-        ("late", count(tallies["late"]), "clicks after their join window closed"),
-        ("unjoined", count(tallies["unjoined"]), "clicks without an impression"),
-        ("tie", count(served.ties), "half a win for each side, or dropped"),
-        ("open impression", count(view.open["impressions"]), "join window not closed"),
-        ("pending click", count(view.open["clicks"]), "arrived before the impression"),
-    )
-
-
-def _dead_letters(
-    view: ExperimentView, partition: int, dead_letters: Sequence[RecentDeadLetter]
-) -> tuple[RecentDeadLetter, ...]:
-    """The newest dead letters that name the experiment, the latest first."""
-    own = [
-        each
-        for each in reversed(dead_letters)
-        if each.partition == partition and each.experiment == view.name
-    ]
-    return tuple(own[:MAX_SHOWN_DEAD_LETTERS])

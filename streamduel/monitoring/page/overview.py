@@ -10,13 +10,6 @@ from urllib.parse import urlencode
 
 from streamduel.monitoring.figures import Figures
 from streamduel.monitoring.history import History
-from streamduel.monitoring.page.wording import (
-    address,
-    at_least,
-    count,
-    last_record,
-    legible,
-)
 from streamduel.monitoring.views import ExperimentView
 
 PAGE_ROWS: Final = 50
@@ -27,21 +20,37 @@ MAX_SEARCH_LENGTH: Final = 256
 
 STATUSES: Final = ("running", "paused", "finished")
 
-COLUMNS: Final = (
-    ("name", "Experiment"),
-    ("status", "Status"),
-    ("champion", "Champion"),
-    ("confidence", "Confidence"),
-    ("duels", "Duels"),
-    ("policy", "Policy"),
-    ("epoch", "Epoch"),
-    ("seen", "Last record"),
-    ("dead", "Dead letters"),
-)
-"""The columns, by which the table can be sorted, and their headings."""
 
-_LARGEST_FIRST: Final = frozenset({"confidence", "duels", "epoch", "dead"})
-"""Columns that are first sorted in descending order."""
+class Row(NamedTuple):
+    """An experiment in the table; its confidence is None before the history's first update."""
+
+    view: ExperimentView
+    confidence: float | None
+
+
+class Column(NamedTuple):
+    """A column of the table: its heading, the order by it, and whether the largest come first."""
+
+    heading: str
+    order: Callable[[Row], Any]
+    largest_first: bool = False
+
+
+COLUMNS: Final = {
+    "name": Column("Experiment", lambda row: (row.view.name.casefold(), row.view.name)),
+    "status": Column("Status", lambda row: row.view.status),
+    "champion": Column("Champion", lambda row: row.view.arms[row.view.champion].casefold()),
+    "confidence": Column(
+        "Confidence",
+        lambda row: -1.0 if row.confidence is None else row.confidence,
+        largest_first=True,
+    ),
+    "duels": Column("Duels", lambda row: row.view.duels, largest_first=True),
+    "policy": Column("Policy", lambda row: row.view.policy),
+    "epoch": Column("Epoch", lambda row: row.view.epoch, largest_first=True),
+    "seen": Column("Last record", lambda row: -row.view.last_record_at),
+    "dead": Column("Dead letters", lambda row: row.view.tallies["dead_letter"], largest_first=True),
+}
 
 
 @dataclass(frozen=True)
@@ -71,7 +80,7 @@ class Query:
         """
         sort, page, status = query.get("sort", ""), query.get("page", ""), query.get("status", "")
         column = sort.removeprefix("-")
-        known = column in dict(COLUMNS)
+        known = column in COLUMNS
         return cls(
             q=query.get("q", "")[:MAX_SEARCH_LENGTH],
             status=status if status in STATUSES else "",
@@ -92,22 +101,6 @@ class Query:
         }
         text = urlencode({name: value for name, value in parameters.items() if value})
         return f"/?{text}" if text else "/"
-
-
-class Row(NamedTuple):
-    """An experiment in the table; confidence as text and in per cent."""
-
-    name: str
-    address: str
-    status: str
-    champion: str
-    confidence: str
-    confidence_percent: float
-    duels: str
-    policy: str
-    epoch: str
-    last_record: str
-    dead_letters: str
 
 
 class Heading(NamedTuple):
@@ -158,19 +151,17 @@ def overview(figures: Figures, history: History, query: Query) -> Overview:
         query: what to show.
     """
     views = list(figures.experiments())
-    found = sorted(
-        (view for view in views if _matches(view, query)),
-        key=lambda view: (view.name.casefold(), view.name),
-    )
+    found = [_row(view, history) for view in views if _matches(view, query)]
+    found.sort(key=COLUMNS["name"].order)
     if query.sort != "name" or query.descending:
-        found.sort(key=_order(query.sort, history), reverse=query.descending)
+        found.sort(key=COLUMNS[query.sort].order, reverse=query.descending)
     pages = max(1, -(-len(found) // PAGE_ROWS))
     query = replace(query, page=min(query.page, pages))
     first = (query.page - 1) * PAGE_ROWS
     return Overview(
         query=query,
-        headings=tuple(_heading(query, column, text) for column, text in COLUMNS),
-        rows=tuple(_row(view, figures, history) for view in found[first : first + PAGE_ROWS]),
+        headings=tuple(_heading(query, name, column) for name, column in COLUMNS.items()),
+        rows=tuple(found[first : first + PAGE_ROWS]),
         found=len(found),
         first=first + 1,
         statuses=Counter(view.status for view in views),
@@ -189,49 +180,16 @@ def _matches(view: ExperimentView, query: Query) -> bool:
     return search in view.name.casefold() or search in view.arms[view.champion].casefold()
 
 
-def _order(column: str, history: History) -> Callable[[ExperimentView], Any]:
-    orders: dict[str, Callable[[ExperimentView], Any]] = {
-        "name": lambda view: (view.name.casefold(), view.name),
-        "status": lambda view: view.status,
-        "champion": lambda view: view.arms[view.champion].casefold(),
-        "confidence": lambda view: _confidence(view, history),
-        "duels": lambda view: view.duels,
-        "policy": lambda view: view.policy,
-        "epoch": lambda view: view.epoch,
-        "seen": lambda view: -view.last_record_at,
-        "dead": lambda view: view.tallies["dead_letter"],
-    }
-    return orders[column]
-
-
-def _confidence(view: ExperimentView, history: History) -> float:
-    """As of the last update of the history; -1 before the first."""
+def _row(view: ExperimentView, history: History) -> Row:
     newest = history.newest(view.name)
-    return newest.confidence if newest is not None else -1.0
+    return Row(view, newest.confidence if newest else None)
 
 
-def _heading(query: Query, column: str, text: str) -> Heading:
-    if query.sort != column:
-        descending, order = column in _LARGEST_FIRST, ""
+def _heading(query: Query, name: str, column: Column) -> Heading:
+    if query.sort != name:
+        descending, order = column.largest_first, ""
     else:
         descending = not query.descending
         order = "descending" if query.descending else "ascending"
-    link = replace(query, sort=column, descending=descending, page=1).address
-    return Heading(column, text, order, link)
-
-
-def _row(view: ExperimentView, figures: Figures, history: History) -> Row:
-    confidence = _confidence(view, history)
-    return Row(
-        name=legible(view.name),
-        address=address(view.name),
-        status=view.status,
-        champion=legible(view.arms[view.champion]),
-        confidence=at_least(confidence) if confidence >= 0 else "…",
-        confidence_percent=100 * max(0.0, confidence),
-        duels=count(view.duels),
-        policy=view.policy if view.stage == view.policy else f"{view.policy}, now {view.stage}",
-        epoch=count(view.epoch),
-        last_record=last_record(view, figures),
-        dead_letters=count(view.tallies["dead_letter"]),
-    )
+    link = replace(query, sort=name, descending=descending, page=1).address
+    return Heading(name, column.heading, order, link)

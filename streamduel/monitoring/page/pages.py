@@ -17,7 +17,17 @@ from streamduel.monitoring.history import History
 from streamduel.monitoring.page import curve
 from streamduel.monitoring.page.experiment import experiment_page
 from streamduel.monitoring.page.overview import MAX_SEARCH_LENGTH, STATUSES, Query, overview
-from streamduel.monitoring.page.wording import count, legible, moment, path
+from streamduel.monitoring.page.wording import (
+    address,
+    amount,
+    at_least,
+    count,
+    last_record,
+    legible,
+    moment,
+    path,
+    percent,
+)
 from streamduel.monitoring.recent_dead_letters import RecentDeadLetter, RecentDeadLetters
 from streamduel.stream.routing import MAX_COMPARED
 
@@ -38,6 +48,12 @@ STATIC: Final = {
 
 MAX_SHOWN_DEAD_LETTERS: Final = 10
 """On the overview, of those that name an experiment of their partition, and of the others."""
+
+
+FILTERS: Final = (
+    address, amount, at_least, count, last_record, legible, moment, path, percent,
+)  # fmt: skip
+"""The functions with which templates write values."""
 
 
 class File(NamedTuple):
@@ -78,7 +94,7 @@ class Pages:
             lstrip_blocks=True,
             undefined=StrictUndefined,
         )
-        self._templates.filters.update(legible=legible, moment=moment, count=count, path=path)
+        self._templates.filters.update({function.__name__: function for function in FILTERS})
         self._templates.globals.update(
             version=streamduel.__version__,
             files={name: f"/static/{name}?v={file.version}" for name, file in self.files.items()},

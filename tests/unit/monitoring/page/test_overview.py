@@ -17,8 +17,10 @@ from streamduel.monitoring.page.overview import (
     PAGE_ROWS,
     Overview,
     Query,
+    Row,
     overview,
 )
+from streamduel.monitoring.page.wording import last_record
 from tests.unit.monitoring.fold import Clock, commit, config, duels, fold, task
 
 ARMS = ("bm25", "ltr", "dense")
@@ -44,8 +46,11 @@ class Watched:
     def shown(self, **query: str) -> Overview:
         return overview(self.metrics.figures, self.history, Query.parse(query))
 
+    def last_record(self, row: Row) -> str:
+        return last_record(row.view, self.metrics.figures)
+
     def names(self, **query: str) -> list[str]:
-        return [row.name for row in self.shown(**query).rows]
+        return [row.view.name for row in self.shown(**query).rows]
 
 
 def control(experiment: str, action: str) -> bytes:
@@ -65,22 +70,20 @@ def watched() -> Watched:
 
 def test_a_row_has_the_state_of_an_experiment(watched: Watched) -> None:
     row = watched.shown().rows[0]
-    (view,) = [each for each in watched.metrics.figures.experiments() if each.name == "ads"]
-    assert (row.name, row.address, row.status, row.champion) == (
-        "ads", "/experiments/ads", "running", "ltr",
-    )  # fmt: skip
-    assert (row.duels, row.policy, row.epoch) == ("160", "rucb", str(view.epoch))
-    assert row.confidence_percent == pytest.approx(100 * view.confidence)
+    view = row.view
+    assert (view.name, view.status, view.arms[view.champion]) == ("ads", "running", "ltr")
+    assert (view.duels, view.policy) == (160, "rucb")
+    assert row.confidence == pytest.approx(view.confidence)
     assert view.confidence > 0.99
-    assert row.last_record.startswith("0")
-    assert row.dead_letters == "0"
+    assert watched.last_record(row).startswith("0")
+    assert view.tallies["dead_letter"] == 0
 
 
 def test_sort_by_dead_letters(watched: Watched) -> None:
     watched.fold(*duels("Search", 0, "nobody", "ltr", "aa"), *duels("ads", 900, "x", "ltr", "a"))
-    assert [(row.name, row.dead_letters) for row in watched.shown(sort="-dead").rows] == [
-        ("Search", "2"), ("ads", "1"), ("größe", "0"),
-    ]  # fmt: skip
+    assert [
+        (row.view.name, row.view.tallies["dead_letter"]) for row in watched.shown(sort="-dead").rows
+    ] == [("Search", 2), ("ads", 1), ("größe", 0)]
 
 
 def test_names_are_sorted_ignoring_case(watched: Watched) -> None:
@@ -114,18 +117,22 @@ def test_sort_by_last_record() -> None:
         watched.fold(*duels(name, 0, "bm25", "ltr", "a"))
     assert watched.names(sort="-seen") == ["c", "a", "b"]
     assert watched.names(sort="seen") == ["b", "a", "c"]
-    assert [row.last_record[0] for row in watched.shown(sort="seen").rows] == ["0", "1", "2"]
+    assert [watched.last_record(row)[0] for row in watched.shown(sort="seen").rows] == [
+        "0",
+        "1",
+        "2",
+    ]
 
 
 def test_the_last_record_before_a_restart_is_unknown() -> None:
     watched = Watched("a", "b")
-    assert {row.last_record for row in watched.shown().rows} == {"none yet"}
+    assert {watched.last_record(row) for row in watched.shown().rows} == {"none yet"}
     watched.fold(*duels("a", 0, "bm25", "ltr", "a"), *duels("b", 0, "bm25", "ltr", "a"))
     watched.metrics = Metrics("files", watched.clock)
     watched.commit()
     watched.clock.now += 7200
     watched.fold(*duels("a", 10, "bm25", "ltr", "a"))
-    assert [row.last_record.replace("\u202f", " ") for row in watched.shown().rows] == [
+    assert [watched.last_record(row).replace("\u202f", " ") for row in watched.shown().rows] == [
         "0 s ago", "none since the restart",
     ]  # fmt: skip
 
@@ -148,7 +155,7 @@ def test_search_and_filter(watched: Watched, query: dict[str, str], names: list[
 
 
 def test_a_heading_sorts_by_its_column_then_reverses(watched: Watched) -> None:
-    for column, _ in COLUMNS:
+    for column in COLUMNS:
         first = next(each for each in watched.shown(q="s").headings if each.column == column)
         query = dict(parse_qsl(urlsplit(first.address).query))
         assert query["q"] == "s"
@@ -170,7 +177,7 @@ def test_a_thousand_experiments_are_paged_and_cheap() -> None:
         page = watched.shown(**dict(parse_qsl(urlsplit(page.next).query)))
         assert page.first == len(seen) + 1
         seen += page.rows
-    assert [row.name for row in seen] == [f"search-{number:04d}" for number in range(1000)]
+    assert [row.view.name for row in seen] == [f"search-{number:04d}" for number in range(1000)]
     assert watched.shown(page="1000000").rows == page.rows, "the last one there is"
     began = time.thread_time()
     watched.shown(sort="-confidence", q="search")
@@ -190,7 +197,7 @@ def test_confidence_is_unknown_before_the_first_update() -> None:
     metrics = Metrics("files")
     commit(metrics, task(config({"search": ARMS})))
     (row,) = overview(metrics.figures, History(), Query()).rows
-    assert (row.confidence, row.confidence_percent) == ("…", 0.0)
+    assert row.confidence is None
 
 
 @given(st.dictionaries(st.sampled_from(["q", "status", "sort", "page"]), st.text()))
