@@ -96,15 +96,13 @@ def _two_arms(record: Duels | Impression | Interleaving) -> str | None:
 
 
 def _duels(record: Duels) -> str | None:
-    if problem := _two_arms(record):
-        return problem
     total = record.wins_a + record.wins_b + record.ties
-    if not 1 <= total <= MAX_COUNT:
+    if (problem := _two_arms(record)) is None and not 1 <= total <= MAX_COUNT:
         return (
             "wins_a, wins_b and ties must add up to between 1 and "
             f"2^{MAX_COUNT.bit_length() - 1} (found {total})."
         )
-    return None
+    return problem
 
 
 def _entries(name: str, entries: list[Any] | None, ranks: int) -> str | None:
@@ -163,9 +161,7 @@ _RULES: Final[Mapping[type, Callable[[Any], str | None]]] = {
 def misfit(record: dict[str, Any], message: str) -> str:
     """The sentence about a record that does not fit its type: the field, what is allowed and found.
 
-    Args:
-        record: the record as decoded JSON.
-        message: of the `msgspec.ValidationError` that decoding as an `InputEvent` has raised.
+    The message is that of the `msgspec.ValidationError` of decoding it as an `InputEvent`.
     """
     match = _EXPECTED.match(message)
     assert match is not None

@@ -211,12 +211,7 @@ class DeadLetter(
 
 
 class Rejected(Exception):  # noqa: N818 - an outcome of a record, not an error of the program
-    """The record becomes a dead letter.
-
-    Args:
-        reason: the reason's code.
-        sentence: one sentence that explains it.
-    """
+    """The record becomes a dead letter, for the reason that the sentence explains."""
 
     def __init__(self, reason: Reason, sentence: str) -> None:
         super().__init__(sentence)

@@ -1,8 +1,12 @@
-"""The assignment as a ranker service reads it, and the pair drawn from it."""
+"""The assignment as a ranker service reads it, the pairs drawn from it, and those of sessions."""
 
 from __future__ import annotations
 
+import json
+import threading
 from bisect import bisect_right
+from collections import OrderedDict
+from hashlib import blake2b
 from itertools import accumulate
 from typing import Annotated, NamedTuple
 
@@ -10,6 +14,8 @@ import msgspec
 from msgspec import Meta
 
 from streamduel.records import Epoch, Name, Time
+
+Part = str | int | None
 
 
 class Draw(NamedTuple):
@@ -57,9 +63,7 @@ class Assignment(msgspec.Struct, tag_field="type", tag="assignment", frozen=True
 class CurrentAssignment:
     """The newest assignment of an experiment, prepared for drawing.
 
-    Args:
-        assignment: the assignment.
-        seen_at: when it was last confirmed, in seconds since 1970.
+    `seen_at` is when it was last confirmed, in seconds since 1970.
     """
 
     __slots__ = ("_upto", "assignment", "seen_at")
@@ -70,24 +74,71 @@ class CurrentAssignment:
         self._upto = list(accumulate(pair.share for pair in assignment.pairs))
 
     def draw(self, fraction: float) -> Draw:
-        """The pair at a point of the cumulative shares.
-
-        Args:
-            fraction: from 0 to below 1.
-        """
+        """The pair at a fraction, from 0 to below 1, of the cumulative shares."""
         # Rounding may put the point on the end of the last share.
         point = fraction * self._upto[-1]
         pair = self.assignment.pairs[bisect_right(self._upto, point, hi=len(self._upto) - 1)]
         return Draw(pair.a, pair.b, self.assignment.epoch)
 
     def fallback(self, now: float) -> Draw | None:
-        """The arm to serve alone after `valid_until`; None while the assignment is valid.
-
-        Args:
-            now: in seconds since 1970.
-        """
+        """The arm to serve alone after `valid_until`; None while it is valid."""
         until = self.assignment.valid_until
         if until is None or 1000 * now < until:
             return None
         arm = self.assignment.fallback or self.assignment.champion
         return Draw(arm, arm, self.assignment.epoch)
+
+
+def stable_number(*parts: Part, size: int = 8) -> int:
+    """A pseudo-random integer that depends on the parts alone.
+
+    It is the BLAKE2b hash of the parts as a JSON array in ASCII, in big-endian order, of `size`
+    bytes. All instances of a service compute the same number on any machine; `hash` differs between
+    processes.
+
+    >>> stable_number("search", 17, "session 1")
+    2039231684787168567
+    """
+    text = json.dumps(parts, separators=(",", ":"))
+    return int.from_bytes(blake2b(text.encode(), digest_size=size).digest())
+
+
+def stable_fraction(*parts: Part) -> float:
+    """`stable_number` as a number in [0, 1), a multiple of 2**-53."""
+    return (stable_number(*parts) >> 11) * 2.0**-53
+
+
+class Sessions:
+    """The pairs of recent sessions, so that a session keeps its pair when the assignment changes.
+
+    A session expires these seconds after its *first* draw, however active it is: a crawler must not
+    keep its pair permanently. The oldest session is therefore always the next to expire, and the
+    one to evict when there are too many.
+
+    >>> sessions = Sessions(seconds=600, capacity=2)
+    >>> sessions.hold(1, Draw("bm25", "ltr", 17), now=0)
+    Draw(a='bm25', b='ltr', epoch=17)
+    >>> sessions.hold(1, Draw("ltr", "ltr", 18), now=599)
+    Draw(a='bm25', b='ltr', epoch=17)
+    >>> sessions.hold(1, Draw("ltr", "ltr", 18), now=600)
+    Draw(a='ltr', b='ltr', epoch=18)
+    """
+
+    def __init__(self, seconds: float, capacity: int) -> None:
+        self._seconds = seconds
+        self._capacity = capacity
+        self._held: OrderedDict[int, tuple[float, Draw]] = OrderedDict()  # the oldest first
+        self._lock = threading.Lock()
+
+    def hold(self, session: int, draw: Draw, now: float) -> Draw:
+        """The pair of the session: `draw`, if the session has none yet."""
+        with self._lock:
+            while self._held:
+                begin, _ = next(iter(self._held.values()))
+                if now - begin < self._seconds:
+                    break
+                self._held.popitem(last=False)
+            _, kept = self._held.setdefault(session, (now, draw))
+            if len(self._held) > self._capacity:
+                self._held.popitem(last=False)
+            return kept

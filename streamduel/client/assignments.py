@@ -13,10 +13,23 @@ from typing import Any, Final, Protocol, Self, TypedDict, Unpack
 
 import msgspec
 
-from streamduel.client.assignment import Assignment, CurrentAssignment, Draw
-from streamduel.client.feeds import Feed, FeedRecord, FileFeed, Follower, reason
-from streamduel.client.sticky import Sessions, stable_fraction, stable_number
-from streamduel.client.url_feed import EVERY_SECONDS, UrlFeed
+from streamduel.client.assignment import (
+    Assignment,
+    CurrentAssignment,
+    Draw,
+    Sessions,
+    stable_fraction,
+    stable_number,
+)
+from streamduel.client.feeds import (
+    EVERY_SECONDS,
+    Feed,
+    FeedRecord,
+    FileFeed,
+    Follower,
+    UrlFeed,
+    reason,
+)
 from streamduel.errors import ClientError, nearest
 
 log = logging.getLogger(__name__)
@@ -162,20 +175,11 @@ class Assignments:
 
     @classmethod
     def from_file(cls, path: str | Path, **options: Unpack[Options]) -> Self:
-        """Follow the `assignments.jsonl` of the files connector, on the same machine.
-
-        Args:
-            path: the file; it may be created later.
-            **options: see `Assignments`.
-        """
+        """Follow the `assignments.jsonl` of the files connector, which may be created later."""
         return cls(FileFeed(path), **options)
 
     def draw(self, experiment: str, sticky_key: str | None = None) -> Draw:
-        """Draw the pair to interleave for one impression.
-
-        Args:
-            experiment: its name.
-            sticky_key: equal keys get equal pairs; such as a session's id.
+        """Draw the pair to interleave for one impression; equal keys get equal pairs.
 
         Raises:
             ClientError: the experiment has neither an assignment nor a default arm.
@@ -211,22 +215,14 @@ class Assignments:
         unchanged assignment is not published again, unless the experiment has a fallback: then the
         age is at most half of `idle_ms` while records arrive. Over HTTP, each answer that contains
         the experiment confirms its assignment.
-
-        Args:
-            experiment: its name.
         """
         current = self._current.get(experiment)
         return math.inf if current is None else max(0.0, self._clock() - current.seen_at)
 
     def wait_for(self, experiment: str, timeout: float = 10.0) -> bool:
-        """Wait for an assignment of the experiment, at the start of a service.
+        """Whether the experiment has an assignment, for which it waits up to `timeout` seconds.
 
-        Args:
-            experiment: its name.
-            timeout: in seconds; reading takes less than one.
-
-        Returns:
-            Whether there is one.
+        For the start of a service; reading takes less than a second.
         """
         with self._updated:
             return self._updated.wait_for(lambda: experiment in self._current, timeout)

@@ -44,6 +44,11 @@ class EventLog:
     dropped and counted in `dropped` (`full="drop"`: searches go on without a log), or the method
     raises (`full="raise"`). Records left after the timeout of `close` are dropped, too.
 
+    **The methods that log a record** return its id. `record_id` must be unique within the
+    experiment, and is random by default; `ts` is in milliseconds since 1970, by default now. They
+    raise ClientError if streamduel would refuse the record or the log is closed, and
+    BufferFullError if the buffer is full and `full` is "raise".
+
     Create one in each process, after it has forked: threads do not survive a fork.
 
     Args:
@@ -122,11 +127,7 @@ class EventLog:
 
     @classmethod
     def to_file(cls, path: str | Path, **options: Unpack[Options]) -> Self:
-        """Append to a JSON Lines file, which the files connector reads.
-
-        Args:
-            path: the file; created if it does not exist.
-            **options: see `EventLog`.
+        """Append to a JSON Lines file, which the files connector reads; it may not exist yet.
 
         Raises:
             ClientError: the file cannot be opened.
@@ -143,28 +144,15 @@ class EventLog:
         record_id: str | None = None,
         ts: int | None = None,
     ) -> str | None:
-        """Log a list that was shown; log its clicks with `click`.
+        """Log a list that was shown; log its clicks with `click`, by the id that is returned.
 
         A ranker that was served alone is logged as a `duel` of the ranker with itself. Do not log
         clicks on its list: they have no impression, and would be counted as `late`. A list without
-        documents is not logged: it cannot be clicked, and would count as a tie.
+        documents is not logged: it cannot be clicked, and would count as a tie. In both cases None
+        is returned.
 
-        Args:
-            experiment: its name.
-            draw: the pair.
-            merged: the list.
-            docs: whether to log the documents, as text, so that clicks may name them. Without them
-                streamduel needs less memory.
-            record_id: unique within the experiment; by default a random id.
-            ts: in milliseconds since 1970; by default now.
-
-        Returns:
-            The impression's id for its clicks. None where clicks are not to be logged: for a ranker
-            alone, or a list without documents.
-
-        Raises:
-            ClientError: streamduel would refuse the record, or the log is closed.
-            BufferFullError: the buffer is full, and `full` is "raise".
+        With `docs`, the documents are logged, as text, so that clicks may name them. Without them
+        streamduel needs less memory.
         """
         if not merged.docs:
             return None
@@ -191,21 +179,8 @@ class EventLog:
     ) -> str:
         """Log a click on an impression, or another action such as a purchase.
 
-        Args:
-            experiment: its name.
-            impression: the impression's id.
-            rank: from 0, in the whole list; or give `doc`.
-            doc: the document, if the impression was logged with its `docs`.
-            action: the action; the experiment's credit function may weight it.
-            record_id: unique within the experiment; by default a random id.
-            ts: see `impression`.
-
-        Returns:
-            The record's id.
-
-        Raises:
-            ClientError: see `impression`.
-            BufferFullError: see `impression`.
+        The place is a `rank`, from 0, in the whole list, or a `doc`, if the impression was logged
+        with its `docs`. The experiment's credit function may weight the `action`.
         """
         named = None if doc is None else str(doc)
         name, now = self._stamp(record_id, ts)
@@ -223,20 +198,7 @@ class EventLog:
     ) -> str:
         """Log an impression that the service has credited, or a ranker that was served alone.
 
-        Args:
-            experiment: its name.
-            a: a ranker.
-            b: another ranker; the same if it was served alone.
-            winner: the side that has won; None for a ranker alone.
-            record_id: see `click`.
-            ts: see `impression`.
-
-        Returns:
-            The record's id.
-
-        Raises:
-            ClientError: see `impression`.
-            BufferFullError: see `impression`.
+        A ranker alone is on both sides, a and b, and `winner` is None.
         """
         name, now = self._stamp(record_id, ts)
         return self._log(Duel(name, experiment, a, b, winner, now))
@@ -253,23 +215,9 @@ class EventLog:
     ) -> str | None:
         """Log a list and all its clicks in one record.
 
-        A ranker that was served alone is logged as a `duel` of the ranker with itself. A list
-        without documents is not logged.
-
-        Args:
-            experiment: its name.
-            draw: the pair.
-            merged: the list.
-            clicks: the clicked ranks, from 0, or `RankClick`s with time and action.
-            record_id: see `click`.
-            ts: see `impression`.
-
-        Returns:
-            The record's id; None if nothing was logged.
-
-        Raises:
-            ClientError: see `impression`.
-            BufferFullError: see `impression`.
+        The clicks are the clicked ranks, from 0, or `RankClick`s with time and action. A ranker
+        that was served alone is logged as a `duel` of the ranker with itself. A list without
+        documents is not logged, and None is returned.
         """
         if not merged.docs:
             return None
@@ -282,11 +230,9 @@ class EventLog:
         )
 
     def _stamp(self, record_id: str | None, ts: int | None) -> tuple[str, int]:
-        """The id and the time of a record."""
         return record_id or str(uuid.uuid4()), int(1000 * self._clock()) if ts is None else ts
 
     def _log(self, record: Record) -> str:
-        """Check and buffer a record."""
         if self._outbox.put(Message(record.experiment.encode(), encode(record))):
             self._dropping = False
         elif self._full == "raise":
@@ -316,22 +262,15 @@ class EventLog:
         return self._outbox.dropped
 
     def flush(self, timeout: float = CLOSE_SECONDS) -> bool:
-        """Wait until all records logged so far are written.
-
-        Args:
-            timeout: in seconds.
+        """Wait until all records logged so far are written, apart from dropped ones.
 
         Returns:
-            Whether they are, apart from dropped ones.
+            Whether they are, within `timeout` seconds.
         """
         return self._outbox.flush(timeout)
 
     def close(self, timeout: float = CLOSE_SECONDS) -> None:
-        """Write the buffered records, and refuse further ones.
-
-        Args:
-            timeout: in seconds; records that are not written then are dropped.
-        """
+        """Write the buffer within `timeout` seconds, drop the rest, and refuse further records."""
         self._outbox.close(timeout)
 
     def __enter__(self) -> Self:

@@ -1,13 +1,29 @@
-"""Sources of assignments, and the thread that polls one."""
+"""Sources of assignments (memory, file, HTTP), and the thread that polls one."""
 
 from __future__ import annotations
 
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+from urllib.request import (
+    HTTPDefaultErrorHandler,
+    HTTPErrorProcessor,
+    HTTPHandler,
+    HTTPSHandler,
+    OpenerDirector,
+    ProxyHandler,
+    Request,
+)
+
+import msgspec
+
+from streamduel.errors import ClientError
 
 log = logging.getLogger(__name__)
 
@@ -21,16 +37,37 @@ assignments apply until then."""
 JOIN_SECONDS: Final = 5.0
 """A poll returns within a second; the daemon thread of a longer one ends with the process."""
 
-CHUNK_BYTES: Final = 1 << 20
-"""Bytes read at a time: some thousand assignments."""
+CHUNK_BYTES: Final = 1 << 16
+"""Bytes read at a time: a hundred assignments of a file, or between two checks of a timeout."""
+
+EVERY_SECONDS: Final = 2.0
+"""Seconds between two requests: an assignment that is a few seconds old costs little."""
+
+SILENCE_SECONDS: Final = 3.0
+"""Timeout of connecting and of each read; the service answers in milliseconds."""
+
+ANSWER_SECONDS: Final = 10.0
+"""Timeout of a whole answer."""
+
+MAX_ANSWER_BYTES: Final = 16 << 20
+"""A hundred rankers have some 5,000 pairs of 100 bytes: half a megabyte for an experiment."""
+
+_NULL: Final = b"null"
+
+# Without redirects: the headers may contain credentials.
+_HANDLERS: Final = (
+    ProxyHandler,
+    HTTPHandler,
+    HTTPSHandler,
+    HTTPErrorProcessor,
+    HTTPDefaultErrorHandler,
+)
 
 
 class FeedRecord(NamedTuple):
-    """An assignment record, new or read before.
+    """An assignment record as JSON, new or read before.
 
-    Attributes:
-        value: its JSON.
-        at: when streamduel wrote or confirmed it, in seconds since 1970; None: now.
+    `at` is when streamduel wrote or confirmed it, in seconds since 1970; None: now.
     """
 
     value: bytes | str
@@ -61,11 +98,7 @@ class Feed(Protocol):
 
 
 class InMemoryFeed:
-    """A feed of given assignments, to test a ranker service.
-
-    Args:
-        *values: assignment records as JSON.
-    """
+    """A feed of given assignments, as JSON, to test a ranker service."""
 
     every = 0.02  # seconds: too short to slow a test down
 
@@ -85,11 +118,7 @@ class InMemoryFeed:
 
 
 class FileFeed:
-    """Follows a growing file of assignment records, one per line, as the files connector writes it.
-
-    Args:
-        path: the file; it may be created later.
-    """
+    """Follows a growing JSON Lines file of assignment records, as the files connector writes it."""
 
     every = 1.0  # seconds: checking an unchanged file costs nothing
 
@@ -100,11 +129,7 @@ class FileFeed:
         self._rest = b""  # of a line without its end
 
     def poll(self) -> Iterator[FeedRecord]:
-        """The new lines; all lines if the file was replaced or truncated.
-
-        Raises:
-            OSError: the file cannot be read.
-        """
+        """The new lines; all lines if the file was replaced or truncated."""
         with self._path.open("rb") as file:
             status = os.fstat(file.fileno())
             if self._file != (status.st_dev, status.st_ino) or status.st_size < self._read:
@@ -120,13 +145,80 @@ class FileFeed:
         """Do nothing: the file is open during `poll` alone."""
 
 
-class Follower:
-    """Polls a feed in a daemon thread until `close`.
+class _Entry(msgspec.Struct):
+    """An experiment; its assignment is decoded later, so that an invalid one affects no other."""
 
-    Args:
-        feed: the feed.
-        apply: called with each record, from the thread.
+    assignment: msgspec.Raw = msgspec.Raw(_NULL)
+
+
+class _Answer(msgspec.Struct):
+    experiments: dict[str, _Entry]
+
+
+class UrlFeed:
+    """Polls the monitoring port of a running streamduel; the headers are never logged.
+
+    Raises:
+        ClientError: the URL is not an HTTP URL, or contains a password.
     """
+
+    def __init__(
+        self, url: str, every: float = EVERY_SECONDS, headers: Mapping[str, str] | None = None
+    ) -> None:
+        parts = urlsplit(url)
+        if parts.username is not None or parts.password is not None:
+            raise ClientError(
+                "the URL of the assignments must not contain a user or a password; pass them "
+                "in the header 'Authorization'."
+            )
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise ClientError(
+                "the URL of the assignments must be an HTTP URL such as "
+                f"'http://streamduel:9400/api/experiments' (found '{url}')."
+            )
+        self.every = every
+        self._url = url
+        self._headers = {"Accept": "application/json", **(headers or {})}
+        self._opener = OpenerDirector()
+        for handler in _HANDLERS:
+            self._opener.add_handler(handler())
+
+    def poll(self) -> Iterator[FeedRecord]:
+        """The assignment of every experiment in the answer."""
+        request = Request(self._url, headers=self._headers)  # noqa: S310 - HTTP only, see above
+        deadline = time.monotonic() + ANSWER_SECONDS
+        try:
+            with self._opener.open(request, timeout=SILENCE_SECONDS) as response:
+                text = self._read(response, deadline)
+        except HTTPError as error:
+            error.close()
+            raise ClientError(f"{self._url} answered with status {error.code}.") from None
+        try:
+            answer = msgspec.json.decode(text, type=_Answer)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise ClientError(f"{self._url} gave an invalid answer: {error}.") from None
+        for entry in answer.experiments.values():
+            if (assignment := bytes(entry.assignment)) != _NULL:
+                yield FeedRecord(assignment)
+
+    def _read(self, response: Any, deadline: float) -> bytes:
+        text = b""
+        while chunk := response.read1(CHUNK_BYTES):
+            text += chunk
+            if len(text) > MAX_ANSWER_BYTES:
+                raise ClientError(
+                    f"{self._url} answered with more than {MAX_ANSWER_BYTES >> 20} MB."
+                )
+            if time.monotonic() > deadline:
+                raise ClientError(f"{self._url} took more than {ANSWER_SECONDS:.0f} s to answer.")
+        return text
+
+    def close(self) -> None:
+        """Do nothing: each request has its own connection."""
+
+
+class Follower:
+    """Polls a feed in a daemon thread until `close`, and applies each record there."""
 
     def __init__(self, feed: Feed, apply: Callable[[FeedRecord], None]) -> None:
         self._feed = feed

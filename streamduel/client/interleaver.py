@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from random import Random, SystemRandom
 from typing import Generic, NamedTuple
 
-from streamduel.client.assignment import Draw
-from streamduel.client.sticky import stable_number
+from streamduel.client.assignment import Draw, stable_number
 from streamduel.errors import InterleavingError, nearest
 from streamduel.interleaving import CHANCES, INTERLEAVINGS
 from streamduel.interleaving.base import Document, RandomBits, Team

@@ -65,14 +65,6 @@ class KafkaFeed:
 
     kafka-python reconnects to brokers. After an error that it raises, the consumer is replaced, and
     the topic is read from its beginning.
-
-    Args:
-        servers: `host:port` of one or more brokers, as a list or separated by commas.
-        topic: the assignments topic.
-        chosen: further settings of kafka-python's `KafkaConsumer`, such as `security_protocol`.
-
-    Raises:
-        ClientError: a setting is invalid.
     """
 
     every = 0.0  # `poll` waits
@@ -86,12 +78,7 @@ class KafkaFeed:
         self._consumer: Any = None
 
     def poll(self) -> list[FeedRecord]:
-        """The new records.
-
-        Raises:
-            KafkaError: the brokers cannot be reached, or refuse to be read.
-            ClientError: the topic does not exist.
-        """
+        """The new records."""
         try:
             if self._consumer is None:
                 self._consumer = connect(KafkaConsumer, self._topic, **self._settings)
@@ -120,14 +107,6 @@ class KafkaWriter:
 
     After an error the producer is replaced, and unconfirmed records are written again under the
     same id: streamduel counts them once.
-
-    Args:
-        servers: `host:port` of one or more brokers, as a list or separated by commas.
-        topic: the click log.
-        chosen: further settings of kafka-python's `KafkaProducer`, such as `security_protocol`.
-
-    Raises:
-        ClientError: a setting is invalid.
     """
 
     def __init__(
@@ -139,11 +118,7 @@ class KafkaWriter:
         self._producer: Any = None
 
     def write(self, messages: Sequence[Message]) -> Written:
-        """Write messages and wait for their confirmation.
-
-        Raises:
-            KafkaError: no message is written.
-        """
+        """Write messages and wait for their confirmation."""
         try:
             failures = self._attempt(messages)
         except BaseException:

@@ -59,7 +59,7 @@ def client_settings(
     fixed: Mapping[str, Any],
     chosen: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
-    """The settings of a client, checked before anything is opened.
+    """The settings of a client of a topic, checked before anything is opened.
 
     Args:
         servers: `host:port` of one or more brokers, as a list or separated by commas.
@@ -90,16 +90,7 @@ def client_settings(
 
 
 def connect(kind: Callable[..., Any], *topics: str, **settings: Any) -> Any:
-    """Open a client, or leave nothing open.
-
-    Args:
-        kind: `KafkaConsumer` or `KafkaProducer`.
-        *topics: the topics to subscribe to.
-        **settings: the result of `client_settings`.
-
-    Raises:
-        KafkaError: the brokers were not reached in time, or refused the client.
-    """
+    """Open a client, or leave nothing open."""
     opened: list[Any] = []
 
     def client(**configs: Any) -> Any:

@@ -33,17 +33,9 @@ GRACE_SECONDS: Final = 1.0
 class Outbox:
     """Accepts records without blocking, and writes them in a daemon thread.
 
-    A record stays in the buffer until it is known to be written. Retried records go first, so that
-    records are written in order.
-
-    Args:
-        writer: the destination.
-        capacity: bytes of all buffered records, those in the current write included.
-
-    Attributes:
-        waiting: records that are not written yet.
-        written: records that are written.
-        dropped: records that will never be written.
+    A record stays in the buffer until it is known to be written; `capacity` is in bytes and covers
+    the current write, too. Retried records go first, so that records are written in order. Of all
+    records, `waiting` are not written yet, `written` are, and `dropped` will never be.
     """
 
     def __init__(self, writer: Writer, capacity: int) -> None:
@@ -59,10 +51,7 @@ class Outbox:
         self._thread.start()
 
     def put(self, message: Message) -> bool:
-        """Buffer a record if there is room for it.
-
-        Returns:
-            Whether there was room; otherwise the record is dropped.
+        """Buffer a record; whether there was room for it, otherwise it is dropped.
 
         Raises:
             ClientError: the outbox is closed.

@@ -53,13 +53,10 @@ class Writer(Protocol):
 
 
 class FileWriter:
-    """Appends records to a JSON Lines file, which the files connector reads.
+    """Appends records to a JSON Lines file, which the files connector reads, and creates it.
 
     Several processes may write to one file: each appends whole lines in one call. The lines are not
     forced to the disk; a power failure may lose the last seconds.
-
-    Args:
-        path: the file; created if it does not exist.
 
     Raises:
         ClientError: the file cannot be opened.
@@ -73,11 +70,7 @@ class FileWriter:
             raise ClientError(f"the file {path} cannot be written to: {error.strerror}.") from None
 
     def write(self, messages: Sequence[Message]) -> Written:
-        """Append messages; those that a full disk has cut off are retried, on a line of their own.
-
-        Raises:
-            OSError: no message is written.
-        """
+        """Append messages; those that a full disk cuts off are retried, on a line of their own."""
         size = os.fstat(self._file).st_size
         torn = size > 0 and os.pread(self._file, 1, size - 1) != b"\n"
         text = b"\n" * torn + b"".join(message.value + b"\n" for message in messages)
@@ -91,9 +84,6 @@ class FileWriter:
 
 def encode(record: Record) -> bytes:
     """Encode a record as JSON, and check it as streamduel will do.
-
-    Args:
-        record: the record.
 
     Raises:
         ClientError: streamduel would refuse it.

@@ -18,9 +18,8 @@ MAX_REASON: Final = MAX_ACTION
 class Ignored(Exception):  # noqa: N818 - a verdict on a record, not a failure of the program
     """A valid record that says nothing about a duel; it is counted by reason.
 
-    Attributes:
-        reason: at most `MAX_REASON` characters. It may contain names from the click log, so the
-            caller bounds the number of different reasons.
+    The reason has at most `MAX_REASON` characters. It may contain names from the click log, so the
+    caller bounds the number of different reasons.
     """
 
     def __init__(self, reason: str) -> None:
@@ -88,15 +87,7 @@ class FormatSettings(Section):
         raise NotImplementedError
 
     def experiment_of(self, record: dict[str, Any], paths: Sequence[str]) -> str:
-        """The experiment of a record.
-
-        Args:
-            record: the record.
-            paths: the fields that may name it.
-
-        Raises:
-            Ignored: neither the settings nor the record name an experiment.
-        """
+        """The experiment of a record; Ignored if neither the settings nor a field names one."""
         if self.experiment is not None:
             return self.experiment
         found = look_up(record, paths)
@@ -116,12 +107,9 @@ class FormatSettings(Section):
     def arms_by_rank(self, found: Found, docs: Sequence[str] | None) -> list[str | None]:
         """Per rank, the arm whose document it is, or None.
 
-        Args:
-            found: a list with an arm for each rank, or an object with an arm for each document.
-            docs: the documents, if they are known.
-
-        Raises:
-            Rejected: the value is neither, or does not fit the documents.
+        `found` is a list with an arm for each rank, or an object with an arm for each document, if
+        the documents are known; any other value, or one that does not fit the documents, is
+        Rejected.
         """
         if isinstance(found.value, dict) and docs is not None:
             found = Found(found.where, [found.value.get(doc) for doc in docs])
@@ -132,11 +120,7 @@ class FormatSettings(Section):
 
 
 def pair_in(arms: Sequence[str | None]) -> tuple[str, str]:
-    """The first two arms whose documents a list shows.
-
-    Raises:
-        Ignored: the list shows documents of one arm only, so its opponent is unknown.
-    """
+    """The first two arms whose documents a list shows; Ignored if its opponent is unknown."""
     found = list(dict.fromkeys(arm for arm in arms if arm is not None))
     if len(found) < 2:
         raise Ignored("list of one side")
@@ -146,8 +130,7 @@ def pair_in(arms: Sequence[str | None]) -> tuple[str, str]:
 def side(label: str | None, pair: tuple[str, str], where: str) -> Side | None:
     """The side of an arm in a pair; `a` and `b` are sides, unless arms have these names.
 
-    Raises:
-        Rejected: the arm is not in the pair.
+    Another arm is Rejected.
 
     >>> side("bm25", ("ltr", "bm25"), "teams"), side("a", ("ltr", "bm25"), "teams")
     ('b', 'a')

@@ -1,4 +1,7 @@
-"""Reading records of another program: JSON, fields by their paths, and checked values."""
+"""Reading records of another program: JSON, fields by their paths, and checked values.
+
+A function raises Rejected if a record or a field does not have the form that it needs.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +25,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Found(NamedTuple):
-    """A field of a record.
-
-    Attributes:
-        where: its path.
-        value: its value; None if it is missing, null or an empty string.
-    """
+    """A field of a record: its path, and its value or None if missing, null or an empty string."""
 
     where: str
     value: Any
@@ -38,25 +36,14 @@ class Found(NamedTuple):
         return Rejected("invalid_record", f"{self.where} must be {allowed} (found {found}).")
 
     def entries(self, allowed: str) -> list[Found]:
-        """The entries of an array.
-
-        Args:
-            allowed: what the array must be, for the error sentence.
-
-        Raises:
-            Rejected: the value is not an array.
-        """
+        """The entries of an array; another value is a `misfit`."""
         if not isinstance(self.value, list):
             raise self.misfit(allowed)
         return [Found(f"{self.where}[{rank}]", entry) for rank, entry in enumerate(self.value)]
 
 
 def read_object(value: bytes) -> dict[str, Any]:
-    """A record as a JSON object.
-
-    Raises:
-        Rejected: the record is not a JSON object.
-    """
+    """A record as a JSON object."""
     try:
         value.decode()  # a better error than msgspec's
         found = msgspec.json.decode(value)
@@ -79,12 +66,7 @@ def read_object(value: bytes) -> dict[str, Any]:
 
 
 def malformed(value: bytes, error: msgspec.DecodeError) -> Rejected:
-    """The rejection of a value that is not JSON.
-
-    Args:
-        value: the value.
-        error: msgspec's error.
-    """
+    """The rejection of a value that is not JSON."""
     detail = str(error).removeprefix("JSON is malformed: ")
     if detail == "Input data was truncated":
         detail = _truncation(value)
@@ -101,11 +83,7 @@ def _truncation(value: bytes) -> str:
 
 
 def control(record: dict[str, Any]) -> Control:
-    """One of streamduel's own control records, which every format allows.
-
-    Raises:
-        Rejected: the control record is invalid.
-    """
+    """One of streamduel's own control records, which every format allows."""
     try:
         return msgspec.convert(record, Control)
     except msgspec.ValidationError as error:
@@ -113,11 +91,7 @@ def control(record: dict[str, Any]) -> Control:
 
 
 def look_up(record: dict[str, Any], paths: Sequence[str]) -> Found:
-    """The first of these fields that the record has.
-
-    Args:
-        record: the record.
-        paths: names of nested fields, separated by dots.
+    """The first of these fields that the record has: names, nested ones separated by dots.
 
     >>> look_up({"position": {"ordinal": 3}}, ["position.ordinal.index", "position.ordinal"])
     Found(where='position.ordinal', value=3)
@@ -168,9 +142,6 @@ def integer(found: Found, least: int) -> int:
 def milliseconds(found: Found) -> int | None:
     """A time, in milliseconds since the Unix epoch; None if there is none.
 
-    Raises:
-        Rejected: the value is neither ISO 8601 nor milliseconds, as a number or as a string.
-
     >>> milliseconds(Found("timestamp", "2025-01-24T08:31:30.699+0100"))
     1737703890699
     >>> milliseconds(Found("timestamp", "1737703890699"))
@@ -200,8 +171,7 @@ def milliseconds(found: Found) -> int | None:
 def compose(*parts: Any) -> str:
     """An id composed of a record's fields, for records without an id of their own.
 
-    Args:
-        *parts: JSON values, encoded as an array so that different parts give different ids.
+    The fields are encoded as a JSON array, so that different ones give different ids.
 
     >>> compose("click", "q-1", None, 3)
     '["click","q-1",null,3]'

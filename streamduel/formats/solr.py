@@ -78,9 +78,6 @@ class SolrTranslator:
     A `response` is an impression. It has the documents as Solr returned them to a request with
     `fl=id,[interleaving]`. A `click` names the query and the document, or its rank.
 
-    Args:
-        settings: the settings of the format.
-
     >>> translate = SolrTranslator(SolrSettings(experiment="search"))
     >>> translate(b'{"type": "response", "query_id": "q-1", "docs": ['
     ...           b'{"id": "d3", "[interleaving]": "ltr"},'
@@ -94,12 +91,7 @@ class SolrTranslator:
         self._fields = settings.fields
 
     def __call__(self, value: bytes) -> list[InputEvent]:
-        """The events of a record.
-
-        Raises:
-            Ignored: the record says nothing about a duel.
-            Rejected: the record is invalid.
-        """
+        """The events of a record; see `Translator`."""
         record = reading.read_object(value)
         kind = reading.name(Found("type", record.get("type")), "'response' or 'click'")
         if kind == "control":

@@ -129,9 +129,6 @@ class UbiTranslator:
     duplicates, and the fold joins all clicks of a query. Only the number of clicks per side is
     known in this case, as `click_count` needs it.
 
-    Args:
-        settings: the settings of the format.
-
     >>> translate = UbiTranslator(UbiSettings(experiment="search"))
     >>> translate(b'{"action_name": "click", "query_id": "q-1", "client_id": "c-1",'
     ...           b' "event_attributes": {"object": {"object_id": "d3"}}}')
@@ -144,12 +141,7 @@ class UbiTranslator:
         self._fields = settings.fields
 
     def __call__(self, value: bytes) -> list[InputEvent]:
-        """The events of a record.
-
-        Raises:
-            Ignored: the record says nothing about a duel.
-            Rejected: the record is invalid.
-        """
+        """The events of a record; see `Translator`."""
         record = reading.read_object(value)
         if record.get("type") == "control":
             return [reading.control(record)]
@@ -158,15 +150,12 @@ class UbiTranslator:
         exported = Found("_id", None)
         if isinstance(record.get("_source"), dict):  # a search result or an export
             exported, record = look_up(record, ["_id"]), record["_source"]
-        self._check_application(record)
-        if record.get("action_name") is not None:
-            return self._event(record, exported)
-        return self._query(record)
-
-    def _check_application(self, record: dict[str, Any]) -> None:
         wanted = self._settings.applications
         if wanted is not None and record.get("application") not in wanted:
             raise Ignored("another application")
+        if record.get("action_name") is not None:
+            return self._event(record, exported)
+        return self._query(record)
 
     def _query(self, record: dict[str, Any]) -> list[InputEvent]:
         settings, fields = self._settings, self._fields

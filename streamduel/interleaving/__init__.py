@@ -9,6 +9,12 @@ Interleaved(docs=['d1', 'd2', 'd3', 'd4'], teams=['a', 'b', 'a', 'b'])
 
 A new method is a file here with a function `interleave` (or `multileave`); its name is the file's
 name. A function `chances` in the same file is registered, too.
+
+In all methods `list_a` and `list_b` are the document ids of two rankers, the best first, of any
+hashable type. The functions that analyse an impression (`credit`, `expected_credit`, `chances`,
+`worth_of`) also take `docs`, the documents shown, and `ranks`, the clicked ranks from 0; repeated
+ranks count repeatedly. They raise InterleavingError if a document is in neither ranking or was
+shown twice, and IndexError if a rank is outside the list.
 """
 
 from __future__ import annotations

@@ -91,18 +91,8 @@ def credit(
     read both rankings that far. A `duel` record can carry the result. Clicks below the contested
     ranks count for neither side.
 
-    Args:
-        list_a: document ids of ranker a, the best first.
-        list_b: document ids of ranker b.
-        docs: the documents shown.
-        ranks: the clicked ranks, from 0.
-
     Returns:
         1.0 when side a wins, 0.0 when side b does, 0.5 for a tie.
-
-    Raises:
-        IndexError: a rank is outside the list.
-        InterleavingError: a document is in neither ranking, or was shown twice.
 
     >>> credit([1, 2, 3], [2, 3, 1], [1, 2, 3], [2])
     0.0

@@ -15,25 +15,14 @@ Team = Literal["a", "b"] | None
 
 
 class Interleaved(NamedTuple, Generic[Document]):
-    """An interleaved list.
-
-    Attributes:
-        docs: the documents from the top, each once.
-        teams: the team of each rank, as in an `interleaving` record.
-    """
+    """An interleaved list: its documents from the top, each once, and the team of each rank."""
 
     docs: list[Document]
     teams: list[Team]
 
 
 class Multileaved(NamedTuple, Generic[Document]):
-    """A list made of several rankings.
-
-    Attributes:
-        docs: the documents from the top, each once.
-        teams: for each rank the index of the ranking that contributed the document; None: of no
-            team.
-    """
+    """A list of several rankings; a team is the index of a ranking, or None: of no team."""
 
     docs: list[Document]
     teams: list[int | None]
@@ -58,13 +47,9 @@ Chances = Callable[[Sequence[Any], Sequence[Any], Sequence[Any]], list[float | N
 
 
 def below(n: int, rng: RandomBits) -> int:
-    """A uniform integer from 0 to n - 1.
+    """A uniform integer from 0 to n - 1; for n = 1 nothing is drawn.
 
     Draws as many bits as n - 1 has until they are below n: on average twice at most.
-
-    Args:
-        n: the number of outcomes, from 1. With one, nothing is drawn.
-        rng: the source of the bits.
 
     >>> from random import Random
     >>> rng = Random(7)
@@ -85,13 +70,10 @@ def uniform(rng: RandomBits) -> float:
 
 
 class Remaining(Generic[Document]):
-    """The documents of a ranking that are not in the list yet, from the top.
+    """The documents of a ranking that are not in the list `shown` yet, from the top.
 
-    Visits each document of the ranking a few times at most, however often it is called.
-
-    Args:
-        ranking: document ids, the best first.
-        shown: the documents of the list; the caller adds to it.
+    The caller adds to `shown`. Visits each document of the ranking a few times at most, however
+    often it is called.
     """
 
     def __init__(self, ranking: Sequence[Document], shown: Container[Document]) -> None:
@@ -127,11 +109,7 @@ def fill(shown: dict[Document, Team], length: int, *remaining: Remaining[Documen
 
 
 def check(length: int, **rankings: Sequence[Document]) -> None:
-    """Check the arguments of an interleaving method.
-
-    Args:
-        length: the number of documents to show.
-        **rankings: the rankings, by their names in the error message.
+    """Check the arguments of an interleaving method; the rankings by their names in the error.
 
     Raises:
         InterleavingError: a ranking has a document twice, or the length is negative or no integer.
@@ -149,11 +127,7 @@ def check(length: int, **rankings: Sequence[Document]) -> None:
 
 
 def check_unique(name: str, ranking: Sequence[Document]) -> None:
-    """Check that a ranking has each document once.
-
-    Args:
-        name: the ranking's name in the error message.
-        ranking: document ids.
+    """Check that a ranking, called by this name in the error, has each document once.
 
     Raises:
         InterleavingError: a document occurs twice.
@@ -172,11 +146,6 @@ def check_shown(
     list_a: Sequence[Document], list_b: Sequence[Document], docs: Sequence[Document]
 ) -> None:
     """Check that an interleaved list can come from two rankings.
-
-    Args:
-        list_a: document ids of ranker a.
-        list_b: document ids of ranker b.
-        docs: the documents shown.
 
     Raises:
         InterleavingError: a document is in neither ranking, or was shown twice.
@@ -202,11 +171,6 @@ def contested(
 
     Once a ranking is exhausted, only the other one can fill the list. Clicks on these documents say
     nothing about which ranker is better and count for neither side.
-
-    Args:
-        list_a: document ids of ranker a.
-        list_b: document ids of ranker b.
-        docs: the documents shown.
 
     Raises:
         InterleavingError: a document is in neither ranking, or was shown twice.

@@ -46,7 +46,7 @@ class Mixture(Generic[Document]):
         list_a: document ids of ranker a, the best first.
         list_b: document ids of ranker b.
         length: documents to show.
-        rankings: the credited ranks of the allowed lists: at most as many ranks as the shorter
+        rankings: the credited ranks of the n allowed lists: at most as many ranks as the shorter
             ranking has documents.
         probabilities: (n,) how often each list is shown.
         worths: (n, ranks) the worth of a click: above 0 for side a, below 0 for side b.
@@ -70,11 +70,7 @@ class Mixture(Generic[Document]):
         return _largest(self.worths)
 
     def draw(self, rng: RandomBits) -> Interleaved[Document]:
-        """Draw one of the lists; see `interleave`.
-
-        Args:
-            rng: the source of randomness.
-        """
+        """Draw one of the lists; see `interleave`."""
         upto = self._upto
         # Rounding may leave the sum a little below 1.
         number = min(bisect_right(upto, uniform(rng) * upto[-1]), len(upto) - 1)
@@ -153,9 +149,12 @@ def solve(
 ) -> Mixture[Document]:
     """Compute how often to show which list.
 
+    The arguments and errors are those of `interleave`.
+
     Allowed are the lists of which each prefix is the union of a prefix of ranking a and one of
-    ranking b. A document of rank x in a and y in b is worth 1/x - 1/y (`inverse_rank`) or y - x
-    (`rank_difference`); one that a ranking lacks has the rank below the end of the longer one.
+    ranking b. A document of rank x in a and y in b is worth 1/x - 1/y (`inverse_rank`: upper ranks
+    matter most) or y - x (`rank_difference`); one that a ranking lacks has the rank below the end
+    of the longer one.
 
     - Unbiased: at each rank the mean worth is 0; then it is 0 for a user who reads k documents and
       clicks one of them at random, for any k.
@@ -168,15 +167,6 @@ def solve(
     exhausted, and an unbiased choice of lists need not exist; the documents there have no team. A
     solution was found for all pairs of rankings that were tried, among them all of up to six
     documents; there is no proof that one always exists.
-
-    Args:
-        list_a: document ids of ranker a, the best first; any hashable type.
-        list_b: document ids of ranker b.
-        length: documents to show, from 0 to 10; fewer where the rankings have fewer.
-        credit: `inverse_rank`, where upper ranks matter most, or `rank_difference`.
-
-    Raises:
-        InterleavingError: as in `interleave`.
 
     >>> mixture = solve("abcd", "bdca", 4, credit="rank_difference")
     >>> for ranking, probability in zip(mixture.rankings, mixture.probabilities):
@@ -221,19 +211,7 @@ def worth_of(
     """The worth of the clicks of an impression: above 0 for side a, below 0 for side b.
 
     Its mean over many impressions is the paper's measure of how much better a is; it has less noise
-    than `teams`.
-
-    Args:
-        list_a: document ids of ranker a, the best first.
-        list_b: document ids of ranker b.
-        docs: the documents of `interleave`.
-        ranks: the clicked ranks, from 0; repeated ranks count repeatedly.
-        credit: the credit given to `interleave`.
-
-    Raises:
-        IndexError: a rank is outside the list.
-        InterleavingError: a document is in neither ranking, or was shown twice, or the credit is
-            not allowed.
+    than `teams`. `credit` is that of `interleave`.
 
     >>> worth_of("abcd", "bdca", "abdc", [0, 2])
     0.5
@@ -266,15 +244,9 @@ def _worths(
 def allowed_lists(
     list_a: Sequence[Document], list_b: Sequence[Document], ranks: int
 ) -> list[tuple[Document, ...]]:
-    """The lists of which each prefix is the union of a prefix of a and one of b.
+    """The lists of this length of which each prefix is the union of a prefix of a and one of b.
 
-    Args:
-        list_a: document ids of ranker a, the best first.
-        list_b: document ids of ranker b.
-        ranks: the length of the lists; neither ranking is shorter.
-
-    Returns:
-        Each list once, 2^ranks at most.
+    Each list once, 2^ranks at most; neither ranking may be shorter than `ranks`.
 
     >>> ["".join(each) for each in allowed_lists("abc", "bca", 3)]
     ['abc', 'bac', 'bca']
@@ -308,14 +280,11 @@ def _sensitivity(worths: Sequence[float]) -> float:
 
 
 def most_sensitive(worths: list[list[float]], sensitivity: list[float]) -> list[float]:
-    """The most sensitive unbiased probabilities.
+    """The most sensitive unbiased probabilities of n lists; lists never shown have exactly 0.
 
     Args:
         worths: (n, ranks) the worth of a click on each list.
         sensitivity: (n,) of each list.
-
-    Returns:
-        (n,) of sum 1. Lists that are never shown have exactly 0.
 
     Raises:
         InterleavingError: there are none.

@@ -93,18 +93,8 @@ def expected_credit(
     that were drawn are replaced by all possible ones, each with its probability given the list. The
     expectation is the same and the variance smaller, so fewer impressions are needed.
 
-    Args:
-        list_a: document ids of ranker a, the best first.
-        list_b: document ids of ranker b.
-        docs: the documents of `interleave`.
-        ranks: the clicked ranks, from 0; repeated ranks count repeatedly.
-
     Returns:
         The probability that side a has more clicks, plus half of that of a tie: a share of a win.
-
-    Raises:
-        IndexError: a rank is outside the list.
-        InterleavingError: a document is in neither ranking, or was shown twice.
 
     >>> expected_credit(["d1", "d2", "d3"], ["d2", "d1", "d3"], ["d1", "d2", "d3"], [0])
     0.8888888888888888
@@ -125,14 +115,6 @@ def chances(
     """The probability of each rank that side a drew the document; None where neither side did.
 
     The field `chances` of a record, for the credit function `probabilistic`.
-
-    Args:
-        list_a: document ids of ranker a, the best first.
-        list_b: document ids of ranker b.
-        docs: the documents of `interleave`.
-
-    Raises:
-        InterleavingError: a document is in neither ranking, or was shown twice.
 
     >>> chances(["d1", "d2"], ["d2", "d1"], ["d1", "d2"])
     [0.8888888888888888, 0.5]

@@ -71,13 +71,7 @@ def _order(n: int, rng: RandomBits) -> Iterator[int]:
 
 
 class Duel(NamedTuple):
-    """The outcome of an impression for one pair of rankers.
-
-    Attributes:
-        first: the index of a ranking.
-        second: the index of another ranking, larger than `first`.
-        first_wins: 1.0, 0.0, or 0.5 for a tie.
-    """
+    """The outcome of an impression for two rankings, by index; a tie is 0.5 wins of the first."""
 
     first: int
     second: int
@@ -87,14 +81,9 @@ class Duel(NamedTuple):
 def duels_of(n_rankers: int, teams: Sequence[int | None], ranks: Sequence[int]) -> list[Duel]:
     """The duels of all pairs of rankers in one impression.
 
-    Of two rankers, the one with more clicks on its documents wins; equal numbers are a tie. Write a
-    `duel` record for each. The duels of one impression are not independent: they count the same
-    clicks.
-
-    Args:
-        n_rankers: the number of rankers.
-        teams: for each rank the index of the ranking, or None.
-        ranks: the clicked ranks, from 0; repeated ranks count repeatedly.
+    Of two rankers, the one with more clicks on its documents wins; equal numbers are a tie;
+    repeated ranks count repeatedly. Write a `duel` record for each. The duels of one impression are
+    not independent: they count the same clicks.
 
     Raises:
         IndexError: a rank is outside the list.

@@ -5,15 +5,13 @@
 >>> weighted(credit.Shown(["a", "b"]), [credit.Click(0), credit.Click(1, "cart")])
 0.0
 
-A new credit function is a file here with a function under the decorator `credit_function`;
+A new credit function is under the decorator `credit_function`, in a file that is imported here;
 `streamduel.testing.interleaving` has its contract checks.
 """
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Mapping
-from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Final, cast
 
@@ -67,19 +65,12 @@ __all__ = [
     "winner",
 ]
 
-for _file in pkgutil.iter_modules(__path__):
-    import_module(f"{__name__}.{_file.name}")
-
 CREDITS: Final[Mapping[str, CreditKind]] = MappingProxyType(REGISTRY)
 """The credit functions by their names in a configuration; begin with `click_count`."""
 
 
 def create(name: str, **parameters: Any) -> Credit:
-    """Create a credit function.
-
-    Args:
-        name: a key of `CREDITS`.
-        **parameters: its parameters by name.
+    """Create a credit function of `CREDITS` by its name and its parameters.
 
     Raises:
         InterleavingError: there is no such credit function, or a parameter is unknown, missing or

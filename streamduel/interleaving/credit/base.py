@@ -36,13 +36,7 @@ class ShownLike(Protocol):
 
 
 class Click(NamedTuple):
-    """A click on a rank of an interleaved list.
-
-    Attributes:
-        rank: the rank of the clicked document, from 0.
-        action: the action, such as `click` or `cart`.
-        ts: the time in milliseconds; None if unknown.
-    """
+    """A click on a rank (from 0) of an interleaved list; its time in milliseconds, if known."""
 
     rank: int
     action: str = "click"
@@ -100,13 +94,7 @@ _Function = TypeVar("_Function", bound=Callable[..., object])
 def credit_function(
     *, summary: str, source: str, has_parameters: bool = False
 ) -> Callable[[_Function], _Function]:
-    """Register a credit function, or one that makes it from parameters, under its name.
-
-    Args:
-        summary: what makes a side win, in a few words.
-        source: the papers.
-        has_parameters: whether the function makes the credit function from parameters.
-    """
+    """Register a credit function, or one that makes it from parameters; see `CreditKind`."""
 
     def register(function: _Function) -> _Function:
         REGISTRY[function.__name__] = CreditKind(function, has_parameters, summary, source)
@@ -125,10 +113,7 @@ def on_ranks(ranks: Iterable[int]) -> list[Click]:
 
 
 def winner(lead: float) -> float:
-    """The outcome of an impression.
-
-    Args:
-        lead: side a's sum minus side b's.
+    """The outcome of an impression, by side a's sum minus side b's.
 
     >>> winner(3), winner(0), winner(-1)
     (1.0, 0.5, 0.0)

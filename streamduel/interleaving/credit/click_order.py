@@ -48,9 +48,7 @@ def last_click(shown: ShownLike, clicks: Sequence[ClickLike]) -> float:
     For searches that end when the user has found something good: the last click is the one that
     satisfied. Users who gave up are counted, too.
 
-    The order is that of `ts` if each click has one, else that of `clicks`, which also breaks ties
-    of `ts`. Clicks on a rank of no team are skipped, and repeated clicks on a rank change nothing.
-    A tie: no side has a click.
+    The order is that of `first_click`. A tie: no side has a click.
 
     Args:
         shown: the list.

@@ -69,12 +69,9 @@ def probabilistic(shown: ShownLike, clicks: Sequence[ClickLike]) -> float:
 
 
 def leads(chances: Sequence[float | None], ranks: Sequence[int]) -> dict[int, float]:
-    """The distribution of side a's lead in clicks.
+    """The distribution of side a's lead in clicks, by the chance of side a at each rank.
 
-    Args:
-        chances: for each rank the probability that its document came from side a; None at ranks of
-            no team.
-        ranks: the clicked ranks; repeated ranks count repeatedly.
+    Repeated ranks count repeatedly; ranks without a chance count for neither side.
 
     Raises:
         IndexError: a rank is outside the list.

@@ -1,8 +1,7 @@
 import msgspec
 import pytest
 
-from streamduel.client.assignment import Assignment, CurrentAssignment, Draw
-from streamduel.client.sticky import stable_fraction
+from streamduel.client.assignment import Assignment, CurrentAssignment, Draw, stable_fraction
 from tests.unit.client.bed import record
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from streamduel.client import Assignments, EventLog, InMemoryFeed
-from streamduel.client.sticky import stable_fraction
+from streamduel.client.assignment import stable_fraction
 from tests.unit.client.bed import PATIENCE, eventually, record
 
 PAGE = (Path(__file__).parents[3] / "docs" / "client.md").read_text()

@@ -1,7 +1,6 @@
 import pytest
 
-from streamduel.client.assignment import Draw
-from streamduel.client.sticky import Sessions, stable_fraction, stable_number
+from streamduel.client.assignment import Draw, Sessions, stable_fraction, stable_number
 
 OLD, NEW = Draw("a", "b", 1), Draw("a", "c", 2)
 

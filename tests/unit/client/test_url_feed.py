@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from streamduel.client import Assignments, ClientError, Draw, url_feed
-from streamduel.client.url_feed import UrlFeed
+from streamduel.client import Assignments, ClientError, Draw, feeds
+from streamduel.client.feeds import UrlFeed
 from tests.unit.client.bed import PATIENCE, alone, eventually
 
 Handler = http.server.BaseHTTPRequestHandler
@@ -147,7 +147,7 @@ def test_experiments_of_several_processes_are_followed(service: Service) -> None
 def test_invalid_answers_are_errors(
     service: Service, monkeypatch: pytest.MonkeyPatch, reply: Reply, problem: str
 ) -> None:
-    monkeypatch.setattr(url_feed, "MAX_ANSWER_BYTES", 2000)
+    monkeypatch.setattr(feeds, "MAX_ANSWER_BYTES", 2000)
     service.reply = reply
     with pytest.raises(ClientError, match=f"^{service.url} .*{problem}"):
         values(UrlFeed(service.url))
@@ -161,7 +161,7 @@ def test_redirects_are_not_followed(service: Service) -> None:
 
 
 def test_a_slow_answer_is_given_up(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(url_feed, "ANSWER_SECONDS", 0.05)
+    monkeypatch.setattr(feeds, "ANSWER_SECONDS", 0.05)
     enough = threading.Event()
 
     def drip(handler: Handler) -> None:
@@ -178,7 +178,7 @@ def test_a_slow_answer_is_given_up(service: Service, monkeypatch: pytest.MonkeyP
 
 
 def test_a_silent_server_is_given_up(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(url_feed, "SILENCE_SECONDS", 0.05)
+    monkeypatch.setattr(feeds, "SILENCE_SECONDS", 0.05)
     enough = threading.Event()
 
     def say_nothing(_: Handler) -> None:
