@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from configs.grafana.boards import dashboards
+from configs.grafana.generate import dashboards
 from streamduel.monitoring.catalogue import METRICS
 from streamduel.monitoring.reference import PROCESS_METRICS
 from tests.prometheus.repository import GRAFANA, PROMETHEUS, alerts, dashboard
@@ -30,7 +30,7 @@ def expressions(panel: dict[str, Any]) -> list[str]:
 def test_the_files_are_up_to_date() -> None:
     folder = GRAFANA / "dashboards"
     written = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
-    assert written == dashboards(), "run: python -m configs.grafana.boards " + str(folder)
+    assert written == dashboards(), "run: python -m configs.grafana.generate " + str(folder)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from configs.grafana.outcomes import outcomes
-from configs.grafana.panels import About, Panel, chart
+from configs.grafana.panel_kinds import About, Panel, chart
+from configs.grafana.panels.outcomes import outcomes
 
 
 def _share(part: str, whole: str) -> str:

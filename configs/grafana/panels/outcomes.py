@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from configs.grafana.panels import About, Panel, chart
+from configs.grafana.panel_kinds import About, Panel, chart
 
 
 def outcomes(ours: str, whose: str, otherwise: str) -> Panel:

@@ -8,8 +8,7 @@ from typing import Final
 from grafana_foundation_sdk.cog.builder import Builder
 from grafana_foundation_sdk.models import dashboard as models
 
-from configs.grafana import ranker_services
-from configs.grafana.panels import (
+from configs.grafana.panel_kinds import (
     HALF,
     QUARTER,
     About,
@@ -21,6 +20,7 @@ from configs.grafana.panels import (
     timeline,
     variable,
 )
+from configs.grafana.panels import ranker_services
 
 OURS: Final = 'experiment="$experiment"'
 ARMS: Final = 'experiment="$experiment", arm=~"$arm"'

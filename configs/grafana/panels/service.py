@@ -8,8 +8,7 @@ from typing import Final
 from grafana_foundation_sdk.cog.builder import Builder
 from grafana_foundation_sdk.models import dashboard as models
 
-from configs.grafana.outcomes import outcomes
-from configs.grafana.panels import (
+from configs.grafana.panel_kinds import (
     About,
     Panel,
     chart,
@@ -20,6 +19,7 @@ from configs.grafana.panels import (
     timeline,
     variable,
 )
+from configs.grafana.panels.outcomes import outcomes
 
 OURS: Final = 'job=~"$job", instance=~"$instance"'
 

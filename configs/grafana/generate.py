@@ -1,6 +1,6 @@
 """Generates the Grafana dashboards.
 
-python -m configs.grafana.boards configs/grafana/dashboards
+python -m configs.grafana.generate configs/grafana/dashboards
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from grafana_foundation_sdk.cog.builder import Builder
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models import dashboard as models
 
-from configs.grafana import experiment, service
-from configs.grafana.panels import Panel
+from configs.grafana.panel_kinds import Panel
+from configs.grafana.panels import experiment, service
 
 TAG = "streamduel"
 
