@@ -25,8 +25,19 @@ from streamduel.records import (
     Interleaving,
 )
 
-TYPES: Final = ("duel", "duels", "interleaving", "impression", "click", "control")
-ACTIONS: Final[tuple[str, ...]] = get_args(Action)
+TYPES: Final = tuple(str(event.__struct_config__.tag) for event in get_args(InputEvent))
+"""The values of the field `type` of input records."""
+
+ACTION_FIELDS: Final[Mapping[Action, tuple[str, ...]]] = {
+    "pause": (),
+    "resume": (),
+    "add_arm": ("arm",),
+    "retire_arm": ("arm",),
+    "reset": (),
+    "freeze_pair": ("a", "b"),
+    "unfreeze_pair": (),
+}
+"""The fields of a control record that each action needs."""
 
 _NAME: Final = f"a string of 1 to {MAX_NAME} characters"
 _ARM: Final = f"an arm's name, {_NAME}"
@@ -53,7 +64,7 @@ ALLOWED: Final = {
     "clicks[].rank": "an integer from 0",
     "clicks[].ts": _TIME,
     "clicks[].action": _CLICK_ACTION,
-    "action": "one of " + ", ".join(f"'{name}'" for name in ACTIONS),
+    "action": "one of " + ", ".join(f"'{name}'" for name in ACTION_FIELDS),
     "click.action": _CLICK_ACTION,
     "arm": _ARM,
     "docs": "an array with a document's id for each rank, or null",
@@ -141,10 +152,11 @@ def _click(record: Click) -> str | None:
 
 
 def _control(record: Control) -> str | None:
-    if record.action in {"add_arm", "retire_arm"} and record.arm is None:
+    needed = ACTION_FIELDS[record.action]
+    if "arm" in needed and record.arm is None:
         return f"'{record.action}' must name an 'arm' (found none)."
-    if record.action == "freeze_pair" and (None in {record.a, record.b} or record.a == record.b):
-        return "'freeze_pair' must name two arms, 'a' and 'b'."
+    if "b" in needed and (None in {record.a, record.b} or record.a == record.b):
+        return f"'{record.action}' must name two arms, 'a' and 'b'."
     return None
 
 
@@ -175,14 +187,15 @@ def misfit(record: dict[str, Any], message: str) -> str:
     if path == "type" and found in TYPES:
         return "the record has the field 'type' twice, with different values."
     allowed = _allowed(path, record)
-    known = [name for name in (*TYPES, *ACTIONS) if f"'{name}'" in allowed]
+    known = [name for name in (*TYPES, *ACTION_FIELDS) if f"'{name}'" in allowed]
     hint = nearest(found, known) if isinstance(found, str) and path in {"type", "action"} else ""
     return f"{path} must be {allowed} (found {shown(found, json=True)}){hint or '.'}"
 
 
 def _allowed(path: str, record: dict[str, Any]) -> str:
     path = re.sub(r"\[\d+\]", "[]", path).replace("[...]", "[]")
-    return ALLOWED.get(f"{record.get('type')}.{path}") or ALLOWED.get(path, "of another type")
+    special = ALLOWED.get(f"{record.get('type')}.{path}")
+    return special or ALLOWED.get(path, "a value of the documented type")
 
 
 def _at(record: Any, path: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from typing import Annotated, Final, get_args
+from typing import Annotated, Final
 
 import msgspec
 import typer
@@ -12,14 +12,12 @@ import typer
 from streamduel.cli.arguments import AsJson, ConfigPath, load_config
 from streamduel.config import LoadedConfig
 from streamduel.errors import ConfigurationError, UncertainError, nearest
+from streamduel.record_rules import ACTION_FIELDS
 from streamduel.records import Action, Control, Rejected
 from streamduel.stream.decode import RecordDecoder
 
-ACTIONS: Final[dict[str, Action]] = {name.replace("_", "-"): name for name in get_args(Action)}
+ACTIONS: Final[dict[str, Action]] = {name.replace("_", "-"): name for name in ACTION_FIELDS}
 """Name of each action on the command line and in a record."""
-
-ARMS_OF: Final = {"add-arm": 1, "retire-arm": 1, "freeze-pair": 2}
-"""Number of arms that an action takes; the other actions change the whole experiment."""
 
 ExperimentName = Annotated[
     str, typer.Argument(metavar="EXPERIMENT", help="The experiment's name.", show_default=False)
@@ -75,9 +73,9 @@ def control(
         record_id = str(uuid.uuid4())
     arms = [name for name in (arm, other) if name is not None]
     _check(loaded, experiment, action, arms)
-    names = zip(("a", "b") if len(arms) == 2 else ("arm",), arms, strict=False)
+    fields = zip(ACTION_FIELDS[ACTIONS[action]], arms, strict=True)
     record = Control(
-        record_id, experiment, ACTIONS[action], ts=int(1000 * time.time()), **dict(names)
+        record_id, experiment, ACTIONS[action], ts=int(1000 * time.time()), **dict(fields)
     )
     value = _encoded(record, loaded.config.limits.max_record_bytes)
     where = _append(loaded, record, value)
@@ -117,7 +115,7 @@ def _check(loaded: LoadedConfig, experiment: str, action: str, arms: list[str]) 
             f"ACTION must be one of {', '.join(ACTIONS)} (found '{action}')"
             f"{nearest(action, ACTIONS) or '.'}"
         )
-    wanted = ARMS_OF.get(action, 0)
+    wanted = len(ACTION_FIELDS[ACTIONS[action]])
     if len(arms) < wanted:
         needs = "an ARM" if wanted == 1 else "two arms, ARM and OTHER"
         raise ConfigurationError(f"{action} needs {needs}.")

@@ -28,6 +28,7 @@ from streamduel.records import (
     Interleaving,
     Rejected,
 )
+from streamduel.stream import control
 from streamduel.stream.attribution import Attribution
 from streamduel.stream.coding import FIRST_WINS, OUTCOMES, TIE, Coder
 from streamduel.stream.decisions import Decisions
@@ -77,6 +78,7 @@ class Experiment:
     Attributes:
         buffer: codes of duels that the policy has not learned yet.
         due: a decision is due when the buffer holds this many.
+        coder: codes of duels, for the present arms.
         code: the code of an event, or an exception: see `Coder`, also for the next two.
         check_at: checks an event of an earlier offset.
         codes: codes of `duel` records by a, b and winner.
@@ -89,8 +91,8 @@ class Experiment:
     """
 
     __slots__ = (
-        "_changes", "_coder", "_credited", "_shared", "attribution", "buffer", "by_arm", "check_at",
-        "code", "codes", "decisions", "due", "name", "outcomes", "roster", "seed", "settings",
+        "_changes", "_credited", "_shared", "attribution", "buffer", "by_arm", "check_at", "code",
+        "coder", "codes", "decisions", "due", "name", "outcomes", "roster", "seed", "settings",
         "started_at", "ties", "trust",
     )  # fmt: skip
 
@@ -120,9 +122,9 @@ class Experiment:
             self.outcomes = msgspec.convert(state["tallies"], Outcomes)
             self.ties, self.trust = state["ties"], Trust(state["trust"])
         self.decisions = Decisions(name, settings, shared.partition, self.roster, state)
-        self._coder = Coder(settings, self.roster)
-        self.code, self.check_at = self._coder.code, self._coder.check_at
-        self.codes = self._coder.codes
+        self.coder = Coder(settings, self.roster)
+        self.code, self.check_at = self.coder.code, self.coder.check_at
+        self.codes = self.coder.codes
         self.due = self.decisions.until_due
 
     # Records.
@@ -206,22 +208,7 @@ class Experiment:
 
     def _control(self, event: Control, _code: int, _key: int, record: LogRecord, now: int) -> None:
         self.learn()
-        match event.action:
-            case "pause":
-                self.decisions.pause()
-            case "resume":
-                self.decisions.resume()
-            case "freeze_pair":
-                self.decisions.freeze(self.roster.pair(str(event.a), str(event.b)))
-            case "unfreeze_pair":
-                self.decisions.unfreeze()
-            case "reset":
-                self.decisions.reset()
-                self.by_arm = ArmTallies.of(len(self.roster.arms))
-            case "add_arm":
-                self._add_arm(str(event.arm), record.offset)
-            case "retire_arm":
-                self._retire_arm(str(event.arm), record.offset)
+        control.apply(event, self, record.offset)
         self.outcomes.accepted += 1
         self.decide(record.offset, now)
 
@@ -233,21 +220,6 @@ class Experiment:
         Click: _click,
         Control: _control,
     }
-
-    def _add_arm(self, arm: str, offset: int) -> None:
-        self.roster.check_new(arm)
-        self.decisions.add_arm(arm)
-        self.by_arm.add_arm()
-        self.roster.add(arm, offset)
-        self._coder.renumber()
-
-    def _retire_arm(self, arm: str, offset: int) -> None:
-        index = self.roster.check_retirable(arm)
-        self.decisions.retire_arm(arm, index)
-        self.by_arm.retire_arm(index)
-        self.roster.retire(arm, offset)
-        self.trust.retire_arm(arm)
-        self._coder.renumber()
 
     def reject(self, record: LogRecord, verdict: Rejected) -> None:
         """Make a dead letter of one of the experiment's records."""
@@ -279,7 +251,7 @@ class Experiment:
         self.due = self.decisions.until_due
 
     def _learn_many(self, codes: Integers) -> None:
-        firsts, seconds, outcomes = self._coder.by_code
+        firsts, seconds, outcomes = self.coder.by_code
         duels = policies.Duels(firsts[codes], seconds[codes], outcomes[codes])
         self.decisions.learn(duels)
         self.by_arm.count_many(duels.first, duels.second)
@@ -300,7 +272,7 @@ class Experiment:
         self.outcomes.unjoined += closed.unjoined
         self._changes += closed.unjoined + len(closed.impressions)
         for impression in closed.impressions:
-            code = self._coder.closed(impression)
+            code = self.coder.closed(impression)
             if code >= 0:
                 self.buffer.append(code)
                 self._credited += 1

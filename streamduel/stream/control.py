@@ -1,0 +1,62 @@
+"""Control actions: what each of them changes in an experiment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from streamduel.records import Control
+from streamduel.stream.tallies import ArmTallies
+
+if TYPE_CHECKING:
+    from streamduel.stream.experiment import Experiment
+
+
+def apply(control: Control, experiment: Experiment, offset: int) -> None:
+    """Apply a control record; the experiment then takes a decision.
+
+    `record_rules.ACTION_FIELDS` has the fields that each action needs.
+
+    Args:
+        control: a record that obeys the rules.
+        experiment: it has learned all duels before the record.
+        offset: the record's.
+
+    Raises:
+        Rejected: the action is impossible; nothing has changed.
+    """
+    decisions, roster = experiment.decisions, experiment.roster
+    match control.action:
+        case "pause":
+            decisions.pause()
+        case "resume":
+            decisions.resume()
+        case "freeze_pair":
+            decisions.freeze(roster.pair(str(control.a), str(control.b)))
+        case "unfreeze_pair":
+            decisions.unfreeze()
+        case "reset":
+            decisions.reset()
+            experiment.by_arm = ArmTallies.of(len(roster.arms))
+        case "add_arm":
+            _add_arm(experiment, str(control.arm), offset)
+        case "retire_arm":
+            _retire_arm(experiment, str(control.arm), offset)
+        case _:
+            assert_never(control.action)
+
+
+def _add_arm(experiment: Experiment, arm: str, offset: int) -> None:
+    experiment.roster.check_new(arm)
+    experiment.decisions.add_arm(arm)
+    experiment.by_arm.add_arm()
+    experiment.roster.add(arm, offset)
+    experiment.coder.renumber()
+
+
+def _retire_arm(experiment: Experiment, arm: str, offset: int) -> None:
+    index = experiment.roster.check_retirable(arm)
+    experiment.decisions.retire_arm(arm, index)
+    experiment.by_arm.retire_arm(index)
+    experiment.roster.retire(arm, offset)
+    experiment.trust.retire_arm(arm)
+    experiment.coder.renumber()
