@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import re
 import typing
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec import inspect
 
 from streamduel import records
 from streamduel.config import schemas
+from streamduel.record_rules import ACTION_FIELDS, ALLOWED, contradiction
 from tests.unit.stream.folding import Partition, config, letters
 
 PAGE = (Path(__file__).parents[2] / "docs" / "records.md").read_text(encoding="utf-8")
@@ -21,7 +24,7 @@ EXAMPLES = [
     for block in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
     for line in block.strip().split("\n\n")
 ]
-INPUTS = {"duel", "duels", "interleaving", "impression", "click"}
+INPUTS = {str(event.__struct_config__.tag): event for event in typing.get_args(records.InputEvent)}
 
 
 def example(type_: str) -> list[str]:
@@ -45,10 +48,40 @@ def test_the_page_shows_each_type_and_all_of_its_fields(type_: str) -> None:
 
 def test_every_input_example_is_accepted() -> None:
     texts = [text.encode() for type_ in INPUTS for text in example(type_)]
-    arms = sorted({json.loads(text).get(side, "bm25") for text in texts for side in "ab"})
-    partition = Partition(config(search={"arms": arms}))
+    partition = Partition(config(search={"arms": ["bm25", "ltr-v1", "ltr-v2"]}))
     assert not letters(partition.fold(*texts))
     assert partition.tallies()["accepted"] == len(texts)
+
+
+@pytest.mark.parametrize("type_", INPUTS)
+def test_every_input_type_has_a_rule(type_: str) -> None:
+    for text in example(type_):
+        assert contradiction(msgspec.json.decode(text, type=INPUTS[type_])) is None
+
+
+def paths(kind: inspect.Type, path: str = "") -> Iterator[str]:
+    """The path of every field below a type, as it is named in the sentence about its value."""
+    match kind:
+        case inspect.StructType(fields=fields):
+            for field in fields:
+                name = f"{path}.{field.encode_name}" if path else field.encode_name
+                yield name
+                yield from paths(field.type, name)
+        case inspect.ListType(item_type=item):
+            yield f"{path}[]"
+            yield from paths(item, f"{path}[]")
+        case inspect.UnionType(types=types):
+            for member in types:
+                yield from paths(member, path)
+
+
+@pytest.mark.parametrize("type_", INPUTS)
+def test_every_input_field_has_a_sentence(type_: str) -> None:
+    assert {"type", *paths(inspect.type_info(INPUTS[type_]))} <= ALLOWED.keys()
+
+
+def test_every_action_has_its_fields() -> None:
+    assert set(ACTION_FIELDS) == set(typing.get_args(records.Action))
 
 
 def reasons() -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from streamduel.record_rules import TYPES
 from streamduel.stream.decode import RecordDecoder
 from tests.unit.stream.folding import (
     DUEL,
@@ -22,7 +23,7 @@ from tests.unit.stream.folding import (
 ID = "a string of 1 to 256 characters"
 ARM = "an arm's name, a string of 1 to 256 characters"
 COUNT = "an integer from 0 to 2^40"
-TYPE = "one of 'duel', 'duels', 'interleaving', 'impression', 'click', 'control'"
+TYPE = "one of " + ", ".join(f"'{name}'" for name in TYPES)
 TEAMS = "an array with 'a', 'b' or null for each rank"
 CLICKS = "an array of ranks, or of objects with a 'rank'"
 CLICK = "a rank (an integer from 0), or an object with a 'rank'"
