@@ -33,6 +33,13 @@ class Options(TypedDict, total=False):
     clock: Callable[[], float]
 
 
+class _Stamp(TypedDict):
+    """The fields of every record: its id and its time."""
+
+    id: str
+    ts: int
+
+
 class EventLog:
     """Writes records to the click log, without blocking the caller.
 
@@ -159,11 +166,17 @@ class EventLog:
         if draw.alone:
             self.duel(experiment, draw.a, draw.b, None, record_id=record_id, ts=ts)
             return None
-        named = [str(document) for document in merged.docs] if docs else None
-        name, now = self._stamp(record_id, ts)
-        teams, chances = merged.teams, merged.chances
         return self._log(
-            Impression(name, experiment, draw.a, draw.b, teams, named, chances, draw.epoch, now)
+            Impression(
+                **self._stamp(record_id, ts),
+                experiment=experiment,
+                a=draw.a,
+                b=draw.b,
+                teams=merged.teams,
+                docs=[str(document) for document in merged.docs] if docs else None,
+                chances=merged.chances,
+                epoch=draw.epoch,
+            )
         )
 
     def click(
@@ -182,9 +195,16 @@ class EventLog:
         The place is a `rank`, from 0, in the whole list, or a `doc`, if the impression was logged
         with its `docs`. The experiment's credit function may weight the `action`.
         """
-        named = None if doc is None else str(doc)
-        name, now = self._stamp(record_id, ts)
-        return self._log(Click(name, experiment, impression, rank, named, action, now))
+        return self._log(
+            Click(
+                **self._stamp(record_id, ts),
+                experiment=experiment,
+                impression=impression,
+                rank=rank,
+                doc=None if doc is None else str(doc),
+                action=action,
+            )
+        )
 
     def duel(
         self,
@@ -200,8 +220,9 @@ class EventLog:
 
         A ranker alone is on both sides, a and b, and `winner` is None.
         """
-        name, now = self._stamp(record_id, ts)
-        return self._log(Duel(name, experiment, a, b, winner, now))
+        return self._log(
+            Duel(**self._stamp(record_id, ts), experiment=experiment, a=a, b=b, winner=winner)
+        )
 
     def interleaving(
         self,
@@ -223,14 +244,24 @@ class EventLog:
             return None
         if draw.alone:
             return self.duel(experiment, draw.a, draw.b, None, record_id=record_id, ts=ts)
-        name, now = self._stamp(record_id, ts)
-        teams, chances, found = merged.teams, merged.chances, list(clicks)
         return self._log(
-            Interleaving(name, experiment, draw.a, draw.b, teams, found, chances, draw.epoch, now)
+            Interleaving(
+                **self._stamp(record_id, ts),
+                experiment=experiment,
+                a=draw.a,
+                b=draw.b,
+                teams=merged.teams,
+                clicks=list(clicks),
+                chances=merged.chances,
+                epoch=draw.epoch,
+            )
         )
 
-    def _stamp(self, record_id: str | None, ts: int | None) -> tuple[str, int]:
-        return record_id or str(uuid.uuid4()), int(1000 * self._clock()) if ts is None else ts
+    def _stamp(self, record_id: str | None, ts: int | None) -> _Stamp:
+        return {
+            "id": record_id or str(uuid.uuid4()),
+            "ts": int(1000 * self._clock()) if ts is None else ts,
+        }
 
     def _log(self, record: Record) -> str:
         if self._outbox.put(Message(record.experiment.encode(), encode(record))):
