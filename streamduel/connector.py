@@ -253,6 +253,12 @@ def connector_names() -> list[str]:
     return sorted(point.name for point in entry_points(group=ENTRY_POINTS))
 
 
+def own_connector_names() -> list[str]:
+    """The names of the connectors that streamduel ships, sorted: those of its documentation."""
+    points = entry_points(group=ENTRY_POINTS)
+    return sorted(it.name for it in points if it.dist is not None and it.dist.name == "streamduel")
+
+
 def load_connector(name: str) -> Connector:
     """Import an installed connector.
 

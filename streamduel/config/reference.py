@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from streamduel.config.document import Location
 from streamduel.config.model import SECTIONS, Config, settings_model
 from streamduel.config.shape import Schema, Shape, allowed
-from streamduel.connector import connector_names, load_connector
+from streamduel.connector import load_connector, own_connector_names
 from streamduel.formats import FORMATS
 
 COMMAND: Final = (
@@ -123,7 +123,7 @@ def page(text: str) -> str:
 
 
 def _connectors() -> Iterator[str]:
-    for connector in connector_names():
+    for connector in own_connector_names():
         yield f"## Connector `{connector}`\n\n"
         for section in SECTIONS:
             plugin = load_connector(connector)
@@ -196,7 +196,7 @@ def reference() -> str:
         parts.append(f"\n# {meaning}\n{_section(section, DEFAULT_CONNECTOR)}")
         parts += [
             f"#\n# or:\n{textwrap.indent(_section(section, connector), '# ')}"
-            for connector in connector_names()
+            for connector in own_connector_names()
             if connector != DEFAULT_CONNECTOR
         ]
     parts += ["\n" * (len(key.where) == 1) + _entry(key) for key in core_keys()]

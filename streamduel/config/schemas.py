@@ -17,7 +17,7 @@ import msgspec
 
 from streamduel.config.model import SECTIONS, Config, settings_model
 from streamduel.config.shape import Schema
-from streamduel.connector import Connector, connector_names, load_connector
+from streamduel.connector import Connector, load_connector, own_connector_names
 from streamduel.records import Assignment, DeadLetter, InputEvent
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -45,13 +45,13 @@ def record_schema(record: type[msgspec.Struct]) -> Schema:
 
 
 def configuration_schema() -> Schema:
-    """The schema of the configuration with the sections of every installed connector."""
+    """The schema of the configuration with the sections of the connectors that streamduel ships."""
     schema = Config.model_json_schema()
     definitions: Schema = schema["$defs"]
     for section in SECTIONS:
         description = schema["properties"][section]["description"]
         options = []
-        for name in connector_names():
+        for name in own_connector_names():
             settings = _section_schema(section, name, load_connector(name))
             definitions.update(settings.pop("$defs", {}))
             definitions[f"{name}.{section}"] = settings

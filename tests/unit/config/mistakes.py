@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from streamduel.config.shape import one_of
+from streamduel.connector import connector_names
 from streamduel.interleaving.credit import CREDITS
 from tests.unit.config.configurations import GONE
 
@@ -20,6 +21,8 @@ GUARDRAILS = "experiments.search.guardrails"
 QUOTES = "; quotes make it a string"
 NAME = "a string of 1 to 256 characters"
 TOPIC = "a string of 1 to 249 characters that matches ^[A-Za-z0-9._-]+$"
+
+CONNECTORS = one_of(connector_names())
 
 MISTAKES: list[tuple[str, Any, str]] = [
     # Unknown keys, at every level.
@@ -59,7 +62,7 @@ MISTAKES: list[tuple[str, Any, str]] = [
     (ARMS, GONE, f"{ARMS} is missing: the rankers' names, 2 to 1000 of them."),
     ("source.path", GONE,
      "source.path is missing: the file: plain, gzipped (.gz), or '-' for standard input."),
-    ("source.connector", GONE, "source.connector must be 'files' or 'kafka' (found nothing)."),
+    ("source.connector", GONE, f"source.connector must be {CONNECTORS} (found nothing)."),
     # Wrong types.
     ("source", None, "source must be a mapping (found nothing)."),
     ("sink", "out/", "sink must be a mapping (found 'out/')."),
@@ -231,9 +234,9 @@ MISTAKES: list[tuple[str, Any, str]] = [
     (POLICY, {"name": "rucb", 5: 5}, f"{POLICY} has the key 5; a key must be a string."),
     # Connectors.
     ("source.connector", "fils",
-     "source.connector must be 'files' or 'kafka' (found 'fils'); did you mean 'files'?"),
-    ("sink.connector", "pulsar", "sink.connector must be 'files' or 'kafka' (found 'pulsar')."),
-    ("snapshots.connector", 5, "snapshots.connector must be 'files' or 'kafka' (found 5)."),
+     f"source.connector must be {CONNECTORS} (found 'fils'); did you mean 'files'?"),
+    ("sink.connector", "unknown", f"sink.connector must be {CONNECTORS} (found 'unknown')."),
+    ("snapshots.connector", 5, f"snapshots.connector must be {CONNECTORS} (found 5)."),
     ("snapshots", {"connector": "kafka", "topic": "s"},
      "snapshots.connector must be 'files' as sink.connector is (found 'kafka'): outputs and "
      "snapshots become visible in one commit."),

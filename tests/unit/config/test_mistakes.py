@@ -12,7 +12,7 @@ from streamduel.cli import app as cli
 from streamduel.config import load
 from streamduel.errors import ConfigurationError
 from tests.unit.config.configurations import GONE, GOOD, KAFKA, changed, written
-from tests.unit.config.mistakes import ARMS, KAFKA_MISTAKES, MISTAKES
+from tests.unit.config.mistakes import ARMS, CONNECTORS, KAFKA_MISTAKES, MISTAKES
 
 PLACE = r"(\S+/(search|kafka)\.yaml(, line \d+)?|environment variable STREAMDUEL\w+)"
 PLACES_IN_SENTENCES = re.compile(rf" \({PLACE}\)|; {PLACE}(?=\)\.)")
@@ -160,9 +160,9 @@ def test_a_folder_is_refused(tmp_path: Path) -> None:
         ("STREAMDUEL_SOURCE__PTH", "x",
          "unknown key 'source.pth'; did you mean 'path'? Allowed there: connector, path."),
         ("STREAMDUEL_SOURCE__CONNECTOR", "fils",
-         "source.connector must be 'files' or 'kafka' (found 'fils'); did you mean 'files'?"),
+         f"source.connector must be {CONNECTORS} (found 'fils'); did you mean 'files'?"),
         ("STREAMDUEL_SOURCE__CONNECTOR__NAME", "files",
-         "source.connector must be 'files' or 'kafka' (found a mapping)."),
+         f"source.connector must be {CONNECTORS} (found a mapping)."),
         ("STREAMDUEL_SORCE__PATH", "x",
          "unknown key 'sorce' in the environment variable STREAMDUEL_SORCE__PATH; "
          "did you mean 'source'?"),
