@@ -48,8 +48,8 @@ else
 test: lint test-unit test-broker test-programs $(if $(CI),audit) ## Check everything but the container image; PYTEST_ARGS='…' runs these tests only
 endif
 
-test-unit: $(VENV)/dev.stamp ## Run the tests that need no other program, on all cores
-	$(PYTEST) $(ON_ALL_CORES) $(UNIT_TESTS)
+test-unit: $(VENV)/dev.stamp ## Run the tests that need no other program, on all cores; PYTEST_ARGS='…' runs these tests only
+	$(PYTEST) $(if $(PYTEST_ARGS),$(PYTEST_ARGS),$(ON_ALL_CORES) $(UNIT_TESTS))
 
 test-broker: $(VENV)/dev.stamp broker-tools ## Run the tests on a real Apache Kafka
 	$(PYTEST) -n auto --maxprocesses 4 --dist loadfile $(BROKER_TESTS)

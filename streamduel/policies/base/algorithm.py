@@ -26,7 +26,7 @@ class Algorithm(ABC):
     confidence bounds, `_track` keeps up to date. What does not follow from them, such as eliminated
     arms, is a field of `state_type`. All other hooks have defaults.
 
-    Observing is counting. An algorithm draws its conclusions (an arm is out, a round is complete)
+    `observe` only counts. An algorithm draws its conclusions (an arm is out, a round is complete)
     when it is asked for the next pair; therefore outcomes may come late, in any order and in bulk.
     Every random decision is drawn from `self._generator`.
 
