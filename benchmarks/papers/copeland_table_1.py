@@ -12,14 +12,14 @@ import numpy as np
 from benchmarks.papers.experiment import Experiment, Outcome, Table
 from benchmarks.papers.laboratory import Laboratory
 from benchmarks.papers.matrices import INFORMATIONAL, of_arms, random_arms
-from benchmarks.papers.verdict import Check
-from streamduel.preference.arrays import Floats
-from streamduel.preference.winners import (
+from benchmarks.papers.notions_of_winner import (
     borda_winners,
-    copeland_winners,
     random_walk_winners,
     von_neumann_winner,
 )
+from benchmarks.papers.verdict import Check
+from streamduel.preference.arrays import Floats
+from streamduel.preference.winners import copeland_winners
 
 NOTIONS = ("Copeland", "von Neumann", "Borda", "random walk")
 CONTAINED = "Copeland winners all in the von Neumann support"

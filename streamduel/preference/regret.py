@@ -10,7 +10,6 @@ import numpy as np
 from streamduel.errors import PreferenceError, nearest
 from streamduel.preference.arrays import Floats, Integers
 from streamduel.preference.evidence import intervals_of, log_evidence, nats_of_all
-from streamduel.preference.gaps import gaps
 from streamduel.preference.winners import condorcet_winner, copeland_scores, copeland_winners
 
 KINDS: Final = ("condorcet", "copeland", "weak", "strong")
@@ -65,7 +64,7 @@ def regrets(p: Floats, kind: str) -> Floats:
             f"The regret {kind!r} needs a Condorcet winner, an arm that beats all others (found"
             f" none; Copeland winners: row {', '.join(rows)}); the regret 'copeland' needs none."
         )
-    gap = gaps(p, winner)
+    gap: Floats = p[winner] - 0.5
     if kind == "weak":
         return np.asarray(np.minimum.outer(gap, gap), dtype=np.float64)
     return _sums(gap) / 2 if kind == "condorcet" else _sums(gap)

@@ -11,8 +11,9 @@ from benchmarks.papers.__main__ import CHEAPEST_FIRST, EXPERIMENTS, arguments, m
 from benchmarks.papers.copeland_table_1 import agreements
 from benchmarks.papers.laboratory import Laboratory
 from benchmarks.papers.subsets import condorcet_share, ordered_subsets
-from streamduel.preference.winners import condorcet_winner, copeland_winners, is_total_order
+from streamduel.preference.winners import condorcet_winner, copeland_winners
 from streamduel.simulation.settings import Settings
+from tests.unit.preference.matrices import is_total_order
 
 
 @pytest.fixture(autouse=True)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from streamduel.preference.arrays import Floats
 from streamduel.preference.matrix import read
+from streamduel.preference.winners import wins_over
 
 # The matrices belong to other authors' papers and are not part of the project; the environment
 # variable names the folder that contains them.
@@ -52,3 +53,13 @@ EVEN = np.full((4, 4), 0.5)
 
 ORDER = of_upper([0.625, 0.75, 0.875, 0.625, 0.75, 0.625], 4)
 """A total order: each arm beats all arms with a larger index."""
+
+
+def is_total_order(preferences: Floats) -> bool:
+    """Return whether the arms can be ordered so that each one beats all that come after it.
+
+    In such an order the arms beat K - 1, K - 2, …, 0 others; and with these numbers, the first
+    beats all, the second all but the first, and so on. A single tie makes it impossible.
+    """
+    beaten = np.sort(wins_over(preferences))
+    return bool((beaten == np.arange(len(preferences))).all())

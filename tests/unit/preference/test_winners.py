@@ -9,17 +9,23 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from benchmarks.papers.notions_of_winner import borda_scores, borda_winners
 from streamduel.preference.arrays import Floats
 from streamduel.preference.winners import (
-    borda_scores,
-    borda_winners,
     condorcet_winner,
     copeland_scores,
     copeland_winners,
-    is_total_order,
     wins_over,
 )
-from tests.unit.preference.matrices import CYCLE, EVEN, ORDER, matrices, of_upper, published
+from tests.unit.preference.matrices import (
+    CYCLE,
+    EVEN,
+    ORDER,
+    is_total_order,
+    matrices,
+    of_upper,
+    published,
+)
 
 
 @given(matrices())

@@ -12,11 +12,11 @@ from streamduel.errors import ConfigurationError
 from streamduel.interleaving.credit import Shown, click_count, on_ranks
 from streamduel.policies import create
 from streamduel.preference.matrix import check
-from streamduel.preference.winners import is_total_order
 from streamduel.records import Duel, Interleaving
 from streamduel.simulation.click_models import click_model
 from streamduel.simulation.rankers import GRADE_SHARES, RankerEnvironment
 from streamduel.simulation.run import SteppedRun
+from tests.unit.preference.matrices import is_total_order
 
 NOISE = [0.3, 1.0, 3.0]
 NAMES = ["good", "fair", "poor"]

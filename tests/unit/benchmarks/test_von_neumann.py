@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamduel.errors import PreferenceError
+from benchmarks.papers.notions_of_winner import von_neumann_winner
 from streamduel.preference.arrays import Floats
-from streamduel.preference.winners import condorcet_winner, von_neumann_winner
+from streamduel.preference.winners import condorcet_winner
 from tests.unit.preference.matrices import CYCLE, EVEN, ORDER, matrices, of_upper
-
-pytest.importorskip("scipy")
 
 
 @given(matrices())
-@settings(deadline=None)  # the first call imports scipy
+@settings(deadline=None)  # the first call loads the solver
 def test_no_arm_wins_more_than_half_against_winner(p: Floats) -> None:
     x = von_neumann_winner(p)
     assert (x >= 0).all()
@@ -61,10 +57,3 @@ def test_small_gaps(lead: float) -> None:
     assert von_neumann_winner(p).tolist() == [1, 0, 0]
     p = of_upper([0.5 + lead, 0.5 - lead, 0.5 + lead], 3)
     assert von_neumann_winner(p) == pytest.approx([1 / 3, 1 / 3, 1 / 3], abs=0.1)
-
-
-def test_error_without_scipy_names_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "scipy.optimize", None)
-    with pytest.raises(PreferenceError, match=r"pip install 'streamduel\[sim\]'"):
-        von_neumann_winner(CYCLE)
-    assert von_neumann_winner(ORDER).tolist() == [1, 0, 0, 0]  # needs no solver

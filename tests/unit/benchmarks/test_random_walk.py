@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.papers.notions_of_winner import random_walk_scores, random_walk_winners
 from streamduel.preference.arrays import Floats
-from streamduel.preference.winners import condorcet_winner, random_walk_scores, random_walk_winners
+from streamduel.preference.winners import condorcet_winner
 from tests.unit.preference.matrices import CYCLE, EVEN, ORDER, matrices, of_upper
 
 
