@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Annotated, Final
 
 import numpy as np
@@ -215,16 +216,8 @@ class CCB(Policy):
 
     def _steps_without_turn(self, t: int, limit: int) -> int:
         """In how many steps from t on, up to `limit`, no bound crosses 1/2."""
-        turn, few, many = self._bounds.next_turn, 1, limit
-        if self.alpha * ln(t + limit - 1) < turn:
-            return limit
-        while few < many:
-            middle = (few + many + 1) // 2
-            if self.alpha * ln(t + middle - 1) < turn:
-                few = middle
-            else:
-                many = middle - 1
-        return few
+        turn, later = self._bounds.next_turn, range(t + 1, t + limit)
+        return 1 + bisect_left(later, True, key=lambda step: self.alpha * ln(step) >= turn)
 
     def _mark_in_flight(self, first: int, second: int, in_flight: int) -> None:
         super()._mark_in_flight(first, second, in_flight)

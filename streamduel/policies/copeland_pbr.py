@@ -8,13 +8,10 @@ import numpy as np
 from msgspec import Meta
 
 from streamduel.errors import PolicyError
-from streamduel.policies.base.duels import Duels
-from streamduel.policies.base.least_played import LeastPlayed, Pass
-from streamduel.policies.base.parameter import Horizon
-from streamduel.policies.base.policy import Policy
+from streamduel.policies.base.least_played import EvenPolicy, Pass
 from streamduel.policies.base.state import Arm, Count, State
 from streamduel.preference.arrays import Booleans, Integers
-from streamduel.preference.hoeffding import duels_until_sure, is_sure, surely_beats
+from streamduel.preference.hoeffding import duels_until_sure, score_bounds, surely_beats
 from streamduel.preference.logarithm import ln
 
 
@@ -27,7 +24,7 @@ class CopelandPBRState(State):
     best: Arm | None
 
 
-class CopelandPBR(Policy):
+class CopelandPBR(EvenPolicy):
     """Races all pairs until an arm surely beats the most others, then serves it; needs T.
 
     In each round every active pair meets once. After it, the intervals p̂_ij ± c(n_ij), c(n) =
@@ -58,10 +55,7 @@ class CopelandPBR(Policy):
         seed: of the policy's generator.
         horizon: T, at least K.
 
-    >>> from typing import Annotated
-
-    import numpy as np
-    from msgspec import Meta
+    >>> import numpy as np
     >>> cycle = np.array([[0.5, 0.8, 0.2, 0.8], [0.2, 0.5, 0.8, 0.8], [0.8, 0.2, 0.5, 0.2],
     ...                   [0.2, 0.2, 0.8, 0.5]])  # 0 and 1 beat two others each
     >>> policy, users = CopelandPBR(n_arms=4, seed=7, horizon=2000), np.random.RandomState(7)
@@ -83,18 +77,14 @@ class CopelandPBR(Policy):
 
     state_type = CopelandPBRState
 
-    horizon = Horizon()
-
     def _begin(self) -> None:
+        super()._begin()
         # ln(2 K² n_max / δ), n_max = 1 / δ = T; as a sum, since the product is large.
         self._width = ln(2 * self.n_arms**2) + 2 * ln(self.horizon)
-        self._turns = LeastPlayed(self._counts, self._generator)
         self._active = np.triu(self._turns.pairs).reshape(-1)  # by i K + j, for pairs i < j
         self._round = 1
         self._best: int | None = None
         self._any_in_flight = False
-        # Pairs with duels since the last conclusions; None: possibly all.
-        self._changed: set[tuple[int, int]] | None = None
 
     def _choose(self, t: int) -> tuple[int, int]:  # noqa: ARG002 - radii depend on T alone
         while self._best is None:
@@ -106,9 +96,8 @@ class CopelandPBR(Policy):
             # No active pair has met less often: the round is complete, and so are further ones of
             # unproposed duels.
             self._round = played + 1
-            if self._changed is None or any(self._is_sure(*pair) for pair in self._changed):
+            if self._may_conclude():
                 self._conclude()
-            self._changed = set()
         return self._best, self._best
 
     def _choose_ahead(self, t: int, limit: int) -> tuple[Integers, Integers]:
@@ -126,27 +115,19 @@ class CopelandPBR(Policy):
         self._round = int(self._counts.plays[tuple(pairs[-1])]) + again
         return pairs, np.ones(len(pairs), dtype=np.int64)
 
-    def _is_sure(self, first: int, second: int) -> bool:
-        wins = self._counts.wins
-        return is_sure(wins.item(first, second), wins.item(second, first), self._width)
-
     def _conclude(self) -> None:
         """Close pairs; if none is left, find the winner."""
         beats = surely_beats(self.wins, self._width)
         active = self._remaining(beats)
-        self._set_active(active)
+        self._turns.keep(active)
+        self._active = np.triu(active, k=1).reshape(-1)
         if not active.any():
-            least, _ = _scores(beats)
+            least, _ = score_bounds(beats)
             self._best = self._generator.choose_index(least == least.max())
-
-    def _set_active(self, pairs: Booleans) -> None:
-        """Set the active pairs."""
-        self._turns.keep(pairs)
-        self._active = np.triu(pairs, k=1).reshape(-1)
 
     def _remaining(self, beats: Booleans) -> Booleans:
         """The active pairs that are undecided and have an arm that is not settled."""
-        least, most = _scores(beats)
+        least, most = score_bounds(beats)
         better = least[:, np.newaxis] > most  # [i, j]: i is surely better than j
         settled = better.any(axis=0) | (np.count_nonzero(better, axis=1) == self.n_arms - 1)
         remaining: Booleans = self._turns.pairs & ~(
@@ -158,21 +139,14 @@ class CopelandPBR(Policy):
         return self._best
 
     def _mark_in_flight(self, first: int, second: int, in_flight: int) -> None:
+        super()._mark_in_flight(first, second, in_flight)
         self._any_in_flight = in_flight > 0
-        self._turns.mark_in_flight(first, second, in_flight)
-
-    def _learned(self, first: int, second: int, first_wins: float, count: int) -> None:  # noqa: ARG002
-        if self._changed is not None:
-            self._changed.add((first, second))
-
-    def _learned_many(self, duels: Duels) -> None:  # noqa: ARG002
-        self._changed = None
 
     def candidates(self) -> int:
         """How many arms have no surely better one; 1 when the winner is found."""
         if self._best is not None:
             return 1
-        least, most = _scores(surely_beats(self.wins, self._width))
+        least, most = score_bounds(surely_beats(self.wins, self._width))
         return int((most >= least.max()).sum())
 
     def _restored(self) -> None:
@@ -182,9 +156,3 @@ class CopelandPBR(Policy):
         if self._active.any() != (self._best is None):
             raise PolicyError("best must be an arm if no pair is active, else null.")
         self._turns.keep(pairs)
-
-
-def _scores(beats: Booleans) -> tuple[Integers, Integers]:
-    """How many arms each arm beats at least, and at most; [i, j] is whether i surely beats j."""
-    beaten: Integers = np.count_nonzero(beats, axis=1)
-    return beaten, len(beats) - 1 - np.count_nonzero(beats, axis=0)

@@ -93,7 +93,8 @@ class RelativeConfidenceSampling(Policy):
         if champion is None:
             champion = self._generator.choose_index(self._reigns == self._reigns.min())
         self._reigns[champion] += 1
-        return champion, self._challenger(champion, self.alpha * ln(t))
+        challengers = self._bounds.challengers(champion, self.alpha * ln(t))
+        return champion, self._generator.choose(challengers)
 
     def _victor(self) -> int | None:
         """The arm that beats all others in the sample, if there is one."""
@@ -117,14 +118,6 @@ class RelativeConfidenceSampling(Policy):
         if not len(rivals):
             return np.empty(0, dtype=np.bool_)
         return beats(self._posterior, np.full_like(rivals, arm), rivals, self._generator)
-
-    def _challenger(self, champion: int, scale: float) -> int:
-        """The d with the largest u_jc."""
-        bounds = self._bounds.against(champion, scale)
-        best = bounds == bounds[bounds.argmax()]
-        if best[champion] and np.count_nonzero(best) > 1:
-            best[champion] = False
-        return self._generator.choose_index(best)
 
     def _choose_ahead(self, t: int, limit: int) -> tuple[Integers, Integers]:
         """Champions against themselves, and the first duel of two different arms."""

@@ -217,7 +217,7 @@ class RMED1(Policy):
         known = min(due, limit)
         if known < 2:
             return super()._choose_ahead(t, limit)
-        return self._propose(known), np.ones(known, dtype=np.int64)
+        return self.propose(known), np.ones(known, dtype=np.int64)
 
     def _lacking(self, times: int) -> int:
         """How many duels are missing until every pair has met so often."""

@@ -7,7 +7,6 @@ from math import ceil, exp
 from streamduel.policies.base.parameter import Flag, Real
 from streamduel.policies.base.state import Arm, State
 from streamduel.policies.base.windowed_policy import Window, WindowedPolicy
-from streamduel.preference.arrays import places_of_largest
 from streamduel.preference.bounds import UpperBounds
 from streamduel.preference.logarithm import ln
 
@@ -87,15 +86,8 @@ class RUCB(WindowedPolicy):
             champion = candidates.item(self._generator.below(len(candidates)))
         else:
             champion = self._generator.below(self.n_arms)
-        return champion, self._challenger(champion, scale)
-
-    def _challenger(self, champion: int, scale: float) -> int:
-        """Line 6: d = argmax_j u_jc."""
-        tied = places_of_largest(self._bounds.against(champion, scale))
-        if len(tied) == 1:
-            return tied[0]
-        rivals = [arm for arm in tied if arm != champion]  # in a tie, it is another arm
-        return self._generator.choose(rivals)
+        # line 6: d = argmax_j u_jc
+        return champion, self._generator.choose(self._bounds.challengers(champion, scale))
 
     def _champion_by_hypothesis(self, candidates: list[int]) -> int:
         """Lines 5 to 9 of the proceedings' version: c, given C and B."""

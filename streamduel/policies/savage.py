@@ -7,31 +7,24 @@ from abc import abstractmethod
 import numpy as np
 
 from streamduel.errors import PolicyError
-from streamduel.policies.base.duels import Duels
-from streamduel.policies.base.least_played import LeastPlayed, Pass
-from streamduel.policies.base.parameter import Horizon
-from streamduel.policies.base.policy import Policy
+from streamduel.policies.base.least_played import EvenPolicy, Pass
 from streamduel.policies.base.state import Arm, State
 from streamduel.preference.arrays import Booleans, Integers
-from streamduel.preference.hoeffding import duels_until_sure, is_sure, surely_beats
+from streamduel.preference.hoeffding import duels_until_sure, score_bounds, surely_beats
 from streamduel.preference.logarithm import ln
 
 
-class _Savage(Policy):
+class _Savage(EvenPolicy):
     """Algorithm 1 with a known horizon: compare the open pairs, then serve the winner.
 
     A subclass closes pairs when it is known which arm of a pair is better (`_settle`), and names
     the winner once no pair is open (`_winner`).
     """
 
-    horizon = Horizon()
-
     def _begin(self) -> None:
+        super()._begin()
         # ln(2 N T / δ), N = K (K - 1) / 2, δ = 1 / T; as a sum, since the product is large.
         self._width = ln(self.n_arms * (self.n_arms - 1)) + 2 * ln(self.horizon)
-        self._turns = LeastPlayed(self._counts, self._generator)
-        # Pairs with duels since the last conclusions; None: possibly all.
-        self._changed: set[tuple[int, int]] | None = None
 
     @abstractmethod
     def _settle(self, beats: Booleans) -> None:
@@ -50,26 +43,11 @@ class _Savage(Policy):
 
     def _conclude(self) -> int | None:
         """Close pairs that the duels since the last call have decided; returns the winner."""
-        if self._changed is None or any(self._decided(*pair) for pair in self._changed):
+        if self._may_conclude():
             beats = surely_beats(self.wins, self._width) & self._turns.pairs
             if beats.any():
                 self._settle(beats)
-        self._changed = set()
         return self._winner()
-
-    def _decided(self, first: int, second: int) -> bool:
-        wins = self.wins
-        return is_sure(wins.item(first, second), wins.item(second, first), self._width)
-
-    def _mark_in_flight(self, first: int, second: int, in_flight: int) -> None:
-        self._turns.mark_in_flight(first, second, in_flight)
-
-    def _learned(self, first: int, second: int, first_wins: float, count: int) -> None:  # noqa: ARG002
-        if self._changed is not None:
-            self._changed.add((first, second))
-
-    def _learned_many(self, duels: Duels) -> None:  # noqa: ARG002
-        self._changed = None
 
 
 class CondorcetSavageState(State):
@@ -210,16 +188,11 @@ class CopelandSavage(_Savage):
         self._settled |= beats
         self._keep_open()
         if not self._turns.pairs.any():
-            least, _ = self._scores()
+            least, _ = score_bounds(self._settled)
             self._best = self._generator.choose_index(least == least.max())
 
-    def _scores(self) -> tuple[Integers, Integers]:
-        """How many arms each arm beats at least, and at most."""
-        beaten: Integers = np.count_nonzero(self._settled, axis=1)
-        return beaten, self.n_arms - 1 - np.count_nonzero(self._settled, axis=0)
-
     def _keep_open(self) -> None:
-        least, most = self._scores()
+        least, most = score_bounds(self._settled)
         hopeless = most <= least.max()
         settled = self._settled | self._settled.T
         self._turns.keep(~(settled | np.logical_and.outer(hopeless, hopeless)))
@@ -229,7 +202,7 @@ class CopelandSavage(_Savage):
 
     def candidates(self) -> int:
         """How many arms may beat the most others, as of the last proposal."""
-        least, most = self._scores()
+        least, most = score_bounds(self._settled)
         return 1 if self._best is not None else int((most >= least.max()).sum())
 
     def _restored(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from itertools import accumulate
 from math import pi
 from typing import Final
@@ -248,17 +249,9 @@ class SCB(Policy):
         """
         won, lost = self._duels_of(first, second)
         won, played = max(won, lost), won + lost
-        few, many = 0, 1
-        while many < limit and not self._suffice(won + many, played + many):
-            few, many = many, 2 * many
-        many = min(many, limit)
-        while many - few > 1:
-            middle = (few + many) // 2
-            if self._suffice(won + middle, played + middle):
-                many = middle
-            else:
-                few = middle
-        return many
+        return 1 + bisect_left(
+            range(1, limit), True, key=lambda more: self._suffice(won + more, played + more)
+        )
 
     def _mark_in_flight(self, first: int, second: int, in_flight: int) -> None:
         pair = (first, second) if first < second else (second, first)

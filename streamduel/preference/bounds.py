@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from streamduel.preference.arrays import Floats, Integers
+from streamduel.preference.arrays import Floats, Integers, places_of_largest
 from streamduel.preference.counts import FromCounts, WinCounts
 
 
-class UpperBounds(FromCounts):
-    """u_ij = w_ij / n_ij + sqrt(scale / n_ij), without ever computing all K² of them.
-
-    `scale` (RUCB's α ln t) grows with every duel, so each bound changes at each step. Two questions
-    are asked of the bounds, and each has a part that only a duel of the pair itself changes:
-
-    * "Is u_cj at least 1/2 for every j?" That holds once `scale` has reached the *hurdle* of c, the
-      largest of n_cj max(0, 1/2 - w_cj / n_cj)² over j. One comparison per arm.
-    * "Which j has the largest u_jc?" The means and numbers of duels against c are one row each, and
-      one row of bounds is computed.
+class PairBounds(FromCounts):
+    """u_ij = w_ij / n_ij + sqrt(scale / n_ij) of all pairs, the mean and n_ij being kept.
 
     Conventions: x/0 := 1, so the bound of an unseen pair is 1 + 1 = 2; u_ii = 1/2.
 
@@ -29,6 +21,61 @@ class UpperBounds(FromCounts):
 
     Args:
         counts: the wins that the bounds are about. The caller that adds to them calls `refresh`.
+    """
+
+    __slots__ = ("_columns", "_means", "_row", "_trials", "_wins")
+
+    def __init__(self, counts: WinCounts) -> None:
+        n_arms = len(counts.wins)
+        self._wins = counts.wins
+        # [c, j]: the mean of j against c. For an unseen pair it is the whole bound of 2, and on the
+        # diagonal 1/2; their infinitely many trials add no bonus.
+        self._means = np.full((n_arms, n_arms), 2.0)
+        np.fill_diagonal(self._means, 0.5)
+        self._trials = np.full((n_arms, n_arms), np.inf)
+        self._columns = list(zip(self._trials, self._means, strict=True))
+        self._row = np.empty(n_arms)
+
+    def refresh(self, first: int, second: int) -> None:
+        """Update the bounds of one pair, with no duel of it in flight."""
+        self.mark_in_flight(first, second, 0)
+
+    def _estimate(self, first: int, second: int, in_flight: int) -> tuple[float, float, float]:
+        """The means of both arms of a pair, and its trials, some of its duels being in flight."""
+        first_wins, second_wins = self._wins.item(first, second), self._wins.item(second, first)
+        played = first_wins + second_wins
+        if played:
+            return first_wins / played, second_wins / played, played + in_flight
+        return (1.0, 1.0, in_flight) if in_flight else (2.0, 2.0, np.inf)
+
+    def against(self, arm: int, scale: float) -> Floats:
+        """u_jc of every arm j against one arm c; 1/2 for c itself.
+
+        Args:
+            arm: c.
+            scale: the numerator in the bonus.
+
+        Returns:
+            (K,), which the caller may write to; the next call overwrites it.
+        """
+        trials, means = self._columns[arm]
+        bounds = self._row
+        np.divide(scale, trials, bounds)
+        np.sqrt(bounds, bounds)
+        np.add(bounds, means, bounds)
+        return bounds
+
+
+class UpperBounds(PairBounds):
+    """u_ij = w_ij / n_ij + sqrt(scale / n_ij), without ever computing all K² of them.
+
+    `scale` (RUCB's α ln t) grows with every duel, so each bound changes at each step. Two questions
+    are asked of the bounds, and each has a part that only a duel of the pair itself changes:
+
+    * "Is u_cj at least 1/2 for every j?" That holds once `scale` has reached the *hurdle* of c, the
+      largest of n_cj max(0, 1/2 - w_cj / n_cj)² over j. One comparison per arm.
+    * "Which j has the largest u_jc?" The means and numbers of duels against c are one row each, and
+      one row of bounds is computed.
 
     >>> counts = WinCounts(3)
     >>> bounds = UpperBounds(counts)
@@ -43,43 +90,23 @@ class UpperBounds(FromCounts):
     Dueling Bandit Problem", ICML 2014, Algorithm 1, lines 3 to 6.
     """
 
-    __slots__ = ("_columns", "_hurdles", "_means", "_required", "_row", "_trials", "_wins")
+    __slots__ = ("_hurdles", "_required")
 
     def __init__(self, counts: WinCounts) -> None:
+        super().__init__(counts)
         n_arms = len(counts.wins)
-        self._wins = counts.wins
-        # [c, j]: the mean of j against c. For an unseen pair it is the whole bound of 2, and on the
-        # diagonal 1/2; their infinitely many trials add no bonus.
-        self._means = np.full((n_arms, n_arms), 2.0)
-        np.fill_diagonal(self._means, 0.5)
-        self._trials = np.full((n_arms, n_arms), np.inf)
         # [c, j]: the smallest scale at which u_cj reaches 1/2; the hurdle of c is its maximum.
         self._required = np.zeros((n_arms, n_arms))
         self._hurdles = np.zeros(n_arms)
-        self._columns = list(zip(self._trials, self._means, strict=True))
-        self._row = np.empty(n_arms)
         self.refresh_many(*np.triu_indices(n_arms, k=1))
-
-    def refresh(self, first: int, second: int) -> None:
-        """Update the bounds of one pair, with no duel of it in flight."""
-        self.mark_in_flight(first, second, 0)
 
     def mark_in_flight(self, first: int, second: int, in_flight: int) -> None:
         """Update the bounds of one pair, with this many of its duels in flight."""
         if first == second:
             return
-        first_wins, second_wins = self._wins.item(first, second), self._wins.item(second, first)
-        played = first_wins + second_wins
-        if played:
-            trials = played + in_flight
-            self._set(first, second, first_wins / played, trials)
-            self._set(second, first, second_wins / played, trials)
-        elif in_flight:
-            self._set(first, second, 1.0, in_flight)
-            self._set(second, first, 1.0, in_flight)
-        else:
-            self._set(first, second, 2.0, np.inf)
-            self._set(second, first, 2.0, np.inf)
+        first_mean, second_mean, trials = self._estimate(first, second, in_flight)
+        self._set(first, second, first_mean, trials)
+        self._set(second, first, second_mean, trials)
 
     def _set(self, arm: int, rival: int, mean: float, trials: float) -> None:
         """Set the arm's mean against a rival, and update the arm's hurdle."""
@@ -137,6 +164,16 @@ class UpperBounds(FromCounts):
         """
         return (self._hurdles <= scale).nonzero()[0]
 
+    def challengers(self, arm: int, scale: float) -> list[int]:
+        """The arms j with the largest u_jc; c itself only if no other arm has it.
+
+        Args:
+            arm: c.
+            scale: the numerator in the bonus.
+        """
+        largest = places_of_largest(self.against(arm, scale))
+        return largest if len(largest) == 1 else [rival for rival in largest if rival != arm]
+
     def rules_out_all_but(self, arm: int, scale: float) -> bool:
         """Whether one arm c is the only possible winner, and its 1/2 the only largest bound in it.
 
@@ -164,20 +201,3 @@ class UpperBounds(FromCounts):
         required = self._required[:, arm].copy()
         required[arm] = np.inf
         return required.item(required.argmin())
-
-    def against(self, arm: int, scale: float) -> Floats:
-        """u_jc of every arm j against one arm c; 1/2 for c itself.
-
-        Args:
-            arm: c.
-            scale: the numerator in the bonus.
-
-        Returns:
-            (K,), which the caller may write to; the next call overwrites it.
-        """
-        trials, means = self._columns[arm]
-        bounds = self._row
-        np.divide(scale, trials, bounds)
-        np.sqrt(bounds, bounds)
-        np.add(bounds, means, bounds)
-        return bounds

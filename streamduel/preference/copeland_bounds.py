@@ -6,11 +6,12 @@ from math import inf
 
 import numpy as np
 
-from streamduel.preference.arrays import Booleans, Floats, Integers
-from streamduel.preference.counts import FromCounts, WinCounts
+from streamduel.preference.arrays import Booleans, Integers
+from streamduel.preference.bounds import PairBounds
+from streamduel.preference.counts import WinCounts
 
 
-class CopelandBounds(FromCounts):
+class CopelandBounds(PairBounds):
     """Which pairs are decided: u_ij, l_ij = w_ij / n_ij ± sqrt(scale / n_ij) on one side of 1/2.
 
     `scale` (α ln t) grows with every duel, so all K² bounds change at each step, but few cross 1/2.
@@ -23,13 +24,7 @@ class CopelandBounds(FromCounts):
     1/2" are the same statement: i surely beats j. Bounds of exactly 1/2 need no rule: α is a
     rational number, so α ln t is irrational from t = 2 on, and a margin is rational.
 
-    Conventions: x/0 := 1 and l = 1 - u, so an unseen pair is undecided, and its upper bound is 2.
-
-    A duel *in flight* has been proposed, and its outcome not been seen. It counts in n_ij and does
-    not change the mean (1 for an unseen pair), as if it confirmed the mean.
-
-    Args:
-        counts: the wins that the bounds are about. The caller that adds to them calls `refresh`.
+    The conventions are those of `PairBounds`, and l = 1 - u, so an unseen pair is undecided.
 
     Attributes:
         beats: (K, K), [i, j]: i surely beats j, l_ij > 1/2. Here and below: as of the last
@@ -56,17 +51,12 @@ class CopelandBounds(FromCounts):
     """
 
     __slots__ = (
-        "_columns",
-        "_counts",
         "_flying",
         "_margins",
-        "_means",
         "_passed",
-        "_row",
         "_scale",
         "_smallest",
         "_stale",
-        "_trials",
         "beats",
         "losses",
         "next_turn",
@@ -76,12 +66,8 @@ class CopelandBounds(FromCounts):
     )
 
     def __init__(self, counts: WinCounts) -> None:
+        super().__init__(counts)
         n_arms = len(counts.wins)
-        self._counts = counts.wins
-        self._means = np.empty((n_arms, n_arms))  # [c, j]: the mean of j against c
-        self._trials = np.empty((n_arms, n_arms))
-        self._columns = list(zip(self._trials, self._means, strict=True))
-        self._row = np.empty(n_arms)
         self._flying: dict[tuple[int, int], int] = {}  # duels in flight, the lower arm first
         # [i, j] with i < j: the margin of a pair that is decided, else infinity.
         self._margins = np.full((n_arms, n_arms), inf)
@@ -97,10 +83,6 @@ class CopelandBounds(FromCounts):
         self.losses: Integers = np.zeros(n_arms, dtype=np.int64)
         self.turns = 0
 
-    def refresh(self, first: int, second: int) -> None:
-        """Update the margin of one pair, with no duel of it in flight."""
-        self.mark_in_flight(first, second, 0)
-
     def mark_in_flight(self, first: int, second: int, in_flight: int) -> None:
         """Update the margin of one pair, with this many of its duels in flight."""
         if first == second:
@@ -112,24 +94,16 @@ class CopelandBounds(FromCounts):
 
     def _set(self, first: int, second: int, in_flight: int) -> None:
         """Set the means and the trials of one pair, and update its margin."""
-        first_wins, second_wins = self._counts.item(first, second), self._counts.item(second, first)
-        played = first_wins + second_wins
-        if played:
-            trials = played + in_flight
-            first_mean, second_mean = first_wins / played, second_wins / played
-        else:
-            trials = in_flight or inf
-            first_mean = second_mean = 1.0 if in_flight else 2.0
+        first_mean, second_mean, trials = self._estimate(first, second, in_flight)
         self._means[second, first] = first_mean
         self._means[first, second] = second_mean
         self._trials[second, first] = self._trials[first, second] = trials
-        if not played:
+        gap = 0.5 - min(first_mean, second_mean)
+        if gap < 0:  # an unseen pair
             return
-        if first_wins < second_wins:
-            gap = 0.5 - first_mean
+        if first_mean < second_mean:
             self._judge(second, first, trials * (gap * gap))
         else:
-            gap = 0.5 - second_mean
             self._judge(first, second, trials * (gap * gap))
 
     def _note_in_flight(self, first: int, second: int, in_flight: int) -> None:
@@ -213,14 +187,14 @@ class CopelandBounds(FromCounts):
 
     def _rebuild(self, scale: float) -> None:
         """Update everything, whole matrices at a time."""
-        played = self._counts + self._counts.T
+        played = self._wins + self._wins.T
         seen = played > 0
         # For an unseen pair the mean is its whole bound of 2, and on the diagonal 1/2; their
         # infinitely many trials add no bonus.
         self._means.fill(2.0)
         np.fill_diagonal(self._means, 0.5)
         self._trials.fill(inf)
-        np.divide(self._counts, played, out=self._means.T, where=seen)
+        np.divide(self._wins, played, out=self._means.T, where=seen)
         np.copyto(self._trials, played, where=seen)
         gaps = np.maximum(0.5 - self._means.T, 0.0)
         margins = played * (gaps * gaps)  # in the row of the arm that is behind
@@ -242,20 +216,3 @@ class CopelandBounds(FromCounts):
         self._stale = False
         for (first, second), in_flight in self._flying.items():
             self._set(first, second, in_flight)
-
-    def against(self, arm: int, scale: float) -> Floats:
-        """u_jc of every arm j against one arm c; 1/2 for c itself.
-
-        Args:
-            arm: c.
-            scale: the numerator in the bonus.
-
-        Returns:
-            (K,), which the caller may write to; the next call overwrites it.
-        """
-        trials, means = self._columns[arm]
-        bounds = self._row
-        np.divide(scale, trials, bounds)
-        np.sqrt(bounds, bounds)
-        np.add(bounds, means, bounds)
-        return bounds

@@ -81,14 +81,7 @@ class RecentCounts(WinCounts):
         return duel * BLOCKS // self.window
 
     def add_one(self, first: int, second: int, first_wins: float, count: int = 1) -> None:
-        """Count one duel, or `count` identical ones.
-
-        Args:
-            first: an arm.
-            second: an arm, possibly the same.
-            first_wins: 1, 0, or 0.5 for a tie.
-            count: the number of duels.
-        """
+        """As `WinCounts.add_one`."""
         if count >= self.room:
             entry = np.array([first]), np.array([second]), np.array([first_wins], dtype=np.float64)
             self.add(*entry, np.array([count]))
@@ -119,14 +112,7 @@ class RecentCounts(WinCounts):
         first_wins: Floats,
         count: Integers | None = None,
     ) -> None:
-        """Count m entries at once; the same as `add_one` for each of them.
-
-        Args:
-            first: (m,) arms.
-            second: (m,) arms.
-            first_wins: (m,) of 1, 0 or 0.5.
-            count: (m,) the number of duels of each entry; one each when left out.
-        """
+        """As `WinCounts.add`."""
         begin = self.all_time.duels
         self.all_time.add(first, second, first_wins, count)
         end = self.all_time.duels

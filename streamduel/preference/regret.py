@@ -149,8 +149,7 @@ def _cost(duels: Floats, own: Floats, gaps: Floats, scores: Floats) -> dict[str,
     return {
         "condorcet": strong / 2,
         "copeland": float(served @ (scores.max() - scores)),
-        # Both halves of the symmetric matrix hold each duel.
-        "weak": float((duels * np.minimum.outer(gaps, gaps)).sum()) / 2 + float(own @ gaps),
+        "weak": _weak(gaps, duels, own),
         "strong": strong,
     }
 

@@ -1,14 +1,18 @@
-"""The least played pair, for policies that compare all pairs evenly."""
+"""Policies that compare all pairs evenly, and the least played pair."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from streamduel.errors import PolicyError
+from streamduel.policies.base.duels import Duels
 from streamduel.policies.base.generator import Generator
+from streamduel.policies.base.parameter import Horizon
+from streamduel.policies.base.policy import Policy
 from streamduel.policies.base.state import Count, State
 from streamduel.preference.arrays import Booleans, Floats, Integers
 from streamduel.preference.counts import FromCounts, WinCounts
+from streamduel.preference.hoeffding import is_sure
 
 
 class Pass(State):
@@ -205,3 +209,36 @@ class LeastPlayed(FromCounts):
 
     def _slot(self, first: int, second: int) -> int:
         return first * self._n_arms + second if first < second else second * self._n_arms + first
+
+
+class EvenPolicy(Policy):
+    """Plans T duels, and compares all open pairs evenly until their better arms are sure.
+
+    A policy of this family closes pairs, and sets `_width` of `surely_beats` in `_begin`.
+    """
+
+    horizon = Horizon()
+    _width: float
+
+    def _begin(self) -> None:
+        self._turns = LeastPlayed(self._counts, self._generator)
+        # Pairs with duels since the last conclusions; None: possibly all.
+        self._changed: set[tuple[int, int]] | None = None
+
+    def _may_conclude(self) -> bool:
+        """Whether the duels since the last call may have decided a pair."""
+        changed, self._changed = self._changed, set()
+        wins, width = self._counts.wins, self._width
+        return changed is None or any(
+            is_sure(wins.item(i, j), wins.item(j, i), width) for i, j in changed
+        )
+
+    def _mark_in_flight(self, first: int, second: int, in_flight: int) -> None:
+        self._turns.mark_in_flight(first, second, in_flight)
+
+    def _learned(self, first: int, second: int, first_wins: float, count: int) -> None:  # noqa: ARG002
+        if self._changed is not None:
+            self._changed.add((first, second))
+
+    def _learned_many(self, duels: Duels) -> None:  # noqa: ARG002
+        self._changed = None

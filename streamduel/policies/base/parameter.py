@@ -27,9 +27,6 @@ Value = TypeVar("Value", bound=float | str)
 _MAX_REAL: Final = 1e15
 """The largest number, and one over the smallest: others overflow in formulas."""
 
-_MAX_WHOLE: Final = MAX_DUELS
-"""No policy counts more duels; nothing can be planned or repeated more often."""
-
 Derivation: TypeAlias = Callable[[Mapping[str, Any]], Any]
 """The default of a parameter from the others' values."""
 
@@ -52,6 +49,7 @@ class Parameter(ABC, Generic[Value]):
         derived: a default that depends on the other parameters: as text, and as a function of them.
         reason: why no other values are allowed; error messages end with it.
         optional: whether it may be left out, or None, without a default; it is off then.
+        **limits: of a number: any of `above`, `at_least`, `below` and `at_most`.
 
     Attributes:
         name: the constructor's keyword and the configuration's key.
@@ -70,15 +68,18 @@ class Parameter(ABC, Generic[Value]):
         derived: tuple[str, Derivation] | None = None,
         reason: str = "",
         optional: bool = False,
+        **limits: float,
     ) -> None:
         self.name = ""
         self.symbol = symbol
-        self.meaning = meaning
+        self.meaning = self.__doc__ = meaning
         self.default = default
         self.derived = derived
         self.optional = optional
         self.required = default is None and derived is None and not optional
         self.reason = reason
+        self._limits = [(*_LIMITS[name], limit) for name, limit in limits.items()]
+        self._range = " and ".join(f"{words} {limit}" for words, _, limit in self._limits)
 
     @property
     def default_text(self) -> str:
@@ -92,7 +93,7 @@ class Parameter(ABC, Generic[Value]):
     @property
     def allowed(self) -> str:
         """The type and the range in words, as it completes "must be ..."."""
-        return self.kind
+        return f"{self.kind} {self._range}".rstrip()
 
     def check(self, value: object) -> Value:
         """The value, in this parameter's type.
@@ -103,6 +104,11 @@ class Parameter(ABC, Generic[Value]):
         typed = self._typed(value)
         if typed is None:
             raise PolicyError(f"policy.{self.name} must be {self.kind} (found {value!r}).")
+        if not all(holds(typed, limit) for _, holds, limit in self._limits):
+            reason = f"; {self.reason}" if self.reason else ""
+            raise PolicyError(
+                f"policy.{self.name} must be {self._range} (found {shown(typed)}){reason}."
+            )
         return typed
 
     @abstractmethod
@@ -127,60 +133,21 @@ class Parameter(ABC, Generic[Value]):
 
 
 class _Number(Parameter[Value]):
-    """A number, with any of the limits `above`, `at_least`, `below` and `at_most`.
-
-    Numbers beyond `extremes` are refused in any case.
-    """
+    """A number; those beyond `extremes` are refused in any case."""
 
     extremes: ClassVar[tuple[float, float]]
     """The smallest absolute value other than 0, and the largest."""
 
-    def __init__(
-        self,
-        *,
-        symbol: str,
-        meaning: str,
-        default: Value | None = None,
-        derived: tuple[str, Derivation] | None = None,
-        reason: str = "",
-        optional: bool = False,
-        **limits: float,
-    ) -> None:
-        super().__init__(
-            symbol=symbol,
-            meaning=meaning,
-            default=default,
-            derived=derived,
-            reason=reason,
-            optional=optional,
-        )
-        self._limits = [(*_LIMITS[name], limit) for name, limit in limits.items()]
-
-    @property
-    def _range(self) -> str:
-        return " and ".join(f"{words} {limit}" for words, _, limit in self._limits)
-
-    @property
-    def allowed(self) -> str:
-        return f"{self.kind} {self._range}".rstrip()
-
     def check(self, value: object) -> Value:
-        number = super().check(value)
-        if not all(holds(number, limit) for _, holds, limit in self._limits):
-            reason = f"; {self.reason}" if self.reason else ""
-            raise PolicyError(
-                f"policy.{self.name} must be {self._range} (found {shown(number)}){reason}."
-            )
-        self._check_extremes(number)
-        return number
-
-    def _check_extremes(self, number: Any) -> None:
+        number: Any = super().check(value)
         minimum, maximum = self.extremes
         if number and not minimum <= abs(number) <= maximum:
             bound = (
                 f"at most {maximum:g}" if abs(number) > maximum else f"0 or at least {minimum:g}"
             )
             raise PolicyError(f"policy.{self.name} must be {bound} (found {shown(number)}).")
+        checked: Value = number
+        return checked
 
 
 class Real(_Number[float]):
@@ -213,7 +180,7 @@ class Whole(_Number[int]):
     """An integer; a float such as `1e6` is accepted if it is integral."""
 
     kind = "an integer"
-    extremes = (1, _MAX_WHOLE)
+    extremes = (1, MAX_DUELS)  # no policy counts more
 
     def _typed(self, value: object) -> int | None:
         if isinstance(value, bool) or not isinstance(value, int | float | np.integer):
@@ -224,17 +191,14 @@ class Whole(_Number[int]):
 class Horizon(Whole):
     """T, the planned number of duels; `Policy.check_parameters` checks that it is at least K."""
 
+    allowed = "an integer at least K, the number of arms"
+
     def __init__(self) -> None:
         super().__init__(
             symbol="T",
             at_least=2,
             meaning="number of duels planned; afterwards only the champion is served",
         )
-
-    @property
-    def allowed(self) -> str:
-        """The type and the range in words."""
-        return "an integer at least K, the number of arms"
 
 
 class Flag(Parameter[bool]):
@@ -251,18 +215,11 @@ class Choice(Parameter[str]):
 
     Args:
         options: the names.
-        symbol: as for every parameter; so are `meaning`, `default` and `reason`.
+        **declaration: as for every parameter.
     """
 
-    def __init__(
-        self,
-        *options: str,
-        symbol: str,
-        meaning: str,
-        default: str | None = None,
-        reason: str = "",
-    ) -> None:
-        super().__init__(symbol=symbol, meaning=meaning, default=default, reason=reason)
+    def __init__(self, *options: str, **declaration: Any) -> None:
+        super().__init__(**declaration)
         self.options = options
         self.kind = f"one of {_listed(options)}"
 

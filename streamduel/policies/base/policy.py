@@ -161,7 +161,23 @@ class Policy(Algorithm):
         """
         if type(n) is not int or n < 1:
             n = integer("the number of duels to propose", n, minimum=1)
-        return self._propose(n)
+        t = self._counts.duels + 1
+        if n == 1:
+            return np.array([self._pair(t)], dtype=np.int64)
+        pairs = np.empty((n, 2), dtype=np.int64)
+        in_flight: dict[tuple[int, int], int] = {}
+        try:
+            for row in range(n):
+                first, second = self._pair(t + row)
+                pairs[row, 0] = first
+                pairs[row, 1] = second
+                pair = (first, second) if first < second else (second, first)
+                in_flight[pair] = in_flight.get(pair, 0) + 1
+                self._mark_in_flight(first, second, in_flight[pair])
+        finally:
+            for first, second in in_flight:
+                self._mark_in_flight(first, second, 0)
+        return pairs
 
     def propose_ahead(self, limit: int) -> tuple[Integers, Integers]:
         """The next duels, as far as no outcome can change them; simulations use it.
@@ -206,26 +222,6 @@ class Policy(Algorithm):
             return champion, champion
         return self._choose(t)
 
-    def _propose(self, n: int) -> Integers:
-        """Choose n pairs one after the other, those before being in flight."""
-        t = self._counts.duels + 1
-        if n == 1:
-            return np.array([self._pair(t)], dtype=np.int64)
-        pairs = np.empty((n, 2), dtype=np.int64)
-        in_flight: dict[tuple[int, int], int] = {}
-        try:
-            for row in range(n):
-                first, second = self._pair(t + row)
-                pairs[row, 0] = first
-                pairs[row, 1] = second
-                pair = (first, second) if first < second else (second, first)
-                in_flight[pair] = in_flight.get(pair, 0) + 1
-                self._mark_in_flight(first, second, in_flight[pair])
-        finally:
-            for first, second in in_flight:
-                self._mark_in_flight(first, second, 0)
-        return pairs
-
     # Outcomes
 
     def observe(
@@ -264,8 +260,9 @@ class Policy(Algorithm):
         ):
             self._observe_one(one, other, outcome, times)
             return
-        duels = check_duels(first, second, first_wins, count, n_arms=self.n_arms, seen=self.duels)
-        self._observe_many(duels)
+        self.learn(
+            check_duels(first, second, first_wins, count, n_arms=self.n_arms, seen=self.duels)
+        )
 
     def learn(self, duels: Duels) -> None:
         """`observe` without its checks, for a caller that made the arrays itself.
@@ -273,13 +270,6 @@ class Policy(Algorithm):
         Args:
             duels: of arms from 0 to K - 1, and no more of them than may be counted.
         """
-        self._observe_many(duels)
-
-    def _observe_one(self, first: int, second: int, first_wins: float, count: int) -> None:
-        self._counts.add_one(first, second, first_wins, count)
-        self._learned(first, second, first_wins, count)
-
-    def _observe_many(self, duels: Duels) -> None:
         if len(duels.first) > _FEW:
             self._counts.add(duels.first, duels.second, duels.first_wins, duels.count)
             self._learned_many(duels)
@@ -288,6 +278,10 @@ class Policy(Algorithm):
         entries = (duels.first, duels.second, duels.first_wins, count)
         for entry in zip(*(array.tolist() for array in entries), strict=True):
             self._observe_one(*entry)
+
+    def _observe_one(self, first: int, second: int, first_wins: float, count: int) -> None:
+        self._counts.add_one(first, second, first_wins, count)
+        self._learned(first, second, first_wins, count)
 
     def champion(self) -> int:
         """The arm to serve if exploration ended now: the one that beats the most arms.

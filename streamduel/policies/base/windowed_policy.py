@@ -100,10 +100,11 @@ class WindowedPolicy(Policy):
             self._recent.add_one(first, second, first_wins, count)
             self._rebuild()
 
-    def _observe_many(self, duels: Duels) -> None:
+    def learn(self, duels: Duels) -> None:
+        """As `Policy.learn`; when duels are forgotten, what is kept is rebuilt."""
         observed = len(duels.first) if duels.count is None else int(duels.count.sum())
         if self._recent is None or observed < self._recent.room:
-            super()._observe_many(duels)
+            super().learn(duels)
         else:
             self._recent.add(duels.first, duels.second, duels.first_wins, duels.count)
             self._rebuild()
