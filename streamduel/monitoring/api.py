@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from streamduel.monitoring.history import History, regret_kind
+from streamduel.monitoring.history import History
 from streamduel.monitoring.page.heat_map import ranking
 from streamduel.monitoring.views import ExperimentView
 from streamduel.records import Assignment, Name
@@ -110,7 +110,7 @@ class HistoryAnswer(msgspec.Struct, frozen=True):
     def of(cls, view: ExperimentView, history: History) -> HistoryAnswer:
         """The history of an experiment."""
         points = [HistoryPoint(each.at, int(each.duels), *each[2:]) for each in history.up_to(view)]
-        return cls(view.name, history.since, regret_kind(view), points)
+        return cls(view.name, history.since, view.seeks, points)
 
 
 class MatrixAnswer(msgspec.Struct, frozen=True):

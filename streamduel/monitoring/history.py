@@ -10,7 +10,7 @@ import threading
 import time
 from array import array
 from collections.abc import Callable, Iterator
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 from weakref import WeakValueDictionary
 
 from streamduel.monitoring.figures import Figures
@@ -51,13 +51,8 @@ class Point(NamedTuple):
     @classmethod
     def of(cls, view: ExperimentView, at: float) -> Point:
         """The present point; costly unless the view's figures have been computed already."""
-        kind = regret_kind(view)
+        kind = view.seeks  # the regret by which the policy is judged: of the winner it seeks
         return cls(at, view.duels, view.confidence, view.regret[kind], view.regret_bound[kind])
-
-
-def regret_kind(view: ExperimentView) -> Literal["condorcet", "copeland"]:
-    """The regret by which the policy is judged: that of the winner it seeks."""
-    return view.seeks
 
 
 class PointSeries:

@@ -60,9 +60,7 @@ def _paths() -> dict[str, Any]:
         },
         "/api/experiments/{name}": _of_one("experiment", "One experiment", Experiments),
         "/api/history/{name}": _of_one(
-            "history",
-            "Past confidence and regret of an experiment",
-            HistoryAnswer,
+            "history", "Past confidence and regret of an experiment", HistoryAnswer
         ),
         "/api/matrix/{name}": _of_one(
             "matrix", "The preference matrix of an experiment, in counts", MatrixAnswer

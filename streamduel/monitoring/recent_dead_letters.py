@@ -14,20 +14,15 @@ from typing import Final, NamedTuple
 import msgspec
 
 from streamduel.connector import Message, PartitionCommit
-from streamduel.records import DeadLetter, Reason
+from streamduel.records import MAX_NAME, DeadLetter, Reason
 from streamduel.stream.observer import Observer
+from streamduel.stream.outputs import MAX_KEY_BYTES
 
 MAX_DEAD_LETTERS: Final = 50
 """Kept per process: most have the same cause, and the dead-letter output has all of them."""
 
 MAX_SENTENCE: Final = 400
 """Characters kept of an error sentence; the longest names of two arms fit."""
-
-MAX_NAME: Final = 256
-"""Characters of an experiment's name."""
-
-MAX_KEY_BYTES: Final = 4 * MAX_NAME
-"""Kept of a record's key, which is an experiment's name."""
 
 MAX_READ: Final = 16_384
 """Longest record in which the experiment's name is looked up, in characters: records have some

@@ -62,11 +62,7 @@ class Assessment(NamedTuple):
 
     @classmethod
     def unknown(cls, *, guarded: bool) -> Assessment:
-        """NaN for everything, before the first assessment.
-
-        Args:
-            guarded: whether the experiment has guardrails.
-        """
+        """NaN for everything, before the first assessment."""
         regret = dict.fromkeys(KINDS, nan)
         return cls(regret, regret, regret if guarded else None, nan, nan, nan)
 

@@ -27,13 +27,13 @@ def apply(control: Control, experiment: Experiment, offset: int) -> None:
     decisions, roster = experiment.decisions, experiment.roster
     match control.action:
         case "pause":
-            decisions.pause()
+            decisions.paused = True
         case "resume":
-            decisions.resume()
+            decisions.paused = False
         case "freeze_pair":
-            decisions.freeze(roster.pair(str(control.a), str(control.b)))
+            decisions.guardrails.frozen = roster.pair(str(control.a), str(control.b))
         case "unfreeze_pair":
-            decisions.unfreeze()
+            decisions.guardrails.frozen = None
         case "reset":
             decisions.reset()
             experiment.by_arm = ArmTallies.of(len(roster.arms))

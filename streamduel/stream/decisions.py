@@ -40,13 +40,14 @@ class Decisions:
         policy: learns from duels and proposes the next ones.
         plan: the plan in force; None before the first decision.
         assignment: the last one published; None before the first decision.
-        guardrails: limits on the policy's plans.
+        guardrails: limits on the policy's plans, and the frozen pair.
+        paused: whether a control record asked for the champion alone.
     """
 
     __slots__ = (
-        "_batch_timer", "_batched", "_name", "_partition", "_paused", "_renewal", "_roster",
-        "_settings", "_since_decision", "_stop", "_stopped", "assignment", "guardrails", "plan",
-        "policy",
+        "_batch_timer", "_batched", "_name", "_partition", "_renewal", "_roster",
+        "_settings", "_since_decision", "_stop", "_stopped", "assignment", "guardrails", "paused",
+        "plan", "policy",
     )  # fmt: skip
 
     def __init__(
@@ -66,7 +67,7 @@ class Decisions:
             self.plan: Plan | None = None
             self.assignment: Assignment | None = None
             self._since_decision = 0
-            self._paused = self._stopped = False
+            self.paused = self._stopped = False
             self._batch_timer = BatchTimer(settings)
             self._stop = StopRule(settings.stop)
             self._renewal, self.guardrails = RenewalTimer(rails.fallback), Guardrails(rails)
@@ -75,7 +76,7 @@ class Decisions:
         self.plan = msgspec.convert(state["plan"], Plan | None)
         self.assignment = msgspec.convert(state["assignment"], Assignment | None)
         self._since_decision = state["since_decision"]
-        self._paused, self._stopped = state["paused"], state["stopped"]
+        self.paused, self._stopped = state["paused"], state["stopped"]
         self._batch_timer = BatchTimer(settings, **state["batch"])
         self._stop = StopRule(settings.stop, **state["stop"])
         self._renewal = RenewalTimer(rails.fallback, **state["renewal"])
@@ -91,7 +92,7 @@ class Decisions:
     @property
     def status(self) -> Status:
         """Whether duels change the plan."""
-        if self._paused:
+        if self.paused:
             return "paused"
         return "finished" if self._stopped or self.policy.finished else "running"
 
@@ -119,22 +120,6 @@ class Decisions:
             self._since_decision += duels
 
     # Control records.
-
-    def pause(self) -> None:
-        """Serve the champion alone until `resume`."""
-        self._paused = True
-
-    def resume(self) -> None:
-        """Serve the policy's plan again."""
-        self._paused = False
-
-    def freeze(self, pair: tuple[str, str]) -> None:
-        """Serve this pair alone until `unfreeze`."""
-        self.guardrails.frozen = pair
-
-    def unfreeze(self) -> None:
-        """Serve the policy's plan again."""
-        self.guardrails.frozen = None
 
     def reset(self) -> None:
         """Forget all duels."""
@@ -296,7 +281,7 @@ class Decisions:
             "plan": msgspec.to_builtins(self.plan),
             "assignment": msgspec.to_builtins(self.assignment),
             "since_decision": self._since_decision,
-            "paused": self._paused,
+            "paused": self.paused,
             "stopped": self._stopped,
             "batch": self._batch_timer.state(),
             "stop": self._stop.state(),

@@ -49,7 +49,6 @@ class DedupeWindow:
     to `keys` and `order` without a call; `sight` would do no more.
 
     Attributes:
-        max_records: the most sightings that are remembered.
         keys: those remembered, and possibly some that are about to be forgotten.
         order: the sightings, oldest first.
         block_end: the offset at which a new block must begin.

@@ -117,7 +117,7 @@ class Experiment:
             self.by_arm = ArmTallies.of(len(self.roster.arms))
             self.outcomes, self.ties, self.trust = Outcomes(), 0, Trust()
         else:
-            self.roster = Roster.restore(name, state)
+            self.roster = Roster(name, state["arms"], state["added"], state["retired"])
             self.by_arm = msgspec.convert(state["by_arm"], ArmTallies)
             self.outcomes = msgspec.convert(state["tallies"], Outcomes)
             self.ties, self.trust = state["ties"], Trust(state["trust"])

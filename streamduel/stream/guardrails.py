@@ -99,7 +99,6 @@ class Guardrails:
         state: a former `state()`; None for a new experiment.
 
     Attributes:
-        settings: as configured.
         frozen: the pair that is served whatever the policy wants; None if there is none.
         served: duels, by pair, since a guardrail required the pair.
     """

@@ -73,12 +73,9 @@ class Recovery:
     """Re-applies records from before the snapshot, without counting them or emitting outputs.
 
     Args:
-        entry: the snapshot's partition entry.
+        entry: the snapshot's partition entry, which holds until something new is folded.
         window: the dedupe window, still empty.
         router: decodes the partition's records.
-
-    Attributes:
-        entry: the snapshot's partition entry, which holds until something new is folded.
     """
 
     def __init__(self, entry: PartitionEntry, window: DedupeWindow, router: Router) -> None:

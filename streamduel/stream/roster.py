@@ -22,10 +22,12 @@ class Roster:
 
     Args:
         experiment: name of the experiment, for messages.
-        arms: the initial arms.
+        arms: the present arms, in the order in which they were added.
+        added: the offsets at which arms were added later, by name.
+        retired: the offsets at which arms were retired, by name.
 
     Attributes:
-        arms: the present arms, in the order in which they were added.
+        arms: the present arms.
         index: the index in `arms` of every present arm, by name.
 
     >>> roster = Roster("search", ["bm25", "ltr-v1"])
@@ -37,16 +39,21 @@ class Roster:
 
     __slots__ = ("_added", "_changed_at", "_experiment", "_present", "_retired", "arms", "index")
 
-    def __init__(self, experiment: str, arms: Iterable[str]) -> None:
+    def __init__(
+        self,
+        experiment: str,
+        arms: Iterable[str],
+        added: Mapping[str, int] | None = None,
+        retired: Mapping[str, int] | None = None,
+    ) -> None:
         self._experiment = experiment
         self.arms = list(arms)
-        self._added: dict[str, int] = {}
-        self._retired: dict[str, int] = {}
-        self.index: dict[str, int] = {}
+        self._added = dict(added or {})
+        self._retired = dict(retired or {})
         self._number()
 
     def _number(self) -> None:
-        self.index = {arm: index for index, arm in enumerate(self.arms)}
+        self.index: dict[str, int] = {arm: index for index, arm in enumerate(self.arms)}
         added = [offset + 1 for offset in self._added.values()]
         self._changed_at = sorted([*added, *self._retired.values()])
         self._present: tuple[int, dict[str, Any]] = -1, {}
@@ -149,12 +156,3 @@ class Roster:
     def state(self) -> dict[str, Any]:
         """The present arms, and the offsets at which arms were added or retired."""
         return {"arms": list(self.arms), "added": dict(self._added), "retired": dict(self._retired)}
-
-    @classmethod
-    def restore(cls, experiment: str, state: Mapping[str, Any]) -> Roster:
-        """The roster of a former `state()`."""
-        roster = cls(experiment, state["arms"])
-        roster._added.update(state["added"])
-        roster._retired.update(state["retired"])
-        roster._number()
-        return roster

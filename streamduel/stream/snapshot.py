@@ -100,11 +100,6 @@ def state_hash(state: Mapping[str, Any]) -> str:
     return "sha256:" + hashlib.sha256(canonical(state)).hexdigest()
 
 
-def encode_partition(entry: PartitionEntry) -> bytes:
-    """The bytes of a partition's entry."""
-    return canonical(entry)
-
-
 def encode_experiment(experiment: Experiment) -> tuple[str, bytes]:
     """The name and the bytes of an experiment's entry."""
     entry = ExperimentEntry(

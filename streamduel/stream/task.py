@@ -297,7 +297,7 @@ class PartitionTask:
                 self._saved[name] = experiment.version
                 key, entry = snapshot.encode_experiment(experiment)
                 entries[key] = entry
-        entries[snapshot.PARTITION_ENTRY] = snapshot.encode_partition(self._partition_entry())
+        entries[snapshot.PARTITION_ENTRY] = snapshot.canonical(self._partition_entry())
         self._committed_offset = self.next_offset
         return PartitionCommit(self.partition, self.next_offset, *self._outputs.take(), entries)
 

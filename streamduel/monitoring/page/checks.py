@@ -56,21 +56,24 @@ def checks(view: ExperimentView, figures: Figures, partition: int) -> list[Check
     return results
 
 
+def _judged(title: str, found: str, *, problem: bool, advice: str) -> Check:
+    """The check with its advice, if there is a problem."""
+    return Check(title, "problem", found + advice) if problem else Check(title, "ok", found + ".")
+
+
 def _lag(figures: Figures, partition: int) -> Check:
     title = "Records are folded"
     lag = figures.lags.get(partition)
     age = figures.now - figures.partitions[partition].saved_at
     if lag is None:
         return Check(title, "unknown", f"The lag of partition {partition} is unknown.")
-    found = f"Partition {partition} has a lag of {count(lag)} records"
-    if lag > 0 and age > MAX_SILENT_SECONDS:
-        return Check(
-            title,
-            "problem",
-            f"{found}, and its last snapshot is {span(age)} old: the partition has stopped. See "
-            f"the application log.",
-        )
-    return Check(title, "ok", f"{found}.")
+    return _judged(
+        title,
+        f"Partition {partition} has a lag of {count(lag)} records",
+        problem=lag > 0 and age > MAX_SILENT_SECONDS,
+        advice=f", and its last snapshot is {span(age)} old: the partition has stopped. See the "
+        f"application log.",
+    )
 
 
 def _records_arrive(view: ExperimentView, figures: Figures) -> Check:
@@ -121,39 +124,36 @@ def _assignments_followed(view: ExperimentView) -> Check:
     if not shown:
         return Check(title, "unknown", "No interleaved impressions.")
     share = percent(unassigned / shown)
-    found = f"{count(unassigned)} of {count(shown)} impressions ({share}) show an unassigned pair."
-    if unassigned > TOLERATED * shown:
-        return Check(
-            title,
-            "problem",
-            f"{found} Such duels count, but exploring costs more. Check whether the services read "
-            f"the assignments.",
-        )
-    return Check(title, "ok", found)
+    return _judged(
+        title,
+        f"{count(unassigned)} of {count(shown)} impressions ({share}) show an unassigned pair",
+        problem=unassigned > TOLERATED * shown,
+        advice=". Such duels count, but exploring costs more. Check whether the services read the "
+        "assignments.",
+    )
 
 
 def _clicks_joined(view: ExperimentView) -> Check:
-    title = "Clicks are joined to impressions"
     late, unjoined = view.tallies["late"], view.tallies["unjoined"]
     lost, accepted = late + unjoined, view.tallies["accepted"]
-    found = f"{count(late)} clicks are late, {count(unjoined)} are unjoined."
-    if lost > TOLERATED * (accepted + lost):
-        return Check(
-            title,
-            "problem",
-            f"{found} Check whether impressions are logged, and whether the join window is long "
-            f"enough.",
-        )
-    return Check(title, "ok", found)
+    return _judged(
+        "Clicks are joined to impressions",
+        f"{count(late)} clicks are late, {count(unjoined)} are unjoined",
+        problem=lost > TOLERATED * (accepted + lost),
+        advice=". Check whether impressions are logged, and whether the join window is long "
+        "enough.",
+    )
 
 
 def _records_valid(view: ExperimentView) -> Check:
-    title, dead_letters = "Records are valid", view.tallies["dead_letter"]
+    dead_letters = view.tallies["dead_letter"]
     total = dead_letters + view.tallies["accepted"]
-    found = f"{count(dead_letters)} of {count(total)} became dead letters."
-    if dead_letters > TOLERATED * total:
-        return Check(title, "problem", f"{found} Each has its reason; the newest are below.")
-    return Check(title, "ok", found)
+    return _judged(
+        "Records are valid",
+        f"{count(dead_letters)} of {count(total)} became dead letters",
+        problem=dead_letters > TOLERATED * total,
+        advice=". Each has its reason; the newest are below.",
+    )
 
 
 def _winner_possible(view: ExperimentView) -> Check:

@@ -75,39 +75,32 @@ SHARES: Final = Axis(0.0, 1.0, ("0", "25", "50", "75", "100"))
 
 def regret_curve(points: Sequence[Point]) -> Curve | None:
     """The estimate of regret, and the band up to its upper bound; None before the second point."""
-    if not _has_line(points):
-        return None
-    up = axis(0.0, max(1.0, *(point.regret_bound for point in points)))
-    across = axis(points[0].duels, points[-1].duels)
-    place = _placement(across, up)
-    lower = [place(point.duels, point.regret) for point in points]
-    upper = [place(point.duels, point.regret_bound) for point in reversed(points)]
-    return Curve(" ".join(lower), " ".join(lower + upper), across, up, _grid(up))
+    up = axis(0.0, max([1.0, *(point.regret_bound for point in points)]))
+    return _curve(points, up, lambda point: point.regret, lambda point: point.regret_bound)
 
 
 def confidence_curve(points: Sequence[Point]) -> Curve | None:
     """The champion's confidence; None before the second point."""
-    if not _has_line(points):
+    return _curve(points, SHARES, lambda point: point.confidence)
+
+
+def _curve(
+    points: Sequence[Point],
+    up: Axis,
+    value: Callable[[Point], float],
+    bound: Callable[[Point], float] | None = None,
+) -> Curve | None:
+    if not points or points[0].duels == points[-1].duels:
         return None
     across = axis(points[0].duels, points[-1].duels)
-    place = _placement(across, SHARES)
-    line = [place(point.duels, point.confidence) for point in points]
-    return Curve(" ".join(line), "", across, SHARES, _grid(SHARES))
 
-
-def _has_line(points: Sequence[Point]) -> bool:
-    return bool(points) and points[0].duels < points[-1].duels
-
-
-def _placement(across: Axis, up: Axis) -> Callable[[float, float], str]:
-    def place(duels: float, value: float) -> str:
+    def place(duels: float, height: float) -> str:
         x = WIDTH * (duels - across.low) / (across.high - across.low)
-        y = HEIGHT * (1 - (value - up.low) / (up.high - up.low))
+        y = HEIGHT * (1 - (height - up.low) / (up.high - up.low))
         return f"{x:.1f},{y:.1f}"
 
-    return place
-
-
-def _grid(up: Axis) -> tuple[float, ...]:
+    line = [place(point.duels, value(point)) for point in points]
+    upper = [place(point.duels, bound(point)) for point in reversed(points)] if bound else []
     steps = len(up.labels) - 1
-    return tuple(HEIGHT * step / steps for step in range(steps))
+    grid = tuple(HEIGHT * step / steps for step in range(steps))
+    return Curve(" ".join(line), " ".join(line + upper) if bound else "", across, up, grid)

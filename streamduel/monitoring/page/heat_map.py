@@ -90,11 +90,12 @@ def heat_map(view: ExperimentView, order: Sequence[int]) -> HeatMap:
     wins = view.wins[np.ix_(shown, shown)]
     lower, upper = bounds(wins, len(view.arms))
     evidence = log_evidence(wins)
+    sides = (wins, wins.T, lower, upper, evidence, evidence.T)
     enough = nats(1 - DELTA, len(view.arms), view.seeks)
     rows = []
     for i, arm in enumerate(names):
         cells = tuple(
-            _cell(arm, other, _Pair.of(wins, lower, upper, evidence, i, j), enough)
+            _cell(arm, other, _Pair(*(float(side[i, j]) for side in sides)), enough)
             if i != j
             else Cell("same", "", False, f"{arm}: a ranker has no duels with itself.")
             for j, other in enumerate(names)
@@ -123,13 +124,6 @@ class _Pair(NamedTuple):
     upper: float
     better: float
     worse: float
-
-    @classmethod
-    def of(
-        cls, wins: Floats, lower: Floats, upper: Floats, evidence: Floats, i: int, j: int
-    ) -> _Pair:
-        at = (wins[i, j], wins[j, i], lower[i, j], upper[i, j], evidence[i, j], evidence[j, i])
-        return cls(*map(float, at))
 
 
 def _cell(arm: str, other: str, pair: _Pair, enough: float) -> Cell:

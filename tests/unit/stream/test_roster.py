@@ -179,7 +179,7 @@ def test_known_arms_at_an_offset_match_the_history(steps: list[tuple[str, int]])
                 made.add(arm, offset)
         except Rejected:
             told[offset] = set(made.index)
-    restored = Roster.restore("search", json.loads(json.dumps(made.state())))
+    restored = Roster("search", **json.loads(json.dumps(made.state())))
     for at, there in told.items():
         assert set(made.known_at(at)) == there
         assert set(restored.known_at(at)) == there
@@ -190,7 +190,7 @@ def test_known_arms_at_an_offset_match_the_history(steps: list[tuple[str, int]])
 def test_a_state_shares_nothing_with_the_roster() -> None:
     made = roster("+dense", "-bm25")
     before, loose = json.dumps(made.state()), made.state()
-    restored = Roster.restore("search", loose)
+    restored = Roster("search", **loose)
     loose["arms"].clear()
     loose["added"].clear()
     loose["retired"].clear()
