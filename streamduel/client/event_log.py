@@ -11,8 +11,7 @@ from typing import Any, Final, Literal, Self, TypedDict, Unpack
 
 from streamduel.client.assignment import Draw
 from streamduel.client.interleaver import Merged
-from streamduel.client.outbox import Outbox
-from streamduel.client.writers import FileWriter, Message, Record, Writer, encode
+from streamduel.client.writers import FileWriter, Message, Outbox, Record, Writer, encode
 from streamduel.errors import BufferFullError, ClientError
 from streamduel.records import Click, Duel, Impression, Interleaving, RankClick
 

@@ -158,11 +158,8 @@ class KafkaWriter:
 
     def _cause(self, failures: Sequence[tuple[Message, errors.KafkaError]]) -> Exception:
         """The cause of the failures: a record that is too large comes first."""
-        causes: list[Exception] = [error for _, error in failures]
-        if last := last_error(self._producer):
-            causes.append(last)
-        causes.sort(key=lambda error: not isinstance(error, TOO_LARGE))
-        return causes[0]
+        causes = [*(error for _, error in failures), last_error(self._producer)]
+        return next((error for error in causes if isinstance(error, TOO_LARGE)), failures[0][1])
 
     def _isolate(self, messages: Sequence[Message], problem: Exception) -> Written:
         """Find the messages that the topic refuses by bisection, so that the others are written."""

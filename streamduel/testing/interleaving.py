@@ -252,18 +252,9 @@ def check_the_work_is_linear(method: MethodUnderTest) -> None:
         assert 0 < twice < 2.2 * once + 5_000, (order, once, twice)
 
 
-METHOD_CHECKS: Final[tuple[Callable[[MethodUnderTest], None], ...]] = (
-    check_lists_are_complete,
-    check_lists_of_random_rankings_are_complete,
-    check_documents_of_one_side_alone_have_no_team,
-    check_each_rank_is_equally_likely_of_either_team,
-    check_sides_are_treated_alike,
-    check_the_result_depends_on_the_seed_alone,
-    check_the_arguments_are_not_changed,
-    check_any_hashable_id_is_allowed,
-    check_invalid_arguments_are_refused,
-    check_the_work_is_linear,
-)
+METHOD_CHECKS: Final[list[Callable[[MethodUnderTest], None]]] = [
+    check for name, check in globals().items() if name.startswith("check_")
+]
 """All checks of an interleaving method."""
 
 
@@ -345,20 +336,11 @@ def check_the_only_side_with_clicks_wins(tested: CreditUnderTest) -> None:
             assert tested.credit(_exchanged(shown), on_ranks(ranks)) == 0.0, (shown, ranks)
 
 
-def check_clicks_with_times_may_be_in_any_order(tested: CreditUnderTest) -> None:
-    """With distinct times, the order of the clicks in the record does not matter."""
-    rng = random.Random(3)
-    for shown, clicks in _impressions(timed=True):
-        mixed = rng.sample(clicks, len(clicks))
-        assert tested.credit(shown, mixed) == tested.credit(shown, clicks), (shown, clicks, mixed)
-
-
 def check_the_order_of_clicks_does_not_matter(tested: CreditUnderTest) -> None:
-    """Without times, the order matters only to functions that declare it (`uses_order`)."""
-    if tested.uses_order:
-        return
+    """With distinct times; without times it matters only to functions that have `uses_order`."""
     rng = random.Random(3)
-    for shown, clicks in _impressions():
+    untimed = () if tested.uses_order else _impressions()
+    for shown, clicks in (*_impressions(timed=True), *untimed):
         mixed = rng.sample(clicks, len(clicks))
         assert tested.credit(shown, mixed) == tested.credit(shown, clicks), (shown, clicks, mixed)
 
@@ -382,15 +364,9 @@ def check_records_are_credited_directly(tested: CreditUnderTest) -> None:
         assert tested.credit(record, sent) == tested.credit(Shown(teams, chances), clicks), record
 
 
-CREDIT_CHECKS: Final[tuple[Callable[[CreditUnderTest], None], ...]] = (
-    check_the_outcome_is_a_win_or_a_tie,
-    check_exchanging_the_sides_exchanges_the_outcome,
-    check_no_clicks_are_a_tie,
-    check_clicks_on_ranks_of_no_team_change_nothing,
-    check_the_only_side_with_clicks_wins,
-    check_clicks_with_times_may_be_in_any_order,
-    check_the_order_of_clicks_does_not_matter,
-    check_a_rank_outside_the_list_is_an_index_error,
-    check_records_are_credited_directly,
-)
+CREDIT_CHECKS: Final[list[Callable[[CreditUnderTest], None]]] = [
+    check
+    for name, check in globals().items()
+    if name.startswith("check_") and check not in METHOD_CHECKS
+]
 """All checks of a credit function."""

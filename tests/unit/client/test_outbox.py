@@ -3,9 +3,8 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from streamduel.client import ClientError, outbox
-from streamduel.client.outbox import OVERHEAD_BYTES, Outbox
-from streamduel.client.writers import Message, Written
+from streamduel.client import ClientError, writers
+from streamduel.client.writers import OVERHEAD_BYTES, Message, Outbox, Written
 from tests.unit.client.bed import PATIENCE, eventually
 
 ROOM = 1 << 20
@@ -41,8 +40,8 @@ class Notebook:
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(outbox, "FIRST_PAUSE", 0.001)
-    monkeypatch.setattr(outbox, "MAX_PAUSE", 0.004)
+    monkeypatch.setattr(writers, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(writers, "MAX_PAUSE", 0.004)
     yield
     assert not [each for each in threading.enumerate() if each.name == "streamduel-outbox"]
 
@@ -54,7 +53,7 @@ def test_records_are_written_in_order() -> None:
         assert box.put(message(number))
     box.close(PATIENCE)
     assert [number for batch in notebook.batches for number in batch] == list(range(2500))
-    assert max(map(len, notebook.batches)) <= outbox.MAX_BATCH
+    assert max(map(len, notebook.batches)) <= writers.MAX_BATCH
     assert notebook.closed
     assert (box.written, box.waiting, box.dropped) == (2500, 0, 0)
 
@@ -182,7 +181,7 @@ def test_records_behind_the_last_batch_are_dropped() -> None:
 
 
 def test_close_does_not_wait_for_a_blocked_writer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outbox, "GRACE_SECONDS", 0)
+    monkeypatch.setattr(writers, "GRACE_SECONDS", 0)
     notebook = Notebook()
     notebook.gate.clear()
     box = Outbox(notebook, ROOM)

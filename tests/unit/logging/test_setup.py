@@ -17,7 +17,7 @@ from streamduel.logging.setup import NOISY_LOGGER
 from tests.unit.logging.conftest import Written
 
 OURS = structlog.stdlib.get_logger("streamduel_kafka.topics")
-CLIENT = logging.getLogger("streamduel.client.outbox")
+CLIENT = logging.getLogger("streamduel.client.writers")
 LIBRARY = logging.getLogger("kafka.coordinator")
 
 
@@ -69,7 +69,7 @@ def test_lines_of_the_client_library_look_the_same(written: Written) -> None:
     CLIENT.error("%d records of the event log could not be written in time", 3)
     [line] = written.lines
     assert line["event"] == "3 records of the event log could not be written in time"
-    assert line["logger"] == "streamduel.client.outbox"
+    assert line["logger"] == "streamduel.client.writers"
 
 
 def test_a_second_set_up_replaces_the_first(written: Written) -> None:
