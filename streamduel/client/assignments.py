@@ -70,14 +70,9 @@ class Assignments:
 
     Create one in each process, after it has forked: threads do not survive a fork.
 
-    **One session, one pair.** With a `sticky_key`, the pair is a hash of the key, the experiment
-    and the epoch, so that all instances of a service draw the same one. The next epoch draws again,
-    and policies that decide often have a new one every few seconds. With `keep`, a session keeps
-    its pair for that many seconds from its first draw on, as long as the experiment is running and
-    its assignment is valid. The cost: the policy learns with that much delay, a retired arm is
-    served for that long, and other processes do not know the session. If the requests of a session
-    go to several instances, pass the three fields of its `Draw` from page to page instead, in the
-    link or in a cookie.
+    With a `sticky_key`, the pair is a hash of the key, the experiment and the epoch, so that all
+    instances of a service draw the same one until the next epoch. With `keep`, a session keeps its
+    pair longer: docs/client.md compares the ways.
 
     Args:
         *feeds: the sources; `from_kafka`, `from_url` and `from_file` create them.
@@ -211,10 +206,9 @@ class Assignments:
     def age(self, experiment: str) -> float:
         """Seconds since the assignment was written or confirmed; infinite if there is none yet.
 
-        From Kafka and from files, the age counts from when the assignment was published. An
-        unchanged assignment is not published again, unless the experiment has a fallback: then the
-        age is at most half of `idle_ms` while records arrive. Over HTTP, each answer that contains
-        the experiment confirms its assignment.
+        From Kafka and from files, the age counts from when the assignment was published; unchanged
+        ones are published again only with a fallback: at most half of `idle_ms` later while records
+        arrive. Over HTTP, each answer that contains the experiment confirms its assignment.
         """
         current = self._current.get(experiment)
         return math.inf if current is None else max(0.0, self._clock() - current.seen_at)

@@ -158,8 +158,9 @@ class KafkaWriter:
 
     def _cause(self, failures: Sequence[tuple[Message, errors.KafkaError]]) -> Exception:
         """The cause of the failures: a record that is too large comes first."""
-        causes = [*(error for _, error in failures), last_error(self._producer)]
-        return next((error for error in causes if isinstance(error, TOO_LARGE)), failures[0][1])
+        causes: list[Exception | None] = [error for _, error in failures]
+        causes.append(last_error(self._producer))
+        return min(filter(None, causes), key=lambda error: not isinstance(error, TOO_LARGE))
 
     def _isolate(self, messages: Sequence[Message], problem: Exception) -> Written:
         """Find the messages that the topic refuses by bisection, so that the others are written."""

@@ -1,8 +1,8 @@
 """Click logs of other programs, translated to streamduel's own records.
 
-A new format is a file here with its settings and its translator, and a line in `FORMATS`.
+A new format is a file here with its settings, which translate records, and a line in `FORMATS`.
 
->>> UbiSettings(experiment="search").translator()(b'{"index": {"_index": "ubi_events"}}')
+>>> UbiSettings(experiment="search").translate(b'{"index": {"_index": "ubi_events"}}')
 Traceback (most recent call last):
 streamduel.formats.base.Ignored: bulk action
 """
@@ -14,18 +14,16 @@ from types import MappingProxyType
 from typing import Final
 
 from streamduel.formats.base import FormatSettings, Ignored, Translator
-from streamduel.formats.solr import SolrSettings, SolrTranslator
-from streamduel.formats.ubi import UbiSettings, UbiTranslator
+from streamduel.formats.solr import SolrSettings
+from streamduel.formats.ubi import UbiSettings
 
 __all__ = [
     "FORMATS",
     "FormatSettings",
     "Ignored",
     "SolrSettings",
-    "SolrTranslator",
     "Translator",
     "UbiSettings",
-    "UbiTranslator",
 ]
 
 FORMATS: Final[Mapping[str, type[FormatSettings]]] = MappingProxyType(

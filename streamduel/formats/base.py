@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Any, Final, Protocol
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Final
 
 from pydantic import BeforeValidator, Field, StringConstraints, field_validator
 
@@ -27,23 +27,8 @@ class Ignored(Exception):  # noqa: N818 - a verdict on a record, not a failure o
         self.reason = reason[:MAX_REASON]
 
 
-class Translator(Protocol):
-    """Translates records of another program's click log to streamduel's own records.
-
-    A translator is a pure function of the record and the settings and keeps no state, so that the
-    result does not depend on batches, restarts or replays. The fold joins impressions and clicks.
-    """
-
-    def __call__(self, value: bytes) -> list[InputEvent]:
-        """The events of a record, at least one, in the order in which to fold them.
-
-        Args:
-            value: the record, whose size and nesting the stream has checked.
-
-        Raises:
-            Ignored: the record says nothing about a duel.
-            Rejected: the record is invalid and becomes a dead letter.
-        """
+Translator = Callable[[bytes], list[InputEvent]]
+"""Translates a record of another program's click log; see `FormatSettings.translate`."""
 
 
 def _listed(value: object) -> object:
@@ -82,8 +67,19 @@ class FormatSettings(Section):
             raise ValueError(f"must be two arms (found '{pair[0]}' twice)")
         return pair
 
-    def translator(self) -> Translator:
-        """The translator of the format with these settings."""
+    def translate(self, value: bytes) -> list[InputEvent]:
+        """The events of a record, at least one, in the order in which to fold them.
+
+        A pure function of the record and the settings, so that the result does not depend on
+        batches, restarts or replays. The fold joins impressions and clicks.
+
+        Args:
+            value: the record, whose size and nesting the stream has checked.
+
+        Raises:
+            Ignored: the record says nothing about a duel.
+            Rejected: the record is invalid and becomes a dead letter.
+        """
         raise NotImplementedError
 
     def experiment_of(self, record: dict[str, Any], paths: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ import re
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
+from typing_extensions import override
 
 from streamduel.config.experiment import Integer, Section
 from streamduel.formats import reading
@@ -67,31 +68,20 @@ class SolrSettings(FormatSettings):
     )
     fields: SolrFields = SolrFields()
 
-    def translator(self) -> SolrTranslator:
-        """The translator with these settings."""
-        return SolrTranslator(self)
+    @override
+    def translate(self, value: bytes) -> list[InputEvent]:
+        """Translate the responses of Solr and the clicks that a search service logs.
 
+        A `response` is an impression. It has the documents as Solr returned them to a request with
+        `fl=id,[interleaving]`. A `click` names the query and the document, or its rank.
 
-class SolrTranslator:
-    """Translates the responses of Solr and the clicks that a search service logs.
-
-    A `response` is an impression. It has the documents as Solr returned them to a request with
-    `fl=id,[interleaving]`. A `click` names the query and the document, or its rank.
-
-    >>> translate = SolrTranslator(SolrSettings(experiment="search"))
-    >>> translate(b'{"type": "response", "query_id": "q-1", "docs": ['
-    ...           b'{"id": "d3", "[interleaving]": "ltr"},'
-    ...           b'{"id": "d1", "[interleaving]": "_OriginalRanking_"}]}')
-    [Impression(id='q-1', experiment='search', a='ltr', b='_OriginalRanking_', teams=['a', 'b'],
-                docs=['d3', 'd1'], chances=None, epoch=None, ts=None)]
-    """
-
-    def __init__(self, settings: SolrSettings) -> None:
-        self._settings = settings
-        self._fields = settings.fields
-
-    def __call__(self, value: bytes) -> list[InputEvent]:
-        """The events of a record; see `Translator`."""
+        >>> translate = SolrSettings(experiment="search").translate
+        >>> translate(b'{"type": "response", "query_id": "q-1", "docs": ['
+        ...           b'{"id": "d3", "[interleaving]": "ltr"},'
+        ...           b'{"id": "d1", "[interleaving]": "_OriginalRanking_"}]}')
+        [Impression(id='q-1', experiment='search', a='ltr', b='_OriginalRanking_', teams=['a', 'b'],
+                    docs=['d3', 'd1'], chances=None, epoch=None, ts=None)]
+        """
         record = reading.read_object(value)
         kind = reading.name(Found("type", record.get("type")), "'response' or 'click'")
         if kind == "control":
@@ -110,18 +100,18 @@ class SolrTranslator:
         pair = self._pair(record)
         if pair is not None and pair[0] == pair[1]:
             return [Duel(query, experiment, *pair, winner=None, ts=ts)]
-        docs = [reading.document(_field(document, self._fields.doc)) for document in documents]
+        docs = [reading.document(_field(document, self.fields.doc)) for document in documents]
         picked = self._picked(record, documents)
         if not any(picked):
             raise Ignored("response without labels")
         pair = pair or pair_in(picked)
-        teams = [side(label, pair, self._fields.label) for label in picked]
+        teams = [side(label, pair, self.fields.label) for label in picked]
         return [Impression(query, experiment, *pair, teams=teams, docs=docs, ts=ts)]
 
     def _click(self, record: dict[str, Any]) -> list[InputEvent]:
         named = look_up(record, ["action"])
         action = "click" if named.value is None else reading.name(named)
-        if action not in self._settings.clicks:
+        if action not in self.clicks:
             raise Ignored(action)
         experiment, query, ts = self._experiment(record), self._query(record), self._time(record)
         at, ranked = look_up(record, ["doc"]), look_up(record, ["rank"])
@@ -136,19 +126,19 @@ class SolrTranslator:
             id_ = reading.compose("event", reading.identifier(own))
         # The fold would prefer the rank, which a page may count differently.
         rank = rank if doc is None else None
-        return [Click(id_, experiment, query, rank, doc, self._settings.clicks[action], ts)]
+        return [Click(id_, experiment, query, rank, doc, self.clicks[action], ts)]
 
     def _experiment(self, record: dict[str, Any]) -> str:
-        return self._settings.experiment_of(record, self._fields.experiment)
+        return self.experiment_of(record, self.fields.experiment)
 
     def _query(self, record: dict[str, Any]) -> str:
-        return reading.identifier(look_up(record, self._fields.query))
+        return reading.identifier(look_up(record, self.fields.query))
 
     def _time(self, record: dict[str, Any]) -> int | None:
         return reading.milliseconds(look_up(record, ["ts", "timestamp"]))
 
     def _documents(self, record: dict[str, Any]) -> list[Found]:
-        documents = look_up(record, self._fields.docs).entries("an array of documents")
+        documents = look_up(record, self.fields.docs).entries("an array of documents")
         for document in documents:
             if not isinstance(document.value, dict):
                 raise document.misfit("a document, a JSON object")
@@ -160,32 +150,32 @@ class SolrTranslator:
         Solr labels the documents that it did not interleave with the first model.
         """
         given = [value for value in self._local(record, "reRankDocs") if _DIGITS.fullmatch(value)]
-        interleaved = int(given[0]) if given else self._settings.rerank_docs
-        start = look_up(record, self._fields.start)
+        interleaved = int(given[0]) if given else self.rerank_docs
+        start = look_up(record, self.fields.start)
         first = 0 if start.value is None else reading.integer(start, 0)
         picked: list[str | None] = [None] * len(documents)
         for rank, document in enumerate(documents[: max(0, interleaved - first)]):
-            label = _field(document, self._fields.label)
+            label = _field(document, self.fields.label)
             if label.value is not None:
-                picked[rank] = self._settings.arm(label)
+                picked[rank] = self.arm(label)
         return picked
 
     def _pair(self, record: dict[str, Any]) -> tuple[str, str] | None:
         """The requested models; a single one is on both sides."""
-        found = look_up(record, self._fields.models)
+        found = look_up(record, self.fields.models)
         if found.value is None:
             models = self._local(record, "model")
             if not models or any(model.startswith("$") for model in models):  # a reference
-                return self._settings.configured_pair()
+                return self.configured_pair()
             found = Found("the models of rq", models)
         if not isinstance(found.value, list) or not 1 <= len(found.value) <= 2:
             raise found.misfit("an array of one model or two")
-        arms = [self._settings.arm(Found(found.where, model)) for model in found.value]
+        arms = [self.arm(Found(found.where, model)) for model in found.value]
         return arms[0], arms[-1]
 
     def _local(self, record: dict[str, Any], parameter: str) -> list[str]:
         """The values of a local parameter of `rq`."""
-        found = look_up(record, self._fields.rq)
+        found = look_up(record, self.fields.rq)
         if found.value is None:
             return []
         if not isinstance(found.value, str):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
+from typing_extensions import override
 
 from streamduel.config.experiment import Integer, Section
 from streamduel.formats import reading
@@ -114,34 +115,23 @@ class UbiSettings(FormatSettings):
     )
     fields: UbiFields = UbiFields()
 
-    def translator(self) -> UbiTranslator:
-        """The translator with these settings."""
-        return UbiTranslator(self)
+    @override
+    def translate(self, value: bytes) -> list[InputEvent]:
+        """Translate queries and events, in any order in one click log.
 
+        With `sides: query`, a query that names the arm of each document is an impression, and an
+        event with one of the actions in `clicks` is a click on it. With `sides: events`, an event
+        that names the arm of its document is an impression of two ranks, one for each side, and,
+        for an action in `clicks`, also a click on one of them. The impression has the query's id,
+        so later ones are duplicates, and the fold joins all clicks of a query. Only the number of
+        clicks per side is known in this case, as `click_count` needs it.
 
-class UbiTranslator:
-    """Translates queries and events, in any order in one click log.
-
-    With `sides: query`, a query that names the arm of each document is an impression, and an event
-    with one of the actions in `clicks` is a click on it. With `sides: events`, an event that names
-    the arm of its document is an impression of two ranks, one for each side, and, for an action in
-    `clicks`, also a click on one of them. The impression has the query's id, so later ones are
-    duplicates, and the fold joins all clicks of a query. Only the number of clicks per side is
-    known in this case, as `click_count` needs it.
-
-    >>> translate = UbiTranslator(UbiSettings(experiment="search"))
-    >>> translate(b'{"action_name": "click", "query_id": "q-1", "client_id": "c-1",'
-    ...           b' "event_attributes": {"object": {"object_id": "d3"}}}')
-    [Click(id='["click","q-1","c-1","click",null,"d3",null]', experiment='search',
-           impression='q-1', rank=None, doc='d3', action='click', ts=None)]
-    """
-
-    def __init__(self, settings: UbiSettings) -> None:
-        self._settings = settings
-        self._fields = settings.fields
-
-    def __call__(self, value: bytes) -> list[InputEvent]:
-        """The events of a record; see `Translator`."""
+        >>> translate = UbiSettings(experiment="search").translate
+        >>> translate(b'{"action_name": "click", "query_id": "q-1", "client_id": "c-1",'
+        ...           b' "event_attributes": {"object": {"object_id": "d3"}}}')
+        [Click(id='["click","q-1","c-1","click",null,"d3",null]', experiment='search',
+               impression='q-1', rank=None, doc='d3', action='click', ts=None)]
+        """
         record = reading.read_object(value)
         if record.get("type") == "control":
             return [reading.control(record)]
@@ -150,7 +140,7 @@ class UbiTranslator:
         exported = Found("_id", None)
         if isinstance(record.get("_source"), dict):  # a search result or an export
             exported, record = look_up(record, ["_id"]), record["_source"]
-        wanted = self._settings.applications
+        wanted = self.applications
         if wanted is not None and record.get("application") not in wanted:
             raise Ignored("another application")
         if record.get("action_name") is not None:
@@ -158,7 +148,7 @@ class UbiTranslator:
         return self._query(record)
 
     def _query(self, record: dict[str, Any]) -> list[InputEvent]:
-        settings, fields = self._settings, self._fields
+        fields = self.fields
         query = look_up(record, fields.query)
         if query.value is None and "user_query" not in record:
             raise Rejected(
@@ -166,7 +156,7 @@ class UbiTranslator:
                 "the record must have an 'action_name', as events have, or a "
                 f"'{query.where}' or a 'user_query', as queries have.",
             )
-        if settings.sides == "events":
+        if self.sides == "events":
             raise Ignored("query")
         if query.value is None:
             raise Ignored("query without id")
@@ -181,45 +171,44 @@ class UbiTranslator:
         picked = look_up(record, fields.teams)
         if picked.value is None:
             raise Ignored("query without teams")
-        by_rank = settings.arms_by_rank(picked, docs)
+        by_rank = self.arms_by_rank(picked, docs)
         pair = pair or pair_in(by_rank)
         teams = [side(label, pair, picked.where) for label in by_rank]
-        docs = docs if settings.clicks_by == "doc" else None
+        docs = docs if self.clicks_by == "doc" else None
         epoch = self._epoch(record)
         return [Impression(id_, experiment, *pair, teams=teams, docs=docs, epoch=epoch, ts=ts)]
 
     def _event(self, record: dict[str, Any], exported: Found) -> list[InputEvent]:
-        settings = self._settings
         action = reading.name(Found("action_name", record["action_name"]))
-        by_event = settings.sides == "events"
-        if action not in settings.clicks and not (by_event and action in settings.shown):
+        by_event = self.sides == "events"
+        if action not in self.clicks and not (by_event and action in self.shown):
             raise Ignored(action)
-        if look_up(record, self._fields.query).value is None:
+        if look_up(record, self.fields.query).value is None:
             raise Ignored(f"{action} without query")
         return (self._credited if by_event else self._click)(record, action, exported)
 
     def _click(self, record: dict[str, Any], action: str, exported: Found) -> list[InputEvent]:
         """A click on a document of the list in its query."""
-        settings, fields = self._settings, self._fields
+        fields = self.fields
         experiment = self._experiment(record)
         found, ordinal = look_up(record, fields.doc), look_up(record, fields.ordinal)
         doc = rank = None
-        if settings.clicks_by == "doc" and found.value is not None:
+        if self.clicks_by == "doc" and found.value is not None:
             doc = reading.document(found)
         elif ordinal.value is None:
             either = f"{found.where} or {ordinal.where}"
-            place = either if settings.clicks_by == "doc" else ordinal.where
+            place = either if self.clicks_by == "doc" else ordinal.where
             raise Rejected("invalid_record", f"a click must name its place in {place}.")
         else:
-            first = settings.first_ordinal
+            first = self.first_ordinal
             rank = reading.integer(ordinal, first) - first
         query, ts = reading.identifier(look_up(record, fields.query)), self._time(record)
         id_ = self._event_id(record, exported, query, ts)
-        return [Click(id_, experiment, query, rank, doc, settings.clicks[action], ts)]
+        return [Click(id_, experiment, query, rank, doc, self.clicks[action], ts)]
 
     def _credited(self, record: dict[str, Any], action: str, exported: Found) -> list[InputEvent]:
         """The impression of an event that names the arm of its document, and its click."""
-        settings, fields = self._settings, self._fields
+        fields = self.fields
         experiment = self._experiment(record)
         found = look_up(record, fields.team)
         if found.value is None:
@@ -231,7 +220,7 @@ class UbiTranslator:
                 "invalid_record",
                 f"the event names no arms in {a} and {b}, and no pair is configured.",
             )
-        team = side(settings.arm(found), pair, found.where)
+        team = side(self.arm(found), pair, found.where)
         query, ts = reading.identifier(look_up(record, fields.query)), self._time(record)
         if pair[0] == pair[1]:
             return [Duel(query, experiment, *pair, winner=None, ts=ts)]
@@ -240,28 +229,28 @@ class UbiTranslator:
         events: list[InputEvent] = [
             Impression(query, experiment, *pair, teams=teams, epoch=epoch, ts=ts)
         ]
-        if action in settings.clicks:
+        if action in self.clicks:
             id_, rank = self._event_id(record, exported, query, ts), int(team == "b")
-            events.append(Click(id_, experiment, query, rank, None, settings.clicks[action], ts))
+            events.append(Click(id_, experiment, query, rank, None, self.clicks[action], ts))
         return events
 
     def _experiment(self, record: dict[str, Any]) -> str:
-        return self._settings.experiment_of(record, self._fields.experiment)
+        return self.experiment_of(record, self.fields.experiment)
 
     def _pair(self, record: dict[str, Any]) -> tuple[str, str] | None:
-        a, b = look_up(record, self._fields.a), look_up(record, self._fields.b)
+        a, b = look_up(record, self.fields.a), look_up(record, self.fields.b)
         if a.value is None and b.value is None:
-            return self._settings.configured_pair()
-        return self._settings.arm(a), self._settings.arm(b)
+            return self.configured_pair()
+        return self.arm(a), self.arm(b)
 
     def _docs(self, record: dict[str, Any]) -> list[str] | None:
-        found = look_up(record, self._fields.docs)
+        found = look_up(record, self.fields.docs)
         if found.value is None:
             return None
         return [reading.document(entry) for entry in found.entries("an array of documents' ids")]
 
     def _epoch(self, record: dict[str, Any]) -> int | None:
-        found = look_up(record, self._fields.epoch)
+        found = look_up(record, self.fields.epoch)
         return None if found.value is None else reading.integer(found, 1)
 
     def _time(self, record: dict[str, Any]) -> int | None:
@@ -269,13 +258,13 @@ class UbiTranslator:
 
     def _event_id(self, record: dict[str, Any], exported: Found, query: str, ts: int | None) -> str:
         """An event's own id, or one composed of its fields; never equal to an impression's id."""
-        own = look_up(record, self._fields.id or [])
+        own = look_up(record, self.fields.id or [])
         if own.value is None:
             own = exported
         if own.value is not None:
             return reading.compose("event", reading.identifier(own))
         client, action = record.get("client_id"), record["action_name"]
-        doc, ordinal = look_up(record, self._fields.doc), look_up(record, self._fields.ordinal)
+        doc, ordinal = look_up(record, self.fields.doc), look_up(record, self.fields.ordinal)
         return reading.compose("click", query, client, action, ts, doc.value, ordinal.value)
 
 

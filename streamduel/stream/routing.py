@@ -66,7 +66,7 @@ class Router:
         self._partition = partition
         self._experiments = experiments
         self.log_format = config.log_format
-        translate = None if self.log_format is None else self.log_format.translator()
+        translate = None if self.log_format is None else self.log_format.translate
         self.decode = RecordDecoder(config.limits.max_record_bytes, translate)
         self.ignored: Counter[str] = Counter()
 

@@ -36,11 +36,10 @@ POWER_LAW_RANKS: Final = 100
 def weighted(weights: Mapping[str, float]) -> Credit:
     """The side whose clicks weigh more wins, each click by its action.
 
-    For shops and similar services, which log actions that say more than a click:
-    `{"cart": 3, "click": 1}`. A negative weight counts against a document, for actions such as
-    `hide`. Actions without a weight and clicks on a rank of no team count for neither side; several
-    clicks on a rank count each. A tie: equal sums. Sums are exact: 0.1 and 0.2 weigh as much as
-    0.3, and the order of the clicks does not matter.
+    For shops and similar services, which log actions that say more than a click. A negative
+    weight counts against a document, for actions such as `hide`; actions without a weight count for
+    neither side. Several clicks on a rank count each. A tie: equal sums. Sums are exact: 0.1 and
+    0.2 weigh as much as 0.3, and the order of the clicks does not matter.
 
     Args:
         weights: the weight of each action, at least one, each from -1000 to 1000.

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from types import MethodType
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
 from streamduel.config.messages import mistakes as found_by
-from streamduel.formats import FORMATS, SolrTranslator, UbiTranslator
+from streamduel.formats import FORMATS, SolrSettings, UbiSettings
 
-TRANSLATORS = {"ubi": UbiTranslator, "solr": SolrTranslator}
+TRANSLATORS = {"ubi": UbiSettings.translate, "solr": SolrSettings.translate}
 
 
 def mistakes(name: str, section: dict[str, Any]) -> list[str]:
@@ -22,7 +23,8 @@ def mistakes(name: str, section: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_each_format_has_its_translator_and_needs_nothing_but_its_name(name: str) -> None:
-    assert isinstance(FORMATS[name].model_validate({"name": name}).translator(), TRANSLATORS[name])
+    settings = FORMATS[name].model_validate({"name": name})
+    assert settings.translate == MethodType(TRANSLATORS[name], settings)
 
 
 @pytest.mark.parametrize("name", FORMATS)

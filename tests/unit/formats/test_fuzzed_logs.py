@@ -13,19 +13,17 @@ from hypothesis import strategies as st
 from streamduel.formats import (
     Ignored,
     SolrSettings,
-    SolrTranslator,
     Translator,
     UbiSettings,
-    UbiTranslator,
 )
 from streamduel.records import InputEvent, Rejected
 from tests.unit.formats.samples import CLICK, CREDITED, QUERY, RESPONSE, SOLR_CLICK
 
 TRANSLATORS: list[Translator] = [
-    UbiTranslator(UbiSettings()),
-    UbiTranslator(UbiSettings(experiment="s", clicks_by="rank", first_ordinal=0)),
-    UbiTranslator(UbiSettings(sides="events", pair=["bm25", "ltr-v1"])),
-    SolrTranslator(SolrSettings()),
+    UbiSettings().translate,
+    UbiSettings(experiment="s", clicks_by="rank", first_ordinal=0).translate,
+    UbiSettings(sides="events", pair=["bm25", "ltr-v1"]).translate,
+    SolrSettings().translate,
 ]
 SAMPLES = [QUERY, CLICK, CREDITED, RESPONSE, SOLR_CLICK]
 

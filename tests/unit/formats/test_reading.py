@@ -13,7 +13,7 @@ from streamduel.formats.reading import Found, compose, look_up, milliseconds, sh
 from streamduel.records import MAX_TIME, Rejected
 from tests.unit.formats.samples import TS, verdict
 
-TRANSLATE = UbiSettings(experiment="search").translator()
+TRANSLATE = UbiSettings(experiment="search").translate
 
 
 @pytest.mark.parametrize(

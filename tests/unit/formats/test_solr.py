@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from streamduel.formats import SolrSettings, SolrTranslator
+from streamduel.formats import SolrSettings, Translator
 from streamduel.records import Click, Control, Duel, Impression
 from tests.unit.formats.samples import RESPONSE, SOLR_CLICK, TS, changed, only, text, verdict
 
 ARMS = {"_OriginalRanking_": "bm25"}
-SOLR = SolrTranslator(SolrSettings(arms=ARMS))
+SOLR = SolrSettings(arms=ARMS).translate
 DOCS = RESPONSE["docs"]
 
 
-def solr(**settings: Any) -> SolrTranslator:
-    return SolrTranslator(SolrSettings(arms=ARMS, **settings))
+def solr(**settings: Any) -> Translator:
+    return SolrSettings(arms=ARMS, **settings).translate
 
 
 def teams(**changes: Any) -> list[str | None]:

@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from streamduel.formats import Ignored, UbiSettings, UbiTranslator
+from streamduel.formats import Ignored, UbiSettings
 from streamduel.records import Click, Duel, Impression
 from tests.unit.formats.samples import CLICK, CREDITED, QUERY, TS, changed, only, text, verdict
 from tests.unit.stream.folding import Partition, config, letters
 
 PAIR = ["bm25", "ltr-v1"]
-BY_EVENT = UbiTranslator(UbiSettings(sides="events", pair=PAIR))
+BY_EVENT = UbiSettings(sides="events", pair=PAIR).translate
 
 
 def event(query: str, action: str, arm: str | None, at: int, doc: str = "d1") -> dict[str, Any]:
@@ -39,7 +39,7 @@ def test_a_click_is_an_impression_with_a_rank_per_side_and_a_click() -> None:
 def test_a_shown_document_is_an_impression() -> None:
     shown = only(BY_EVENT(text(CREDITED, action_name="impression")))
     assert shown == Impression("q-1", "search", "bm25", "ltr-v1", ["a", "b"], ts=TS + 5250)
-    other = UbiTranslator(UbiSettings(sides="events", pair=PAIR, shown=["view"]))
+    other = UbiSettings(sides="events", pair=PAIR, shown=["view"]).translate
     assert only(other(text(CREDITED, action_name="view"))) == shown
     assert verdict(other, text(CREDITED, action_name="impression")) == "ignored: impression"
 
@@ -59,7 +59,7 @@ def test_known_paths_of_the_side(attributes: dict[str, Any]) -> None:
 
 
 def test_events_may_name_the_pair_and_arms_may_have_other_names() -> None:
-    translate = UbiTranslator(UbiSettings(sides="events", arms={"teamB": "ltr-v1"}))
+    translate = UbiSettings(sides="events", arms={"teamB": "ltr-v1"}).translate
     named = changed(CREDITED, event_attributes__a="teamB", event_attributes__b="dense")
     shown, click = translate(text(named, event_attributes__epoch=3))
     assert isinstance(shown, Impression)
@@ -96,7 +96,7 @@ def test_a_side_outside_the_pair_is_rejected() -> None:
 
 
 def test_an_unknown_pair_is_rejected() -> None:
-    assert verdict(UbiTranslator(UbiSettings(sides="events")), text(CREDITED)) == (
+    assert verdict(UbiSettings(sides="events").translate, text(CREDITED)) == (
         "invalid_record: the event names no arms in query_attributes.a and"
         " query_attributes.b, and no pair is configured."
     )

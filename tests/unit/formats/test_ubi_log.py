@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from streamduel.formats import Ignored, UbiSettings, UbiTranslator
+from streamduel.formats import Ignored, UbiSettings
 from streamduel.formats.reading import Found, milliseconds
 from streamduel.records import InputEvent, Rejected
 from streamduel.testing import Record
@@ -57,7 +57,7 @@ def lines() -> list[bytes]:
 
 def kinds(lines: list[bytes], **settings: Any) -> tuple[Counter[str], list[InputEvent]]:
     """Lines by outcome, and their events."""
-    translate = UbiTranslator(UbiSettings(experiment="search", **settings))
+    translate = UbiSettings(experiment="search", **settings).translate
     counts: Counter[str] = Counter()
     events: list[InputEvent] = []
     for line in lines:

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from streamduel.formats import UbiSettings, UbiTranslator
+from streamduel.formats import Translator, UbiSettings
 from streamduel.records import Click, Control, Duel, Impression
 from tests.unit.formats.samples import CLICK, QUERY, TS, changed, only, text, verdict
 
-BY_RECORD = UbiTranslator(UbiSettings())
+BY_RECORD = UbiSettings().translate
 ARM = "an arm's name, a string of 1 to 256 characters"
 
 
-def ubi(**settings: Any) -> UbiTranslator:
-    return UbiTranslator(UbiSettings(**settings))
+def ubi(**settings: Any) -> Translator:
+    return UbiSettings(**settings).translate
 
 
 def test_a_query_that_names_its_teams_is_an_impression() -> None:
