@@ -32,8 +32,8 @@ class Interleaver:
 
     **One search, one list.** With a `sticky_key`, the list depends on the key, the pair, the seed
     and the two rankings alone: page 2 of a search fits page 1 on every instance of the service. The
-    key should identify the search, such as the impression's id or `f"{session} {query}"`; with the
-    session alone, all its searches would use the same coin flips. Let `length` cover all pages, and
+    key should identify the search, such as the impression's id or `f"{session} {query}"`. Let
+    `length` cover all pages, and
     show a slice of the list:
 
     >>> interleaver = Interleaver(length=6)

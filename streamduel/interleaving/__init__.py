@@ -51,13 +51,10 @@ __all__ = [
 
 def _functions(name: str) -> Mapping[str, Any]:
     """The function of this name in each file that defines one, by the file's name."""
-    modules = {
-        file.name: import_module(f"{__name__}.{file.name}")
-        for file in pkgutil.iter_modules(__path__)
-    }
-    return MappingProxyType(
-        {key: getattr(module, name) for key, module in modules.items() if hasattr(module, name)}
-    )
+    files = [file.name for file in pkgutil.iter_modules(__path__)]
+    modules = {file: import_module(f"{__name__}.{file}") for file in files}
+    found = {file: getattr(made, name, None) for file, made in modules.items()}
+    return MappingProxyType({file: function for file, function in found.items() if function})
 
 
 INTERLEAVINGS: Final[Mapping[str, Interleave]] = _functions("interleave")

@@ -112,11 +112,9 @@ def interleave(
     side, at any rank; among these probabilities, those with the most informative impressions are
     chosen. See `solve`.
 
-    The `teams` of a record have sides and no worths. A document therefore joins the team of the
-    side that has it higher with a probability proportional to its worth, and no team otherwise: the
-    mean credit of a click is its worth, and counting clicks by team is as unbiased as the worths
-    are. The price is the noise of this draw; `worth_of` gives the worths themselves, to analyse
-    impressions without it.
+    A document joins the team of the side that has it higher with a probability proportional to its
+    worth, and no team otherwise: the mean credit of a click is its worth. `worth_of` gives the
+    worths themselves, to analyse impressions without the noise of this draw.
 
     Args:
         list_a: document ids of ranker a, the best first; any hashable type.

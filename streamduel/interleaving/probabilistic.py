@@ -89,9 +89,8 @@ def expected_credit(
 ) -> float:
     """The mean of `click_count` over all teams that the list may have come from.
 
-    Which side drew a document is random: often the other side could have drawn it, too. The teams
-    that were drawn are replaced by all possible ones, each with its probability given the list. The
-    expectation is the same and the variance smaller, so fewer impressions are needed.
+    The teams that were drawn are replaced by all possible ones, each with its probability given the
+    list. The expectation is the same and the variance smaller, so fewer impressions are needed.
 
     Returns:
         The probability that side a has more clicks, plus half of that of a tie: a share of a win.

@@ -86,10 +86,9 @@ def position_debiased(
     """The side whose clicks weigh more wins; clicks at ranks that few users see weigh more.
 
     A click weighs one divided by its rank's propensity, the probability that a user looks that far
-    down. For lists in which one side tends to be higher, as a service's own way of merging may make
-    them, and for users who click several documents: a single click wins at any rank. With team
-    draft both sides are equally often at each rank, and nothing needs correction. Clicks far down
-    are rare and may be accidents; here they decide.
+    down. For lists in which one side tends to be higher, unlike those of team draft, and for users
+    who click several documents: a single click wins at any rank. Clicks far down are rare and may
+    be accidents; here they decide.
 
     Each click of any action counts, also a second one on the same rank; a click on a rank of no
     team counts for neither side. A tie: equal sums. Sums are exact for the decimal numbers given,

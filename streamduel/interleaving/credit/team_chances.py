@@ -24,9 +24,8 @@ MARGIN: Final = 1e-12
 def probabilistic(shown: ShownLike, clicks: Sequence[ClickLike]) -> float:
     """The side that more probably has more clicks wins, over all teams the list may have come from.
 
-    For probabilistic interleaving, where either side could have drawn most documents: `chances` has
-    the probability that side a drew each document. A service logs the result of `chances` of
-    `streamduel.interleaving.probabilistic`.
+    For probabilistic interleaving, where either side could have drawn most documents: a service
+    logs the result of `chances` of `streamduel.interleaving.probabilistic`.
 
     Each document came from side a with its chance, independently of the others. P(a has more
     clicks) is compared with P(b has more). Each click counts, also a second one on the same rank,
@@ -35,10 +34,8 @@ def probabilistic(shown: ShownLike, clicks: Sequence[ClickLike]) -> float:
 
     Without `chances`, and with more than 100 clicks, the result is that of `click_count`.
 
-    **It is biased**, as a duel has a winner and no share of a win. Of the rankings (1, 2, 3, 4, 5)
-    and (2, 3, 4, 5, 1), the first has only one document higher. Users who click at random prefer
-    the second in 50 of 100 impressions and the first in 30. `expected_credit` keeps the share and
-    is unbiased; so is `click_count`, which goes by the side that drew the document.
+    **It is biased**, as a duel has a winner and no share of a win: docs/interleaving.md has an
+    example. `expected_credit` keeps the share and is unbiased; so is `click_count`.
 
     Args:
         shown: the list.

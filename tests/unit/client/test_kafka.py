@@ -8,8 +8,7 @@ import pytest
 from kafka import KafkaConsumer, errors
 
 from streamduel.client import Assignments, ClientError, EventLog
-from streamduel.client.kafka import KafkaFeed, KafkaWriter
-from streamduel.client.kafka_clients import Secret, connect
+from streamduel.client.kafka import KafkaFeed, KafkaWriter, Secret, connect
 from tests.unit.client.bed import PATIENCE
 
 Opened = Callable[..., Any]
