@@ -19,12 +19,10 @@ Part = str | int | None
 
 
 class Draw(NamedTuple):
-    """The pair to interleave for one impression.
+    """The pair to interleave for one impression: the names of two rankers.
 
-    Attributes:
-        a: a ranker's name.
-        b: another ranker's name; the same name where that ranker is served alone.
-        epoch: the number of the assignment; None before an assignment has been read.
+    The names are equal where that ranker is served alone. `epoch` is the number of the assignment;
+    None before an assignment has been read.
     """
 
     a: str

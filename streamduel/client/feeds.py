@@ -75,13 +75,10 @@ class FeedRecord(NamedTuple):
 
 
 class Feed(Protocol):
-    """A source of assignments. All methods are called from one thread.
-
-    Attributes:
-        every: seconds to wait between two calls of `poll`; 0 where `poll` itself waits.
-    """
+    """A source of assignments. All methods are called from one thread."""
 
     every: float
+    """Seconds to wait between two calls of `poll`; 0 where `poll` itself waits."""
 
     def poll(self) -> Iterable[FeedRecord]:
         """The records since the last call; repeated records, old epochs and any order are allowed.

@@ -13,13 +13,10 @@ from streamduel.interleaving.base import Document, RandomBits, Team
 
 
 class Merged(NamedTuple, Generic[Document]):
-    """An interleaved list.
+    """An interleaved list: its documents from the top, each once, and what is known of each rank.
 
-    Attributes:
-        docs: the documents from the top, each once.
-        teams: for each rank the side that a click counts for; None: neither.
-        chances: for each rank the probability that the document came from side a, where the method
-            knows it; for the credit function `probabilistic`.
+    A team is the side that a click counts for; None: neither. A chance is the probability that the
+    document came from side a, where the method knows it; for the credit function `probabilistic`.
     """
 
     docs: list[Document]

@@ -135,7 +135,8 @@ class UbiSettings(FormatSettings):
         record = reading.read_object(value)
         if record.get("type") == "control":
             return [reading.control(record)]
-        if _is_bulk_action(record):
+        bulk = len(record) == 1 and BULK_ACTIONS.issuperset(record)
+        if bulk and all(isinstance(target, dict) for target in record.values()):
             raise Ignored("bulk action")
         exported = Found("_id", None)
         if isinstance(record.get("_source"), dict):  # a search result or an export
@@ -266,11 +267,3 @@ class UbiSettings(FormatSettings):
         client, action = record.get("client_id"), record["action_name"]
         doc, ordinal = look_up(record, self.fields.doc), look_up(record, self.fields.ordinal)
         return reading.compose("click", query, client, action, ts, doc.value, ordinal.value)
-
-
-def _is_bulk_action(record: dict[str, Any]) -> bool:
-    return (
-        len(record) == 1
-        and BULK_ACTIONS.issuperset(record)
-        and all(isinstance(target, dict) for target in record.values())
-    )

@@ -88,11 +88,8 @@ def credit(
     """The side with more clicked documents among its upper k wins; equal numbers are a tie.
 
     k is the higher of the two ranks of the lowest clicked document: the user is assumed to have
-    read both rankings that far. A `duel` record can carry the result. Clicks below the contested
-    ranks count for neither side.
-
-    Returns:
-        1.0 when side a wins, 0.0 when side b does, 0.5 for a tie.
+    read both rankings that far. Clicks below the contested ranks count for neither side. The result
+    is 1.0 when side a wins, 0.0 when side b does, and 0.5 for a tie; a `duel` record can carry it.
 
     >>> credit([1, 2, 3], [2, 3, 1], [1, 2, 3], [2])
     0.0

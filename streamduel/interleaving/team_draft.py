@@ -49,10 +49,11 @@ def interleave(
     while len(shown) < length and in_a.left() and in_b.left():
         if len(shown) < length - 1 and _is_uneven(in_a, in_b):
             shown[in_a.top()] = None
-        elif rng.getrandbits(1):
-            _play_round(shown, length, (in_a, "a"), (in_b, "b"))
-        else:
-            _play_round(shown, length, (in_b, "b"), (in_a, "a"))
+            continue
+        sides: list[tuple[Remaining[Document], Team]] = [(in_a, "a"), (in_b, "b")]
+        for remaining, team in sides if rng.getrandbits(1) else reversed(sides):
+            if len(shown) < length and remaining.left():
+                shown[remaining.top()] = team
     fill(shown, length, in_a, in_b)
     return Interleaved(list(shown), list(shown.values()))
 
@@ -60,15 +61,3 @@ def interleave(
 def _is_uneven(in_a: Remaining[Document], in_b: Remaining[Document]) -> bool:
     """Whether both sides want the same document and only one of them has another one."""
     return in_a.top() == in_b.top() and in_a.has_another() != in_b.has_another()
-
-
-def _play_round(
-    shown: dict[Document, Team],
-    length: int,
-    first: tuple[Remaining[Document], Team],
-    second: tuple[Remaining[Document], Team],
-) -> None:
-    """One pick of each side, while there are ranks and documents left."""
-    for remaining, team in (first, second):
-        if len(shown) < length and remaining.left():
-            shown[remaining.top()] = team

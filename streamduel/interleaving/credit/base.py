@@ -64,11 +64,8 @@ wins) or 0.5 (a tie)."""
 class CreditKind(NamedTuple):
     """An entry of `CREDITS`.
 
-    Attributes:
-        function: the credit function, or a function that makes it from parameters.
-        has_parameters: whether `function` makes the credit function from parameters.
-        summary: what makes a side win, in a few words.
-        source: the papers.
+    `summary` says in a few words what makes a side win, and `source` names the papers. With
+    `has_parameters`, `function` makes the credit function from parameters.
     """
 
     function: Callable[..., object]

@@ -38,7 +38,7 @@ def first_click(shown: ShownLike, clicks: Sequence[ClickLike]) -> float:
     Source: after Yue, Gao, Chapelle, Zhang and Joachims, "Learning More Powerful Test Statistics
     for Click-Based Retrieval Evaluation", SIGIR 2010, who weight kinds of clicks differently.
     """
-    return _first(_teams(shown, _ordered(clicks)))
+    return _first(_teams(shown, clicks))
 
 
 @credit_function(summary="the last click", source="after Yue et al., SIGIR 2010")
@@ -68,19 +68,17 @@ def last_click(shown: ShownLike, clicks: Sequence[ClickLike]) -> float:
 
     Source: after Yue et al., SIGIR 2010; see `first_click`.
     """
-    return _first(reversed(_teams(shown, _ordered(clicks))))
-
-
-def _ordered(clicks: Sequence[ClickLike]) -> Sequence[ClickLike]:
-    """The clicks by time if each has one; the sort is stable."""
-    timed = [(click.ts, place) for place, click in enumerate(clicks) if click.ts is not None]
-    if len(timed) < len(clicks):
-        return clicks
-    return [clicks[place] for _, place in sorted(timed)]
+    return _first(reversed(_teams(shown, clicks)))
 
 
 def _teams(shown: ShownLike, clicks: Sequence[ClickLike]) -> list[str | None]:
-    """The teams of all clicks: a rank outside the list raises IndexError wherever it occurs."""
+    """The teams of all clicks, by time if each has one; the sort is stable.
+
+    A rank outside the list raises IndexError wherever it occurs.
+    """
+    timed = [(click.ts, place) for place, click in enumerate(clicks) if click.ts is not None]
+    if len(timed) == len(clicks):
+        clicks = [clicks[place] for _, place in sorted(timed)]
     return [shown.teams[click.rank] for click in clicks]
 
 

@@ -16,6 +16,8 @@ def estimate_propensities(
 ) -> list[float]:
     """Estimate the propensities for `position_debiased` from interleaved lists and their clicks.
 
+    They are relative to the largest, which is 1.
+
     Interleaving shows the same document sometimes at one rank, sometimes at the next. If it gets
     half as many clicks there, half as many users look there. All documents that were shown at both
     ranks are compared in this way (the Mantel-Haenszel ratio, which is also valid where each was
@@ -29,9 +31,6 @@ def estimate_propensities(
         impressions: for each impression the documents shown and the clicked ranks. Relevance
             depends on the query: give pairs (query, document), unless all have one query.
         length: the number of ranks to estimate, from 1.
-
-    Returns:
-        The propensities, relative to the largest, which is 1.
 
     Raises:
         IndexError: a rank is outside its list.
