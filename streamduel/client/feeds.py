@@ -153,11 +153,7 @@ class _Answer(msgspec.Struct):
 
 
 class UrlFeed:
-    """Polls the monitoring port of a running streamduel; the headers are never logged.
-
-    Raises:
-        ClientError: the URL is not an HTTP URL, or contains a password.
-    """
+    """Polls the monitoring port of a running streamduel; the headers are never logged."""
 
     def __init__(
         self, url: str, every: float = EVERY_SECONDS, headers: Mapping[str, str] | None = None

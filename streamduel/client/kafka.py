@@ -227,15 +227,9 @@ def client_settings(
 ) -> dict[str, Any]:
     """The settings of a client of a topic, checked before anything is opened.
 
-    Args:
-        servers: `host:port` of one or more brokers, as a list or separated by commas.
-        topic: the client's topic.
-        known: all settings of this kind of client.
-        fixed: the settings that streamduel's guarantees need.
-        chosen: the service's settings, by kafka-python's names.
-
-    Raises:
-        ClientError: a setting is unknown or fixed, or the topic's name is invalid.
+    Of the settings `known` by this kind of client, those that streamduel's guarantees need are
+    `fixed`, and others are `chosen` by the service. ClientError: a chosen one is unknown or fixed,
+    or the topic's name is invalid.
     """
     try:
         ensure_valid_topic_name(topic)

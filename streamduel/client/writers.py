@@ -104,11 +104,7 @@ class FileWriter:
 
 
 def encode(record: Record) -> bytes:
-    """Encode a record as JSON, and check it as streamduel will do.
-
-    Raises:
-        ClientError: streamduel would refuse it.
-    """
+    """Encode a record as JSON; ClientError if streamduel would refuse it."""
     value = b""
     try:
         value = msgspec.json.encode(record)
@@ -154,11 +150,7 @@ class Outbox:
         self._thread.start()
 
     def put(self, message: Message) -> bool:
-        """Buffer a record; whether there was room for it, otherwise it is dropped.
-
-        Raises:
-            ClientError: the outbox is closed.
-        """
+        """Buffer a record; whether there was room. ClientError: the outbox is closed."""
         size = _size(message)
         with self._changed:
             if self._closing:

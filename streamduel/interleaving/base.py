@@ -109,10 +109,9 @@ def fill(shown: dict[Document, Team], length: int, *remaining: Remaining[Documen
 
 
 def check(length: int, **rankings: Sequence[Document]) -> None:
-    """Check the arguments of an interleaving method; the rankings by their names in the error.
+    """Refuse, with InterleavingError, a ranking with a repeated document, and an invalid length.
 
-    Raises:
-        InterleavingError: a ranking has a document twice, or the length is negative or no integer.
+    The names of the rankings are those in the error sentence.
     """
     if not isinstance(length, Integral):  # numpy's integers are Integral, too
         raise InterleavingError(
@@ -127,11 +126,7 @@ def check(length: int, **rankings: Sequence[Document]) -> None:
 
 
 def check_unique(name: str, ranking: Sequence[Document]) -> None:
-    """Check that a ranking, called by this name in the error, has each document once.
-
-    Raises:
-        InterleavingError: a document occurs twice.
-    """
+    """Refuse, with InterleavingError, a ranking of this name that has a document twice."""
     ranks: dict[Document, int] = {}
     for rank, document in enumerate(ranking):
         if document in ranks:
@@ -145,11 +140,7 @@ def check_unique(name: str, ranking: Sequence[Document]) -> None:
 def check_shown(
     list_a: Sequence[Document], list_b: Sequence[Document], docs: Sequence[Document]
 ) -> None:
-    """Check that an interleaved list can come from two rankings.
-
-    Raises:
-        InterleavingError: a document is in neither ranking, or was shown twice.
-    """
+    """Refuse, with InterleavingError, a list with documents of neither ranking, or one twice."""
     check_unique("docs", docs)
     candidates = {*list_a, *list_b}
     for document in docs:
@@ -171,9 +162,6 @@ def contested(
 
     Once a ranking is exhausted, only the other one can fill the list. Clicks on these documents say
     nothing about which ranker is better and count for neither side.
-
-    Raises:
-        InterleavingError: a document is in neither ranking, or was shown twice.
 
     >>> contested(["d1", "d2"], ["d3", "d4", "d5"], ["d1", "d3", "d2", "d4", "d5"])
     3

@@ -280,12 +280,7 @@ def _sensitivity(worths: Sequence[float]) -> float:
 def most_sensitive(worths: list[list[float]], sensitivity: list[float]) -> list[float]:
     """The most sensitive unbiased probabilities of n lists; lists never shown have exactly 0.
 
-    Args:
-        worths: (n, ranks) the worth of a click on each list.
-        sensitivity: (n,) of each list.
-
-    Raises:
-        InterleavingError: there are none.
+    `worths` is (n, ranks), the worth of a click; `sensitivity` is (n,). InterleavingError: none.
     """
     n = len(worths)
     if n == 1:  # the rankings agree

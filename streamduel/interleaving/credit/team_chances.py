@@ -70,9 +70,6 @@ def leads(chances: Sequence[float | None], ranks: Sequence[int]) -> dict[int, fl
 
     Repeated ranks count repeatedly; ranks without a chance count for neither side.
 
-    Raises:
-        IndexError: a rank is outside the list.
-
     >>> leads([0.5, 0.75], [0, 1])
     {2: 0.375, 0: 0.5, -2: 0.125}
     """
