@@ -27,13 +27,10 @@ ActionName = Annotated[
 ]
 ArmName = Annotated[
     str | None,
-    typer.Argument(
-        metavar="ARM", help="The arm of add-arm, retire-arm and freeze-pair.", show_default=False
-    ),
-]  # fmt: skip
+    typer.Argument(metavar="ARM", help="The arm of add-arm, retire-arm and freeze-pair."),
+]
 OtherArmName = Annotated[
-    str | None,
-    typer.Argument(metavar="OTHER", help="The second arm of freeze-pair.", show_default=False),
+    str | None, typer.Argument(metavar="OTHER", help="The second arm of freeze-pair.")
 ]
 RecordId = Annotated[
     str | None,
@@ -41,7 +38,6 @@ RecordId = Annotated[
         "--id",
         metavar="ID",
         help="The record's id; a repeated id takes effect once.  [default: a random one]",
-        show_default=False,
     ),
 ]
 

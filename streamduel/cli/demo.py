@@ -50,26 +50,23 @@ MAX_PORT: Final = 65_535
 PolicyName = Annotated[
     str,
     typer.Option(
-        "--policy", metavar="NAME[:k=v,…]",
+        "--policy",
+        metavar="NAME[:k=v,…]",
         help="The policy, one of `streamduel policies`, with its parameters.",
     ),
-]  # fmt: skip
+]
 Arms = Annotated[int, typer.Option(metavar="K", help=f"Rankers, from {MIN_ARMS} to {MAX_ARMS}.")]
 Impressions = Annotated[
     int | None,
     typer.Option(
-        metavar="N",
-        help=f"End after N impressions.  [default: {IMPRESSIONS}, without --seconds]",
-        show_default=False,
+        metavar="N", help=f"End after N impressions.  [default: {IMPRESSIONS}, without --seconds]"
     ),
-]  # fmt: skip
+]
 Seconds = Annotated[
-    float | None,
-    typer.Option(metavar="S", help="End after S seconds at the latest.", show_default=False),
+    float | None, typer.Option(metavar="S", help="End after S seconds at the latest.")
 ]
 Speed = Annotated[
-    float,
-    typer.Option(metavar="R", help="Impressions per second; 0 for as fast as possible."),
+    float, typer.Option(metavar="R", help="Impressions per second; 0 for as fast as possible.")
 ]
 Seed = Annotated[
     int, typer.Option(metavar="S", help="Equal seeds give equal rankers, users and results.")
@@ -79,19 +76,18 @@ Port = Annotated[
     typer.Option(
         metavar="PORT",
         help="Port of the status page; 0 takes a free one.  [default: 9400, or a free one]",
-        show_default=False,
     ),
-]  # fmt: skip
+]
 NoPage = Annotated[bool, typer.Option("--no-page", help="Serve no status page and no metrics.")]
 Keep = Annotated[
     Path | None,
     typer.Option(
-        "--keep", metavar="FOLDER",
+        "--keep",
+        metavar="FOLDER",
         help="Keep the configuration, the click log and the results in this empty or new folder, "
         "for inspect and replay.",
-        show_default=False,
     ),
-]  # fmt: skip
+]
 
 
 def demo(

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -45,6 +43,10 @@ class _Source:
     @property
     def title(self) -> str:
         return Path(self.matrix).name if self.matrix else str(self.environment)
+
+    @property
+    def least_gap(self) -> float:
+        return matrices.MIN_GAP if self.gap is None else self.gap
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,18 +106,21 @@ def simulate(
     """
     source = _Source(matrix, environment, arms, gap, _changes(change or []))
     outputs = _outputs(json, journal, plot or [], scale, band)
-    numbers = {
-        "horizon": whole("horizon", horizon),
-        "runs": whole("runs", runs),
-        "seed": whole("seed", seed),
-        "regret": regret,
-        "ties": ties,
-        "slate": whole("slate", slate),
-        "per_decade": whole("checkpoints", checkpoints),
-        "compiled": not no_compile,
-    }
     try:
-        settings = _settings(source, numbers, policy, param or [], delay)
+        settings = Settings(
+            horizon=whole("horizon", horizon),
+            runs=whole("runs", runs),
+            seed=whole("seed", seed),
+            regret=regret,
+            ties=ties,
+            slate=whole("slate", slate),
+            per_decade=whole("checkpoints", checkpoints),
+            compiled=not no_compile,
+            policies=read_policies(policy, param or []),
+            preferences=_preferences(source, whole("seed", seed)),
+            delay=None if delay is None else read_delay(delay),
+            changes={t: read(path) for t, path in source.changes.items()},
+        )
     except (PolicyError, PreferenceError) as error:
         raise ConfigurationError(str(error)) from error
     _check_outputs(source, outputs)
@@ -176,32 +181,8 @@ def _outputs(
         is_link = os.path.islink(json)  # noqa: PTH114 - Path's fails without permission
         place = identity(json) if is_link else json  # not in /dev, for /dev/stdout
         journal = place.with_name(f"{place.name}.journal")
-    return _Outputs(
-        json,
-        journal,
-        plots,
-        "linear" if scale is None else scale,
-        "error" if band is None else band,
-    )
-
-
-def _settings(
-    source: _Source,
-    numbers: dict[str, Any],
-    wanted: list[str],
-    params: list[str],
-    delay: str | None,
-) -> Settings:
-    """The settings of the simulation."""
-    entries = read_policies(wanted, params)
-    preferences = _preferences(source, numbers["seed"])
-    return Settings(
-        preferences,
-        entries,
-        delay=None if delay is None else read_delay(delay),
-        changes={t: read(path) for t, path in source.changes.items()},
-        **numbers,
-    )
+    scale = "linear" if scale is None else scale
+    return _Outputs(json, journal, plots, scale, "error" if band is None else band)
 
 
 def _preferences(source: _Source, seed: int) -> Any:
@@ -220,8 +201,7 @@ def _preferences(source: _Source, seed: int) -> Any:
             f"--gap goes with --environment {' or '.join(matrices.WITH_GAP)} (found {name!r})."
         )
     n_arms = whole("arms", source.arms)
-    gap = matrices.MIN_GAP if source.gap is None else source.gap
-    return matrices.generate(name, n_arms, matrix_generator(seed, name), gap)
+    return matrices.generate(name, n_arms, matrix_generator(seed, name), source.least_gap)
 
 
 def _check_outputs(source: _Source, outputs: _Outputs) -> None:
@@ -286,16 +266,13 @@ def _run(settings: Settings, source: _Source, outputs: _Outputs, jobs: int) -> N
 
 def _write(results: Results, source: _Source, outputs: _Outputs) -> None:
     """Write all files; an error in one does not stop the others."""
-    writers: list[Callable[[], None]] = []
-    if outputs.json is not None:
-        writers.append(partial(write_json, outputs.json, _report(results, source)))
-    if outputs.plots:
-        looks = {"title": source.title, "scale": outputs.scale, "band": outputs.band}
-        writers += [partial(draw, results, path, **looks) for path in outputs.plots]
     failures = []
-    for write in writers:
+    for option, path in outputs.files():
         try:
-            write()
+            if option == "--json":
+                write_json(path, _report(results, source))
+            elif option == "--plot":
+                draw(results, path, title=source.title, scale=outputs.scale, band=outputs.band)
         except StreamduelError as error:
             failures.append(str(error).rstrip("."))
     if failures and outputs.journal is not None:
@@ -310,15 +287,9 @@ def _report(results: Results, source: _Source) -> dict[str, Any]:
     """The results for `--json`; a drawn matrix has no file."""
     report = results.report(source.matrix, source.changes)
     if source.environment is not None:
-        report["environment"] = {"name": source.environment, "gap": _gap(source)}
+        gap = source.least_gap if source.environment in matrices.WITH_GAP else None
+        report["environment"] = {"name": source.environment, "gap": gap}
     return report
-
-
-def _gap(source: _Source) -> float | None:
-    """The gap of a drawn matrix; None if the environment has none."""
-    if source.environment not in matrices.WITH_GAP:
-        return None
-    return matrices.MIN_GAP if source.gap is None else source.gap
 
 
 def _print_table(results: Results, source: _Source) -> None:

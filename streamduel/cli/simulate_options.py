@@ -13,7 +13,6 @@ Matrix = Annotated[
         metavar="FILE",
         help="The preference matrix: K lines of K numbers; row i, column j is the probability "
         "that arm i beats arm j. Also .npy and .npz.",
-        show_default=False,
     ),
 ]
 Environment = Annotated[
@@ -22,20 +21,15 @@ Environment = Annotated[
         metavar="NAME",
         help="Draw the preference matrix from the seed instead: bradley-terry, gaussian, "
         "condorcet or cyclic.",
-        show_default=False,
     ),
 ]
-Arms = Annotated[
-    str | None,
-    typer.Option(metavar="K", help="Number of arms, for --environment.", show_default=False),
-]
+Arms = Annotated[str | None, typer.Option(metavar="K", help="Number of arms, for --environment.")]
 Gap = Annotated[
     float | None,
     typer.Option(
         metavar="G",
         help="Smallest |p - 1/2| of --environment condorcet; each |p - 1/2| of cyclic.  "
         "[default: 0.05]",
-        show_default=False,
     ),
 ]
 Change = Annotated[
@@ -43,7 +37,6 @@ Change = Annotated[
     typer.Option(
         metavar="T:FILE",
         help="Drift: the preference matrix after T duels, fewer than the horizon. May be repeated.",
-        show_default=False,
     ),
 ]
 PolicyNames = Annotated[
@@ -61,21 +54,18 @@ Params = Annotated[
         "--param",
         metavar="[NAME.]k=v",
         help="A parameter of every policy that has it, or of one policy. May be repeated.",
-        show_default=False,
     ),
 ]
 Horizon = Annotated[str, typer.Option(metavar="T", help="Duels in each run.")]
 Runs = Annotated[str, typer.Option(metavar="R", help="Runs of each policy.")]
 Seed = Annotated[str, typer.Option(metavar="S", help="Equal seeds give equal results.")]
 Regret = Annotated[
-    str,
-    typer.Option(metavar="KIND", help="Kind of regret: condorcet, strong, weak or copeland."),
+    str, typer.Option(metavar="KIND", help="Kind of regret: condorcet, strong, weak or copeland.")
 ]
 Ties = Annotated[
     float,
     typer.Option(
-        metavar="P",
-        help="Probability of a tie; the preference matrix holds for the other duels.",
+        metavar="P", help="Probability of a tie; the preference matrix holds for the other duels."
     ),
 ]
 DelayText = Annotated[
@@ -84,7 +74,6 @@ DelayText = Annotated[
         "--delay",
         metavar="N",
         help="Delay of each outcome, in duels; also uniform:10-30 or geometric:20.",
-        show_default=False,
     ),
 ]
 Slate = Annotated[
@@ -99,12 +88,10 @@ Jobs = Annotated[
     typer.Option(
         metavar="N",
         help="Processes; the results do not depend on their number.  [default: the cores]",
-        show_default=False,
     ),
-]  # fmt: skip
+]
 JsonPath = Annotated[
-    Path | None,
-    typer.Option("--json", metavar="FILE", help="Write the results here.", show_default=False),
+    Path | None, typer.Option("--json", metavar="FILE", help="Write the results here.")
 ]
 JournalPath = Annotated[
     Path | None,
@@ -113,23 +100,15 @@ JournalPath = Annotated[
         metavar="FILE",
         help="Keep finished runs in this file until all are done; the same command continues "
         "from it.  [default: the name of --json with .journal]",
-        show_default=False,
     ),
 ]
 PlotPaths = Annotated[
     list[Path] | None,
-    typer.Option(
-        "--plot", metavar="FILE", help="Draw a .png, .svg or .pdf. May be repeated.",
-        show_default=False,
-    ),
-]  # fmt: skip
+    typer.Option("--plot", metavar="FILE", help="Draw a .png, .svg or .pdf. May be repeated."),
+]
 Scale = Annotated[
     str | None,
-    typer.Option(
-        metavar="linear|log",
-        help="Scale of the regret in the plot.  [default: linear]",
-        show_default=False,
-    ),
+    typer.Option(metavar="linear|log", help="Scale of the regret in the plot.  [default: linear]"),
 ]
 Band = Annotated[
     str | None,
@@ -137,7 +116,6 @@ Band = Annotated[
         metavar="error|quantiles",
         help="Band in the plot: the mean ± one standard error, or the middle 80 % of the runs.  "
         "[default: error]",
-        show_default=False,
     ),
 ]
 NoCompile = Annotated[

@@ -18,9 +18,6 @@ Location = tuple[str | int, ...]
 class Document:
     """The contents of a configuration file, and where each key is written.
 
-    Args:
-        path: the file.
-
     Attributes:
         values: the file's mapping.
         variables: environment variables by the location of the key that each overrides.

@@ -162,11 +162,7 @@ class GuardrailSettings(Section):
         return self.min_share or 0.0
 
     def mistakes(self, arms: Sequence[str]) -> Iterator[str]:
-        """Contradictions to the experiment's arms or between keys.
-
-        Yields:
-            One sentence each, which begins with the key.
-        """
+        """Contradictions to the arms or between keys: sentences that begin with the key."""
         named = [("control_arm", self.control_arm)]
         named += [("freeze_pair", arm) for arm in self.freeze_pair or []]
         named += [("fallback.arm", self.fallback.arm)]
@@ -244,11 +240,7 @@ class ExperimentSettings(Section):
     guardrails: GuardrailSettings = GuardrailSettings()
 
     def join_window(self, max_ms: int) -> int:
-        """The join window in milliseconds.
-
-        Args:
-            max_ms: how long the dedupe window remembers an id.
-        """
+        """The join window in milliseconds, at most those of the dedupe window."""
         return min(_JOIN_WINDOW_MS, max_ms) if self.join_window_ms is None else self.join_window_ms
 
     @field_validator("arms")

@@ -58,12 +58,9 @@ def load(path: Path, environment: Mapping[str, str] | None = None) -> LoadedConf
     settings, found = _settings(path.parent, config, connectors)
     if found:
         raise _refusal(document, found)
+    source, sink = connectors["source"], connectors["sink"]
     return LoadedConfig(
-        path=path,
-        config=config,
-        source_connector=connectors["source"],
-        outlet_connector=connectors["sink"],
-        **settings,
+        path=path, config=config, source_connector=source, outlet_connector=sink, **settings
     )
 
 

@@ -19,12 +19,7 @@ PREDICATES: Final = ("must ", "has ")
 
 
 class Mistake(NamedTuple):
-    """A mistake in the configuration.
-
-    Attributes:
-        location: of the key or value.
-        sentence: names the key, the value found and what is allowed.
-    """
+    """A mistake: its location, and a sentence with the key, the value and what is allowed."""
 
     location: Location
     sentence: str
@@ -47,13 +42,7 @@ class Mistake(NamedTuple):
 def mistakes(
     error: ValidationError, model: type[BaseModel], prefix: Location = ()
 ) -> Iterator[Mistake]:
-    """The mistakes that pydantic found.
-
-    Args:
-        error: pydantic's error.
-        model: the model that validated, which defines what is allowed.
-        prefix: location of the validated part in the whole configuration.
-    """
+    """The mistakes that pydantic found with a model, whose place in the whole is `prefix`."""
     shape = Shape(model)
     for found in error.errors(include_url=False):
         location = (*prefix, *found["loc"])

@@ -101,9 +101,6 @@ SECTIONS: Final = ("source", "sink", "snapshots")
 
 def settings_model(section: str, connector: Connector) -> type[BaseModel]:
     """The model with which a connector checks one of the `SECTIONS`."""
-    models = {
-        "source": connector.source_settings,
-        "sink": connector.sink_settings,
-        "snapshots": connector.snapshot_settings,
-    }
-    return models[section]
+    if section == "source":
+        return connector.source_settings
+    return connector.sink_settings if section == "sink" else connector.snapshot_settings

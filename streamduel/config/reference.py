@@ -37,13 +37,7 @@ WIDTH: Final = 100
 
 
 class Key(NamedTuple):
-    """One key of the configuration.
-
-    Attributes:
-        where: the names from the section to the key.
-        schema: the JSON Schema of its values.
-        required: whether the key has no default.
-    """
+    """One key of the configuration, by the names from the section to it, with its JSON Schema."""
 
     where: tuple[str, ...]
     schema: Schema
@@ -97,16 +91,14 @@ def keys_of(shape: Shape, prefix: tuple[str, ...] = (), below: Location = ()) ->
 def section_keys(section: str, connector: str) -> list[Key]:
     """The keys of a connector's section, without those that it shares with the source."""
     plugin = load_connector(connector)
-    model: type[BaseModel] = settings_model(section, plugin)
-    taken = frozenset() if section == "source" else plugin.shared_settings
-    keys = keys_of(Shape(model), (section,))
-    return [key for key in keys if key.where[1] != "connector" and key.where[1] not in taken]
+    left_out = {"connector"} if section == "source" else {"connector", *plugin.shared_settings}
+    keys = keys_of(Shape(settings_model(section, plugin)), (section,))
+    return [key for key in keys if key.where[1] not in left_out]
 
 
 def core_keys() -> list[Key]:
     """The keys that do not depend on a connector."""
-    keys = keys_of(Shape(Config))
-    return [key for key in keys if key.where[0] not in SECTIONS]
+    return [key for key in keys_of(Shape(Config)) if key.where[0] not in SECTIONS]
 
 
 # The page.

@@ -71,8 +71,7 @@ def _section_schema(section: str, name: str, connector: Connector) -> Schema:
 
 
 def _finished(schema: Schema) -> Schema:
-    tidied: Schema = _tidy(schema)
-    return {"$schema": DIALECT, **tidied}
+    return {"$schema": DIALECT, **_tidy(schema)}
 
 
 def _tidy(schema: Any, *, named: bool = False) -> Any:
@@ -94,11 +93,10 @@ def _tidy(schema: Any, *, named: bool = False) -> Any:
 
 def files() -> dict[str, str]:
     """The text of each file by its name."""
-    return {f"{name}.json": f"{_text(schema)}\n" for name, schema in schemas().items()}
-
-
-def _text(schema: Schema) -> str:
-    return json.dumps(schema, indent=2, ensure_ascii=False)
+    return {
+        f"{name}.json": json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+        for name, schema in schemas().items()
+    }
 
 
 def main(folder: str) -> None:

@@ -17,14 +17,7 @@ Schema = dict[str, Any]
 
 
 class Shape:
-    """A model's JSON Schema, to look up what a key allows.
-
-    Args:
-        model: the model.
-
-    Attributes:
-        schema: the JSON Schema.
-    """
+    """A model's JSON Schema, to look up what a key allows."""
 
     def __init__(self, model: type[BaseModel]) -> None:
         self.schema: Schema = model.model_json_schema()
@@ -106,11 +99,7 @@ def _allowed(schema: Schema) -> str:
     return _WORDS.get(kind, "of another type") + entries
 
 
-_WORDS: Final = {
-    "boolean": "true or false",
-    "array": "a list",
-    "object": "a mapping",
-}
+_WORDS: Final = {"boolean": "true or false", "array": "a list", "object": "a mapping"}
 _SIZES: Final = {"array": "Items", "object": "Properties"}
 
 

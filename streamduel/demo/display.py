@@ -9,7 +9,7 @@ import termios
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from rich.console import Console
 
@@ -27,18 +27,8 @@ MAX_SLEEP: Final = 0.1
 class Progress:
     """The state of the demo at one moment.
 
-    Attributes:
-        policy: its name, with parameters.
-        view: the experiment at the last commit.
-        shares: (K,) each ranker's share of the recent lists.
-        shown: (K,) the impressions of each ranker.
-        visit: one of the latest, if there is one.
-        impressions: so far.
-        limit: impressions at the end, unless a time ends the demo.
-        speed: impressions a second.
-        seconds: since the start.
-        url: of the status page, if there is one.
-        time_limit: seconds at the end, if a time ends the demo; otherwise infinite.
+    Per ranker, `shares` are those of the recent lists and `shown` counts all impressions. The demo
+    ends at `limit` impressions, or at `time_limit` seconds if that is finite.
     """
 
     policy: str
@@ -71,21 +61,8 @@ class Progress:
         return f"{self.seconds:.0f}{whole} s"
 
 
-class Display(Protocol):
-    """Shows the progress of the demo."""
-
-    def show(self, progress: Progress) -> None:
-        """Show the progress; a display may skip some calls."""
-        ...
-
-
 class ProgressLines(AbstractContextManager["ProgressLines"]):
-    """The progress as lines of text, for a pipe or a file.
-
-    Args:
-        console: to print to.
-        clock: monotonic time in seconds.
-    """
+    """The progress as lines of text, for a pipe or a file."""
 
     def __init__(self, console: Console, clock: Callable[[], float]) -> None:
         self._console, self._clock = console, clock
@@ -124,13 +101,7 @@ def is_interactive() -> bool:
 
 
 def wait_for_enter(console: Console, url: str, stop: Callable[[], bool]) -> None:
-    """Wait for the Enter key, the end of the input, or `stop()`.
-
-    Args:
-        console: to print to.
-        url: of the status page.
-        stop: whether to end now.
-    """
+    """Wait for the Enter key, the end of the input, or `stop()`."""
     termios.tcflush(sys.stdin, termios.TCIFLUSH)  # discard keys pressed earlier
     print_line(console, f"The page {url} stays until you press Enter.")
     while not stop():

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from math import inf
 from typing import Final, NamedTuple
 
-from streamduel.demo.display import MAX_SLEEP, Display, Progress
+from streamduel.demo.display import MAX_SLEEP, Progress
 from streamduel.demo.search import RecipeSearch, Visit
 from streamduel.demo.statistics import Statistics
 from streamduel.demo.users import Users
@@ -40,16 +40,9 @@ class Loop(Observer):
     """Takes turns with a running streamduel, as the `stop` and an observer of `serve`.
 
     Args:
-        users: search and click.
-        search: the service that they use.
-        statistics: of the impressions.
         metrics: an observer of the same streamduel, which provides the figures to display.
-        pace: of the impressions.
-        limit: the end of the demo.
-        stop: whether to end now.
-        display: shows the progress.
+        show: shows the progress; may skip some calls.
         policy: its name, with parameters.
-        url: of the status page, if there is one.
     """
 
     def __init__(
@@ -61,13 +54,13 @@ class Loop(Observer):
         pace: Pace,
         limit: Limit,
         stop: Callable[[], bool],
-        display: Display,
+        show: Callable[[Progress], None],
         policy: str,
         url: str | None,
     ) -> None:
         self._users, self._search, self._statistics = users, search, statistics
         self._metrics, self._pace, self._limit, self._stop = metrics, pace, limit, stop
-        self._display, self._policy, self._url = display, policy, url
+        self._show, self._policy, self._url = show, policy, url
         self._folded = -1  # lines of the click log; nothing is assigned yet
         self._visit: Visit | None = None
 
@@ -85,7 +78,7 @@ class Loop(Observer):
             return False  # also before stopping: all clicks are folded
         if self._stop():
             return True
-        self._display.show(self.progress())
+        self._show(self.progress())
         left = self._limit.impressions - self._statistics.impressions
         rest = self._limit.seconds - self._pace.seconds
         if left <= 0 or rest <= 0:
@@ -136,9 +129,6 @@ class Pace:
 
     Args:
         speed: impressions a second; infinite for no limit.
-        clock: monotonic time in seconds.
-        sleep: waits for a number of seconds.
-        stop: ends the waiting.
     """
 
     def __init__(
@@ -156,12 +146,7 @@ class Pace:
     def wait(self, impressions: int, seconds: float = inf) -> int:
         """Wait until so many more impressions are due, the time is over, or `stop()` is true.
 
-        Args:
-            impressions: at least one.
-            seconds: the longest wait, more than 0.
-
-        Returns:
-            The number that is due, at least one.
+        Returns the number that is due, at least one.
         """
         end = self._clock() + seconds
         due = self._due + impressions / self._speed

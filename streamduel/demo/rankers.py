@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from statistics import NormalDist
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -13,10 +12,10 @@ import numpy as np
 from streamduel.demo.users import CLICKS, QUERIES, RECIPES, grade
 from streamduel.interleaving.team_draft import interleave
 from streamduel.policies.base.generator import Generator
-from streamduel.preference.arrays import Floats, Integers
+from streamduel.preference.arrays import Floats
 from streamduel.preference.winners import condorcet_winner
 from streamduel.simulation.click_models import ClickModel
-from streamduel.simulation.matrices import uniform
+from streamduel.simulation.rankers import rank_documents
 
 NAMES: Final = (
     "bm25", "dense-v1", "hybrid", "ltr-v1", "ltr-v2", "top-rated",
@@ -85,33 +84,23 @@ def make_rankers(n_arms: int, seed: int) -> Rankers:
     noise = np.array([BEST_NOISE, *np.linspace(*OTHER_NOISE, n_arms - 1)])
     while True:
         order = generator.permutation(n_arms)
-        rankings = [_rank(generator, grades, each) for each in noise[order]]
+        rankings = [
+            rank_documents(generator, grades, each)[:, :LENGTH].tolist()
+            for each in noise[order].tolist()
+        ]
         p = true_preferences(rankings, grades.tolist(), CLICKS, LENGTH)
         best = condorcet_winner(p)
         if best is not None and np.delete(p[best], best).min() >= 0.5 + MIN_LEAD:
             return Rankers(NAMES[:n_arms], grades.tolist(), rankings, p, best)
 
 
-def _rank(generator: Generator, grades: Integers, noise: float) -> list[list[int]]:
-    """(queries, `LENGTH`): the top recipes of a ranker."""
-    normal = NormalDist()
-    errors = [normal.inv_cdf(draw) for draw in uniform(generator, grades.size).tolist()]
-    scores = grades + noise * np.array(errors).reshape(grades.shape)
-    tops: list[list[int]] = np.argsort(-scores, axis=1, kind="stable")[:, :LENGTH].tolist()
-    return tops
-
-
 _SIDES: Final = {"a": 1, "b": -1, None: 0}
 
 
 class _Coins(NamedTuple):
-    """Coins of team draft with given results, the lowest bit first."""
+    """Coins of team draft with given results, the last one first."""
 
     results: list[int]
-
-    @classmethod
-    def of(cls, pattern: int, rounds: int) -> _Coins:
-        return cls([pattern >> coin & 1 for coin in range(rounds)][::-1])
 
     def getrandbits(self, k: int, /) -> int:
         assert k == 1
@@ -152,7 +141,7 @@ def true_preferences(
             for pattern in range(1 << rounds):
                 docs, teams = interleave(
                     rankings[first][query], rankings[second][query], length,
-                    _Coins.of(pattern, rounds),
+                    _Coins([pattern >> coin & 1 for coin in reversed(range(rounds))]),
                 )  # fmt: skip
                 shown.append([judged[doc] for doc in docs])
                 sides.append([_SIDES[team] for team in teams])

@@ -28,12 +28,7 @@ TICKS: Final = 4
 
 
 def print_report(console: Console, result: Result) -> None:
-    """Print the rankers with their true quality, the regret, and a sentence.
-
-    Args:
-        console: to print to.
-        result: of the demo.
-    """
+    """Print the rankers with their true quality, the regret, and a sentence."""
     rankers, statistics, progress = result
     if progress is None:
         print_line(console, "Ended before the first impression: nothing is known yet.")

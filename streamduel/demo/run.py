@@ -45,14 +45,8 @@ class Settings:
     """The settings of the demo.
 
     Attributes:
-        policy: its name.
-        parameters: of the policy.
         title: the policy as typed.
-        arms: the number of rankers.
-        seed: of all randomness.
-        limit: the end of the demo.
         speed: impressions a second; infinite for no limit.
-        page: whether there is a status page.
         port: of the status page; 0 for a free port, None for the default port or a free one.
     """
 
@@ -68,13 +62,7 @@ class Settings:
 
 
 class Clock(NamedTuple):
-    """The functions of time that the demo uses.
-
-    Attributes:
-        now: seconds since the Unix epoch.
-        monotonic: monotonic time in seconds.
-        sleep: waits for a number of seconds.
-    """
+    """The functions of time that the demo uses, as in the module `time`; `now` is `time.time`."""
 
     now: Callable[[], float]
     monotonic: Callable[[], float]
@@ -82,13 +70,7 @@ class Clock(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The result of the demo.
-
-    Attributes:
-        rankers: with their true preferences.
-        statistics: of the impressions.
-        progress: at the end; None if there was no impression.
-    """
+    """The result of the demo; `progress` is None if there was no impression."""
 
     rankers: Rankers
     statistics: Statistics
@@ -103,16 +85,9 @@ def run_demo(
     clock: Clock,
     ended: Callable[[Result, str | None], None] = lambda _result, _url: None,
 ) -> Result:
-    """Run the demo to its end.
+    """Run the demo to its end, in an empty folder.
 
-    Args:
-        settings: of the demo.
-        folder: an empty folder for all files.
-        console: to show the progress on.
-        stop: whether to end now.
-        clock: the functions of time.
-        ended: called at the end with the result and the address of the status page, which is still
-            served.
+    `ended` is called with the result and the address of the status page, which is still served.
 
     Raises:
         StreamduelError: the folder cannot be written to, or the status page cannot be served.
@@ -134,7 +109,7 @@ def run_demo(
         loop = Loop(
             Users(rankers.grades, settings.seed), search, statistics, metrics,
             Pace(settings.speed, clock.monotonic, clock.sleep, stop),
-            settings.limit, stop, display, settings.title, url,
+            settings.limit, stop, display.show, settings.title, url,
         )  # fmt: skip
         with display:
             serve(loaded, loop, observers=[*observers, loop])
@@ -144,12 +119,7 @@ def run_demo(
 
 
 def configure(settings: Settings, rankers: Rankers, folder: Path) -> LoadedConfig:
-    """Write the configuration as a user would, and load it.
-
-    Args:
-        settings: of the demo.
-        rankers: the arms.
-        folder: to write to.
+    """Write the configuration into the folder as a user would, and load it.
 
     Raises:
         ConfigurationError: the configuration is invalid, or the folder cannot be written to.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import TracebackType
 from typing import Final, Self
 
 from rich.console import Console, Group, RenderableType
@@ -35,12 +34,7 @@ BAR_BLOCKS: Final = " ▏▎▍▌▋▊▉█"
 
 
 class LiveScreen:
-    """The progress of the demo on a terminal.
-
-    Args:
-        console: a terminal.
-        clock: monotonic time in seconds.
-    """
+    """The progress of the demo on a terminal."""
 
     def __init__(self, console: Console, clock: Callable[[], float]) -> None:
         self._console, self._clock = console, clock
@@ -63,24 +57,12 @@ class LiveScreen:
         self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._live.stop()
 
 
 def frame(progress: Progress, visit: Visit | None, width: int, height: int) -> RenderableType:
-    """One frame.
-
-    Args:
-        progress: to show.
-        visit: the list to show.
-        width: of the terminal, in columns.
-        height: in lines. If they are too few, the rankers with the smallest shares are left out.
-    """
+    """One frame; in too few lines, the rankers with the smallest shares are left out."""
     arms = len(progress.view.arms)
     with_list = height >= OTHER_LINES + LIST_LINES + min(arms, MIN_ROWS + 1)
     rows = height - OTHER_LINES - (LIST_LINES if with_list else 0)

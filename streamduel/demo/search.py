@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Final, NamedTuple, Self
 
 from streamduel.client import Assignments, Draw, EventLog, FeedRecord, Interleaver, Merged
@@ -48,14 +47,7 @@ class _RequestedFeed(FileFeed):
 
 
 class Visit(NamedTuple):
-    """One user's search.
-
-    Attributes:
-        query: its index.
-        draw: the rankers whose results were shown.
-        page: the list, and the ranker of each document.
-        clicks: the clicked ranks.
-    """
+    """One user's search: the query's index, the list shown, and the clicked ranks."""
 
     query: int
     draw: Draw
@@ -71,7 +63,6 @@ class RecipeSearch:
     """A search service that uses streamduel's client, as a real service does.
 
     Args:
-        rankers: of the recipes.
         assignments: the file to follow.
         clicks: the click log to write.
         now: the time of an impression, in milliseconds since the Unix epoch, from its number.
@@ -125,11 +116,6 @@ class RecipeSearch:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._events.close(IDLE)  # everything was flushed before
         self._assignments.close()

@@ -23,11 +23,7 @@ MAX_POINTS: Final = 800
 class Statistics:
     """Counts impressions and their rankers, and sums up their regret.
 
-    Args:
-        rankers: with their true preferences.
-
     Attributes:
-        impressions: so far.
         shown: (K,) the impressions of each ranker.
         bad: impressions with a ranker of the worse half.
         regret: the Condorcet regret of all impressions.

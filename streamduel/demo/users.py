@@ -63,12 +63,7 @@ def grade(query: Query, recipe: Recipe) -> int:
 
 
 class Users:
-    """Simulated users, one after the other; equal seeds make equal users.
-
-    Args:
-        grades: (queries, recipes) the relevance of each recipe.
-        seed: an integer from 0.
-    """
+    """Simulated users, one after the other; equal seeds make equal users."""
 
     def __init__(self, grades: Sequence[Sequence[int]], seed: int) -> None:
         self._grades = grades
@@ -80,14 +75,6 @@ class Users:
         return self._generator.below(len(self._grades))
 
     def clicks(self, query: int, docs: Sequence[int]) -> list[int]:
-        """The clicks of a user.
-
-        Args:
-            query: its index.
-            docs: indices of the recipes shown, from the top.
-
-        Returns:
-            The clicked ranks, ascending from 0.
-        """
+        """The clicked ranks, ascending from 0, of a user who is shown these recipes."""
         grades = self._grades[query]
         return CLICKS.clicks([grades[doc] for doc in docs], self._generator)

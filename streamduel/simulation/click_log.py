@@ -12,7 +12,7 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, combinations
+from itertools import chain, combinations, repeat
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -59,13 +59,7 @@ TEAMS = tuple(
 
 
 class Breakage(NamedTuple):
-    """A kind of broken line.
-
-    Attributes:
-        name: what is wrong with the line.
-        reason: the reason code of its dead letter.
-        apply: makes the broken line from the fields of a valid one.
-    """
+    """A kind of broken line: what is wrong, the reason code of its dead letter, how to break it."""
 
     name: str
     reason: str
@@ -85,6 +79,10 @@ def _not_utf8(record: dict[str, Any]) -> bytes:
     return _line(record | {"id": "\0"}).replace(rb"\u0000", b"caf\xe9")
 
 
+def _with(**changed: object) -> Callable[[dict[str, Any]], bytes]:
+    return lambda record: _line(record | changed)
+
+
 def _without_teams(record: dict[str, Any]) -> bytes:
     return _line({name: value for name, value in record.items() if name != "teams"})
 
@@ -94,18 +92,10 @@ BREAKAGES = (
     Breakage("not UTF-8", "invalid_json", _not_utf8),
     Breakage("not an object", "invalid_record", lambda record: _line([record["id"]])),
     Breakage("a field is missing", "invalid_record", _without_teams),
-    Breakage("a wrong type", "invalid_record", lambda record: _line(record | {"clicks": "0"})),
-    Breakage(
-        "a rank outside the list",
-        "invalid_record",
-        lambda record: _line(record | {"clicks": [2 * ROUNDS]}),
-    ),
-    Breakage("an unknown arm", "unknown_arm", lambda record: _line(record | {"a": "ltr-v9"})),
-    Breakage(
-        "an unknown experiment",
-        "unknown_experiment",
-        lambda record: _line(record | {"experiment": "serach"}),
-    ),
+    Breakage("a wrong type", "invalid_record", _with(clicks="0")),
+    Breakage("a rank outside the list", "invalid_record", _with(clicks=[2 * ROUNDS])),
+    Breakage("an unknown arm", "unknown_arm", _with(a="ltr-v9")),
+    Breakage("an unknown experiment", "unknown_experiment", _with(experiment="serach")),
 )
 """All kinds; the broken lines of a log take them in turn."""
 
@@ -171,7 +161,12 @@ def write_click_log(
     >>> log.dead_letters
     {'invalid_json': 2}
     """
-    _check(records, arms)
+    if records < 1:
+        raise ConfigurationError(f"records must be at least 1 (found {records}).")
+    if len(arms) != len(ARXIV_RANKERS) or len(set(arms)) != len(arms):
+        raise ConfigurationError(
+            f"arms must be {len(ARXIV_RANKERS)} different names (found {', '.join(arms)})."
+        )
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(path.name + ".part")
@@ -184,24 +179,9 @@ def write_click_log(
             if progress is not None:
                 progress(len(lines))
     unfinished.replace(path)
-    return ClickLog(
-        path=path,
-        records=records,
-        impressions=writer.impressions,
-        ties=writer.ties,
-        duplicates=plan.count(_DUPLICATE),
-        dead_letters=writer.dead_letters,
-        champion=arms[0],
-    )
-
-
-def _check(records: int, arms: Sequence[str]) -> None:
-    if records < 1:
-        raise ConfigurationError(f"records must be at least 1 (found {records}).")
-    if len(arms) != len(ARXIV_RANKERS) or len(set(arms)) != len(arms):
-        raise ConfigurationError(
-            f"arms must be {len(ARXIV_RANKERS)} different names (found {', '.join(arms)})."
-        )
+    duplicates = plan.count(_DUPLICATE)
+    counts = writer.impressions, writer.ties, duplicates, writer.dead_letters
+    return ClickLog(path, records, *counts, champion=arms[0])
 
 
 _VALID, _DUPLICATE, _BROKEN = range(3)
@@ -268,17 +248,14 @@ def _impressions(
     head = json.dumps({"type": "interleaving", "experiment": experiment})[:-1]
     names = [json.dumps(arm) for arm in arms]
     now = START_MS
-    number = 0
-    while True:
-        block = _Block(bits)
-        for gap, first, second, pattern, clicks, tied in block.rows():
-            now += gap
-            line = (
-                f'{head}, "id": "s{seed}-{number:08d}", "ts": {now}, "a": {names[first]}, '
-                f'"b": {names[second]}, "teams": {TEAMS[pattern]}, "clicks": {clicks}}}'
-            )
-            number += 1
-            yield _Impression(line.encode(), tied)
+    rows = chain.from_iterable(_Block(bits).rows() for _ in repeat(None))
+    for number, (gap, first, second, pattern, clicks, tied) in enumerate(rows):
+        now += gap
+        line = (
+            f'{head}, "id": "s{seed}-{number:08d}", "ts": {now}, "a": {names[first]}, '
+            f'"b": {names[second]}, "teams": {TEAMS[pattern]}, "clicks": {clicks}}}'
+        )
+        yield _Impression(line.encode(), tied)
 
 
 class _Block:
@@ -319,18 +296,14 @@ class _Block:
 
     def rows(self) -> Iterator[tuple[int, int, int, int, list[int], bool]]:
         """Per impression: milliseconds since the last one, a, b, teams, clicked ranks, tied."""
-        columns = (self.gaps, self.first, self.second, self.patterns, self.tied)
-        clicks = zip(
-            self.first_ranks.tolist(),
-            self.first_clicks.tolist(),
-            self.second_ranks.tolist(),
-            self.second_clicks.tolist(),
-            strict=True,
-        )
-        for (gap, first, second, pattern, tied), (ours, n, theirs, m) in zip(
-            zip(*(column.tolist() for column in columns), strict=True), clicks, strict=True
+        columns = (
+            self.gaps, self.first, self.second, self.patterns, self.tied,
+            self.first_ranks, self.first_clicks, self.second_ranks, self.second_clicks,
+        )  # fmt: skip
+        for gap, first, second, pattern, tied, ours, n, theirs, m in zip(
+            *(column.tolist() for column in columns), strict=True
         ):
-            yield gap, first, second, pattern, sorted(chain(ours[:n], theirs[:m])), tied
+            yield gap, first, second, pattern, sorted(ours[:n] + theirs[:m]), tied
 
 
 def _by_appeal(bits: np.random.PCG64, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -355,10 +328,8 @@ def main(
         f"Wrote {log.records:,} lines to {path}: {log.impressions:,} impressions "
         f"({log.ties:,} ties), {log.duplicates:,} duplicates, {broken:,} broken lines.\n"
         f"The best ranker is '{log.champion}'.",
-        highlight=False,
-        soft_wrap=True,
-        markup=False,
-    )
+        highlight=False, soft_wrap=True, markup=False,
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -88,10 +88,7 @@ used in Zoghi, Whiteson, de Rijke and Munos, "Relative confidence sampling", WSD
 
 
 def click_model(name: str) -> ClickModel:
-    """A click model by name.
-
-    Args:
-        name: perfect, navigational or informational.
+    """A click model by name: perfect, navigational or informational.
 
     Raises:
         ConfigurationError: the name is unknown.

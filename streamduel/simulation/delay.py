@@ -19,20 +19,12 @@ class Delay(ABC):
 
     @abstractmethod
     def draw(self, generator: Generator) -> int:
-        """One delay.
-
-        Args:
-            generator: source of randomness.
-        """
+        """One delay."""
 
 
 @dataclass(frozen=True, slots=True)
 class FixedDelay(Delay):
-    """A constant delay.
-
-    Attributes:
-        duels: from 0.
-    """
+    """A constant delay, from 0."""
 
     duels: int
 
@@ -61,11 +53,7 @@ class UniformDelay(Delay):
 
 @dataclass(frozen=True, slots=True)
 class GeometricDelay(Delay):
-    """After each duel the outcome is observed with probability 1 / (1 + mean).
-
-    Attributes:
-        mean: above 0.
-    """
+    """After each duel the outcome is observed with probability 1 / (1 + mean); the mean is > 0."""
 
     mean: float
 

@@ -34,26 +34,14 @@ class Environment(ABC):
 
     @abstractmethod
     def outcome(self, first: int, second: int) -> float:
-        """The outcome of one duel.
-
-        Args:
-            first: an arm.
-            second: an arm, perhaps the same.
+        """The outcome of one duel, perhaps of an arm with itself.
 
         Returns:
             1.0 when the first wins, 0.0 when the second does, 0.5 for a tie.
         """
 
     def outcomes(self, first: Integers, second: Integers) -> Floats:
-        """The outcomes of m duels; the same as m calls of `outcome`.
-
-        Args:
-            first: (m,) arms.
-            second: (m,) arms.
-
-        Returns:
-            (m,) of 1, 0, or 0.5 for a tie.
-        """
+        """(m,) the outcomes of m duels; the same as m calls of `outcome`."""
         pairs = zip(first.tolist(), second.tolist(), strict=True)
         return np.array([self.outcome(*pair) for pair in pairs], dtype=np.float64)
 
@@ -181,21 +169,13 @@ class DriftingEnvironment(MatrixEnvironment):
             self._stages.append(stage)
 
     def move_to(self, t: int) -> None:
-        """Use the preferences that hold after t duels, for the duels that follow.
-
-        Args:
-            t: from 0.
-        """
+        """Use the preferences that hold after t duels, for the duels that follow."""
         self.preferences[:] = self._stages[bisect_right(self.times, t)]
         self._set_thresholds()
 
 
 def checked_ties(ties: object) -> float:
-    """τ as a float.
-
-    Raises:
-        PreferenceError: it is not a probability.
-    """
+    """τ as a float; a PreferenceError if it is not a probability."""
     is_number = isinstance(ties, int | float | np.number) and not isinstance(ties, bool)
     if not is_number or not 0 <= float(ties) <= 1:  # type: ignore[arg-type]
         raise PreferenceError(f"the probability of a tie must be from 0 to 1 (found {ties!r}).")

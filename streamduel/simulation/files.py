@@ -35,8 +35,7 @@ def identity(path: Path) -> Path:
 def obstacle(path: Path) -> str:
     """Why `write_whole` could not write a file, or an empty string.
 
-    Args:
-        path: of the file. A disk that fills up later cannot be foreseen.
+    A disk that fills up later cannot be foreseen.
     """
     try:
         if kind(path) == "a device or a pipe":  # opening a pipe would wait for a reader

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self
 
 import msgspec
@@ -64,12 +63,7 @@ class Journal:
             raise
 
     def _read(self, header: bytes, length: int) -> list[RunResult]:
-        """Read the runs, and truncate the file after its last whole line.
-
-        Args:
-            header: of these settings.
-            length: the number of checkpoints.
-        """
+        """Read the runs, and truncate the file after its last whole line."""
         text = self._text()
         # A crash may have cut off the header, too.
         if header.startswith(text):
@@ -136,10 +130,7 @@ class Journal:
             ) from error
 
     def add(self, run: RunResult) -> None:
-        """Append a finished run.
-
-        Args:
-            run: not in the journal yet.
+        """Append a finished run, which is not in the journal yet.
 
         Raises:
             StreamduelError: the file cannot be written; the runs before this one are kept.
@@ -153,12 +144,7 @@ class Journal:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.close()
 
 

@@ -92,14 +92,8 @@ def _of_differences(utilities: Sequence[float], chance: Callable[[float], float]
 
 
 def random_utilities(n_arms: int, generator: Generator) -> list[float]:
-    """Utilities from the standard normal distribution.
-
-    Args:
-        n_arms: K, at least 2.
-        generator: K words are drawn from it.
-    """
-    normal = NormalDist()
-    return [normal.inv_cdf(draw) for draw in uniform(generator, _checked_arms(n_arms)).tolist()]
+    """Utilities of K arms from the standard normal distribution; K words are drawn."""
+    return normal(generator, _checked_arms(n_arms))
 
 
 def random_condorcet(
@@ -152,14 +146,14 @@ def cyclic(n_arms: int, gap: float = MIN_GAP) -> Floats:
 
 
 def uniform(generator: Generator, n: int) -> Floats:
-    """Uniform numbers in (0, 1), the middles of 2**52 equal parts.
-
-    Args:
-        generator: n words are drawn from it.
-        n: how many.
-    """
+    """Uniform numbers in (0, 1), the middles of 2**52 equal parts; n words are drawn."""
     parts = (generator.words(n) >> np.uint64(12)).astype(np.float64)
     return np.asarray((parts + 0.5) * 2.0**-52, dtype=np.float64)
+
+
+def normal(generator: Generator, n: int) -> list[float]:
+    """Standard normal numbers; n words are drawn."""
+    return [NormalDist().inv_cdf(draw) for draw in uniform(generator, n).tolist()]
 
 
 def _checked_arms(n_arms: int, least: int = 2) -> int:

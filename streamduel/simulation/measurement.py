@@ -27,15 +27,9 @@ _Amount = Annotated[float, msgspec.Meta(ge=0)]
 
 
 class RunResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The result of one run.
+    """The result of run number `run` of a policy.
 
-    Attributes:
-        name: the policy's name.
-        params: all its parameters.
-        run: the number of the run, from 0.
-        regret: cumulative, at each checkpoint.
-        right: whether the champion was a winner, at each checkpoint.
-        seconds: the duration of the run.
+    At each checkpoint, `regret` is cumulative and `right` is whether the champion was a winner.
     """
 
     name: str
@@ -127,10 +121,6 @@ class _RegretAccount:
 
     Each regret is the float64 nearest to the sum of the products: nothing is accumulated duel by
     duel, so rounding errors do not grow.
-
-    Args:
-        truth: at the beginning.
-        arms: the arrangement of the run.
     """
 
     def __init__(self, truth: Truth, arms: list[int]) -> None:
@@ -157,11 +147,10 @@ def _environment(settings: Settings, arms: list[int], seeds: Seeds) -> MatrixEnv
     """The environment of a run, with the arms in its arrangement."""
     cells = np.ix_(arms, arms)
     first, *later = [(t, truth.preferences[cells]) for t, truth in settings.truths.items()]
+    options: dict[str, Any] = {"ties": settings.ties, "seed": seeds.environment}
     if later:
-        return DriftingEnvironment(
-            first[1], dict(later), ties=settings.ties, seed=seeds.environment
-        )
-    return MatrixEnvironment(first[1], ties=settings.ties, seed=seeds.environment)
+        return DriftingEnvironment(first[1], dict(later), **options)
+    return MatrixEnvironment(first[1], **options)
 
 
 def _run(settings: Settings, policy: Policy, environment: MatrixEnvironment, seeds: Seeds) -> Run:

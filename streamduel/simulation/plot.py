@@ -39,11 +39,6 @@ _MAX_INSIDE: Final = 12
 def check_plot(path: Path, scale: str = "linear", band: str = "error") -> None:
     """Check the arguments of `draw` before the simulation starts.
 
-    Args:
-        path: of the plot.
-        scale: of the regret.
-        band: error or quantiles.
-
     Raises:
         ConfigurationError: matplotlib is missing, or an argument is not allowed.
     """
@@ -88,9 +83,7 @@ def draw(
         figure = _figure(results, title, scale, band)
         kind = path.suffix.lower()[1:]
         # Without a date, so that equal results give equal bytes.
-        metadata: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(
-            kind, {}
-        )
+        metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
         figure.savefig(picture, format=kind, dpi=160, metadata=metadata)
     write_whole(path, picture.getvalue())
 
@@ -152,16 +145,12 @@ def _add_policy(
     }
     above.plot(times, mean, **look)
     above.fill_between(times, np.maximum(low, 0), high, color=colour, alpha=0.18, linewidth=0)
-    below.plot(times, _accuracy(results, place), **look)
-    return float(mean[-1])
-
-
-def _accuracy(results: Results, place: int) -> list[float]:
-    """The share of runs with the right champion, at each checkpoint."""
     spec = results.settings.specs[place]
-    return next(
+    accuracy = next(
         each.champion_accuracy for each in results.policies() if (each.name, each.params) == spec
     )
+    below.plot(times, accuracy, **look)
+    return float(mean[-1])
 
 
 def _scale_regret(panel: Axes, scale: str, finals: dict[str, float]) -> None:
@@ -176,11 +165,9 @@ def _scale_regret(panel: Axes, scale: str, finals: dict[str, float]) -> None:
 
 def _add_legend(figure: Figure, panel: Axes, finals: dict[str, float]) -> None:
     """Add a legend in the order of the final regret, the highest first."""
-    handles, names = panel.get_legend_handles_labels()
-    order = sorted(range(len(names)), key=lambda place: -finals[names[place]])
-    sorted_handles = [handles[place] for place in order]
-    sorted_names = [names[place] for place in order]
+    entries = zip(*panel.get_legend_handles_labels(), strict=True)
+    handles, names = zip(*sorted(entries, key=lambda entry: -finals[entry[1]]), strict=True)
     if len(names) > _MAX_INSIDE:
-        figure.legend(sorted_handles, sorted_names, loc="outside right upper", frameon=False)
+        figure.legend(handles, names, loc="outside right upper", frameon=False)
     else:
-        panel.legend(sorted_handles, sorted_names, loc="upper left", frameon=False, handlelength=4)
+        panel.legend(handles, names, loc="upper left", frameon=False, handlelength=4)

@@ -78,9 +78,6 @@ def _assignment(text: str) -> _Assignment:
 def read_value(text: str) -> object:
     """A parameter's value: an integer, another number, true or false, or a name.
 
-    Args:
-        text: the value as typed.
-
     >>> [read_value(text) for text in ("7", "1e6", "0.51", "true", "kl_anytime")]
     [7, 1000000.0, 0.51, True, 'kl_anytime']
     """

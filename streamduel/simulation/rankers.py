@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from statistics import NormalDist
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -19,7 +18,7 @@ from streamduel.policies.base.generator import Generator
 from streamduel.preference.arrays import Floats, Integers
 from streamduel.simulation.click_models import ClickModel
 from streamduel.simulation.environment import Environment
-from streamduel.simulation.matrices import uniform
+from streamduel.simulation.matrices import normal, uniform
 
 GRADE_SHARES: Final = (0.52, 0.32, 0.13, 0.02, 0.01)
 """Shares of documents with grade 0, 1, 2, 3 and 4, about as among the judged documents of
@@ -48,12 +47,7 @@ class Impression(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """Estimated preferences.
-
-    Attributes:
-        preferences: (K, K), a tie being half a win.
-        std_error: (K, K), the standard error of each; 0 on the diagonal.
-    """
+    """Estimated preferences, a tie being half a win, and the standard error of each."""
 
     preferences: Floats
     std_error: Floats
@@ -106,28 +100,24 @@ class RankerEnvironment(Environment):
         _check("rankers", len(noise), 2)
         for each in noise:
             _check("noise", each, 0)
-        for what, number in (
-            ("queries", queries), ("documents", documents), ("length", length), ("samples", samples)
-        ):  # fmt: skip
-            _check(what, number, 2 if what == "samples" else 1)
+        for what, number in (("queries", queries), ("documents", documents), ("length", length)):
+            _check(what, number, 1)
+        _check("samples", samples, 2)
         self.n_arms = len(noise)
         self._click_model, self._length, self._samples = clicks, length, samples
         self._seed = seed
         world = Generator(seed)
         self.grades: Integers = _draw_grades(world, queries, documents)
-        self.rankings: Integers = np.stack([_rank(world, self.grades, each) for each in noise])
+        self.rankings: Integers = np.stack(
+            [rank_documents(world, self.grades, each) for each in noise]
+        )
         # Lists are faster for single impressions.
         self._grade_lists: list[list[int]] = self.grades.tolist()
         self._ranking_lists: list[list[list[int]]] = self.rankings.tolist()
         self._users = world
 
     def impression(self, first: int, second: int) -> Impression:
-        """Simulate one interleaved list and its clicks.
-
-        Args:
-            first: the ranker of side a.
-            second: the ranker of side b.
-        """
+        """Simulate one interleaved list, of ranker `first` on side a, and its clicks."""
         return self._impression(first, second, self._users)
 
     def _impression(self, first: int, second: int, users: Generator) -> Impression:
@@ -171,13 +161,8 @@ class RankerEnvironment(Environment):
         Returns:
             An `interleaving` record, or a `duel` without a winner for an arm alone.
         """
-        head = {
-            "id": record_id,
-            "experiment": experiment,
-            "ts": ts,
-            "a": arms[first],
-            "b": arms[second],
-        }
+        sides = {"a": arms[first], "b": arms[second]}
+        head = {"id": record_id, "experiment": experiment, "ts": ts, **sides}
         if first == second:
             return {"type": "duel", **head, "winner": None}
         shown = self.impression(first, second)
@@ -196,9 +181,10 @@ class RankerEnvironment(Environment):
         p, error = np.full((2, self.n_arms, self.n_arms), 0.5)
         np.fill_diagonal(error, 0.0)
         for first, second in zip(*np.triu_indices(self.n_arms, k=1), strict=True):
-            outcomes = np.empty(self._samples)
-            for sample in range(self._samples):
-                outcomes[sample] = self._impression(int(first), int(second), users).outcome
+            pair = int(first), int(second)
+            outcomes = np.array(
+                [self._impression(*pair, users).outcome for _ in range(self._samples)]
+            )
             p[first, second] = outcomes.mean()
             p[second, first] = 1 - p[first, second]
             error[first, second] = outcomes.std(ddof=1) / np.sqrt(self._samples)
@@ -224,11 +210,9 @@ def _draw_grades(generator: Generator, queries: int, documents: int) -> Integers
     return grades.astype(np.int64).reshape(queries, documents)
 
 
-def _rank(generator: Generator, grades: Integers, noise: float) -> Integers:
+def rank_documents(generator: Generator, grades: Integers, noise: float) -> Integers:
     """(queries, documents): the documents of each query in the order of a noisy ranker."""
-    normal = NormalDist()
-    errors = [normal.inv_cdf(draw) for draw in uniform(generator, grades.size).tolist()]
-    scores = grades + noise * np.array(errors).reshape(grades.shape)
+    scores = grades + noise * np.reshape(normal(generator, grades.size), grades.shape)
     return np.argsort(-scores, axis=1, kind="stable")
 
 

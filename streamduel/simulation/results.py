@@ -53,11 +53,7 @@ class Results:
         self._runs: list[dict[int, RunResult]] = [{} for _ in settings.specs]
 
     def add(self, run: RunResult) -> None:
-        """Add a finished run, unless its policy or number is not part of the settings.
-
-        Args:
-            run: of any policy.
-        """
+        """Add a finished run, unless its policy or number is not part of the settings."""
         if run.run < self.settings.runs:
             for spec, runs in zip(self.settings.specs, self._runs, strict=True):
                 if spec == (run.name, run.params):
@@ -77,11 +73,7 @@ class Results:
         ]
 
     def regrets(self, place: int) -> list[list[float]]:
-        """The regret of each finished run at each checkpoint.
-
-        Args:
-            place: the index of the policy.
-        """
+        """The regret of each finished run of the policy at an index, at each checkpoint."""
         return [run.regret for _, run in sorted(self._runs[place].items())]
 
     def policies(self) -> list[PolicyResult]:
@@ -102,11 +94,9 @@ class Results:
             changes: the sources of later preferences by the number of duels after which they hold.
         """
         settings = self.settings
-        listed = []
-        for result in self.policies():
-            fields = result._asdict()
+        listed = [result._asdict() for result in self.policies()]
+        for fields in listed:
             del fields["runs"]
-            listed.append(fields)
         return {
             "matrix": matrix,
             "arms": settings.n_arms,
@@ -157,11 +147,7 @@ def _std_error(sample: Sequence[float], mean: float) -> float:
 
 
 def write_json(path: Path, report: dict[str, Any]) -> None:
-    """Write a report atomically.
-
-    Args:
-        path: an existing file is replaced.
-        report: as `Results.report` returns it.
+    """Write the report of `Results.report` atomically; an existing file is replaced.
 
     Raises:
         StreamduelError: the file cannot be written.

@@ -47,11 +47,7 @@ class Run(ABC):
 
     @abstractmethod
     def advance(self, until: int) -> None:
-        """Simulate duels until `t` is `until`; none if it is already.
-
-        Args:
-            until: a number of duels.
-        """
+        """Simulate duels until `t` is `until`; none if it is already."""
 
     def champion(self) -> int:
         """The arm that the policy would serve if exploration ended now."""
@@ -89,11 +85,8 @@ class SteppedRun(Run):
     @override
     def advance(self, until: int) -> None:
         policy, n_arms, single = self._policy, self._environment.n_arms, self._single
-        propose_ahead, observe, outcome = (
-            policy.propose_ahead,
-            policy.observe,
-            self._environment.outcome,
-        )
+        propose_ahead, observe = policy.propose_ahead, policy.observe
+        outcome = self._environment.outcome
         t = self.t
         while t < until:
             pairs, count = propose_ahead(min(until - t, _MAX_FORESEEN))

@@ -15,13 +15,7 @@ _WORDS: Final = 4
 
 
 class Seeds(NamedTuple):
-    """The seeds of one policy's run.
-
-    Attributes:
-        policy: of the policy's own generator.
-        environment: of the outcomes.
-        delay: of the delays.
-    """
+    """The seeds of one policy's run: of its own generator, of the outcomes and of the delays."""
 
     policy: int
     environment: int
@@ -29,12 +23,7 @@ class Seeds(NamedTuple):
 
 
 def run_seeds(seed: int, run: int, name: str) -> Seeds:
-    """The seeds of one run.
-
-    Args:
-        seed: of the simulation, an integer from 0.
-        run: the number of the run, from 0.
-        name: of the policy.
+    """The seeds of a run of a policy; runs are numbered from 0.
 
     >>> run_seeds(7, 0, "rucb").policy == run_seeds(7, 0, "ccb").policy
     False
@@ -65,12 +54,7 @@ def arrangement(seed: int, run: int, n_arms: int) -> list[int]:
 
 
 def matrix_generator(seed: int, name: str) -> Generator:
-    """The generator that a random preference matrix is drawn from.
-
-    Args:
-        seed: of the simulation, an integer from 0.
-        name: of the kind of matrix.
-    """
+    """The generator that a random preference matrix of a kind is drawn from."""
     return _generator(seed, (0, *b"a world of ", *name.encode()))
 
 

@@ -27,12 +27,7 @@ PER_DECADE: Final = 10
 
 
 class PolicySpec(NamedTuple):
-    """A policy to simulate.
-
-    Attributes:
-        name: the policy's.
-        params: all its parameters by name, defaults included.
-    """
+    """A policy to simulate, with all its parameters, defaults included."""
 
     name: str
     params: dict[str, Any]
@@ -115,7 +110,11 @@ class Settings:
         later = {t: self._changed(first, t) for t in sorted(self.changes)}
         object.__setattr__(self, "truths", {0: first, **later})
         object.__setattr__(self, "specs", tuple(self._spec(*each) for each in self.policies))
-        self._check_distinct()
+        for place, spec in enumerate(self.specs):
+            if spec in self.specs[:place]:
+                raise ConfigurationError(
+                    f"policy '{spec.name}' is given twice with the same parameters."
+                )
         object.__setattr__(self, "checkpoints", checkpoints(self.horizon, self.per_decade))
 
     @property
@@ -124,9 +123,7 @@ class Settings:
         return len(self.truths[0].preferences)
 
     def _truth(self, p: Floats) -> Truth:
-        """The truth of a matrix."""
-        winners = frozenset(copeland_winners(p).tolist())
-        return Truth(p, regrets(p, self.regret), winners)
+        return Truth(p, regrets(p, self.regret), frozenset(copeland_winners(p).tolist()))
 
     def _changed(self, first: Truth, t: int) -> Truth:
         """The truth of the matrix that holds after t duels."""
@@ -151,11 +148,7 @@ class Settings:
         return PolicySpec(name, policy.check_parameters(given, self.n_arms))
 
     def chosen(self, place: int) -> dict[str, Any]:
-        """The given parameters of a policy that differ from their defaults.
-
-        Args:
-            place: the index of the policy.
-        """
+        """The given parameters of the policy at an index that differ from their defaults."""
         name, given = self.policies[place]
         return {
             key: value
@@ -170,14 +163,6 @@ class Settings:
             return self._spec(name, others).params.get(key)
         except PolicyError:
             return None
-
-    def _check_distinct(self) -> None:
-        """Refuse a policy that is given twice with the same parameters."""
-        for place, spec in enumerate(self.specs):
-            if spec in self.specs[:place]:
-                raise ConfigurationError(
-                    f"policy '{spec.name}' is given twice with the same parameters."
-                )
 
     def labels(self) -> list[str]:
         """A label of each policy: its name, and the parameters that differ from their defaults.
