@@ -50,7 +50,6 @@ MAX_PORT: Final = 65_535
 PolicyName = Annotated[
     str,
     typer.Option(
-        "--policy",
         metavar="NAME[:k=v,…]",
         help="The policy, one of `streamduel policies`, with its parameters.",
     ),
@@ -82,7 +81,6 @@ NoPage = Annotated[bool, typer.Option("--no-page", help="Serve no status page an
 Keep = Annotated[
     Path | None,
     typer.Option(
-        "--keep",
         metavar="FOLDER",
         help="Keep the configuration, the click log and the results in this empty or new folder, "
         "for inspect and replay.",

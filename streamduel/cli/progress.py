@@ -59,14 +59,9 @@ class FoldProgress(Observer):
 
 @contextmanager
 def counting_progress(console: Console, what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar for work of known size; without a terminal nothing is shown.
+    """A bar for work of known size, such as "replaying"; without a terminal nothing is shown.
 
-    Args:
-        console: where the bar is shown.
-        what: the work, such as "replaying".
-
-    Yields:
-        A function to call with the units done and the total.
+    Yields a function to call with the units done and the total.
     """
     if not console.is_terminal:
         yield lambda _done, _total: None

@@ -42,7 +42,6 @@ Change = Annotated[
 PolicyNames = Annotated[
     list[str],
     typer.Option(
-        "--policy",
         metavar="NAME[:k=v,…]",
         help="A policy, optionally with its own parameters. May be repeated.",
         show_default=False,
@@ -51,7 +50,6 @@ PolicyNames = Annotated[
 Params = Annotated[
     list[str] | None,
     typer.Option(
-        "--param",
         metavar="[NAME.]k=v",
         help="A parameter of every policy that has it, or of one policy. May be repeated.",
     ),
@@ -71,9 +69,7 @@ Ties = Annotated[
 DelayText = Annotated[
     str | None,
     typer.Option(
-        "--delay",
-        metavar="N",
-        help="Delay of each outcome, in duels; also uniform:10-30 or geometric:20.",
+        metavar="N", help="Delay of each outcome, in duels; also uniform:10-30 or geometric:20."
     ),
 ]
 Slate = Annotated[
@@ -90,13 +86,10 @@ Jobs = Annotated[
         help="Processes; the results do not depend on their number.  [default: the cores]",
     ),
 ]
-JsonPath = Annotated[
-    Path | None, typer.Option("--json", metavar="FILE", help="Write the results here.")
-]
+JsonPath = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the results here.")]
 JournalPath = Annotated[
     Path | None,
     typer.Option(
-        "--journal",
         metavar="FILE",
         help="Keep finished runs in this file until all are done; the same command continues "
         "from it.  [default: the name of --json with .journal]",
@@ -104,7 +97,7 @@ JournalPath = Annotated[
 ]
 PlotPaths = Annotated[
     list[Path] | None,
-    typer.Option("--plot", metavar="FILE", help="Draw a .png, .svg or .pdf. May be repeated."),
+    typer.Option(metavar="FILE", help="Draw a .png, .svg or .pdf. May be repeated."),
 ]
 Scale = Annotated[
     str | None,

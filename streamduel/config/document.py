@@ -55,8 +55,7 @@ class Document:
     def place(self, location: Sequence[str | int]) -> str:
         """Where a value comes from: an environment variable, or a line of the file.
 
-        Args:
-            location: of the value; where it does not exist, the innermost mapping that does counts.
+        For a value that does not exist, the innermost mapping that does counts.
         """
         for length in range(len(location), 0, -1):
             if variable := self.variables.get(tuple(location[:length])):

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import yaml
-from pydantic import BaseModel
 
 from streamduel.config.document import Location
 from streamduel.config.model import SECTIONS, Config, settings_model
@@ -120,12 +119,15 @@ def _connectors() -> Iterator[str]:
         for section in SECTIONS:
             plugin = load_connector(connector)
             yield f"`{section}: {{connector: {connector}, …}}`: "
-            yield f"{_first_line(settings_model(section, plugin))}\n\n"
+            meaning = (settings_model(section, plugin).__doc__ or "").strip().partition("\n")[0]
+            yield f"{meaning[:1].lower()}{meaning[1:]}\n\n"
             yield _table(section_keys(section, connector))
             if section == "source" and plugin.shared_settings:
+                names = ", ".join(f"`{name}`" for name in sorted(plugin.shared_settings))
+                names = textwrap.fill(names, WIDTH, break_long_words=False)
                 yield (
                     "The sections `sink` and `snapshots` take these keys from the source and must "
-                    f"not differ in them:\n{_wrapped_names(sorted(plugin.shared_settings))}.\n\n"
+                    f"not differ in them:\n{names}.\n\n"
                 )
 
 
@@ -140,15 +142,6 @@ def _formats() -> Iterator[str]:
         yield f"`format: {{name: {name}, …}}`. {meaning}\n\n"
         keys = keys_of(Shape(model), ("source", "format"))
         yield _table([it for it in keys if it.where[2] != "name" and "properties" not in it.schema])
-
-
-def _first_line(model: type[BaseModel]) -> str:
-    text = (model.__doc__ or "").strip().partition("\n")[0]
-    return f"{text[:1].lower()}{text[1:]}"
-
-
-def _wrapped_names(names: list[str]) -> str:
-    return textwrap.fill(", ".join(f"`{name}`" for name in names), WIDTH, break_long_words=False)
 
 
 def _core() -> Iterator[str]:

@@ -89,13 +89,9 @@ def sentence(rankers: Rankers, statistics: Statistics, progress: Progress) -> st
 def plot_regret(
     curve: Sequence[tuple[int, float]], uniform: float, policy: str, width: int
 ) -> Text:
-    """A plot of the regret over time, and of the regret of showing all pairs equally.
+    """A plot of the regret over impressions, beside that of showing all pairs equally.
 
-    Args:
-        curve: impressions and regret, from the start.
-        uniform: the final regret of showing all pairs equally.
-        policy: the label of the curve.
-        width: columns.
+    The latter is a line to the final regret `uniform`.
     """
     import plotext  # noqa: PLC0415 - takes 0.2 s, and only the end needs it
 

@@ -74,12 +74,16 @@ def frame(progress: Progress, visit: Visit | None, width: int, height: int) -> R
 
 def _headline(progress: Progress) -> Text:
     """The title line."""
-    text = Text(no_wrap=True, overflow="ellipsis")
-    text.append("streamduel demo", "bold")
-    text.append(f": which of {len(progress.view.arms)} rankers is best? ")
-    text.append(progress.policy, "bold")
-    text.append(" learns from clicks")
-    return text
+    return _line(
+        ("streamduel demo", "bold"),
+        f": which of {len(progress.view.arms)} rankers is best? ",
+        (progress.policy, "bold"),
+        " learns from clicks",
+    )
+
+
+def _line(*parts: str | tuple[str, str]) -> Text:
+    return Text.assemble(*parts, no_wrap=True, overflow="ellipsis")
 
 
 def _rankers(progress: Progress, width: int, rows: int) -> Table:
@@ -134,23 +138,16 @@ def _clicked_list(visit: Visit | None) -> Group:
     """An interleaved list, the ranker of each document, and the clicks."""
     if visit is None:
         return Group(*[Text()] * (LIST_LINES - 1))
-    head = Text(no_wrap=True, overflow="ellipsis")
-    head.append(f"A user looks for “{QUERIES[visit.query]}”", "bold")
-    if visit.draw.alone:
-        head.append(f" and gets the results of {visit.draw.a} alone")
-    else:
-        head.append(" and gets one list of ")
-        head.append(f"A {visit.draw.a}", SIDES["a"][1])
-        head.append(" and ")
-        head.append(f"B {visit.draw.b}", SIDES["b"][1])
+    a, b = visit.draw.a, visit.draw.b
+    sides = [("A " + a, SIDES["a"][1]), " and ", ("B " + b, SIDES["b"][1])]
+    gets = [f"the results of {a} alone"] if visit.draw.alone else ["one list of ", *sides]
+    head = _line((f"A user looks for “{QUERIES[visit.query]}”", "bold"), " and gets ", *gets)
     lines = []
     for rank, (doc, team) in enumerate(zip(visit.page.docs, visit.page.teams, strict=True)):
         letter, style = SIDES[team] if team else (" ", "")
-        line = Text(no_wrap=True, overflow="ellipsis")
-        line.append(f" {rank + 1}  {letter}  {RECIPES[doc]!s:24}", style)
-        if rank in visit.clicks:
-            line.append("◀ click", "bold yellow")
-        lines.append(line)
+        click = "◀ click" if rank in visit.clicks else ""
+        listed = f" {rank + 1}  {letter}  {RECIPES[doc]!s:24}"
+        lines.append(_line((listed, style), (click, "bold yellow")))
     return Group(head, *lines, _outcome(visit))
 
 
@@ -171,13 +168,13 @@ def _confidence(progress: Progress, width: int) -> Text:
     bar = max(10, min(30, width - 54))
     filled = int(view.confidence * bar)
     style = "green" if view.confidence >= 0.95 else "yellow"
-    text = Text(no_wrap=True, overflow="ellipsis")
-    text.append("confidence ")
-    text.append("█" * filled, style)
-    text.append("░" * (bar - filled), "dim")
-    text.append(f" {view.confidence:.3f}", style)
-    text.append(f"   regret so far: about {view.regret['condorcet']:,.0f}")
-    return text
+    return _line(
+        "confidence ",
+        ("█" * filled, style),
+        ("░" * (bar - filled), "dim"),
+        (f" {view.confidence:.3f}", style),
+        f"   regret so far: about {view.regret['condorcet']:,.0f}",
+    )
 
 
 def _footer(progress: Progress) -> list[Text]:
@@ -186,10 +183,8 @@ def _footer(progress: Progress) -> list[Text]:
         f"{progress.impressions_text}, {progress.speed:,.0f} a second, "
         f"epoch {progress.view.epoch:,}, {progress.seconds_text}"
     )
-    page = Text(no_wrap=True, overflow="ellipsis")
-    if progress.url:
-        page.append("status page and metrics ")
-        page.append(progress.url, "underline")
-        page.append("   ")
-    page.append("Ctrl-C ends", "dim")
-    return [Text(numbers, no_wrap=True, overflow="ellipsis"), page]
+    end = "Ctrl-C ends", "dim"
+    if not progress.url:
+        return [_line(numbers), _line(end)]
+    page = _line("status page and metrics ", (progress.url, "underline"), "   ", end)
+    return [_line(numbers), page]

@@ -51,9 +51,7 @@ def obstacle(path: Path) -> str:
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file atomically: to a temporary file beside it, then one rename.
 
-    Args:
-        path: an existing file is replaced; a device or a pipe is written to directly.
-        content: of the file.
+    An existing file is replaced; a device or a pipe is written to directly.
 
     Raises:
         StreamduelError: the file cannot be written; an existing file is unchanged.

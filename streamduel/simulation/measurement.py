@@ -43,11 +43,6 @@ class RunResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def measure(settings: Settings, spec: PolicySpec, number: int) -> RunResult:
     """Play one run; the result depends on these arguments only, not on the process or other runs.
 
-    Args:
-        settings: of the simulation.
-        spec: the policy.
-        number: of the run, from 0.
-
     >>> preferences = [[0.5, 0.6, 0.7], [0.4, 0.5, 0.6], [0.3, 0.4, 0.5]]
     >>> settings = Settings(preferences, [("rucb", {})], horizon=1000, runs=1, seed=7)
     >>> result = measure(settings, settings.specs[0], number=0)

@@ -37,15 +37,7 @@ def arrangement(seed: int, run: int, n_arms: int) -> list[int]:
     """The order of the arms in a run, the same for every policy.
 
     The best arm is often the first in a published matrix; without shuffling, a policy that prefers
-    low indices would gain.
-
-    Args:
-        seed: of the simulation, an integer from 0.
-        run: the number of the run, from 0.
-        n_arms: K.
-
-    Returns:
-        K arms of the matrix: the run's arm a is the matrix's arm `arrangement[a]`.
+    low indices would gain. The run's arm a is the matrix's arm `arrangement[a]`.
 
     >>> arrangement(7, 0, 6), arrangement(7, 1, 6)
     ([0, 4, 5, 3, 2, 1], [0, 3, 1, 4, 2, 5])

@@ -209,10 +209,7 @@ class Settings:
 def checkpoints(horizon: int, per_decade: int = PER_DECADE) -> list[int]:
     """Integers from 1 to the horizon, evenly spaced on a log scale, with all powers of ten.
 
-    Args:
-        horizon: the last checkpoint, at least 1.
-        per_decade: how many between a power of ten and the next, the latter included, at least 1;
-            fewer where integers are not that dense.
+    There are fewer than `per_decade` between two powers of ten where integers are not that dense.
 
     >>> checkpoints(200)
     [1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 50, 63, 79, 100, 126, 158, 200]

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Final
 
@@ -93,15 +93,16 @@ def _measured_in_pool(settings: Settings, tasks: list[Task], jobs: int) -> Itera
     size = max(1, len(tasks) // (jobs * _CHUNKS))
     chunks = [tasks[start : start + size] for start in range(0, len(tasks), size)]
     others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(
-        jobs,
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=_initialize,
-        initargs=(settings,),
-    )
+    spawn = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(jobs, spawn, initializer=_initialize, initargs=(settings,))
     try:
-        with _without_interrupts():
+        # The processes that start here block Ctrl-C, which a terminal sends to all of them; this
+        # one ends them, without a traceback. A signal that is blocked at a start stays blocked.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
             futures = [pool.submit(_measure_chunk, each) for each in chunks]
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         for future in as_completed(futures):
             yield from future.result()
     except BrokenProcessPool as error:
@@ -114,19 +115,6 @@ def _measured_in_pool(settings: Settings, tasks: list[Task], jobs: int) -> Itera
         raise
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-@contextmanager
-def _without_interrupts() -> Iterator[None]:
-    """Block Ctrl-C in the processes that start here; this process ends them, without a traceback.
-
-    A terminal sends the signal to all processes. One that is blocked at a start stays blocked.
-    """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 _settings: Settings
