@@ -45,8 +45,6 @@ class Auto(Policy):
     from the generator what they draw alone; looking draws nothing.
 
     Args:
-        n_arms: K, at least 2.
-        seed: of the policy's generator.
         delta: δ, between 0 and 1; smaller switches with more evidence, and later.
 
     >>> import numpy as np

@@ -44,9 +44,6 @@ class BeatTheMean(Policy):
     the worst arm among equals.
 
     Args:
-        n_arms: K, at least 2.
-        seed: of the policy's generator.
-        horizon: T, at least K.
         gamma: γ, at least 1: how far the arms may be from strong transitivity; 1 is not at all.
         tight: the radius after n duels is γ² sqrt(ln(1/δ) / n) with δ = 1/(2TK), a third of the
             paper's, as in its authors' experiments and in other implementations.

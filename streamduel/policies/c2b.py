@@ -41,9 +41,6 @@ class C2B(BatchedPolicy):
     a round, the candidate if several tie.
 
     Args:
-        n_arms: K, at least 2.
-        seed: of the policy's generator.
-        horizon: T, at least K.
         rounds: B. ⌊ln T⌋ when left out; the paper's second experiment has ⌊ln T⌋ + 6, with less
             regret. q = T^(1/B) is above 1 for every B, since T is.
         elimination: when arm i leaves. `kl`, the text of section 4: when I_i - I* > ln T + f(K),

@@ -61,8 +61,6 @@ class CCB(Policy):
     pairs of the same call are chosen.
 
     Args:
-        n_arms: K, at least 2.
-        seed: of the policy's generator.
         alpha: α, above 1/2: the bonus is sqrt(α ln t / n). Larger explores more.
 
     >>> import numpy as np

@@ -50,11 +50,6 @@ class CopelandPBR(EvenPolicy):
     Draws from the generator: at the beginning of a round, one word for each active pair if there
     are several; the arm to be served, if several are equal.
 
-    Args:
-        n_arms: K, at least 2.
-        seed: of the policy's generator.
-        horizon: T, at least K.
-
     >>> import numpy as np
     >>> cycle = np.array([[0.5, 0.8, 0.2, 0.8], [0.2, 0.5, 0.8, 0.8], [0.8, 0.2, 0.5, 0.2],
     ...                   [0.2, 0.2, 0.8, 0.5]])  # 0 and 1 beat two others each

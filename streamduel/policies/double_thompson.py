@@ -42,10 +42,7 @@ class DoubleThompson(WindowedPolicy):
     best. Then comes the second sample, of θ_jc, j ascending, and d is drawn if there is a tie.
 
     Args:
-        n_arms: K, at least 2.
-        seed: of the policy's generator.
         alpha: α, above 1/2: the bonus is sqrt(α ln t / n). Larger explores more.
-        window: τ, from 16, or None: use this many recent duels only (`WindowedPolicy`).
 
     >>> import numpy as np
     >>> preferences = np.array([[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]])
@@ -169,12 +166,6 @@ class DoubleThompsonPlus(DoubleThompson):
     Draws from the generator: as D-TS, but for pairs with few duels, too, θ_ij itself is sampled.
     If several arms are best, the rest of the first sample follows, pairs i < j ascending; c is
     drawn among those with the smallest R.
-
-    Args:
-        n_arms: K, at least 2.
-        seed: of the policy's generator.
-        alpha: α, above 1/2: the bonus is sqrt(α ln t / n). Larger explores more.
-        window: τ, from 16, or None: use this many recent duels only (`WindowedPolicy`).
 
     >>> import numpy as np
     >>> preferences = np.array([[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]])

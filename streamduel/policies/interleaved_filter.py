@@ -51,9 +51,6 @@ class InterleavedFilter1(Policy):
     Draws from the generator: the first candidate; then only ties.
 
     Args:
-        n_arms: K, at least 2.
-        seed: of the policy's generator.
-        horizon: T, at least K.
         confidence_scale: the radius after n duels is sqrt(confidence_scale ln(1/δ) / n). 1 is the
             paper's; 4, in its journal version, has three to four times the regret.
 
@@ -201,12 +198,6 @@ class InterleavedFilter2(InterleavedFilter1):
     eliminated with it, confident or not: an arm that lost to the loser hardly beats the winner.
     Under strong stochastic transitivity the winner is better than such an arm with confidence
     1 - δ, which saves the factor log K of IF1. The rest is as in `InterleavedFilter1`.
-
-    Args:
-        n_arms: K, at least 2.
-        seed: of the policy's generator.
-        horizon: T, at least K.
-        confidence_scale: as for IF1.
 
     >>> import numpy as np
     >>> preferences = np.array([[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]])

@@ -26,23 +26,16 @@ class MergeDTS(MergingPolicy):
     Where the paper leaves something open: as in `MergeRUCB`, but a group with one arm left joins
     the next group at once, and they are one group from then on.
 
-    With the defaults the bounds are as wide as in the theory, and arms are eliminated late. The
-    authors' experiments have α = 0.8^6 = 0.262, M = 16 and C = 400,000, a sixth of the width;
-    without a guarantee, and with far less regret.
+    `failure` is the paper's ε, `partition` its M, `constant` its C. With the defaults the bounds
+    are as wide as in the theory, and arms are eliminated late. The authors' experiments have
+    α = 0.8^6 = 0.262, M = 16 and C = 400,000, a sixth of the width; without a guarantee, and with
+    far less regret.
 
     All duels count, delayed and unproposed ones too, those of two groups after these are one. Duels
     in flight do not change the posterior; d is one of the arms that have the fewest of them with c.
 
     Draws from the generator: the order of the groups for each pass of merging; θ of the pairs of
     the group, as in `BetaPosterior`; c among ties; the second sample, if several arms may be d.
-
-    Args:
-        n_arms: K, at least 2.
-        seed: of the policy's generator.
-        alpha: α, above 1/2 unless `constant` is given: larger explores more.
-        partition: M, at least 4.
-        failure: ε.
-        constant: C; 0 for that of the theory.
 
     >>> import numpy as np
     >>> rank = np.arange(30)

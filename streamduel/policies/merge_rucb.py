@@ -36,11 +36,6 @@ class MergeRUCB(MergingPolicy):
     Draws from the generator: the order of the groups for each pass of merging; c; d among ties.
 
     Args:
-        n_arms: K, at least 2.
-        seed: of the policy's generator.
-        alpha: α, above 1/2 unless `constant` is given: larger explores more.
-        partition: p, at least 4.
-        failure: δ.
         constant: C; 0 for that of the theory. The authors' experiments with many arms have
             α = 0.8^6 and C = 400,000, outside of the theory.
 

@@ -40,10 +40,6 @@ class PComp(BatchedPolicy):
     Draws from the generator: for each duel, one of those that the batch lacks.
 
     Args:
-        n_arms: K, at least 2.
-        seed: of the policy's generator.
-        horizon: T, at least K.
-        rounds: B.
         accumulate: estimate from all duels so far, with N_ij in place of q_r.
 
     >>> import numpy as np

@@ -52,8 +52,6 @@ class RelativeConfidenceSampling(Policy):
     arm wins the tournament; d among ties.
 
     Args:
-        n_arms: K, at least 2.
-        seed: of the policy's generator.
         alpha: α, above 1/2: the bonus is sqrt(α ln t / n). Larger explores more.
 
     >>> import numpy as np

@@ -58,11 +58,6 @@ class RMED1(Policy):
     Draws from the generator, each only if there is more than one choice: i*; then the opponent, if
     it is not i*.
 
-    Args:
-        n_arms: K, at least 2.
-        seed: of the policy's generator.
-        f_weight: f(K) / K^1.01, from 0; larger explores more.
-
     >>> import numpy as np
     >>> preferences = np.array([[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]])
     >>> policy, users = RMED1(n_arms=3, seed=7), np.random.RandomState(7)

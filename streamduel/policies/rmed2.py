@@ -30,12 +30,6 @@ class RMED2(RMED1):
     Draws from the generator, each only if there is more than one choice: i*; then b(l), and if it
     is not met, as RMED1.
 
-    Args:
-        n_arms: K, at least 2.
-        seed: of the policy's generator.
-        f_weight: f(K) / K^1.01, from 0; larger explores more.
-        alpha: α, above 0: every pair must meet α ln ln t times.
-
     >>> import numpy as np
     >>> preferences = np.array([[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]])
     >>> policy, users = RMED2(n_arms=3, seed=7), np.random.RandomState(7)

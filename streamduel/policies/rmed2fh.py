@@ -28,13 +28,6 @@ class RMED2FH(RMED2):
     Draws from the generator, each only if there is more than one choice: when b is fixed, i* and
     then b(l) of each arm in turn; at each step as RMED1.
 
-    Args:
-        n_arms: K, at least 2.
-        seed: of the policy's generator.
-        f_weight: f(K) / K^1.01, from 0; larger explores more.
-        alpha: α, above 0: every pair meets ⌈α ln ln T⌉ times first.
-        horizon: T, at least K.
-
     >>> import numpy as np
     >>> preferences = np.array([[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]])
     >>> policy, users = RMED2FH(3, seed=7, horizon=1000), np.random.RandomState(7)

@@ -34,12 +34,9 @@ class RUCB(WindowedPolicy):
     first a fair coin, then c unless the coin fixed it), then d among ties.
 
     Args:
-        n_arms: K, at least 2.
-        seed: of the policy's generator.
         alpha: α, above 1/2: the bonus is sqrt(α ln t / n). Larger explores more.
         champion_set: keep a hypothesized champion, the set B of the proceedings' Algorithm 1, and
             choose it half of the time while it is a candidate.
-        window: τ, from 16, or None: use this many recent duels only (`WindowedPolicy`).
 
     >>> import numpy as np
     >>> preferences = np.array([[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]])

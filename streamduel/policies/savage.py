@@ -77,11 +77,6 @@ class CondorcetSavage(_Savage):
     Draws from the generator: at the beginning of a pass through the least compared pairs, one word
     for each of them if there are several.
 
-    Args:
-        n_arms: K, at least 2.
-        seed: of the policy's generator.
-        horizon: T, at least K.
-
     >>> import numpy as np
     >>> preferences = np.array([[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]])
     >>> policy = CondorcetSavage(n_arms=3, seed=7, horizon=1000)
@@ -153,11 +148,6 @@ class CopelandSavage(_Savage):
     surely does is not explored further ("more", not "as many"), since serving it would not lower
     the regret. A settled pair stays settled. Bounds, order, delayed outcomes and draws are as in
     `CondorcetSavage`.
-
-    Args:
-        n_arms: K, at least 2.
-        seed: of the policy's generator.
-        horizon: T, at least K.
 
     >>> import numpy as np
     >>> cycle = np.array([[0.5, 0.8, 0.2, 0.8], [0.2, 0.5, 0.8, 0.8], [0.8, 0.2, 0.5, 0.2],

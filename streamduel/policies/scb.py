@@ -69,10 +69,6 @@ class SCB(Policy):
     without a proposal are skipped. While duels are in flight, the pairs of the round are proposed
     in turn.
 
-    Args:
-        n_arms: K, at least 2.
-        seed: of the policy's generator.
-
     >>> import numpy as np
     >>> preferences = np.array([[0.5, 0.8, 0.9], [0.2, 0.5, 0.8], [0.1, 0.2, 0.5]])
     >>> policy, users = SCB(n_arms=3, seed=7), np.random.RandomState(7)

@@ -15,10 +15,6 @@ class Uniform(Policy):
     Draws from the generator: one number below K(K - 1) per duel. Outcomes of unproposed duels count
     like all others.
 
-    Args:
-        n_arms: K, at least 2.
-        seed: of the policy's generator.
-
     >>> policy = Uniform(n_arms=4, seed=7)
     >>> policy.propose(3).tolist()
     [[0, 3], [1, 0], [3, 1]]

@@ -23,8 +23,6 @@ class PairBounds(FromCounts):
         counts: the wins that the bounds are about. The caller that adds to them calls `refresh`.
     """
 
-    __slots__ = ("_columns", "_means", "_row", "_trials", "_wins")
-
     def __init__(self, counts: WinCounts) -> None:
         n_arms = len(counts.wins)
         self._wins = counts.wins
@@ -89,8 +87,6 @@ class UpperBounds(PairBounds):
     Source: Zoghi, Whiteson, Munos and de Rijke, "Relative Upper Confidence Bound for the K-Armed
     Dueling Bandit Problem", ICML 2014, Algorithm 1, lines 3 to 6.
     """
-
-    __slots__ = ("_hurdles", "_required")
 
     def __init__(self, counts: WinCounts) -> None:
         super().__init__(counts)

@@ -50,21 +50,6 @@ class CopelandBounds(PairBounds):
     Algorithm 1, lines 6 and 7.
     """
 
-    __slots__ = (
-        "_flying",
-        "_margins",
-        "_passed",
-        "_scale",
-        "_smallest",
-        "_stale",
-        "beats",
-        "losses",
-        "next_turn",
-        "turns",
-        "undecided",
-        "wins",
-    )
-
     def __init__(self, counts: WinCounts) -> None:
         super().__init__(counts)
         n_arms = len(counts.wins)
@@ -88,7 +73,11 @@ class CopelandBounds(PairBounds):
         if first == second:
             return
         if in_flight or self._flying:
-            self._note_in_flight(first, second, in_flight)
+            pair = (first, second) if first < second else (second, first)
+            if in_flight:
+                self._flying[pair] = in_flight
+            else:
+                self._flying.pop(pair, None)
         if not self._stale:
             self._set(first, second, in_flight)
 
@@ -105,14 +94,6 @@ class CopelandBounds(PairBounds):
             self._judge(second, first, trials * (gap * gap))
         else:
             self._judge(first, second, trials * (gap * gap))
-
-    def _note_in_flight(self, first: int, second: int, in_flight: int) -> None:
-        """Set a pair's number of duels in flight."""
-        pair = (first, second) if first < second else (second, first)
-        if in_flight:
-            self._flying[pair] = in_flight
-        else:
-            self._flying.pop(pair, None)
 
     def refresh_many(self, first: Integers, second: Integers) -> None:
         """Have everything updated by the next `advance`."""

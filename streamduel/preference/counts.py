@@ -19,34 +19,21 @@ MAX_DUELS: Final = 2**51
 
 
 class FromCounts:
-    """What follows from counts of wins and is kept up to date; by default nothing is done."""
+    """What follows from counts of wins and is kept up to date."""
 
-    __slots__ = ()
+    _wins: Floats
 
     def refresh(self, first: int, second: int) -> None:
-        """Update what depends on the counts of one pair.
-
-        Args:
-            first: an arm.
-            second: an arm, possibly the same.
-        """
+        """Update what depends on the counts of one pair, possibly of an arm with itself."""
 
     def refresh_many(self, first: Integers, second: Integers) -> None:
-        """Update what depends on the counts of many pairs.
-
-        Args:
-            first: (m,) arms; pairs may repeat.
-            second: (m,) arms.
-        """
+        """Update what depends on the counts of m pairs, which may repeat; one by one by default."""
+        n_arms = len(self._wins)
+        for pair in np.unique(first * n_arms + second).tolist():
+            self.refresh(*divmod(pair, n_arms))
 
     def mark_in_flight(self, first: int, second: int, in_flight: int) -> None:
-        """Note the duels of a pair that have been proposed and whose outcomes are unknown.
-
-        Args:
-            first: an arm.
-            second: an arm, possibly the same.
-            in_flight: their number; 0 ends it.
-        """
+        """Note how many duels of a pair are proposed and have no outcome yet; 0 ends it."""
 
 
 class CountsState(msgspec.Struct, forbid_unknown_fields=True):

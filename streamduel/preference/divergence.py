@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from streamduel.preference.array_logarithm import ln_each
-from streamduel.preference.arrays import Floats, Integers
+from streamduel.preference.arrays import Floats
 from streamduel.preference.counts import FromCounts, WinCounts
 from streamduel.preference.logarithm import ln
 
@@ -92,8 +92,6 @@ class EmpiricalDivergence(FromCounts):
     Dueling Bandit Problem", COLT 2015, section 3.1.
     """
 
-    __slots__ = ("_units", "_wins", "sums", "terms")
-
     def __init__(self, counts: WinCounts) -> None:
         n_arms = len(counts.wins)
         self._wins = counts.wins
@@ -122,12 +120,6 @@ class EmpiricalDivergence(FromCounts):
         units = self._units[arm] + int(term * _UNITS) - int(before * _UNITS)
         self._units[arm] = units
         self.sums[arm] = units / _UNITS  # rounded once, and correctly
-
-    def refresh_many(self, first: Integers, second: Integers) -> None:
-        """Update the terms of many pairs."""
-        n_arms = len(self.sums)
-        for pair in np.unique(first * n_arms + second).tolist():
-            self.refresh(*divmod(pair, n_arms))
 
 
 def evidence(wins: float, losses: float) -> float:

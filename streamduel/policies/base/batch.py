@@ -53,8 +53,6 @@ class Batch(FromCounts):
     Practice and Experience 24(3), 1994.
     """
 
-    __slots__ = ("_lacks", "_n_arms", "_stale", "_taken", "_targets", "_total", "_tree", "_wins")
-
     # By slot, and in total; up to date unless `_stale`.
     _lacks: list[int]
     _total: int

@@ -72,8 +72,6 @@ class BetaPosterior(FromCounts):
     ratio of uniform deviates", ACM TOMS 3(3), 1977.
     """
 
-    __slots__ = ("_below", "_lower", "_mode", "_peak", "_width", "_wins", "few", "many")
-
     def __init__(self, counts: WinCounts) -> None:
         n_arms = len(counts.wins)
         self._wins = counts.wins
@@ -107,12 +105,6 @@ class BetaPosterior(FromCounts):
         self._peak[first, second] = self._peak[second, first] = peak
         self._lower[first, second], self._lower[second, first] = lower, -upper
         self._width[first, second] = self._width[second, first] = upper - lower
-
-    def refresh_many(self, first: Integers, second: Integers) -> None:
-        """Update the posterior of many pairs."""
-        n_arms = len(self._wins)
-        for pair in np.unique(first * n_arms + second).tolist():
-            self.refresh(*divmod(pair, n_arms))
 
     def better(self, first: Integers, second: Integers, generator: Generator) -> Booleans:
         """One draw of "θ_ij > 1/2" for each of k pairs i < j with `few`.

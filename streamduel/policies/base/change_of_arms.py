@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from streamduel.policies.base.generator import Generator
-from streamduel.policies.base.policy import Policy
-
-AnyPolicy = TypeVar("AnyPolicy", bound=Policy)
+from streamduel.policies.base.policy import AnyPolicy
 
 
 def with_arms(policy: AnyPolicy, kept: Sequence[int | None]) -> AnyPolicy:

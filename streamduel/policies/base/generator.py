@@ -10,6 +10,7 @@ import numpy.typing as npt
 from msgspec import Meta
 
 from streamduel.errors import PolicyError
+from streamduel.policies.base.parameter import integer
 from streamduel.policies.base.state import State, convert
 
 _WORD = 1 << 64
@@ -58,9 +59,7 @@ class Generator:
     __slots__ = ("_bits", "_raw")
 
     def __init__(self, seed: int = 0) -> None:
-        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-            raise PolicyError(f"seed must be an integer from 0 (found {seed!r}).")
-        self._bits = np.random.PCG64(int(seed))
+        self._bits = np.random.PCG64(integer("seed", seed, minimum=0))
         self._raw = self._bits.random_raw
 
     def below(self, n: int) -> int:

@@ -49,20 +49,6 @@ class LeastPlayed(FromCounts):
     (0, 2)
     """
 
-    __slots__ = (
-        "_generator",
-        "_in_flight",
-        "_level",
-        "_n_arms",
-        "_next",
-        "_open",
-        "_order",
-        "_resumed",
-        "_slots",
-        "_wins",
-        "pairs",
-    )
-
     pairs: Booleans
     _slots: Integers  # of open pairs, ascending; a pair i < j has the slot i K + j
     _open: list[bool]  # by slot

@@ -58,7 +58,9 @@ class Policy(Algorithm):
         n_arms: K, at least 2. Arms are the integers from 0 to K - 1.
         seed: of the policy's generator, an integer from 0. Equal seeds and equal duels give equal
             proposals on every machine.
-        **parameters: those that the class declares.
+        **parameters: those that the class declares. Each declaration has a symbol, a meaning, the
+            default and what is allowed, and `help` of the class shows the meaning; the docstring
+            of a policy names only parameters of which there is more to say.
 
     Raises:
         PolicyError: an argument is unknown or not allowed.

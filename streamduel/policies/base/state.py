@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Annotated, Any, Final, Protocol, TypeAlias, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, Final, TypeAlias, TypeVar, get_args, get_type_hints
 
 import msgspec
 import numpy as np
@@ -30,17 +30,8 @@ class State(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     of the fields check a restored state, fields of type `Arm` must be below K, and arrays must have
     the shape that the policy gave them in `_begin`. In the state, an array of truth values is the
     ascending list of the indices that are true, one list per row; any other array is a list.
+    An attribute with the methods `save` and `restore` has a state of its own.
     """
-
-
-class Part(Protocol):
-    """An attribute that has a state of its own."""
-
-    def save(self) -> Any:
-        """Its state, as JSON can hold it; shares nothing with it."""
-
-    def restore(self, saved: Any) -> None:
-        """Set the state that `save` returned."""
 
 
 Saved = TypeVar("Saved")

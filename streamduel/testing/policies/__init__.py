@@ -12,15 +12,20 @@ The class of the policy must be importable: a check starts another process.
 
 >>> from streamduel import policies
 >>> uniform = PolicyUnderTest(policies.get("uniform"))
->>> for check in state.CHECKS[:3]:
+>>> for check in CHECKS[:3]:
 ...     check(uniform)
 """
 
 from __future__ import annotations
 
 from streamduel.testing.policies import arms, observing, proposing, state
-from streamduel.testing.policies.under_test import PolicyUnderTest
+from streamduel.testing.policies.under_test import Check, PolicyUnderTest
 
 __all__ = ["CHECKS", "PolicyUnderTest"]
 
-CHECKS = [*state.CHECKS, *observing.CHECKS, *proposing.CHECKS, *arms.CHECKS]
+CHECKS: list[Check] = [
+    check
+    for module in (state, observing, proposing, arms)
+    for name, check in vars(module).items()
+    if name.startswith("check_")
+]

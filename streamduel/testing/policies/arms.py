@@ -12,7 +12,6 @@ from streamduel.policies.base.change_of_arms import with_arms
 from streamduel.testing.policies.under_test import (
     ARMS,
     PolicyUnderTest,
-    check_list,
     duels,
     examples,
     observe,
@@ -185,6 +184,3 @@ def check_a_new_arm_is_explored_after_the_winner_was_found(tested: PolicyUnderTe
     changed = with_arms(policy, [*range(ARMS), None])
     assert not changed.finished
     assert any(ARMS in pair for pair in play(changed, 3_000, edge=0.3))
-
-
-CHECKS = check_list(globals())

@@ -10,7 +10,6 @@ from streamduel.errors import PolicyError
 from streamduel.testing.policies.under_test import (
     ARMS,
     PolicyUnderTest,
-    check_list,
     duels,
     examples,
     observe,
@@ -220,6 +219,3 @@ def check_wins_cannot_be_written(tested: PolicyUnderTest) -> None:
     for parameter in policy.parameters:
         with raises(AttributeError):
             setattr(policy, parameter, 1)
-
-
-CHECKS = check_list(globals())

@@ -12,7 +12,6 @@ from streamduel.errors import PolicyError
 from streamduel.testing.policies.under_test import (
     ARMS,
     PolicyUnderTest,
-    check_list,
     duels,
     examples,
     knowledge,
@@ -146,6 +145,3 @@ def check_the_horizon_ends_exploration(tested: PolicyUnderTest) -> None:
     assert (pairs.tolist(), times.tolist()) == ([[champion, champion]], [10**6])
     with raises(PolicyError, r"policy.horizon must be at least .* \(found 4\)"):
         tested.kind(ARMS, **{**policy.parameters, "horizon": ARMS - 1})
-
-
-CHECKS = check_list(globals())

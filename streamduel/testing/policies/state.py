@@ -18,7 +18,6 @@ from streamduel.errors import PolicyError
 from streamduel.testing.policies.under_test import (
     ARMS,
     PolicyUnderTest,
-    check_list,
     duels,
     examples,
     observe,
@@ -167,6 +166,3 @@ def _ruin(state: Any) -> None:
         if isinstance(part, dict | list):
             _ruin(part)
     state.clear()
-
-
-CHECKS = check_list(globals())

@@ -49,15 +49,6 @@ class PolicyUnderTest:
 Check: TypeAlias = Callable[[PolicyUnderTest], None]
 
 
-def check_list(module: Mapping[str, Any]) -> list[Check]:
-    """The checks of a module, in their order."""
-    return [
-        check
-        for name, check in module.items()
-        if name.startswith("check_") and name != "check_list"
-    ]
-
-
 class Duel(NamedTuple):
     """One entry of `observe`."""
 

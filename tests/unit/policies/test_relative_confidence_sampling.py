@@ -283,13 +283,13 @@ def test_unseen_pair_has_bound_of_two() -> None:
 
 def test_duels_in_flight_do_not_change_posterior(monkeypatch: pytest.MonkeyPatch) -> None:
     policy = in_state(MIXED)
-    before = [np.copy(getattr(policy._posterior, name)) for name in BetaPosterior.__slots__]
+    before = [np.copy(getattr(policy._posterior, name)) for name in vars(policy._posterior)]
     marks, mark = [], policy._mark_in_flight
 
     def recording(first: int, second: int, in_flight: int) -> None:
         mark(first, second, in_flight)
         marks.append(in_flight)
-        during = [getattr(policy._posterior, name) for name in BetaPosterior.__slots__]
+        during = [getattr(policy._posterior, name) for name in vars(policy._posterior)]
         assert all(map(np.array_equal, before, during))
 
     monkeypatch.setattr(policy, "_mark_in_flight", recording)

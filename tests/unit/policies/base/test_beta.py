@@ -87,7 +87,7 @@ def some_pairs(k: int, seed: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np
 
 def kept(posterior: BetaPosterior) -> dict[str, Any]:
     """The arrays of a posterior, without leftovers from fewer duels, which are not used."""
-    kept = {name: np.copy(getattr(posterior, name)) for name in posterior.__slots__}
+    kept = {name: np.copy(getattr(posterior, name)) for name in vars(posterior)}
     kept["_below"][~posterior.few] = 0
     return kept
 
