@@ -49,7 +49,13 @@ class LogRecord(Protocol):
 
 
 class Message(NamedTuple):
-    """One output: a key and a value; where the stream makes it, also the struct in `value`."""
+    """One output.
+
+    Attributes:
+        key: its key.
+        value: its text.
+        content: the struct that `value` encodes, if streamduel built the message.
+    """
 
     key: bytes | None
     value: bytes
@@ -171,7 +177,7 @@ class Outlet(Protocol):
         """Make everything written since the last commit visible, all at once.
 
         Raises:
-            Fenced: nothing is visible, or that is unknown; `load` tells after a restore.
+            Fenced: nothing became visible, or it is not known whether; `load` tells.
             ConnectorError: a permanent error.
         """
 
@@ -200,7 +206,11 @@ class Archive(Protocol):
 
 
 class Failpoint(Protocol):
-    """Called with the name of each step of a commit; tests pass one that kills the process."""
+    """Called with the name of each step of a commit; tests pass one that kills the process.
+
+    `streamduel.stream.commit` calls it around `write` and `finish`. A connector may also call it
+    between its own steps; that is optional.
+    """
 
     def __call__(self, step: str, /) -> None:
         """The commit has reached this step."""
@@ -212,7 +222,7 @@ def no_failpoint(step: str, /) -> None:
 
 @dataclass(kw_only=True)
 class Connector:
-    """A plug-in: three settings models, and the functions that open what they describe.
+    """A plug-in: settings models, and functions that open a source, outlet and archive from them.
 
     Each model has a field `connector` with the connector's name; all other fields are its own.
     Models are validated with the context `{"directory": Path}`, to which relative paths refer.
@@ -222,8 +232,8 @@ class Connector:
         source_settings: the model of the configuration's section `source`.
         sink_settings: the model of `sink`.
         snapshot_settings: the model of `snapshots`.
-        shared_settings: keys that sink and snapshots take from a source of the same connector;
-            they must have the same value everywhere.
+        shared_settings: keys that sink and snapshots inherit from `source` if it uses the same
+            connector; they must have the same value everywhere.
         open_source: opens a source that shares the partitions with other processes. The flag
             says that the click log is read up to its present end only, so that a last line
             without a newline is complete.

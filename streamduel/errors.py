@@ -48,9 +48,10 @@ class UncertainError(ConnectorError):
 
 
 class Fenced(StreamduelError):  # noqa: N818 - the field's word for it
-    """This process lost the partitions of its commit; nothing of the commit is visible.
+    """This process lost the partitions of its commit.
 
-    The runner discards its uncommitted work; the partitions' new owner repeats it.
+    Nothing of the commit became visible, or it is not known whether; `Outlet.load` tells. The
+    runner discards its uncommitted work; the partitions' new owner repeats it.
     """
 
 

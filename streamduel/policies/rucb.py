@@ -12,7 +12,7 @@ from streamduel.preference.logarithm import ln
 
 
 class RUCBState(State):
-    """The member of B, which never has two."""
+    """The member of the set B (at most one)."""
 
     hypothesis: Arm | None
 
@@ -31,7 +31,7 @@ class RUCB(WindowedPolicy):
     otherwise ties are broken uniformly at random.
 
     Draws from the generator, each only if there is more than one choice: c (with `champion_set`,
-    first a fair coin, then c unless the coin fixed it), then d among ties.
+    first a fair coin, then c, unless the coin kept the previous champion), then d among ties.
 
     Args:
         alpha: α, above 1/2: the bonus is sqrt(α ln t / n). Larger explores more.

@@ -69,7 +69,7 @@ class PendingClick(msgspec.Struct, gc=False):
         ts: event time.
         arrived_at: stream time of arrival.
         offset: the record's.
-        key: the record's, as far as a dead letter repeats it.
+        key: the record's key, cut to the length that a dead letter repeats.
         value: the record's, for the dead letter if the click does not fit its impression.
     """
 
@@ -89,7 +89,7 @@ class PendingClick(msgspec.Struct, gc=False):
 
 
 class Closed(NamedTuple):
-    """What ended with a record or at a stream time.
+    """What closed when a record arrived or stream time advanced.
 
     Attributes:
         impressions: those whose join window closed, the oldest first.

@@ -31,7 +31,8 @@ Pair = Duel | Duels | Interleaving | Impression
 NO_DUEL: Final = -1
 """The code of a record that is accepted and is no duel: a tie under `ties: drop`."""
 SPECIAL: Final = -2
-"""The code of a record that is not one duel: counts, a part of an impression, a control record."""
+"""The code of a record that is handled individually, because it is not one duel: `duels`,
+`impression`, `click` and `control`."""
 MAX_CODES: Final = 4096
 """Codes of `duel` records that are kept: all of them for up to 36 arms."""
 OUTCOMES: Final = 3
@@ -77,7 +78,7 @@ class Coder:
         self.renumber()
 
     def renumber(self) -> None:
-        """Drop the codes of other arms."""
+        """Discard all codes, because arm indices have changed."""
         self.codes.clear()
         self._kept = 0
         self.by_code = _duels_by_code(len(self._roster.arms))

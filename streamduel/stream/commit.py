@@ -27,7 +27,7 @@ def commit(
         failpoint: called between the steps.
 
     Raises:
-        Fenced: this process no longer owns the partitions; nothing is visible.
+        Fenced: this process no longer owns the partitions.
     """
     failpoint("before write")
     outlet.write(commits)

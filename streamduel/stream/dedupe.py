@@ -9,9 +9,10 @@ from typing import Final, NamedTuple
 import mmh3
 
 BLOCK_BITS: Final = 12
-"""A stretch ends at the latest with its block of 4096 offsets, even if stream time does not
-advance: a window over a click log without timestamps is then rebuilt from near its oldest sighting,
-not from the beginning. Blocks are aligned, so that a rebuilt window has the same stretches."""
+"""A stretch is a run of sightings with one stream time. It ends at the latest with its block of
+4096 offsets, even if stream time does not advance: a window over a click log without timestamps is
+then rebuilt from near its oldest sighting, not from the beginning. Blocks are aligned, so that a
+rebuilt window has the same stretches."""
 
 
 record_key: Final = mmh3.hash128
@@ -49,7 +50,7 @@ class DedupeWindow:
     to `keys` and `order` without a call; `sight` would do no more.
 
     Attributes:
-        keys: those remembered, and possibly some that are about to be forgotten.
+        keys: remembered keys; expired ones may not be removed yet.
         order: the sightings, oldest first.
         block_end: the offset at which a new block must begin.
 

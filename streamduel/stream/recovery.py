@@ -34,8 +34,8 @@ class Marks:
     """Finds the offset from which a restart must re-read the click log.
 
     The dedupe window alone needs the records since its beginning. Open impressions and pending
-    clicks need their own records again, and for each of them the answers of the dedupe window at
-    that time: was it a duplicate, was its impression known? So the window must be exact from their
+    clicks need their own records again, and what the dedupe window answered when they first
+    arrived: was it a duplicate, was its impression known? So the window must be exact from their
     first record on, and re-reading starts where the window began *then*. That is kept for every
     block.
 
@@ -62,7 +62,8 @@ class Marks:
         """The last mark not after an offset; earlier ones are dropped.
 
         Args:
-            since: the first record of anything that is open; None if nothing is. It never falls.
+            since: the first record of anything that is open; None if nothing is. `since` never
+                decreases between calls.
         """
         while len(self._marks) > 1 and (since is None or self._marks[1].offset <= since):
             self._marks.popleft()

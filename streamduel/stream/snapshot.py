@@ -1,7 +1,7 @@
 """Snapshots: the hard state of a partition as named entries of canonical JSON.
 
-The entry `partition` has the offset up to which the others are true. Each experiment has an entry
-of its own, so that a commit rewrites only what changed.
+The entry `partition` has the offset up to which the other entries are current. Each experiment has
+an entry of its own, so that a commit rewrites only what changed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class PartitionEntry(msgspec.Struct, frozen=True):
             what is open.
         open_since: the first offset whose impressions and clicks are re-applied; None if nothing is
             open.
-        mark: the newest one not after `open_since`, from which later ones are continued.
+        mark: the newest `Mark` at or before `open_since`; `Marks` continues from it.
         dead_letters: by reason, since the beginning of the click log.
         ignored: ignored records of a foreign click log, by reason.
         log_format: the settings of a foreign format.

@@ -17,7 +17,7 @@ _MAX_STALE: Final = 4
 them are stale then. Setting a timer stays O(log n), amortised."""
 
 _CHECKS: Final = 2
-"""Checks in the validity of an assignment. As long as records come in every half of it, the
+"""Renewal checks per validity period. As long as records come in every half of it, the
 assignment is renewed before it expires."""
 
 

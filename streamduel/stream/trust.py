@@ -1,4 +1,8 @@
-"""Trust: counts that tell whether ranker services interleave fairly and serve assigned pairs."""
+"""Trust: detects unfair interleaving and unassigned pairs.
+
+The rank r of a list, from 0, has the prominence 1/(r + 1). The lead of side a is the prominence of
+its ranks minus that of side b's ranks.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,8 @@ IN_FORCE: Final = -1
 """In place of the last epoch of a pair, if the plan in force contains it."""
 
 WHOLE: Final = 1000
-"""Leads are whole thousandths of a list's prominence: their sum is exact on every machine."""
+"""Leads are whole thousandths of the prominence of all ranks of a list: their sum is exact on every
+machine."""
 
 MAX_PATTERNS: Final = 4096
 """Patterns of teams whose features are kept; ten ranks of two teams have 1024."""
@@ -34,8 +39,8 @@ def look_of(teams: Sequence[Side | None]) -> Look:
     """The features of an interleaved list.
 
     Returns:
-        Documents of side a, and of side b; whether the top rank is a's, and b's; and by how many
-        thousandths of all prominence a leads, where rank r, from 0, has the prominence 1/(r + 1).
+        Documents of side a, and of side b; whether the top rank is a's, and b's; and the lead of
+        side a, in thousandths of the prominence of all ranks.
 
     >>> look_of(["a", "b", "b"]), look_of(["a", "a", "b"])
     ((1, 2, 1, 0, 91), (2, 1, 1, 0, 636))

@@ -7,7 +7,20 @@ partition, new for each check. `ConfiguredConnector` is one made from settings.
 
     @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
     def test_connector(check, tmp_path):
+        log = tmp_path / "clicks.jsonl"
+
+        def append(values):
+            with log.open("a") as file:
+                for value in values:
+                    print(value.decode(), file=file)
+
+        source = {"connector": "mine", "path": log}
+        sink = {"connector": "mine", "path": tmp_path / "out"}
+        snapshots = {"connector": "mine", "path": tmp_path / "state"}
         check(ConfiguredConnector(connector, source, sink, snapshots, append))
+
+`source`, `sink` and `snapshots` are the sections of a configuration, in the connector's own keys;
+`append` adds records to the click log, as a producer does.
 """
 
 from __future__ import annotations
@@ -120,7 +133,7 @@ def _gain(source: Source) -> None:
 
 
 def _own(source: Source) -> None:
-    """Gain the partition and seek its beginning; only then may commits of it be made."""
+    """Gain the partition and seek: only an owner that has called `seek` may commit."""
     _gain(source)
     source.seek(0, None)
 

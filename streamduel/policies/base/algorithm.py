@@ -22,9 +22,9 @@ class Algorithm(ABC):
 
     An author derives from `Policy`, declares the class attributes below and the parameters (`Real`,
     `Whole`, `Flag`, `Choice`, `Horizon`), and writes `_choose` and `candidates`. An algorithm that
-    keeps more than the counts of wins sets it up in `_begin`. What follows from the counts, such as
-    confidence bounds, `_track` keeps up to date. What does not follow from them, such as eliminated
-    arms, is a field of `state_type`. All other hooks have defaults.
+    keeps more than the counts of wins sets it up in `_begin`. `_track` keeps values derived from
+    the counts, such as confidence bounds, up to date. What does not follow from the counts, such as
+    eliminated arms, is a field of `state_type`. All other hooks have defaults.
 
     `observe` only counts. An algorithm draws its conclusions (an arm is out, a round is complete)
     when it is asked for the next pair; therefore outcomes may come late, in any order and in bulk.
@@ -35,7 +35,7 @@ class Algorithm(ABC):
         summary: what it is, one line.
         paper: where it was published.
         declared: its parameters by name.
-        adaptive: whether its proposals depend on outcomes.
+        adaptive: whether its proposals depend on outcomes. False: not expected to converge.
         seeks: the winner it looks for: "condorcet", an arm that beats all others, or "copeland",
             an arm that beats the most others, which always exists.
         state_type: what it keeps that does not follow from the counts.
@@ -53,8 +53,8 @@ class Algorithm(ABC):
     n_arms: int
     _counts: WinCounts
     _generator: Generator
-    # (K,), drawn once from the seed: in a tie the arm with the larger number is first. So the
-    # champion is as random as with a draw for each tie, but asking for it changes nothing.
+    # (K,), drawn once from the seed: ties go to the arm with the larger priority. The champion is
+    # as random as with a draw for each tie, but asking for it changes nothing.
     _priority: Integers
     _tracked: list[FromCounts]
 
@@ -87,7 +87,7 @@ class Algorithm(ABC):
             derived.refresh(first, second)
 
     def _learned_many(self, duels: Duels) -> None:
-        """The same after many duels; pairs may repeat, and may be an arm with itself."""
+        """As `_learned`, after many duels; pairs may repeat, and may be an arm with itself."""
         for derived in self._tracked:
             derived.refresh_many(duels.first, duels.second)
 
@@ -101,9 +101,10 @@ class Algorithm(ABC):
         return None
 
     def _choose_ahead(self, t: int, limit: int) -> tuple[Integers, Integers]:
-        """The pairs (m, 2) from step t on that no outcome can change, and the number of each (m,).
+        """Array (m, 2) of pairs from step t on, and how often each is played, (m,).
 
-        A simulation takes them in one step. The default is one duel, or `_duels_alone`.
+        No outcome can change them; a simulation takes them in one step. The default is one duel, or
+        `_duels_alone`.
         """
         first, second = self._choose(t)
         times = self._duels_alone(first, t, limit) if first == second and limit > 1 else 1

@@ -25,7 +25,7 @@ from streamduel.preference.counts import MAX_DUELS
 Value = TypeVar("Value", bound=float | str)
 
 _MAX_REAL: Final = 1e15
-"""The largest number, and one over the smallest: others overflow in formulas."""
+"""The largest number; the smallest is its reciprocal. Values outside overflow in formulas."""
 
 Derivation: TypeAlias = Callable[[Mapping[str, Any]], Any]
 """The default of a parameter from the others' values."""

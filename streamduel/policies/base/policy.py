@@ -37,7 +37,7 @@ class _PolicyState(State):
 
 
 class Policy(Algorithm):
-    """A dueling bandit as a state machine: the caller reports the outcomes of duels.
+    """A dueling bandit: a state machine driven by its caller, which reports outcomes of duels.
 
     Everything that a policy will do follows from its state: the counts of the duels it has
     observed, its own generator, and what its algorithm keeps. The state goes through JSON text and
@@ -47,7 +47,7 @@ class Policy(Algorithm):
     `WindowedPolicy` that forgets, their order matters). An algorithm draws its conclusions from the
     counts, such as to eliminate an arm or to begin a round, when it is asked for the next pair.
     Given one duel at a time this is the published algorithm; given many at once, it is the same
-    algorithm with fewer occasions to conclude.
+    algorithm with fewer points at which it draws conclusions.
 
     A policy with a parameter `horizon` plans for that many duels; afterwards it proposes its
     champion against itself.

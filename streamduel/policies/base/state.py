@@ -26,9 +26,9 @@ Wins: TypeAlias = list[list[Annotated[float, Meta(ge=0)]]]
 class State(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """What an algorithm keeps that does not follow from its counts; a policy declares a subclass.
 
-    The field `x` is the attribute `_x` of the policy. Saving and restoring need no code: the types
-    of the fields check a restored state, fields of type `Arm` must be below K, and arrays must have
-    the shape that the policy gave them in `_begin`. In the state, an array of truth values is the
+    Field `x` saves and restores the policy's attribute `_x`. This needs no code: the types of the
+    fields check a restored state, fields of type `Arm` must be below K, and arrays must have the
+    shape that the policy gave them in `_begin`. In the state, an array of truth values is the
     ascending list of the indices that are true, one list per row; any other array is a list.
     An attribute with the methods `save` and `restore` has a state of its own.
     """
