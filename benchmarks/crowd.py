@@ -23,8 +23,8 @@ from benchmarks.measure import resident_bytes
 from benchmarks.records import START, Record, arms, configuration, duel_values, fresh_task
 from streamduel.config import load
 from streamduel.connector import Outlet, Source, no_failpoint
+from streamduel.monitoring.collector import Metrics
 from streamduel.monitoring.exposition import Exposition
-from streamduel.monitoring.metrics import Metrics
 from streamduel.service import GC_THRESHOLDS
 from streamduel.stream.commit import commit
 from streamduel.stream.routing import ClickLog

@@ -17,8 +17,8 @@ from benchmarks.crowd import Case
 from benchmarks.measure import Spread, in_fresh_process, tell
 from benchmarks.records import START, Record, arms, configuration, duel_values, fresh_task
 from benchmarks.report import Goal, Result, alone
+from streamduel.monitoring.collector import Metrics
 from streamduel.monitoring.exposition import CHEAP_SECONDS, REUSE, Exposition
-from streamduel.monitoring.metrics import Metrics
 
 ARMS: Final = 16
 INTERVAL: Final = 15.0

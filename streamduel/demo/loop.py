@@ -17,7 +17,7 @@ from streamduel.demo.display import MAX_SLEEP, Progress
 from streamduel.demo.search import RecipeSearch, Visit
 from streamduel.demo.statistics import Statistics
 from streamduel.demo.users import Users
-from streamduel.monitoring.metrics import Metrics
+from streamduel.monitoring.collector import Metrics
 from streamduel.stream.observer import Observer
 from streamduel.stream.task import PartitionTask
 

@@ -21,7 +21,7 @@ from streamduel.demo.statistics import Statistics
 from streamduel.demo.users import Users
 from streamduel.errors import ConfigurationError
 from streamduel.monitoring import Monitoring
-from streamduel.monitoring.metrics import Metrics
+from streamduel.monitoring.collector import Metrics
 from streamduel.service import serve
 from streamduel.stream.observer import Observer
 

@@ -15,9 +15,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from streamduel.monitoring import api, openapi
+from streamduel.monitoring.collector import Metrics
 from streamduel.monitoring.exposition import Exposition
 from streamduel.monitoring.history import History
-from streamduel.monitoring.metrics import Metrics
 from streamduel.monitoring.page import PAGE_HEADERS, Pages
 from streamduel.monitoring.page.pages import absent
 from streamduel.monitoring.views import ExperimentView

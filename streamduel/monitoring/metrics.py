@@ -1,141 +1,321 @@
-"""The observer that keeps the figures for metrics, health and status page up to date.
+"""All metrics, each declared once: name, labels, description, and where its value is read.
 
-The figures are read from committed state: a counter of an experiment is the number that its
-snapshot holds. So metrics show only what is committed, continue after a restart, and cost the fold
-one copy of each changed experiment per commit.
+`docs/metrics.md` is generated from this file. The metrics `process_…` are prometheus_client's own.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Final, get_args
 
-from prometheus_client import CollectorRegistry, ProcessCollector
-from prometheus_client.core import Metric
+from streamduel import __version__
+from streamduel.monitoring.declaration import (
+    Counter,
+    Declaration,
+    Gauge,
+    Histogram,
+    Samples,
+    per_arm,
+    per_experiment,
+    per_experiment_and,
+    per_partition,
+)
+from streamduel.monitoring.figures import Figures
+from streamduel.monitoring.views import ExperimentView
+from streamduel.preference.regret import KINDS
+from streamduel.records import Reason
+from streamduel.stream.plan import Status
 
-from streamduel.monitoring.catalogue import COMMIT_SECONDS, METRICS, POLL_RECORDS
-from streamduel.monitoring.figures import Distribution, Figures
-from streamduel.monitoring.views import PartitionView
-from streamduel.stream.observer import Observer
-from streamduel.stream.task import PartitionTask
+COMMIT_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+"""A commit to files takes about a millisecond, a Kafka transaction 5 to 100. Above 0.5, the default
+commit interval, commits limit throughput; at 30 the Kafka connector has long given up."""
 
-_Value = TypeVar("_Value")
+POLL_RECORDS: Final = (1, 10, 50, 100, 250, 500, 1000, 2500, 5000, 10_000)
+"""A poll of Kafka brings at most 5000 records by default: a consumer that lags fills that bucket,
+one that keeps up stays far below."""
 
-
-class Heartbeat(Observer):
-    """Notes when the runner's loop turns, for the liveness check.
-
-    It is an observer of its own because the runner drops an observer that fails: a failure of
-    `Metrics` must not restart the process.
-
-    Args:
-        clock: monotonic seconds.
-
-    Attributes:
-        turned_at: when the loop last turned; at first, when monitoring began.
-    """
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self.turned_at = clock()
-
-    def turned(self) -> None:
-        """The runner's loop has turned."""
-        self.turned_at = self._clock()
+OUTCOMES: Final = ("accepted", "duplicate", "late", "unjoined")
+REASONS: Final[tuple[Reason, ...]] = get_args(Reason)
+STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 
 
-class Metrics(Observer):
-    """Keeps the figures, and is the collector of their metrics.
-
-    All figures are one immutable object, replaced as a whole: a scrape in another thread takes it
-    once, sees one moment, and needs no lock.
-
-    Args:
-        connector: the source's.
-        clock: monotonic seconds.
-
-    Attributes:
-        registry: all metrics of this process.
-        heartbeat: another observer, for the runner as well.
-    """
-
-    def __init__(self, connector: str, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self.heartbeat = Heartbeat(clock)
-        self._figures = Figures(
-            connector,
-            commit_seconds=Distribution.empty(*COMMIT_SECONDS),
-            poll_records=Distribution.empty(*POLL_RECORDS),
-        )
-        self.registry = CollectorRegistry()
-        self.registry.register(self)
-        ProcessCollector(registry=self.registry)
-
-    @property
-    def figures(self) -> Figures:
-        """The present figures."""
-        return replace(self._figures, turned_at=self.heartbeat.turned_at, now=self._clock())
-
-    def collect(self) -> Iterator[Metric]:
-        """The metrics with their samples, for the registry."""
-        figures = self.figures
-        for metric in METRICS:
-            yield metric.family(figures)
-
-    def polled(self, records: int) -> None:
-        """A poll of the source brought that many records."""
-        self._replace(poll_records=self._figures.poll_records.plus(records))
-
-    def connection(self, *, source: bool) -> None:
-        """The source's log is reachable, or is not."""
-        if source != self._figures.connected:  # called at every turn, changes rarely
-            self._replace(connected=source)
-
-    def restored(self, task: PartitionTask) -> None:
-        """A partition was gained and restored."""
-        self._replace(fenced=False, restores=self._figures.restores + 1)
-        if not task.outputs:  # otherwise it is committed next, and shown then
-            self._view([task])
-
-    def lost(self, partitions: Sequence[int]) -> None:
-        """Remove all series of these partitions and of their experiments."""
-        figures = self._figures
-        self._replace(
-            fenced=False,
-            partitions=_without(figures.partitions, partitions),
-            lags=_without(figures.lags, partitions),
-        )
-
-    def committed(self, tasks: Sequence[PartitionTask], seconds: float) -> None:
-        """The work of these partitions has become visible; the commit took that long."""
-        self._replace(commit_seconds=self._figures.commit_seconds.plus(seconds))
-        self._view(tasks)
-
-    def fenced(self) -> None:
-        """A commit failed."""
-        self._replace(fenced=True, commit_failures=self._figures.commit_failures + 1)
-
-    def lagging(self, lags: Mapping[int, int]) -> None:
-        """The lag of each partition."""
-        self._replace(lags=dict(sorted(lags.items())))
-
-    def _view(self, tasks: Sequence[PartitionTask]) -> None:
-        now, former = self._clock(), self._figures
-        views = {
-            task.partition: PartitionView.of(task, now, former.partitions.get(task.partition))
-            for task in tasks
-        }
-        dead_letters = {number: view.dead_letters for number, view in views.items()}
-        self._replace(
-            partitions={**former.partitions, **views},
-            dead_letters={**former.dead_letters, **dead_letters},
-        )
-
-    def _replace(self, **changes: Any) -> None:
-        self._figures = replace(self._figures, **changes)
+def _dead_letters(figures: Figures) -> Samples:
+    for reason in REASONS:
+        by_partition = figures.dead_letters.values()
+        yield (reason,), sum(counts.get(reason, 0) for counts in by_partition)
 
 
-def _without(mapping: Mapping[int, _Value], partitions: Sequence[int]) -> dict[int, _Value]:
-    return {number: value for number, value in mapping.items() if number not in partitions}
+def _regret(view: ExperimentView) -> Samples:
+    found = view.assessment
+    for kind in KINDS:
+        yield (kind, "estimate"), found.regret[kind]
+        yield (kind, "upper"), found.regret_bound[kind]
+
+
+def _guardrail_regret(view: ExperimentView) -> Samples:
+    found = view.assessment.guardrail_regret or {}
+    return [((kind,), regret) for kind, regret in found.items()]
+
+
+METRICS: Final[tuple[Declaration, ...]] = (
+    Gauge(
+        "streamduel_build_info",
+        ("version",),
+        "Always 1; the label is the running version.",
+        lambda _: [((__version__,), 1.0)],
+    ),
+    Gauge(
+        "streamduel_experiment_info",
+        ("experiment", "policy", "stage", "seeks"),
+        "Always 1; the labels are the configured policy, the algorithm in use (`auto` switches "
+        "from one to another), and the winner that the policy seeks: condorcet or copeland.",
+        per_experiment_and(lambda view: [((view.policy, view.stage, view.seeks), 1.0)]),
+    ),
+    Gauge(
+        "streamduel_experiment_status",
+        ("experiment", "status"),
+        "1 for the present status of the experiment, 0 for the other two.",
+        per_experiment_and(
+            lambda view: [((status,), float(status == view.status)) for status in STATUSES]
+        ),
+    ),
+    Counter(
+        "streamduel_records_total",
+        ("experiment", "outcome"),
+        "Records of the experiment by outcome. A duplicate's id was seen within the dedupe window; "
+        "late and unjoined are clicks that found no impression in time. Dead letters are counted "
+        "by streamduel_dead_letters_total.",
+        per_experiment_and(
+            lambda view: [((outcome,), view.tallies[outcome]) for outcome in OUTCOMES]
+        ),
+    ),
+    Counter(
+        "streamduel_dead_letters_total",
+        ("reason",),
+        "Dead letters since the beginning of the click log, of all partitions that this process "
+        "has or has had. It does not fall when a partition is lost; it rises by the partition's "
+        "total when one is gained.",
+        _dead_letters,
+    ),
+    Counter(
+        "streamduel_experiment_dead_letters_total",
+        ("experiment",),
+        "Dead letters whose record names the experiment legibly.",
+        per_experiment(lambda view: view.tallies["dead_letter"]),
+    ),
+    Counter(
+        "streamduel_duels_total",
+        ("experiment",),
+        "Duels that the policy has observed, those of an arm with itself included.",
+        per_experiment(lambda view: view.duels),
+    ),
+    Gauge(
+        "streamduel_regret",
+        ("experiment", "kind", "bound"),
+        "Cumulative regret of all duels so far under the current estimate of the preference "
+        "matrix, with the champion as the best arm. An arm that wins more than half of its duels "
+        "with the champion has gap 0. New duels change the estimate for old ones, so it may fall. "
+        "`upper` is an upper bound with 95 % confidence, valid at all times together.",
+        per_experiment_and(_regret),
+    ),
+    Counter(
+        "streamduel_impressions_total",
+        ("experiment",),
+        "Interleaved impressions: `impression` and `interleaving` records.",
+        per_experiment(lambda view: view.impressions.shown),
+    ),
+    Counter(
+        "streamduel_ties_total",
+        ("experiment",),
+        "Impressions and duels without a winner, dropped ties included. A sudden change of their "
+        "share is more often a change in logging than in users.",
+        per_experiment(lambda view: view.impressions.ties),
+    ),
+    Counter(
+        "streamduel_team_ranks_total",
+        ("experiment", "side"),
+        "Documents shown in interleaved impressions, by the side that contributed them.",
+        per_experiment_and(
+            lambda view: [(("a",), view.impressions.ranks[0]), (("b",), view.impressions.ranks[1])]
+        ),
+    ),
+    Gauge(
+        "streamduel_team_mismatch",
+        ("experiment",),
+        "Confidence, from 0 to 1, that services interleave unfairly: that a side, or a ranker on "
+        "either side, gets more documents, top ranks or prominent ranks than fair coins would give "
+        "it. Valid at any time; above 0.99, check the service. Balanced and optimised interleaving "
+        "have no such coins.",
+        per_experiment(lambda view: view.assessment.team_mismatch),
+    ),
+    Counter(
+        "streamduel_unassigned_impressions_total",
+        ("experiment",),
+        "Interleaved impressions of a pair that was not assigned: not by the assignment with the "
+        "record's `epoch` or, for a record without one, by none of the last hour of stream time. A "
+        "service that follows assignments has none. Deviations from the assigned shares are not "
+        "counted.",
+        per_experiment(lambda view: view.impressions.unassigned),
+    ),
+    Gauge(
+        "streamduel_open_impressions",
+        ("experiment",),
+        "Open impressions: their join window has not closed.",
+        per_experiment(lambda view: view.open["impressions"]),
+    ),
+    Gauge(
+        "streamduel_waiting_clicks",
+        ("experiment",),
+        "Pending clicks: they arrived before their impression, and are not in "
+        "streamduel_records_total yet.",
+        per_experiment(lambda view: view.open["clicks"]),
+    ),
+    Gauge(
+        "streamduel_guardrail_share",
+        ("experiment",),
+        "Share of impressions that guardrails take from what the policy proposes, at present. Only "
+        "for experiments with guardrails.",
+        per_experiment(lambda view: view.guardrails.share if view.guardrails else None),
+    ),
+    Gauge(
+        "streamduel_guardrail_regret",
+        ("experiment", "kind"),
+        "The part of streamduel_regret (estimate) from duels that guardrails requested: of the "
+        "control arm alone, and of a frozen pair. The cost of a cap, slower learning, is not in "
+        "it. Only for experiments with guardrails.",
+        per_experiment_and(_guardrail_regret),
+    ),
+    Gauge(
+        "streamduel_champion_confidence",
+        ("experiment",),
+        "Lower bound of the probability that the champion is the winner that the policy seeks. It "
+        "is valid at any time, however often it is read, and stays near 0 until the duels decide: "
+        "at 0.95 it is safe to stop.",
+        per_experiment(lambda view: view.assessment.confidence),
+    ),
+    Gauge(
+        "streamduel_condorcet_winner_possible",
+        ("experiment",),
+        "1 while some ranker may be the Condorcet winner; 0 once each has lost to another one with "
+        "95 % confidence, valid at any time. Then a policy that seeks a Condorcet winner explores "
+        "permanently.",
+        per_experiment(lambda view: view.assessment.condorcet_winner_possible),
+    ),
+    Gauge(
+        "streamduel_batch_round",
+        ("experiment",),
+        "Number of the open batch, from 1. Only for batched policies.",
+        per_experiment(lambda view: view.batch[0] if view.batch else None),
+    ),
+    Gauge(
+        "streamduel_batch_remaining",
+        ("experiment",),
+        "Duels that the open batch still needs. Only for batched policies.",
+        per_experiment(lambda view: view.batch[1] if view.batch else None),
+    ),
+    Gauge(
+        "streamduel_champion",
+        ("experiment", "arm"),
+        "1 for the champion of the assignment in force, 0 for the other arms.",
+        per_arm(lambda view: [float(arm == view.champion) for arm in range(len(view.arms))]),
+    ),
+    Gauge(
+        "streamduel_arm_copeland_score",
+        ("experiment", "arm"),
+        "Copeland score of the arm, from 0 to 1: the number of arms against which it has won more "
+        "than half of the duels, divided by K - 1.",
+        per_arm(lambda view: view.copeland),
+    ),
+    Counter(
+        "streamduel_arm_duels_total",
+        ("experiment", "arm"),
+        "Duels of the arm with other arms, including duels that the policy has forgotten and duels "
+        "with retired arms. Each duel counts for both of its arms.",
+        per_arm(lambda view: view.arm_duels),
+    ),
+    Gauge(
+        "streamduel_candidates",
+        ("experiment",),
+        "Arms that the policy has not ruled out. 0 when the policy seeks a Condorcet winner and "
+        "every arm has confidently lost to some arm.",
+        per_experiment(lambda view: view.candidates),
+    ),
+    Gauge(
+        "streamduel_assignment_epoch",
+        ("experiment",),
+        "Epoch of the assignment in force.",
+        per_experiment(lambda view: view.epoch),
+    ),
+    Counter(
+        "streamduel_assignments_total",
+        ("experiment",),
+        "Assignments published since the experiment began.",
+        per_experiment(lambda view: view.epoch),  # it grows by one with every assignment
+    ),
+    Gauge(
+        "streamduel_lag_records",
+        ("partition",),
+        "Lag of the partition: records not yet folded, as of some seconds ago.",
+        per_partition(lambda figures: figures.lags),
+    ),
+    Gauge(
+        "streamduel_stream_time_seconds",
+        ("partition",),
+        "Stream time, the largest broker timestamp folded, in seconds since 1970. Absent until "
+        "there is one.",
+        per_partition(
+            lambda figures: {
+                number: view.stream_time / 1000
+                for number, view in figures.partitions.items()
+                if view.stream_time
+            }
+        ),
+    ),
+    Gauge(
+        "streamduel_snapshot_age_seconds",
+        ("partition",),
+        "Seconds since this process wrote or read the newest snapshot of the partition. It also "
+        "grows while no records arrive, so combine it with streamduel_lag_records.",
+        per_partition(
+            lambda figures: {
+                number: max(0.0, figures.now - view.saved_at)
+                for number, view in figures.partitions.items()
+            }
+        ),
+    ),
+    Counter(
+        "streamduel_restores_total",
+        (),
+        "Partitions restored by this process: at its start, when it gained one, and after a failed "
+        "commit. 0 while a snapshot cannot be read.",
+        lambda figures: [((), figures.restores)],
+    ),
+    Counter(
+        "streamduel_commit_failures_total",
+        (),
+        "Commits of this process that were refused, failed, or were not answered in time (some 15 "
+        "seconds with Kafka). Nothing is lost: the records are folded again from the last "
+        "snapshot. The next commit is not tried before that snapshot is read, so an unreachable "
+        "broker counts once: watch streamduel_connected, and streamduel_snapshot_age_seconds, "
+        "which is absent meanwhile. A permanent error, such as a full disk or a missing "
+        "permission, ends the process instead: watch `up`.",
+        lambda figures: [((), figures.commit_failures)],
+    ),
+    Histogram(
+        "streamduel_commit_seconds",
+        (),
+        "Duration of commits, from the first write until all of it is visible.",
+        lambda figures: figures.commit_seconds,
+    ),
+    Histogram(
+        "streamduel_poll_records",
+        (),
+        "Records per poll of the source; empty polls are not counted.",
+        lambda figures: figures.poll_records,
+    ),
+    Gauge(
+        "streamduel_connected",
+        ("connector",),
+        "1 while the source's log is reachable, else 0.",
+        lambda figures: [((figures.connector,), float(figures.connected))],
+    ),
+)

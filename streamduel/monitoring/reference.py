@@ -15,10 +15,10 @@ from jinja2 import Template
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import Metric
 
-from streamduel.monitoring.catalogue import COMMIT_SECONDS, METRICS, POLL_RECORDS
 from streamduel.monitoring.declaration import Declaration
 from streamduel.monitoring.exposition import REUSE
 from streamduel.monitoring.figures import Distribution, Figures
+from streamduel.monitoring.metrics import COMMIT_SECONDS, METRICS, POLL_RECORDS
 from streamduel.monitoring.views import (
     MAX_ARMS_ON_DEMAND,
     ExperimentView,

@@ -17,8 +17,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from streamduel.config import LoadedConfig, MonitoringSettings
 from streamduel.errors import ConfigurationError
 from streamduel.monitoring.app import create_app
+from streamduel.monitoring.collector import Metrics
 from streamduel.monitoring.history import History, HistoryThread
-from streamduel.monitoring.metrics import Metrics
 from streamduel.monitoring.page import Pages
 from streamduel.monitoring.recent_dead_letters import RecentDeadLetters
 from streamduel.stream.observer import Observer

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from configs.grafana.generate import dashboards
-from streamduel.monitoring.catalogue import METRICS
+from streamduel.monitoring.metrics import METRICS
 from streamduel.monitoring.reference import PROCESS_METRICS
 from tests.prometheus.repository import GRAFANA, PROMETHEUS, alerts, dashboard
 

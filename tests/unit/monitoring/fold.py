@@ -10,7 +10,7 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from streamduel.config import Config
-from streamduel.monitoring.metrics import Metrics
+from streamduel.monitoring.collector import Metrics
 from streamduel.stream.routing import ClickLog
 from streamduel.stream.task import PartitionTask
 from streamduel.testing import Record, duel

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
+from streamduel.monitoring.collector import Metrics
 from streamduel.monitoring.exposition import CHEAP_SECONDS, REUSE, Exposition
-from streamduel.monitoring.metrics import Metrics
 from streamduel.monitoring.reference import example
 from streamduel.monitoring.views import ExperimentView, GuardrailEffect, PartitionView
 from tests.unit.monitoring.fold import Clock, commit, config, parse, task, value

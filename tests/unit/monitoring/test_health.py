@@ -1,7 +1,7 @@
 import pytest
 
+from streamduel.monitoring.collector import Metrics
 from streamduel.monitoring.figures import MAX_SILENT_SECONDS
-from streamduel.monitoring.metrics import Metrics
 from streamduel.stream.runner import Runner
 from streamduel.testing import Broker
 from tests.unit.monitoring.fold import Clock, commit, config, duels, fold, task

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamduel.monitoring import history
+from streamduel.monitoring.collector import Metrics
 from streamduel.monitoring.figures import Figures
 from streamduel.monitoring.history import History, HistoryThread, Point, PointSeries
-from streamduel.monitoring.metrics import Metrics
 from streamduel.monitoring.views import MAX_ARMS_ON_DEMAND
 from tests.unit.client.bed import eventually
 from tests.unit.monitoring.fold import Clock, commit, config, duels, fold, task

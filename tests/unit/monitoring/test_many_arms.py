@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from streamduel.monitoring.collector import Metrics
 from streamduel.monitoring.exposition import Exposition
 from streamduel.monitoring.history import History
-from streamduel.monitoring.metrics import Metrics
 from streamduel.monitoring.views import MAX_ARMS_ON_DEMAND, ExperimentView
 from tests.unit.monitoring.fold import Clock, commit, config, duels, fold, parse, task, value
 

@@ -6,8 +6,8 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from streamduel.monitoring.catalogue import METRICS
-from streamduel.monitoring.metrics import Metrics
+from streamduel.monitoring.collector import Metrics
+from streamduel.monitoring.metrics import METRICS
 from streamduel.monitoring.reference import PROCESS_METRICS, example, series
 from streamduel.testing import encode
 from tests.unit.monitoring.fold import (

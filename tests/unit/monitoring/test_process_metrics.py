@@ -6,9 +6,9 @@ import pytest
 from prometheus_client.exposition import generate_latest
 
 from streamduel import __version__
+from streamduel.monitoring.collector import Metrics
 from streamduel.monitoring.exposition import Exposition
 from streamduel.monitoring.figures import Distribution
-from streamduel.monitoring.metrics import Metrics
 from streamduel.monitoring.reference import PROCESS_METRICS
 from tests.unit.monitoring.fold import (
     Clock,

@@ -3,9 +3,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from streamduel.monitoring.catalogue import METRICS
+from streamduel.monitoring.collector import Metrics
 from streamduel.monitoring.exposition import Exposition
-from streamduel.monitoring.metrics import Metrics
+from streamduel.monitoring.metrics import METRICS
 from streamduel.monitoring.reference import PROCESS_METRICS, reference
 from tests.unit.monitoring.fold import Clock, commit, config, duels, fold, parse, task
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streamduel.monitoring.collector import Metrics
 from streamduel.monitoring.history import History
-from streamduel.monitoring.metrics import Metrics
 from streamduel.monitoring.page.overview import (
     COLUMNS,
     MAX_SEARCH_LENGTH,

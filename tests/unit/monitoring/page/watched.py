@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from streamduel.monitoring.collector import Metrics
 from streamduel.monitoring.history import History
-from streamduel.monitoring.metrics import Metrics
 from streamduel.monitoring.page.checks import Check
 from streamduel.monitoring.page.experiment import ExperimentPage, experiment_page
 from streamduel.monitoring.page.wording import THIN

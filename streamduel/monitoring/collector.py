@@ -1,0 +1,141 @@
+"""The observer that keeps the figures for metrics, health and status page up to date.
+
+The figures are read from committed state: a counter of an experiment is the number that its
+snapshot holds. So metrics show only what is committed, continue after a restart, and cost the fold
+one copy of each changed experiment per commit.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client.core import Metric
+
+from streamduel.monitoring.figures import Distribution, Figures
+from streamduel.monitoring.metrics import COMMIT_SECONDS, METRICS, POLL_RECORDS
+from streamduel.monitoring.views import PartitionView
+from streamduel.stream.observer import Observer
+from streamduel.stream.task import PartitionTask
+
+_Value = TypeVar("_Value")
+
+
+class Heartbeat(Observer):
+    """Notes when the runner's loop turns, for the liveness check.
+
+    It is an observer of its own because the runner drops an observer that fails: a failure of
+    `Metrics` must not restart the process.
+
+    Args:
+        clock: monotonic seconds.
+
+    Attributes:
+        turned_at: when the loop last turned; at first, when monitoring began.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self.turned_at = clock()
+
+    def turned(self) -> None:
+        """The runner's loop has turned."""
+        self.turned_at = self._clock()
+
+
+class Metrics(Observer):
+    """Keeps the figures, and is the collector of their metrics.
+
+    All figures are one immutable object, replaced as a whole: a scrape in another thread takes it
+    once, sees one moment, and needs no lock.
+
+    Args:
+        connector: the source's.
+        clock: monotonic seconds.
+
+    Attributes:
+        registry: all metrics of this process.
+        heartbeat: another observer, for the runner as well.
+    """
+
+    def __init__(self, connector: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self.heartbeat = Heartbeat(clock)
+        self._figures = Figures(
+            connector,
+            commit_seconds=Distribution.empty(*COMMIT_SECONDS),
+            poll_records=Distribution.empty(*POLL_RECORDS),
+        )
+        self.registry = CollectorRegistry()
+        self.registry.register(self)
+        ProcessCollector(registry=self.registry)
+
+    @property
+    def figures(self) -> Figures:
+        """The present figures."""
+        return replace(self._figures, turned_at=self.heartbeat.turned_at, now=self._clock())
+
+    def collect(self) -> Iterator[Metric]:
+        """The metrics with their samples, for the registry."""
+        figures = self.figures
+        for metric in METRICS:
+            yield metric.family(figures)
+
+    def polled(self, records: int) -> None:
+        """A poll of the source brought that many records."""
+        self._replace(poll_records=self._figures.poll_records.plus(records))
+
+    def connection(self, *, source: bool) -> None:
+        """The source's log is reachable, or is not."""
+        if source != self._figures.connected:  # called at every turn, changes rarely
+            self._replace(connected=source)
+
+    def restored(self, task: PartitionTask) -> None:
+        """A partition was gained and restored."""
+        self._replace(fenced=False, restores=self._figures.restores + 1)
+        if not task.outputs:  # otherwise it is committed next, and shown then
+            self._view([task])
+
+    def lost(self, partitions: Sequence[int]) -> None:
+        """Remove all series of these partitions and of their experiments."""
+        figures = self._figures
+        self._replace(
+            fenced=False,
+            partitions=_without(figures.partitions, partitions),
+            lags=_without(figures.lags, partitions),
+        )
+
+    def committed(self, tasks: Sequence[PartitionTask], seconds: float) -> None:
+        """The work of these partitions has become visible; the commit took that long."""
+        self._replace(commit_seconds=self._figures.commit_seconds.plus(seconds))
+        self._view(tasks)
+
+    def fenced(self) -> None:
+        """A commit failed."""
+        self._replace(fenced=True, commit_failures=self._figures.commit_failures + 1)
+
+    def lagging(self, lags: Mapping[int, int]) -> None:
+        """The lag of each partition."""
+        self._replace(lags=dict(sorted(lags.items())))
+
+    def _view(self, tasks: Sequence[PartitionTask]) -> None:
+        now, former = self._clock(), self._figures
+        views = {
+            task.partition: PartitionView.of(task, now, former.partitions.get(task.partition))
+            for task in tasks
+        }
+        dead_letters = {number: view.dead_letters for number, view in views.items()}
+        self._replace(
+            partitions={**former.partitions, **views},
+            dead_letters={**former.dead_letters, **dead_letters},
+        )
+
+    def _replace(self, **changes: Any) -> None:
+        self._figures = replace(self._figures, **changes)
+
+
+def _without(mapping: Mapping[int, _Value], partitions: Sequence[int]) -> dict[int, _Value]:
+    return {number: value for number, value in mapping.items() if number not in partitions}
