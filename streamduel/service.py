@@ -26,7 +26,7 @@ SHUTDOWN_SECONDS: Final = 8.0
 after 10 s."""
 
 OVERDUE_LOG_SECONDS: Final = 1.0
-"""The longest that logging an overdue stop may take: where nobody reads standard error, writing to
+"""The longest that logging an overdue stop may take: if no process reads standard error, writing to
 it blocks."""
 
 GC_THRESHOLDS: Final = (100_000, 50, 50)

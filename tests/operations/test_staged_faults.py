@@ -38,7 +38,7 @@ PATIENCE: Final = 180.0
 START_SECONDS: Final = 120.0
 """Until all processes are scraped; six take some ten seconds on two cores."""
 
-DEAR: Final = {**EXPERIMENTS["fair"], "decide_every": 1, "slate": 1000}
+COSTLY: Final = {**EXPERIMENTS["fair"], "decide_every": 1, "slate": 1000}
 """A thousand duels are proposed per record: some 140 records per second are folded."""
 
 FAT: Final = "x" * 4000
@@ -77,7 +77,7 @@ class Stage:
         two = EXPERIMENTS["fair"]
         self._services = self._start("services", EXPERIMENTS)
         self._malformed = self._start("malformed", {"malformed": two})
-        self._overloaded = self._start("overloaded", {"overloaded": DEAR})
+        self._overloaded = self._start("overloaded", {"overloaded": COSTLY})
         self._full = self._start("full", {"full": two})
         self._fenced = self._on_kafka("fenced", shared.bootstrap_servers)
         self._unreachable = self._on_kafka("unreachable", own.bootstrap_servers)

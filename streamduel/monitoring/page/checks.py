@@ -1,4 +1,4 @@
-"""Checks of an experiment's data, each with a sentence for whoever is on call."""
+"""Checks of an experiment's data, each with a sentence for the engineer on call."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ def test_lines_of_a_live_pipe_are_committed_on_a_signal(
             process.send_signal(signal.SIGTERM)
             assert process.wait(timeout=SECONDS) == 0
         finally:
-            process.kill()  # else leaving the block would wait for it for ever
+            process.kill()  # leaving the block would otherwise wait for it
 
 
 def _next_offset(streamduel: Streamduel, folder: Path) -> int:

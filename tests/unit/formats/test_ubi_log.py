@@ -1,7 +1,7 @@
 """A whole log of User Behavior Insights, whose counts docs/formats.md shows.
 
 It is the sample of the OpenSearch edition of Chorus, `ubi_queries_events.ndjson`, and no part of
-the project: whoever has it names it in the variable UBI_LOG.
+the project: the variable UBI_LOG names it.
 """
 
 from __future__ import annotations

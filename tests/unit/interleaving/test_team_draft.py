@@ -46,7 +46,7 @@ def test_documents_of_one_side_alone_have_no_team() -> None:
 
 
 def test_a_round_that_one_side_alone_can_finish_has_no_teams() -> None:
-    # Whoever is first shows 1; only b has anything for the second pick.
+    # The first side shows 1; only b has a document for the second pick.
     for seed in range(10):
         assert interleave([1], [1, 2], 5, random.Random(seed)) == ([1, 2], [None, None])
 

@@ -209,7 +209,7 @@ class TestExperiments:
             for kind in ("condorcet", "strong", "weak", "copeland")
         }
         # ltr has lost 3 of 4 to the champion, so its gap is 1/4; it was in 5 duels. dense, which
-        # has met ltr once and itself once, beats nobody, and nothing is known of its gap.
+        # has met ltr once and itself once, beats no arm, and its gap is unknown.
         assert regret == {"condorcet": 0.625, "strong": 1.25, "weak": 0, "copeland": 4}
         for kind, estimate in regret.items():
             bound = value(now, "regret", experiment="search", kind=kind, bound="upper")

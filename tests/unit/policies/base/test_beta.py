@@ -103,7 +103,7 @@ def pairs_of(truths: npt.NDArray[np.bool_]) -> set[tuple[int, int]]:
 
 
 def word(point: float) -> int:
-    """The word that stands for a point of (0, 1)."""
+    """The word of a point of (0, 1)."""
     return int(point * 2**53) << 11
 
 
@@ -328,11 +328,13 @@ def test_single_batch_and_full_refreshes_are_equal() -> None:
         np.array([second for _, second, _, _ in duels] + [2]),
         np.array([first for first, _, _, _ in duels] + [2]),
     )
-    anew = BetaPosterior(other_order)
+    rebuilt = BetaPosterior(other_order)
     assert same(kept(in_turn), kept(at_once))
-    assert same(kept(in_turn), kept(anew))
+    assert same(kept(in_turn), kept(rebuilt))
     rows, columns = (~np.eye(6, dtype=bool)).nonzero()
-    samples = [one.sample(rows, columns, Generator(3)).tolist() for one in (in_turn, at_once, anew)]
+    samples = [
+        one.sample(rows, columns, Generator(3)).tolist() for one in (in_turn, at_once, rebuilt)
+    ]
     assert samples[0] == samples[1] == samples[2]
 
 
