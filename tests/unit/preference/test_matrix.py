@@ -105,7 +105,7 @@ def test_tolerance_is_inclusive() -> None:
 
 
 def test_too_many_arms_rejected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(matrix, "MOST_ARMS", 3)
+    monkeypatch.setattr(matrix, "MAX_ARMS", 3)
     assert "from 2 to 3 rows (found 4)" in refusal(lambda: check(ORDER))
     path = tmp_path / "p.txt"
     path.write_text("0.5\n" * 4)

@@ -6,6 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
+import typer
+
+from streamduel.cli.simulate import simulate
 
 PAGE = (Path(__file__).parents[3] / "docs" / "simulation.md").read_text(encoding="utf-8")
 
@@ -19,7 +22,7 @@ def test_the_python_on_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_every_option_on_the_page_exists() -> None:
-    options = Path(__file__).parents[3] / "streamduel" / "cli" / "simulate_options.py"
-    code = options.read_text(encoding="utf-8")
-    for option in set(re.findall(r"`--([a-z-]+)", PAGE)):
-        assert f'"--{option}"' in code or re.search(rf"^{option.title()} = ", code, re.MULTILINE)
+    app = typer.Typer()
+    app.command()(simulate)
+    options = {name for option in typer.main.get_command(app).params for name in option.opts}
+    assert {f"--{name}" for name in re.findall(r"`--([a-z-]+)", PAGE)} <= options
