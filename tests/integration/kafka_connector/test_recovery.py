@@ -2,6 +2,7 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer, OffsetAndMetadata, TopicPartition
@@ -66,7 +67,13 @@ def test_a_killed_process(bed: Bed, step: str, after: Snapshot, successor: str) 
     commit(outlet, work(0, 30, "third "))
     whole = ["first 0:10", "second 0:20"] if after == SECOND else ["first 0:10"]
     for topic in (bed.assignments, bed.dead_letters):
+        # The broker writes the markers of the killed transaction and of the commit asynchronously.
+        eventually(partial(is_visible, bed, topic, b"third 0:30"))
         assert [value.decode() for _, value in bed.visible(topic)] == [*whole, "third 0:30"]
+
+
+def is_visible(bed: Bed, topic: str, value: bytes) -> bool:
+    return value in [found for _, found in bed.visible(topic)]
 
 
 def marked(bed: Bed) -> None:
