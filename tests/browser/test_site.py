@@ -43,11 +43,11 @@ def page(served: str, open_page: NewPage) -> Page:
 def test_a_reader_finds_a_page_by_searching(page: Page) -> None:
     page.get_by_role("textbox", name="Search").fill("retire-arm")
     page.locator(".md-search-result__link").first.click()
-    expect(page.locator("article h1")).to_contain_text("Live control")
+    expect(page.locator("article h1")).to_contain_text("Experiments")
 
 
 def test_a_reader_comes_from_the_quick_start_to_a_file_of_the_repository(page: Page) -> None:
-    page.get_by_role("link", name="A quick start of ten minutes").click()
+    page.locator("article").get_by_role("link", name="A ranker service", exact=True).click()
     page.get_by_role("link", name="configs/kafka.yaml").click()
     expect(page.locator("article")).to_contain_text("bootstrap_servers: localhost:9092")
 
