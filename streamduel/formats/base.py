@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Final
 
@@ -67,6 +68,7 @@ class FormatSettings(Section):
             raise ValueError(f"must be two arms (found '{pair[0]}' twice)")
         return pair
 
+    @abstractmethod
     def translate(self, value: bytes) -> list[InputEvent]:
         """The events of a record, at least one, in the order in which to fold them.
 
@@ -80,7 +82,6 @@ class FormatSettings(Section):
             Ignored: the record says nothing about a duel.
             Rejected: the record is invalid and becomes a dead letter.
         """
-        raise NotImplementedError
 
     def experiment_of(self, record: dict[str, Any], paths: Sequence[str]) -> str:
         """The experiment of a record; Ignored if neither the settings nor a field names one."""
