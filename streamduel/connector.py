@@ -15,14 +15,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from pydantic import BaseModel
 
 from streamduel.errors import ConfigurationError, nearest
-from streamduel.records import Assignment, DeadLetter
+from streamduel.records import Assignment, Control, DeadLetter, Rejected
 
 ENTRY_POINTS = "streamduel.connectors"
+
+MAX_BATCH_BYTES: Final = 32 * 2**20
+"""Default of `limits.max_batch_bytes`: a batch has at most 1 MB by Kafka's default, and click logs
+shrink to a tenth or a twentieth. A process with such a batch has some 200 MB."""
 
 
 class LogRecord(Protocol):
@@ -44,8 +48,42 @@ class LogRecord(Protocol):
         """The experiment's name, or None."""
 
     @property
-    def value(self) -> bytes | None:
-        """The record's text, or None (a tombstone)."""
+    def value(self) -> bytes | Rejected | None:
+        """The record's text, or None (a tombstone).
+
+        A `Rejected` stands for records that the source could not read, such as a batch that is
+        too large: it becomes the dead letter of them all, at the last one's offset.
+        """
+
+
+class ControlRecord(NamedTuple):
+    """A record of the control topic.
+
+    Attributes:
+        offset: its offset there.
+        key: its key.
+        value: its text.
+    """
+
+    offset: int
+    key: bytes | None
+    value: bytes | None
+
+
+class ControlMarker(NamedTuple):
+    """A `LogRecord` at whose place in the click log records of the control topic take effect.
+
+    Attributes:
+        offset: of the marker in the click log, as `timestamp` and `key`.
+        controls: the records; empty if they were delivered with an earlier marker.
+        value: always None.
+    """
+
+    offset: int
+    timestamp: int | None
+    key: bytes | None
+    controls: Sequence[ControlRecord]
+    value: None = None
 
 
 class Message(NamedTuple):
@@ -72,6 +110,7 @@ class PartitionCommit:
         assignments: for the assignments topic, in order.
         dead_letters: for the dead-letter topic, in order.
         entries: the snapshot entries that changed, by name. A name starts with a letter.
+        controls: the control records that took effect, in order; no connector needs them.
     """
 
     partition: int
@@ -79,6 +118,7 @@ class PartitionCommit:
     assignments: Sequence[Message] = ()
     dead_letters: Sequence[Message] = ()
     entries: Mapping[str, bytes] = field(default_factory=dict)
+    controls: Sequence[Control] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +128,12 @@ class Snapshot:
     Attributes:
         next_offset: the `next_offset` of that commit.
         entries: the newest value of every entry ever committed, by name.
+        place: where it is stored, for error messages.
     """
 
     next_offset: int
     entries: Mapping[str, bytes]
+    place: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +169,21 @@ class Source(Protocol):
     def home(self, experiment: str) -> int:
         """The partition to which the records of an experiment belong."""
 
-    def poll(self, timeout: float) -> Poll:
+    def log_id(self, partition: int) -> str | None:
+        """What tells the click log of a partition from a later one of the same name.
+
+        Offsets of one click log mean nothing in another. A source that notices another click log
+        under the same name while it reads raises a ConnectorError from `poll`. None if nothing
+        tells them apart.
+        """
+
+    def poll(self, timeout: float, *, hold: bool = False) -> Poll:
         """Wait at most `timeout` seconds for records and for changes of ownership.
+
+        Args:
+            timeout: in seconds.
+            hold: deliver no records: those of the last poll are still being folded, and this
+                one only keeps the ownership of the partitions.
 
         Raises:
             ConnectorError: a permanent error.
@@ -144,10 +199,24 @@ class Source(Protocol):
         """
 
     def caught_up(self, partition: int) -> bool:
-        """Whether all records up to the partition's end at the time of `seek` were delivered."""
+        """Whether all records up to the partition's end at the time of `seek` were delivered.
+
+        The end is where an open transaction of a producer begins, if there is one: its records may
+        never be delivered, and no reader may wait for them.
+        """
 
     def lags(self, partitions: Sequence[int]) -> dict[int, int]:
-        """The number of records not delivered yet, for each partition where it is known."""
+        """The number of records not delivered yet, for each partition where it is known.
+
+        Includes records that cannot be delivered yet, see `stable_offset_lags`.
+        """
+
+    def stable_offset_lags(self, partitions: Sequence[int]) -> dict[int, int]:
+        """The number of records behind the oldest open transaction of a producer.
+
+        They are delivered when that transaction ends. For each partition where it is known; empty
+        for a click log without transactions.
+        """
 
     def reannounce(self) -> None:
         """Report every partition that is still owned as lost and gained again at the next poll.
@@ -157,6 +226,22 @@ class Source(Protocol):
 
     def close(self) -> None:
         """Leave the group and close connections and files; this commits nothing."""
+
+
+class ControlledSource(Source, Protocol):
+    """A source of a connector whose settings have the key `control_topic`, with that key set.
+
+    It delivers a `ControlMarker` wherever the click log has a marker of its own.
+    """
+
+    def seek_control(self, partition: int, offset: int) -> None:
+        """Deliver the control records of a gained partition from this offset on.
+
+        Called before `seek`.
+
+        Raises:
+            ConnectorError: the control topic ends before this offset.
+        """
 
 
 class Outlet(Protocol):
@@ -220,6 +305,20 @@ def no_failpoint(step: str, /) -> None:
     """The failpoint outside tests: does nothing."""
 
 
+class SourceOptions(NamedTuple):
+    """What the service asks of a source, besides the connector's own settings.
+
+    Attributes:
+        until_end: the click log is read up to its present end only, so that a last line without
+            a newline is complete.
+        max_batch_bytes: a compressed batch that holds more bytes becomes one record whose value
+            is a `Rejected`, `limits.max_batch_bytes`.
+    """
+
+    until_end: bool = False
+    max_batch_bytes: int = MAX_BATCH_BYTES
+
+
 @dataclass(kw_only=True)
 class Connector:
     """A plug-in: settings models, and functions that open a source, outlet and archive from them.
@@ -234,25 +333,23 @@ class Connector:
         snapshot_settings: the model of `snapshots`.
         shared_settings: keys that sink and snapshots inherit from `source` if it uses the same
             connector; they must have the same value everywhere.
-        open_source: opens a source that shares the partitions with other processes. The flag
-            says that the click log is read up to its present end only, so that a last line
-            without a newline is complete.
+        open_source: opens a source that shares the partitions with other processes.
         open_log: opens a source that reads all partitions without joining a group, for replay.
         open_outlet: takes sink and snapshot settings, and the source, which knows the owner.
         open_archive: takes sink and snapshot settings; creates and locks nothing.
-        append: adds one record to the click log, for `streamduel control`, and returns its
-            place. Takes source settings, the key (an experiment's name) and the value (JSON on
-            one line). On return the record is durable, in the experiment's home partition.
-            Raises a ConnectorError if nothing was written, and an UncertainError if that is
-            unknown; both within seconds.
+        append: adds one record to the click log, or to the control topic if there is one, for
+            `streamduel control`, and returns its place. Takes source settings, the key (an
+            experiment's name) and the value (JSON on one line). On return the record is durable,
+            in the experiment's home partition. Raises a ConnectorError if nothing was written, and
+            an UncertainError if that is unknown; both within seconds.
     """
 
     source_settings: type[BaseModel]
     sink_settings: type[BaseModel]
     snapshot_settings: type[BaseModel]
     shared_settings: frozenset[str] = frozenset()
-    open_source: Callable[[Any, bool], Source]
-    open_log: Callable[[Any], Source]
+    open_source: Callable[[Any, SourceOptions], Source]
+    open_log: Callable[[Any, SourceOptions], Source]
     open_outlet: Callable[[Any, Any, Source, Failpoint], Outlet]
     open_archive: Callable[[Any, Any], Archive]
     append: Callable[[Any, bytes, bytes], str]

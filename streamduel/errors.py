@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from operator import ne
+from typing import Final
+
+MAX_COMPARED: Final = 50
+"""Names that one from the click log is compared with, about 1 µs each. With more, no name is
+suggested: a service that logs a wrong name must not take the time of the others."""
+
+MAX_COMPARED_LENGTH: Final = 64
+"""Characters of a name from the click log that is compared; names that people write are shorter."""
 
 
 class StreamduelError(Exception):
@@ -73,6 +82,42 @@ def _nearest(name: str, allowed: tuple[str, ...]) -> str:
     by_lower = {known.lower(): known for known in reversed(allowed)}
     close = difflib.get_close_matches(name.lower(), list(by_lower), n=1)
     return f"; did you mean '{by_lower[close[0]]}'?" if close else ""
+
+
+def similar(name: str, allowed: Sequence[str]) -> str:
+    """As `nearest`, for a name from the click log: one that differs in a single character.
+
+    A character may differ, be missing, be one too many, or have changed places with its neighbour.
+    Names of more than `MAX_COMPARED_LENGTH` characters, and more names than `MAX_COMPARED`, are not
+    compared.
+
+    >>> similar("ltr-v11", ["bm25", "ltr-v1"]), similar("serach", ["search"])
+    ("; did you mean 'ltr-v1'?", "; did you mean 'search'?")
+    >>> similar("ltr", ["bm25", "ltr-v1"])
+    ''
+    """
+    if len(name) > MAX_COMPARED_LENGTH or len(allowed) > MAX_COMPARED:
+        return ""
+    wanted = name.lower()
+    close = [
+        known for known in allowed
+        if abs(len(known) - len(wanted)) <= 1 and _is_similar(wanted, known.lower())
+    ]  # fmt: skip
+    return f"; did you mean '{max(close)}'?" if close else ""
+
+
+def _is_similar(name: str, known: str) -> bool:
+    if len(name) == len(known):
+        differing = sum(map(ne, name, known))
+        if differing != 2:
+            return bool(differing < 2)
+    place = next((at for at, pair in enumerate(zip(name, known, strict=False)) if ne(*pair)), None)
+    if place is None:
+        return True  # one character more at the end
+    left, right = name[place:], known[place:]
+    if len(left) == len(right):
+        return left[1::-1] + left[2:] == right
+    return left[1:] == right or left == right[1:]
 
 
 def shown(value: object, limit: int = 80, *, json: bool = False) -> str:

@@ -9,12 +9,14 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, get_args
 
-from streamduel.errors import nearest, shown
+from streamduel.errors import shown, similar
 from streamduel.records import (
     MAX_ACTION,
     MAX_COUNT,
     MAX_DOC,
     MAX_NAME,
+    MAX_QUERY,
+    MAX_SEGMENTS,
     Action,
     Click,
     Control,
@@ -45,6 +47,7 @@ _DOC: Final = f"a document's id, a string of 1 to {MAX_DOC} characters"
 _CLICK_ACTION: Final = f"a string of 1 to {MAX_ACTION} characters"
 _COUNT: Final = f"an integer from 0 to 2^{MAX_COUNT.bit_length() - 1}"
 _TIME: Final = "an integer of milliseconds from 0 to 2^53, or null"
+_SEGMENT: Final = f"a string of at most {MAX_NAME} characters"
 
 ALLOWED: Final = {
     "type": "one of " + ", ".join(f"'{name}'" for name in TYPES),
@@ -75,10 +78,15 @@ ALLOWED: Final = {
     "impression": f"the id of an impression, {_NAME}",
     "rank": "an integer from 0, or null",
     "doc": f"{_DOC}, or null",
+    "client": f"{_NAME}, or null",
+    "query": f"a string of at most {MAX_QUERY} characters, or null",
+    "segment": f"{_SEGMENT}, an object of at most {MAX_SEGMENTS} such strings by name, or null",
+    "segment[]": _SEGMENT,
+    "segment{}": f"an object whose names have 1 to {MAX_NAME} characters",
+    "actor": f"{_NAME}, or null",
 }
 """The allowed values of each field, by its path; `TYPE.FIELD` where a field's name has two uses."""
 
-_EXPECTED = re.compile(r"^(?P<what>.*?)(?: - at `\$\.?(?P<path>.*)`)?$", re.DOTALL)
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 
 
@@ -175,21 +183,41 @@ def misfit(record: dict[str, Any], message: str) -> str:
 
     The message is that of the `msgspec.ValidationError` of decoding it as an `InputEvent`.
     """
-    match = _EXPECTED.match(message)
-    assert match is not None
-    what, path = match["what"], match["path"] or ""
+    # The message may repeat a value of the record, so the path is what follows the last separator.
+    what, separator, path = message.rpartition("`$")
+    if not separator:
+        what, path = message, ""
+    in_key = what.endswith(" - at `key` in ")
+    path = path.removesuffix("`").removeprefix(".")
     if what.startswith("Object missing required field"):
         field = what.split("`")[1]
         where = f"{path} misses the field" if path else "the record misses the field"
         path = f"{path}.{field}" if path else field
         return f"{where} '{field}'; it must be {_allowed(path, record)}."
     found = _at(record, path)
+    if path == "segment[...]":  # msgspec does not say which name, and it may be given twice
+        items = found.items() if isinstance(found, dict) else ()
+        for name, value in items:
+            if not _is_segment(value):
+                return (
+                    f"segment['{name[:80]}'] must be {ALLOWED['segment[]']} "
+                    f"(found {shown(value, json=True)})."
+                )
+    if path == "type" and found == "control_marker":
+        return (
+            "a 'control_marker' is written by streamduel itself, and this one names no record of "
+            "source.control_topic."
+        )
     if path == "type" and found in TYPES:
         return "the record has the field 'type' twice, with different values."
-    allowed = _allowed(path, record)
+    allowed = _allowed(path + "{}" if in_key else path, record)
     known = [name for name in (*TYPES, *ACTION_FIELDS) if f"'{name}'" in allowed]
-    hint = nearest(found, known) if isinstance(found, str) and path in {"type", "action"} else ""
+    hint = similar(found, known) if isinstance(found, str) and path in {"type", "action"} else ""
     return f"{path} must be {allowed} (found {shown(found, json=True)}){hint or '.'}"
+
+
+def _is_segment(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= MAX_NAME
 
 
 def _allowed(path: str, record: dict[str, Any]) -> str:

@@ -19,6 +19,10 @@ MAX_DOC: Final = 1024
 """Characters of a document's id."""
 MAX_ACTION: Final = 64
 """Characters of a click's action."""
+MAX_QUERY: Final = 1024
+"""Characters of a query: search engines cut longer ones."""
+MAX_SEGMENTS: Final = 8
+"""Ways in which one record is segmented."""
 MAX_COUNT: Final = 2**40
 """Duels in one record: the sum of a thousand such counts is exact."""
 MAX_TIME: Final = 2**53
@@ -36,9 +40,30 @@ Epoch = Annotated[int, Meta(ge=1, le=MAX_TIME, description="The number of an ass
 ActionName = Annotated[
     str, Meta(min_length=1, max_length=MAX_ACTION, description="The action, such as `click`.")
 ]
+Client = Annotated[
+    str,
+    Meta(min_length=1, max_length=MAX_NAME, description="The user or session whose record it is."),
+]
+Query = Annotated[str, Meta(max_length=MAX_QUERY, description="What the user searched for.")]
+SegmentName = Annotated[str, Meta(max_length=MAX_NAME)]
+Segments = Annotated[dict[Name, SegmentName], Meta(max_length=MAX_SEGMENTS)]
+Segment = Annotated[
+    SegmentName | Segments,
+    Meta(description="A part of the traffic, or parts by the name of the segmentation."),
+]
 
 
-class InputRecord(msgspec.Struct, tag_field="type", frozen=True, gc=False):
+class Origin(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """Where a record comes from, as far as it says; the last fields of every input record."""
+
+    client: Client | None = None
+    query: Query | None = None
+    segment: Segment | None = None
+
+
+class InputRecord(
+    Origin, tag_field="type", frozen=True, gc=False, omit_defaults=True, repr_omit_defaults=True
+):
     """The fields of every input record."""
 
     id: Id
@@ -123,12 +148,17 @@ Action = Literal[
     "pause", "resume", "add_arm", "retire_arm", "reset", "freeze_pair", "unfreeze_pair"
 ]
 
+Actor = Annotated[
+    str,
+    Meta(min_length=1, max_length=MAX_NAME, description="Who acts, such as `alice@bastion`."),
+]
 
-class Control(InputRecord, tag="control", frozen=True, gc=False, omit_defaults=True):
+
+class Control(InputRecord, tag="control", frozen=True, gc=False):
     """A change of the experiment, ordered with the data.
 
     `add_arm` and `retire_arm` need `arm`; `freeze_pair` needs `a` and `b`; the other actions ignore
-    these fields.
+    these fields. `actor` is the person or program that wants the change.
     """
 
     action: Action
@@ -136,6 +166,7 @@ class Control(InputRecord, tag="control", frozen=True, gc=False, omit_defaults=T
     a: Name | None = None
     b: Name | None = None
     ts: Time | None = None
+    actor: Actor | None = None
 
 
 InputEvent = Duel | Duels | Interleaving | Impression | Click | Control

@@ -15,7 +15,7 @@ from typing import Final
 import structlog
 
 from streamduel.config import LoadedConfig
-from streamduel.connector import Failpoint, no_failpoint
+from streamduel.connector import Failpoint, SourceOptions, no_failpoint
 from streamduel.stream.observer import Observer
 from streamduel.stream.runner import Runner
 
@@ -106,7 +106,8 @@ def serve(
         StreamduelError: a permanent error; the last commit remains valid.
     """
     gc.set_threshold(*GC_THRESHOLDS)
-    with closing(loaded.source_connector.open_source(loaded.source, until_end)) as source:
+    options = SourceOptions(until_end, loaded.config.limits.max_batch_bytes)
+    with closing(loaded.source_connector.open_source(loaded.source, options)) as source:
         outlet = loaded.outlet_connector.open_outlet(
             loaded.sink, loaded.snapshots, source, failpoint
         )

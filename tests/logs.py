@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
+from itertools import count, islice
 from typing import Any
 
 from streamduel.testing import encode
@@ -31,25 +33,37 @@ POISON = (
 
 def values(
     seed: int,
-    count: int,
+    number: int,
     experiments: Sequence[str] = ("search",),
     arms: Sequence[str] = ARMS,
     duplicates: float = 0.02,
     poison: float = 0.01,
 ) -> list[tuple[str, bytes]]:
     """Experiment and value of each record: mostly duels, and every other type."""
+    return list(islice(endless_values(seed, experiments, arms, duplicates, poison), number))
+
+
+def endless_values(
+    seed: int,
+    experiments: Sequence[str] = ("search",),
+    arms: Sequence[str] = ARMS,
+    duplicates: float = 0.02,
+    poison: float = 0.01,
+) -> Iterator[tuple[str, bytes]]:
+    """As `values`, without an end."""
     rng = random.Random(seed)
-    made: list[tuple[str, bytes]] = []
-    for number in range(count):
+    recent: deque[tuple[str, bytes]] = deque(maxlen=500)
+    for number in count():
         experiment = rng.choice(experiments)
         chance = rng.random()
         if chance < poison:
-            made.append((experiment, rng.choice(POISON)))
-        elif chance < poison + duplicates and made:
-            made.append(rng.choice(made[-500:]))
+            made = (experiment, rng.choice(POISON))
+        elif chance < poison + duplicates and recent:
+            made = rng.choice(recent)
         else:
-            made.append((experiment, encode(_record(rng, experiment, number, arms))))
-    return made
+            made = (experiment, encode(_record(rng, experiment, number, arms)))
+        recent.append(made)
+        yield made
 
 
 def _record(

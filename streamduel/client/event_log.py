@@ -32,6 +32,19 @@ class Options(TypedDict, total=False):
     clock: Callable[[], float]
 
 
+class Origin(TypedDict, total=False):
+    """Where a record comes from, as keyword arguments of each method that logs one.
+
+    `client` is the user or session, up to 256 characters; an experiment may limit the duels of one
+    client. `query` is what the user searched for, up to 1024 characters. `segment` is the part of
+    the traffic: its name, or up to 8 names by segmentation, such as `{"device": "phone"}`.
+    """
+
+    client: str
+    query: str
+    segment: str | dict[str, str]
+
+
 class _Stamp(TypedDict):
     """The fields of every record: its id and its time."""
 
@@ -51,9 +64,10 @@ class EventLog:
     raises (`full="raise"`). Records left after the timeout of `close` are dropped, too.
 
     **The methods that log a record** return its id. `record_id` must be unique within the
-    experiment, and is random by default; `ts` is in milliseconds since 1970, by default now. They
-    raise ClientError if streamduel would refuse the record or the log is closed, and
-    BufferFullError if the buffer is full and `full` is "raise".
+    experiment, and is random by default; `ts` is in milliseconds since 1970, by default now;
+    `client`, `query` and `segment` are those of `Origin`. They raise ClientError if streamduel
+    would refuse the record or the log is closed, and BufferFullError if the buffer is full and
+    `full` is "raise".
 
     Create one in each process, after it has forked: threads do not survive a fork.
 
@@ -71,15 +85,16 @@ class EventLog:
     >>> path = Path(folder.name, "clicks.jsonl")
     >>> with EventLog.to_file(path, clock=lambda: 1_790_000_000) as events:
     ...     shown = Merged(["d2", "d1"], ["b", "a"])
-    ...     events.impression("search", Draw("bm25", "ltr", 17), shown, record_id="i-1")
+    ...     draw = Draw("bm25", "ltr", 17)
+    ...     events.impression("search", draw, shown, record_id="i-1", client="u-1")
     ...     events.click("search", "i-1", rank=0, record_id="c-1")
     'i-1'
     'c-1'
     >>> print(path.read_text().replace(",", ", "))
     {"type":"impression", "id":"i-1", "experiment":"search", "a":"bm25", "b":"ltr",
-     "teams":["b", "a"], "docs":["d2", "d1"], "chances":null, "epoch":17, "ts":1790000000000}
-    {"type":"click", "id":"c-1", "experiment":"search", "impression":"i-1", "rank":0, "doc":null,
-     "action":"click", "ts":1790000000000}
+     "teams":["b", "a"], "docs":["d2", "d1"], "epoch":17, "ts":1790000000000, "client":"u-1"}
+    {"type":"click", "id":"c-1", "experiment":"search", "impression":"i-1", "rank":0,
+     "ts":1790000000000}
     <BLANKLINE>
     >>> folder.cleanup()
     """
@@ -149,6 +164,7 @@ class EventLog:
         docs: bool = True,
         record_id: str | None = None,
         ts: int | None = None,
+        **origin: Unpack[Origin],
     ) -> str | None:
         """Log a list that was shown; log its clicks with `click`, by the id that is returned.
 
@@ -163,7 +179,7 @@ class EventLog:
         if not merged.docs:
             return None
         if draw.alone:
-            self.duel(experiment, draw.a, draw.b, None, record_id=record_id, ts=ts)
+            self.duel(experiment, draw.a, draw.b, None, record_id=record_id, ts=ts, **origin)
             return None
         return self._log(
             Impression(
@@ -175,6 +191,7 @@ class EventLog:
                 docs=[str(document) for document in merged.docs] if docs else None,
                 chances=merged.chances,
                 epoch=draw.epoch,
+                **origin,
             )
         )
 
@@ -188,6 +205,7 @@ class EventLog:
         action: str = "click",
         record_id: str | None = None,
         ts: int | None = None,
+        **origin: Unpack[Origin],
     ) -> str:
         """Log a click on an impression, or another action such as a purchase.
 
@@ -202,6 +220,7 @@ class EventLog:
                 rank=rank,
                 doc=None if doc is None else str(doc),
                 action=action,
+                **origin,
             )
         )
 
@@ -214,13 +233,21 @@ class EventLog:
         *,
         record_id: str | None = None,
         ts: int | None = None,
+        **origin: Unpack[Origin],
     ) -> str:
         """Log an impression that the service has credited, or a ranker that was served alone.
 
         A ranker alone is on both sides, a and b, and `winner` is None.
         """
         return self._log(
-            Duel(**self._stamp(record_id, ts), experiment=experiment, a=a, b=b, winner=winner)
+            Duel(
+                **self._stamp(record_id, ts),
+                experiment=experiment,
+                a=a,
+                b=b,
+                winner=winner,
+                **origin,
+            )
         )
 
     def interleaving(
@@ -232,6 +259,7 @@ class EventLog:
         *,
         record_id: str | None = None,
         ts: int | None = None,
+        **origin: Unpack[Origin],
     ) -> str | None:
         """Log a list and all its clicks in one record.
 
@@ -242,7 +270,7 @@ class EventLog:
         if not merged.docs:
             return None
         if draw.alone:
-            return self.duel(experiment, draw.a, draw.b, None, record_id=record_id, ts=ts)
+            return self.duel(experiment, draw.a, draw.b, None, record_id=record_id, ts=ts, **origin)
         return self._log(
             Interleaving(
                 **self._stamp(record_id, ts),
@@ -253,6 +281,7 @@ class EventLog:
                 clicks=list(clicks),
                 chances=merged.chances,
                 epoch=draw.epoch,
+                **origin,
             )
         )
 

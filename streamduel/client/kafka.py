@@ -27,6 +27,8 @@ from kafka.util import ensure_valid_topic_name
 from streamduel.client.feeds import FeedRecord, reason
 from streamduel.client.writers import Message, Written
 from streamduel.errors import ClientError, nearest
+from streamduel.kafka_batches import bound_reads
+from streamduel.records import Rejected
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +56,9 @@ COMMON: Final[Mapping[str, Any]] = {
     "bootstrap_timeout_ms": 5000,
     "metrics_enabled": False,  # unused, and they cost time for each record
 }
+
+MAX_BATCH_BYTES: Final = 32 * 2**20
+"""Decompressed bytes of a batch of assignments, which have some kB each."""
 
 RESERVED: Final = frozenset({"bootstrap_servers", "kafka_client", "metrics_enabled"})
 """Settings that a service cannot choose."""
@@ -113,17 +118,21 @@ class KafkaFeed:
         try:
             if self._consumer is None:
                 self._consumer = connect(KafkaConsumer, self._topic, **self._settings)
+                bound_reads(self._consumer, MAX_BATCH_BYTES)
                 if not self._consumer.partitions_for_topic(self._topic):
                     raise ClientError(f"there is no topic '{self._topic}'.")
             batches = self._consumer.poll(timeout_ms=POLL_MS)
         except BaseException:
             self.close()
             raise
+        found = [record for records in batches.values() for record in records]
+        for record in found:
+            if isinstance(record.value, Rejected):
+                log.warning("topic '%s': %s", self._topic, record.value.sentence)
         return [
             FeedRecord(record.value, record.timestamp / 1000)
-            for records in batches.values()
-            for record in records
-            if record.value is not None  # a tombstone
+            for record in found
+            if isinstance(record.value, bytes)  # no tombstone
         ]
 
     def close(self) -> None:

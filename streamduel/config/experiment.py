@@ -214,6 +214,11 @@ class ExperimentSettings(Section):
         " a pending `click` for its impression. At most `dedupe.window_ms`; null: ten minutes, or"
         " `dedupe.window_ms` if that is shorter.",
     )
+    max_per_client: Annotated[Integer, Field(ge=1, le=MAX_TIME)] | None = Field(
+        None,
+        description="The most duels of one `client` that count within the dedupe window; further"
+        " records of the client are `capped`. null: no limit.",
+    )
     decide_every: Integer = Field(1, ge=1, le=10**9, description="Duels between two decisions.")
     slate: Integer = Field(
         1,

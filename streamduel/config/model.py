@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from streamduel import formats
 from streamduel.config.experiment import ExperimentSettings, Integer, Name, Section
-from streamduel.connector import Connector
-from streamduel.records import MAX_TIME
+from streamduel.connector import MAX_BATCH_BYTES, Connector
+from streamduel.records import MAX_COUNT, MAX_TIME
 
 
 class DedupeSettings(Section):
@@ -26,14 +26,65 @@ class DedupeSettings(Section):
     )
 
 
+ControlOrigin = Literal["log", "topic", "off"]
+"""Where control records come from: the click log, the control topic, or nowhere."""
+
+
+class TimeSettings(Section):
+    """Stream time: how far a single record can move it; docs/delivery.md has the rule."""
+
+    max_advance_ms: Integer = Field(
+        300_000,
+        ge=0,
+        le=MAX_TIME,
+        description="A timestamp further ahead than this of what the partition's last 31 valid"
+        " records make plausible moves stream time only when most of them agree with it.",
+    )
+
+
 class LimitSettings(Section):
     """Limits on input records."""
+
+    control_records: Annotated[bool, Field(strict=True)] = Field(
+        True,
+        description="Whether control records take effect; with `false`, each becomes a dead letter"
+        " and `streamduel control` is refused.",
+    )
 
     max_record_bytes: Integer = Field(
         2**20,
         ge=1,
         le=2**24,
         description="A larger record becomes a dead letter; the default is Kafka's own limit.",
+    )
+    max_batch_bytes: Integer = Field(
+        MAX_BATCH_BYTES,
+        ge=2**16,
+        le=2**30,
+        description="Decompressed bytes of one batch of records. A batch with more becomes one dead"
+        " letter, and is never decompressed further.",
+    )
+    max_ranks: Integer = Field(
+        1000,
+        ge=1,
+        le=100_000,
+        description="Entries of `teams`, `docs`, `chances` and `clicks`; a record with more becomes"
+        " a dead letter.",
+    )
+    max_open_bytes: Integer = Field(
+        # Some 600,000 impressions: a thousand a second for ten minutes. Half of what the shipped
+        # manifests allow to the process.
+        2**28,
+        ge=2**12,
+        le=2**36,
+        description="Memory of the open impressions and pending clicks of one experiment. With"
+        " more, the oldest join windows close earlier.",
+    )
+    max_duels_per_record: Integer = Field(
+        1_000_000,
+        ge=1,
+        le=MAX_COUNT,
+        description="Duels that one `duels` record may count; one with more becomes a dead letter.",
     )
 
 
@@ -52,6 +103,12 @@ class CommitSettings(Section):
         ge=1,
         le=10**9,
         description="Outputs that trigger an earlier commit; bounds memory.",
+    )
+    max_output_bytes: Integer = Field(
+        2**24,
+        ge=1,
+        le=2**30,
+        description="Bytes of outputs that trigger an earlier commit; bounds memory.",
     )
 
 
@@ -78,6 +135,7 @@ class Config(Section):
     sink: dict[str, Any] = Field(description="Where assignments and dead letters are written.")
     snapshots: dict[str, Any] = Field(description="Where snapshots are stored.")
     dedupe: DedupeSettings = DedupeSettings()
+    time: TimeSettings = TimeSettings()
     limits: LimitSettings = LimitSettings()
     commit: CommitSettings = CommitSettings()
     monitoring: MonitoringSettings | None = MonitoringSettings()
@@ -86,13 +144,26 @@ class Config(Section):
     )
 
     @property
+    def control_topic(self) -> str | None:
+        """The topic of the control records; None if they come in the click log."""
+        return self.source.get("control_topic")
+
+    @property
+    def control_origin(self) -> ControlOrigin:
+        """Where control records come from."""
+        if not self.limits.control_records:
+            return "off"
+        return "topic" if self.control_topic else "log"
+
+    @property
     def log_format(self) -> formats.FormatSettings | None:
         """Settings of the click log's format; None for streamduel's own records."""
         section = self.source.get("format")
         if section is None:
             return None
         section = {"name": section} if isinstance(section, str) else section
-        return formats.FORMATS[section["name"]].model_validate(section)
+        found = formats.FORMATS[section["name"]].model_validate(section)
+        return found.limited(self.limits.max_ranks)
 
 
 SECTIONS: Final = ("source", "sink", "snapshots")

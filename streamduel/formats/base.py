@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Self
 
-from pydantic import BeforeValidator, Field, StringConstraints, field_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, StringConstraints, field_validator
 
 from streamduel.config.experiment import Name, Pair, Section
 from streamduel.formats.reading import Found, look_up, name
-from streamduel.records import MAX_ACTION, MAX_NAME, InputEvent, Side
+from streamduel.records import MAX_ACTION, MAX_NAME, InputEvent, Rejected, Side
+
+MAX_ENTRIES: Final = 1000
+"""Ranks of a list, unless `limits.max_ranks` is another."""
 
 MAX_REASON: Final = MAX_ACTION
 """Characters of the reason for which a record is ignored, often the name of an action."""
@@ -68,6 +71,23 @@ class FormatSettings(Section):
             raise ValueError(f"must be two arms (found '{pair[0]}' twice)")
         return pair
 
+    _max_ranks: int = PrivateAttr(MAX_ENTRIES)
+
+    def limited(self, max_ranks: int) -> Self:
+        """These settings, which refuse lists with more ranks (`limits.max_ranks`)."""
+        self._max_ranks = max_ranks
+        return self
+
+    def entries(self, found: Found, allowed: str) -> list[Found]:
+        """The entries of an array, one for each rank; another value is Rejected."""
+        if isinstance(found.value, list) and len(found.value) > self._max_ranks:
+            raise Rejected(
+                "invalid_record",
+                f"{found.where} has {len(found.value)} entries; limits.max_ranks allows "
+                f"{self._max_ranks}.",
+            )
+        return found.entries(allowed)
+
     @abstractmethod
     def translate(self, value: bytes) -> list[InputEvent]:
         """The events of a record, at least one, in the order in which to fold them.
@@ -110,7 +130,7 @@ class FormatSettings(Section):
         """
         if isinstance(found.value, dict) and docs is not None:
             found = Found(found.where, [found.value.get(doc) for doc in docs])
-        by_rank = found.entries("an array with an arm, or null, for each rank")
+        by_rank = self.entries(found, "an array with an arm, or null, for each rank")
         if docs is not None and len(by_rank) != len(docs):
             raise found.misfit(f"an array with an arm, or null, for each of {len(docs)} documents")
         return [None if entry.value is None else self.arm(entry) for entry in by_rank]

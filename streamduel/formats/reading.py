@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from streamduel.errors import shown
-from streamduel.records import MAX_DOC, MAX_NAME, MAX_TIME, Control, Rejected
+from streamduel.records import MAX_DOC, MAX_NAME, MAX_QUERY, MAX_TIME, Control, Rejected
 
 MAX_DIGITS: Final = 16
 """Of a number written as text: `MAX_TIME` has so many, and longer ones are slow to read."""
@@ -125,6 +125,18 @@ def document(found: Found) -> str:
     if not isinstance(text, str) or not 1 <= len(text) <= MAX_DOC:
         raise found.misfit(f"a document's id, a string of 1 to {MAX_DOC} characters or an integer")
     return text
+
+
+def client(found: Found) -> str | None:
+    """The user or session of a record; None if there is none, or none that could be one."""
+    if isinstance(found.value, str) or _is_integer(found.value):
+        return short(str(found.value))
+    return None
+
+
+def query(found: Found) -> str | None:
+    """The beginning of what the user searched for; None if that is unknown, or no text."""
+    return found.value[:MAX_QUERY] if isinstance(found.value, str) else None
 
 
 def integer(found: Found, least: int) -> int:

@@ -6,7 +6,7 @@ Source: the Solr Reference Guide, "Learning To Rank", since Solr 8.8.
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypedDict
 
 from pydantic import Field
 from typing_extensions import override
@@ -30,6 +30,9 @@ _PARAMETER: Final = re.compile(
     r"""(?<![\w.])([\w.]+)=(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|([^\s}]*))""", re.DOTALL
 )
 """A local parameter of Solr; its value may be quoted, because other parameters hold user text."""
+
+MAX_RQ: Final = 8192
+"""Characters of the `rq` parameter, as many as Solr takes of a whole request in a URL."""
 
 _DIGITS: Final = re.compile(r"[0-9]{1,15}")
 """A number of documents."""
@@ -80,7 +83,7 @@ class SolrSettings(FormatSettings):
         ...           b'{"id": "d3", "[interleaving]": "ltr"},'
         ...           b'{"id": "d1", "[interleaving]": "_OriginalRanking_"}]}')
         [Impression(id='q-1', experiment='search', a='ltr', b='_OriginalRanking_', teams=['a', 'b'],
-                    docs=['d3', 'd1'], chances=None, epoch=None, ts=None)]
+                    docs=['d3', 'd1'])]
         """
         record = reading.read_object(value)
         kind = reading.name(Found("type", record.get("type")), "'response' or 'click'")
@@ -99,14 +102,16 @@ class SolrSettings(FormatSettings):
             raise Ignored("response without documents")
         pair = self._pair(record)
         if pair is not None and pair[0] == pair[1]:
-            return [Duel(query, experiment, *pair, winner=None, ts=ts)]
+            return [Duel(query, experiment, *pair, winner=None, ts=ts, **_origin(record))]
         docs = [reading.document(_field(document, self.fields.doc)) for document in documents]
         picked = self._picked(record, documents)
         if not any(picked):
             raise Ignored("response without labels")
         pair = pair or pair_in(picked)
         teams = [side(label, pair, self.fields.label) for label in picked]
-        return [Impression(query, experiment, *pair, teams=teams, docs=docs, ts=ts)]
+        return [
+            Impression(query, experiment, *pair, teams=teams, docs=docs, ts=ts, **_origin(record))
+        ]
 
     def _click(self, record: dict[str, Any]) -> list[InputEvent]:
         named = look_up(record, ["action"])
@@ -126,7 +131,8 @@ class SolrSettings(FormatSettings):
             id_ = reading.compose("event", reading.identifier(own))
         # The fold would prefer the rank, which a page may count differently.
         rank = rank if doc is None else None
-        return [Click(id_, experiment, query, rank, doc, self.clicks[action], ts)]
+        action = self.clicks[action]
+        return [Click(id_, experiment, query, rank, doc, action, ts, **_origin(record))]
 
     def _experiment(self, record: dict[str, Any]) -> str:
         return self.experiment_of(record, self.fields.experiment)
@@ -138,7 +144,7 @@ class SolrSettings(FormatSettings):
         return reading.milliseconds(look_up(record, ["ts", "timestamp"]))
 
     def _documents(self, record: dict[str, Any]) -> list[Found]:
-        documents = look_up(record, self.fields.docs).entries("an array of documents")
+        documents = self.entries(look_up(record, self.fields.docs), "an array of documents")
         for document in documents:
             if not isinstance(document.value, dict):
                 raise document.misfit("a document, a JSON object")
@@ -180,6 +186,8 @@ class SolrSettings(FormatSettings):
             return []
         if not isinstance(found.value, str):
             raise found.misfit("a string, as Solr takes it")
+        if len(found.value) > MAX_RQ:
+            raise found.misfit(f"a string of at most {MAX_RQ} characters")
         return [
             "".join(value) for key, *value in _PARAMETER.findall(found.value) if key == parameter
         ]
@@ -187,3 +195,16 @@ class SolrSettings(FormatSettings):
 
 def _field(document: Found, field: str) -> Found:
     return Found(f"{document.where}.{field}", look_up(document.value, [field]).value)
+
+
+class _Origin(TypedDict):
+    client: str | None
+    query: str | None
+
+
+def _origin(record: dict[str, Any]) -> _Origin:
+    """Where a record comes from: fields that the service may add, and Solr's own `q`."""
+    return {
+        "client": reading.client(look_up(record, ["client"])),
+        "query": reading.query(look_up(record, ["q", "responseHeader.params.q"])),
+    }

@@ -5,7 +5,7 @@ Source: the JSON Schemas of UBI 1.0.0 to 1.3.0 (Open Source Connections and Open
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypedDict
 
 from pydantic import Field
 from typing_extensions import override
@@ -130,7 +130,7 @@ class UbiSettings(FormatSettings):
         >>> translate(b'{"action_name": "click", "query_id": "q-1", "client_id": "c-1",'
         ...           b' "event_attributes": {"object": {"object_id": "d3"}}}')
         [Click(id='["click","q-1","c-1","click",null,"d3",null]', experiment='search',
-               impression='q-1', rank=None, doc='d3', action='click', ts=None)]
+               impression='q-1', doc='d3', client='c-1')]
         """
         record = reading.read_object(value)
         if record.get("type") == "control":
@@ -166,9 +166,9 @@ class UbiSettings(FormatSettings):
         if docs == []:
             raise Ignored("query without results")
         pair = self._pair(record)
-        id_, ts = reading.identifier(query), self._time(record)
+        id_, ts, origin = reading.identifier(query), self._time(record), _origin(record)
         if pair is not None and pair[0] == pair[1]:
-            return [Duel(id_, experiment, *pair, winner=None, ts=ts)]
+            return [Duel(id_, experiment, *pair, winner=None, ts=ts, **origin)]
         picked = look_up(record, fields.teams)
         if picked.value is None:
             raise Ignored("query without teams")
@@ -177,7 +177,9 @@ class UbiSettings(FormatSettings):
         teams = [side(label, pair, picked.where) for label in by_rank]
         docs = docs if self.clicks_by == "doc" else None
         epoch = self._epoch(record)
-        return [Impression(id_, experiment, *pair, teams=teams, docs=docs, epoch=epoch, ts=ts)]
+        return [
+            Impression(id_, experiment, *pair, teams=teams, docs=docs, epoch=epoch, ts=ts, **origin)
+        ]
 
     def _event(self, record: dict[str, Any], exported: Found) -> list[InputEvent]:
         action = reading.name(Found("action_name", record["action_name"]))
@@ -205,7 +207,8 @@ class UbiSettings(FormatSettings):
             rank = reading.integer(ordinal, first) - first
         query, ts = reading.identifier(look_up(record, fields.query)), self._time(record)
         id_ = self._event_id(record, exported, query, ts)
-        return [Click(id_, experiment, query, rank, doc, self.clicks[action], ts)]
+        action = self.clicks[action]
+        return [Click(id_, experiment, query, rank, doc, action, ts, **_origin(record))]
 
     def _credited(self, record: dict[str, Any], action: str, exported: Found) -> list[InputEvent]:
         """The impression of an event that names the arm of its document, and its click."""
@@ -223,16 +226,18 @@ class UbiSettings(FormatSettings):
             )
         team = side(self.arm(found), pair, found.where)
         query, ts = reading.identifier(look_up(record, fields.query)), self._time(record)
+        origin = _origin(record)
         if pair[0] == pair[1]:
-            return [Duel(query, experiment, *pair, winner=None, ts=ts)]
+            return [Duel(query, experiment, *pair, winner=None, ts=ts, **origin)]
         teams: list[Side | None] = [*BOTH_SIDES]
         epoch = self._epoch(record)
         events: list[InputEvent] = [
-            Impression(query, experiment, *pair, teams=teams, epoch=epoch, ts=ts)
+            Impression(query, experiment, *pair, teams=teams, epoch=epoch, ts=ts, **origin)
         ]
         if action in self.clicks:
             id_, rank = self._event_id(record, exported, query, ts), int(team == "b")
-            events.append(Click(id_, experiment, query, rank, None, self.clicks[action], ts))
+            action = self.clicks[action]
+            events.append(Click(id_, experiment, query, rank, None, action, ts, **origin))
         return events
 
     def _experiment(self, record: dict[str, Any]) -> str:
@@ -248,7 +253,9 @@ class UbiSettings(FormatSettings):
         found = look_up(record, self.fields.docs)
         if found.value is None:
             return None
-        return [reading.document(entry) for entry in found.entries("an array of documents' ids")]
+        return [
+            reading.document(entry) for entry in self.entries(found, "an array of documents' ids")
+        ]
 
     def _epoch(self, record: dict[str, Any]) -> int | None:
         found = look_up(record, self.fields.epoch)
@@ -267,3 +274,16 @@ class UbiSettings(FormatSettings):
         client, action = record.get("client_id"), record["action_name"]
         doc, ordinal = look_up(record, self.fields.doc), look_up(record, self.fields.ordinal)
         return reading.compose("click", query, client, action, ts, doc.value, ordinal.value)
+
+
+class _Origin(TypedDict):
+    client: str | None
+    query: str | None
+
+
+def _origin(record: dict[str, Any]) -> _Origin:
+    """Where a record comes from; an event names no query."""
+    return {
+        "client": reading.client(look_up(record, ["client_id"])),
+        "query": reading.query(look_up(record, ["user_query"])),
+    }

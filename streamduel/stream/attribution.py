@@ -7,85 +7,28 @@ from collections import deque
 from typing import Any, Final, Literal, NamedTuple
 
 import mmh3
-import msgspec
 
 from streamduel.connector import LogRecord
-from streamduel.records import Click, Impression, RankClick, Rejected, Side
+from streamduel.records import Click, Impression, RankClick, Rejected
 from streamduel.stream.dedupe import DedupeWindow
+from streamduel.stream.open_parts import (
+    CLICK_BYTES,
+    DOC_BYTES,
+    Ends,
+    OpenImpression,
+    PendingClick,
+    Teams,
+    memory_of,
+)
 from streamduel.stream.outputs import MAX_KEY_BYTES
 from streamduel.stream.timers import NEVER
 
 MAX_CLICKS: Final = 1000
 """On one impression: people make a handful, so more come from a robot."""
 
-MAX_PATTERNS: Final = 4096
-"""Patterns of teams that impressions share in memory; ten ranks of two teams have 1024."""
-
-DOC_BYTES: Final = 5
-"""Bytes kept of a document's hash, per rank. With ten ranks, a click on a document that was not
-shown is mistaken for one that was once in 10^11 times; and the ids themselves take far more."""
-
-Teams = tuple[Side | None, ...]
-
-
-class OpenImpression(msgspec.Struct, gc=False):
-    """An impression whose join window is open: more clicks may come.
-
-    A million of them take about 270 MB, and 80 MB more if they name ten documents each: the garbage
-    collector tracks none of it, and they share what many have in common.
-
-    Attributes:
-        a: an arm.
-        b: the other arm.
-        teams: per rank, the side whose document was shown.
-        docs: per rank, `DOC_BYTES` of the document's hash, if clicks may name documents.
-        chances: per rank, the probability that the document came from side a, if logged.
-        opened_at: stream time of arrival.
-        offset: the record's.
-        clicks: in order of arrival.
-    """
-
-    a: str
-    b: str
-    teams: Teams
-    docs: bytes | None
-    chances: tuple[float | None, ...] | None
-    opened_at: int
-    offset: int
-    clicks: tuple[RankClick, ...] = ()
-
-
-class PendingClick(msgspec.Struct, gc=False):
-    """A click that arrived before its impression, with its record.
-
-    A million of them, in records of 200 bytes, take about 600 MB with the dedupe window: of the
-    record, only its text and what a click is credited by are kept.
-
-    Attributes:
-        impression: key of the impression; None once it has arrived.
-        rank: as sent, like `doc`, `action` and `ts`.
-        doc: a document.
-        action: a kind of click.
-        ts: event time.
-        arrived_at: stream time of arrival.
-        offset: the record's.
-        key: the record's key, cut to the length that a dead letter repeats.
-        value: the record's, for the dead letter if the click does not fit its impression.
-    """
-
-    impression: int | None
-    rank: int | None
-    doc: str | None
-    action: str
-    ts: int | None
-    arrived_at: int
-    offset: int
-    key: bytes | None
-    value: bytes | None
-
-    @property
-    def timestamp(self) -> None:
-        """Not kept: no dead letter contains it."""
+MAX_PATTERN_RANKS: Final = 2**16
+"""Ranks of all patterns of teams that impressions share in memory, 8 bytes each; the 1024 patterns
+of ten ranks have 10,240."""
 
 
 class Closed(NamedTuple):
@@ -113,15 +56,33 @@ class Attribution:
     Args:
         window_ms: length of the join window, in stream time.
         window: the partition's dedupe window.
+        max_bytes: both also end when the impressions and clicks since take more memory than this.
+            All of them count, also late ones and those that have closed: so it is known from the
+            same stretch of the click log.
     """
 
     __slots__ = (
-        "_dedupe", "_first", "_further", "_key", "_names", "_open", "_order", "_patterns",
-        "_pending", "_pending_since", "_window_ms", "pending",
+        "_bytes",
+        "_dedupe",
+        "_first",
+        "_further",
+        "_key",
+        "_max_bytes",
+        "_names",
+        "_open",
+        "_order",
+        "_pattern_ranks",
+        "_patterns",
+        "_pending",
+        "_pending_since",
+        "_window_ms",
+        "pending",
     )  # fmt: skip
 
-    def __init__(self, window_ms: int, window: DedupeWindow) -> None:
+    def __init__(self, window_ms: int, window: DedupeWindow, max_bytes: int) -> None:
         self._window_ms = window_ms
+        self._max_bytes = max_bytes
+        self._bytes = 0  # of all impressions and clicks so far, or since a restart
         self._dedupe = window
         self._open: dict[int, OpenImpression] = {}
         self._order: deque[int] = deque()  # the keys of `_open`, the oldest first
@@ -136,6 +97,7 @@ class Attribution:
         # without those that a later impression's earlier click makes irrelevant.
         self._pending_since: deque[tuple[int, int]] = deque()
         self._patterns: dict[Teams, Teams] = {}
+        self._pattern_ranks = 0
         self._names: dict[str, str] = {}  # as many as there have been arms
 
     def __len__(self) -> int:
@@ -143,7 +105,7 @@ class Attribution:
         return len(self._open)
 
     def open(
-        self, key: int, event: Impression, offset: int, now: int
+        self, key: int, event: Impression, offset: int, now: int, *, capped: bool
     ) -> list[tuple[LogRecord, Rejected | None]]:
         """Open the join window of an impression.
 
@@ -154,13 +116,17 @@ class Attribution:
             event: the impression.
             offset: the record's.
             now: stream time.
+            capped: whether the impression exceeds the cap of its client.
 
         Returns:
             The clicks that were pending for it, each with the verdict if it does not fit.
         """
         teams = tuple(event.teams)
-        if len(self._patterns) < MAX_PATTERNS:
-            teams = self._patterns.setdefault(teams, teams)
+        if teams in self._patterns:
+            teams = self._patterns[teams]
+        elif self._pattern_ranks + len(teams) < MAX_PATTERN_RANKS:
+            self._patterns[teams] = teams
+            self._pattern_ranks += len(teams) + 1
         impression = OpenImpression(
             self._names.setdefault(event.a, event.a),
             self._names.setdefault(event.b, event.b),
@@ -169,7 +135,10 @@ class Attribution:
             None if event.chances is None else tuple(event.chances),
             now,
             offset,
+            capped=capped,
+            since=self._bytes,
         )
+        self._bytes += memory_of(event)
         self._open[key] = impression
         self._order.append(key)
         return [(click, _add(impression, click, event.id)) for click in self._join(key, offset)]
@@ -207,6 +176,8 @@ class Attribution:
         Raises:
             Rejected: it does not fit its impression.
         """
+        since, text = self._bytes, record.value
+        self._bytes += CLICK_BYTES + (len(text) if isinstance(text, bytes) else 0)
         impression = self._open.get(key)
         if impression is not None:
             if verdict := _add(impression, event, event.impression):
@@ -214,10 +185,11 @@ class Attribution:
             return "joined"
         if key in self._dedupe:
             return "late"
-        self._keep(key, event, record, now)
+        self._keep(key, event, record, now, since)
         return "pending"
 
-    def _keep(self, key: int, event: Click, record: LogRecord, now: int) -> None:
+    def _keep(self, key: int, event: Click, record: LogRecord, now: int, since: int) -> None:
+        assert not isinstance(record.value, Rejected), "a click was decoded from it"
         if record.key != self._key:
             self._key = None if record.key is None else record.key[:MAX_KEY_BYTES]
         click = PendingClick(
@@ -230,6 +202,7 @@ class Attribution:
             record.offset,
             self._key,
             record.value,
+            since,
         )
         self._pending.append(click)
         if key in self._first:
@@ -245,14 +218,18 @@ class Attribution:
             offset: the record's; 0 to end only what is over by stream time.
             now: stream time.
         """
-        before, oldest = now - self._window_ms, offset - self._dedupe.max_records
-        return Closed(self._close_windows(before, oldest), self._expire_clicks(before, oldest))
+        ends = Ends(
+            now - self._window_ms,
+            offset - self._dedupe.max_records,
+            self._bytes - self._max_bytes if offset else -1,
+        )
+        return Closed(self._close_windows(ends), self._expire_clicks(ends))
 
-    def _close_windows(self, before: int, oldest: int) -> list[OpenImpression]:
+    def _close_windows(self, ends: Ends) -> list[OpenImpression]:
         closed = []
         while self._order:
             impression = self._open[self._order[0]]
-            if impression.opened_at >= before and impression.offset > oldest:
+            if ends.spare(impression.opened_at, impression.offset, impression.since):
                 break
             del self._open[self._order.popleft()]
             if self._pending_since and self._pending_since[0][0] == impression.offset:
@@ -260,11 +237,11 @@ class Attribution:
             closed.append(impression)
         return closed
 
-    def _expire_clicks(self, before: int, oldest: int) -> int:
+    def _expire_clicks(self, ends: Ends) -> int:
         expired = 0
         while self._pending:
             click = self._pending[0]
-            if click.arrived_at >= before and click.offset > oldest:
+            if ends.spare(click.arrived_at, click.offset, click.since):
                 break
             assert click.impression is not None, "joined clicks are dropped"
             further = self._further.get(click.impression)
@@ -279,6 +256,18 @@ class Attribution:
             self._drop_joined()
         self.pending -= expired
         return expired
+
+    def retime(self, since: int, now: int) -> None:
+        """Date what is open at `now` if it is dated later, or its record is at or after `since`."""
+        for key in reversed(self._order):
+            impression = self._open[key]
+            if impression.offset < since and impression.opened_at <= now:
+                break
+            impression.opened_at = now
+        for click in reversed(self._pending):
+            if click.offset < since and click.arrived_at <= now:
+                break
+            click.arrived_at = now
 
     @property
     def timer(self) -> int:
@@ -322,10 +311,10 @@ def _digest(doc: str) -> bytes:
 
 
 def _rank_of(doc: str, docs: bytes) -> int | None:
-    wanted = _digest(doc)
-    for start in range(0, len(docs), DOC_BYTES):
-        if docs.startswith(wanted, start):
-            return start // DOC_BYTES
+    wanted, place = _digest(doc), -1
+    while (place := docs.find(wanted, place + 1)) >= 0:
+        if place % DOC_BYTES == 0:
+            return place // DOC_BYTES
     return None
 
 

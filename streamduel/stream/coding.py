@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from streamduel.config.experiment import ExperimentSettings
+from streamduel.config.model import LimitSettings
 from streamduel.interleaving.credit import ClickLike, ShownLike
 from streamduel.preference.arrays import Floats, Integers
 from streamduel.record_rules import contradiction
@@ -22,7 +23,7 @@ from streamduel.records import (
     RankClick,
     Rejected,
 )
-from streamduel.stream.attribution import OpenImpression
+from streamduel.stream.open_parts import OpenImpression
 from streamduel.stream.roster import Roster
 
 Pair = Duel | Duels | Interleaving | Impression
@@ -34,7 +35,8 @@ SPECIAL: Final = -2
 """The code of a record that is handled individually, because it is not one duel: `duels`,
 `impression`, `click` and `control`."""
 MAX_CODES: Final = 4096
-"""Codes of `duel` records that are kept: all of them for up to 36 arms."""
+"""Codes of `duel` records that are kept: all of them for up to 36 arms; none with a cap per
+client."""
 OUTCOMES: Final = 3
 FIRST_WINS: Final = (0.0, 1.0, 0.5)
 """The outcome for the first arm: b wins, a wins, a tie."""
@@ -49,6 +51,7 @@ class Coder:
     Args:
         settings: the experiment's.
         roster: its arms; after any change of it, call `renumber`.
+        limits: bounds of a record.
 
     Attributes:
         codes: of `duel` records seen before; always the same object.
@@ -56,14 +59,17 @@ class Coder:
     """
 
     __slots__ = (
-        "_coders", "_credit", "_drops_unclicked", "_kept", "_roster", "_winners", "by_code",
-        "codes",
+        "_coders", "_credit", "_drops_unclicked", "_kept", "_max_codes", "_max_duels", "_max_ranks",
+        "_roster", "_winners", "by_code", "codes",
     )  # fmt: skip
 
-    def __init__(self, settings: ExperimentSettings, roster: Roster) -> None:
+    def __init__(self, settings: ExperimentSettings, roster: Roster, limits: LimitSettings) -> None:
         self._roster = roster
+        self._max_ranks, self._max_duels = limits.max_ranks, limits.max_duels_per_record
         self._credit = settings.credit.create()
         tie = TIE if settings.ties == "half" else NO_DUEL
+        # Without kept codes, every `duel` takes the path on which its client is looked at.
+        self._max_codes = MAX_CODES if settings.max_per_client is None else 0
         self._drops_unclicked = settings.no_click == "drop"
         self._winners: dict[str | None, int] = {"a": _A_WINS, "b": _B_WINS, "tie": tie}
         self._coders: dict[type, Callable[[Any, Mapping[str, Any]], int]] = {
@@ -105,13 +111,14 @@ class Coder:
         if outcome is None:
             raise _contradiction(event)
         code = _code(known, event, outcome)
-        if known is self._roster.index and self._kept < MAX_CODES:
+        if known is self._roster.index and self._kept < self._max_codes:
             self._kept += 1
             self.codes.setdefault(event.a, {}).setdefault(event.b, {})[event.winner] = code
         return code
 
     def _interleaving(self, event: Interleaving, known: Mapping[str, Any]) -> int:
         self._check_known(event, known)
+        self._check_ranks(teams=event.teams, clicks=event.clicks, chances=event.chances)
         chances = event.chances
         if event.a == event.b or (chances is not None and len(chances) != len(event.teams)):
             raise _contradiction(event)
@@ -123,7 +130,29 @@ class Coder:
 
     def _pair(self, event: Duels | Impression, known: Mapping[str, Any]) -> int:
         self._check_known(event, known)
-        return _special(event, known)
+        if isinstance(event, Impression):
+            self._check_ranks(teams=event.teams, docs=event.docs, chances=event.chances)
+        code = _special(event, known)
+        if isinstance(event, Duels):
+            self._check_duels(event.wins_a + event.wins_b + event.ties)
+        return code
+
+    def _check_ranks(self, **lists: Sequence[Any] | None) -> None:
+        for field, entries in lists.items():
+            if entries is not None and len(entries) > self._max_ranks:
+                raise Rejected(
+                    "invalid_record",
+                    f"{field} has {len(entries)} entries; limits.max_ranks allows "
+                    f"{self._max_ranks}.",
+                )
+
+    def _check_duels(self, duels: int) -> None:
+        if duels > self._max_duels:
+            raise Rejected(
+                "invalid_record",
+                f"wins_a, wins_b and ties add up to {duels} duels; limits.max_duels_per_record "
+                f"allows {self._max_duels}.",
+            )
 
     def _check_known(self, event: Pair, known: Mapping[str, Any]) -> None:
         if event.a not in known or event.b not in known:

@@ -163,8 +163,8 @@ class Decisions:
     def until_due(self) -> int:
         """Duels until a decision is due.
 
-        A batch may still lack some then, namely as many as were surplus; the decision then changes
-        nothing.
+        A batch may still lack some then, namely as many as were surplus: ask again when they are
+        learned.
         """
         batched = self._open_batch
         if self._renewal.expires:
@@ -228,6 +228,17 @@ class Decisions:
             assert self.plan is not None, "there is no timer before the first decision"
             return self._publish(self.plan, offset, now, records)
         return assignment
+
+    def rewind(self, offset: int, now: int, records: int) -> Assignment | None:
+        """Stream time was set back to `now`, before the record after `offset`.
+
+        Returns:
+            The last assignment again, if it is dated later: its validity was too long.
+        """
+        self._batch_timer.rewind(now)
+        if self.plan is None or self.assignment is None or self.assignment.ts <= now:
+            return None
+        return self._publish(self.plan, offset, now, records)
 
     def _next_plan(self, now: int) -> Plan:
         policy, arms, frozen = self.policy, self._roster.arms, self.guardrails.frozen

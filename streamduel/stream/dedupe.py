@@ -87,18 +87,18 @@ class DedupeWindow:
 
     def __len__(self) -> int:
         """The number of sightings that are remembered."""
-        self._trim()
+        self.trim()
         return len(self.order)
 
     def __contains__(self, key: object) -> bool:
         """Whether a key is remembered."""
-        self._trim()
+        self.trim()
         return key in self.keys
 
     @property
     def start(self) -> WindowStart:
         """Where to start reading to rebuild this window; defined for an empty window, too."""
-        self._trim()
+        self.trim()
         return WindowStart(self._offsets[self._head], self._times[self._head])
 
     def advance(self, stream_time: int, offset: int) -> None:
@@ -107,21 +107,32 @@ class DedupeWindow:
         stretches = len(self._times)
         while self._head < stretches and self._times[self._head] < oldest:
             self._head += 1
-            last = self._firsts[self._head] if self._head < stretches else self._sighted
+            last = self._firsts[self._head] if self._head < stretches else self.sighted
             for _ in range(last - self._forgotten):
                 self._forget()
         self._begin_stretch(stream_time, offset)
 
     def begin_block(self, offset: int) -> None:
         """The record at `offset`, the first at or after `block_end`, is next."""
-        self._trim()
+        self.trim()
         self._begin_stretch(self._times[-1], offset)
+
+    def retime(self, since: int, now: int) -> None:
+        """Date sightings at `now` that are dated later, or whose record is at or after `since`.
+
+        Sightings without a stretch of their own since `since` keep their time, so `advance` must
+        have been called with that record.
+        """
+        for index in range(len(self._times) - 1, self._head - 1, -1):
+            if self._offsets[index] < since and self._times[index] <= now:
+                break
+            self._times[index] = now
 
     def sight(self, key: int) -> bool:
         """Remember a sighting of a key; True when it was remembered already."""
         duplicate = key in self.keys
         if duplicate:
-            self._trim()
+            self.trim()
             duplicate = key in self.keys
         if duplicate:
             self._again[key] = self._again.get(key, 0) + 1
@@ -130,7 +141,7 @@ class DedupeWindow:
         self.order.append(key)
         return duplicate
 
-    def _trim(self) -> None:
+    def trim(self) -> None:
         """Forget what exceeds `max_records`: before each answer, not with each record."""
         while len(self.order) > self.max_records:
             self._forget()
@@ -140,12 +151,19 @@ class DedupeWindow:
             following += 1
 
     @property
-    def _sighted(self) -> int:
+    def sighted(self) -> int:
+        """The number of sightings so far, which is the number of the next one."""
         return self._forgotten + len(self.order)
+
+    @property
+    def oldest(self) -> int:
+        """The number of the oldest sighting that is remembered."""
+        self.trim()
+        return self._forgotten
 
     def _begin_stretch(self, stream_time: int, offset: int) -> None:
         self.block_end = ((offset >> BLOCK_BITS) + 1) << BLOCK_BITS
-        sighted = self._sighted
+        sighted = self.sighted
         if self._head < len(self._firsts) and self._firsts[-1] == sighted:
             self._times[-1], self._offsets[-1] = stream_time, offset  # it has no sightings
             return

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import msgspec
@@ -30,34 +29,15 @@ from streamduel.records import (
 )
 from streamduel.stream import control
 from streamduel.stream.attribution import Attribution
-from streamduel.stream.coding import FIRST_WINS, OUTCOMES, TIE, Coder
+from streamduel.stream.client_cap import ClientCap
+from streamduel.stream.coding import FIRST_WINS, NO_DUEL, OUTCOMES, TIE, Coder
 from streamduel.stream.decisions import Decisions
-from streamduel.stream.dedupe import DedupeWindow, record_key
-from streamduel.stream.outputs import Outputs
+from streamduel.stream.dedupe import record_key
 from streamduel.stream.plan import Plan
 from streamduel.stream.roster import Roster
+from streamduel.stream.shared import PULSE, Shared
 from streamduel.stream.tallies import ArmTallies, Outcomes
-from streamduel.stream.timers import Timers
 from streamduel.stream.trust import Trust
-
-
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """What the experiments of one partition share.
-
-    Attributes:
-        partition: the partition.
-        join_window_ms: the join window of experiments that do not configure one.
-        window: the dedupe window.
-        timers: one for each experiment.
-        outputs: assignments and dead letters.
-    """
-
-    partition: int
-    join_window_ms: int
-    window: DedupeWindow
-    timers: Timers
-    outputs: Outputs
 
 
 class Experiment:
@@ -83,6 +63,7 @@ class Experiment:
         check_at: checks an event of an earlier offset.
         codes: codes of `duel` records by a, b and winner.
         attribution: open impressions and pending clicks.
+        client_cap: tells which records exceed the cap of their client; None without a cap.
         decisions: policy, plan and assignments.
         outcomes: the number of records by outcome.
         by_arm: the number of duels by arm.
@@ -91,9 +72,9 @@ class Experiment:
     """
 
     __slots__ = (
-        "_changes", "_credited", "_shared", "attribution", "buffer", "by_arm", "check_at", "code",
-        "coder", "codes", "decisions", "due", "name", "outcomes", "roster", "seed", "settings",
-        "started_at", "ties", "trust",
+        "_changes", "_credited", "_shared", "attribution", "buffer", "by_arm", "check_at",
+        "client_cap", "code", "coder", "codes", "decisions", "due", "name", "outcomes", "roster",
+        "seed", "settings", "started_at", "ties", "trust",
     )  # fmt: skip
 
     def __init__(
@@ -111,7 +92,9 @@ class Experiment:
         self._changes = 0
         self._credited = 0  # of the buffer, from impressions, which were counted on arrival
         join_window_ms = settings.join_window(shared.join_window_ms)
-        self.attribution = Attribution(join_window_ms, shared.window)
+        self.attribution = Attribution(join_window_ms, shared.window, shared.limits.max_open_bytes)
+        most = settings.max_per_client
+        self.client_cap = None if most is None else ClientCap(most, seed, shared.window)
         if state is None:
             self.roster = Roster(name, settings.arms)
             self.by_arm = ArmTallies.of(len(self.roster.arms))
@@ -122,7 +105,7 @@ class Experiment:
             self.outcomes = msgspec.convert(state["tallies"], Outcomes)
             self.ties, self.trust = state["ties"], Trust(state["trust"])
         self.decisions = Decisions(name, settings, shared.partition, self.roster, state)
-        self.coder = Coder(settings, self.roster)
+        self.coder = Coder(settings, self.roster, shared.limits)
         self.code, self.check_at = self.coder.code, self.coder.check_at
         self.codes = self.coder.codes
         self.due = self.decisions.until_due
@@ -144,6 +127,13 @@ class Experiment:
         """
         self._HANDLERS[type(event)](self, event, code, key, record, now)
 
+    def cap(self, event: InputEvent, key: int, record: LogRecord, now: int) -> None:
+        """Count an event, no duplicate, that exceeds the cap of its client; see `apply`."""
+        if isinstance(event, Impression):
+            self._open(event, key, record, now, capped=True)
+        else:
+            self.outcomes.capped += 1
+
     def _duel(
         self, _event: Duel | Interleaving, code: int, _key: int, record: LogRecord, now: int
     ) -> None:
@@ -153,7 +143,7 @@ class Experiment:
             return
         self.buffer.append(code)
         if len(self.buffer) >= self.due:
-            self.decide(record.offset, now)
+            self.decide_if_due(record.offset, now)
 
     def _interleaving(
         self, event: Interleaving, code: int, key: int, record: LogRecord, now: int
@@ -182,11 +172,20 @@ class Experiment:
     def _impression(
         self, event: Impression, _code: int, key: int, record: LogRecord, now: int
     ) -> None:
+        self._open(event, key, record, now, capped=False)
+
+    def _open(
+        self, event: Impression, key: int, record: LogRecord, now: int, *, capped: bool
+    ) -> None:
         self._close_windows(record.offset, record.offset, now)
         idle = not self.attribution
-        self.outcomes.accepted += 1
-        self.trust.shown(event.a, event.b, event.teams, event.epoch, now)
-        for click, verdict in self.attribution.open(key, event, record.offset, now):
+        if capped:
+            self.outcomes.capped += 1
+        else:
+            self.outcomes.accepted += 1
+            self.trust.shown(event.a, event.b, event.teams, event.epoch, now)
+        opened = self.attribution.open(key, event, record.offset, now, capped=capped)
+        for click, verdict in opened:
             if verdict is None:
                 self.outcomes.accepted += 1
             else:
@@ -210,6 +209,7 @@ class Experiment:
         self.learn()
         control.apply(event, self, record.offset)
         self.outcomes.accepted += 1
+        self._shared.outputs.act(event)
         self.decide(record.offset, now)
 
     _HANDLERS: ClassVar[dict[type, Callable[..., None]]] = {
@@ -271,17 +271,30 @@ class Experiment:
         closed = self.attribution.close(until, now)
         self.outcomes.unjoined += closed.unjoined
         self._changes += closed.unjoined + len(closed.impressions)
-        for impression in closed.impressions:
-            code = self.coder.closed(impression)
+        index = self.roster.index
+        for number, impression in enumerate(closed.impressions):
+            if number % PULSE == PULSE - 1:
+                self._shared.pulse()
+            code = NO_DUEL if impression.capped else self.coder.closed(impression)
             if code >= 0:
                 self.buffer.append(code)
                 self._credited += 1
-            elif {impression.a, impression.b} <= self.roster.index.keys():
+            elif not impression.capped and {impression.a, impression.b} <= index.keys():
                 self.ties += 1
             if len(self.buffer) >= self.due:
-                self.decide(offset, now)
+                self.decide_if_due(offset, now)
 
     # Decisions.
+
+    def decide_if_due(self, offset: int, now: int) -> None:
+        """Take a decision when the buffer holds `due` duels, if learning them leaves it due.
+
+        A batch may still lack duels of one pair, because there are too many of another. Without
+        this check, a decision would depend on when the duels were learned, so on the commits.
+        """
+        self.learn()
+        if self.due <= 0:
+            self.decide(offset, now)
 
     def decide(self, offset: int, now: int) -> None:
         """Take a decision from all duels so far, and publish it if it changes the plan.
@@ -308,6 +321,19 @@ class Experiment:
             before = self.decisions.plan
             self._decided(before, self.decisions.expire(offset, now, self._records), now)
         self.set_timer()
+
+    def retime(self, since: int, now: int) -> None:
+        """Date impressions and clicks that arrived at or after an offset, or later than `now`."""
+        self.attribution.retime(since, now)
+        self.set_timer()
+
+    def rewind(self, offset: int, now: int) -> None:
+        """Stream time was set back to `now`, before the record after `offset`."""
+        self._changes += 1
+        self.learn()
+        self.trust.rewind(now)
+        plan = self.decisions.plan
+        self._decided(plan, self.decisions.rewind(offset, now, self._records), now)
 
     def _decided(self, before: Plan | None, assignment: Assignment | None, now: int) -> None:
         self.due = self.decisions.until_due
@@ -355,6 +381,12 @@ class Experiment:
         """The number of open impressions and of pending clicks."""
         return {"impressions": len(self.attribution), "clicks": self.attribution.pending}
 
+    def _stored_tallies(self) -> dict[str, int]:
+        tallies = self.tallies
+        if self.client_cap is None:
+            del tallies["capped"]  # as in the state of releases without caps, which hashes equal
+        return tallies
+
     def state(self) -> dict[str, Any]:
         """The hard state as plain JSON values; `Experiment(…, state=…)` restores it exactly."""
         self.learn()
@@ -362,7 +394,7 @@ class Experiment:
             **self.roster.state(),
             **self.decisions.state(),
             "by_arm": msgspec.to_builtins(self.by_arm),
-            "tallies": self.tallies,
+            "tallies": self._stored_tallies(),
             "ties": self.ties,
             "trust": self.trust.state(),
             "open": self.open,

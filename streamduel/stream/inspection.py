@@ -6,11 +6,13 @@ from collections import Counter
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from streamduel import policies
 from streamduel.connector import Archive
 from streamduel.records import Reason
-from streamduel.stream import snapshot
+from streamduel.stream import saved_state, snapshot
+from streamduel.stream.tallies import Outcomes
 
 
 class ExperimentReport(msgspec.Struct, frozen=True):
@@ -66,11 +68,14 @@ def inspect(archive: Archive) -> Report:
         found = archive.load(partition)
         if found is None:
             continue
-        entry = snapshot.partition_entry(found.entries, partition)
+        entry, saved_experiments, place = snapshot.read(found.entries, partition, found.place)
+        snapshot.check_offset(found, entry.next)
         dead_letters.update(entry.dead_letters)
         ignored.update(entry.ignored)
-        for name, saved in snapshot.experiment_entries(found.entries).items():
-            experiments[name] = _report(saved, entry)
+        for name, saved in saved_experiments.items():
+            with snapshot.restoring(snapshot.EXPERIMENT_PREFIX + name, place):
+                saved_state.check(name, saved.state)
+                experiments[name] = _report(saved, entry)
     return Report(
         dict(sorted(experiments.items())),
         dict(sorted(dead_letters.items())),
@@ -89,7 +94,7 @@ def _report(saved: snapshot.ExperimentEntry, entry: snapshot.PartitionEntry) -> 
         champion=plan["champion"] if plan else None,
         duels=policy.duels,
         wins=policy.wins.tolist(),
-        tallies=state["tallies"],
+        tallies=structs.asdict(msgspec.convert(state["tallies"], Outcomes)),
         open=state["open"],
         offset={"topic": entry.topic, "partition": entry.partition, "next": entry.next},
         state_hash=snapshot.state_hash(state),

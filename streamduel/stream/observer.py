@@ -44,3 +44,6 @@ class Observer:
 
     def lagging(self, lags: Mapping[int, int]) -> None:
         """The number of records of each partition that are not folded yet."""
+
+    def stable_offset_lagging(self, lags: Mapping[int, int]) -> None:
+        """How many of them are behind an open transaction of a producer."""

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import structs
 
 from streamduel.connector import LogRecord, Message
-from streamduel.records import MAX_NAME, Assignment, DeadLetter, Reason, Rejected
+from streamduel.records import MAX_NAME, Assignment, Control, DeadLetter, Reason, Rejected
 
 MAX_MESSAGE_BYTES: Final = 1_000_000
 """A dead letter must fit a topic with Kafka's default `max.message.bytes` of 1,048,588."""
@@ -36,6 +36,7 @@ class Outputs:
         assignments: in order.
         letters: dead letters, in order.
         dead_letters: the number of dead letters by reason, since the beginning of the click log.
+        bytes: of the outputs.
     """
 
     def __init__(self, topic: str, partition: int) -> None:
@@ -44,6 +45,8 @@ class Outputs:
         self.assignments: list[Message] = []
         self.letters: list[Message] = []
         self.dead_letters: Counter[Reason] = Counter()
+        self.bytes = 0
+        self._controls: list[Control] = []
 
     def __len__(self) -> int:
         """The number of outputs."""
@@ -52,23 +55,36 @@ class Outputs:
     def assign(self, assignment: Assignment) -> None:
         """Publish an assignment."""
         key = assignment.experiment.encode()
-        self.assignments.append(Message(key, _encode(assignment), assignment))
+        message = Message(key, _encode(assignment), assignment)
+        self.assignments.append(message)
+        self.bytes += len(message.value)
 
     def reject(self, record: LogRecord, verdict: Rejected) -> None:
         """Make a dead letter of a record."""
         self.dead_letters[verdict.reason] += 1
-        self.letters.append(dead_letter(record, verdict, self._topic, self._partition))
+        letter = dead_letter(record, verdict, self._topic, self._partition)
+        self.letters.append(letter)
+        self.bytes += len(letter.value)
+
+    def act(self, control: Control) -> None:
+        """Report that a control record took effect."""
+        self._controls.append(control)
+
+    def take_controls(self) -> list[Control]:
+        """The control records that took effect since the last call."""
+        taken, self._controls = self._controls, []
+        return taken
 
     def take(self) -> tuple[list[Message], list[Message]]:
         """Assignments and dead letters since the last call."""
         taken = self.assignments, self.letters
-        self.assignments, self.letters = [], []
+        self.assignments, self.letters, self.bytes = [], [], 0
         return taken
 
 
 def dead_letter(record: LogRecord, rejected: Rejected, topic: str, partition: int) -> Message:
     """The message that keeps a rejected record, under the record's own key."""
-    value = record.value
+    value = None if isinstance(record.value, Rejected) else record.value
     text, encoding = _text(value)
     letter = DeadLetter(
         rejected.reason, rejected.sentence, topic, partition, record.offset, text, encoding

@@ -2,32 +2,53 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from streamduel.connector import LogRecord
 from streamduel.formats import Ignored
 from streamduel.records import Click, Impression, Rejected
 from streamduel.stream.dedupe import DedupeWindow, WindowStart, record_key
+from streamduel.stream.routing import timestamp_of
+from streamduel.stream.stream_time import ClockReset, ClockState, LargestTimestamp, StreamClock
 
 if TYPE_CHECKING:
     from streamduel.stream.experiment import Experiment
     from streamduel.stream.routing import Router
     from streamduel.stream.snapshot import PartitionEntry
 
+Clock = StreamClock | LargestTimestamp
+
 
 class Mark(NamedTuple):
-    """Where the dedupe window began when a certain record arrived.
+    """Where re-reading begins if what is open began with a certain block.
 
     Attributes:
-        offset: the record's, the first of a block.
-        start: the beginning of the window.
+        offset: the first record of the block.
+        start: the beginning of the block in which the dedupe window began then.
     """
 
     offset: int
     start: WindowStart
+
+
+class Block(NamedTuple):
+    """The beginning of a block of the click log.
+
+    Attributes:
+        offset: of its first record.
+        time: stream time before it.
+        clock: the state of the clock then; None where format 6 was folded.
+        since: the first record of the block in which the dedupe window began then.
+    """
+
+    offset: int
+    time: int
+    clock: ClockState | None
+    since: int
 
 
 class Marks:
@@ -36,38 +57,54 @@ class Marks:
     The dedupe window alone needs the records since its beginning. Open impressions and pending
     clicks need their own records again, and what the dedupe window answered when they first
     arrived: was it a duplicate, was its impression known? So the window must be exact from their
-    first record on, and re-reading starts where the window began *then*. That is kept for every
-    block.
+    first record on, and re-reading starts where the window began *then*: at the beginning of a
+    block, where the state of the clock is known.
 
     Args:
         window: the dedupe window.
     """
 
-    __slots__ = ("_marks", "_window")
+    __slots__ = ("_blocks", "_saved", "_window")
 
     def __init__(self, window: DedupeWindow) -> None:
         self._window = window
-        self._marks: deque[Mark] = deque()  # the oldest first
+        self._blocks: list[Block] = []  # the oldest first
+        self._saved: Mark | None = None
 
-    def restore(self, mark: Mark) -> None:
-        """Continue with the mark of a snapshot."""
-        self._marks.append(mark)
+    def restore(self, mark: Mark, clock: ClockState | None) -> None:
+        """Continue with the mark of a snapshot; the click log is re-read from its start on."""
+        self._saved = mark
+        self._blocks.append(
+            Block(mark.start.offset, mark.start.stream_time, clock, mark.start.offset)
+        )
 
-    def add(self, offset: int) -> None:
-        """A block begins with the record at this offset."""
-        if not self._marks or offset > self._marks[-1].offset:
-            self._marks.append(Mark(offset, self._window.start))
+    def add(self, offset: int, clock: Clock) -> None:
+        """A block begins with the record at this offset, before which the clock has this state."""
+        if self._blocks and offset <= self._blocks[-1].offset:
+            return
+        since = self._block_of(self._window.start.offset) if self._blocks else offset
+        if self._saved is not None and offset <= self._saved.offset:
+            since = self._saved.start.offset  # the window is not complete yet
+        self._blocks.append(Block(offset, clock.now, clock.state(), since))
 
-    def last(self, since: int | None) -> Mark:
-        """The last mark not after an offset; earlier ones are dropped.
+    def _block_of(self, offset: int) -> int:
+        return self._blocks[self._index(offset)].offset
+
+    def _index(self, offset: int) -> int:
+        """The index of the block that contains an offset."""
+        return max(0, bisect_right(self._blocks, offset, key=lambda block: block.offset) - 1)
+
+    def last(self, since: int | None) -> tuple[Mark, ClockState | None]:
+        """The last mark not after an offset, and the clock at its start; forgets earlier blocks.
 
         Args:
             since: the first record of anything that is open; None if nothing is. `since` never
                 decreases between calls.
         """
-        while len(self._marks) > 1 and (since is None or self._marks[1].offset <= since):
-            self._marks.popleft()
-        return self._marks[0]
+        block = self._blocks[-1] if since is None else self._blocks[self._index(since)]
+        del self._blocks[: self._index(block.since)]
+        start = self._blocks[0]
+        return Mark(block.offset, WindowStart(start.offset, start.time)), start.clock
 
 
 class Recovery:
@@ -77,61 +114,106 @@ class Recovery:
         entry: the snapshot's partition entry, which holds until something new is folded.
         window: the dedupe window, still empty.
         router: decodes the partition's records.
+        experiments: the experiments of the partition, by name.
+        max_advance_ms: see `StreamClock`.
+
+    Attributes:
+        clock: stream time at the record that is re-applied.
     """
 
-    def __init__(self, entry: PartitionEntry, window: DedupeWindow, router: Router) -> None:
+    def __init__(
+        self,
+        entry: PartitionEntry,
+        window: DedupeWindow,
+        router: Router,
+        experiments: Mapping[str, Experiment],
+        max_advance_ms: int,
+    ) -> None:
         self.entry = entry
         self._window = window
         self._router = router
-        self._time = entry.window.stream_time
-        window.advance(entry.window.stream_time, entry.window.offset)
+        self._experiments = experiments
+        self._max_advance = max_advance_ms
+        self._resets = deque(entry.resets)
+        start = entry.mark.start
+        self.clock: Clock = LargestTimestamp(start.stream_time)
+        if entry.window_clock is not None:
+            self.clock = StreamClock(max_advance_ms, entry.window_clock)
+        window.advance(start.stream_time, start.offset)
 
     def read(self, records: Sequence[LogRecord]) -> None:
         """Re-apply records, in the order of their offsets."""
         for record in records:
-            self._advance(record.timestamp, record.offset)
+            self.reach(record.offset)
+            if isinstance(self.clock, LargestTimestamp) and record.timestamp is not None:
+                self._advance(record.timestamp, record.offset)  # dead letters advanced it, too
             try:
                 events = self._router.events(record)
                 for event, experiment in events:
                     experiment.check_at(event, record.offset)
             except (Ignored, Rejected):
                 continue
+            if any(experiment.started_at > record.offset for _, experiment in events):
+                continue
+            self._advance(timestamp_of(record, events), record.offset)
             for event, experiment in events:
-                if experiment.started_at > record.offset:
-                    continue
-                if record.timestamp is None:
-                    self._advance(event.ts, record.offset)
                 key = record_key(event.id, experiment.seed)
+                capped = experiment.client_cap is not None and experiment.client_cap.sight(event)
                 duplicate, since = self._window.sight(key), self.entry.open_since
                 if duplicate or since is None or record.offset < since:
                     continue
-                restore = _RESTORE.get(type(event))
-                if restore is not None:
-                    experiment.attribution.close(record.offset, self._time)
-                    restore(experiment, event, key, record, self._time)
+                if isinstance(event, Impression | Click):
+                    experiment.attribution.close(record.offset, self.clock.now)
+                if isinstance(event, Impression):
+                    experiment.attribution.open(
+                        key, event, record.offset, self.clock.now, capped=capped
+                    )
+                elif isinstance(event, Click):
+                    impression = record_key(event.impression, experiment.seed)
+                    with suppress(Rejected):
+                        experiment.attribution.click(impression, event, record, self.clock.now)
 
-    def _advance(self, timestamp: int | None, offset: int) -> None:
-        if timestamp is not None and timestamp > self._time:
-            self._time = timestamp
-            self._window.advance(timestamp, offset)
+    def reach(self, offset: int) -> None:
+        """The record at this offset is next."""
+        while self._resets and self._resets[0].offset <= offset:
+            self._set(self._resets.popleft())
 
-    def finish(self, experiments: Iterable[Experiment]) -> None:
-        """All records have been re-applied."""
-        for experiment in experiments:
-            experiment.attribution.close(0, self.entry.stream_time)
+    def _advance(self, timestamp: int, offset: int) -> None:
+        before = self.clock.now
+        since = self.clock.add(timestamp, offset)
+        if since is not None:
+            self._moved(before, since, offset)
 
+    def _set(self, reset: ClockReset) -> None:
+        before = self.clock.now
+        self.clock = StreamClock(self._max_advance, reset.clock)
+        self._moved(before, reset.offset, reset.offset)
 
-def _open(experiment: Experiment, event: Impression, key: int, record: LogRecord, now: int) -> None:
-    experiment.attribution.open(key, event, record.offset, now)
+    def _moved(self, before: int, since: int, offset: int) -> None:
+        """Stream time was `before`; the record at an offset has moved it."""
+        now = self.clock.now
+        if since < offset or now < before:
+            for experiment in self._experiments.values():
+                experiment.attribution.close(0, before)
+                experiment.attribution.retime(since, now)
+            self._window.retime(since, now)
+        self._window.advance(now, offset)
 
+    def finish(self, clock: StreamClock) -> ClockReset | None:
+        """All records have been re-applied.
 
-def _click(experiment: Experiment, event: Click, _key: int, record: LogRecord, now: int) -> None:
-    impression = record_key(event.impression, experiment.seed)
-    with suppress(Rejected):
-        experiment.attribution.click(impression, event, record, now)
+        Args:
+            clock: the clock of the snapshot, which holds from now on.
 
-
-_RESTORE: dict[type, Callable[[Experiment, Any, int, LogRecord, int], None]] = {
-    Impression: _open,
-    Click: _click,
-}
+        Returns:
+            The clock, if the records have led to another state of it: the configuration has
+            changed, or the snapshot is of format 6.
+        """
+        self.reach(self.entry.next)
+        reset = None
+        if self.clock.state() != clock.state():
+            reset = ClockReset(self.entry.next, clock.state())
+            self._set(reset)
+        for experiment in self._experiments.values():
+            experiment.attribution.close(0, clock.now)
+        return reset

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import msgspec
+from msgspec import structs
 
 from streamduel.config import Config
-from streamduel.connector import Archive, LogRecord, Source
+from streamduel.connector import Archive, ControlledSource, LogRecord, Source
 from streamduel.errors import SnapshotError
-from streamduel.stream import snapshot
+from streamduel.stream import continuity, snapshot
+from streamduel.stream.repairs import Repair, Repairs
 from streamduel.stream.routing import ClickLog
 from streamduel.stream.runner import RESTORE_POLL
 from streamduel.stream.task import PartitionTask
@@ -40,15 +42,19 @@ class _Audit:
 
     Attributes:
         task: folds the partition again.
+        begin: the offset at which the state began in this click log.
         end: the offset of the snapshot.
         starts: the offsets at which experiments start that have not started yet.
         states: the hashes of the experiments' states in the snapshot.
+        epochs: the epochs with which experiments began in this click log.
     """
 
     task: PartitionTask
+    begin: int
     end: int
     starts: dict[str, int]
     states: dict[str, str]
+    epochs: dict[str, int]
 
     def fold(self, records: Sequence[LogRecord]) -> None:
         """Fold records before `end`, and start experiments at their offsets."""
@@ -100,12 +106,12 @@ def replay(
         published[key] = message.value
     audits = _open(config, log, archive, verdict)
     reproduced: set[tuple[str, int]] = set()
-    total = sum(audit.end for audit in audits.values())
+    total = sum(audit.end - audit.begin for audit in audits.values())
     unfinished = set(audits)
     while unfinished:
         poll = log.poll(RESTORE_POLL)
         for partition in poll.gained:
-            _seek(log, partition, audits)
+            _seek(config, log, partition, audits)
         for partition, records in poll.records.items():
             if partition in audits:
                 audits[partition].fold(records)
@@ -116,26 +122,34 @@ def replay(
                 unfinished.discard(partition)
             if not _compare(audit.task, published, reproduced, archive.compacted, verdict):
                 return verdict
-        verdict.records = sum(audit.task.next_offset for audit in audits.values())
+        verdict.records = sum(audit.task.next_offset - audit.begin for audit in audits.values())
         progress(verdict.records, total)
     _compare_rest(published, reproduced, audits, verdict)
     return verdict
 
 
 def _open(config: Config, log: Source, archive: Archive, verdict: Verdict) -> dict[int, _Audit]:
-    shape = ClickLog(log.topic, log.partitions, log.home)
+    shape = ClickLog(log.topic, log.partitions, log.home, log.log_id)
     audits = {}
     for partition in archive.partitions():
         found = archive.load(partition)
         if found is None:
             continue
-        entry = snapshot.partition_entry(found.entries, partition)
-        snapshot.check_log(entry, log.topic, partition, log.partitions)
-        audit = _Audit(PartitionTask(config, shape, partition), found.next_offset, {}, {})
-        for name, saved in snapshot.experiment_entries(found.entries).items():
+        entry, experiments, place = snapshot.read(found.entries, partition, found.place)
+        snapshot.check_offset(found, entry.next)
+        continuity.check_log(entry, shape, partition)
+        origin = snapshot.origin_entries(found.entries)
+        task = PartitionTask(config, shape, partition, origin or None, place)
+        task.repairs = Repairs([_again(it, task.next_offset) for it in entry.repairs])
+        task.controls.judge_as(entry.control)
+        epochs = {name: it.decisions.epoch for name, it in task.experiments.items()}
+        audit = _Audit(task, task.next_offset, found.next_offset, {}, {}, epochs)
+        for name, saved in experiments.items():
             if name in config.experiments:
-                snapshot.check_settings(saved, config.experiments[name])
-                audit.starts[name] = saved.started_at
+                with snapshot.restoring(snapshot.EXPERIMENT_PREFIX + name, place):
+                    continuity.check_settings(saved, config.experiments[name])
+                if name not in epochs:
+                    audit.starts[name] = saved.started_at
                 audit.states[name] = snapshot.state_hash(saved.state)
             else:
                 verdict.unchecked.append(name)
@@ -145,14 +159,24 @@ def _open(config: Config, log: Source, archive: Archive, verdict: Verdict) -> di
     return audits
 
 
-def _seek(log: Source, partition: int, audits: Mapping[int, _Audit]) -> None:
-    start = log.seek(partition, None)
+def _again(repair: Repair, begin: int) -> Repair:
+    """A repair to apply again, unless the state began after it."""
+    return structs.replace(repair, done=repair.at < begin)
+
+
+def _seek(config: Config, log: Source, partition: int, audits: Mapping[int, _Audit]) -> None:
+    task = audits[partition].task if partition in audits else None
+    if config.control_topic is not None:
+        applied = 0 if task is None else task.controls.next
+        cast(ControlledSource, log).seek_control(partition, applied)
+    wanted = None if task is None else task.resume_offset
+    start = log.seek(partition, wanted)
     if partition not in audits:
         return
-    if start > 0:
+    if start > (wanted or 0):
         raise SnapshotError(
-            f"the click log '{log.topic}' no longer has the records 0 to {start - 1} of partition "
-            f"{partition}; a replay needs all records."
+            f"the click log '{log.topic}' no longer has the records {wanted or 0} to {start - 1} "
+            f"of partition {partition}; a replay needs all records."
         )
     audits[partition].task.open(start)
 
@@ -186,16 +210,17 @@ def _compare_rest(
 ) -> None:
     """Check that nothing more was published, and that the states are those of the snapshots."""
     known = {name for audit in audits.values() for name in audit.states}
+    begun = {name: epoch for audit in audits.values() for name, epoch in audit.epochs.items()}
     for key in published:
-        if key[0] in known and key not in reproduced:
+        if key[0] in known and key[1] > begun.get(key[0], 0) and key not in reproduced:
             verdict.difference = _difference(key, published[key], None)
             return
     # Compaction never removes the newest.
-    newest = dict.fromkeys(sorted(known), 0)
+    newest = {name: begun.get(name, 0) for name in sorted(known)}
     for name, epoch in reproduced:
         newest[name] = max(newest[name], epoch)
     for key in newest.items():
-        if key not in published:
+        if key not in published and key not in begun.items():
             verdict.difference = f"epoch {key[1]} of '{key[0]}', the newest, was not published."
             return
     for audit in audits.values():

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from streamduel.config.experiment import MAX_ARMS, MIN_ARMS
-from streamduel.errors import nearest
+from streamduel.errors import similar
 from streamduel.records import Rejected
 
 MAX_NAMES: Final = 10_000
@@ -69,8 +69,8 @@ class Roster:
         if arm in self._retired:
             raise Rejected(
                 "invalid_record",
-                f"arm '{arm[:80]}' was retired at offset {self._retired[arm]}, and its name stays "
-                f"taken; add the ranker under another name.",
+                f"arm '{arm[:80]}' was retired{self._when(arm)}, and its name stays taken; add the "
+                f"ranker under another name.",
             )
         if len(self.arms) >= MAX_ARMS or len(self.arms) + len(self._retired) >= MAX_NAMES:
             raise Rejected(
@@ -120,16 +120,21 @@ class Roster:
                 raise self.unknown(arm)
         return (a, b) if self.index[a] < self.index[b] else (b, a)
 
+    def _when(self, arm: str) -> str:
+        """Where an arm was retired; nothing if that was in an earlier click log."""
+        offset = self._retired[arm]
+        return f" at offset {offset}" if offset >= 0 else ""
+
     def unknown(self, arm: str) -> Rejected:
         """The verdict on a record that names an arm which does not compete."""
         if arm in self._retired:
             return Rejected(
                 "unknown_arm",
-                f"arm '{arm[:80]}' of experiment '{self._experiment}' was retired at offset "
-                f"{self._retired[arm]}.",
+                f"arm '{arm[:80]}' of experiment '{self._experiment}' was retired"
+                f"{self._when(arm)}.",
             )
         listed = ", ".join(self.arms[:10]) + (", …" if len(self.arms) > 10 else "")
-        hint = nearest(arm, self.arms)
+        hint = similar(arm, self.arms)
         return Rejected(
             "unknown_arm",
             f"unknown arm '{arm[:80]}' in experiment '{self._experiment}'"

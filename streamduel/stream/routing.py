@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from streamduel.config import Config
 from streamduel.connector import LogRecord
-from streamduel.errors import nearest
+from streamduel.errors import similar
 from streamduel.formats import Ignored
 from streamduel.records import InputEvent, Rejected
-from streamduel.stream.decode import RecordDecoder
+from streamduel.stream.control_order import ControlOrder
+from streamduel.stream.decode import RecordDecoder, Unread
 
 if TYPE_CHECKING:
     from streamduel.stream.experiment import Experiment
-
-MAX_COMPARED: Final = 50
-"""Experiments that a mistaken name is compared with, some 10 µs each. With more, no name is
-suggested: a service that logs under a wrong name must not take the time of the others."""
 
 MAX_REASONS: Final = 100
 """Reasons under which ignored records are counted. A foreign click log has a handful of event
@@ -32,11 +29,20 @@ class ClickLog(NamedTuple):
         topic: its name.
         partitions: the number of its partitions.
         home: the partition of an experiment, by the experiment's name.
+        log_id: what identifies a partition's click log besides its name; None if nothing does.
     """
 
     topic: str
     partitions: int
     home: Callable[[str], int]
+    log_id: Callable[[int], str | None] = lambda partition: None  # noqa: ARG005
+
+
+def timestamp_of(record: LogRecord, events: Sequence[tuple[InputEvent, Experiment]]) -> int:
+    """The broker's timestamp of a record, or the largest `ts` of its events; negative if none."""
+    if record.timestamp is not None:
+        return record.timestamp
+    return max((event.ts for event, _ in events if event.ts is not None), default=-1)
 
 
 class Router:
@@ -52,6 +58,7 @@ class Router:
         decode: decodes a record of streamduel's own format.
         log_format: the settings of a foreign format; None for streamduel's own.
         ignored: ignored records of a foreign click log, by reason.
+        controls: which control records count.
     """
 
     def __init__(
@@ -67,8 +74,10 @@ class Router:
         self._experiments = experiments
         self.log_format = config.log_format
         translate = None if self.log_format is None else self.log_format.translate
-        self.decode = RecordDecoder(config.limits.max_record_bytes, translate)
+        limits = config.limits
+        self.decode = RecordDecoder(limits.max_record_bytes, translate, limits.max_ranks)
         self.ignored: Counter[str] = Counter()
+        self.controls = ControlOrder(config.control_origin, config.control_topic)
 
     def is_here(self, name: str) -> bool:
         """Whether an experiment lives in this partition."""
@@ -85,6 +94,7 @@ class Router:
         for event in events:
             if event.experiment not in self._experiments:
                 raise self.unknown(event)
+            self.controls.check(event, record.offset)
         return [(event, self._experiments[event.experiment]) for event in events]
 
     def unknown(self, event: InputEvent) -> Rejected:
@@ -93,7 +103,7 @@ class Router:
         if home is None:
             known = ", ".join(f"'{known}'" for known in self._names[:10])
             more = ", …" if len(self._names) > 10 else ""
-            hint = nearest(name, self._names) if len(self._names) <= MAX_COMPARED else ""
+            hint = similar(name, self._names)
             return Rejected(
                 "unknown_experiment",
                 f"unknown experiment '{name[:80]}'"
@@ -111,9 +121,10 @@ class Router:
         known = verdict.reason in self.ignored or len(self.ignored) < MAX_REASONS
         self.ignored[verdict.reason if known else "other"] += 1
 
-    def experiment_of(self, record: LogRecord) -> Experiment | None:
+    def experiment_of(self, record: LogRecord, verdict: Rejected) -> Experiment | None:
         """The experiment that a refused record names, or its key; None if there is no such one."""
-        named = self.decode.named_experiment(record.value)
+        unread = isinstance(verdict, Unread)
+        named = "" if unread else self.decode.named_experiment(record.value, checked=True)
         if self.log_format is not None:
             named = self.log_format.experiment or named
         return self._experiments.get(named or (record.key or b"").decode(errors="replace"))

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Final
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from typing import Final, cast
 
 import structlog
 
 from streamduel.config import Config
-from streamduel.connector import Failpoint, LogRecord, Outlet, Snapshot, Source, no_failpoint
+from streamduel.connector import (
+    ControlledSource,
+    Failpoint,
+    LogRecord,
+    Outlet,
+    Poll,
+    Snapshot,
+    Source,
+    no_failpoint,
+)
 from streamduel.errors import Fenced
 from streamduel.stream.commit import commit
 from streamduel.stream.observer import Observer
 from streamduel.stream.routing import ClickLog
+from streamduel.stream.snapshot import check_offset
 from streamduel.stream.task import PartitionTask
 
 log = structlog.stdlib.get_logger(__name__)
@@ -26,6 +36,14 @@ RESTORE_POLL: Final = 0.01
 
 LAG_INTERVAL: Final = 5.0
 """Seconds between two measurements of the lag, each a request to the broker."""
+
+SLICE: Final = 500
+"""Records that are folded between two looks at the clock: some 0.3 ms of usual duels, and seconds
+of the costliest decisions among a thousand arms."""
+
+HOLD_INTERVAL: Final = 1.0
+"""Seconds of folding between two polls that only keep the ownership of the partitions; the group
+takes them away after `source.max_poll_interval_ms`, a minute, without one."""
 
 RESTORERS: Final = 4
 """Threads that load snapshots, so that a rebalance of many partitions is not one long queue."""
@@ -41,6 +59,8 @@ class Runner:
         clock: monotonic seconds, for the commit interval; never used by the fold.
         observers: called after each event.
         failpoint: passed to each commit.
+        restorer: loads snapshots, several at a time; by default `RESTORERS` threads. It is shut
+            down at the end of `run`.
     """
 
     def __init__(
@@ -51,6 +71,7 @@ class Runner:
         clock: Callable[[], float],
         observers: Sequence[Observer] = (),
         failpoint: Failpoint = no_failpoint,
+        restorer: Executor | None = None,
     ) -> None:
         self._config = config
         self._source = source
@@ -58,12 +79,13 @@ class Runner:
         self._clock = clock
         self._observers = list(observers)
         self._failpoint = failpoint
-        self._log = ClickLog(source.topic, source.partitions, source.home)
+        self._log = ClickLog(source.topic, source.partitions, source.home, source.log_id)
         self._interval = config.commit.interval_ms / 1000
-        self._restorer = ThreadPoolExecutor(RESTORERS, thread_name_prefix="restore")
+        self._restorer = restorer or ThreadPoolExecutor(RESTORERS, thread_name_prefix="restore")
         self._restoring: dict[int, Future[Snapshot | None]] = {}
         self._last_commit = clock()
         self._next_lag = clock()
+        self._next_hold = clock() + HOLD_INTERVAL
         self.tasks: dict[int, PartitionTask] = {}
 
     def run(self, stop: Callable[[], bool], *, until_end: bool = False) -> None:
@@ -89,6 +111,16 @@ class Runner:
     def _poll(self) -> None:
         """Poll once, fold what came, and commit if it is due."""
         poll = self._source.poll(self._timeout())
+        self._polled(poll)
+        self._restore()
+        self._fold(poll.records)
+        if self._due():
+            self._commit()
+        self._measure_lag()
+
+    def _polled(self, poll: Poll) -> None:
+        """Note a poll, and follow the changes of ownership that it reports."""
+        self._next_hold = self._clock() + HOLD_INTERVAL
         self._notify(lambda observer: observer.turned())
         connected = self._source.connected
         self._notify(lambda observer: observer.connection(source=connected))
@@ -98,11 +130,11 @@ class Runner:
             self._restoring[partition] = self._restorer.submit(self._outlet.load, partition)
         if poll.gained:
             self._notify(lambda observer: observer.gained(poll.gained))
-        self._restore()
-        self._fold(poll.records)
-        if self._due():
-            self._commit()
-        self._measure_lag()
+
+    def _hold(self) -> None:
+        """Keep the ownership of the partitions while much is folded between two polls."""
+        if self._clock() >= self._next_hold:
+            self._polled(self._source.poll(0, hold=True))
 
     def _timeout(self) -> float:
         if self._restoring:
@@ -115,9 +147,16 @@ class Runner:
         total = 0
         for partition, records in batches.items():
             task = self.tasks.get(partition)
-            if task is not None:
-                task.fold(records)
-                total += len(records)
+            for start in range(0, len(records), SLICE):
+                if start:  # long work in between must neither delay a commit nor lose the partition
+                    self._hold()
+                    if self._due():
+                        self._commit()
+                if task is None or self.tasks.get(partition) is not task:
+                    break  # lost since the poll
+                part = records[start : start + SLICE]
+                task.fold(part)
+                total += len(part)
         if total:
             self._notify(lambda observer: observer.polled(total))
 
@@ -130,9 +169,14 @@ class Runner:
             self._commit()  # the first assignment of an experiment must not wait for records
 
     def _begin(self, partition: int, snapshot: Snapshot | None) -> None:
-        entries = snapshot.entries if snapshot else None
-        task = PartitionTask(self._config, self._log, partition, entries)
+        entries, place = (snapshot.entries, snapshot.place) if snapshot else (None, "")
+        task = PartitionTask(self._config, self._log, partition, entries, place, self._hold)
+        if snapshot is not None:
+            check_offset(snapshot, task.next_offset)
         wanted = task.resume_offset
+        if self._config.control_topic is not None:
+            source = cast(ControlledSource, self._source)
+            source.seek_control(partition, task.controls.next)
         start = self._source.seek(partition, wanted)
         if wanted is not None and start > task.next_offset:
             log.error(
@@ -142,6 +186,11 @@ class Runner:
                 "longer than the service may be down",
             )  # fmt: skip
         task.begin(start)
+        for repair in task.repairs.waiting(task.next_offset):
+            log.warning(
+                "repair waits", partition=partition, action=repair.action, offset=repair.at,
+                stream_time=repair.to,
+            )  # fmt: skip
         self.tasks[partition] = task
         self._notify(lambda observer: observer.restored(task))
 
@@ -157,6 +206,10 @@ class Runner:
     def _due(self) -> bool:
         outputs = sum(task.outputs for task in self.tasks.values())
         if outputs >= self._config.commit.max_outputs:
+            return True
+        if sum(task.output_bytes for task in self.tasks.values()) >= (
+            self._config.commit.max_output_bytes
+        ):
             return True
         return self._clock() - self._last_commit >= self._interval
 
@@ -176,6 +229,9 @@ class Runner:
             self._source.reannounce()
             return False
         seconds = self._clock() - began
+        # The next one is due no sooner than this one took: slow outputs must not leave time for
+        # only one poll between two commits.
+        self._last_commit = max(began, began + 2 * seconds - self._interval)
         self._notify(lambda observer: observer.committed(changed, seconds))
         self._notify(lambda observer: observer.published(commits))
         return True
@@ -186,6 +242,8 @@ class Runner:
             self._next_lag = now + LAG_INTERVAL
             lags = self._source.lags(list(self.tasks))
             self._notify(lambda observer: observer.lagging(lags))
+            held = self._source.stable_offset_lags(list(self.tasks))
+            self._notify(lambda observer: observer.stable_offset_lagging(held))
 
     def _notify(self, event: Callable[[Observer], None]) -> None:
         for observer in list(self._observers):

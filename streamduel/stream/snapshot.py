@@ -1,36 +1,65 @@
 """Snapshots: the hard state of a partition as named entries of canonical JSON.
 
 The entry `partition` has the offset up to which the other entries are current. Each experiment has
-an entry of its own, so that a commit rewrites only what changed.
+an entry of its own, so that a commit rewrites only what changed; the entry `experiments` lists
+them. Every entry has a checksum, and the partition's entry the checksum of all others together: a
+damaged, missing or older entry is refused.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from typing import Any, Final, TypeVar
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import structs
 
-from streamduel.config.experiment import ExperimentSettings
-from streamduel.errors import SnapshotError, shortened
-from streamduel.formats import FormatSettings
+from streamduel.checksum import is_intact, is_sealed, seal, unsealed
+from streamduel.connector import Snapshot
+from streamduel.errors import SnapshotError, StreamduelError, shortened
 from streamduel.records import Reason
+from streamduel.stream.control_order import ControlEntry
 from streamduel.stream.dedupe import WindowStart
 from streamduel.stream.experiment import Experiment
 from streamduel.stream.recovery import Mark
+from streamduel.stream.repairs import Repair
+from streamduel.stream.stream_time import ClockReset, ClockState
 
-FORMAT: Final = 6
+FORMAT: Final = 7
 """Grows when the meaning of an entry changes, so that an old program refuses a newer state."""
 
+UNSEALED: Final = 6
+"""The only older format that is read: its entries have no checksum. They are written again, in the
+present format, at the first commit."""
+
 PARTITION_ENTRY: Final = "partition"
-_EXPERIMENT_PREFIX: Final = "experiment/"
+EXPERIMENTS_ENTRY: Final = "experiments"
+ORIGIN_PREFIX: Final = "origin/"
+"""Of the entries with which the state began in this click log, if `streamduel repair` moved it."""
+EXPERIMENT_PREFIX: Final = "experiment/"
 
-Entry = TypeVar("Entry", "PartitionEntry", "ExperimentEntry")
+START_OVER: Final = (
+    "restore the snapshots from a backup, or start over with new snapshots (on Kafka also with a "
+    "new group): the click log is then folded again from its beginning, with the same result if "
+    "it is complete"
+)
+
+MAX_INTEGER: Final = 2**63 - 1
+"""Of an offset or a timestamp, in Kafka."""
+
+UNREADABLE: Final = (msgspec.DecodeError, ValueError, RecursionError)
+"""What a JSON decoder raises; a ValueError for text that is not UTF-8."""
+
+UNFIT: Final = (
+    StreamduelError, msgspec.MsgspecError, LookupError, TypeError, ValueError, ArithmeticError,
+    AttributeError, AssertionError, RecursionError,
+)  # fmt: skip
+"""What restoring an intact entry with impossible content raises."""
 
 
-class PartitionEntry(msgspec.Struct, frozen=True):
+class PartitionEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The state of the partition itself.
 
     Attributes:
@@ -40,13 +69,21 @@ class PartitionEntry(msgspec.Struct, frozen=True):
         next: the first offset that is not folded yet.
         stream_time: after the record before `next`.
         window: where a restart starts to re-read the click log, to rebuild the dedupe window and
-            what is open.
+            what is open; in format 6 it may be after `mark.start`.
         open_since: the first offset whose impressions and clicks are re-applied; None if nothing is
             open.
         mark: the newest `Mark` at or before `open_since`; `Marks` continues from it.
         dead_letters: by reason, since the beginning of the click log.
         ignored: ignored records of a foreign click log, by reason.
         log_format: the settings of a foreign format.
+        entries: the checksum of all other entries together; None in format 6.
+        log_id: of the click log; None if it has none, and in format 6.
+        repairs: what `streamduel repair` did since the state began in this click log.
+        control: of control records; None if all came in the click log.
+        clock: the state of the clock of stream time; None in format 6.
+        window_clock: its state at `window`; None where format 6 was folded.
+        resets: where stream time was set since `window`, by a repair or a change of the
+            configuration.
     """
 
     topic: str
@@ -60,10 +97,17 @@ class PartitionEntry(msgspec.Struct, frozen=True):
     dead_letters: dict[Reason, int]
     ignored: dict[str, int]
     log_format: dict[str, Any] | None
+    control: ControlEntry | None = None
     format: int = FORMAT
+    entries: str | None = None
+    log_id: str | None = None
+    repairs: list[Repair] = []
+    clock: ClockState | None = None
+    window_clock: ClockState | None = None
+    resets: list[ClockReset] = []
 
 
-class ExperimentEntry(msgspec.Struct, frozen=True):
+class ExperimentEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The state of one experiment.
 
     Attributes:
@@ -80,6 +124,30 @@ class ExperimentEntry(msgspec.Struct, frozen=True):
     state: dict[str, Any]
     ended_at: int | None = None
     format: int = FORMAT
+
+
+class ExperimentsEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The names of all experiments that have an entry, ended ones included."""
+
+    names: list[str]
+    format: int = FORMAT
+
+
+class Saved(NamedTuple):
+    """A snapshot whose entries are intact and belong together.
+
+    Attributes:
+        partition: the partition's entry.
+        experiments: the experiments' entries, by name.
+        place: where they are stored, for error messages.
+    """
+
+    partition: PartitionEntry
+    experiments: dict[str, ExperimentEntry]
+    place: str
+
+
+Entry = TypeVar("Entry", PartitionEntry, ExperimentEntry, ExperimentsEntry)
 
 
 def canonical(value: Any) -> bytes:
@@ -100,120 +168,224 @@ def state_hash(state: Mapping[str, Any]) -> str:
     return "sha256:" + hashlib.sha256(canonical(state)).hexdigest()
 
 
-def encode_experiment(experiment: Experiment) -> tuple[str, bytes]:
-    """The name and the bytes of an experiment's entry."""
-    entry = ExperimentEntry(
+def experiment_entry(experiment: Experiment) -> ExperimentEntry:
+    """The entry of a running experiment."""
+    return ExperimentEntry(
         experiment=experiment.name,
         settings=experiment.settings.model_dump(mode="json"),
         started_at=experiment.started_at,
         state=experiment.state(),
     )
-    return _EXPERIMENT_PREFIX + experiment.name, canonical(entry)
 
 
-def encode_ended(saved: ExperimentEntry, offset: int) -> tuple[str, bytes]:
-    """The entry of an experiment that was removed from the configuration at an offset."""
-    ended = structs.replace(saved, ended_at=offset)
-    return _EXPERIMENT_PREFIX + saved.experiment, canonical(ended)
+class Entries:
+    """The entries of one partition, as they are written.
 
+    It knows the checksum of every entry, so that the checksum of all together costs no more than
+    encoding those that change.
 
-def partition_entry(entries: Mapping[str, bytes], partition: int) -> PartitionEntry:
-    """The partition's entry of a snapshot.
-
-    Raises:
-        SnapshotError: it is missing, or cannot be read.
+    Args:
+        stored: the entries that are stored already, intact and in the present format.
     """
-    if PARTITION_ENTRY not in entries:
-        raise SnapshotError(
-            f"the snapshot of partition {partition} lacks its '{PARTITION_ENTRY}' entry."
-        )
-    return _decode(entries[PARTITION_ENTRY], PartitionEntry, PARTITION_ENTRY)
+
+    def __init__(self, stored: Mapping[str, bytes] | None = None) -> None:
+        self._checksums = {
+            name: _checksum(text)
+            for name, text in (stored or {}).items()
+            if name != PARTITION_ENTRY
+        }
+        self._together = 0
+        for each in self._checksums.values():
+            self._together ^= each
+        self._listed = self._names()
+        self._changed: dict[str, bytes] = {}
+
+    def __len__(self) -> int:
+        """The number of entries that have changed since `take`."""
+        return len(self._changed)
+
+    @property
+    def together(self) -> str:
+        """The checksum of all entries but the partition's, whatever their order."""
+        return f"sha256:{self._together:064x}"
+
+    def put(self, entry: ExperimentEntry) -> None:
+        """Write the entry of an experiment with the next commit."""
+        current = entry if entry.format == FORMAT else structs.replace(entry, format=FORMAT)
+        self._put(EXPERIMENT_PREFIX + entry.experiment, current)
+
+    def put_origin(self, entries: Mapping[str, bytes]) -> None:
+        """Write the entries with which the state begins in another click log."""
+        for name, text in entries.items():
+            self._put_text(ORIGIN_PREFIX + name, text)
+
+    def take(self, partition: PartitionEntry) -> dict[str, bytes]:
+        """Everything to write: the changed entries, and the partition's."""
+        names = self._names()
+        if names != self._listed or EXPERIMENTS_ENTRY not in self._checksums:
+            self._put(EXPERIMENTS_ENTRY, ExperimentsEntry(sorted(names)))
+            self._listed = names
+        changed, self._changed = self._changed, {}
+        entry = structs.replace(partition, entries=self.together, format=FORMAT)
+        changed[PARTITION_ENTRY] = seal(canonical(entry))
+        return changed
+
+    def _put(self, name: str, entry: msgspec.Struct) -> None:
+        self._put_text(name, seal(canonical(entry)))
+
+    def _put_text(self, name: str, text: bytes) -> None:
+        new = _checksum(text)
+        self._together ^= self._checksums.get(name, 0) ^ new
+        self._checksums[name] = new
+        self._changed[name] = text
+
+    def _names(self) -> set[str]:
+        return {
+            name.removeprefix(EXPERIMENT_PREFIX)
+            for name in self._checksums
+            if name.startswith(EXPERIMENT_PREFIX)
+        }
 
 
-def experiment_entries(entries: Mapping[str, bytes]) -> dict[str, ExperimentEntry]:
-    """The experiments of a snapshot, by name."""
+def origin_entries(entries: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The entries with which the state began in this click log; empty if it began there."""
     return {
-        name.removeprefix(_EXPERIMENT_PREFIX): _decode(entry, ExperimentEntry, name)
-        for name, entry in entries.items()
-        if name.startswith(_EXPERIMENT_PREFIX)
+        name.removeprefix(ORIGIN_PREFIX): text
+        for name, text in entries.items()
+        if name.startswith(ORIGIN_PREFIX)
     }
 
 
-def _decode(text: bytes, kind: type[Entry], name: str) -> Entry:
+def _checksum(sealed: bytes) -> int:
+    return int(sealed[-66:-2], 16)
+
+
+def read(entries: Mapping[str, bytes], partition: int, place: str = "") -> Saved:
+    """Check and decode a snapshot.
+
+    Args:
+        entries: its entries, by name.
+        partition: the partition, for error messages.
+        place: where the entries are stored, for error messages.
+
+    Raises:
+        SnapshotError: an entry is damaged, missing, older than the others, or of a newer format.
+    """
+    place = place or f"the snapshot of partition {partition}"
+    if PARTITION_ENTRY not in entries:
+        raise _refused(PARTITION_ENTRY, place, "is missing")
+    entry = _decode(entries[PARTITION_ENTRY], PartitionEntry, PARTITION_ENTRY, place)
+    experiments = {}
+    for name, text in sorted(entries.items()):
+        if name.startswith(EXPERIMENT_PREFIX):
+            saved = experiments[name] = _decode(text, ExperimentEntry, name, place)
+            if name != EXPERIMENT_PREFIX + saved.experiment:
+                raise _refused(name, place, f"is that of experiment '{saved.experiment}'")
+            if saved.format != entry.format:
+                raise _refused(
+                    name, place, f"has format {saved.format}, the partition's {entry.format}"
+                )
+        elif entry.format != UNSEALED and not is_intact(text):
+            raise _refused(name, place, "has a wrong checksum")
+    if entry.format != UNSEALED:
+        _check_together(entries, entry, place)
+    _check_offsets(entry, place)
+    return Saved(entry, {it.experiment: it for it in experiments.values()}, place)
+
+
+def _check_together(entries: Mapping[str, bytes], entry: PartitionEntry, place: str) -> None:
+    if EXPERIMENTS_ENTRY not in entries:
+        raise _refused(EXPERIMENTS_ENTRY, place, "is missing")
+    listed = _decode(entries[EXPERIMENTS_ENTRY], ExperimentsEntry, EXPERIMENTS_ENTRY, place)
+    for name in listed.names:
+        if EXPERIMENT_PREFIX + name not in entries:
+            raise _refused(EXPERIMENT_PREFIX + name, place, "is missing")
+    if entry.entries != Entries(entries).together:
+        raise _refused(
+            PARTITION_ENTRY, place, "was written with other entries than those found: one is "
+            "older or newer than the others",
+        )  # fmt: skip
+
+
+def _check_offsets(entry: PartitionEntry, place: str) -> None:
+    """Refuse offsets that cannot be."""
+    window, mark = entry.window, entry.mark
+    offsets = [window.offset, mark.offset, mark.start.offset]
+    if entry.open_since is not None:
+        offsets.append(entry.open_since)
+    times = [entry.stream_time, window.stream_time, mark.start.stream_time]
+    for repair in entry.repairs:
+        offsets.append(min(repair.at, 0))
+        times.append(repair.to if repair.to is not None else -(repair.action == "time"))
+    within = max(offsets) <= entry.next <= MAX_INTEGER and max(times) <= MAX_INTEGER
+    if min(offsets) < 0 or min(times) < 0 or not within:
+        raise _refused(PARTITION_ENTRY, place, "has impossible offsets or times")
+
+
+def check_offset(found: Snapshot, following: int) -> None:
+    """Refuse a snapshot whose offset, which has no checksum, is not that of its entries.
+
+    Args:
+        found: the snapshot.
+        following: `next` of its partition entry.
+
+    Raises:
+        SnapshotError: they differ.
+    """
+    if found.next_offset != following:
+        raise _refused(
+            PARTITION_ENTRY, found.place or "the snapshot",
+            f"goes to offset {following}, its commit to {found.next_offset}",
+        )  # fmt: skip
+
+
+def _refused(name: str, place: str, what: str) -> SnapshotError:
+    what = shortened(" ".join(what.split()), 300)
+    return SnapshotError(f"the entry {_quoted(name)} of {place} {what}; {START_OVER}.")
+
+
+def _quoted(name: str) -> str:
+    """A name, of which a damaged one may have any characters."""
+    return shortened(repr(name), 300)
+
+
+class _Format(msgspec.Struct):
+    format: int
+
+
+def _decode(text: bytes, kind: type[Entry], name: str, place: str) -> Entry:
+    """Decode an entry; its format comes first, since a newer one may have another checksum."""
     try:
-        entry = msgspec.json.decode(text, type=kind)
-    except msgspec.DecodeError as error:
-        raise SnapshotError(f"the snapshot's entry '{name}' cannot be read: {error}.") from None
-    if entry.format != FORMAT:
+        found = msgspec.json.decode(text, type=_Format).format
+    except UNREADABLE as error:
+        raise _refused(name, place, f"cannot be read: {error}") from None
+    if found not in {UNSEALED, FORMAT}:
         raise SnapshotError(
-            f"the snapshot's entry '{name}' has format {entry.format}; this release reads "
-            f"format {FORMAT}."
+            f"the entry {_quoted(name)} of {place} has format {found}; this release reads formats "
+            f"{UNSEALED} and {FORMAT}: use the release that wrote it, or a later one."
         )
-    return entry
+    if (found == FORMAT or is_sealed(text)) and not is_intact(text):
+        raise _refused(name, place, "has a wrong checksum")
+    try:
+        return msgspec.json.decode(unsealed(text), type=kind)
+    except UNREADABLE as error:
+        raise _refused(name, place, f"cannot be read: {error}") from None
 
 
-def check_log(entry: PartitionEntry, topic: str, partition: int, partitions: int) -> None:
-    """Refuse the snapshot of another click log, or of one that was repartitioned.
+@contextmanager
+def restoring(name: str, place: str) -> Iterator[None]:
+    """Refuse an entry that is intact and has impossible content.
+
+    Args:
+        name: the entry's.
+        place: where it is stored.
 
     Raises:
-        SnapshotError: topic, partition or the number of partitions differ.
+        SnapshotError: the block raised what such content causes.
     """
-    if (entry.topic, entry.partition) != (topic, partition):
-        raise SnapshotError(
-            f"the snapshot belongs to partition {entry.partition} of '{entry.topic}' (found in "
-            f"place of partition {partition} of '{topic}'); keep the snapshots of another log "
-            f"in another place."
-        )
-    if entry.partitions != partitions:
-        raise SnapshotError(
-            f"the snapshot was made with {entry.partitions} partitions of '{topic}' (found "
-            f"{partitions} now); experiments would change partitions, so use a new topic."
-        )
-
-
-def described(log_format: FormatSettings | None) -> dict[str, Any] | None:
-    """The settings of a foreign format as a snapshot contains them."""
-    return None if log_format is None else log_format.model_dump(mode="json")
-
-
-def check_format(entry: PartitionEntry, log_format: FormatSettings | None) -> None:
-    """Refuse to continue a click log in another format.
-
-    Raises:
-        SnapshotError: the format or its settings differ.
-    """
-    if entry.log_format != described(log_format):
-        before = "none" if entry.log_format is None else f"'{entry.log_format['name']}'"
-        raise SnapshotError(
-            f"source.format must stay what it was, {before} with its settings, while the log is "
-            f"read; restore it, or start over with other snapshots."
-        )
-
-
-def check_settings(saved: ExperimentEntry, settings: ExperimentSettings) -> None:
-    """Refuse a configuration that contradicts a running experiment, or restarts an ended one.
-
-    Raises:
-        SnapshotError: a setting differs, or the experiment has ended.
-    """
-    name = saved.experiment
-    if saved.ended_at is not None:
-        raise SnapshotError(
-            f"experiments.{name} was removed from the configuration at offset {saved.ended_at}, "
-            f"and its records since then became dead letters, so it cannot continue; use a "
-            f"new experiment name."
-        )
-    present = settings.model_dump(mode="json")
-    # Validated again, so that a setting of a later release has its default.
-    former = ExperimentSettings.model_validate(saved.settings).model_dump(mode="json")
-    for key, value in present.items():
-        if former[key] != value:
-            raise SnapshotError(
-                f"experiments.{name}.{key} must stay {_json(former[key])} while the "
-                f"experiment runs (found {_json(value)}); restore the value, or "
-                f"use a new experiment name."
-            )
-
-
-def _json(value: Any) -> str:
-    return shortened(msgspec.json.encode(value).decode(), 200)
+    try:
+        yield
+    except SnapshotError:
+        raise
+    except UNFIT as error:
+        raise _refused(name, place, f"has an impossible content ({error})") from error

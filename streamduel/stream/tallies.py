@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import numpy as np
+from msgspec import structs
 
 from streamduel.preference.arrays import Integers
 
@@ -17,6 +18,7 @@ class Outcomes(msgspec.Struct):
         dead_letter: refused.
         late: clicks on an impression whose join window is closed.
         unjoined: clicks whose impression did not arrive.
+        capped: exceed the cap of their client; of two-part impressions, the impression.
     """
 
     accepted: int = 0
@@ -24,11 +26,12 @@ class Outcomes(msgspec.Struct):
     dead_letter: int = 0
     late: int = 0
     unjoined: int = 0
+    capped: int = 0
 
     @property
     def total(self) -> int:
         """All of them."""
-        return self.accepted + self.duplicate + self.dead_letter + self.late + self.unjoined
+        return sum(structs.astuple(self))
 
 
 class ArmTallies(msgspec.Struct):

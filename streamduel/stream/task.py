@@ -4,25 +4,34 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import structs
 
 from streamduel.config import Config
 from streamduel.config.experiment import ExperimentSettings
-from streamduel.connector import LogRecord, PartitionCommit
+from streamduel.connector import ControlMarker, LogRecord, PartitionCommit
 from streamduel.formats import Ignored
-from streamduel.records import Duel, InputEvent, Reason, Rejected
-from streamduel.stream import snapshot
+from streamduel.records import Control, Duel, InputEvent, Reason, Rejected
+from streamduel.stream import continuity, saved_state, snapshot
+from streamduel.stream.control_order import ControlOrder
 from streamduel.stream.decode import REFUSED
 from streamduel.stream.dedupe import DedupeWindow, record_key
-from streamduel.stream.experiment import Experiment, Shared
+from streamduel.stream.experiment import Experiment
+from streamduel.stream.marked_controls import MarkedControls
 from streamduel.stream.outputs import Outputs
 from streamduel.stream.recovery import Marks, Recovery
-from streamduel.stream.routing import ClickLog, Router
-from streamduel.stream.snapshot import PartitionEntry
+from streamduel.stream.repairs import Repairs
+from streamduel.stream.routing import ClickLog, Router, timestamp_of
+from streamduel.stream.shared import Shared
+from streamduel.stream.snapshot import Entries, ExperimentEntry, PartitionEntry
+from streamduel.stream.stream_time import ClockReset, StreamClock
 from streamduel.stream.timers import Timers
+
+
+def _no_pulse() -> None:
+    """The pulse of a fold that nobody waits for."""
 
 
 class PartitionTask:
@@ -40,10 +49,15 @@ class PartitionTask:
         config: the configuration; its experiments whose home is this partition are folded.
         log: the click log.
         partition: the partition.
-        entries: the snapshot entries to restore; empty for a new partition.
+        entries: the snapshot entries to restore; None for a new partition.
+        place: where the entries are stored, for error messages.
+        pulse: called every so often while one record causes much work.
+
+    Attributes:
+        repairs: what `streamduel repair` wrote; a replay sets it.
 
     Raises:
-        SnapshotError: the entries contradict the configuration or the click log.
+        SnapshotError: the entries are damaged, or contradict the configuration or the click log.
     """
 
     def __init__(
@@ -52,63 +66,96 @@ class PartitionTask:
         log: ClickLog,
         partition: int,
         entries: Mapping[str, bytes] | None = None,
+        place: str = "",
+        pulse: Callable[[], None] = _no_pulse,
     ) -> None:
-        self.partition = partition
+        self.topic, self.partition = log.topic, partition
         self._log = log
         self._window = DedupeWindow(config.dedupe.window_records, config.dedupe.window_ms)
         self._timers = Timers()
         self._outputs = Outputs(log.topic, partition)
         self._shared = Shared(
-            partition, config.dedupe.window_ms, self._window, self._timers, self._outputs
+            partition,
+            config.dedupe.window_ms,
+            self._window,
+            self._timers,
+            self._outputs,
+            config.limits,
+            pulse,
         )
         self.experiments: dict[str, Experiment] = {}
         self._router = Router(config, log, partition, self.experiments)
+        self._marked = MarkedControls(self._router, self.experiments, self._reject)
         self._new: dict[str, ExperimentSettings] = {
             name: settings
             for name, settings in config.experiments.items()
             if self._router.is_here(name)
         }
-        self.stream_time = 0
+        self._max_advance = config.time.max_advance_ms
+        self.clock = StreamClock(self._max_advance)
+        self._resets: list[ClockReset] = []
         self.next_offset = 0
         self.resume_offset: int | None = None
         self._marks = Marks(self._window)
         self._recovery: Recovery | None = None
-        self._ended: dict[str, bytes] = {}
+        self._entries = Entries()
+        self._log_id = log.log_id(partition)
+        self.repairs = Repairs()
         self._snapshot_offset = 0
         self._saved: dict[str, int] = {}  # the versions of the experiments in the snapshot
         self._committed_offset = -1
-        if entries:
-            self._restore(entries)
+        if entries is not None:
+            self._restore(entries, place)
 
-    def _restore(self, entries: Mapping[str, bytes]) -> None:
-        entry = snapshot.partition_entry(entries, self.partition)
-        snapshot.check_log(entry, self._log.topic, self.partition, self._log.partitions)
-        snapshot.check_format(entry, self._router.log_format)
+    def _restore(self, entries: Mapping[str, bytes], place: str) -> None:
+        entry, experiments, place = snapshot.read(entries, self.partition, place)
+        continuity.check_log(entry, self._log, self.partition)
+        continuity.check_format(entry, self._router.log_format)
+        older = entry.format != snapshot.FORMAT
+        self._entries = Entries(None if older else entries)
+        with snapshot.restoring(snapshot.PARTITION_ENTRY, place):
+            self._restore_partition(entry)
+        for name, saved in experiments.items():
+            settings = self._new.pop(name, None)
+            if settings is None and saved.ended_at is None:
+                self._entries.put(structs.replace(saved, ended_at=self.next_offset))
+            elif older:
+                self._entries.put(saved)
+            if settings is not None:
+                with snapshot.restoring(snapshot.EXPERIMENT_PREFIX + name, place):
+                    self._restore_experiment(saved, settings)
+
+    def _restore_partition(self, entry: PartitionEntry) -> None:
+        self._log_id = self._log_id or entry.log_id
+        self.repairs = Repairs(entry.repairs)
         self.next_offset = self._committed_offset = self._snapshot_offset = entry.next
-        self.stream_time = entry.stream_time
+        if entry.clock is None:
+            self.clock = StreamClock.at(self._max_advance, entry.stream_time)
+        else:
+            self.clock.restore(entry.clock)
+        self._resets = list(entry.resets)
         self.dead_letters.update(entry.dead_letters)
         self.ignored.update(entry.ignored)
-        self.resume_offset = entry.window.offset
-        self._recovery = Recovery(entry, self._window, self._router)
-        self._marks.restore(entry.mark)
-        for name, saved in snapshot.experiment_entries(entries).items():
-            settings = self._new.pop(name, None)
-            if settings is None:
-                if saved.ended_at is None:
-                    key, ended = snapshot.encode_ended(saved, self.next_offset)
-                    self._ended[key] = ended
-                continue
-            snapshot.check_settings(saved, settings)
-            experiment = self._add(name, settings, saved.started_at, saved.state)
-            experiment.set_timer()
-            self._saved[name] = experiment.version
+        self.controls.restore(entry.control, entry.next)
+        self.resume_offset = entry.mark.start.offset
+        self._recovery = Recovery(
+            entry, self._window, self._router, self.experiments, self._max_advance
+        )
+        self._marks.restore(entry.mark, entry.window_clock)
+
+    def _restore_experiment(self, saved: ExperimentEntry, settings: ExperimentSettings) -> None:
+        continuity.check_settings(saved, settings)
+        saved_state.check(saved.experiment, saved.state)
+        experiment = self._add(saved.experiment, settings, saved.started_at, saved.state)
+        experiment.set_timer()
+        self._saved[saved.experiment] = experiment.version
 
     def open(self, offset: int) -> None:
         """The click log will be delivered from this offset on."""
         if self.resume_offset is None:
             self.next_offset = offset
             self._window.advance(self.stream_time, offset)
-            self._marks.add(offset)
+            self._marks.add(offset, self.clock)
         elif offset > self.next_offset:
             self.next_offset = offset  # the click log has lost the records in between
 
@@ -139,22 +186,48 @@ class PartitionTask:
         self.experiments[name] = experiment
         return experiment
 
+    def set_stream_time(self, now: int) -> None:
+        """Set stream time before the next record, as `streamduel repair` asks.
+
+        What is dated later is dated at `now`, and assignments that were published later are
+        published again. The click log must have been re-read up to the snapshot's offset.
+
+        Args:
+            now: milliseconds.
+        """
+        self._end_recovery()
+        before = self.clock.now
+        self.clock.set(now)
+        self._resets.append(ClockReset(self.next_offset, self.clock.state()))
+        self._moved(before, self.next_offset, self.next_offset)
+
     def fold(self, records: Sequence[LogRecord]) -> None:
         """Fold records, in the order of their offsets, each exactly once."""
+        records = self.repairs.without_skipped(records)
+        while records and (repair := self.repairs.due(records[-1].offset)) is not None:
+            assert repair.to is not None, "checked when the snapshot is read"
+            cut = bisect_left(records, repair.at, key=lambda record: record.offset)
+            self._fold_all(records[:cut])
+            self.set_stream_time(repair.to)
+            self.repairs.done(repair)
+            records = records[cut:]
+        self._fold_all(records)
+
+    def _fold_all(self, records: Sequence[LogRecord]) -> None:
         for block in self._blocks(records):
-            if self._recovery is not None and block[0].offset < self._snapshot_offset:
+            if self._recovery is not None:
                 self._recovery.read(block)
+                continue
+            if self._router.log_format is None:
+                self._fold(block)
             else:
-                self._end_recovery()
-                if self._router.log_format is None:
-                    self._fold(block)
-                else:
-                    self._fold_foreign(block)
-                self.next_offset = block[-1].offset + 1
+                self._fold_foreign(block)
+            self.next_offset = block[-1].offset + 1
 
     def _end_recovery(self) -> None:
         if self._recovery is not None:
-            self._recovery.finish(self.experiments.values())
+            reset = self._recovery.finish(self.clock)
+            self._resets += [] if reset is None else [reset]
             self._recovery = None
             for experiment in self.experiments.values():
                 experiment.set_timer()
@@ -162,11 +235,17 @@ class PartitionTask:
     def _blocks(self, records: Sequence[LogRecord]) -> Iterator[Sequence[LogRecord]]:
         """Cut records at the blocks of the dedupe window and at the snapshot's offset."""
         while records:
-            if records[0].offset >= self._window.block_end:
-                self._window.begin_block(records[0].offset)
-                self._marks.add(records[0].offset)
+            offset = records[0].offset
+            if offset >= self._snapshot_offset:
+                self._end_recovery()
+            recovery = self._recovery
+            if recovery is not None:
+                recovery.reach(offset)
+            if offset >= self._window.block_end:
+                self._window.begin_block(offset)
+                self._marks.add(offset, self.clock if recovery is None else recovery.clock)
             end = self._window.block_end
-            if records[0].offset < self._snapshot_offset:
+            if recovery is not None:
                 end = min(end, self._snapshot_offset)
             cut = bisect_left(records, end, key=lambda record: record.offset)
             yield records[:cut]
@@ -177,12 +256,10 @@ class PartitionTask:
         decode, window = self._router.decode, self._window
         plain, plain_bytes = decode.plain, decode.plain_bytes
         keys, order, key_of = window.keys, window.order, record_key
-        experiments, latest, name = self.experiments, None, None
+        experiments, name = self.experiments, None
+        clock = self.clock
+        hear, threshold = clock.evidence.append, clock.threshold
         for record in records:
-            timestamp = record.timestamp
-            if timestamp != latest:
-                latest = timestamp
-                self._advance(timestamp, record.offset)
             value: Any = record.value
             try:
                 event = (
@@ -194,7 +271,7 @@ class PartitionTask:
                     experiment, name = experiments[event.experiment], event.experiment
                     codes, buffer, seed = experiment.codes, experiment.buffer, experiment.seed
             except REFUSED as error:
-                self._reject(record, decode.verdict(value, error))
+                self._refuse(record, error)
                 continue
             try:
                 code = codes[event.a][event.b][event.winner] if type(event) is Duel else -1
@@ -202,9 +279,16 @@ class PartitionTask:
                 code = -1
             if code < 0:
                 self._fold_event(event, experiment, record)
+                threshold = clock.threshold
                 continue
+            timestamp = record.timestamp
             if timestamp is None:
-                self._advance(event.ts, record.offset)
+                timestamp = -1 if event.ts is None else event.ts
+            if 0 <= timestamp <= threshold:
+                hear(timestamp)
+            else:
+                self._advance(timestamp, record.offset)
+                threshold = clock.threshold
             key = key_of(event.id, seed)
             if key not in keys:
                 keys.add(key)
@@ -214,65 +298,111 @@ class PartitionTask:
                 continue
             buffer.append(code)
             if len(buffer) >= experiment.due:
-                experiment.decide(record.offset, self.stream_time)
+                experiment.decide_if_due(record.offset, clock.now)
 
     def _fold_event(self, event: InputEvent, experiment: Experiment, record: LogRecord) -> None:
         """Fold a record that is not a duel of a known pair."""
         try:
+            if type(event) is Control:
+                self.controls.check(event, record.offset)
             code = experiment.code(event)
         except Rejected as verdict:
-            self._reject(record, verdict)
+            experiment.reject(record, verdict)
         else:
+            self._advance(timestamp_of(record, [(event, experiment)]), record.offset)
             self._apply(event, experiment, code, record)
 
     def _fold_foreign(self, records: Sequence[LogRecord]) -> None:
         """Fold a click log in another format, whose records may contain several events each."""
         for record in records:
-            self._advance(record.timestamp, record.offset)
+            if isinstance(record, ControlMarker):
+                self._marked.fold(record, self.stream_time)
+                continue
             try:
-                events = [(*it, it[1].code(it[0])) for it in self._router.events(record)]
+                routed = self._router.events(record)
+                events = [(*it, it[1].code(it[0])) for it in routed]
             except Ignored as verdict:
                 self._router.ignore(verdict)
             except Rejected as verdict:
                 self._reject(record, verdict)
             else:
+                self._advance(timestamp_of(record, routed), record.offset)
                 for event, experiment, code in events:
                     self._apply(event, experiment, code, record)
 
     def _apply(
         self, event: InputEvent, experiment: Experiment, code: int, record: LogRecord
     ) -> None:
-        if record.timestamp is None:
-            self._advance(event.ts, record.offset)
         key = record_key(event.id, experiment.seed)
+        capped = experiment.client_cap is not None and experiment.client_cap.sight(event)
         if self._window.sight(key):
             experiment.outcomes.duplicate += 1
             return
         try:
-            experiment.apply(event, code, key, record, self.stream_time)
+            if capped:
+                experiment.cap(event, key, record, self.stream_time)
+            else:
+                experiment.apply(event, code, key, record, self.stream_time)
         except Rejected as verdict:
             experiment.reject(record, verdict)
 
+    def _refuse(self, record: LogRecord, error: Exception) -> None:
+        """Fold a record that decoding refused: most are dead letters."""
+        if isinstance(record, ControlMarker):
+            self._marked.fold(record, self.stream_time)
+        else:
+            self._reject(record, self._router.decode.verdict(record.value, error))
+
     def _reject(self, record: LogRecord, verdict: Rejected) -> None:
-        experiment = self._router.experiment_of(record)
+        experiment = self._router.experiment_of(record, verdict)
         if experiment is None:
             self._outputs.reject(record, verdict)
         else:
             experiment.reject(record, verdict)
 
-    def _advance(self, timestamp: int | None, offset: int) -> None:
-        """Advance stream time to that of the record at an offset."""
-        if timestamp is not None and timestamp > self.stream_time:
-            self.stream_time = timestamp
-            self._window.advance(timestamp, offset)
-            if timestamp >= self._timers.next:
-                for name in self._timers.due(timestamp):
-                    self.experiments[name].expire(offset - 1, timestamp)
+    def _advance(self, timestamp: int, offset: int) -> None:
+        """Hear the timestamp of the valid record at an offset, before it is applied."""
+        before = self.clock.now
+        since = self.clock.add(timestamp, offset)
+        if since is not None:
+            self._moved(before, since, offset)
+
+    def _moved(self, before: int, since: int, offset: int) -> None:
+        """Stream time was `before`; it is the time of the records from `since` up to `offset`."""
+        now = self.clock.now
+        if since < offset or now < before:
+            self._window.retime(since, now)
+            for experiment in self.experiments.values():
+                experiment.retime(since, now)
+        self._window.advance(now, offset)
+        if now < before:
+            for name in sorted(self.experiments):  # equal bytes, whatever order they were made in
+                self._shared.pulse()
+                self.experiments[name].rewind(offset - 1, now)
+        elif now >= self._timers.next:
+            for name in self._timers.due(now):
+                self._shared.pulse()
+                self.experiments[name].expire(offset - 1, now)
+
+    @property
+    def stream_time(self) -> int:
+        """In milliseconds; 0 before the first record with a timestamp."""
+        return self.clock.now
+
+    @property
+    def time_outliers(self) -> int:
+        """Valid records that stream time has not obeyed, since the beginning of the click log."""
+        return self.clock.outliers
 
     @property
     def dead_letters(self) -> Counter[Reason]:
         """The number of dead letters by reason, since the beginning of the click log."""
         return self._outputs.dead_letters
+
+    @property
+    def controls(self) -> ControlOrder:
+        """Which control records count, and which of the control topic are applied."""
+        return self._router.controls
 
     @property
     def ignored(self) -> Counter[str]:
@@ -285,38 +415,61 @@ class PartitionTask:
         return len(self._outputs)
 
     @property
+    def output_bytes(self) -> int:
+        """The bytes of the outputs that wait to be committed."""
+        return self._outputs.bytes
+
+    @property
     def changed(self) -> bool:
         """Whether there is anything to commit."""
-        return bool(self.outputs or self._ended) or self.next_offset != self._committed_offset
+        return bool(self.outputs or self._entries) or self.next_offset != self._committed_offset
 
     def take_commit(self) -> PartitionCommit:
         """Everything since the last commit, to become visible together."""
-        entries, self._ended = self._ended, {}
         for name, experiment in self.experiments.items():
             if self._saved.get(name) != experiment.version:
                 self._saved[name] = experiment.version
-                key, entry = snapshot.encode_experiment(experiment)
-                entries[key] = entry
-        entries[snapshot.PARTITION_ENTRY] = snapshot.canonical(self._partition_entry())
+                self._entries.put(snapshot.experiment_entry(experiment))
+        entries = self._entries.take(self._partition_entry())
         self._committed_offset = self.next_offset
-        return PartitionCommit(self.partition, self.next_offset, *self._outputs.take(), entries)
+        return PartitionCommit(
+            self.partition,
+            self.next_offset,
+            *self._outputs.take(),
+            entries,
+            self._outputs.take_controls(),
+        )
 
     def _partition_entry(self) -> PartitionEntry:
         if self._recovery is not None:
-            return structs.replace(self._recovery.entry, next=self.next_offset)
+            return structs.replace(
+                self._recovery.entry,
+                next=self.next_offset,
+                log_id=self._log_id,
+                control=self.controls.entry(),
+            )
+        self._log_id = self._log_id or self._log.log_id(self.partition)
+        self._window.trim()
         opened = (experiment.attribution.open_since for experiment in self.experiments.values())
         open_since = min((offset for offset in opened if offset is not None), default=None)
-        mark = self._marks.last(open_since)
+        mark, window_clock = self._marks.last(open_since)
+        self._resets = [reset for reset in self._resets if reset.offset >= mark.start.offset]
         return PartitionEntry(
             topic=self._log.topic,
             partition=self.partition,
             partitions=self._log.partitions,
             next=self.next_offset,
             stream_time=self.stream_time,
-            window=self._window.start if open_since is None else mark.start,
+            window=mark.start,
             open_since=open_since,
             mark=mark,
             dead_letters=dict(sorted(self.dead_letters.items())),
             ignored=dict(sorted(self.ignored.items())),
-            log_format=snapshot.described(self._router.log_format),
+            log_format=continuity.described(self._router.log_format),
+            log_id=self._log_id,
+            repairs=self.repairs.written,
+            control=self.controls.entry(),
+            clock=self.clock.state(),
+            window_clock=window_clock,
+            resets=self._resets,
         )

@@ -92,6 +92,11 @@ class BatchTimer:
         """A batch is opened."""
         self.opened_at = self.published_at = now
 
+    def rewind(self, now: int) -> None:
+        """Stream time was set back: nothing has happened later."""
+        self.opened_at = None if self.opened_at is None else min(self.opened_at, now)
+        self.published_at = min(self.published_at, now)
+
     def starts(self, now: int) -> bool:
         """Whether the first batch is opened now, or one opened before all records gets its time."""
         return self.opened_at is None or self.opened_at == 0 < now

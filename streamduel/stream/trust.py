@@ -23,8 +23,9 @@ WHOLE: Final = 1000
 """Leads are whole thousandths of the prominence of all ranks of a list: their sum is exact on every
 machine."""
 
-MAX_PATTERNS: Final = 4096
-"""Patterns of teams whose features are kept; ten ranks of two teams have 1024."""
+MAX_PATTERN_RANKS: Final = 2**16
+"""Ranks of all patterns of teams whose features are kept, 8 bytes each; the 1024 patterns of ten
+ranks have 10,240."""
 
 EVEN: Final = ("documents", "top ranks", "prominent ranks")
 """What must balance for each arm and for side a, in this order: see `Trust.coins`."""
@@ -73,7 +74,15 @@ class Trust:
         unassigned: impressions of a pair that was not assigned.
     """
 
-    __slots__ = ("_arms", "_assigned", "_looks", "_pruned_at", "_sides", "unassigned")
+    __slots__ = (
+        "_arms",
+        "_assigned",
+        "_kept_ranks",
+        "_looks",
+        "_pruned_at",
+        "_sides",
+        "unassigned",
+    )
 
     def __init__(self, state: Mapping[str, Any] | None = None) -> None:
         self.unassigned: int = state["unassigned"] if state else 0
@@ -87,6 +96,7 @@ class Trust:
             (a, b): (until, at) for a, b, until, at in pairs
         }
         self._looks: dict[tuple[Side | None, ...], Look] = {}
+        self._kept_ranks = 0
 
     def decided(self, before: Plan | None, plan: Plan, epoch: int, now: int) -> None:
         """A plan replaces another, with the assignment of this epoch."""
@@ -102,6 +112,12 @@ class Trust:
                 if until != IN_FORCE and at < past:
                     del assigned[names]
 
+    def rewind(self, now: int) -> None:
+        """Stream time was set back: no pair was replaced later."""
+        self._pruned_at = min(self._pruned_at, now)
+        for pair, (until, at) in self._assigned.items():
+            self._assigned[pair] = until, min(at, now)
+
     def retire_arm(self, arm: str) -> None:
         """Drop the counts of a retired arm."""
         self._arms.pop(arm, None)
@@ -114,8 +130,9 @@ class Trust:
         look = self._looks.get(pattern)
         if look is None:
             look = look_of(pattern)
-            if len(self._looks) < MAX_PATTERNS:
+            if self._kept_ranks + len(pattern) < MAX_PATTERN_RANKS:
                 self._looks[pattern] = look
+                self._kept_ranks += len(pattern) + 1
         ours, theirs, top, other_top, lead = look
         arms = self._arms
         for tally in (self._sides, arms.get(a) or self._tally(a)):

@@ -18,6 +18,7 @@ from streamduel.client import (
     RankClick,
     Written,
 )
+from streamduel.client.event_log import Origin
 from streamduel.client.writers import MAX_RECORD_BYTES
 from streamduel.records import Click, Duel, Impression, Interleaving
 from tests.unit.client.bed import NOW, PATIENCE, Clock
@@ -144,6 +145,27 @@ def test_records_have_ids_of_their_own(log: EventLog, kept: Kept) -> None:
     assert len(set(given)) == 4
 
 
+def test_records_may_say_where_they_come_from(log: EventLog, kept: Kept) -> None:
+    origin: Origin = {"client": "u-1", "query": "red shoes", "segment": {"device": "phone"}}
+    log.impression("search", PAIR, SHOWN, **origin)
+    log.impression("search", ALONE, SHOWN, **origin)
+    log.interleaving("search", PAIR, SHOWN, [0], **origin)
+    log.interleaving("search", ALONE, SHOWN, [0], **origin)
+    log.click("search", "i-1", rank=0, **origin)
+    log.duel("search", "bm25", "ltr", "a", **origin)
+    for record in logged(log, kept):
+        assert (record.client, record.query) == ("u-1", "red shoes")
+        assert record.segment == {"device": "phone"}
+
+
+def test_a_field_with_its_default_is_not_written(log: EventLog, kept: Kept) -> None:
+    log.click("search", "i-1", rank=0, record_id="c-1", ts=7)
+    log.close()
+    assert kept.messages[0].value == (
+        b'{"type":"click","id":"c-1","experiment":"search","impression":"i-1","rank":0,"ts":7}'
+    )
+
+
 def refusals(log: EventLog) -> dict[str, Any]:
     """Invalid calls by their error messages."""
     return {
@@ -184,7 +206,7 @@ def refusals(log: EventLog) -> dict[str, Any]:
         "this duel would be refused: winner must be None where one ranker was served alone "
         "(found 'a').":
             lambda: log.duel("search", "x", "x", "a"),
-        f"this impression would be refused: it has 1004217 bytes, and at most {MAX_RECORD_BYTES} "
+        f"this impression would be refused: it has 1004202 bytes, and at most {MAX_RECORD_BYTES} "
         "are allowed.":
             lambda: log.impression(
                 "search", PAIR, Merged(["d" * 1000] * 997, ["a"] * 997), record_id="i" * 114, ts=1

@@ -9,10 +9,10 @@ from streamduel.connector import connector_names
 from streamduel.interleaving.credit import CREDITS
 from tests.unit.config.configurations import GONE
 
-TOP = "commit, dedupe, experiments, limits, monitoring, sink, snapshots, source"
+TOP = "commit, dedupe, experiments, limits, monitoring, sink, snapshots, source, time"
 EXPERIMENT = (
     "arms, batch_deadline_ms, batch_min_fill, batch_republish_ms, credit, decide_every, "
-    "guardrails, join_window_ms, no_click, policy, seed, slate, stop, ties"
+    "guardrails, join_window_ms, max_per_client, no_click, policy, seed, slate, stop, ties"
 )
 ARMS = "experiments.search.arms"
 POLICY = "experiments.search.policy"
@@ -38,11 +38,12 @@ MISTAKES: list[tuple[str, Any, str]] = [
      "unknown key 'dedupe.window_record'; did you mean 'window_records'? "
      "Allowed there: window_ms, window_records."),
     ("limits.max_bytes", 5,
-     "unknown key 'limits.max_bytes'; did you mean 'max_record_bytes'? "
-     "Allowed there: max_record_bytes."),
+     "unknown key 'limits.max_bytes'; did you mean 'max_open_bytes'? "
+     "Allowed there: control_records, max_batch_bytes, max_duels_per_record, "
+     "max_open_bytes, max_ranks, max_record_bytes."),
     ("commit.interval", 5,
      "unknown key 'commit.interval'; did you mean 'interval_ms'? "
-     "Allowed there: interval_ms, max_outputs."),
+     "Allowed there: interval_ms, max_output_bytes, max_outputs."),
     ("monitoring", {"prot": 9400},
      "unknown key 'monitoring.prot'; did you mean 'port'? Allowed there: host, port."),
     ("experiments.search.arm", [],
@@ -111,6 +112,9 @@ MISTAKES: list[tuple[str, Any, str]] = [
     ("dedupe.window_records", 0,
      "dedupe.window_records must be an integer from 1 to 1000000000 (found 0)."),
     ("dedupe.window_ms", -1, "dedupe.window_ms must be an integer from 0 to 2^53 (found -1)."),
+    ("time.max_advance_ms", -1,
+     "time.max_advance_ms must be an integer from 0 to 2^53 (found -1)."),
+    ("time", None, "time must be a mapping (found nothing)."),
     ("limits.max_record_bytes", 2**24 + 1,
      "limits.max_record_bytes must be an integer from 1 to 16777216 (found 16777217)."),
     ("commit.interval_ms", 0,
@@ -233,6 +237,10 @@ MISTAKES: list[tuple[str, Any, str]] = [
        f"'champion_set', 'window'.") for taken in ("seed", "n_arms", "self")),
     (POLICY, {"name": "rucb", 5: 5}, f"{POLICY} has the key 5; a key must be a string."),
     # Connectors.
+    ("source.control_topic", "control",
+     "source: control_topic needs the connector kafka; in a file, control records come in the click"
+     " log."),
+    ("limits.control_records", "no", "limits.control_records must be true or false (found 'no')."),
     ("source.connector", "fils",
      f"source.connector must be {CONNECTORS} (found 'fils'); did you mean 'files'?"),
     ("sink.connector", "unknown", f"sink.connector must be {CONNECTORS} (found 'unknown')."),

@@ -29,16 +29,24 @@ def event(query: str, action: str, arm: str | None, at: int, doc: str = "d1") ->
 
 def test_a_click_is_an_impression_with_a_rank_per_side_and_a_click() -> None:
     time = TS + 5250
-    impression = Impression("q-1", "search", "bm25", "ltr-v1", ["a", "b"], ts=time)
+    impression = Impression("q-1", "search", "bm25", "ltr-v1", ["a", "b"], ts=time, client="c-1")
     id_ = f'["click","q-1","c-1","click",{time},"d2",2]'
-    assert BY_EVENT(text(CREDITED)) == [impression, Click(id_, "search", "q-1", 1, ts=time)]
+    assert BY_EVENT(text(CREDITED)) == [
+        impression,
+        Click(id_, "search", "q-1", 1, ts=time, client="c-1"),
+    ]
     other = text(CREDITED, event_attributes__search_config="bm25")
-    assert BY_EVENT(other) == [impression, Click(id_, "search", "q-1", 0, ts=time)]
+    assert BY_EVENT(other) == [
+        impression,
+        Click(id_, "search", "q-1", 0, ts=time, client="c-1"),
+    ]
 
 
 def test_a_shown_document_is_an_impression() -> None:
     shown = only(BY_EVENT(text(CREDITED, action_name="impression")))
-    assert shown == Impression("q-1", "search", "bm25", "ltr-v1", ["a", "b"], ts=TS + 5250)
+    assert shown == Impression(
+        "q-1", "search", "bm25", "ltr-v1", ["a", "b"], ts=TS + 5250, client="c-1"
+    )
     other = UbiSettings(sides="events", pair=PAIR, shown=["view"]).translate
     assert only(other(text(CREDITED, action_name="view"))) == shown
     assert verdict(other, text(CREDITED, action_name="impression")) == "ignored: impression"
@@ -69,7 +77,9 @@ def test_events_may_name_the_pair_and_arms_may_have_other_names() -> None:
 
 def test_an_arm_served_alone_is_a_duel_without_winner() -> None:
     named = changed(CREDITED, event_attributes__a="ltr-v1", event_attributes__b="ltr-v1")
-    assert only(BY_EVENT(text(named))) == Duel("q-1", "search", "ltr-v1", "ltr-v1", None, TS + 5250)
+    assert only(BY_EVENT(text(named))) == Duel(
+        "q-1", "search", "ltr-v1", "ltr-v1", None, TS + 5250, client="c-1"
+    )
 
 
 @pytest.mark.parametrize(
@@ -127,5 +137,5 @@ def test_the_fold_makes_one_duel_of_all_clicks_of_a_query() -> None:
     assert partition.wins() == [[0.0, 1.5], [1.5, 0.0]]
     # Four impressions and five clicks. Of q-1, four more impressions and a click came again.
     assert partition.tallies() == {
-        "accepted": 9, "duplicate": 6, "dead_letter": 0, "late": 0, "unjoined": 0,
+        "accepted": 9, "duplicate": 6, "dead_letter": 0, "late": 0, "unjoined": 0, "capped": 0,
     }  # fmt: skip

@@ -21,7 +21,16 @@ def ubi(**settings: Any) -> Translator:
 def test_a_query_that_names_its_teams_is_an_impression() -> None:
     assert BY_RECORD(text(QUERY)) == [
         Impression(
-            "q-1", "search", "bm25", "ltr-v1", ["a", "b", None], ["d1", "d2", "d3"], epoch=17, ts=TS
+            "q-1",
+            "search",
+            "bm25",
+            "ltr-v1",
+            ["a", "b", None],
+            ["d1", "d2", "d3"],
+            epoch=17,
+            ts=TS,
+            client="c-1",
+            query="red shoes",
         )
     ]
 
@@ -34,8 +43,18 @@ def test_a_click_names_its_query_and_its_document() -> None:
             impression="q-1",
             doc="d2",
             ts=TS + 5250,
+            client="c-1",
         )
     ]
+
+
+def test_a_client_or_a_query_of_another_form_is_no_mistake() -> None:
+    long = only(BY_RECORD(text(QUERY, client_id="c" * 300, user_query="q" * 2000)))
+    assert long.client.startswith("sha256:")
+    assert long.query == "q" * 1024
+    other = only(BY_RECORD(text(QUERY, client_id={"id": 7}, user_query=["red"])))
+    assert (other.client, other.query) == (None, None)
+    assert only(BY_RECORD(text(QUERY, client_id=7))).client == "7"
 
 
 @pytest.mark.parametrize(
@@ -96,7 +115,9 @@ def test_arms_may_have_other_names_in_the_log() -> None:
 
 def test_a_list_of_one_arm_is_a_duel_without_winner() -> None:
     alone = changed(QUERY, query_attributes__b="bm25", query_attributes__teams=...)
-    assert BY_RECORD(text(alone)) == [Duel("q-1", "search", "bm25", "bm25", None, TS)]
+    assert BY_RECORD(text(alone)) == [
+        Duel("q-1", "search", "bm25", "bm25", None, TS, client="c-1", query="red shoes")
+    ]
 
 
 def test_without_documents_clicks_are_by_rank() -> None:

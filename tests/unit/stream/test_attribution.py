@@ -62,7 +62,7 @@ class Stream:
     def tallies(self) -> tuple[int, ...]:
         tallies = self.partition.tallies()
         names = ("accepted", "duplicate", "late", "unjoined", "dead_letter")
-        assert tallies.keys() == {*names}
+        assert tallies.keys() == {*names, "capped"}
         return tuple(tallies[name] for name in names)
 
 
@@ -114,13 +114,19 @@ def test_a_click_without_impression_is_unjoined() -> None:
     assert stream.tallies() == (1, 0, 0, 2, 0)
 
 
-@pytest.mark.parametrize("passing", [text(DUEL, experiment="ads", a="x", b="y"), b"nonsense"])
-def test_a_window_closes_with_the_record_of_any_experiment(passing: bytes) -> None:
+@pytest.mark.parametrize(
+    ("passing", "closed"),
+    [(text(DUEL, experiment="ads", a="x", b="y"), True), (b"nonsense", False)],
+    ids=["valid", "dead-letter"],
+)
+def test_a_window_closes_with_the_valid_record_of_any_experiment(
+    passing: bytes, closed: bool
+) -> None:
     stream = Stream()
     stream.fold(click(1, "nowhere"))
     stream.fold(passing, after=WINDOW + 1)
     search = stream.partition.task.experiments["search"]
-    assert (search.tallies["unjoined"], search.open["clicks"]) == (1, 0)
+    assert (search.tallies["unjoined"], search.open["clicks"]) == (closed, not closed)
     again = stream.partition.restarted().task.experiments["search"]
     assert again.state() == search.state()
 

@@ -10,6 +10,8 @@ import pytest
 from streamduel.connector import PartitionCommit
 from tests.unit.stream.folding import CONTROL, DUEL, DUELS, Partition, assignments, config, text
 
+IMPRESSION = {"type": "impression", "experiment": "search", "teams": ["a"]}
+
 START = 1_790_000_000_000
 ARMS = {"0": "bm25", "1": "ltr-v1", "2": "ltr-v2"}
 PAIRS = ("01", "02", "12")
@@ -380,3 +382,26 @@ def test_timers_that_expire_together_fire_in_the_order_of_names() -> None:
     for process in (partition, partition.restarted()):
         commit = process.fold_at(11, text(DUEL, id="2", experiment="b", a="x", b="y"))
         assert [it["experiment"] for it in assignments(commit)] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("committed_after", range(7))
+def test_republication_does_not_depend_on_the_commits(committed_after: int) -> None:
+    # Two duels of the first pair are surplus. Three impressions then close at the time at which the
+    # batch is published again: all three count, however many duels were learned at a commit.
+    partition = Partition(
+        config(search={
+            "policy": {"name": "c2b", "horizon": 10_000}, "join_window_ms": 10,
+            "batch_republish_ms": 100,
+        })
+    )  # fmt: skip
+    duels = [text(DUEL, id=str(number)) for number in range(4)]
+    shown = [
+        text(IMPRESSION, id=f"i-{number}", a="ltr-v1", b="ltr-v2") for number in range(3)
+    ]  # fmt: skip
+    before = [*duels, *shown]
+    partition.fold_at(0, *before[:committed_after])
+    partition.fold_at(0, *before[committed_after:])
+    passing = text(DUEL, id="later", experiment="ads", a="x", b="y")
+    commit = partition.fold_at(500, passing)
+    [published] = [it for it in assignments(commit) if it["experiment"] == "search"]
+    assert published["duels"] == 7

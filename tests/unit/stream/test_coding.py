@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from streamduel.config.experiment import ExperimentSettings
+from streamduel.config.model import LimitSettings
 from streamduel.records import (
     Control,
     Duel,
@@ -30,7 +31,7 @@ OUTCOMES = {"a": 1.0, "b": 0.0, "tie": 0.5}
 def coder_of(arms: list[str] = ARMS, **settings: Any) -> tuple[Coder, Roster]:
     roster = Roster("search", arms)
     made = ExperimentSettings.model_validate({"arms": arms, **settings})
-    return Coder(made, roster), roster
+    return Coder(made, roster, LimitSettings()), roster
 
 
 def duel(a: str, b: str, winner: Any) -> Duel:

@@ -184,7 +184,7 @@ def test_a_refused_control_record_enters_the_dedupe_window() -> None:
         commit = process.fold(control("retire_arm", "ltr-v1"))
         assert commit.dead_letters == []
         assert process.tallies() == {
-            "accepted": 2, "duplicate": 1, "dead_letter": 1, "late": 0, "unjoined": 0,
+            "accepted": 2, "duplicate": 1, "dead_letter": 1, "late": 0, "unjoined": 0, "capped": 0,
         }  # fmt: skip
         assert letters(process.fold(control("retire_arm", "ltr-v1", "again"))) == []
 
@@ -260,7 +260,7 @@ def test_a_restart_checks_records_against_the_arms_of_their_time() -> None:
     for process in (partition, restarted):
         process.fold(*again)
         assert process.tallies() == {
-            "accepted": 6, "duplicate": 2, "dead_letter": 2, "late": 0, "unjoined": 0,
+            "accepted": 6, "duplicate": 2, "dead_letter": 2, "late": 0, "unjoined": 0, "capped": 0,
         }  # fmt: skip
     assert restarted.knows() == partition.knows()
 

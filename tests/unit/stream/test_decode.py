@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from streamduel.record_rules import TYPES
+from streamduel.records import Rejected
 from streamduel.stream.decode import RecordDecoder
 from tests.unit.stream.folding import (
     DUEL,
@@ -342,11 +343,16 @@ def test_a_record_in_the_wrong_partition_names_the_right_one() -> None:
         text(DUEL, ts=None),
         text(DUEL, winner=None, b="bm25"),
         text(DUEL, winner="a", b="bm25"),
-        text(DUELS, wins_a=2**40, wins_b=0),
+        text(DUELS, wins_a=10**6, wins_b=0),
         text(DUELS, wins_a=0, wins_b=0, ties=1),
         text(INTERLEAVING, clicks=[]),
         text(INTERLEAVING, teams=[], clicks=[]),
         text(INTERLEAVING, clicks=[2, 2, {"rank": 1, "ts": None, "action": "save", "more": 1}]),
+        text(DUEL, client=None, query=None, segment=None),
+        text(DUEL, client="\U0001f50e" * 256, query="q" * 1024, segment="s" * 256),
+        text(DUEL, query="", segment=""),
+        text(DUEL, segment={str(number): "s" * 256 for number in range(8)}),
+        text(DUEL, segment={}),
         b" \n" + text(DUEL) + b"\r\n",
         json.dumps({**DUEL, "id": "é"}, ensure_ascii=False).encode(),
     ],
@@ -358,6 +364,36 @@ def test_valid_records_are_accepted(value: bytes) -> None:
     assert partition.tallies()["accepted"] == 1
 
 
+SEGMENT = "a string of at most 256 characters, an object of at most 8 such strings by name, or null"
+CLIENT = "client must be a string of 1 to 256 characters, or null"
+QUERY = "query must be a string of at most 1024 characters, or null"
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"client": ""}, f"{CLIENT} (found '')."),
+        ({"client": 7}, f"{CLIENT} (found 7)."),
+        ({"client": ["u-1"]}, f"{CLIENT} (found an array of 1)."),
+        ({"query": True}, f"{QUERY} (found true)."),
+        ({"segment": 7}, f"segment must be {SEGMENT} (found 7)."),
+        ({"segment": ["phone"]}, f"segment must be {SEGMENT} (found an array of 1)."),
+        ({"segment": dict.fromkeys("abcdefghi", "x")},
+         f"segment must be {SEGMENT} (found an object)."),
+        ({"segment": {"device": 7}},
+         "segment['device'] must be a string of at most 256 characters (found 7)."),
+        ({"segment": {"": "phone"}},
+         "segment must be an object whose names have 1 to 256 characters (found an object)."),
+    ],
+    ids=told,
+)  # fmt: skip
+@pytest.mark.parametrize("record", [DUEL, DUELS, INTERLEAVING], ids=lambda it: it["type"])
+def test_the_sentence_for_an_origin(
+    record: dict[str, Any], fields: dict[str, Any], sentence: str
+) -> None:
+    assert verdict(text(record, **fields)) == ("invalid_record", sentence)
+
+
 def test_the_verdict_does_not_depend_on_the_depth_of_the_call_stack() -> None:
     decode = RecordDecoder(2**20)
 
@@ -365,3 +401,61 @@ def test_the_verdict_does_not_depend_on_the_depth_of_the_call_stack() -> None:
         return below(frames - 1) if frames else decode(nested(b"[" * 199, b"]" * 199))
 
     assert below(0) == below(500)
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        (text(DUELS, wins_a=10**6, wins_b=1, ties=0),
+         "wins_a, wins_b and ties add up to 1000001 duels; limits.max_duels_per_record allows "
+         "1000000."),
+        (text(INTERLEAVING, teams=["a"] * 1001, clicks=[]),
+         "teams has 1001 entries; limits.max_ranks allows 1000."),
+        (text(INTERLEAVING, clicks=[0] * 1001),
+         "clicks has 1001 entries; limits.max_ranks allows 1000."),
+    ],
+    ids=told,
+)  # fmt: skip
+def test_a_record_above_a_limit_names_the_limit(value: bytes, sentence: str) -> None:
+    assert verdict(value) == ("invalid_record", sentence)
+
+
+class Skipped(NamedTuple):
+    """Records that a source could not read."""
+
+    offset: int
+    value: Rejected
+    timestamp: int = -1
+    key: None = None
+
+
+def test_a_source_may_refuse_records_itself() -> None:
+    partition = Partition()
+    refused = Rejected("too_large", "the batch of offsets 0 to 3 is too large.")
+    partition.task.fold([Skipped(3, refused)])
+    [letter] = letters(partition.task.take_commit())
+    assert (letter["reason"], letter["error"], letter["offset"], letter["value"]) == (
+        "too_large", refused.sentence, 3, None,
+    )  # fmt: skip
+    assert partition.task.next_offset == 4
+
+
+@pytest.mark.parametrize("field", ["type", "winner"])
+def test_a_value_that_looks_like_the_end_of_an_error_is_shown(field: str) -> None:
+    reason, sentence = verdict(text(DUEL, **{field: "x - at `$.id`"}))
+    assert (reason, sentence.split(" must")[0]) == ("invalid_record", field)
+    assert "(found 'x - at `$.id`')" in sentence
+
+
+@pytest.mark.parametrize(
+    "segment",
+    ['{"a": 5, "a": "x"}', '{"a": 5}, "segment": {"a": "x"}', '{"a": 5}, "segment": 7',
+     '{"a": "' + 300 * "x" + '", "b": [' + 3000 * "[]," + "[]]}",
+     '{"' + 300 * "a" + '": 5}'],
+    ids=["name twice", "twice", "another type", "long", "long name"],
+)  # fmt: skip
+def test_a_wrong_segment_is_refused(segment: str) -> None:
+    reason, sentence = verdict(text(DUEL)[:-1] + f', "segment": {segment}}}'.encode())
+    assert reason == "invalid_record"
+    assert sentence.startswith("segment")
+    assert len(sentence) < 400

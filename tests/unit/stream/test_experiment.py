@@ -9,11 +9,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from streamduel.config.model import LimitSettings
 from streamduel.connector import PartitionCommit
 from streamduel.preference.counts import MAX_DUELS
 from streamduel.stream.dedupe import DedupeWindow
-from streamduel.stream.experiment import Experiment, Shared
+from streamduel.stream.experiment import Experiment
 from streamduel.stream.outputs import Outputs
+from streamduel.stream.shared import Shared
 from streamduel.stream.timers import Timers
 from tests.unit.stream.folding import (
     DUEL,
@@ -25,12 +27,20 @@ from tests.unit.stream.folding import (
     text,
 )
 
-SHARED = Shared(0, 1000, DedupeWindow(10, 1000), Timers(), Outputs("clicks", 0))
+SHARED = Shared(
+    0,
+    1000,
+    DedupeWindow(10, 1000),
+    Timers(),
+    Outputs("clicks", 0),
+    LimitSettings(max_duels_per_record=2**40),
+    lambda: None,
+)
 BULK = 10**12
 
 
 def search(**settings: Any) -> Partition:
-    return Partition(config(search=settings))
+    return Partition(config(search=settings, limits={"max_duels_per_record": 2**40}))
 
 
 def duel(number: int, a: str, b: str, winner: str | None) -> bytes:

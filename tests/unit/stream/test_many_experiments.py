@@ -117,14 +117,18 @@ def test_a_change_of_the_configuration_leaves_the_other_experiments_as_they_are(
 ) -> None:
     # The same click log in both runs, with records of the experiment before, while and after it is
     # configured. Time comes from the broker, and no id leaves the dedupe window by number, so
-    # dedupe window and stream time are equal in both.
+    # dedupe window and stream time are equal in both: records of an experiment that is not
+    # configured do not move stream time, so those of the changed one are behind it.
     policies = (*SEQUENTIAL, BATCHED)
     all_of_them = named(12)
     changed = all_of_them[5]
     others = [name for name in all_of_them if name != changed]
     before, after = (others, all_of_them) if change == "added" else (all_of_them, others)
     window = {"window_ms": 20_000}
-    log = log_of(all_of_them, 4_000)
+    log = [
+        record if record.key != changed.encode() else record._replace(timestamp=START)
+        for record in log_of(all_of_them, 4_000)
+    ]
     former = Process(config(before, policies, dedupe=window), log[:2_000])
     as_it_was = Process(config(before, policies, dedupe=window), log, former.entries)
     with_change = Process(config(after, policies, dedupe=window), log, former.entries)

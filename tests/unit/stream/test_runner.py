@@ -158,6 +158,25 @@ def test_the_number_of_outputs_forces_a_commit() -> None:
     assert visible(broker) == visible(undisturbed())
 
 
+def test_slow_commits_leave_as_much_time_for_folding() -> None:
+    now = 0.0
+
+    class Turns(Observer):
+        def turned(self) -> None:
+            nonlocal now
+            now += 0.1
+
+    def slow(step: str) -> None:
+        nonlocal now
+        now += 1.0 if step == "before finish" else 0.0
+
+    broker = Broker([item for value in LOG for item in (value, END_OF_POLL)])
+    runner = Runner(CONFIG, broker.source(), broker.outlet(), lambda: now, [Turns()], slow)
+    runner.run(lambda: False, until_end=True)
+    assert 105 <= broker.commits <= 125  # five records between two of them
+    assert visible(broker) == visible(undisturbed())
+
+
 class Failing(Observer):
     def polled(self, records: int) -> None:
         raise ValueError("too much")

@@ -1,0 +1,70 @@
+"""The cap per client: how many duels of one client an experiment counts per dedupe window."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from streamduel.records import Click, Control, Duels, InputEvent
+from streamduel.stream.dedupe import DedupeWindow, record_key
+
+
+class _Sighted:
+    """A client and the number of its duels in the dedupe window."""
+
+    __slots__ = ("duels", "key")
+
+    def __init__(self, key: int) -> None:
+        self.key = key
+        self.duels = 0
+
+
+class ClientCap:
+    """Tells which records exceed the cap of their client.
+
+    A record is capped if its client would have more than `limit` duels in the dedupe window with
+    it. Every duel that the window remembers counts, also those of duplicates and of capped records:
+    so the verdict is a function of the records in the window, and a restart that rebuilds the
+    window rebuilds it, too. A client that stays above the limit is therefore not counted until it
+    slows down.
+
+    Impressions, interleavings and duels count one duel each, `duels` their sum; clicks count none.
+    A record in the window takes about 60 bytes, and a client another 250.
+
+    Args:
+        limit: the most duels of one client in the dedupe window.
+        seed: of the clients' keys.
+        window: the partition's dedupe window.
+    """
+
+    __slots__ = ("_clients", "_limit", "_seed", "_sightings", "_window")
+
+    def __init__(self, limit: int, seed: int, window: DedupeWindow) -> None:
+        self._limit = limit
+        self._seed = seed
+        self._window = window
+        self._clients: dict[int, _Sighted] = {}
+        # The oldest first: the number of the sighting in the dedupe window, client and duels.
+        self._sightings: deque[tuple[int, _Sighted, int]] = deque()
+
+    def sight(self, event: InputEvent) -> bool:
+        """Count an event that the dedupe window sights next; True if it exceeds the cap."""
+        if event.client is None or isinstance(event, Click | Control):
+            return False
+        self._forget()
+        duels = event.wins_a + event.wins_b + event.ties if isinstance(event, Duels) else 1
+        key = record_key(event.client, self._seed)
+        client = self._clients.get(key)
+        if client is None:
+            client = self._clients[key] = _Sighted(key)
+        client.duels += duels
+        self._sightings.append((self._window.sighted, client, duels))
+        return client.duels > self._limit
+
+    def _forget(self) -> None:
+        """Forget the sightings that the dedupe window has forgotten."""
+        oldest = self._window.oldest
+        while self._sightings and self._sightings[0][0] < oldest:
+            _, client, duels = self._sightings.popleft()
+            client.duels -= duels
+            if client.duels == 0:
+                del self._clients[client.key]

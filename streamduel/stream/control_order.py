@@ -1,0 +1,170 @@
+"""Which control records count in a partition, and which of the control topic are applied."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from streamduel.config.model import ControlOrigin
+from streamduel.connector import ControlMarker, ControlRecord
+from streamduel.errors import SnapshotError
+from streamduel.records import Control, InputEvent, Rejected
+
+REMEMBERED: Final = 100
+"""Ids of control records that are remembered: a person repeats a command of uncertain outcome
+within minutes, and hardly a hundred actions later."""
+
+
+OFF: Final = Rejected(
+    "invalid_record", "control records are switched off (limits.control_records: false)."
+)
+
+
+class ControlEntry(msgspec.Struct, frozen=True):
+    """The part of a partition's snapshot entry that belongs to control records.
+
+    Attributes:
+        topic: the control topic; None if there has been none.
+        next: the first offset of the control topic whose record is not applied.
+        origins: from which offset of the click log on which control records count.
+        ids: digests of the ids that were applied last, the oldest first.
+    """
+
+    topic: str | None
+    next: int
+    origins: list[tuple[int, ControlOrigin]]
+    ids: list[str]
+
+
+class ControlOrder:
+    """The order of the control records of a partition.
+
+    The click log alone has the order: a control record of the control topic is applied where the
+    click log has the marker with its offset. Each is applied at most once and in order: a marker
+    whose offset was passed before is a duplicate.
+
+    Where control records come from is a setting that may change. The offset of each change is part
+    of the state, so that recovery and replay judge older records as they were judged.
+
+    Args:
+        origin: where control records come from, as configured.
+        topic: the configured control topic.
+
+    Attributes:
+        next: the first offset of the control topic whose record is not applied.
+    """
+
+    def __init__(self, origin: ControlOrigin, topic: str | None) -> None:
+        self._origin = origin
+        self._topic = topic
+        self.next = 0
+        self.origins: list[tuple[int, ControlOrigin]] = [(0, origin)]
+        self._ids: deque[str] = deque(maxlen=REMEMBERED)
+
+    def restore(self, entry: ControlEntry | None, offset: int) -> None:
+        """Continue at an offset of the click log from a snapshot.
+
+        Raises:
+            SnapshotError: the control topic is another one now.
+        """
+        self.origins = [(0, "log")]
+        if entry is not None:
+            if entry.topic is not None and self._topic not in (None, entry.topic):
+                raise SnapshotError(
+                    f"source.control_topic must stay '{entry.topic}' (found '{self._topic}'): the "
+                    f"click log refers to its records. Restore it, or use null."
+                )
+            self._topic = self._topic or entry.topic
+            self.next = entry.next
+            self.origins = list(entry.origins)
+            self._ids.extend(entry.ids)
+        if self.origins[-1][1] != self._origin:
+            self.origins.append((offset, self._origin))
+
+    def judge_as(self, entry: ControlEntry | None) -> None:
+        """Judge the whole click log as the service did that wrote this entry, for a replay.
+
+        Raises:
+            SnapshotError: it applied records of a control topic that is not configured.
+        """
+        self.origins = [(0, "log")] if entry is None else list(entry.origins)
+        if entry is not None and entry.topic not in (None, self._topic):
+            raise SnapshotError(
+                f"the click log refers to control records of the topic '{entry.topic}'; a replay "
+                f"needs it as source.control_topic (found {self._topic!r})."
+            )
+
+    def entry(self) -> ControlEntry | None:
+        """The part of the snapshot; None if all control records came in the click log."""
+        if self.origins == [(0, "log")]:
+            return None
+        return ControlEntry(self._topic, self.next, self.origins, list(self._ids))
+
+    def origin_at(self, offset: int) -> ControlOrigin:
+        """Where the control records at an offset of the click log come from."""
+        return next(origin for since, origin in reversed(self.origins) if since <= offset)
+
+    def check(self, event: InputEvent, offset: int) -> None:
+        """Refuse a control record of the click log that does not count.
+
+        Raises:
+            Rejected: control records are off, or come from the control topic.
+        """
+        if not isinstance(event, Control):
+            return
+        origin = self.origin_at(offset)
+        if origin == "topic":
+            raise Rejected(
+                "invalid_record",
+                f"control records come from source.control_topic '{self._topic}' (found one in the "
+                f"click log); `streamduel control` writes them there.",
+            )
+        if origin == "off":
+            raise OFF
+
+    def check_topic(self, event: InputEvent, offset: int) -> None:
+        """Refuse a record of the control topic that does not count.
+
+        Raises:
+            Rejected: it is no control record, or control records are off.
+        """
+        if not isinstance(event, Control):
+            raise Rejected(
+                "invalid_record",
+                f"the control topic '{self._topic}' takes control records only (found a "
+                f"'{type(event).__struct_config__.tag}').",
+            )
+        if self.origin_at(offset) == "off":
+            raise OFF
+
+    def due(self, marker: ControlMarker) -> Iterator[ControlRecord]:
+        """The records of a marker that are not applied yet, in order; each is applied now."""
+        for control in marker.controls:
+            if control.offset >= self.next:
+                self.next = control.offset + 1
+                yield control
+
+    def repeats(self, event: InputEvent) -> bool:
+        """Whether a control record of the same id was applied not long ago; else remember it."""
+        text = f"{event.experiment}\0{event.id}".encode()
+        digest = hashlib.sha256(text).hexdigest()[:32]
+        if digest in self._ids:
+            return True
+        self._ids.append(digest)
+        return False
+
+
+def moved(entry: ControlEntry | None, *, same_partition: bool) -> ControlEntry | None:
+    """The entry of a state that continues in another click log.
+
+    In other partitions, the offsets of the control topic mean nothing: it must be a new topic.
+    """
+    if entry is None:
+        return None
+    origins = [(0, entry.origins[-1][1])]
+    topic, applied = (entry.topic, entry.next) if same_partition else (None, 0)
+    return ControlEntry(topic, applied, origins, entry.ids)

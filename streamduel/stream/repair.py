@@ -1,0 +1,189 @@
+"""What `streamduel repair` writes: changed snapshot entries, as ordinary commits.
+
+A repair changes a partition only at the offset where its fold stands, or later. Its entry in
+`PartitionEntry.repairs`, and the `origin/` entries of a state that was moved to another click log,
+are what a replay needs to agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import structs
+
+from streamduel.connector import PartitionCommit, Snapshot
+from streamduel.errors import ConfigurationError
+from streamduel.stream import control_order, saved_state, snapshot
+from streamduel.stream.dedupe import WindowStart
+from streamduel.stream.recovery import Mark
+from streamduel.stream.repairs import Action, Repair
+from streamduel.stream.routing import ClickLog
+from streamduel.stream.snapshot import Entries, ExperimentEntry, PartitionEntry, Saved
+from streamduel.stream.stream_time import ClockState, StreamClock
+
+EARLIER = -1
+"""In place of an offset in the click log before: earlier than every record of the present one."""
+
+
+def read(found: Snapshot, partition: int) -> Saved:
+    """Check and decode a snapshot.
+
+    Raises:
+        SnapshotError: it is damaged, or of another format.
+    """
+    saved = snapshot.read(found.entries, partition, found.place)
+    snapshot.check_offset(found, saved.partition.next)
+    for name, experiment in saved.experiments.items():
+        with snapshot.restoring(snapshot.EXPERIMENT_PREFIX + name, saved.place):
+            saved_state.check(name, experiment.state)
+    return saved
+
+
+def skip(found: Snapshot, partition: int, offset: int, note: str) -> PartitionCommit:
+    """Ignore the record at an offset.
+
+    Raises:
+        ConfigurationError: it has been folded already, or is skipped already.
+        SnapshotError: the snapshot is damaged.
+    """
+    entry = read(found, partition).partition
+    if offset < entry.next:
+        raise ConfigurationError(
+            f"--offset must be at least {entry.next}, the next record that partition {partition} "
+            f"folds (found {offset}); what was folded cannot be undone."
+        )
+    if any(it.action == "skip" and it.at == offset for it in entry.repairs):
+        raise ConfigurationError(f"offset {offset} of partition {partition} is skipped already.")
+    return _with(found, entry, [*entry.repairs, Repair("skip", offset, note=note)])
+
+
+def set_time(found: Snapshot, partition: int, to: int, note: str) -> PartitionCommit:
+    """Set the stream time of a partition before its next record.
+
+    Raises:
+        SnapshotError: the snapshot is damaged.
+    """
+    entry = read(found, partition).partition
+    others = [it for it in entry.repairs if it.action != "time" or it.done]
+    return _with(found, entry, [*others, Repair("time", entry.next, to=to, note=note)])
+
+
+def _with(found: Snapshot, entry: PartitionEntry, repairs: list[Repair]) -> PartitionCommit:
+    if entry.format != snapshot.FORMAT:
+        raise ConfigurationError(
+            "the snapshot is of an older release; start the service once with this one first."
+        )
+    changed = structs.replace(entry, repairs=repairs)
+    entries = Entries(found.entries).take(changed)
+    return PartitionCommit(entry.partition, entry.next, entries=entries)
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """The state of some partitions, which continues in another click log.
+
+    Attributes:
+        saved: their snapshots.
+        log: the click log in which they continue.
+        begins: its first offset, by partition.
+        action: for the repairs of the partitions.
+        note: for the repairs, too.
+    """
+
+    saved: Mapping[int, Saved]
+    log: ClickLog
+    begins: Mapping[int, int]
+    action: Action
+    note: str
+
+    def commits(self) -> list[PartitionCommit]:
+        """A commit for each partition of the click log."""
+        return [self._commit(partition) for partition in sorted(self.begins)]
+
+    def homes(self) -> dict[str, tuple[int, int]]:
+        """The former and the new partition of each experiment."""
+        return {
+            name: (partition, self.log.home(name))
+            for partition, saved in self.saved.items()
+            for name in saved.experiments
+        }
+
+    def continues(self, partition: int) -> bool:
+        """Whether a partition is the same as before, and continues where it was."""
+        saved = self.saved.get(partition)
+        return (
+            self.action == "repartition"
+            and saved is not None
+            and saved.partition.topic == self.log.topic
+            and saved.partition.log_id == self.log.log_id(partition)
+        )
+
+    def _commit(self, partition: int) -> PartitionCommit:
+        entry = self._partition(partition)
+        origin, entries = Entries(), Entries()
+        for former, saved in sorted(self.saved.items()):
+            for name, experiment in saved.experiments.items():
+                if self.log.home(name) == partition:
+                    kept = former == partition and self.continues(partition)
+                    moved = experiment if kept else _moved(experiment, entry.next)
+                    origin.put(moved)
+                    entries.put(moved)
+        entries.put_origin(origin.take(entry))
+        return PartitionCommit(partition, entry.next, entries=entries.take(entry))
+
+    def _partition(self, partition: int) -> PartitionEntry:
+        common: dict[str, Any] = {
+            "topic": self.log.topic,
+            "partition": partition,
+            "partitions": self.log.partitions,
+            "log_id": self.log.log_id(partition),
+        }
+        if self.continues(partition):
+            entry = self.saved[partition].partition
+            repair = Repair(self.action, entry.next, note=self.note)
+            return structs.replace(entry, **common, repairs=[*entry.repairs, repair])
+        begin = self.begins[partition]
+        # The latest stream time: what an experiment has dated must not be in the future.
+        latest = max(
+            (saved.partition for saved in self.saved.values()), key=lambda it: it.stream_time
+        )
+        own = self.saved.get(partition) if self.action == "new_log" else None
+        base = latest if own is None else own.partition
+        start, clock = WindowStart(begin, base.stream_time), _clock(base)
+        return structs.replace(
+            base,
+            **common,
+            next=begin,
+            window=start,
+            open_since=None,
+            mark=Mark(begin, start),
+            clock=clock,
+            window_clock=clock,
+            resets=[],
+            dead_letters=dict(base.dead_letters) if own is not None else {},
+            ignored=dict(base.ignored) if own is not None else {},
+            repairs=[Repair(self.action, begin, note=self.note)],
+            control=control_order.moved(base.control, same_partition=own is not None),
+        )
+
+
+def _clock(base: PartitionEntry) -> ClockState | None:
+    """The clock at the same stream time, without offsets of the click log before."""
+    if base.clock is None or not base.stream_time:
+        return base.clock
+    clock = StreamClock(0, base.clock)  # the limit is computed again with the next timestamp
+    clock.set(base.stream_time)
+    return clock.state()
+
+
+def _moved(saved: ExperimentEntry, begin: int) -> ExperimentEntry:
+    """An experiment that continues in a click log where its former offsets mean nothing."""
+    state = {
+        **saved.state,
+        "added": dict.fromkeys(saved.state["added"], EARLIER),
+        "retired": dict.fromkeys(saved.state["retired"], EARLIER),
+        "open": dict.fromkeys(saved.state["open"], 0),
+    }
+    return structs.replace(saved, started_at=begin, state=state)

@@ -1,0 +1,106 @@
+"""The hard state of an experiment as a snapshot holds it, checked before it is restored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, structs
+
+from streamduel.records import Assignment
+from streamduel.stream.plan import Plan, Status
+from streamduel.stream.tallies import ArmTallies, Outcomes
+
+Count = Annotated[int, Meta(ge=0)]
+Arms = Annotated[list[str], Meta(min_length=2)]
+Features = Annotated[list[int], Meta(min_length=6, max_length=6)]
+
+
+class _Batch(msgspec.Struct):
+    opened_at: Count | None
+    published_at: Count
+
+
+class _Stop(msgspec.Struct):
+    check_at: Count
+
+
+class _Guardrails(msgspec.Struct):
+    frozen: tuple[str, str] | None
+    served: list[tuple[str, str, Count]]
+
+
+class _Renewal(msgspec.Struct):
+    published_at: Count | None
+    records: Count
+    expires: bool
+
+
+class _Trust(msgspec.Struct):
+    sides: Features
+    arms: dict[str, Features]
+    unassigned: Count
+    assigned: list[tuple[str, str, int, int]]
+    pruned_at: Count
+
+
+class _Policy(msgspec.Struct):
+    policy: str
+    n_arms: int
+
+
+class _State(msgspec.Struct):
+    """`Experiment.state()`; its other parts are checked where they are restored."""
+
+    arms: Arms
+    added: dict[str, int]
+    retired: dict[str, int]
+    status: Status
+    plan: Plan | None
+    assignment: Assignment | None
+    since_decision: Count
+    paused: bool
+    stopped: bool
+    batch: _Batch
+    stop: _Stop
+    guardrails: _Guardrails
+    renewal: _Renewal
+    policy: _Policy
+    by_arm: ArmTallies
+    tallies: Outcomes
+    ties: Count
+    trust: _Trust
+    open: dict[str, Count]
+
+
+def check(name: str, state: Mapping[str, Any]) -> None:
+    """Check the types of a state, and that its parts are about the same arms.
+
+    Args:
+        name: name of the experiment.
+        state: a former `Experiment.state()`.
+
+    Raises:
+        ValidationError, ValueError: it cannot be such a state.
+    """
+    saved = msgspec.convert(state, _State)
+    arms = set(saved.arms)
+    numbers = {len(saved.arms), saved.policy.n_arms, len(saved.by_arm.alone)}
+    if numbers != {len(arms)} or len(saved.by_arm.fought) != len(arms):
+        raise ValueError("its parts have different numbers of arms")
+    named = set(saved.guardrails.frozen or ())
+    if saved.plan is not None:
+        named |= {saved.plan.champion}
+        named |= {arm for pair in saved.plan.pairs for arm in (pair.first, pair.second)}
+        if not saved.plan.pairs or any(pair.weight < 1 for pair in saved.plan.pairs):
+            raise ValueError("its plan has no pairs")
+    if unknown := named - arms:
+        raise ValueError(f"it names the unknown arm '{min(unknown)}'")
+    counts = (*structs.astuple(saved.tallies), *saved.by_arm.alone, *saved.by_arm.fought)
+    if min(counts) < 0:
+        raise ValueError("it has a negative count")
+    if saved.assignment is not None and (
+        saved.assignment.experiment != name or saved.assignment.epoch < 1
+    ):
+        raise ValueError("its last assignment is not the experiment's")

@@ -1,0 +1,151 @@
+"""A state that continues in another click log, and the repairs that the fold applies."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from streamduel.connector import Snapshot
+from streamduel.errors import ConfigurationError, SnapshotError
+from streamduel.stream.repair import Move, read, skip
+from streamduel.stream.routing import ClickLog
+from streamduel.stream.snapshot import canonical, origin_entries
+from streamduel.stream.task import PartitionTask
+from streamduel.testing import Record
+from tests.unit.stream.folding import CONTROL, DUEL, config, text
+
+NOTE = "by a test"
+
+
+def log(partitions: int, name: str = "clicks", identity: str = "one") -> ClickLog:
+    """Both experiments live in the last partition."""
+    return ClickLog(name, partitions, lambda experiment: partitions - 1, lambda partition: identity)
+
+
+def folded(shape: ClickLog) -> dict[int, Snapshot]:
+    """The snapshots of a service that has folded three records in each partition."""
+    found = {}
+    for partition in range(shape.partitions):
+        task = PartitionTask(config(), shape, partition)
+        task.begin(0)
+        task.fold([Record(at, value, 1000 + at) for at, value in enumerate(VALUES)])
+        found[partition] = Snapshot(3, task.take_commit().entries)
+    return found
+
+
+VALUES = [
+    text(DUEL, id="1"),
+    text(CONTROL, action="add_arm", arm="late"),
+    text(CONTROL, id="c-2", action="retire_arm", arm="ltr-v1"),
+]
+
+
+def moved(before: dict[int, Snapshot], shape: ClickLog, action: Any) -> dict[int, dict[str, bytes]]:
+    saved = {partition: read(found, partition) for partition, found in before.items()}
+    partitions = range(shape.partitions)
+    move = Move(saved, shape, dict.fromkeys(partitions, 0), action, NOTE)
+    return {each.partition: dict(each.entries) for each in move.commits()}
+
+
+def state(entries: dict[str, bytes], name: str = "search") -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(entries[f"experiment/{name}"])["state"]
+    return found
+
+
+def test_another_id_is_refused_with_the_way_on() -> None:
+    before = folded(log(1))
+    with pytest.raises(SnapshotError) as refused:
+        PartitionTask(config(), log(1, identity="two"), 0, before[0].entries)
+    for words in ("'clicks'", "one", "two", "streamduel repair new-log"):
+        assert words in str(refused.value)
+
+
+def test_no_id_is_no_other_id() -> None:
+    """State of format 6 has none, and takes the present one; it stays while the log has none."""
+    without = ClickLog("clicks", 1, log(1).home)
+    task = PartitionTask(config(), without, 0, folded(log(1))[0].entries)
+    task.begin(3)
+    task.fold([Record(3, text(DUEL, id="4"), 1003)])
+    entries = task.take_commit().entries
+    assert json.loads(entries["partition"])["log_id"] == "one"
+    adopted = PartitionTask(config(), log(1), 0, folded(without)[0].entries)
+    adopted.begin(3)
+    adopted.fold([Record(3, text(DUEL, id="4"), 1003)])
+    assert json.loads(adopted.take_commit().entries["partition"])["log_id"] == "one"
+
+
+def test_a_state_continues_at_the_start_of_a_new_log() -> None:
+    before, shape = folded(log(1)), log(1, identity="two")
+    entries = moved(before, shape, "new_log")[0]
+    task = PartitionTask(config(), shape, 0, entries)
+    assert task.resume_offset == task.next_offset == 0
+    assert task.stream_time == 1002
+    task.begin(0)
+    old = state(dict(before[0].entries))
+    present = json.loads(canonical(task.experiments["search"].state()))
+    assert present == {**old, "added": {"late": -1}, "retired": {"ltr-v1": -1}}
+    task.fold([Record(0, text(DUEL, id="1", b="late"), 2000)])
+    commit = task.take_commit()
+    assert not commit.dead_letters
+    assert task.experiments["search"].decisions.epoch == old["assignment"]["epoch"] + 1
+    task.fold([Record(1, text(DUEL, id="2", b="ltr-v1"), 2001)])
+    letter = json.loads(task.take_commit().dead_letters[0].value)
+    assert letter["error"] == "arm 'ltr-v1' of experiment 'search' was retired."
+
+
+def test_the_origin_is_the_state_at_the_start() -> None:
+    shape = log(1, identity="two")
+    entries = moved(folded(log(1)), shape, "new_log")[0]
+    origin = PartitionTask(config(), shape, 0, origin_entries(entries))
+    task = PartitionTask(config(), shape, 0, entries)
+    records = [Record(at, text(DUEL, id=str(at)), 2000 + at) for at in range(20)]
+    for each in (origin, task):
+        each.begin(0)
+        each.fold(records)
+    assert origin.take_commit().assignments == task.take_commit().assignments
+    assert origin.experiments["search"].state() == task.experiments["search"].state()
+
+
+def test_experiments_move_to_their_new_homes() -> None:
+    before, shape = folded(log(2)), log(3)
+    entries = moved(before, shape, "repartition")
+    assert sorted(entries) == [0, 1, 2]
+    assert "experiment/search" in entries[2]
+    assert "experiment/search" not in entries[1]
+    tasks = [PartitionTask(config(), shape, number, entries[number]) for number in range(3)]
+    assert [task.next_offset for task in tasks] == [3, 3, 0]
+    assert [sorted(task.experiments) for task in tasks] == [[], [], ["ads", "search"]]
+    assert state(entries[2])["policy"] == state(dict(before[1].entries))["policy"]
+
+
+def test_a_move_to_another_topic_begins_at_its_start() -> None:
+    entries = moved(folded(log(2)), log(3, "views", "two"), "repartition")
+    shape = log(3, "views", "two")
+    tasks = [PartitionTask(config(), shape, number, entries[number]) for number in range(3)]
+    assert [task.next_offset for task in tasks] == [0, 0, 0]
+
+
+def test_a_skipped_record_stays_skipped_after_a_restart() -> None:
+    before = folded(log(1))[0]
+    commit = skip(before, 0, 4, NOTE)
+    entries = {**before.entries, **commit.entries}
+    records = [Record(at, text(DUEL, id=str(at), b="ltr-v2"), 1000 + at) for at in range(3, 7)]
+    log_so_far = [Record(at, value, 1000 + at) for at, value in enumerate(VALUES)] + records
+    accepted = []
+    for restart in (False, True):
+        task = PartitionTask(config(), log(1), 0, entries)
+        task.begin(task.resume_offset or 0)
+        task.fold(log_so_far)
+        entries = {**entries, **task.take_commit().entries} if not restart else entries
+        accepted.append(task.experiments["search"].tallies["accepted"])
+    assert accepted == [6, 6]
+    again = Record(7, text(DUEL, id="4", b="ltr-v2"), 1007)
+    task.fold([again])
+    assert task.experiments["search"].tallies["accepted"] == 7, "it was never seen"
+    with pytest.raises(ConfigurationError, match="the next record that partition 0 folds"):
+        skip(Snapshot(7, entries), 0, 4, NOTE)
+    waiting = {**entries, **skip(Snapshot(7, entries), 0, 9, NOTE).entries}
+    with pytest.raises(ConfigurationError, match="is skipped already"):
+        skip(Snapshot(7, waiting), 0, 9, NOTE)
