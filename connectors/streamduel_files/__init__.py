@@ -4,18 +4,18 @@ Runs on Linux, macOS and Windows; standard input (`path: '-'`) is not supported 
 on Linux.
 """
 
-from streamduel.connector import Connector, Failpoint, Source
+from streamduel.connector import Connector, Failpoint, Source, SourceOptions
 from streamduel_files.append import append_line
 from streamduel_files.outlet import FileArchive, FileOutlet
 from streamduel_files.settings import FileSinkSettings, FileSnapshotSettings, FileSourceSettings
 from streamduel_files.source import FileSource
 
 
-def _open_source(settings: FileSourceSettings, to_end: bool) -> FileSource:
-    return FileSource(settings.path, to_end=to_end)
+def _open_source(settings: FileSourceSettings, options: SourceOptions) -> FileSource:
+    return FileSource(settings.path, to_end=options.until_end)
 
 
-def _open_log(settings: FileSourceSettings) -> FileSource:
+def _open_log(settings: FileSourceSettings, options: SourceOptions) -> FileSource:  # noqa: ARG001
     return FileSource(settings.path, to_end=True)
 
 

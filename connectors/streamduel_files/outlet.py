@@ -10,11 +10,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Annotated, Final
 
 import msgspec
 from filelock import lock_descriptor
+from msgspec import structs
 
+from streamduel.checksum import is_intact, is_sealed, seal
 from streamduel.connector import Failpoint, Message, PartitionCommit, Snapshot, no_failpoint
 from streamduel.errors import ConnectorError, SnapshotError
 
@@ -22,13 +24,24 @@ ASSIGNMENTS: Final = "assignments.jsonl"
 DEAD_LETTERS: Final = "dead_letters.jsonl"
 SNAPSHOT: Final = "snapshot.json"
 LOCK: Final = ".lock"
-FORMAT: Final = 2
+FORMAT: Final = 3
+
+UNSEALED: Final = 2
+"""The only older format that is read; it has no checksum."""
+
+
+RESTORE: Final = (
+    "restore it from a backup, or move the snapshots and outputs away to start over: the click log "
+    "is then folded again from its beginning, with the same result if it is complete"
+)
+
+Length = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class PartitionSnapshot(msgspec.Struct, frozen=True):
     """One partition in snapshot.json: the next offset and the entries by name."""
 
-    next_offset: int
+    next_offset: Length
     entries: dict[str, msgspec.Raw]
 
 
@@ -40,16 +53,17 @@ class SnapshotFile(msgspec.Struct, frozen=True):
         partitions: the snapshot of each partition.
     """
 
-    outputs: dict[str, int]
+    outputs: dict[str, Length]
     partitions: dict[int, PartitionSnapshot]
     format: int = FORMAT
 
-    def load(self, partition: int) -> Snapshot | None:
-        """The snapshot of a partition; None if it has none."""
+    def load(self, partition: int, path: Path) -> Snapshot | None:
+        """The snapshot of a partition, for which the file is at this path; None if it has none."""
         if partition not in self.partitions:
             return None
         found = self.partitions[partition]
-        return Snapshot(found.next_offset, {name: bytes(it) for name, it in found.entries.items()})
+        entries = {name: bytes(it) for name, it in found.entries.items()}
+        return Snapshot(found.next_offset, entries, f"partition {partition} in {path}")
 
 
 EMPTY: Final = SnapshotFile({ASSIGNMENTS: 0, DEAD_LETTERS: 0}, {})
@@ -70,7 +84,8 @@ class FileArchive:
 
     def __init__(self, outputs: Path, snapshots: Path) -> None:
         self._assignments = outputs / ASSIGNMENTS
-        self._snapshot = read_snapshot(snapshots / SNAPSHOT) or EMPTY
+        self._path = snapshots / SNAPSHOT
+        self._snapshot = read_snapshot(self._path) or EMPTY
 
     def partitions(self) -> Sequence[int]:
         """The partitions that have a snapshot."""
@@ -78,7 +93,7 @@ class FileArchive:
 
     def load(self, partition: int) -> Snapshot | None:
         """The newest snapshot of a partition."""
-        return self._snapshot.load(partition)
+        return self._snapshot.load(partition, self._path)
 
     def published(self) -> Iterator[Message]:
         """The committed assignments, oldest first."""
@@ -152,7 +167,7 @@ class FileOutlet:
 
     def load(self, partition: int) -> Snapshot | None:
         """The newest snapshot of a partition."""
-        return self._snapshot.load(partition)
+        return self._snapshot.load(partition, self._path)
 
     def write(self, commits: Sequence[PartitionCommit]) -> None:
         """Append the outputs, and write the new snapshot next to the old one; sync both."""
@@ -192,7 +207,7 @@ class FileOutlet:
 
     def _write_snapshot(self, snapshot: SnapshotFile) -> None:
         with self._path.with_suffix(".new").open("wb") as file:
-            file.write(msgspec.json.encode(snapshot))
+            file.write(seal(msgspec.json.encode(snapshot)))
             file.flush()
             self._failpoint("files: snapshot written")
             os.fsync(file.fileno())
@@ -240,19 +255,31 @@ def read_snapshot(path: Path) -> SnapshotFile | None:
         return None
     except OSError as error:
         raise SnapshotError(f"the snapshot {path} cannot be read: {error.strerror}.") from error
+    return decode_snapshot(text, path)
+
+
+def decode_snapshot(text: bytes, path: Path) -> SnapshotFile:
+    """Check and decode the content of a snapshot file, whose path is for error messages.
+
+    Raises:
+        SnapshotError: it is damaged, or of another format.
+    """
     try:
         found = msgspec.json.decode(text, type=_Format).format
-        if found != FORMAT:
+        if found not in {UNSEALED, FORMAT}:
             raise SnapshotError(
-                f"the snapshot {path} has format {found}; this program reads {FORMAT}."
+                f"the snapshot {path} has format {found}; this release reads formats {UNSEALED} "
+                f"and {FORMAT}: use the release that wrote it, or a later one."
             )
-        return msgspec.json.decode(text, type=SnapshotFile)
-    except msgspec.DecodeError as error:
-        raise SnapshotError(f"the snapshot {path} cannot be read: {error}.") from None
+        if (found == FORMAT or is_sealed(text)) and not is_intact(text):
+            raise SnapshotError(f"the snapshot {path} has a wrong checksum; {RESTORE}.")
+        return structs.replace(msgspec.json.decode(text, type=SnapshotFile), format=FORMAT)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise SnapshotError(f"the snapshot {path} cannot be read: {error}; {RESTORE}.") from None
 
 
 class _Format(msgspec.Struct):
-    format: int = FORMAT
+    format: int
 
 
 def _unwritable(folder: Path, error: OSError) -> ConnectorError:

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    model_validator,
+)
 
 STANDARD_INPUT: Final = Path("-")
 
@@ -48,6 +56,16 @@ class FileSourceSettings(FilesSettings):
         description="The file: plain, gzipped (.gz), or '-' for standard input.",
         examples=["clicks.jsonl"],
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_control_topic(cls, section: Any) -> Any:
+        if isinstance(section, dict) and section.get("control_topic") is not None:
+            raise ValueError(
+                "control_topic needs the connector kafka; in a file, control records come in the "
+                "click log"
+            )
+        return section
 
 
 class FileSinkSettings(FilesSettings):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import os
 import select
 import sys
@@ -66,6 +67,7 @@ class FileSource:
         self._counted_lines = self._counted_bytes = 0
         self._announced = self._positioned = False
         self._lost: list[int] = []
+        self._first_line: str | None = None
         self._reset()
 
     def _reset(self) -> None:
@@ -95,8 +97,27 @@ class FileSource:
         """Every experiment's home: the only partition."""
         return PARTITION
 
-    def poll(self, timeout: float) -> Poll:
+    def log_id(self, partition: int) -> str | None:  # noqa: ARG002 - there is one
+        """The hash of the first line, which a copy of the file has too.
+
+        None as long as it has no complete line, and for standard input and pipes.
+        """
+        if self._first_line is None and self._path.is_file():
+            try:
+                with self._open() as file:
+                    line = file.readline(MAX_LINE_BYTES)
+            except (OSError, EOFError, zlib.error) as error:
+                raise ConnectorError(
+                    f"source.path {self._path} cannot be read: {error}."
+                ) from error
+            if line.endswith(b"\n"):
+                self._first_line = f"first line {hashlib.sha256(line).hexdigest()[:16]}"
+        return self._first_line
+
+    def poll(self, timeout: float, *, hold: bool = False) -> Poll:
         """The lines of the next chunk of the file."""
+        if hold:
+            return Poll()  # nobody can take the file away
         if not self._announced:
             self._announced = True
             lost, self._lost = self._lost, []
@@ -235,6 +256,10 @@ class FileSource:
         except OSError:
             pass  # the next poll reports it
         return {}
+
+    def stable_offset_lags(self, partitions: Sequence[int]) -> dict[int, int]:
+        """0: a file has no transactions."""
+        return dict.fromkeys(partitions, 0)
 
     def reannounce(self) -> None:
         """Report the partition as lost and gained at the next poll."""

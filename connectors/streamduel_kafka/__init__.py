@@ -3,17 +3,16 @@
 from streamduel.connector import Connector
 from streamduel_kafka.append import append_record
 from streamduel_kafka.archive import open_archive
+from streamduel_kafka.opening import open_log, open_source
 from streamduel_kafka.outlet import open_outlet
 from streamduel_kafka.settings import SHARED, SinkSettings, SnapshotSettings, SourceSettings
-from streamduel_kafka.source import open_log, open_source
 
 connector = Connector(
     source_settings=SourceSettings,
     sink_settings=SinkSettings,
     snapshot_settings=SnapshotSettings,
     shared_settings=SHARED,
-    # A topic has no incomplete last record: reading to the end or on makes no difference.
-    open_source=lambda settings, _to_end: open_source(settings),
+    open_source=open_source,
     open_log=open_log,
     open_outlet=open_outlet,
     open_archive=open_archive,

@@ -10,6 +10,7 @@ from streamduel.errors import ConnectorError, UncertainError
 from streamduel_kafka.clients import connect_at_start, is_fatal, reason
 from streamduel_kafka.kafka_python import discard
 from streamduel_kafka.partitions import home_partition
+from streamduel_kafka.rights import Rights
 from streamduel_kafka.settings import SourceSettings
 from streamduel_kafka.topics import Topics
 from streamduel_kafka.transaction import TOO_LARGE
@@ -32,7 +33,7 @@ PRODUCER: dict[str, Any] = {
 
 
 def append_record(settings: SourceSettings, key: bytes, value: bytes) -> str:
-    """Write a record to the key's home partition.
+    """Write a record to the key's home partition of the control topic, or of the click log.
 
     Returns:
         Its place, such as `clicks-3@1234`.
@@ -41,9 +42,13 @@ def append_record(settings: SourceSettings, key: bytes, value: bytes) -> str:
         ConnectorError: nothing was written.
         UncertainError: the brokers did not answer in time; whether it was written is unknown.
     """
-    topic = settings.topic
     with Topics(settings, APPEND_SECONDS) as topics:
-        partitions = topics.require_log(topic, settings.partitions)
+        if settings.control_topic is None:
+            topic, setting = settings.topic, "source.topic"
+            partitions = topics.require_log(topic, settings.partitions, "Write").partitions
+        else:
+            topic, setting = settings.control_topic, "source.control_topic"
+            partitions = topics.require_control(topic, None, "Write")
     partition = home_partition(key.decode(), partitions)
     producer = connect_at_start(KafkaProducer, settings.client_settings, APPEND_SECONDS, **PRODUCER)
     try:
@@ -51,19 +56,18 @@ def append_record(settings: SourceSettings, key: bytes, value: bytes) -> str:
         offset = future.get(timeout=APPEND_SECONDS + GRACE_SECONDS).offset
     except (errors.KafkaError, ValueError) as error:
         # ValueError: the topic, or that partition of it, has disappeared from the metadata.
-        raise _failed(topic, error) from error
+        refused = Rights(settings.client_settings).refused(error, "Write", topic, setting)
+        raise refused or _failed(f"{setting} '{topic}'", error) from error
     finally:
         discard(producer)
     return f"{topic}-{partition}@{offset}"
 
 
-def _failed(topic: str, error: Exception) -> ConnectorError:
+def _failed(where: str, error: Exception) -> ConnectorError:
     if isinstance(error, (ValueError, *TOO_LARGE)) or is_fatal(error):
         return ConnectorError(
-            f"source.topic '{topic}' does not take the record: {reason(error)}; nothing was "
-            f"written."
+            f"{where} does not take the record: {reason(error)}; nothing was written."
         )
     return UncertainError(
-        f"Kafka did not say that the record was written to source.topic '{topic}' "
-        f"({reason(error)})."
+        f"Kafka did not say that the record was written to {where} ({reason(error)})."
     )

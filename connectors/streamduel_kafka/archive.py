@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kafka import KafkaConsumer, TopicPartition, errors
 
-from streamduel.connector import Message, Snapshot
+from streamduel.connector import MAX_BATCH_BYTES, Message, Snapshot
 from streamduel.errors import ConnectorError, SnapshotError
+from streamduel.kafka_batches import bound_reads
+from streamduel.records import Rejected
 from streamduel_kafka.clients import connect_at_start, reason
+from streamduel_kafka.rights import Rights
 from streamduel_kafka.settings import SinkSettings, SnapshotSettings
 from streamduel_kafka.topics import Topics
 
@@ -34,6 +37,15 @@ ASK_SECONDS = 5.0
 # The key of the record that holds the snapshot's next offset. No entry's name starts with `$`.
 NEXT_OFFSET = b"$next_offset"
 
+# Of an offset: Kafka's are below 2**63.
+MAX_DIGITS = 19
+
+
+RESTORE = (
+    "restore it from a backup, or start over with a new group and a new topic for the snapshots: "
+    "the click log is then folded again from its beginning, with the same result if it is complete"
+)
+
 
 class Closed(Exception):  # noqa: N818 - no error: the reader was asked to stop
     """Reading was stopped by `close`."""
@@ -46,11 +58,13 @@ def read_present(
 
     Raises:
         KafkaError: the broker did not answer, or does not allow it.
+        ConnectorError: a batch is too large or broken.
         Closed: `closing` was set.
     """
     milliseconds = int(1000 * ASK_SECONDS)
     begins = consumer.beginning_offsets(partitions, timeout_ms=milliseconds)
     ends = consumer.end_offsets(partitions, timeout_ms=milliseconds)
+    bound_reads(consumer, MAX_BATCH_BYTES)
     consumer.assign(partitions)
     for at in partitions:
         consumer.seek(at, begins[at])
@@ -58,7 +72,14 @@ def read_present(
         if closing.is_set():
             raise Closed
         for at, records in consumer.poll(timeout_ms=int(1000 * POLL_SECONDS)).items():
-            yield from (record for record in records if record.offset < ends[at])
+            for record in records:
+                if isinstance(record.value, Rejected):
+                    raise ConnectorError(
+                        f"partition {at.partition} of topic '{at.topic}' holds what streamduel "
+                        f"never writes: {record.value.sentence} Only streamduel may write to it."
+                    )
+                if record.offset < ends[at]:
+                    yield record
 
 
 def _behind(consumer: Any, at: TopicPartition, end: int) -> bool:
@@ -81,17 +102,37 @@ def read_snapshot(consumer: Any, at: TopicPartition, closing: threading.Event) -
             found.pop(record.key, None)
         else:
             found[record.key] = record.value
+    return assemble(found, at)
+
+
+def assemble(found: Mapping[bytes, bytes], at: TopicPartition) -> Snapshot | None:
+    """The snapshot that the newest records of a partition make, by key; None if there are none.
+
+    Raises:
+        SnapshotError: the partition holds something else.
+    """
     if not found:
         return None
-    try:
-        next_offset = int(found.pop(NEXT_OFFSET, b""))
-    except ValueError:
+    place = f"partition {at.partition} of snapshots.topic '{at.topic}'"
+    next_offset = found.get(NEXT_OFFSET, b"")
+    if not next_offset.isdigit() or len(next_offset) > MAX_DIGITS:
         raise SnapshotError(
-            f"partition {at.partition} of '{at.topic}' holds records, but no snapshot that this "
-            "program can read; was it written by another program or another version? Use a new "
-            "topic for the snapshots."
-        ) from None
-    return Snapshot(next_offset, {name.decode(): entry for name, entry in found.items()})
+            f"{place} holds records, but no snapshot: its record with the key "
+            f"'{NEXT_OFFSET.decode()}' is missing or damaged. If another program writes to the "
+            f"topic, use a new one for the snapshots; else {RESTORE}."
+        )
+    entries = {}
+    for key, entry in found.items():
+        if key == NEXT_OFFSET:
+            continue
+        try:
+            entries[key.decode()] = entry
+        except UnicodeDecodeError:
+            raise SnapshotError(
+                f"{place} has a record whose key is not UTF-8 ({key[:80]!r}), which is no entry of "
+                f"a snapshot; find out what else writes to the topic, and {RESTORE}."
+            ) from None
+    return Snapshot(int(next_offset), entries, place)
 
 
 class KafkaArchive:
@@ -116,7 +157,8 @@ class KafkaArchive:
         try:
             return read_snapshot(consumer, TopicPartition(topic, partition), self._closing)
         except errors.KafkaError as error:
-            raise ConnectorError(
+            rights = Rights(self._snapshots.client_settings)
+            raise rights.refused(error, "Read", topic, "snapshots.topic") or ConnectorError(
                 f"the snapshots in '{topic}' cannot be read: {reason(error)}."
             ) from error
         finally:
@@ -129,6 +171,8 @@ class KafkaArchive:
             ConnectorError: they cannot be read.
         """
         topic = self._sink.assignments
+        with Topics(self._sink) as topics:
+            topics.require_published(topic)
         consumer = connect_at_start(KafkaConsumer, self._sink.client_settings, **READER)
         try:
             numbers = sorted(consumer.partitions_for_topic(topic))
@@ -139,7 +183,8 @@ class KafkaArchive:
         except Closed:
             return
         except errors.KafkaError as error:
-            raise ConnectorError(
+            rights = Rights(self._sink.client_settings)
+            raise rights.refused(error, "Read", topic, "sink.assignments") or ConnectorError(
                 f"the assignments in '{topic}' cannot be read: {reason(error)}."
             ) from error
         finally:
@@ -151,12 +196,11 @@ class KafkaArchive:
 
 
 def open_archive(sink: SinkSettings, snapshots: SnapshotSettings) -> KafkaArchive:
-    """Check that the topics exist; nothing is created.
+    """Check that there are snapshots; nothing is created.
 
     Raises:
-        ConnectorError: a topic is missing, or the cluster cannot be reached.
+        ConnectorError: their topic is missing, or the cluster cannot be reached.
     """
-    with Topics(sink) as topics:
-        topics.require_assignments(sink.assignments, create=False)
+    with Topics(snapshots) as topics:
         partitions = topics.require_snapshots(snapshots.topic, partitions=None)
     return KafkaArchive(sink, snapshots, partitions)

@@ -7,27 +7,178 @@ allowed in `pyproject.toml`.
 
 from __future__ import annotations
 
+import base64
 import contextlib
-from collections.abc import Mapping
+import copy
+import time
+import uuid
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka import TopicPartition, errors
+from kafka.net.compat import KafkaNetClient
+from kafka.protocol.consumer import IsolationLevel
+
+NO_ID = uuid.UUID(int=0)
+
+# Answers take milliseconds, a fetch without records `fetch_max_wait_ms`; on a slow network, a
+# second. With the time between two heartbeats this must stay below the 5 s within which an absent
+# broker makes a process not ready.
+ANSWER_SECONDS = 3.0
+
+# Above the timeout of every request but that of joining a group.
+REGULAR_SECONDS = 20.0
+
+# A connection takes milliseconds. On a slow network it may take longer: the attempt goes on, and
+# meanwhile another broker may have become the one to ask.
+READY_SECONDS = 1.0
+
+# Between two questions which broker coordinates a transaction, while that one is away.
+PAUSE_SECONDS = 0.1
 
 # A producer with nothing left to send closes in milliseconds.
 CLOSE_SECONDS = 1.0
 
 
-def connected(consumer: Any) -> bool:
-    """Whether a consumer has an established connection to at least one broker now.
+class NetClient(KafkaNetClient):  # type: ignore[misc] # kafka-python is untyped
+    """kafka-python's network client, for producers whose broker is away."""
 
-    Makes no request. A connection that the broker closes or loses is noticed at once, a broker
-    that stops answering after `request_timeout_ms` (a heartbeat or a fetch is always in flight).
+    def await_ready(self, node_id: Any, timeout_ms: float = 1000 * READY_SECONDS) -> bool:
+        """Wait until there is a connection to a broker; False if there is none in time.
+
+        Defect: it raises instead, and the sender of a producer then drops the request of a
+        transaction that it was about to send. Nothing sends it again, so the transaction, and with
+        it the commit, could only time out, however soon the broker had a successor.
+        """
+        try:
+            super().await_ready(node_id, min(timeout_ms, 1000 * READY_SECONDS))
+        except errors.KafkaConnectionError:
+            self.poll(timeout_ms=1000 * PAUSE_SECONDS)
+            return False
+        return True
+
+    def connection_delay(self, node_id: Any) -> float:
+        """Milliseconds until the next attempt to connect to a broker.
+
+        Defect: it returns seconds, which the sender takes for milliseconds: until the attempt, it
+        asks again without pause, at the cost of a whole core.
+        """
+        return 1000 * float(super().connection_delay(node_id))
+
+
+def connected(consumer: Any) -> bool:
+    """Whether a consumer reaches a broker that answers, and the leaders of its partitions do.
+
+    Makes no request; may be called from any thread. A connection that the broker closes or loses is
+    noticed at once, a broker that stops answering after `ANSWER_SECONDS`: a fetch is always in
+    flight, and without partitions a heartbeat after at most `HEARTBEAT_MS`.
 
     Defect: no public method tells. `bootstrap_connected` is true only during the bootstrap, and the
     metric `connection-count` counts attempts too.
     """
     client = consumer._client
-    return any(client.connected(broker.node_id) for broker in client.cluster.brokers())
+    known = client._manager._conns
+    if not any(_answers(known, broker.node_id) for broker in client.cluster.brokers()):
+        return False
+    assigned = tuple(consumer.assignment() or ())
+    leaders = {client.cluster.leader_for_partition(each) for each in assigned}
+    return not any(_overdue(known.get(leader)) for leader in leaders)
+
+
+def _answers(connections: Mapping[Any, Any], broker: int) -> bool:
+    found = (connections.get(name) for name in (broker, f"coordinator-{broker}"))
+    open_ones = [each for each in found if each is not None and each.connected]
+    return bool(open_ones) and not any(map(_overdue, open_ones))
+
+
+def _overdue(connection: Any) -> bool:
+    """Whether nothing arrives on a connection although an answer is due."""
+    try:
+        _, _, sent, deadline, _ = connection.in_flight_requests[0]
+        last_read = connection.transport.last_read
+    except (IndexError, AttributeError):  # no request is open, or no connection
+        return False
+    # Joining a group takes as long as its other members need, and has a longer timeout.
+    if deadline - sent > REGULAR_SECONDS:
+        return False
+    silent: float = time.monotonic() - max(sent, last_read)
+    return silent > ANSWER_SECONDS
+
+
+def drop_fetched(consumer: Any, at: TopicPartition) -> None:
+    """Forget the rest of a fetch that was put aside because its partition was paused.
+
+    Defect: `resume` takes it back only while the client holds no other fetch, used up ones
+    included. If it does, the partition is never fetched again: it counts as one that has records.
+    """
+    fetcher = consumer._fetcher
+    fetcher._paused_completed_fetches.pop(at, None)
+    if (rest := fetcher._paused_partition_records.pop(at, None)) is not None:
+        rest.drain()
+
+
+def topic_id(consumer: Any, topic: str) -> str | None:
+    """The id of a topic by the consumer's newest metadata, as Kafka's tools show it.
+
+    Makes no request. None while the topic is missing, and with brokers before Kafka 2.8.
+
+    Defect: no public method tells. The consumer itself only logs that the id has changed, and goes
+    on reading at its old position.
+    """
+    return shown_topic_id(consumer._client.cluster.topic_id(topic))
+
+
+def ask_topic_id(consumer: Any) -> Any:
+    """Ask a broker for the consumer's topics, and do not wait for the answer.
+
+    Defect: no public method asks for one topic. The consumer's own refresh of its metadata asks one
+    broker at a time, and waits for `request_timeout_ms` if that one does not answer.
+    """
+    client = consumer._client
+
+    async def ask() -> Any:
+        return await client._manager.send(client.cluster.metadata_request())
+
+    return client._manager.call_soon(ask)
+
+
+def await_topic_id(consumer: Any, topic: str, asked: Any, seconds: float) -> str | None:
+    """The answer to `ask_topic_id`, as that of `topic_id`.
+
+    Raises:
+        KafkaError: no answer in time.
+    """
+    client = consumer._client
+    answer = client._net.run(client._manager.wait_for, asked, int(1000 * seconds))
+    ids = [each.topic_id for each in answer.topics if each.name == topic and not each.error_code]
+    return shown_topic_id(ids[0]) if ids else None
+
+
+def shown_topic_id(found: uuid.UUID | str | None) -> str | None:
+    """A topic id as `kafka-topics.sh --describe` shows it; None for the one that means none.
+
+    >>> shown_topic_id("8d6f3f8c-6bd2-4b8e-8cbf-5f7a2f2f3d55")
+    'jW8_jGvSS46Mv196Ly89VQ'
+    """
+    number = uuid.UUID(str(found)) if found else NO_ID
+    return None if number == NO_ID else base64.urlsafe_b64encode(number.bytes).rstrip(b"=").decode()
+
+
+def high_watermarks(
+    consumer: Any, partitions: Sequence[TopicPartition], seconds: float
+) -> dict[TopicPartition, int]:
+    """The ends of partitions with the records behind open transactions.
+
+    Defect: `KafkaConsumer.end_offsets` has no isolation level; it uses that of the consumer, and
+    with "read_committed" returns last stable offsets.
+
+    Raises:
+        KafkaError: no answer in time.
+    """
+    fetcher = copy.copy(consumer._fetcher)
+    fetcher._isolation_level = IsolationLevel.READ_UNCOMMITTED
+    ends: dict[TopicPartition, int] = fetcher.end_offsets(partitions, int(1000 * seconds))
+    return ends
 
 
 def displaced(consumer: Any) -> bool:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
 from kafka import OffsetAndMetadata, TopicPartition, errors
 
 from streamduel.connector import Failpoint, PartitionCommit, Snapshot, Source
-from streamduel.errors import Fenced
+from streamduel.errors import ConnectorError, Fenced
+from streamduel_kafka import transaction
 from streamduel_kafka.archive import NEXT_OFFSET
 from streamduel_kafka.clients import unreachable
 from streamduel_kafka.instance import Instance
@@ -61,6 +63,8 @@ class KafkaOutlet:
     def write(self, commits: Sequence[PartitionCommit]) -> None:
         """Send outputs and snapshots in a new transaction."""
         send = self._transactions.send
+        if self._source is not None:
+            self._source.ask_log()
         self._transactions.begin()
         self._failpoint("kafka: transaction begun")
         for commit in commits:
@@ -77,6 +81,7 @@ class KafkaOutlet:
 
     def finish(self, commits: Sequence[PartitionCommit]) -> None:
         """Commit the transaction, with the offsets of the partitions."""
+        deadline = time.monotonic() + transaction.COMMIT_SECONDS
         group = None
         offsets: dict[TopicPartition, Any] = {}
         if self._source is not None:
@@ -85,10 +90,15 @@ class KafkaOutlet:
             if group is None or not all(self._source.owns(each.partition) for each in commits):
                 self._transactions.close()
                 raise Fenced("this process does not own the partitions to commit")
+            try:
+                self._source.confirm_log(deadline)
+            except (Fenced, ConnectorError):
+                self._transactions.close()
+                raise
             for each in commits:
                 at = TopicPartition(self._source.topic, each.partition)
                 offsets[at] = OffsetAndMetadata(each.next_offset, "", -1)
-        self._transactions.finish(offsets, group, self._failpoint)
+        self._transactions.finish(offsets, group, self._failpoint, deadline)
 
     def close(self) -> None:
         """Stop loads in other threads, abort an open transaction and close the producer."""
@@ -123,6 +133,6 @@ def open_outlet(
     except (errors.KafkaError, OSError) as error:
         if instance is not None:
             instance.close()
-        raise unreachable(sink.client_settings, error) from error
+        raise transactions.refused(error) or unreachable(sink.client_settings, error) from error
     loader = SnapshotLoader(snapshots, transactions, log)
     return KafkaOutlet(sink, snapshots, transactions, loader, log, instance, failpoint)

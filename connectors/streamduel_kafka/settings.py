@@ -187,6 +187,11 @@ class SourceSettings(Cluster):
         description="The click log's topic; a record's key is its experiment's name.",
         examples=["clicks"],
     )
+    control_topic: TopicName | None = Field(
+        default=None,
+        description="The topic of control records, with as many partitions as the click log; null:"
+        " they come in the click log.",
+    )
     group: str = Field(
         min_length=1,
         description="The consumer group, shared by all instances.",
@@ -219,6 +224,15 @@ class SourceSettings(Cluster):
         ge=1,
         description="Partitions are reassigned after this long without a poll.",
     )
+
+    @model_validator(mode="after")
+    def _apart(self) -> Self:
+        if self.control_topic == self.topic:
+            raise ValueError(
+                f"control_topic and topic are both '{self.topic}'; a control topic of its own has "
+                "rights of its own"
+            )
+        return self
 
 
 class SinkSettings(Cluster):

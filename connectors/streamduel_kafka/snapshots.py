@@ -14,6 +14,7 @@ from streamduel.errors import ConnectorError, SnapshotError
 from streamduel_kafka.archive import ASK_SECONDS, READER, Closed, read_snapshot
 from streamduel_kafka.clients import connect, is_fatal, reason
 from streamduel_kafka.kafka_python import connected
+from streamduel_kafka.rights import Rights
 from streamduel_kafka.settings import SnapshotSettings
 from streamduel_kafka.source import KafkaSource
 from streamduel_kafka.transaction import Transactions
@@ -82,9 +83,7 @@ class SnapshotLoader:
                 break
             except (errors.KafkaError, OSError) as error:
                 if is_fatal(error):
-                    raise ConnectorError(
-                        f"the snapshot of partition {partition} cannot be read: {reason(error)}."
-                    ) from error
+                    raise self._unreadable(partition, error) from error
                 log.warning("snapshot not read yet", partition=partition, error=reason(error))
                 deadline = None  # the broker needs the whole time again when it is back
             except _Pending as why:
@@ -95,6 +94,17 @@ class SnapshotLoader:
             self._closing.wait(pause)
             pause = min(2 * pause, MAX_PAUSE_SECONDS)
         raise ConnectorError(f"the snapshot of partition {partition} was not loaded: shutting down")
+
+    def _unreadable(self, partition: int, error: BaseException) -> ConnectorError:
+        group = self._source.group_id if self._source else None
+        rights = Rights(self._settings.client_settings, group)
+        if isinstance(error, errors.TransactionalIdAuthorizationFailedError):
+            refused = self._transactions.refused(error)
+        else:
+            refused = rights.refused(error, "Read", self._settings.topic, "snapshots.topic")
+        return refused or ConnectorError(
+            f"the snapshot of partition {partition} cannot be read: {reason(error)}."
+        )
 
     def _patience(self) -> float:
         return self._transactions.timeout_ms / 1000 + BROKER_SECONDS

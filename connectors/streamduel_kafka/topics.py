@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -16,6 +17,8 @@ from streamduel_kafka.clients import (
     reason,
     unreachable,
 )
+from streamduel_kafka.kafka_python import shown_topic_id
+from streamduel_kafka.rights import Rights, missing
 from streamduel_kafka.settings import Cluster
 from streamduel_kafka.transaction import MAX_REQUEST_BYTES
 
@@ -25,6 +28,15 @@ log = structlog.stdlib.get_logger(__name__)
 CREATE_SECONDS = 30.0
 
 COMPACTED = {"cleanup.policy": "compact"}
+
+# Whatever the brokers' default is: an event log keeps every record.
+KEPT = {"cleanup.policy": "delete"}
+
+CONTROL = {
+    **KEPT,
+    # A replay needs every control record to which the click log refers; there are few.
+    "retention.ms": "-1",
+}
 
 SNAPSHOTS = {
     **COMPACTED,
@@ -45,6 +57,20 @@ class New(NamedTuple):
     configs: dict[str, str]
 
 
+class Found(NamedTuple):
+    """An existing topic.
+
+    Attributes:
+        partitions: how many it has.
+        id: its id; None with brokers before Kafka 2.8.
+        rights: what this user may do with it; None with brokers before Kafka 2.3.
+    """
+
+    partitions: int
+    id: str | None
+    rights: Sequence[str] | None = None
+
+
 class Topics:
     """Checks topics, and creates them if the settings allow it.
 
@@ -55,34 +81,92 @@ class Topics:
     def __init__(self, cluster: Cluster, seconds: float = BOOTSTRAP_SECONDS) -> None:
         self._cluster = cluster
         self._settings = cluster.client_settings
+        self._rights = Rights(self._settings)
         self._admin: Any = connect_at_start(KafkaAdminClient, self._settings, seconds)
 
-    def require_log(self, topic: str, create: int | None) -> int:
-        """The click log's number of partitions; if it is missing, create it with so many.
+    def require_log(self, topic: str, create: int | None, operation: str = "Read") -> Found:
+        """The click log; if it is missing, create it with so many partitions.
 
-        `create` None never creates it.
+        `create` None never creates it. `operation` is what the caller does with it.
         """
-        return self._require(topic, "source.topic", New(create, {}) if create else None)
+        new = New(create, KEPT) if create else None
+        return self._require(topic, "source.topic", new, operation)
 
-    def require_assignments(self, topic: str, *, create: bool = True) -> None:
-        """The assignments' topic must be compacted, to keep the newest of each experiment."""
-        self._require(topic, "sink.assignments", New(-1, COMPACTED) if create else None)
-        self._require_compacted(topic, "the assignments in it would be deleted by age")
+    def require_every_record(self, topic: str, setting: str = "source.topic") -> None:
+        """The topic must not be compacted: that keeps one record of each experiment."""
+        found = self._configs(topic)
+        if found is None:
+            log.warning(
+                "cleanup policy unknown", topic=topic,
+                advice="this user lacks DescribeConfigs; make sure that it is delete",
+            )  # fmt: skip
+            return
+        policy = found["cleanup.policy"]
+        if "compact" in policy:
+            servers = ",".join(self._cluster.bootstrap_servers)
+            raise ConnectorError(
+                f"{setting} '{topic}' has cleanup.policy={policy}; it must be delete, because "
+                "compaction removes all records of an experiment but the last. If nothing is "
+                f"missing yet, change it with: kafka-configs.sh --bootstrap-server {servers} "
+                f"--alter --entity-type topics --entity-name {topic} --add-config "
+                "cleanup.policy=delete."
+            )
+        facts = {
+            "topic": topic,
+            "timestamps": found["message.timestamp.type"],
+            "retention_ms": int(found["retention.ms"]),
+        }
+        if setting == "source.topic":
+            log.info("click log opened", **facts)
+        else:
+            log.info("control topic opened", **facts)
 
-    def require_dead_letters(self, topic: str) -> None:
-        """The dead letters' topic must exist."""
-        self._require(topic, "sink.dead_letters", New(-1, {}))
-
-    def require_snapshots(self, topic: str, partitions: int | None) -> int:
-        """The snapshots' topic must be compacted, with as many partitions as the click log.
+    def require_control(
+        self, topic: str, partitions: int | None, operation: str = "Read", *, create: bool = True
+    ) -> int:
+        """The control topic: with as many partitions as the click log, and not compacted.
 
         `partitions` None neither checks their number nor creates the topic.
 
         Returns:
             Its number of partitions.
         """
-        new = None if partitions is None else New(partitions, SNAPSHOTS)
-        found = self._require(topic, "snapshots.topic", new)
+        new = New(partitions, CONTROL) if create and partitions is not None else None
+        found = self._require(topic, "source.control_topic", new, operation).partitions
+        if partitions not in (None, found):
+            raise ConnectorError(
+                f"source.control_topic '{topic}' has {found} partitions, but source.topic has "
+                f"{partitions}; it must have as many: take another topic for the control records."
+            )
+        self.require_every_record(topic, "source.control_topic")
+        return found
+
+    def require_assignments(self, topic: str) -> None:
+        """The assignments' topic must be compacted, to keep the newest of each experiment."""
+        self._require(topic, "sink.assignments", New(-1, COMPACTED), "Write")
+        self._require_compacted(topic, "the assignments in it would be deleted by age")
+
+    def require_published(self, topic: str) -> None:
+        """The assignments' topic must exist, for a reader."""
+        self._require(topic, "sink.assignments", None, "Read")
+
+    def require_dead_letters(self, topic: str) -> None:
+        """The dead letters' topic must exist."""
+        self._require(topic, "sink.dead_letters", New(-1, {}), "Write")
+
+    def require_snapshots(self, topic: str, partitions: int | None) -> int:
+        """The snapshots' topic must be compacted, with as many partitions as the click log.
+
+        `partitions` None, for readers, neither checks their number nor creates the topic.
+
+        Returns:
+            Its number of partitions.
+        """
+        if partitions is None:
+            found = self._require(topic, "snapshots.topic", None, "Read").partitions
+        else:
+            new = New(partitions, SNAPSHOTS)
+            found = self._require(topic, "snapshots.topic", new, "Read", "Write").partitions
         if partitions is not None and found != partitions:
             raise ConnectorError(
                 f"snapshots.topic '{topic}' has {found} partitions, but source.topic has "
@@ -91,10 +175,10 @@ class Topics:
         self._require_compacted(topic, "the snapshots in it would be deleted by age")
         return found
 
-    def _require(self, topic: str, setting: str, new: New | None) -> int:
+    def _require(self, topic: str, setting: str, new: New | None, *operations: str) -> Found:
         try:
-            partitions = self._partitions(topic)
-            if partitions is None:
+            found = self._find(topic)
+            if found is None:
                 if not self._cluster.create_topics:
                     raise ConnectorError(
                         f"{setting} '{topic}' does not exist; create it, or set "
@@ -106,24 +190,26 @@ class Topics:
                         "which creates it."
                     )
                 self._create(topic, new)
-                partitions = self._partitions(topic)
+                found = self._find(topic)
         except errors.KafkaError as error:
-            if isinstance(error, errors.TopicAuthorizationFailedError):
-                raise ConnectorError(
-                    f"{setting} '{topic}' may not be described by this user; grant Describe on it."
-                ) from error
-            raise self._unusable(error) from error
-        assert partitions is not None
-        return partitions
+            # Each right includes Describe.
+            first = (*operations, "Describe")[0]
+            refused = self._rights.refused(error, first, topic, setting)
+            raise refused or self._unusable(error) from error
+        assert found is not None
+        for operation in missing(operations, found.rights):
+            raise self._rights.lacks(operation, "topic", topic, setting)
+        return found
 
-    def _partitions(self, topic: str) -> int | None:
+    def _find(self, topic: str) -> Found | None:
         found = self._admin.describe_topics([topic])[0]
         kind = errors.for_code(found["error_code"])
         if kind is errors.UnknownTopicOrPartitionError:
             return None
         if kind is not errors.NoError:
             raise kind()
-        return len(found["partitions"])
+        identity = shown_topic_id(found.get("topic_id"))
+        return Found(len(found["partitions"]), identity, found.get("authorized_operations"))
 
     def _create(self, topic: str, new: New) -> None:
         described = {
@@ -135,6 +221,11 @@ class Topics:
             self._admin.create_topics({topic: described})
         except errors.TopicAlreadyExistsError:
             pass  # another instance has created it
+        except (
+            errors.TopicAuthorizationFailedError,
+            errors.ClusterAuthorizationFailedError,
+        ) as error:
+            raise self._rights.lacks("Create", "topic", topic) from error
         except errors.BrokerResponseError as error:
             # Its text is the whole request; its class tells what is wrong.
             raise ConnectorError(
@@ -146,21 +237,29 @@ class Topics:
         log.info("topic created", topic=topic, partitions=new.partitions)
 
     def _require_compacted(self, topic: str, why: str) -> None:
-        resource = ConfigResource(ConfigResourceType.TOPIC, topic)
-        try:
-            found = self._admin.describe_configs([resource], config_filter="all")
-        except errors.KafkaError as error:
-            raise self._unusable(error) from error
-        policy = found.get("topic", {}).get(topic, {}).get("cleanup.policy")
-        if policy is None:  # the answer is empty for a user without DescribeConfigs
+        found = self._configs(topic)
+        if found is None:
             log.warning(
                 "cleanup policy unknown", topic=topic,
                 advice="this user lacks DescribeConfigs; make sure that it is compact",
             )  # fmt: skip
-        elif policy["value"] != "compact":
+        elif found["cleanup.policy"] != "compact":
             raise ConnectorError(
-                f"topic '{topic}' has cleanup.policy={policy['value']}; it must be compact: {why}."
+                f"topic '{topic}' has cleanup.policy={found['cleanup.policy']}; it must be "
+                f"compact: {why}."
             )
+
+    def _configs(self, topic: str) -> dict[str, str] | None:
+        """The settings of a topic; None for a user without DescribeConfigs."""
+        resource = ConfigResource(ConfigResourceType.TOPIC, topic)
+        try:
+            found = self._admin.describe_configs([resource], config_filter="all")
+        except errors.TopicAuthorizationFailedError:
+            return None
+        except errors.KafkaError as error:
+            raise self._unusable(error) from error
+        entries = found.get("topic", {}).get(topic, {})  # empty without the right
+        return {name: entry["value"] for name, entry in entries.items()} or None
 
     def _unusable(self, error: errors.KafkaError) -> ConnectorError:
         if error.retriable:

@@ -13,6 +13,7 @@ from streamduel.connector import Failpoint
 from streamduel.errors import ConnectorError, Fenced
 from streamduel_kafka import kafka_python
 from streamduel_kafka.clients import connect, is_fatal, name_taken, reason
+from streamduel_kafka.rights import Rights
 
 # Longer than an election of a leader or the restart of a broker usually takes, and half of the
 # 30 s that orchestrators give a process between SIGTERM and SIGKILL.
@@ -34,6 +35,11 @@ PRODUCER: dict[str, Any] = {
     # kafka-python sleeps this long while the markers of the former transaction are being written,
     # as is nearly always so when commits follow one another; the markers take some 10 ms.
     "retry_backoff_ms": 10,
+    # The controller declares a broker dead 9 s (`broker.session.timeout.ms`) after its last
+    # heartbeat, one of which comes every 2 s. Until then the leaders of all partitions with a
+    # replica there wait for it. Two seconds more, and a commit succeeds instead of being repeated;
+    # not longer, because of a leader that hangs its successor is asked only after this time.
+    "request_timeout_ms": 11_000,
     "delivery_timeout_ms": int(1000 * COMMIT_SECONDS),
     "max_block_ms": int(1000 * COMMIT_SECONDS),
     "metrics_enabled": False,  # unused, and they cost time for each record
@@ -66,9 +72,10 @@ class Transactions:
     def __init__(self, settings: Mapping[str, Any], transactional_id: str, timeout_ms: int) -> None:
         self._settings = dict(settings)
         self._id = transactional_id
+        self._rights = Rights(settings, transactional_id=transactional_id)
         self.timeout_ms = timeout_ms
         self._producer: Any = None
-        self._futures: list[Any] = []
+        self._sent: list[tuple[Any, str, int]] = []  # futures, topics, and bytes
         # `settle` is called by the threads that load snapshots, too.
         self._lock = threading.Lock()
 
@@ -96,6 +103,10 @@ class Transactions:
                 raise
             self._producer = producer
 
+    def refused(self, error: BaseException) -> ConnectorError | None:
+        """The error for an answer of `settle` that refuses a right; None for any other."""
+        return self._rights.refused(error, "Write")
+
     def begin(self) -> None:
         """Open a transaction.
 
@@ -103,7 +114,7 @@ class Transactions:
             Fenced: it could not be opened.
             ConnectorError: it could not be opened, a permanent error.
         """
-        self._futures.clear()
+        self._sent.clear()
         try:
             self.settle()
             self._producer.begin_transaction()
@@ -123,13 +134,16 @@ class Transactions:
             future = self._producer.send(topic, value=value, key=key, partition=partition)
         except (errors.KafkaError, ValueError) as error:
             # ValueError: the topic, or that partition of it, has disappeared from the metadata.
-            raise self._failed(error, f"a record of {len(value)} bytes for '{topic}'") from error
-        self._futures.append(future)
+            raise self._failed(error, _record(topic, len(value))) from error
+        self._sent.append((future, topic, len(value)))
 
     def finish(
-        self, offsets: Mapping[TopicPartition, Any], group: Any, failpoint: Failpoint
-    ) -> None:
+        self, offsets: Mapping[TopicPartition, Any], group: Any, failpoint: Failpoint,
+        deadline: float,
+    ) -> None:  # fmt: skip
         """Commit the records and, as this member of the group, the offsets.
+
+        Until the deadline, by the monotonic clock.
 
         Raises:
             Fenced: nothing is visible, or that is unknown; the owner of the partitions finds the
@@ -138,7 +152,6 @@ class Transactions:
         """
         if self._producer is None:
             raise Fenced("the transaction was aborted; nothing of it is visible")
-        deadline = time.monotonic() + COMMIT_SECONDS
         try:
             self._flush(deadline)
             failpoint("kafka: records written")
@@ -153,7 +166,7 @@ class Transactions:
 
     def _flush(self, deadline: float) -> None:
         self._producer.flush(timeout=max(0.0, deadline - time.monotonic()))
-        for future in self._futures:
+        for future, _, _ in self._sent:
             # Done by now, unless the batch had to be split into smaller ones.
             future.get(timeout=max(0.0, deadline - time.monotonic()))
 
@@ -163,6 +176,8 @@ class Transactions:
         cause: BaseException = error
         if producer is not None:
             cause = kafka_python.transaction_error(producer) or error
+            if isinstance(cause, TOO_LARGE) and not isinstance(error, TOO_LARGE):
+                what = self._too_large() or what
             if not isinstance(cause, (errors.KafkaTimeoutError, *REPLACED)):
                 # An open transaction would delay the next owner of the partitions.
                 kafka_python.abort_transaction(producer, ABORT_SECONDS)
@@ -174,9 +189,24 @@ class Transactions:
             )
         if isinstance(cause, errors.FencedInstanceIdError):
             return name_taken()
+        refused = self.refused(cause)
+        if refused is not None:
+            return refused
         if is_fatal(cause):
             return ConnectorError(f"Kafka does not take {what}: {reason(cause)}.")
         return Fenced(f"Kafka did not take {what}: {reason(cause)}")
+
+    def _too_large(self) -> str | None:
+        """The largest record that Kafka refused for its size; its error is reported by later calls.
+
+        The records of one batch are refused together.
+        """
+        refused = [
+            (size, topic) for future, topic, size in self._sent
+            if isinstance(future.exception, TOO_LARGE)
+        ]  # fmt: skip
+        size, topic = max(refused, default=(0, ""))
+        return _record(topic, size) if refused else None
 
     def close(self) -> None:
         """Abort an open transaction and close the producer."""
@@ -185,3 +215,7 @@ class Transactions:
         if producer is not None:
             kafka_python.abort_transaction(producer, ABORT_SECONDS)
             kafka_python.discard(producer)
+
+
+def _record(topic: str, size: int) -> str:
+    return f"a record of {size} bytes for '{topic}'"

@@ -1,10 +1,11 @@
-"""Pytest plugin: the fixtures `kafka` and `topics`, on the first broker that is available.
+"""Pytest plugin: `kafka` and `topics` on the first broker that is available; `cluster` on Java.
 
 In this order: the broker of STREAMDUEL_TEST_KAFKA, a container, local Java. A broker starts when
 the first test of a session (with xdist: of a worker) uses it. Without any broker, the tests that
 need one are listed at the end of the run, which fails in CI and with STREAMDUEL_REQUIRE_KAFKA.
 """
 
+import contextlib
 import gc
 import os
 import re
@@ -18,6 +19,7 @@ from kafka import KafkaAdminClient
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.docker_client import DockerClient
 
+from tests.broker.cluster import LocalCluster
 from tests.broker.local_kafka import (
     STOP_SECONDS,
     BrokerUnavailableError,
@@ -26,10 +28,13 @@ from tests.broker.local_kafka import (
     kafka_version,
     wait_for_broker,
 )
-from tests.broker.properties import broker_properties
+from tests.broker.properties import QUICK_FAILOVER, broker_properties
 
 EXTERNAL = "STREAMDUEL_TEST_KAFKA"
 REQUIRE = "STREAMDUEL_REQUIRE_KAFKA"
+
+FULL = os.environ.get("STREAMDUEL_FAULTS") == "full"
+"""Whether the tests in `tests/faults` run at full length, as in `make faults`."""
 
 EXTERNAL_SECONDS = 10.0  # the broker runs already; ten seconds allow for a slow name lookup
 DOCKER_PING_SECONDS = 3.0  # an engine answers in milliseconds; one may hang
@@ -42,6 +47,10 @@ Any one of these gives them a broker:
   1. set {EXTERNAL}=host:port to a running Apache Kafka 4;
   2. start a Docker engine: the tests run the image apache/kafka in it;
   3. install Java 17 or newer and Maven: the tests fetch Apache Kafka once and run it here."""
+
+
+REFUSED_SOCKETS = pytest.mark.filterwarnings("ignore:unclosed <(socket|ssl):ResourceWarning")
+"""kafka-python leaves a socket that was refused to the garbage collector, which then warns."""
 
 
 class Broker(Protocol):
@@ -206,30 +215,74 @@ class Topics(Protocol):
         """Create it; `segment_ms=100` sets the topic's `segment.ms`."""
 
 
-@pytest.fixture
-def topics(kafka: Broker, request: pytest.FixtureRequest) -> Iterator[Topics]:
-    """A function that creates topics for this test."""
-    created: list[str] = []
+def make_topics(servers: str, test: str, created: list[str]) -> Topics:
+    """Return a function that creates topics on these servers, and appends their names."""
 
     def create(partitions: int = 4, compacted: bool = False, **configs: object) -> str:
-        name = (
-            f"{re.sub(r'[^a-z0-9]+', '-', request.node.name.lower())[:80]}-{uuid.uuid4().hex[:8]}"
-        )
+        name = f"{re.sub(r'[^a-z0-9]+', '-', test.lower())[:80]}-{uuid.uuid4().hex[:8]}"
         settings = {key.replace("_", "."): _setting(value) for key, value in configs.items()}
         if compacted:
             settings["cleanup.policy"] = "compact"
-        with KafkaAdminClient(bootstrap_servers=kafka.bootstrap_servers) as admin:
+        with KafkaAdminClient(bootstrap_servers=servers) as admin:
             admin.create_topics(
                 {name: {"num_partitions": partitions, "configs": settings}}, wait_for_metadata=True
             )
         created.append(name)
         return name
 
-    yield create
+    return create
+
+
+@pytest.fixture
+def topics(kafka: Broker, request: pytest.FixtureRequest) -> Iterator[Topics]:
+    """A function that creates topics for this test."""
+    created: list[str] = []
+    yield make_topics(kafka.bootstrap_servers, request.node.name, created)
     # A broker of the tests is removed with its topics; another one is left as it was.
     if created and not kafka.can_restart:
         with KafkaAdminClient(bootstrap_servers=kafka.bootstrap_servers) as admin:
             admin.delete_topics(created)
+
+
+@pytest.fixture(scope="session")
+def running_cluster() -> Iterator[LocalCluster]:
+    """Three brokers for the whole session (with xdist: of a worker); needs Java."""
+    try:
+        cluster = LocalCluster({} if FULL else QUICK_FAILOVER).__enter__()
+    except BrokerUnavailableError as error:
+        without_broker(str(error))
+    yield cluster
+    cluster.close()
+
+
+@pytest.fixture
+def cluster(
+    running_cluster: LocalCluster, caplog: pytest.LogCaptureFixture
+) -> Iterator[LocalCluster]:
+    """Three brokers, all of which run when the test begins; the test may do anything to them.
+
+    Mark the test with `REFUSED_SOCKETS` if it does.
+    """
+    yield running_cluster
+    running_cluster.heal()
+    collect_sockets(caplog)
+
+
+def collect_sockets(caplog: pytest.LogCaptureFixture) -> None:
+    """Collect the sockets of a test while its mark `REFUSED_SOCKETS` applies.
+
+    Errors hold sockets, and captured lines hold errors.
+    """
+    for phase in ("setup", "call", "teardown"):
+        with contextlib.suppress(KeyError):
+            caplog.get_records(phase).clear()
+    gc.collect()
+
+
+@pytest.fixture
+def cluster_topics(cluster: LocalCluster, request: pytest.FixtureRequest) -> Topics:
+    """A function that creates topics on the cluster: three replicas, two must acknowledge."""
+    return make_topics(cluster.bootstrap_servers, request.node.name, [])
 
 
 def pytest_terminal_summary(

@@ -9,6 +9,7 @@ import hashlib
 import os
 import random
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -121,6 +122,12 @@ def free_port() -> int:
     raise BrokerUnavailableError(f"no free port in {PORTS.start}..{PORTS.stop - 1}")
 
 
+def new_cluster_id() -> str:
+    """Return a cluster id that no other cluster has."""
+    # Without a minus, which at the front would be taken for an option.
+    return base64.b64encode(uuid.uuid4().bytes, b"__").decode().rstrip("=")
+
+
 def wait_for_broker(bootstrap_servers: str, seconds: float) -> str:
     """Return the id of the cluster as soon as a broker answers there.
 
@@ -165,16 +172,24 @@ class LocalKafka:
     Args:
         overrides: properties that replace those of `broker_properties`.
         port: the port for clients; a free one if None.
+        cluster_id: from `new_cluster_id`, the same for all nodes of a cluster; a new one if None.
+        heap_mb: size of the Java heap.
     """
 
     can_restart: ClassVar[bool] = True
 
-    def __init__(self, overrides: Mapping[str, str] | None = None, port: int | None = None) -> None:
+    def __init__(
+        self,
+        overrides: Mapping[str, str] | None = None,
+        port: int | None = None,
+        cluster_id: str | None = None,
+        heap_mb: int = 512,
+    ) -> None:
         self.directory = Path(tempfile.mkdtemp(prefix="streamduel-kafka-"))
         self._port, self._controller_port = port or free_port(), free_port()
         self._overrides = dict(overrides or {})
-        # Without a minus, which at the front would be taken for an option.
-        self._cluster_id = base64.b64encode(uuid.uuid4().bytes, b"__").decode().rstrip("=")
+        self._cluster_id = cluster_id or new_cluster_id()
+        self._heap_mb = heap_mb
         self._formatted = False
         self._process: subprocess.Popen[bytes] | None = None
         self._watchdog: subprocess.Popen[bytes] | None = None
@@ -188,6 +203,11 @@ class LocalKafka:
     def pid(self) -> int | None:
         """The broker's process id; None while it is stopped."""
         return self._process.pid if self._process else None
+
+    @property
+    def runs(self) -> bool:
+        """Whether it is started and has not ended."""
+        return self._process is not None and self._process.poll() is None
 
     def __enter__(self) -> Self:
         try:
@@ -211,17 +231,25 @@ class LocalKafka:
         Raises:
             BrokerUnavailableError: it could not be fetched, ended, or did not answer in time.
         """
+        self.launch()
+        try:
+            self.wait_until_ready()
+        except BaseException:
+            self.kill()
+            raise
+
+    def launch(self) -> None:
+        """Start the broker and do not wait: a node of a cluster is ready when most others are.
+
+        Raises:
+            BrokerUnavailableError: it could not be fetched.
+        """
         if self._process is not None:
             raise RuntimeError(f"the broker on {self.bootstrap_servers} is started already")
         jars = cached_jars()
         if not self._formatted:
             self._format(jars)
         self._launch(jars)
-        try:
-            self._wait_until_ready()
-        except BaseException:
-            self.kill()
-            raise
 
     def stop(self) -> None:
         """Stop the broker with SIGTERM, and wait for its end."""
@@ -249,6 +277,16 @@ class LocalKafka:
         for process in (self._watchdog, self._process):
             process.wait()
         self._watchdog = self._process = None
+
+    def pause(self) -> None:
+        """Stop the broker with SIGSTOP: its connections stay open, and nothing answers."""
+        assert self._process is not None, "the broker is not started"
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let a paused broker continue; nothing happens to one that runs or is stopped."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGCONT)
 
     def restart(self, *, kill: bool = False) -> None:
         """Stop or kill the broker and start it again, with the same ports and data."""
@@ -303,11 +341,10 @@ class LocalKafka:
             start_new_session=True,
         )
 
-    @staticmethod
-    def _java(jars: Path) -> list[str]:
+    def _java(self, jars: Path) -> list[str]:
         return [
             _program("java"),
-            "-Xmx512m",
+            f"-Xmx{self._heap_mb}m",
             # Two cores are shared with the tests: less compilation, no threads for the collector.
             "-XX:TieredStopAtLevel=1",
             "-XX:+UseSerialGC",
@@ -316,7 +353,12 @@ class LocalKafka:
             f"{jars}/*",
         ]
 
-    def _wait_until_ready(self) -> None:
+    def wait_until_ready(self) -> None:
+        """Return when the broker answers.
+
+        Raises:
+            BrokerUnavailableError: it ended, or did not answer in time.
+        """
         deadline = time.monotonic() + START_SECONDS
         while not _speaks_kafka("127.0.0.1", self._port):
             assert self._process is not None

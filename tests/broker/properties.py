@@ -1,8 +1,17 @@
-"""The properties of the test broker."""
+"""The properties of the test broker, and of the nodes of a cluster of them."""
 
+from collections.abc import Sequence
 from typing import Final
 
 MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024  # more than a snapshot of hundreds of arms
+
+
+QUICK_FAILOVER: Final = {
+    # A killed node can register again only after its session (9 s by default); six missed
+    # heartbeats are enough for a loaded machine.
+    "broker.session.timeout.ms": "3000",
+    "broker.heartbeat.interval.ms": "500",
+}
 
 
 def broker_properties(
@@ -47,8 +56,43 @@ def broker_properties(
         # The open transaction of a killed process blocks readers until it times out; by default the
         # broker checks only every 10 s.
         "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
-        # A killed node can register again only after its session (9 s by default); six missed
-        # heartbeats are enough for a loaded machine.
-        "broker.session.timeout.ms": "3000",
-        "broker.heartbeat.interval.ms": "500",
+        **QUICK_FAILOVER,
+    }
+
+
+def cluster_properties(
+    node: int,
+    direct: Sequence[int],
+    behind: Sequence[int],
+    proxies: Sequence[int],
+    controllers: Sequence[int],
+) -> dict[str, str]:
+    """Return what a node of a cluster has besides `broker_properties`.
+
+    Args:
+        node: its number, from 0.
+        direct: each node's port for clients and for the other nodes.
+        behind: each node's port behind its proxy.
+        proxies: the ports of the proxies.
+        controllers: each node's port for the quorum of controllers.
+    """
+    host = "127.0.0.1"
+    quorum = (f"{number + 1}@{host}:{port}" for number, port in enumerate(controllers))
+    replicas = str(len(direct))
+    return {
+        "node.id": str(node + 1),
+        "controller.quorum.voters": ",".join(quorum),
+        "listeners": f"CLIENTS://{host}:{direct[node]},PROXIED://{host}:{behind[node]},"
+        f"CONTROLLER://{host}:{controllers[node]}",
+        "advertised.listeners": f"CLIENTS://{host}:{direct[node]},PROXIED://{host}:{proxies[node]}",
+        "listener.security.protocol.map": "CLIENTS:PLAINTEXT,PROXIED:PLAINTEXT,"
+        "CONTROLLER:PLAINTEXT",
+        "default.replication.factor": replicas,
+        "min.insync.replicas": "2",
+        "offsets.topic.replication.factor": replicas,
+        "transaction.state.log.replication.factor": replicas,
+        "transaction.state.log.min.isr": "2",
+        # Kafka's own: they decide how long a failover takes.
+        "broker.session.timeout.ms": "9000",
+        "broker.heartbeat.interval.ms": "2000",
     }

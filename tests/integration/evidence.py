@@ -89,7 +89,7 @@ class Account:
     def tallies(self) -> dict[str, int]:
         return {
             "accepted": self.accepted, "duplicate": self.duplicates,
-            "dead_letter": len(self.dead_letters), "late": 0, "unjoined": 0,
+            "dead_letter": len(self.dead_letters), "late": 0, "unjoined": 0, "capped": 0,
         }  # fmt: skip
 
     def matrix(self) -> list[list[float]]:

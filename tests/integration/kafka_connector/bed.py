@@ -16,12 +16,14 @@ from streamduel.connector import (
     PartitionCommit,
     Poll,
     Snapshot,
+    SourceOptions,
     no_failpoint,
 )
 from streamduel_kafka.archive import KafkaArchive, open_archive
+from streamduel_kafka.opening import open_log, open_source
 from streamduel_kafka.outlet import KafkaOutlet, open_outlet
 from streamduel_kafka.settings import SinkSettings, SnapshotSettings, SourceSettings
-from streamduel_kafka.source import KafkaSource, open_log, open_source
+from streamduel_kafka.source import KafkaSource
 from tests.broker.fixture import Topics
 
 # Seconds to wait: longer than anything takes on a loaded machine.
@@ -75,10 +77,12 @@ class Bed:
         return SnapshotSettings.model_validate(base | changes)
 
     def source(self, **changes: Any) -> KafkaSource:
-        return self.stack.enter_context(closing(open_source(self.source_settings(**changes))))
+        return self.stack.enter_context(
+            closing(open_source(self.source_settings(**changes), SourceOptions()))
+        )
 
     def log(self) -> KafkaSource:
-        return self.stack.enter_context(closing(open_log(self.source_settings())))
+        return self.stack.enter_context(closing(open_log(self.source_settings(), SourceOptions())))
 
     def outlet(
         self, source: KafkaSource, failpoint: Failpoint = no_failpoint, **changes: Any

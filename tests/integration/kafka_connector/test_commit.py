@@ -1,5 +1,6 @@
 """The commit: visible together or not at all, and only by an owner of the partitions."""
 
+import time
 from contextlib import closing
 
 import pytest
@@ -8,8 +9,10 @@ from kafka import KafkaAdminClient, errors
 from streamduel.connector import Message, PartitionCommit
 from streamduel.errors import ConnectorError, Fenced
 from streamduel_kafka import transaction
+from streamduel_kafka.transaction import Transactions
 from tests.broker.fixture import Topics
 from tests.integration.kafka_connector.bed import (
+    PATIENCE,
     Bed,
     commit,
     eventually,
@@ -186,6 +189,20 @@ def test_a_topic_deleted_before_the_commit(bed: Bed, monkeypatch: pytest.MonkeyP
             commit(outlet, work(0, 0))
         assert admin.describe_topics([bed.dead_letters])[0]["error_code"] != 0  # not auto-created
     assert bed.visible(bed.assignments) == []
+
+
+def test_the_error_names_the_record_that_was_too_large(bed: Bed, topics: Topics) -> None:
+    bed.dead_letters = topics(1, max_message_bytes=1_000_000)
+    transactions = Transactions(bed.sink_settings().client_settings, bed.group, 10_000)
+    with closing(transactions):
+        transactions.begin()
+        transactions.send(bed.dead_letters, b"k", b"x" * 3_000_000)
+        with pytest.raises(ConnectorError) as refused:  # noqa: PT012
+            deadline = time.monotonic() + PATIENCE
+            while time.monotonic() < deadline:  # until the broker has answered
+                transactions.send(bed.assignments, b"k", b"small")
+                time.sleep(0.01)
+    assert str(refused.value).startswith(f"a record of 3000000 bytes for '{bed.dead_letters}' is")
 
 
 @pytest.mark.parametrize("size", [3_000_000, 20_000_000], ids=["for the topic", "for the client"])

@@ -1,7 +1,5 @@
 """A broker with SASL authentication over TLS."""
 
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +10,8 @@ from streamduel.errors import ConnectorError
 from streamduel_kafka.settings import SinkSettings, SnapshotSettings, SourceSettings
 from streamduel_kafka.topics import Topics
 from tests.broker.fixture import without_broker as no_broker
-from tests.broker.local_kafka import BrokerUnavailableError, LocalKafka, free_port
+from tests.broker.local_kafka import BrokerUnavailableError
+from tests.broker.secured import SecuredKafka, make_keys
 from tests.integration.kafka_connector.bed import (
     Bed,
     commit,
@@ -25,53 +24,19 @@ from tests.integration.kafka_connector.bed import (
 
 pytestmark = pytest.mark.kafka
 
-JAAS = (
-    "org.apache.kafka.common.security.plain.PlainLoginModule required "
-    'username="broker" password="between-brokers" user_broker="between-brokers" '
-    'user_ada="correct horse";'
-)
-
-
-class SecureKafka(LocalKafka):
-    """A broker with a second listener, SASL_SSL, for 127.0.0.1 and a password."""
-
-    def __init__(self, keys: Path) -> None:
-        super().__init__()
-        self.secure = f"127.0.0.1:{free_port()}"
-        plain, controller = f"127.0.0.1:{self._port}", f"127.0.0.1:{self._controller_port}"
-        clients = f"CLIENTS://{plain},SECURE://{self.secure}"
-        self._overrides |= {
-            "listeners": f"{clients},CONTROLLER://{controller}",
-            "advertised.listeners": clients,
-            "listener.security.protocol.map": (
-                "CLIENTS:PLAINTEXT,SECURE:SASL_SSL,CONTROLLER:PLAINTEXT"
-            ),
-            "listener.name.secure.ssl.keystore.type": "PEM",
-            "listener.name.secure.ssl.keystore.location": str(keys / "broker.pem"),
-            "listener.name.secure.sasl.enabled.mechanisms": "PLAIN",
-            "listener.name.secure.plain.sasl.jaas.config": JAAS,
-        }
-
 
 @pytest.fixture(scope="module")
 def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("there is no openssl to make a certificate with")
-    folder = tmp_path_factory.mktemp("keys")
-    command = f"{openssl} req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=broker"
-    command += " -addext subjectAltName=IP:127.0.0.1 -keyout key.pem -out ca.pem"
-    subprocess.run(command.split(), cwd=folder, check=True, capture_output=True, timeout=60)
-    both = (folder / "key.pem").read_text() + (folder / "ca.pem").read_text()
-    (folder / "broker.pem").write_text(both)
-    (folder / "password").write_text("correct horse\n")
-    return folder
+    try:
+        return make_keys(tmp_path_factory.mktemp("keys"))
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="module")
-def secure(keys: Path) -> Iterator[SecureKafka]:
+def secure(keys: Path) -> Iterator[SecuredKafka]:
     try:
-        broker = SecureKafka(keys)
+        broker = SecuredKafka(keys)
         broker.__enter__()
     except BrokerUnavailableError as error:
         no_broker(str(error))
@@ -79,7 +44,7 @@ def secure(keys: Path) -> Iterator[SecureKafka]:
     broker.close()
 
 
-def settings(kafka: SecureKafka, **more: Any) -> dict[str, Any]:
+def settings(kafka: SecuredKafka, **more: Any) -> dict[str, Any]:
     return {
         "bootstrap_servers": kafka.secure,
         "create_topics": True,
@@ -92,7 +57,7 @@ def settings(kafka: SecureKafka, **more: Any) -> dict[str, Any]:
     } | more
 
 
-def test_tls_with_a_password(secure: SecureKafka, keys: Path) -> None:
+def test_tls_with_a_password(secure: SecuredKafka, keys: Path) -> None:
     shared, context = settings(secure), {"directory": keys}
     bed = Bed(secure.bootstrap_servers, "clicks", "assignments", "letters", "snapshots", "g")
 
@@ -132,7 +97,7 @@ def test_tls_with_a_password(secure: SecureKafka, keys: Path) -> None:
     ids=["password", "certificate", "protocol"],
 )
 def test_refused_connections_have_a_reason(
-    secure: SecureKafka, keys: Path, change: dict[str, Any], problem: str
+    secure: SecuredKafka, keys: Path, change: dict[str, Any], problem: str
 ) -> None:
     asked = settings(secure, topic="clicks", group="g", **change)
     validated = SourceSettings.model_validate(asked, context={"directory": keys})

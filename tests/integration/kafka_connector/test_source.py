@@ -8,10 +8,11 @@ import pytest
 from kafka import KafkaAdminClient, KafkaProducer, TopicPartition, errors
 from structlog.typing import EventDict
 
-from streamduel.connector import LogRecord, Poll
+from streamduel.connector import LogRecord, Poll, SourceOptions
 from streamduel.errors import ConnectorError
+from streamduel_kafka import clients, kafka_python
 from streamduel_kafka import source as source_module
-from streamduel_kafka.source import open_source
+from streamduel_kafka.opening import open_source
 from tests.broker.fixture import Topics
 from tests.integration.kafka_connector.bed import (
     Bed,
@@ -163,6 +164,22 @@ def test_reannounce(bed: Bed) -> None:
     assert mapping(read(source, 3)) == {0: [3, 4, 5]}
 
 
+@pytest.mark.parametrize(("first", "second"), [(0, 1), (1, 0)])
+def test_reannounce_in_the_middle_of_a_fetch(bed: Bed, first: int, second: int) -> None:
+    bed.produce(10, 0)
+    bed.produce(10, 1)
+    source = bed.source(max_poll_records=3)
+    start(source, gain(source))
+    read(source, 1)  # the rest of a fetch waits in the client
+    source.reannounce()
+    assert source.poll(1).gained == [0, 1, 2, 3]
+    assert not any(source.poll(0.1).records for _ in range(3))
+    # Neither may stay behind the other, whichever the rest belongs to.
+    for partition in (first, second):
+        source.seek(partition, 0)
+        assert mapping(read(source, 10)) == {partition: list(range(10))}
+
+
 def test_reannounce_without_partitions(bed: Bed) -> None:
     source = bed.source()
     source.reannounce()
@@ -174,7 +191,9 @@ def test_partitions_move_when_members_join_and_leave(bed: Bed) -> None:
     bed.produce(2, 0)
     first = bed.source(instance="first", session_timeout_ms=1000)
     start(first, gain(first))
-    second = open_source(bed.source_settings(instance="second", session_timeout_ms=1000))
+    second = open_source(
+        bed.source_settings(instance="second", session_timeout_ms=1000), SourceOptions()
+    )
     with closing(second):
         halves = gain_all(first, second, counts=[2, 2])
         assert sorted([*halves[0], *halves[1]]) == [0, 1, 2, 3]
@@ -194,7 +213,7 @@ def test_partitions_move_when_members_join_and_leave(bed: Bed) -> None:
 
 def test_a_restarted_member_keeps_its_partitions(bed: Bed) -> None:
     first = bed.source(instance="first")
-    second = open_source(bed.source_settings(instance="second"))
+    second = open_source(bed.source_settings(instance="second"), SourceOptions())
     with closing(second):
         halves = gain_all(first, second, counts=[2, 2])
         generation = first.group.generation_id
@@ -228,7 +247,7 @@ def test_a_commit_after_another_process_of_the_same_name(bed: Bed) -> None:
 
 def test_more_partitions_than_at_start(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     # By default a consumer asks for metadata every five minutes.
-    monkeypatch.setitem(source_module.CONSUMER, "metadata_max_age_ms", 100)
+    monkeypatch.setitem(clients.CONSUMER, "metadata_max_age_ms", 100)
     source = bed.source()
     gain(source)
     with KafkaAdminClient(bootstrap_servers=bed.servers) as admin:
@@ -292,7 +311,6 @@ def test_retriable_errors_are_empty_polls(
 @pytest.mark.parametrize(
     "error",
     [
-        errors.TopicAuthorizationFailedError({"clicks"}),
         errors.LogTruncationError({}),
         errors.CorruptRecordError(),
         errors.KafkaError("a listener failed"),
@@ -311,6 +329,29 @@ def test_permanent_errors_end_the_source(
         source.poll(0)
 
 
+@pytest.mark.parametrize(
+    ("error", "right"),
+    [
+        (
+            errors.TopicAuthorizationFailedError({"clicks"}),
+            r"Read topic 'clicks' \(source\.topic\)",
+        ),
+        (errors.GroupAuthorizationFailedError(), r"Read group 'group of .*' \(source\.group\)"),
+    ],
+)
+def test_a_right_that_is_taken_away_ends_the_source(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, error: errors.KafkaError, right: str
+) -> None:
+    source = bed.source()
+
+    def fail(**_: int) -> None:
+        raise error
+
+    monkeypatch.setattr(source._consumer, "poll", fail)
+    with pytest.raises(ConnectorError, match=f"Kafka does not allow this client to {right}"):
+        source.poll(0)
+
+
 def test_seek_without_a_broker(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ASK_SECONDS", "BOOTSTRAP_SECONDS"):
         monkeypatch.setattr(source_module, name, 0.3)
@@ -323,6 +364,7 @@ def test_seek_without_a_broker(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> Non
 
     with monkeypatch.context() as patch:
         patch.setattr(source._consumer, "end_offsets", fail)
+        patch.setattr(kafka_python, "high_watermarks", fail)
         with pytest.raises(ConnectorError, match=r"the beginning of partition 0 of .* cannot"):
             source.seek(0, None)
         assert source.seek(0, 3) == 3  # not checked: a poll would find it out of range
@@ -340,5 +382,5 @@ def test_seek_without_permission(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> N
         raise errors.TopicAuthorizationFailedError({bed.topic})
 
     monkeypatch.setattr(source._consumer, "beginning_offsets", fail)
-    with pytest.raises(ConnectorError, match="cannot be read"):
+    with pytest.raises(ConnectorError, match=rf"to Read topic .{bed.topic}. \(source\.topic\)"):
         source.seek(0, 0)

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
+from structlog.typing import EventDict
 
-from streamduel.connector import no_failpoint
+from streamduel.connector import SourceOptions, no_failpoint
 from streamduel.errors import ConnectorError
 from streamduel_kafka import connector
+from streamduel_kafka.topics import Found
 from streamduel_kafka.topics import Topics as Checks
 from tests.broker.fixture import Topics
 from tests.integration.kafka_connector.bed import Bed, gain
@@ -34,13 +36,14 @@ def test_missing_topics_are_created(bed: Bed) -> None:
     for name in ("topic", "assignments", "dead_letters", "snapshots"):
         setattr(bed, name, f"new-{getattr(bed, name)}")
     shared = {"create_topics": True, "replication_factor": 1}
-    source = connector.open_source(bed.source_settings(partitions=3, **shared), False)
+    source = connector.open_source(bed.source_settings(partitions=3, **shared), SourceOptions())
     with closing(source):
         assert source.partitions == partitions(bed, bed.topic) == 3
         connector.open_outlet(
             bed.sink_settings(**shared), bed.snapshot_settings(**shared), source, no_failpoint
         ).close()
     assert partitions(bed, bed.snapshots) == 3
+    assert config(bed, bed.topic)["cleanup.policy"] == "delete"
     assert config(bed, bed.assignments)["cleanup.policy"] == "compact"
     assert config(bed, bed.dead_letters)["cleanup.policy"] == "delete"
     assert config(bed, bed.snapshots)["cleanup.policy"] == "compact"
@@ -72,9 +75,9 @@ def test_a_click_log_for_replay_is_not_created(bed: Bed) -> None:
     bed.topic = "absent-too"
     sooner = r"'absent-too' does not exist yet; start 'streamduel run' first, which creates it\.$"
     with pytest.raises(ConnectorError, match=sooner):
-        connector.open_log(bed.source_settings(create_topics=True))
+        connector.open_log(bed.source_settings(create_topics=True), SourceOptions())
     with pytest.raises(ConnectorError, match=r"create it, or set source\.create_topics to true\.$"):
-        connector.open_log(bed.source_settings())
+        connector.open_log(bed.source_settings(), SourceOptions())
 
 
 def test_snapshots_need_as_many_partitions_as_the_click_log(bed: Bed, topics: Topics) -> None:
@@ -91,6 +94,30 @@ def test_topics_must_be_compacted(bed: Bed, topics: Topics, name: str, policy: s
         bed.outlet(bed.source())
 
 
+@pytest.mark.parametrize("policy", ["compact", "compact,delete"])
+@pytest.mark.parametrize("kind", ["group", "whole"])
+def test_a_compacted_click_log_is_refused(bed: Bed, topics: Topics, policy: str, kind: str) -> None:
+    bed.topic = topics(4, cleanup_policy=policy)
+    with pytest.raises(ConnectorError) as refused:
+        bed.source() if kind == "group" else bed.log()
+    for text in (
+        f"source.topic '{bed.topic}' has cleanup.policy={policy}; it must be delete",
+        f"kafka-configs.sh --bootstrap-server {bed.servers} --alter --entity-type topics "
+        f"--entity-name {bed.topic} --add-config cleanup.policy=delete.",
+    ):
+        assert text in str(refused.value)
+
+
+@pytest.mark.parametrize("kind", ["CreateTime", "LogAppendTime"])
+def test_the_log_says_where_timestamps_come_from(
+    bed: Bed, topics: Topics, kind: str, logged: list[EventDict]
+) -> None:
+    bed.topic = topics(4, message_timestamp_type=kind)
+    bed.source()
+    (line,) = [line for line in logged if line["event"] == "click log opened"]
+    assert (line["topic"], line["timestamps"]) == (bed.topic, kind)
+
+
 def test_missing_brokers(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Checks, "__init__", partialmethod(Checks.__init__, seconds=0.5))
     with pytest.raises(ConnectorError, match=r"cannot be reached at no\.such\.host\.invalid:1"):
@@ -105,10 +132,10 @@ def test_an_impossible_replication_factor(bed: Bed) -> None:
 
 def test_two_instances_create_a_topic(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     # The first look finds no topic, although it exists.
-    look, looks = Checks._partitions, iter([True])
+    look, looks = Checks._find, iter([True])
 
-    def look_too_early(self: Checks, topic: str) -> int | None:
+    def look_too_early(self: Checks, topic: str) -> Found | None:
         return None if next(looks, False) else look(self, topic)
 
-    monkeypatch.setattr(Checks, "_partitions", look_too_early)
+    monkeypatch.setattr(Checks, "_find", look_too_early)
     assert len(gain(bed.source(create_topics=True))) == 4

@@ -1,0 +1,335 @@
+"""The control topic: its records take effect where the click log has their markers.
+
+The owner of partition n reads partition n of the control topic, and appends a marker for each
+record to partition n of the click log. A reader of the click log that meets a marker delivers the
+record itself. So the click log alone has the order, for every reader and for ever the same.
+
+Whoever writes clicks can write markers, too. A marker has the digest of its record, so it can only
+name a record that exists: its author can make a control record that is already written take effect
+a moment earlier, and nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+import msgspec
+import structlog
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition, errors
+
+from streamduel.connector import ControlMarker, ControlRecord, LogRecord
+from streamduel.errors import ConnectorError
+from streamduel_kafka.clients import connect_at_start, is_fatal, reason
+from streamduel_kafka.kafka_python import discard
+from streamduel_kafka.rights import Rights
+from streamduel_kafka.settings import SourceSettings
+
+log = structlog.stdlib.get_logger(__name__)
+
+# Between two looks at the control topic; an action then takes effect with the next commit or the
+# one after it.
+LOOK_SECONDS: Final = 0.1
+
+# The longest that a question about offsets, or a record for the click log, may block a poll.
+ASK_SECONDS: Final = 2.0
+
+READER: dict[str, Any] = {
+    "client_id": "streamduel-control",
+    "isolation_level": "read_committed",
+    "enable_auto_commit": False,
+    # Deleted records are missed by `resolve`, where it matters.
+    "auto_offset_reset": "earliest",
+    "metrics_enabled": False,
+}
+
+# Not in the transaction of a commit: a marker that is written twice has no effect, so it needs no
+# transaction; and in one it would be visible only after the commit, and fold with the next.
+WRITER: dict[str, Any] = {
+    "client_id": "streamduel-markers",
+    "acks": "all",
+    "enable_idempotence": True,
+    "max_block_ms": int(1000 * ASK_SECONDS),
+    "metrics_enabled": False,
+}
+
+_BEGINNING: Final = b'{"type":"control_marker"'
+
+
+class Marker(msgspec.Struct, tag_field="type", tag="control_marker", frozen=True):
+    """A record of the click log: the control record at `control_offset` takes effect here."""
+
+    id: str
+    experiment: str
+    control_offset: int
+    digest: str
+
+
+_decode: Final = msgspec.json.Decoder(Marker).decode
+
+
+def digest(value: bytes | None) -> str:
+    """The digest of a control record that its marker has."""
+    return "sha256:" + hashlib.sha256(value or b"").hexdigest()
+
+
+def marker_in(record: LogRecord) -> Marker | None:
+    """The marker that a record of the click log is; None if it is none."""
+    value = record.value
+    if not isinstance(value, bytes) or not value.startswith(_BEGINNING):
+        return None
+    try:
+        return _decode(value)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+@dataclass
+class _Partition:
+    """The control records of a partition.
+
+    Attributes:
+        next: the first offset that is not delivered yet.
+        marked: the first offset for which no marker was written by this process.
+        position: the first offset that is not read yet.
+        records: those read and not delivered, in order.
+    """
+
+    next: int
+    marked: int
+    position: int
+    records: dict[int, ControlRecord] = field(default_factory=dict)
+
+
+class ControlLog:
+    """Reads the control topic, writes markers, and resolves them.
+
+    Args:
+        settings: the source's, with a control topic.
+        forwards: whether to write markers: a replay only reads.
+    """
+
+    def __init__(self, settings: SourceSettings, *, forwards: bool) -> None:
+        assert settings.control_topic is not None
+        self._topic = settings.control_topic
+        self._click_topic = settings.topic
+        self._forwards = forwards
+        self._rights = Rights(settings.client_settings)
+        self._partitions: dict[int, _Partition] = {}
+        self._looked_at = 0.0
+        self._waiting = False
+        self._sent: list[tuple[int, int, Any]] = []  # partition, control offset, future
+        self._ends: dict[TopicPartition, int] | None = None
+        self._consumer = connect_at_start(KafkaConsumer, settings.client_settings, **READER)
+        self._producer: Any = None
+        if forwards:
+            self._producer = connect_at_start(KafkaProducer, settings.client_settings, **WRITER)
+
+    def seek(self, partition: int, offset: int) -> None:
+        """Deliver the records of a partition from this offset on.
+
+        Raises:
+            ConnectorError: the control topic ends before it.
+        """
+        at = self._at(partition)
+        end = self._end(at)
+        self._ends = None
+        if end is not None and offset > end:
+            raise ConnectorError(
+                f"partition {partition} of source.control_topic '{self._topic}' ends at offset "
+                f"{end}, but {offset} was reached before; was the topic recreated? Restore it, or "
+                f"set source.control_topic to null."
+            )
+        self._partitions[partition] = _Partition(offset, offset, offset)
+        self._assign()
+
+    def keep(self, partitions: Sequence[int]) -> None:
+        """Forget all partitions but these, which this process still owns."""
+        kept = {number: it for number, it in self._partitions.items() if number in partitions}
+        if kept.keys() != self._partitions.keys():
+            self._partitions = kept
+            self._assign()
+
+    def _assign(self) -> None:
+        self._consumer.assign([self._at(number) for number in self._partitions])
+        for number, partition in self._partitions.items():
+            self._consumer.seek(self._at(number), partition.position)
+
+    def look(self) -> None:
+        """Read new control records, and write a marker for each.
+
+        Raises:
+            ConnectorError: Kafka does not allow it.
+        """
+        now = time.monotonic()
+        if not self._partitions or (now - self._looked_at < LOOK_SECONDS and not self._waiting):
+            return
+        self._looked_at = now
+        try:
+            fetched = self._consumer.poll(timeout_ms=0)
+        except errors.KafkaError as error:
+            if is_fatal(error) or not error.retriable:
+                setting = "source.control_topic"
+                refused = self._rights.refused(error, "Read", self._topic, setting)
+                raise refused or ConnectorError(
+                    f"{setting} '{self._topic}' cannot be read: {reason(error)}."
+                ) from error
+            log.warning("read failed", topic=self._topic, error=reason(error))
+            return
+        for at, found in fetched.items():
+            records = self._partitions[at.partition].records
+            for record in found:
+                records[record.offset] = ControlRecord(record.offset, record.key, record.value)
+        for number, partition in self._partitions.items():
+            partition.position = max(partition.position, self._position(number))
+        if self._forwards:
+            self._check_sent()
+            self._forward()
+
+    def _position(self, number: int) -> int:
+        try:
+            return self._consumer.position(self._at(number), timeout_ms=0) or 0
+        except errors.KafkaError:  # where the beginning has moved, until it is known
+            return 0
+
+    def _forward(self) -> None:
+        for number, partition in self._partitions.items():
+            for offset, control in list(partition.records.items()):
+                if offset >= partition.marked:
+                    name = (control.key or b"").decode(errors="replace")
+                    id_ = f"{self._topic}-{number}@{offset}"
+                    marker = Marker(id_, name, offset, digest(control.value))
+                    try:
+                        future = self._producer.send(
+                            self._click_topic,
+                            value=msgspec.json.encode(marker),
+                            key=control.key,
+                            partition=number,
+                        )
+                    except (errors.KafkaError, ValueError) as error:
+                        self._not_sent(number, offset, error)
+                        break
+                    self._sent.append((number, offset, future))
+                    partition.marked = offset + 1
+
+    def _check_sent(self) -> None:
+        done = [it for it in self._sent if it[2].is_done]
+        self._sent = [it for it in self._sent if not it[2].is_done]
+        for number, offset, future in done:
+            if future.failed():
+                self._not_sent(number, offset, future.exception)
+
+    def _not_sent(self, number: int, offset: int, error: Exception) -> None:
+        if is_fatal(error):
+            refused = self._rights.refused(error, "Write", self._click_topic, "source.topic")
+            raise refused or ConnectorError(
+                f"markers of control records cannot be written to source.topic "
+                f"'{self._click_topic}': {reason(error)}."
+            ) from error
+        log.warning("control record delayed", partition=number, offset=offset, error=reason(error))
+        partition = self._partitions.get(number)
+        if partition is not None:
+            partition.marked = min(partition.marked, offset)
+
+    def merge(
+        self,
+        records: Mapping[int, Sequence[LogRecord]],
+        rewind: Callable[[int, int], None],
+    ) -> dict[int, Sequence[LogRecord]]:
+        """Put a `ControlMarker` in place of each marker.
+
+        A marker whose control record is not read yet holds its partition back: `rewind` is called
+        with the partition and the marker's offset, from which to deliver again.
+
+        Raises:
+            ConnectorError: a control record was deleted, and this is a replay.
+        """
+        self._waiting, self._ends = False, None
+        merged: dict[int, Sequence[LogRecord]] = {}
+        for number, batch in records.items():
+            marked = [(at, it) for at, it in enumerate(map(marker_in, batch)) if it is not None]
+            if number not in self._partitions or not marked:
+                merged[number] = batch
+                continue
+            delivered = list(batch)
+            for at, marker in marked:
+                record = batch[at]
+                controls = self._resolve(number, marker)
+                if controls == "waits":
+                    self._waiting = True
+                    rewind(number, record.offset)
+                    del delivered[at:]
+                    break
+                if controls != "unknown":
+                    delivered[at] = ControlMarker(
+                        record.offset, record.timestamp, record.key, controls
+                    )
+            if delivered:
+                merged[number] = delivered
+        return merged
+
+    def _resolve(
+        self, number: int, marker: Marker
+    ) -> Sequence[ControlRecord] | Literal["waits", "unknown"]:
+        """The control records that take effect at a marker: those before it never had one."""
+        partition, wanted = self._partitions[number], marker.control_offset
+        if wanted < partition.next:
+            return ()
+        if wanted >= partition.position:
+            end = self._end(self._at(number))
+            return "waits" if end is None or wanted < end else "unknown"
+        found = partition.records.get(wanted)
+        if found is None:
+            self._check_deleted(number, wanted)
+            return "unknown"
+        if digest(found.value) != marker.digest:
+            return "unknown"
+        due = [it for offset, it in sorted(partition.records.items()) if offset <= wanted]
+        for control in due:
+            del partition.records[control.offset]
+        partition.next = wanted + 1
+        return due
+
+    def _check_deleted(self, number: int, wanted: int) -> None:
+        try:
+            begin = self._consumer.beginning_offsets([self._at(number)], int(1000 * ASK_SECONDS))
+        except errors.KafkaError:
+            return
+        if wanted >= begin[self._at(number)]:
+            return
+        sentence = (
+            f"source.control_topic '{self._topic}' no longer has record {wanted} of partition "
+            f"{number}, to which the click log refers; keep its records at least as long as the "
+            f"click log (retention.ms)."
+        )
+        if not self._forwards:
+            raise ConnectorError(sentence)
+        log.error("control record missed", partition=number, offset=wanted, advice=sentence)
+
+    def _end(self, at: TopicPartition) -> int | None:
+        """The present end of a partition, asked once per poll: what was polled is older."""
+        if self._ends is None or at not in self._ends:
+            try:
+                found = self._consumer.end_offsets([at], timeout_ms=int(1000 * ASK_SECONDS))
+            except errors.KafkaError as error:
+                log.debug("end unknown", topic=self._topic, error=reason(error))
+                return None
+            self._ends = {**(self._ends or {}), **found}
+        return self._ends[at]
+
+    def _at(self, partition: int) -> TopicPartition:
+        return TopicPartition(self._topic, partition)
+
+    def close(self) -> None:
+        """Close the clients."""
+        self._consumer.close(autocommit=False)
+        if self._producer is not None:
+            discard(self._producer)
+
+
+def open_control(settings: SourceSettings, *, forwards: bool) -> ControlLog | None:
+    """The control topic, if there is one; see `ControlLog`."""
+    return ControlLog(settings, forwards=forwards) if settings.control_topic else None

@@ -1,0 +1,175 @@
+"""Questions to the brokers about the offsets of the click log."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import structlog
+from kafka import TopicPartition, errors
+
+from streamduel.errors import ConnectorError
+from streamduel_kafka import kafka_python
+from streamduel_kafka.clients import is_fatal, reason
+from streamduel_kafka.rights import Rights
+
+log = structlog.stdlib.get_logger(__name__)
+
+# The longest that a question about offsets may block everything else. Answers take milliseconds;
+# while the broker is down, the loop of polls is the better place to wait.
+ASK_SECONDS: Final = 5.0
+
+# For one broker, which may be away, to answer a question that every broker can answer.
+TRY_SECONDS: Final = 2.0
+
+# The lag is for monitoring; it may be missing once.
+LAG_SECONDS: Final = 1.0
+
+# Between two attempts, where kafka-python reports an error at once instead of waiting.
+PAUSE_SECONDS: Final = 0.1
+
+# By default the broker aborts a transaction 60 s after it began, and checks that every 10 s: one
+# that is open for longer has been given more time, or hangs.
+STANDSTILL_SECONDS: Final = 90.0
+
+
+class Bounds(NamedTuple):
+    """The offsets of a partition.
+
+    Attributes:
+        begin: its first record.
+        end: the last stable offset, up to which records can be read: the beginning of the oldest
+            open transaction, and without any, the high watermark.
+        high: the high watermark, the offset of its next record.
+    """
+
+    begin: int
+    end: int
+    high: int
+
+
+class Standstill:
+    """Notices a last stable offset that does not move although records are behind it."""
+
+    def __init__(self) -> None:
+        self._seen: dict[TopicPartition, tuple[int, float]] = {}
+        self._logged: set[TopicPartition] = set()
+
+    def see(self, at: TopicPartition, stable: int, lag: int) -> None:
+        """Log it once when it has not moved for `STANDSTILL_SECONDS`."""
+        now = time.monotonic()
+        offset, since = self._seen.get(at, (-1, now))
+        if not lag or stable != offset:
+            self._seen[at] = stable, now
+            self._logged.discard(at)
+        elif now - since >= STANDSTILL_SECONDS and at not in self._logged:
+            self._logged.add(at)
+            log.error(
+                "stable offset stands still", topic=at.topic, partition=at.partition,
+                offset=stable, records=lag, seconds=round(now - since),
+                advice="a producer of the click log has left a transaction open, and no reader "
+                "gets the records behind it: find it with 'kafka-transactions.sh describe-"
+                "producers', and end it with its 'abort'",
+            )  # fmt: skip
+
+
+class Offsets:
+    """Asks the brokers.
+
+    Args:
+        consumer: the source's.
+        topic: the click log.
+        rights: what this client may do.
+    """
+
+    def __init__(self, consumer: Any, topic: str, rights: Rights) -> None:
+        self._consumer = consumer
+        self._topic = topic
+        self._rights = rights
+        self._standstill = Standstill()
+
+    def bounds(self, at: TopicPartition, seconds: float) -> Bounds | None:
+        """The present bounds of a partition; None without an answer in time.
+
+        Raises:
+            ConnectorError: the question was refused.
+        """
+        deadline = time.monotonic() + seconds
+        while (rest := deadline - time.monotonic()) > 0:
+            wait = min(rest, ASK_SECONDS)
+            try:
+                begin = self._consumer.beginning_offsets([at], timeout_ms=int(1000 * wait))[at]
+                high = kafka_python.high_watermarks(self._consumer, [at], wait)[at]
+                # After the high watermark, so that it is never behind the last stable offset.
+                end = self._consumer.end_offsets([at], timeout_ms=int(1000 * wait))[at]
+            except errors.KafkaError as error:
+                if is_fatal(error):
+                    raise self.unreadable(error) from error
+                log.warning(
+                    "offsets unknown", topic=at.topic, partition=at.partition, error=reason(error)
+                )
+                time.sleep(min(rest, PAUSE_SECONDS))
+            else:
+                return Bounds(begin, end, max(end, high))
+        return None
+
+    def unreadable(self, error: errors.KafkaError) -> ConnectorError:
+        """The error for a permanent refusal to read the topic."""
+        refused = self._rights.refused(error, "Read", self._topic, "source.topic")
+        return refused or ConnectorError(f"topic '{self._topic}' cannot be read: {reason(error)}.")
+
+    def high_watermarks(self, partitions: Sequence[int]) -> dict[int, int]:
+        """The high watermark of each partition; empty without an answer in time."""
+        asked = [TopicPartition(self._topic, partition) for partition in partitions]
+        try:
+            found = kafka_python.high_watermarks(self._consumer, asked, LAG_SECONDS)
+        except errors.KafkaError as error:
+            log.debug("lag unknown", topic=self._topic, error=reason(error))
+            return {}
+        return {at.partition: high for at, high in found.items()}
+
+    def stable_offset_lags(self, partitions: Sequence[int]) -> dict[int, int]:
+        """High watermark less last stable offset; empty without an answer in time."""
+        asked = [TopicPartition(self._topic, partition) for partition in partitions]
+        try:
+            # In this order a record written in between does not look as if it were held back.
+            high = kafka_python.high_watermarks(self._consumer, asked, LAG_SECONDS)
+            stable = self._consumer.end_offsets(asked, timeout_ms=int(1000 * LAG_SECONDS))
+        except errors.KafkaError as error:
+            log.debug("lag unknown", topic=self._topic, error=reason(error))
+            return {}
+        lags: dict[int, int] = {}
+        for at in asked:
+            lags[at.partition] = lag = max(0, high[at] - stable[at])
+            self._standstill.see(at, stable[at], lag)
+        return lags
+
+
+def truncated(at: TopicPartition, offset: int, end: int) -> ConnectorError:
+    """The error for a partition that ends before an offset that was reached."""
+    return ConnectorError(
+        f"{name(at)} ends at offset {end}, but {offset} was reached before; was the topic "
+        "recreated? 'streamduel repair new-log CONFIG' continues with the present state from its "
+        "start; to begin with nothing, use a new group and a new topic for the snapshots."
+    )
+
+
+def check_same(topic: str, former: str | None, found: str | None) -> None:
+    """Check that a topic still has the id that it had; None is an unknown one.
+
+    Raises:
+        ConnectorError: it has another.
+    """
+    if None not in (former, found) and former != found:
+        raise ConnectorError(
+            f"topic '{topic}' was deleted and created again while it was read: its id was "
+            f"{former}, and is {found} now. Its offsets begin again, so nothing of it is "
+            "committed; 'streamduel repair new-log CONFIG' continues with the present state from "
+            "the start of the new topic."
+        )
+
+
+def name(at: TopicPartition) -> str:
+    """A partition, in a sentence."""
+    return f"partition {at.partition} of topic '{at.topic}'"

@@ -1,0 +1,172 @@
+"""The documented access control lists are enough, and each is named when it is missing."""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+from kafka import KafkaAdminClient
+
+from streamduel.client.event_log import EventLog
+from streamduel.client.kafka import KafkaFeed, KafkaWriter
+from tests.broker.fixture import without_broker as no_broker
+from tests.broker.local_kafka import BrokerUnavailableError
+from tests.broker.secured import PASSWORD, Grant, SecuredKafka, make_keys
+from tests.unit.cli.commands import COMMAND, SECONDS, Result
+
+pytestmark = pytest.mark.kafka
+
+REPOSITORY: Final = Path(__file__).parents[3]
+
+# docs/security.md has these tables; `test_the_documented_lists_are_the_tested_ones` compares them.
+SERVICE: Final = (
+    Grant("Read", "topic", "clicks"),
+    Grant("Read", "group", "streamduel"),
+    Grant("Write", "topic", "assignments"),
+    Grant("Write", "topic", "dead-letters"),
+    Grant("Read", "topic", "snapshots"),
+    Grant("Write", "topic", "snapshots"),
+    Grant("Write", "transactional-id", "streamduel-streamduel-*"),
+)
+AUDITOR: Final = (
+    Grant("Read", "topic", "clicks"),
+    Grant("Read", "topic", "assignments"),
+    Grant("Read", "topic", "snapshots"),
+)
+INSPECTOR: Final = (Grant("Read", "topic", "snapshots"),)
+OPERATOR: Final = (Grant("Write", "topic", "clicks"),)
+RANKER: Final = (Grant("Read", "topic", "assignments"), Grant("Write", "topic", "clicks"))
+OPTIONAL: Final = tuple(
+    Grant("DescribeConfigs", "topic", name) for name in ("clicks", "assignments", "snapshots")
+)
+
+COMMANDS: Final[dict[str, tuple[tuple[Grant, ...], tuple[str, ...]]]] = {
+    "run": (SERVICE, ("run", "CONFIG", "--until-end")),
+    "replay": (AUDITOR, ("replay", "CONFIG")),
+    "inspect": (INSPECTOR, ("inspect", "CONFIG")),
+    "control": (OPERATOR, ("control", "CONFIG", "search", "pause")),
+}
+LACKING: Final = [(command, grant) for command, (grants, _) in COMMANDS.items() for grant in grants]
+
+
+def user_without(command: str, grant: Grant) -> str:
+    return f"{command}-without-{grant.operation}-{grant.kind}-{grant.name.rstrip('*-')}".lower()
+
+
+@dataclass
+class Secured:
+    """A broker with all users and topics, and a configuration for each user."""
+
+    broker: SecuredKafka
+    folder: Path
+
+    def config(self, user: str) -> Path:
+        path = self.folder / f"{user}.yaml"
+        shared = self.broker.client_settings(user) | {
+            "connector": "kafka",
+            "sasl_plain_password_file": str(self.broker.keys / "password"),
+        }
+        experiment = {"arms": ["bm25", "ltr"], "policy": {"name": "rucb"}, "seed": 7}
+        settings: dict[str, Any] = {
+            "source": {**shared, "topic": "clicks", "group": "streamduel"},
+            "sink": {
+                "connector": "kafka",
+                "assignments": "assignments",
+                "dead_letters": "dead-letters",
+            },
+            "snapshots": {"connector": "kafka", "topic": "snapshots"},
+            "monitoring": None,
+            "experiments": {"search": experiment},
+        }
+        path.write_text(yaml.safe_dump(settings))
+        return path
+
+    def streamduel(self, user: str, *words: str) -> Result:
+        """A command of this user; the word CONFIG is its configuration."""
+        config = str(self.config(user))
+        command = [*COMMAND, *(config if word == "CONFIG" else word for word in words)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+        return Result(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    try:
+        keys = make_keys(tmp_path_factory.mktemp("keys"))
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
+    try:
+        broker = SecuredKafka(keys)
+        broker.__enter__()
+    except BrokerUnavailableError as error:
+        no_broker(str(error))
+    compacted = {"configs": {"cleanup.policy": "compact"}, "num_partitions": 1}
+    with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        admin.create_topics(
+            {
+                "clicks": {"num_partitions": 1},
+                "assignments": compacted,
+                "dead-letters": {"num_partitions": 1},
+                "snapshots": compacted,
+            },
+            wait_for_metadata=True,
+        )
+    broker.add_users(
+        {command: grants for command, (grants, _) in COMMANDS.items()}
+        | {"ranker": RANKER, "informed": SERVICE + OPTIONAL}
+        | {
+            user_without(command, left): [each for each in COMMANDS[command][0] if each != left]
+            for command, left in LACKING
+        }
+    )
+    yield Secured(broker, tmp_path_factory.mktemp("configs"))
+    broker.close()
+
+
+def test_the_documented_lists_are_the_tested_ones() -> None:
+    page = (REPOSITORY / "docs/security.md").read_text()
+    section = page.split("## Access control lists\n")[1].split("\n## ")[0]
+    tables = re.split(r"^\| operation .*\n\|-.*\n", section, flags=re.MULTILINE)[1:]
+    row = re.compile(r"^\| (\w+) \| ([\w-]+) \| `(.+?)` \|", re.MULTILINE)
+    documented = [tuple(Grant(*found) for found in row.findall(table)) for table in tables]
+    assert documented == [SERVICE, AUDITOR, INSPECTOR, OPERATOR, RANKER]
+
+
+def test_the_documented_lists_are_enough(secured: Secured) -> None:
+    settings = secured.broker.client_settings("ranker") | {"sasl_plain_password": PASSWORD}
+    servers = settings.pop("bootstrap_servers")
+    with EventLog(KafkaWriter(servers, "clicks", settings)) as log:
+        for _ in range(20):
+            log.duel("search", "bm25", "ltr", "a")
+    result = secured.streamduel("run", "run", "CONFIG", "--until-end")
+    assert result.status == 0, result.err
+    assert "cleanup policy unknown" in result.err  # the documented warning, and nothing else
+    for command in ("control", "replay", "inspect"):
+        result = secured.streamduel(command, *COMMANDS[command][1])
+        assert result.status == 0, (command, result.err)
+    feed = KafkaFeed(servers, "assignments", settings)
+    assert feed.poll()
+    feed.close()
+    result = secured.streamduel("informed", "-v", "run", "CONFIG", "--until-end")
+    assert result.status == 0, result.err
+    assert "unknown" not in result.err
+    assert "click log opened topic=clicks timestamps=CreateTime" in result.err
+
+
+@pytest.mark.parametrize(
+    ("command", "left"),
+    LACKING,
+    ids=[user_without(command, left) for command, left in LACKING],
+)
+def test_a_missing_right_is_named(secured: Secured, command: str, left: Grant) -> None:
+    user = user_without(command, left)
+    result = secured.streamduel(user, *COMMANDS[command][1])
+    assert result.status == 1
+    what = f"{left.kind} '{left.name.rstrip('*')}"
+    assert f"Kafka does not allow user '{user}' to {left.operation} {what}" in result.err
+    assert f"--operation {left.operation} --{left.kind} {left.name.rstrip('*')}" in result.err
+    assert "Traceback" not in result.err

@@ -1,0 +1,74 @@
+"""A broker that keeps its connections open and does not answer: a cut network, a hung host."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.broker.fixture import make_topics
+from tests.broker.local_kafka import LocalKafka
+from tests.integration.kafka_connector.bed import (
+    Bed,
+    eventually,
+    gain,
+    gain_all,
+    make_bed,
+    mapping,
+    read,
+    start,
+    without_broker,
+)
+
+pytestmark = pytest.mark.kafka
+
+# Readiness must fail within this time.
+ALLOWED = 5.0
+
+SESSION = {"session_timeout_ms": 30_000, "max_poll_interval_ms": 60_000}
+
+
+@pytest.fixture
+def alone(own_broker: LocalKafka, request: pytest.FixtureRequest) -> Iterator[Bed]:
+    servers = own_broker.bootstrap_servers
+    bed = make_bed(servers, make_topics(servers, request.node.name, []), partitions=1)
+    with bed.stack:
+        yield bed
+
+
+@without_broker
+def test_it_is_noticed_and_so_is_its_return(alone: Bed, own_broker: LocalKafka) -> None:
+    alone.produce(10, 0)
+    owner = alone.source(instance="owner", **SESSION)
+    start(owner, gain(owner, 1))
+    spare = alone.source(instance="spare", **SESSION)
+    gain_all(owner, spare, counts=[1, 0])
+    start(owner, [0])
+    read(owner, 10)
+
+    def poll() -> list[bool]:
+        return [source.connected for source in (owner, spare) if source.poll(0.1) is not None]
+
+    for _ in range(20):  # two heartbeats; an idle, healthy broker is not taken for absent
+        assert poll() == [True, True]
+    own_broker.pause()
+    began = time.monotonic()
+    while any(poll()):
+        assert time.monotonic() - began < ALLOWED
+    own_broker.resume()
+    eventually(lambda: all(poll()))
+    alone.produce(1, 0)
+    assert mapping(read(owner, 1)) == {0: [10]}
+
+
+@without_broker
+def test_it_is_noticed_while_nothing_is_polled(alone: Bed, own_broker: LocalKafka) -> None:
+    """The process folds, or waits for a commit."""
+    source = alone.source(**SESSION)
+    start(source, gain(source, 1))
+    source.poll(0.1)
+    own_broker.pause()
+    began = time.monotonic()
+    while source.connected:
+        assert time.monotonic() - began < ALLOWED
+        time.sleep(0.05)
+    own_broker.resume()

@@ -1,0 +1,188 @@
+"""Control records from a topic of their own, on a real broker."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing.process
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kafka import KafkaProducer
+
+from streamduel.config import load
+from streamduel.service import serve
+from streamduel.testing import duel, encode
+from streamduel_kafka.control_log import Marker, digest
+from tests.broker.fixture import Broker, Topics
+from tests.faults.kafka_runs import PARTITIONS, Run, configure, read
+from tests.faults.processes import Killer, fork, inspect, streamduel
+
+pytestmark = pytest.mark.kafka
+
+ARMS = ["bm25", "ltr-v1", "ltr-v2"]
+PATIENCE = 60.0
+
+
+def _serve(config: Path, step: str) -> None:
+    serve(load(config), lambda: False, failpoint=Killer(step, times=2) if step else Killer("-"))
+
+
+class Bed:
+    """A click log with a control topic, and processes of the service."""
+
+    def __init__(self, kafka: Broker, topics: Topics, folder: Path) -> None:
+        self.control_topic = topics(PARTITIONS)
+        self.run: Run = configure(
+            folder, kafka.bootstrap_servers, topics(PARTITIONS), topics,
+            {"control_topic": self.control_topic, "session_timeout_ms": 6000},
+            experiments={"search": {"arms": ARMS}, "ads": {"arms": ["x", "y"]}},
+        )  # fmt: skip
+        self.producer = KafkaProducer(bootstrap_servers=kafka.bootstrap_servers)
+        self.processes: list[multiprocessing.process.BaseProcess] = []
+        self.sent = 0
+
+    def start(self, kill_at: str = "") -> multiprocessing.process.BaseProcess:
+        process = fork(_serve, self.run.config, kill_at)
+        self.processes.append(process)
+        return process
+
+    def close(self) -> None:
+        self.producer.close()
+        for process in self.processes:
+            process.kill()
+            process.join()
+
+    def send(self, *values: bytes, key: bytes = b"search") -> None:
+        for value in values:
+            self.producer.send(self.run.log, value, key=key).get(PATIENCE)
+
+    def duels(self, count: int) -> None:
+        self.send(*(duel("search", self.sent + n, "bm25", "ltr-v1", "a") for n in range(count)))
+        self.sent += count
+
+    def control(self, *arguments: str) -> None:
+        done = streamduel("control", self.run.config, "search", *arguments)
+        assert done.returncode == 0, done.stderr
+
+    def search(self) -> dict[str, Any]:
+        done = streamduel("inspect", self.run.config, "--json")
+        if done.returncode:
+            return {}
+        found: dict[str, Any] = json.loads(done.stdout)["experiments"].get("search", {})
+        return found
+
+    def letters(self) -> list[dict[str, Any]]:
+        return list(read(self.run.servers, self.run.dead_letters))
+
+    def replays(self) -> None:
+        done = streamduel("replay", self.run.config)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture
+def bed(kafka: Broker, topics: Topics, tmp_path: Path) -> Iterator[Bed]:
+    made = Bed(kafka, topics, tmp_path / "run")
+    yield made
+    made.close()
+
+
+def wait(reached: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not reached():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def stop(process: multiprocessing.process.BaseProcess) -> None:
+    assert process.pid is not None
+    os.kill(process.pid, signal.SIGKILL)
+    process.join()
+
+
+def test_an_action_takes_effect_and_a_replay_agrees(bed: Bed) -> None:
+    bed.start()
+    bed.duels(10)
+    bed.control("add-arm", "ltr-v3")
+    wait(lambda: "ltr-v3" in bed.search().get("arms", ()))
+    bed.duels(10)
+    bed.control("reset")
+    wait(lambda: bed.search()["tallies"]["accepted"] == 22)
+    assert bed.search()["duels"] < 20
+    bed.duels(5)
+    wait(lambda: bed.search()["tallies"]["accepted"] == 27)
+    assert bed.letters() == []
+    bed.replays()
+
+
+def test_a_writer_of_clicks_cannot_act(bed: Bed) -> None:
+    bed.start()
+    reset = {"type": "control", "id": "r-1", "experiment": "search", "action": "reset"}
+    forged = Marker("m-1", "search", 0, digest(encode(reset)))
+    later = Marker("m-2", "search", 10**9, digest(b"x"))
+    made = [
+        json.dumps({"type": "control_marker", **_fields(it)}).encode() for it in (forged, later)
+    ]
+    compact = [it.replace(b": ", b":").replace(b", ", b",") for it in made]
+    bed.duels(5)
+    bed.send(encode(reset), *made, *compact)
+    bed.duels(5)
+    wait(lambda: bed.search().get("duels") == 10)
+    told = [(it["reason"], it["error"][:45]) for it in bed.letters()]
+    assert len(told) == 5
+    assert {reason for reason, _ in told} == {"invalid_record"}
+    assert told[0][1] == "control records come from source.control_topi"
+    bed.control("pause")
+    wait(lambda: bed.search()["status"] == "paused")
+    bed.replays()
+
+
+def _fields(marker: Marker) -> dict[str, Any]:
+    return {name: getattr(marker, name) for name in marker.__struct_fields__}
+
+
+@pytest.mark.parametrize("step", ["before write", "kafka: records written", "after finish"])
+def test_a_killed_process_neither_loses_nor_doubles_an_action(bed: Bed, step: str) -> None:
+    first = bed.start(kill_at=step)
+    bed.duels(10)
+    bed.control("add-arm", "ltr-v3")
+    bed.duels(10)
+    bed.control("retire-arm", "ltr-v2")
+    first.join(PATIENCE)
+    assert first.exitcode == -signal.SIGKILL
+    bed.control("pause")
+    bed.start()
+    bed.duels(10)
+    wait(lambda: bed.search().get("tallies", {}).get("accepted") == 33)
+    found = bed.search()
+    assert found["arms"] == ["bm25", "ltr-v1", "ltr-v3"]
+    assert found["status"] == "paused"
+    assert bed.letters() == []
+    bed.replays()
+
+
+def test_after_a_rebalance_every_action_counts_once(bed: Bed) -> None:
+    first = bed.start()
+    bed.duels(5)
+    wait(lambda: bed.search().get("duels") == 5)
+    bed.start()
+    for number in range(3, 7):
+        bed.control("add-arm", f"ltr-v{number}")
+        bed.duels(2)
+        if number == 4:
+            stop(first)
+    wait(lambda: bed.search()["tallies"]["accepted"] == 5 + 8 + 4)
+    assert bed.search()["arms"] == [*ARMS, "ltr-v3", "ltr-v4", "ltr-v5", "ltr-v6"]
+    assert bed.letters() == []
+    bed.replays()
+
+
+def test_inspect_needs_no_control_topic(bed: Bed) -> None:
+    bed.start()
+    bed.duels(3)
+    wait(lambda: bed.search().get("duels") == 3)
+    assert set(inspect(bed.run.config)["experiments"]) == {"search", "ads"}

@@ -1,0 +1,144 @@
+"""`streamduel repair` on a real Kafka: the service refuses, is repaired, and a replay agrees."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+from kafka import KafkaAdminClient, KafkaProducer, errors
+
+from tests.broker.fixture import Broker, Topics
+from tests.faults.kafka_runs import EXPERIMENTS, PATIENCE, Run, configure_faults, visible
+from tests.faults.processes import inspect, streamduel
+from tests.logs import values
+
+pytestmark = pytest.mark.kafka
+
+RECORDS = values(3, 2300, EXPERIMENTS)
+STAMP = 1_790_000_000_000
+
+Configure = Callable[[str], Run]
+
+
+@pytest.fixture
+def configure(kafka: Broker, topics: Topics, tmp_path: Path) -> Configure:
+    """Configurations of one click log, each with its own outputs and state."""
+    log = topics(4)
+    return lambda name: configure_faults(tmp_path / name, kafka.bootstrap_servers, log, topics)
+
+
+def produce(run: Run, begin: int, end: int) -> None:
+    with KafkaProducer(bootstrap_servers=run.servers) as producer:
+        for number, (experiment, value) in enumerate(RECORDS[begin:end], begin):
+            producer.send(run.log, value, key=experiment.encode(), timestamp_ms=STAMP + number)
+
+
+def recreate(run: Run, partitions: int = 4) -> None:
+    with KafkaAdminClient(bootstrap_servers=run.servers) as admin:
+        admin.delete_topics([run.log])
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                admin.create_topics(
+                    {run.log: {"num_partitions": partitions, "configs": {"retention.ms": "-1"}}},
+                    wait_for_metadata=True,
+                )
+                break
+            except errors.TopicAlreadyExistsError:
+                assert time.monotonic() < deadline
+
+
+def fold(run: Run) -> None:
+    done = streamduel("run", run.config, "--until-end")
+    assert done.returncode == 0, done.stderr
+
+
+def refused(run: Run) -> str:
+    done = streamduel("run", run.config, "--until-end")
+    assert done.returncode == 2, done.stdout
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+def repaired(*arguments: object) -> str:
+    done = streamduel("repair", *arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def replayed(run: Run) -> str:
+    done = streamduel("replay", run.config)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def duels(run: Run) -> int:
+    return sum(found["duels"] for found in inspect(run.config)["experiments"].values())
+
+
+def test_a_recreated_topic_is_refused_and_continued(configure: Configure) -> None:
+    """1,300 records, then the topic is deleted and created again with a thousand more."""
+    run, whole = configure("run"), configure("whole")
+    produce(run, 0, 1300)
+    fold(run)
+    before = duels(run)
+    recreate(run)
+    produce(run, 1300, 2300)
+    refusal = f"'{run.log}' with the id "  # of the partition whose snapshot arrives first
+    sentence = refused(run)
+    assert refusal in sentence
+    assert "streamduel repair new-log" in sentence
+    assert "experiments continue at offset 0" in repaired("new-log", run.config, "--dry-run")
+    assert refusal in refused(run)
+    repaired("new-log", run.config)
+    fold(run)
+    assert replayed(run).startswith("1000 records folded again")
+    fold(whole)  # the new topic alone
+    assert duels(run) == before + duels(whole)
+    for published in visible(run)[0].values():
+        epochs = [json.loads(assignment)["epoch"] for assignment in published]
+        assert epochs == sorted(set(epochs))
+
+
+def test_a_topic_with_more_partitions_is_refused_and_continued(
+    configure: Configure, topics: Topics
+) -> None:
+    run = configure("run")
+    produce(run, 0, 1300)
+    fold(run)
+    before = duels(run)
+    with KafkaAdminClient(bootstrap_servers=run.servers) as admin:
+        admin.create_partitions({run.log: 6})
+    moved = run.config.with_name("moved.yaml")
+    document = yaml.safe_load(run.config.read_text())
+    document["source"]["group"] += "-moved"
+    document["snapshots"]["topic"] = topics(6, compacted=True)
+    moved.write_text(yaml.safe_dump(document))
+    shown = repaired("repartition", moved, "--from", run.config)
+    assert all(f"Experiment '{name}': partition " in shown for name in EXPERIMENTS)
+    later = run._replace(config=moved)
+    produce(later, 1300, 2300)
+    fold(later)
+    assert duels(later) > before
+    replayed(later)
+
+
+def test_a_skipped_record_and_a_set_time_are_replayed(configure: Configure) -> None:
+    run = configure("run")
+    produce(run, 0, 1300)
+    fold(run)
+    state = inspect(run.config)["experiments"]
+    partition, following = next(
+        (found["offset"]["partition"], found["offset"]["next"]) for found in state.values()
+    )
+    where = (run.config, "--partition", partition)
+    repaired("skip", *where, "--offset", following + 5)
+    shown = repaired("time", *where)
+    assert f"before offset {following}" in shown
+    produce(run, 1300, 2300)
+    fold(run)
+    replayed(run)

@@ -1,0 +1,181 @@
+"""How markers are resolved, with a control topic in memory."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+from kafka import KafkaConsumer, TopicPartition, errors
+
+from streamduel.connector import ControlMarker, LogRecord
+from streamduel.errors import ConnectorError
+from streamduel.testing import Record
+from streamduel_kafka import control_log
+from streamduel_kafka.control_log import ControlLog, Marker, digest
+from streamduel_kafka.settings import SourceSettings
+
+AT = TopicPartition("control", 0)
+VALUES = {0: b"zero", 1: b"one", 4: b"four"}
+
+
+class Topic:
+    """The control topic, as a consumer of it."""
+
+    def __init__(self) -> None:
+        self.begin, self.end, self.read = 0, 5, True
+        self.at = 0
+
+    def assign(self, partitions: list[TopicPartition]) -> None:
+        """Do nothing."""
+
+    def seek(self, _at: TopicPartition, offset: int) -> None:
+        self.at = offset
+
+    def position(self, _at: TopicPartition, timeout_ms: int) -> int:
+        return self.at
+
+    def poll(self, timeout_ms: int) -> dict[TopicPartition, list[Any]]:
+        if not self.read:
+            return {}
+        found = [
+            SimpleNamespace(offset=offset, key=b"search", value=value)
+            for offset, value in VALUES.items()
+            if max(self.at, self.begin) <= offset < self.end
+        ]
+        self.at = self.end
+        return {AT: found}
+
+    def beginning_offsets(self, _: Any, _ms: int) -> dict[TopicPartition, int]:
+        return {AT: self.begin}
+
+    def end_offsets(self, _: Any, timeout_ms: int) -> dict[TopicPartition, int]:
+        return {AT: self.end}
+
+
+class Markers:
+    """The click log, as a producer of it."""
+
+    def __init__(self) -> None:
+        self.sent: list[Marker] = []
+        self.error: Exception | None = None
+
+    def send(self, _topic: str, *, value: bytes, key: bytes, partition: int) -> Any:
+        assert (key, partition) == (b"search", 0)
+        self.sent.append(msgspec.json.decode(value, type=Marker))
+        failed = self.error is not None
+        return SimpleNamespace(is_done=True, failed=lambda: failed, exception=self.error)
+
+
+@pytest.fixture
+def topic() -> Topic:
+    return Topic()
+
+
+@pytest.fixture
+def markers() -> Markers:
+    return Markers()
+
+
+@pytest.fixture(autouse=True)
+def _connected(monkeypatch: pytest.MonkeyPatch, topic: Topic, markers: Markers) -> None:
+    def connect(kind: Any, _settings: Any, **_options: Any) -> Any:
+        return topic if kind is KafkaConsumer else markers
+
+    monkeypatch.setattr(control_log, "connect_at_start", connect)
+    monkeypatch.setattr(control_log, "LOOK_SECONDS", 0.0)
+
+
+def opened(*, forwards: bool = True, since: int = 0) -> ControlLog:
+    settings = SourceSettings(
+        bootstrap_servers=["nowhere:1"], topic="clicks", group="g", control_topic="control"
+    )
+    log = ControlLog(settings, forwards=forwards)
+    log.seek(0, since)
+    log.look()
+    return log
+
+
+def marker(offset: int, value: bytes = b"") -> bytes:
+    return msgspec.json.encode(
+        Marker("m", "search", offset, digest(value or VALUES.get(offset, b"?")))
+    )
+
+
+def merged(log: ControlLog, *values: bytes) -> tuple[list[Any], list[int]]:
+    """The offsets of control records at each marker, other values, and rewound offsets."""
+    rewound: list[int] = []
+    batch: list[LogRecord] = [
+        Record(number, value, number, b"search") for number, value in enumerate(values)
+    ]
+    found = log.merge({0: batch}, lambda _partition, offset: rewound.append(offset)).get(0, [])
+    told = [
+        [control.offset for control in it.controls] if isinstance(it, ControlMarker) else it.value
+        for it in found
+    ]
+    return told, rewound
+
+
+def test_each_record_gets_a_marker_and_takes_effect_there(markers: Markers) -> None:
+    log = opened()
+    log.look()
+    assert [it.control_offset for it in markers.sent] == [0, 1, 4]
+    assert merged(log, b"click", marker(0), marker(1), b"click", marker(4)) == (
+        [b"click", [0], [1], b"click", [4]], [],
+    )  # fmt: skip
+
+
+def test_a_marker_that_was_passed_brings_nothing() -> None:
+    log = opened(since=1)
+    assert merged(log, marker(0), marker(1), marker(1), marker(4)) == ([[], [1], [], [4]], [])
+
+
+def test_a_marker_brings_the_records_before_it() -> None:
+    assert merged(opened(), marker(4), marker(1)) == ([[0, 1, 4], []], [])
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [marker(1, b"other"), marker(2), marker(5), marker(10**9), b'{"type":"control_marker"'],
+    ids=["digest", "no record", "next record", "far", "not JSON"],
+)
+def test_a_forged_marker_stays_a_record_of_the_click_log(forged: bytes) -> None:
+    assert merged(opened(), forged, marker(0)) == ([forged, [0]], [])
+
+
+def test_a_marker_waits_for_its_record(topic: Topic) -> None:
+    topic.read = False
+    log = opened(forwards=False)
+    assert merged(log, b"click", marker(0), b"click") == ([b"click"], [1])
+    topic.read = True
+    log.look()
+    assert merged(log, marker(0), b"click") == ([[0], b"click"], [])
+
+
+def test_a_deleted_record_ends_a_replay_and_is_a_dead_letter_in_a_run(topic: Topic) -> None:
+    topic.begin = 2
+    assert merged(opened(), marker(1), marker(4)) == ([marker(1), [4]], [])
+    with pytest.raises(ConnectorError, match=r"'control' no longer has record 1 of partition 0"):
+        merged(opened(forwards=False), marker(1))
+
+
+def test_a_failed_marker_is_written_again(markers: Markers) -> None:
+    markers.error = errors.KafkaTimeoutError("slow")
+    log = opened()
+    log.look()
+    markers.error = None
+    log.look()
+    assert [it.control_offset for it in markers.sent].count(4) >= 2
+
+
+def test_a_missing_right_is_named(markers: Markers) -> None:
+    markers.error = errors.TopicAuthorizationFailedError("clicks")
+    log = opened()
+    with pytest.raises(ConnectorError, match=r"does not allow .* to Write topic 'clicks'"):
+        log.look()
+
+
+def test_a_recreated_control_topic_is_refused() -> None:
+    with pytest.raises(ConnectorError, match="ends at offset 5, but 6 was reached before"):
+        opened(since=6)
