@@ -20,6 +20,7 @@ COMMANDS: Final = {
     "inspect": "Show the newest snapshots: champion, win rates and records by outcome.",
     "replay": "Fold the click log again and compare every assignment with the published one.",
     "control": "Pause, resume or reset a running experiment, change its arms, or freeze a pair.",
+    "repair": "Continue past a record, a wrong stream time, or in another click log.",
     "demo": "Watch streamduel find the best of six rankers in about a minute.",
     "simulate": "Measure the regret of policies on known preferences.",
     "policies": "List every policy with its parameters, their defaults, and its paper.",

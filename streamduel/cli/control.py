@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import getpass
+import os
+import socket
 import time
 import uuid
 from typing import Annotated, Final
@@ -13,7 +16,7 @@ from streamduel.cli.arguments import AsJson, ConfigPath, load_config
 from streamduel.config import LoadedConfig
 from streamduel.errors import ConfigurationError, UncertainError, nearest
 from streamduel.record_rules import ACTION_FIELDS
-from streamduel.records import Action, Control, Rejected
+from streamduel.records import MAX_NAME, Action, Control, Rejected
 from streamduel.stream.decode import RecordDecoder
 
 ACTIONS: Final[dict[str, Action]] = {name.replace("_", "-"): name for name in ACTION_FIELDS}
@@ -40,6 +43,14 @@ RecordId = Annotated[
         help="The record's id; a repeated id takes effect once.  [default: a random one]",
     ),
 ]
+ActorName = Annotated[
+    str | None,
+    typer.Option(
+        "--actor",
+        metavar="NAME",
+        help="Who acts; the application log repeats it.  [default: user@host]",
+    ),
+]
 
 
 def control(
@@ -49,13 +60,14 @@ def control(
     arm: ArmName = None,
     other: OtherArmName = None,
     record_id: RecordId = None,
+    actor: ActorName = None,
     as_json: AsJson = False,
 ) -> None:
     """Pause, resume or reset a running experiment, change its arms, or freeze a pair.
 
-    Writes one control record to the click log and does not wait until the service has read it. The
-    record takes effect in log order, also in a replay. An action that is impossible, such as
-    retiring an unknown arm, becomes a dead letter.
+    Writes one control record to the click log, or to the control topic if there is one, and does
+    not wait until the service has read it. The record takes effect in log order, also in a replay.
+    An action that is impossible, such as retiring an unknown arm, becomes a dead letter.
 
     The record's `ts` is the present time. In a file, it advances stream time; in Kafka, the
     broker's timestamp does.
@@ -71,7 +83,12 @@ def control(
     _check(loaded, experiment, action, arms)
     fields = zip(ACTION_FIELDS[ACTIONS[action]], arms, strict=True)
     record = Control(
-        record_id, experiment, ACTIONS[action], ts=int(1000 * time.time()), **dict(fields)
+        record_id,
+        experiment,
+        ACTIONS[action],
+        ts=int(1000 * time.time()),
+        actor=(_user() if actor is None else actor),
+        **dict(fields),
     )
     value = _encoded(record, loaded.config.limits.max_record_bytes)
     where = _append(loaded, record, value)
@@ -84,6 +101,15 @@ def control(
         f"`streamduel inspect {config}` shows the effect, or one more dead letter if the action is "
         f"impossible."
     )
+
+
+def _user() -> str:
+    """The user and host of this process."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # in a container, a user may have no name
+        user = str(os.getuid())
+    return f"{user}@{socket.gethostname()}"[:MAX_NAME]
 
 
 def _append(loaded: LoadedConfig, record: Control, value: bytes) -> str:
@@ -100,6 +126,10 @@ def _append(loaded: LoadedConfig, record: Control, value: bytes) -> str:
 def _check(loaded: LoadedConfig, experiment: str, action: str, arms: list[str]) -> None:
     """Refuse an action that would become a dead letter in any case."""
     experiments = loaded.config.experiments
+    if not loaded.config.limits.control_records:
+        raise ConfigurationError(
+            "limits.control_records must be true for a control record to take effect (found false)."
+        )
     if experiment not in experiments:
         known = ", ".join(f"'{name}'" for name in sorted(experiments))
         hint = nearest(experiment, experiments) or "."

@@ -9,6 +9,7 @@ import typer
 from streamduel.cli.app import FAILURE, err, out
 from streamduel.cli.arguments import ConfigPath, load_config
 from streamduel.cli.progress import counting_progress
+from streamduel.connector import SourceOptions
 from streamduel.stream import replay as audit
 
 
@@ -18,8 +19,9 @@ def replay(config: ConfigPath) -> None:
     Exits with 0 when all are equal; else shows the first difference and exits with 1.
     """
     loaded = load_config(config)
+    options = SourceOptions(True, loaded.config.limits.max_batch_bytes)
     with (
-        closing(loaded.source_connector.open_log(loaded.source)) as log,
+        closing(loaded.source_connector.open_log(loaded.source, options)) as log,
         closing(loaded.outlet_connector.open_archive(loaded.sink, loaded.snapshots)) as archive,
         counting_progress(err, "replaying") as progress,
     ):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import fcntl
+import getpass
 import json
 import os
+import socket
 import time
 from pathlib import Path
 from typing import Any
@@ -50,10 +52,38 @@ def test_it_appends_one_record_and_names_the_file(streamduel: Streamduel, folder
     )
     assert begin <= record.pop("ts") <= int(1000 * time.time())
     assert len(record.pop("id")) == 36
+    assert record.pop("actor") == f"{getpass.getuser()}@{socket.gethostname()}"
     assert record == {
         "type": "control", "experiment": "search", "action": "add_arm", "arm": "ltr-v4",
     }  # fmt: skip
     assert (folder / "clicks.jsonl").read_bytes().startswith(before)
+
+
+def test_the_actor_may_be_given(streamduel: Streamduel, folder: Path) -> None:
+    pause = ("control", folder / "search.yaml", "search", "pause")
+    assert streamduel(*pause, "--actor", "deployment 7").status == 0
+    assert [record["actor"] for record in log_of(folder)] == ["deployment 7"]
+    refused = streamduel(*pause, "--actor", "")
+    assert (refused.status, len(log_of(folder))) == (2, 1)
+    assert "actor must be a string of 1 to 256 characters" in refused.err
+
+
+def test_a_user_without_a_name_is_a_number(
+    streamduel: Streamduel, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nobody() -> str:
+        raise KeyError("uid not found")
+
+    monkeypatch.setattr(getpass, "getuser", nobody)
+    assert streamduel("control", folder / "search.yaml", "search", "pause").status == 0
+    assert log_of(folder)[0]["actor"] == f"{os.getuid()}@{socket.gethostname()}"
+
+
+def test_control_records_may_be_switched_off(streamduel: Streamduel, folder: Path) -> None:
+    configure(folder, {"limits": {"control_records": False}})
+    result = streamduel("control", folder / "search.yaml", "search", "pause")
+    assert (result.status, log_of(folder)) == (2, [])
+    assert "limits.control_records must be true" in result.err
 
 
 def test_json_prints_the_record(streamduel: Streamduel, folder: Path) -> None:

@@ -6,8 +6,11 @@ import json
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from streamduel.checksum import seal
+from streamduel_files.outlet import PartitionSnapshot, SnapshotFile, read_snapshot
 from tests.unit.cli.commands import (
     LOG,
     Result,
@@ -16,6 +19,7 @@ from tests.unit.cli.commands import (
     lines,
     run,
 )
+from tests.unit.stream.sealing import Change, changed
 
 
 def replay(streamduel: Streamduel, folder: Path) -> Result:
@@ -95,16 +99,35 @@ def test_uncommitted_lines_are_no_difference(streamduel: Streamduel, folder: Pat
 
 
 @pytest.mark.parametrize(
-    ("found", "wanted"), [(b'"accepted":', b'"accepted":1'), (b'"duels":', b'"duels":1')]
+    "change",
+    [
+        lambda entry: entry["state"]["tallies"].update(accepted=1),
+        lambda entry: entry["state"]["policy"]["counts"].update(duels=10**6),
+    ],
 )
 def test_replay_notices_a_changed_state(
-    streamduel: Streamduel, folder: Path, found: bytes, wanted: bytes
+    streamduel: Streamduel, folder: Path, change: Change
 ) -> None:
     path = folder / "state" / "snapshot.json"
-    path.write_bytes(path.read_bytes().replace(found, wanted, 1))
+    file = read_snapshot(path)
+    assert file is not None
+    stored = file.load(0, path)
+    assert stored is not None
+    entries = changed(stored.entries, "experiment/search", change)
+    raw = {name: msgspec.Raw(entry) for name, entry in entries.items()}
+    partitions = {0: PartitionSnapshot(stored.next_offset, raw)}
+    path.write_bytes(seal(msgspec.json.encode(SnapshotFile(file.outputs, partitions))))
     result = replay(streamduel, folder)
     assert result.status == 1
     assert result.out.startswith("the state of 'search' differs: the snapshot has sha256:")
+
+
+def test_replay_refuses_a_damaged_snapshot(streamduel: Streamduel, folder: Path) -> None:
+    path = folder / "state" / "snapshot.json"
+    path.write_bytes(path.read_bytes().replace(b'"accepted":', b'"accepted":1', 1))
+    result = replay(streamduel, folder)
+    assert result.status == 2
+    assert result.err.startswith(f"streamduel: the snapshot {path} has a wrong checksum; restore ")
 
 
 def test_replay_notices_a_changed_log(streamduel: Streamduel, folder: Path) -> None:

@@ -66,7 +66,7 @@ def test_inspect_json_follows_the_contract(streamduel: Streamduel, folder: Path)
     last = json.loads(lines(folder)[-1])
     assert (search["epoch"], search["champion"]) == (last["epoch"], last["champion"])
     tallies = search["tallies"]
-    assert tallies.keys() == {"accepted", "duplicate", "dead_letter", "late", "unjoined"}
+    assert tallies.keys() == {"accepted", "duplicate", "dead_letter", "late", "unjoined", "capped"}
     unnamed = sum(report["dead_letters"].values()) - tallies["dead_letter"]
     assert sum(tallies.values()) + search["open"]["clicks"] + unnamed == len(LOG)
     assert search["open"]["impressions"] > 0
@@ -161,7 +161,7 @@ def test_a_running_experiment_may_not_change(
     [
         (lambda text: b"", "cannot be read: "),
         (lambda text: text[: len(text) // 2], "cannot be read: "),
-        (lambda text: text.replace(b'"format":2', b'"format":3'), "has format 3; "),
+        (lambda text: text.replace(b'"format":3', b'"format":4'), "has format 4; "),
     ],
     ids=["empty", "cut-off", "newer"],
 )

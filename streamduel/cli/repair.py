@@ -1,0 +1,354 @@
+"""`streamduel repair`: documented ways out of a damaged click log or clock."""
+
+from __future__ import annotations
+
+import getpass
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Final, NamedTuple
+
+import typer
+
+from streamduel.cli.app import out
+from streamduel.cli.arguments import ConfigPath, load_config
+from streamduel.config import LoadedConfig
+from streamduel.connector import (
+    Outlet,
+    PartitionCommit,
+    Snapshot,
+    Source,
+    SourceOptions,
+    no_failpoint,
+)
+from streamduel.errors import ConfigurationError, ConnectorError, SnapshotError, nearest
+from streamduel.records import MAX_TIME
+from streamduel.stream import repair as repairs
+from streamduel.stream.commit import commit
+from streamduel.stream.newest import newest_time
+from streamduel.stream.routing import ClickLog
+from streamduel.stream.snapshot import Saved
+
+OWN_SECONDS: Final = 60.0
+"""A stopped process keeps its partitions until its session times out, by default after 30 s."""
+
+POLL_SECONDS: Final = 0.2
+
+ACTIONS: Final[dict[str, frozenset[str]]] = {
+    "skip": frozenset({"partition", "offset"}),
+    "time": frozenset({"partition", "to"}),
+    "new-log": frozenset(),
+    "repartition": frozenset({"from"}),
+}
+"""The options of each action, all of them required but `to`."""
+
+ActionName = Annotated[
+    str, typer.Argument(metavar="ACTION", help=", ".join(ACTIONS) + ".", show_default=False)
+]
+Partition = Annotated[
+    int | None, typer.Option("--partition", metavar="P", min=0, help="skip, time: the partition.")
+]
+Offset = Annotated[
+    int | None, typer.Option("--offset", metavar="N", min=0, help="skip: the record's offset.")
+]
+Time = Annotated[
+    str | None,
+    typer.Option(
+        "--to",
+        metavar="TIME",
+        help="time: the stream time, in milliseconds or as 2026-11-22T17:00:00Z.  [default: the "
+        "median of the newest records' timestamps]",
+    ),
+]
+Former = Annotated[
+    Path | None,
+    typer.Option(
+        "--from", metavar="CONFIG", help="repartition: the configuration that was used so far."
+    ),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Show what would be done; write nothing, own nothing.")
+]
+
+Load = Callable[[int], Snapshot | None]
+
+
+class Plan(NamedTuple):
+    """What a repair writes, and what it says about it."""
+
+    commits: Sequence[PartitionCommit]
+    sentences: Sequence[str]
+
+
+def repair(
+    action: ActionName,
+    config: ConfigPath,
+    partition: Partition = None,
+    offset: Offset = None,
+    to: Time = None,
+    former: Former = None,
+    dry_run: DryRun = False,
+) -> None:
+    """Continue past a record, a wrong stream time, or in another click log.
+
+    Stop the service first: the command needs its partitions. It reads the snapshots, changes them
+    in one commit, and writes what it did into them, so that `streamduel replay` agrees. With
+    `--dry-run` it only shows what it would do, also while the service runs.
+
+    - **skip** `--partition P --offset N`: ignore the record at offset N, which the service has not
+      folded yet.
+
+    - **time** `--partition P [--to TIME]`: set a stream time that records with a wrong clock have
+      moved into the future.
+
+    - **new-log**: `source.topic` was deleted and created again, the file was replaced, or
+      `source` names another click log with as many partitions. Champions, counts and epochs are
+      kept; the fold continues with the first record of the new log.
+
+    - **repartition** `--from FORMER`: the topic has another number of partitions, or `source` names
+      a topic with another number. Each experiment moves to its new home partition. CONFIG must
+      name a new `source.group` and new `snapshots`.
+
+    For example:
+
+        streamduel repair time search.yaml --partition 0 --dry-run
+    """
+    given = {"partition": partition, "offset": offset, "to": to, "from": former}
+    _check(action, {name for name, value in given.items() if value is not None})
+    loaded = load_config(config)
+    before = load_config(former) if former is not None else None
+    with ExitStack() as stack:
+        options = SourceOptions(True, loaded.config.limits.max_batch_bytes)
+        log = stack.enter_context(closing(loaded.source_connector.open_log(loaded.source, options)))
+        if partition is not None and partition >= log.partitions:
+            raise ConfigurationError(
+                f"--partition must be below {log.partitions}, the number of partitions of "
+                f"'{log.topic}' (found {partition})."
+            )
+        source: Source | None = None
+        if dry_run:
+            opened = loaded.outlet_connector.open_archive(loaded.sink, loaded.snapshots)
+            load: Load = stack.enter_context(closing(opened)).load
+        else:
+            source, outlet = _own(loaded, options, partition, stack)
+            load = outlet.load
+        plan = _plan(action, partition, offset, to, log, load, before)
+        if source is not None:
+            for each in plan.commits:
+                source.seek(each.partition, each.next_offset)
+            commit(outlet, plan.commits)
+    for sentence in plan.sentences:
+        out.print(sentence, markup=False, highlight=False, soft_wrap=True)
+    done = "Nothing was written (--dry-run)." if dry_run else "Done; start the service."
+    out.print(done, markup=False, highlight=False)
+
+
+def _check(action: str, given: set[str]) -> None:
+    """Refuse an unknown action, and options that are not those of the action."""
+    if action not in ACTIONS:
+        raise ConfigurationError(
+            f"ACTION must be one of {', '.join(ACTIONS)} (found '{action}')"
+            f"{nearest(action, ACTIONS) or '.'}"
+        )
+    for name in sorted(given - ACTIONS[action]):
+        raise ConfigurationError(f"{action} takes no --{name}.")
+    for name in sorted(ACTIONS[action] - given - {"to"}):
+        raise ConfigurationError(f"{action} needs --{name}.")
+
+
+def _own(
+    loaded: LoadedConfig, options: SourceOptions, partition: int | None, stack: ExitStack
+) -> tuple[Source, Outlet]:
+    """Join the group, or lock the files, and wait for the partitions."""
+    source = stack.enter_context(
+        closing(loaded.source_connector.open_source(loaded.source, options))
+    )
+    outlet = stack.enter_context(
+        closing(
+            loaded.outlet_connector.open_outlet(loaded.sink, loaded.snapshots, source, no_failpoint)
+        )
+    )
+    wanted = set(range(source.partitions)) if partition is None else {partition}
+    owned: set[int] = set()
+    deadline = time.monotonic() + OWN_SECONDS
+    while not wanted <= owned:
+        poll = source.poll(POLL_SECONDS)
+        owned = (owned - set(poll.lost)) | set(poll.gained)
+        if time.monotonic() > deadline:
+            raise ConnectorError(
+                f"another process owns partition {min(wanted - owned)} of '{source.topic}'; stop "
+                f"all processes of the service first."
+            )
+    return source, outlet
+
+
+def _plan(
+    action: str, partition: int | None, offset: int | None, to: str | None,
+    log: Source, load: Load, before: LoadedConfig | None,
+) -> Plan:  # fmt: skip
+    note = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} by {getpass.getuser()}@{socket.gethostname()}"
+    _gain(log)
+    if partition is not None:
+        found = _required(load(partition), partition)
+        if action == "skip":
+            assert offset is not None
+            return _skip(found, partition, offset, note)
+        return _set_time(found, partition, _moment(to), log, note)
+    shape = ClickLog(log.topic, log.partitions, log.home, log.log_id)
+    if before is not None:
+        return _repartition(shape, log, load, before, note)
+    return _new_log(shape, log, load, note)
+
+
+def _gain(log: Source) -> None:
+    """Wait for the partitions of a click log that is read without a group."""
+    while not log.poll(POLL_SECONDS).gained:
+        pass
+
+
+def _required(found: Snapshot | None, partition: int) -> Snapshot:
+    if found is None:
+        raise SnapshotError(
+            f"partition {partition} has no snapshot, so there is nothing to repair."
+        )
+    return found
+
+
+def _skip(found: Snapshot, partition: int, offset: int, note: str) -> Plan:
+    made = repairs.skip(found, partition, offset, note)
+    return Plan(
+        [made],
+        [
+            f"Partition {partition}: the record at offset {offset} is skipped; the next record to "
+            f"fold is {made.next_offset}."
+        ],
+    )
+
+
+def _set_time(found: Snapshot, partition: int, to: int | None, log: Source, note: str) -> Plan:
+    entry = repairs.read(found, partition).partition
+    if to is None:
+        to = newest_time(log, partition, entry.next)
+    if to is None:
+        raise ConfigurationError(
+            f"partition {partition} has no records with timestamps; give the time with --to."
+        )
+    return Plan(
+        [repairs.set_time(found, partition, to, note)],
+        [
+            f"Partition {partition}: stream time is {_shown(entry.stream_time)}; it becomes "
+            f"{_shown(to)} before offset {entry.next}, when the next record is folded."
+        ],
+    )
+
+
+def _moment(text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        if text.isdigit():
+            found = int(text)
+        else:
+            moment = datetime.fromisoformat(text)
+            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+            found = int(1000 * moment.timestamp())
+    except ValueError:
+        found = -1
+    if not 0 < found <= MAX_TIME:
+        raise ConfigurationError(
+            f"--to must be milliseconds since the epoch, or a time such as 2026-11-22T17:00:00Z "
+            f"(found '{text[:80]}')."
+        )
+    return found
+
+
+def _shown(milliseconds: int) -> str:
+    try:
+        moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    except (OverflowError, ValueError, OSError):
+        return f"{milliseconds} ms"
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ} ({milliseconds} ms)"
+
+
+def _new_log(shape: ClickLog, log: Source, load: Load, note: str) -> Plan:
+    saved = {}
+    for partition in range(shape.partitions):
+        found = load(partition)
+        if found is not None:
+            saved[partition] = repairs.read(found, partition)
+    if not saved:
+        raise SnapshotError("there is no snapshot, so there is nothing to repair.")
+    for partition, each in saved.items():
+        entry = each.partition
+        if entry.partitions != shape.partitions:
+            raise ConfigurationError(
+                f"'{shape.topic}' has {shape.partitions} partitions, the snapshots are of "
+                f"{entry.partitions}; use repartition."
+            )
+        if (entry.topic, entry.log_id) == (shape.topic, shape.log_id(partition)):
+            raise ConfigurationError(
+                f"the snapshot of partition {partition} was made from the present '{shape.topic}'; "
+                f"there is no new log."
+            )
+    begins = {partition: log.seek(partition, None) for partition in saved}
+    move = repairs.Move(saved, shape, begins, "new_log", note)
+    return Plan(
+        move.commits(),
+        [
+            f"Partition {partition}: {len(saved[partition].experiments)} experiments continue at "
+            f"offset {begin} of '{shape.topic}'; {saved[partition].partition.next} was the next "
+            f"offset of '{saved[partition].partition.topic}'."
+            for partition, begin in begins.items()
+        ],
+    )
+
+
+def _repartition(shape: ClickLog, log: Source, load: Load, before: LoadedConfig, note: str) -> Plan:
+    saved = {}
+    archive = before.outlet_connector.open_archive(before.sink, before.snapshots)
+    with closing(archive):
+        for partition in archive.partitions():
+            found = archive.load(partition)
+            if found is not None:
+                saved[partition] = repairs.read(found, partition)
+    if not saved:
+        raise SnapshotError("--from: there is no snapshot, so there is nothing to move.")
+    for partition in range(shape.partitions):
+        if load(partition) is not None:
+            raise ConfigurationError(
+                f"CONFIG already has a snapshot of partition {partition}; repartition needs new "
+                f"snapshots, and on Kafka a new group."
+            )
+    begins = {partition: log.seek(partition, None) for partition in range(shape.partitions)}
+    move = repairs.Move(saved, shape, begins, "repartition", note)
+    return Plan(
+        move.commits(),
+        [
+            *_unfolded(saved, shape, log, move),
+            *(
+                f"Experiment '{name}': partition {old} → {new}."
+                for name, (old, new) in sorted(move.homes().items())
+            ),
+        ],
+    )
+
+
+def _unfolded(
+    saved: Mapping[int, Saved], shape: ClickLog, log: Source, move: repairs.Move
+) -> list[str]:
+    """A warning for each partition of the same topic whose last records are not folded yet."""
+    sentences = []
+    for partition, each in saved.items():
+        if partition < shape.partitions and move.continues(partition):
+            log.seek(partition, each.partition.next)
+            lag = log.lags([partition]).get(partition, 0)
+            if lag:
+                sentences.append(
+                    f"Warning: {lag} records of partition {partition} are not folded yet; those of "
+                    f"experiments that move become dead letters (wrong_partition). To fold them "
+                    f"first, run the service before the topic is repartitioned."
+                )
+    return sentences

@@ -1,0 +1,148 @@
+"""`streamduel repair` on files; a real Kafka is in tests/integration."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamduel.checksum import unsealed
+from streamduel_files.outlet import FileOutlet
+from tests.unit.cli.commands import LOG, Result, Streamduel, configure, inspected, lines, run
+
+HALF = 1000
+
+
+@pytest.fixture
+def half(tmp_path: Path) -> Path:
+    """The folder of a service that has folded the first half of its click log."""
+    configure(tmp_path)
+    write(tmp_path, LOG[:HALF])
+    assert run(tmp_path / "search.yaml", "--until-end").status == 0
+    return tmp_path
+
+
+def write(folder: Path, values: list[bytes]) -> None:
+    (folder / "clicks.jsonl").write_bytes(b"".join(value + b"\n" for value in values))
+
+
+def partition(folder: Path) -> dict[str, Any]:
+    stored = json.loads(unsealed((folder / "state" / "snapshot.json").read_bytes()))
+    entry: dict[str, Any] = stored["partitions"]["0"]["entries"]["partition"]
+    return entry
+
+
+def repair(streamduel: Streamduel, folder: Path, action: str, *options: object) -> Result:
+    return streamduel("repair", action, folder / "search.yaml", *options)
+
+
+def test_skip_ignores_one_record_and_replay_agrees(streamduel: Streamduel, half: Path) -> None:
+    write(half, LOG)
+    skipped = next(
+        number for number in range(HALF, len(LOG)) if b'"type": "duel"' in LOG[number]
+    )  # fmt: skip
+    before = (half / "state" / "snapshot.json").read_bytes()
+    options = ("--partition", 0, "--offset", skipped)
+    dry = repair(streamduel, half, "skip", *options, "--dry-run")
+    assert dry.status == 0
+    assert dry.out.endswith("Nothing was written (--dry-run).\n")
+    assert (half / "state" / "snapshot.json").read_bytes() == before
+    done = repair(streamduel, half, "skip", *options)
+    assert done == (
+        0,
+        f"Partition 0: the record at offset {skipped} is skipped; the next record to fold is "
+        f"{HALF}.\nDone; start the service.\n",
+        "",
+    )
+    assert run(half / "search.yaml", "--until-end").status == 0
+    assert partition(half)["repairs"][0]["at"] == skipped
+    assert streamduel("replay", half / "search.yaml").status == 0
+    folded = sum(inspected(streamduel, half)["experiments"]["search"]["tallies"].values())
+    write(half, LOG[:skipped] + LOG[skipped + 1 :])
+    for name in ("out", "state"):
+        (half / name).rename(half / f"former {name}")
+    assert run(half / "search.yaml", "--until-end").status == 0
+    assert folded == sum(inspected(streamduel, half)["experiments"]["search"]["tallies"].values())
+
+
+def test_a_folded_record_cannot_be_skipped(streamduel: Streamduel, half: Path) -> None:
+    result = repair(streamduel, half, "skip", "--partition", 0, "--offset", HALF - 1)
+    assert result.status == 2
+    assert f"--offset must be at least {HALF}" in result.err
+
+
+MISTAKES: list[tuple[list[object], str]] = [
+    (["skip"], "skip needs --offset."),
+    (["skip", "--offset", 2000], "skip needs --partition."),
+    (["skip", "--offset", 2000, "--partition", 1], "--partition must be below 1"),
+    (["skip", "--offset", 2000, "--partition", 0, "--to", 5], "skip takes no --to."),
+    (["time", "--partition", 0, "--to", "yesterday"], "--to must be milliseconds"),
+    (["new-log"], "there is no new log."),
+    (["new-lok"], "did you mean 'new-log'?"),
+    (["repartition"], "repartition needs --from."),
+]
+
+
+def test_mistakes_are_sentences(streamduel: Streamduel, half: Path) -> None:
+    for (action, *options), sentence in MISTAKES:
+        result = repair(streamduel, half, str(action), *options)
+        assert result.status == 2
+        assert sentence in result.err
+
+
+def test_a_replaced_file_is_refused_and_can_be_continued(
+    streamduel: Streamduel, half: Path
+) -> None:
+    """The state stays, and the fold begins at the new file's first line."""
+    before = inspected(streamduel, half)["experiments"]["search"]
+    write(half, LOG[HALF:])
+    refused = run(half / "search.yaml", "--until-end")
+    assert refused.status == 2
+    assert "it was deleted and created again, or replaced" in refused.err
+    assert "streamduel repair new-log" in refused.err
+    done = repair(streamduel, half, "new-log")
+    assert done.status == 0, done.err
+    assert "continue at offset 0 of 'clicks.jsonl'" in done.out
+    assert run(half / "search.yaml", "--until-end").status == 0
+    after = inspected(streamduel, half)["experiments"]["search"]
+    assert after["duels"] > before["duels"]
+    assert after["epoch"] > before["epoch"]
+    assert after["offset"]["next"] == len(LOG) - HALF
+    epochs = [json.loads(line)["epoch"] for line in lines(half)]
+    assert epochs == list(range(1, len(epochs) + 1))
+    replayed = streamduel("replay", half / "search.yaml")
+    assert replayed.status == 0, replayed
+    assert replayed.out.startswith(f"{len(LOG) - HALF} records folded again")
+    assert "there is no new log" in repair(streamduel, half, "new-log").err
+
+
+def test_a_longer_file_is_the_same_log(streamduel: Streamduel, half: Path) -> None:
+    write(half, LOG)
+    assert run(half / "search.yaml", "--until-end").status == 0
+    assert partition(half)["log_id"].startswith("first line ")
+
+
+def test_a_running_service_is_not_repaired(streamduel: Streamduel, half: Path) -> None:
+    outlet = FileOutlet(half / "out", half / "state")
+    try:
+        result = repair(streamduel, half, "skip", "--partition", 0, "--offset", 1500)
+    finally:
+        outlet.close()
+    assert result.status == 1
+    assert "another streamduel writes to" in result.err
+
+
+def test_stream_time_is_set_back_and_replay_agrees(streamduel: Streamduel, half: Path) -> None:
+    """By default to the median of the newest timestamps."""
+    write(half, LOG)
+    before = partition(half)["stream_time"]
+    done = repair(streamduel, half, "time", "--partition", 0)
+    assert done.status == 0, done.err
+    assert f"before offset {HALF}" in done.out
+    assert repair(streamduel, half, "time", "--partition", 0, "--to", before - 7).status == 0
+    assert [it["to"] for it in partition(half)["repairs"]] == [before - 7], "the last one holds"
+    assert run(half / "search.yaml", "--until-end").status == 0
+    assert partition(half)["repairs"][0]["done"]
+    assert streamduel("replay", half / "search.yaml").status == 0
