@@ -192,7 +192,7 @@ def timeline(
     )
 
 
-def spread(title: str, about: About, histogram: str, *, unit: str) -> Panel:
+def spread(title: str, about: About, histogram: str, *, unit: str, width: int = THIRD) -> Panel:
     """The distribution of measurements over time.
 
     Args:
@@ -200,6 +200,7 @@ def spread(title: str, about: About, histogram: str, *, unit: str) -> Panel:
         about: its description.
         histogram: its name and label selector, as `seconds_bucket{instance="a"}`.
         unit: of the measurements.
+        width: of 24.
     """
     colours = heatmap.HeatmapColorOptions().mode(HeatmapColorMode.SCHEME).scheme("Blues").steps(32)
     query = f"sum by (le) (increase({histogram}[$__rate_interval]))"
@@ -210,7 +211,7 @@ def spread(title: str, about: About, histogram: str, *, unit: str) -> Panel:
         .datasource(SOURCE)
         .unit("short")
         .height(TALL)
-        .span(THIRD)
+        .span(width)
         .thresholds(_thresholds(NO_STEPS))
         .calculate(False)
         .color(colours)

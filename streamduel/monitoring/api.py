@@ -29,6 +29,7 @@ class Tallies(msgspec.Struct, frozen=True):
     dead_letter: Count
     late: Count
     unjoined: Count
+    capped: Count
 
 
 class Open(msgspec.Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
@@ -37,6 +38,10 @@ IMMUTABLE: Final = {"cache-control": "public, max-age=31536000, immutable"}
 """Of a file whose address contains the hash of its content."""
 
 
+PROBES: Final = ("/healthz", "/readyz")
+"""What orchestrators ask, with a timeout of a second."""
+
+
 class _AnyName(PathConvertor):
     """An experiment's name in a path: anything, slashes and line breaks included."""
 
@@ -50,7 +55,8 @@ def create_app(metrics: Metrics, history: History, pages: Pages) -> ASGIApp:
     """The ASGI application.
 
     Its endpoints are coroutines without an await: the server's thread makes one answer after the
-    other, so no number of clients takes more than one thread's share of the interpreter.
+    other, so no number of clients takes more than one thread's share of the interpreter. Probes do
+    not wait for other answers.
 
     Args:
         metrics: the figures and their registry.
@@ -72,14 +78,13 @@ def create_app(metrics: Metrics, history: History, pages: Pages) -> ASGIApp:
     app = Starlette(
         routes=[
             Route("/metrics", scrape),
-            Route("/healthz", healthz),
-            Route("/readyz", readyz),
+            *(Route(path, probe) for path, probe in zip(PROBES, (healthz, readyz), strict=True)),
             *_api(metrics, history),
             *_pages(pages),
         ]
     )
     app.router.redirect_slashes = False  # a redirect would repeat the client's host header
-    return _WithHeaders(app)
+    return _WithHeaders(_InTurn(app))
 
 
 def _health(status: Literal["alive", "ready"], why_not: Sequence[str]) -> Response:
@@ -152,6 +157,23 @@ def _pages(pages: Pages) -> list[Route]:
         Route("/experiments/{name:any_name}", experiment),
         Route("/static/{name}", static),
     ]
+
+
+class _InTurn:
+    """Begins one answer in each turn of the event loop; answers to probes begin at once.
+
+    Otherwise a probe would wait until a page is rendered for each of many clients.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._turn = asyncio.Lock()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] not in PROBES:
+            async with self._turn:
+                await asyncio.sleep(0)
+        await self._app(scope, receive, send)
 
 
 class _WithHeaders:

@@ -25,7 +25,7 @@ _Value = TypeVar("_Value")
 
 
 class Heartbeat(Observer):
-    """Notes when the runner's loop turns, for the liveness check.
+    """Notes when a poll or a commit completes, for the health checks.
 
     It is an observer of its own because the runner drops an observer that fails: a failure of
     `Metrics` must not restart the process.
@@ -34,7 +34,7 @@ class Heartbeat(Observer):
         clock: monotonic seconds.
 
     Attributes:
-        turned_at: when the loop last turned; at first, when monitoring began.
+        turned_at: when a poll or a commit last completed; at first, when monitoring began.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -42,7 +42,11 @@ class Heartbeat(Observer):
         self.turned_at = clock()
 
     def turned(self) -> None:
-        """The runner's loop has turned."""
+        """A poll has completed."""
+        self.turned_at = self._clock()
+
+    def committed(self, tasks: Sequence[PartitionTask], seconds: float) -> None:  # noqa: ARG002
+        """A commit has completed."""
         self.turned_at = self._clock()
 
 
@@ -93,9 +97,18 @@ class Metrics(Observer):
         if source != self._figures.connected:  # called at every turn, changes rarely
             self._replace(connected=source)
 
+    def gained(self, partitions: Sequence[int]) -> None:
+        """The state of these partitions is being read."""
+        self._replace(restoring=self._figures.restoring.union(partitions))
+
     def restored(self, task: PartitionTask) -> None:
         """A partition was gained and restored."""
-        self._replace(fenced=False, restores=self._figures.restores + 1)
+        figures = self._figures
+        self._replace(
+            fenced=False,
+            restoring=figures.restoring - {task.partition},
+            restores=figures.restores + 1,
+        )
         if not task.outputs:  # otherwise it is committed next, and shown then
             self._view([task])
 
@@ -104,8 +117,10 @@ class Metrics(Observer):
         figures = self._figures
         self._replace(
             fenced=False,
+            restoring=figures.restoring.difference(partitions),
             partitions=_without(figures.partitions, partitions),
             lags=_without(figures.lags, partitions),
+            stable_offset_lags=_without(figures.stable_offset_lags, partitions),
         )
 
     def committed(self, tasks: Sequence[PartitionTask], seconds: float) -> None:
@@ -120,6 +135,10 @@ class Metrics(Observer):
     def lagging(self, lags: Mapping[int, int]) -> None:
         """The lag of each partition."""
         self._replace(lags=dict(sorted(lags.items())))
+
+    def stable_offset_lagging(self, lags: Mapping[int, int]) -> None:
+        """The lag of each partition's last stable offset."""
+        self._replace(stable_offset_lags=dict(sorted(lags.items())))
 
     def _view(self, tasks: Sequence[PartitionTask]) -> None:
         now, former = self._clock(), self._figures

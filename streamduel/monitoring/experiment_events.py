@@ -10,6 +10,8 @@ from typing import Any, Final, NamedTuple
 
 import structlog
 
+from streamduel.connector import PartitionCommit
+from streamduel.record_rules import ACTION_FIELDS
 from streamduel.stream.experiment import Experiment
 from streamduel.stream.observer import Observer
 from streamduel.stream.task import PartitionTask
@@ -103,6 +105,16 @@ class ExperimentEvents(Observer):
                         log.info(event, experiment=name, **fields, epoch=experiment.decisions.epoch)
                 self._update_champion(experiment)
         self.turned()
+
+    def published(self, commits: Sequence[PartitionCommit]) -> None:
+        """Log the control records that took effect, each with its actor."""
+        for commit in commits:
+            for control in commit.controls:
+                fields = {name: getattr(control, name) for name in ACTION_FIELDS[control.action]}
+                log.info(
+                    "control applied", experiment=control.experiment, action=control.action,
+                    **fields, actor=control.actor, id=control.id,
+                )  # fmt: skip
 
     def _update_champion(self, experiment: Experiment) -> None:
         if experiment.decisions.plan is None:

@@ -14,6 +14,10 @@ MAX_SILENT_SECONDS: Final = 60.0
 some 15 seconds. After 60 s the Kafka group has reassigned the partitions (the connector's
 `max_poll_interval_ms`), so a restart costs nothing more."""
 
+MAX_WAIT_SECONDS: Final = 4.0
+"""An idle runner completes five polls a second, and a commit takes 0.1 s. It is judged when it is
+asked for, so a commit that a broker does not answer shows within five seconds."""
+
 
 class Distribution(NamedTuple):
     """Counts of measurements by bucket; adding a measurement makes a new distribution.
@@ -52,12 +56,14 @@ class Figures:
         connector: the source's.
         commit_seconds: durations of commits.
         poll_records: records per poll.
-        turned_at: when the runner's loop last turned; at first, when monitoring began.
+        turned_at: when a poll or a commit last completed; at first, when monitoring began.
         connected: whether the click log is reachable.
         fenced: whether the last commit was refused, and its partitions have been neither restored
             nor lost since.
-        partitions: the partitions of this process.
+        partitions: the partitions of this process that are restored.
+        restoring: those whose state is being read.
         lags: records not yet folded, by partition, where known.
+        stable_offset_lags: records behind an open transaction, by partition, where known.
         dead_letters: by partition and reason, of every partition that this process has had.
         restores: how many times a partition's state was restored.
         commit_failures: how many commits failed.
@@ -71,7 +77,9 @@ class Figures:
     connected: bool = False
     fenced: bool = False
     partitions: Mapping[int, PartitionView] = field(default_factory=dict)
+    restoring: frozenset[int] = frozenset()
     lags: Mapping[int, int] = field(default_factory=dict)
+    stable_offset_lags: Mapping[int, int] = field(default_factory=dict)
     dead_letters: Mapping[int, Mapping[Reason, int]] = field(default_factory=dict)
     restores: int = 0
     commit_failures: int = 0
@@ -101,16 +109,19 @@ class Figures:
 
         An experiment with a fallback must receive records, too.
         """
-        reasons = list(self.why_not_live())
+        reasons = [*(self.why_not_live() or self._waits())]
         if not self.connected:
             reasons.append("the click log cannot be reached.")
         if self.fenced:
             reasons.append("a commit was refused; the last committed state is being restored.")
-        elif not self.partitions:
+        elif self.restoring:
+            numbers = ", ".join(map(str, sorted(self.restoring)))
+            several = len(self.restoring) > 1
             reasons.append(
-                "no partition is restored: none is assigned to this process, or its snapshot is "
-                "being read."
+                f"partition{'s' * several} {numbers} {'are' if several else 'is'} being restored."
             )
+        elif not self.partitions:
+            reasons.append("no partition is assigned to this process.")
         for view in self.experiments():
             if view.fallback is not None:
                 arm, allowed = view.fallback
@@ -122,3 +133,13 @@ class Figures:
                         f"alone."
                     )
         return reasons
+
+    def _waits(self) -> Sequence[str]:
+        """That the runner has waited for too long: for a broker, for a disk, or for a long fold."""
+        waited = self.now - self.turned_at
+        if waited <= MAX_WAIT_SECONDS:
+            return ()
+        return (
+            f"no poll and no commit has completed for {waited:.1f} s "
+            f"(allowed: {MAX_WAIT_SECONDS:.0f} s).",
+        )

@@ -103,6 +103,13 @@ METRICS: Final[tuple[Declaration, ...]] = (
         per_experiment(lambda view: view.tallies["dead_letter"]),
     ),
     Counter(
+        "streamduel_capped_total",
+        ("experiment",),
+        "Records beyond the cap of their client (`max_per_client`), which count as no duel. "
+        "A steady increase is a robot, a shared client name, or a cap that is too low.",
+        per_experiment(lambda view: view.tallies["capped"]),
+    ),
+    Counter(
         "streamduel_duels_total",
         ("experiment",),
         "Duels that the policy has observed, those of an arm with itself included.",
@@ -254,19 +261,40 @@ METRICS: Final[tuple[Declaration, ...]] = (
     Gauge(
         "streamduel_lag_records",
         ("partition",),
-        "Lag of the partition: records not yet folded, as of some seconds ago.",
+        "Lag of the partition: records not yet folded, as of some seconds ago. Includes those "
+        "behind an open transaction.",
         per_partition(lambda figures: figures.lags),
+    ),
+    Gauge(
+        "streamduel_stable_offset_lag_records",
+        ("partition",),
+        "Records of the partition behind the oldest open transaction of a producer of the click "
+        "log: no reader gets them before it ends. Absent for files. It is above 0 for moments if "
+        "producers use transactions; if it stays, a producer is stuck or has left one open.",
+        per_partition(lambda figures: figures.stable_offset_lags),
     ),
     Gauge(
         "streamduel_stream_time_seconds",
         ("partition",),
-        "Stream time, the largest broker timestamp folded, in seconds since 1970. Absent until "
-        "there is one.",
+        "Stream time, in seconds since 1970: the largest record timestamp folded, without time "
+        "outliers. Absent until there is one.",
         per_partition(
             lambda figures: {
                 number: view.stream_time / 1000
                 for number, view in figures.partitions.items()
                 if view.stream_time
+            }
+        ),
+    ),
+    Counter(
+        "streamduel_time_outliers_total",
+        ("partition",),
+        "Records since the beginning of the click log whose timestamp was too far ahead of the "
+        "records around them: stream time did not follow. Some producer's clock is wrong; the "
+        "warning `time outliers` in the application log names the newest record.",
+        per_partition(
+            lambda figures: {
+                number: view.time_outliers for number, view in figures.partitions.items()
             }
         ),
     ),
@@ -281,6 +309,13 @@ METRICS: Final[tuple[Declaration, ...]] = (
                 for number, view in figures.partitions.items()
             }
         ),
+    ),
+    Gauge(
+        "streamduel_restoring_partitions",
+        (),
+        "Partitions that this process owns and whose state is being read. No process folds them "
+        "meanwhile.",
+        lambda figures: [((), float(len(figures.restoring)))],
     ),
     Counter(
         "streamduel_restores_total",

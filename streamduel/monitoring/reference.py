@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 from jinja2 import Template
+from msgspec import structs
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import Metric
 
@@ -27,6 +28,7 @@ from streamduel.monitoring.views import (
     PartitionView,
 )
 from streamduel.stream.runner import LAG_INTERVAL
+from streamduel.stream.tallies import Outcomes
 
 PROCESS_METRICS: Final = (
     ("process_virtual_memory_bytes", "gauge", "Address space in use.", "1.182183424e+09"),
@@ -59,12 +61,12 @@ def example() -> Figures:
     """Invented figures, from which the page shows a sample of each metric."""
     arms = ("ltr-v3", "bm25", "ltr-v1")
     wins = np.array([[0.0, 610.0, 395.5], [190.0, 0.0, 70.0], [204.5, 80.0, 0.0]])
-    tallies = {"accepted": 2034, "duplicate": 12, "late": 0, "unjoined": 0, "dead_letter": 2}
+    outcomes = Outcomes(accepted=2034, duplicate=12, dead_letter=2, capped=36)
     view = ExperimentView(
         name="search",
         arms=arms,
         records=2046,
-        tallies=tallies,
+        tallies=structs.asdict(outcomes),
         open={"impressions": 40, "clicks": 2},
         duels=2030,
         champion=0,
@@ -90,9 +92,13 @@ def example() -> Figures:
         commit_seconds=Distribution.empty(*COMMIT_SECONDS).plus(0.0125),
         poll_records=Distribution.empty(*POLL_RECORDS).plus(400),
         connected=True,
-        partitions={3: PartitionView(stream_time, 0.0, {"search": view}, {"invalid_json": 2})},
+        partitions={
+            3: PartitionView(stream_time, 0.0, {"search": view}, {"invalid_json": 2}, 12),
+        },
         lags={3: 120},
+        stable_offset_lags={3: 30},
         dead_letters={3: {"invalid_json": 2}},
+        restoring=frozenset({4}),
         restores=1,
         commit_failures=1,
         now=0.25,

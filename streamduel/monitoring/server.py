@@ -7,8 +7,8 @@ import errno
 import socket
 import threading
 import time
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Collection
+from typing import Any, Final
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -24,8 +24,27 @@ from streamduel.monitoring.recent_dead_letters import RecentDeadLetters
 from streamduel.stream.observer import Observer
 
 MAX_CONNECTIONS: Final = 64
-"""A few Prometheus servers, probes and browsers need a handful. More are closed unheard, so clients
-cannot use up the file descriptors that the click log and the snapshots need."""
+"""A few Prometheus servers, probes and browsers need a handful. A further connection closes the
+oldest one, so slow clients can use up neither the connections that probes need nor the file
+descriptors that the click log and the snapshots need."""
+
+MAX_ACCEPTED: Final = 16
+"""Connections accepted in one turn of the event loop. A request is answered three turns after its
+connection was accepted, before `MAX_CONNECTIONS` newer ones are open."""
+
+QUEUED: Final = 4096
+"""Connections that the kernel holds until they are accepted: the default of `net.core.somaxconn`.
+They cost no file descriptor. Beyond it a client's next attempt is a second later."""
+
+ACCEPT_PAUSE_SECONDS: Final = 1.0
+"""After a failure to accept a connection, mostly for lack of file descriptors, as in asyncio."""
+
+PEEKED: Final = 4096
+"""Bytes of a request that are looked at before it is read; a probe or a scraper sends some 300."""
+
+MAX_UNSENT: Final = 32 * 1024 * 1024
+"""Bytes of answers that clients have not read yet, together: ten times the metrics of some hundred
+experiments, and a sixteenth of the memory that the manifests allow."""
 
 EXCHANGE_SECONDS: Final = 15.0
 """From a request's first byte until its answer is sent; Prometheus itself gives up after 10. After
@@ -41,22 +60,22 @@ STOP_SECONDS: Final = 0.05
 JOIN_SECONDS: Final = 3.0
 """Stopping takes some 0.2 s. If it takes longer, the daemon thread ends with the process."""
 
-BACKLOG: Final = MAX_CONNECTIONS
-"""Connections that wait to be accepted."""
-
 
 class _Connection(H11Protocol):
-    """A connection whose exchanges have a deadline; uvicorn itself limits only idle time."""
+    """A connection whose exchanges have a deadline; uvicorn itself limits only idle time.
+
+    When there are too many connections, or too many bytes that clients do not read, the connection
+    closes whose exchange began first.
+    """
 
     _deadline: asyncio.TimerHandle | None = None
     _answered = True
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._restart_deadline()
         if len(self.connections) > MAX_CONNECTIONS:
-            transport.abort()
-        else:
-            self._restart_deadline()
+            self._close_oldest(self.connections)
 
     def data_received(self, data: bytes) -> None:
         if self._answered and not self.transport.get_write_buffer_size():
@@ -67,6 +86,9 @@ class _Connection(H11Protocol):
     def on_response_complete(self) -> None:
         self._answered = True
         super().on_response_complete()
+        unread = [each for each in self.connections if each.transport.get_write_buffer_size()]
+        while len(unread) > 1 and _unsent(unread) > MAX_UNSENT:
+            unread.remove(self._close_oldest(unread))
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._deadline is not None:
@@ -78,17 +100,83 @@ class _Connection(H11Protocol):
             self._deadline.cancel()
         self._deadline = self.loop.call_later(EXCHANGE_SECONDS, self.transport.abort)
 
+    def _close_oldest(self, among: Collection[Any]) -> Any:
+        oldest = min(among, key=lambda each: each._deadline.when())
+        self.connections.discard(oldest)  # at once: `abort` does it in the next turn of the loop
+        oldest.transport.abort()
+        return oldest
+
+
+def _unsent(connections: Collection[Any]) -> int:
+    return sum(each.transport.get_write_buffer_size() for each in connections)
+
 
 class _Server(uvicorn.Server):
-    """Stops in a fixed time, whatever its clients do; uvicorn itself waits for them."""
+    """Accepts connections so that slow clients do not delay others, and stops in a fixed time.
+
+    uvicorn itself makes a protocol for each of thousands of connections, and waits for all clients
+    when it stops.
+    """
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup([])
+        for listener in sockets or ():
+            listener.setblocking(False)
+            self._listen(listener)
+
+    def _listen(self, listener: socket.socket) -> None:
+        if not self.should_exit:
+            asyncio.get_running_loop().add_reader(listener, self._accept, listener)
+
+    def _accept(self, listener: socket.socket) -> None:
+        """Accept everything that waits, and close at once what is more than `MAX_ACCEPTED`.
+
+        The oldest connections close first; those whose request has arrived close last.
+        """
+        loop = asyncio.get_running_loop()
+        asked: list[socket.socket] = []
+        silent: list[socket.socket] = []
+        try:
+            for _ in range(QUEUED):
+                connection, _ = listener.accept()
+                (asked if _has_request(connection) else silent).append(connection)
+                if len(asked) + len(silent) > MAX_ACCEPTED:
+                    (silent or asked).pop(0).close()
+        except (BlockingIOError, ConnectionAbortedError):
+            pass
+        except OSError:
+            loop.remove_reader(listener)
+            loop.call_later(ACCEPT_PAUSE_SECONDS, self._listen, listener)
+        for connection in (*silent, *asked):  # the oldest one closes first
+            task = loop.create_task(self._serve_connection(connection))
+            self.server_state.tasks.add(task)
+            task.add_done_callback(self.server_state.tasks.discard)
+
+    async def _serve_connection(self, connection: socket.socket) -> None:
+        await asyncio.get_running_loop().connect_accepted_socket(self._protocol, connection)
+
+    def _protocol(self) -> _Connection:
+        return _Connection(self.config, self.server_state, self.lifespan.state)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        asyncio.get_running_loop().call_later(STOP_SECONDS, self._abort_connections)
+        loop = asyncio.get_running_loop()
+        for listener in sockets or ():
+            loop.remove_reader(listener)
+        loop.call_later(STOP_SECONDS, self._abort_connections)
         await super().shutdown(sockets)
 
     def _abort_connections(self) -> None:
         for connection in list(self.server_state.connections):
             connection.transport.abort()
+
+
+def _has_request(connection: socket.socket) -> bool:
+    """Whether a connection that was just accepted has sent a whole request without a body."""
+    try:
+        begin = connection.recv(PEEKED, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except OSError:
+        return False
+    return b"\r\n\r\n" in begin
 
 
 class Server:
@@ -107,7 +195,7 @@ class Server:
             uvicorn.Config(
                 app,
                 loop="asyncio",
-                http=_Connection,
+                http="h11",
                 ws="none",
                 lifespan="off",
                 interface="asgi3",
@@ -116,7 +204,6 @@ class Server:
                 access_log=False,
                 proxy_headers=False,
                 server_header=False,
-                backlog=BACKLOG,
                 timeout_keep_alive=KEEP_ALIVE_SECONDS,
                 timeout_graceful_shutdown=1,
             )
@@ -201,7 +288,7 @@ def _listen(host: str, port: int) -> socket.socket:
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
-        return socket.create_server(address, family=family, backlog=BACKLOG, dualstack_ipv6=both)
+        return socket.create_server(address, family=family, backlog=QUEUED, dualstack_ipv6=both)
     except (OSError, UnicodeError) as error:
         raise ConfigurationError(_refusal(host, port, error)) from error
 

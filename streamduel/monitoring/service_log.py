@@ -19,6 +19,10 @@ from streamduel.stream.task import PartitionTask
 
 log = structlog.stdlib.get_logger(__name__)
 
+OUTLIER_SECONDS: Final = 60.0
+"""Between two lines about time outliers of one partition: a client with a wrong clock causes one
+with each of its records."""
+
 DEAD_LETTER_SECONDS: Final = 60.0
 """Between two lines about dead letters of one reason: a broken producer causes thousands a second,
 and each of them has its explanation in the dead-letter topic."""
@@ -47,6 +51,8 @@ class ServiceLog(Observer):
         self._dead_letters: dict[int, Mapping[Reason, int]] = {}
         self._unlogged: Counter[Reason] = Counter()
         self._logged_at: dict[Reason, float] = {}
+        self._outliers: dict[int, int] = {}
+        self._outliers_logged_at: dict[int, float] = {}
         self._committed_at: float | None = None
         self._offsets: dict[int, int] = {}
 
@@ -77,6 +83,7 @@ class ServiceLog(Observer):
         now = self._clock()
         seconds = now - self._gained_at.pop(task.partition, now)
         self._dead_letters[task.partition] = dict(task.dead_letters)
+        self._outliers[task.partition] = task.time_outliers
         self._offsets[task.partition] = task.next_offset
         log.info(
             "partition restored", partition=task.partition, next_offset=task.next_offset,
@@ -88,6 +95,7 @@ class ServiceLog(Observer):
         for partition in partitions:
             self._gained_at.pop(partition, None)
             self._dead_letters.pop(partition, None)
+            self._outliers.pop(partition, None)
             self._offsets.pop(partition, None)
         if partitions:
             log.info("partitions lost", partitions=list(partitions))
@@ -111,7 +119,22 @@ class ServiceLog(Observer):
             counts = dict(task.dead_letters)
             self._unlogged += Counter(counts) - Counter(self._dead_letters.get(task.partition, {}))
             self._dead_letters[task.partition] = counts
+            self._log_outliers(task)
         self.turned()
+
+    def _log_outliers(self, task: PartitionTask) -> None:
+        """Log the time outliers since the last line about the partition."""
+        now, partition = self._clock(), task.partition
+        new = task.time_outliers - self._outliers.setdefault(partition, task.time_outliers)
+        if new and now - self._outliers_logged_at.get(partition, -inf) >= OUTLIER_SECONDS:
+            timestamp, offset = task.clock.newest_ahead or (None, None)
+            log.warning(
+                "time outliers", topic=task.topic, partition=partition, records=new,
+                offset=offset, record_time=timestamp, stream_time=task.stream_time,
+                advice="the clock of a producer is wrong; stream time does not follow it",
+            )  # fmt: skip
+            self._outliers[partition] += new
+            self._outliers_logged_at[partition] = now
 
     def turned(self) -> None:
         """Log dead letters whose interval is over."""

@@ -311,12 +311,14 @@ class PartitionView:
         saved_at: when its newest snapshot was written or read, by the observer's clock.
         experiments: by name.
         dead_letters: counts by reason.
+        time_outliers: records that stream time has not obeyed.
     """
 
     stream_time: int
     saved_at: float
     experiments: Mapping[str, ExperimentView]
     dead_letters: Mapping[Reason, int]
+    time_outliers: int = 0
 
     @classmethod
     def of(cls, task: PartitionTask, now: float, former: PartitionView | None) -> PartitionView:
@@ -328,4 +330,4 @@ class PartitionView:
             if view is None or not view.shows(experiment):
                 view = ExperimentView.of(experiment, now, view)
             experiments[name] = view
-        return cls(task.stream_time, now, experiments, dict(task.dead_letters))
+        return cls(task.stream_time, now, experiments, dict(task.dead_letters), task.time_outliers)

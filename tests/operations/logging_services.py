@@ -19,6 +19,7 @@ EXPERIMENTS: Final[Mapping[str, Mapping[str, Any]]] = {
     "stuck": {**THREE, "policy": {"name": "c2b", "horizon": 10_000}},
     "slow-clicks": {**TWO, "join_window_ms": 500},
     "disobedient": {**THREE, "guardrails": {"freeze_pair": ["x", "y"]}},
+    "crowded": {**TWO, "max_per_client": 2},
 }
 
 EACH: Final = 4
@@ -47,6 +48,7 @@ class Services:
             "stuck": self._one_pair,
             "slow-clicks": self._slow,
             "disobedient": self._disobedient,
+            "crowded": self._crowded,
         }
 
     def records(self) -> Iterator[Record]:
@@ -89,3 +91,10 @@ class Services:
         for number in range(EACH):
             teams = FAIR[number % 2]
             yield users.record("interleaving", a="x", b="z", teams=teams, clicks=[])
+
+    def _crowded(self, users: Users) -> Iterator[Record]:
+        """Every second record is that of one crawler."""
+        for number in range(EACH):
+            teams = FAIR[number % 4 // 2]
+            client = "crawler" if number % 2 else f"session-{users.random.random()}"
+            yield users.record("interleaving", a="x", b="y", teams=teams, clicks=[], client=client)

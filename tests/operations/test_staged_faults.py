@@ -50,6 +50,11 @@ ARREARS: Final = 6000
 POISONED: Final = 0.1
 """The share of invalid records."""
 
+RARE: Final = 0.001
+"""The share of records that are too large, or from the future: one in four seconds."""
+
+DAY: Final = 24 * 3_600_000
+
 EXPECTED: Final = {
     "fair": set[str](),
     "silent": {"StreamduelNoRecords"},
@@ -58,8 +63,11 @@ EXPECTED: Final = {
     "stuck": {"StreamduelBatchStuck"},
     "slow-clicks": {"StreamduelClicksUnjoined"},
     "disobedient": {"StreamduelUnassignedImpressions"},
+    "crowded": {"StreamduelClientsCapped"},
     "services": set[str](),
     "malformed": {"StreamduelDeadLetterShare"},
+    "oversized": {"StreamduelRecordsTooLarge"},
+    "misled": {"StreamduelTimeOutliers"},
     "overloaded": {"StreamduelLagGrowing"},
     "full": {"StreamduelDown"},
     "fenced": {"StreamduelCommitFailing"},
@@ -77,6 +85,8 @@ class Stage:
         two = EXPERIMENTS["fair"]
         self._services = self._start("services", EXPERIMENTS)
         self._malformed = self._start("malformed", {"malformed": two})
+        self._oversized = self._start("oversized", {"oversized": two})
+        self._misled = self._start("misled", {"misled": two})
         self._overloaded = self._start("overloaded", {"overloaded": COSTLY})
         self._full = self._start("full", {"full": two})
         self._fenced = self._on_kafka("fenced", shared.bootstrap_servers)
@@ -97,6 +107,8 @@ class Stage:
         return {
             "services": self._services.port,
             "malformed": self._malformed.port,
+            "oversized": self._oversized.port,
+            "misled": self._misled.port,
             "overloaded": self._overloaded.port,
             "full": self._full.port,
             "fenced": self._fenced.port,
@@ -109,6 +121,10 @@ class Stage:
         enter(Feed(lambda: self._services.write(self._everybody.records())))
         malformed = Users("malformed", seed=1)
         enter(Feed(lambda: self._malformed.write(_poisoned(malformed))))
+        oversized = Users("oversized", seed=4)
+        enter(Feed(lambda: self._oversized.write(_oversized(oversized))))
+        misled = Users("misled", seed=5)
+        enter(Feed(lambda: self._misled.write(_misled(misled))))
         overloaded = Users("overloaded", seed=2)
         self._overloaded.write(_fat(overloaded, ARREARS))
         enter(Feed(lambda: self._overloaded.write(_fat(overloaded, 80))))
@@ -136,6 +152,18 @@ def fill_the_disk(service: Service) -> None:
 def _poisoned(users: Users) -> Iterator[dict[str, Any] | bytes]:
     for record in half_and_half(users, "x", "y", 10):
         yield b"{" if users.random.random() < POISONED else record
+
+
+def _oversized(users: Users) -> Iterator[dict[str, Any]]:
+    """One record of 1,000 is over the limit of a megabyte."""
+    for record in half_and_half(users, "x", "y", 50):
+        yield {**record, "session": "x" * 2**20} if users.random.random() < RARE else record
+
+
+def _misled(users: Users) -> Iterator[dict[str, Any]]:
+    """One record of 1,000 has a clock that is a day ahead."""
+    for record in half_and_half(users, "x", "y", 50):
+        yield {**record, "ts": record["ts"] + DAY} if users.random.random() < RARE else record
 
 
 def _fat(users: Users, number: int) -> Iterator[dict[str, Any]]:

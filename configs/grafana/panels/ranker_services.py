@@ -20,7 +20,13 @@ def panels(ours: str) -> list[Panel]:
     lost = f'streamduel_records_total{{{ours}, outcome=~"late|unjoined"}}'
     unassigned = f"streamduel_unassigned_impressions_total{{{ours}}}"
     return [
-        outcomes(ours, "Records of the experiment", "if there are none, a producer has stopped."),
+        outcomes(
+            ours,
+            "Records of the experiment",
+            "if there are none, a producer has stopped; if many are `capped`, a few clients send "
+            "most of them.",
+            "StreamduelClientsCapped",
+        ),
         chart(
             "Late and unjoined clicks",
             About(

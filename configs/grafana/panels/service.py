@@ -9,6 +9,7 @@ from grafana_foundation_sdk.cog.builder import Builder
 from grafana_foundation_sdk.models import dashboard as models
 
 from configs.grafana.panel_kinds import (
+    QUARTER,
     About,
     Panel,
     chart,
@@ -100,7 +101,7 @@ def _overview() -> list[Panel]:
                 "Restarts of processes in the last hour.",
                 "0, or once each after a deployment.",
                 "the last line of the process's application log has the reason.",
-                "StreamduelRestarting",
+                "StreamduelStartFailing",
             ),
             f"sum(changes(process_start_time_seconds{{{OURS}}}[1h]))",
             unit="none",
@@ -137,18 +138,19 @@ def _lag() -> list[Panel]:
             steps=[(5000, "orange")],
         ),
         chart(
-            "Stream time delay",
+            "Records behind open transactions",
             About(
-                "The present time minus stream time, the largest timestamp folded.",
-                "seconds while users search; it grows at night without traffic.",
-                "if it grows while `Lag by partition` is 0, no records arrive.",
-                "StreamduelNoRecords",
+                "Records of each partition that no reader may see yet, because a producer has an "
+                "open transaction before them.",
+                "0; with producers that use transactions a line that keeps falling to 0.",
+                "if it only rises, a transaction hangs and the partition stands still.",
+                "StreamduelStableOffsetStuck",
             ),
             {
                 "{{instance}} partition {{partition}}": "max by (instance, partition) "
-                f"(time() - streamduel_stream_time_seconds{{{OURS}}})"
+                f"(streamduel_stable_offset_lag_records{{{OURS}}})"
             },
-            unit="s",
+            unit="short",
         ),
         chart(
             "Snapshot age",
@@ -165,6 +167,46 @@ def _lag() -> list[Panel]:
             unit="s",
             steps=[(300, "red")],
         ),
+        chart(
+            "Stream time delay",
+            About(
+                "The present time minus stream time, the largest timestamp folded.",
+                "seconds while users search; it grows at night without traffic.",
+                "if it grows while `Lag by partition` is 0, no records arrive.",
+                "StreamduelNoRecords",
+            ),
+            {
+                "{{instance}} partition {{partition}}": "max by (instance, partition) "
+                f"(time() - streamduel_stream_time_seconds{{{OURS}}})"
+            },
+            unit="s",
+        ),
+        chart(
+            "Time outliers",
+            About(
+                "Records within five minutes whose timestamp was so far ahead that stream time did "
+                "not follow it.",
+                "0.",
+                "the clock of a producer is wrong; the application log has the records.",
+                "StreamduelTimeOutliers",
+            ),
+            {
+                "{{instance}} partition {{partition}}": "max by (instance, partition) "
+                f"(increase(streamduel_time_outliers_total{{{OURS}}}[5m]))"
+            },
+            unit="short",
+        ),
+        spread(
+            "Records per poll",
+            About(
+                "Records per poll of the click log; empty polls are not counted.",
+                "dark at the bottom.",
+                "dark at 5,000 and above: the process lags and polls as much as it can.",
+                "StreamduelLagGrowing",
+            ),
+            f"streamduel_poll_records_bucket{{{OURS}}}",
+            unit="short",
+        ),
     ]
 
 
@@ -174,6 +216,7 @@ def _input() -> list[Panel]:
             OURS,
             "Records of all experiments",
             "if there are none, producers have stopped, or the click log is unreachable.",
+            "StreamduelNoRecords",
         ),
         chart(
             "Dead letters, by reason",
@@ -192,15 +235,19 @@ def _input() -> list[Panel]:
             unit="short",
             stacked=True,
         ),
-        spread(
-            "Records per poll",
+        chart(
+            "Refused for their size",
             About(
-                "Records per poll of the click log; empty polls are not counted.",
-                "dark at the bottom.",
-                "dark at 5,000 and above: the process lags and polls as much as it can.",
-                "StreamduelLagGrowing",
+                "Records and compressed batches over the limits, within five minutes. A refused "
+                "batch counts once.",
+                "0.",
+                "the dead letters have the offsets and sizes; find the producer.",
+                "StreamduelRecordsTooLarge",
             ),
-            f"streamduel_poll_records_bucket{{{OURS}}}",
+            {
+                "{{instance}}": "sum by (instance) "
+                f'(increase(streamduel_dead_letters_total{{{OURS}, reason="too_large"}}[5m]))'
+            },
             unit="short",
         ),
     ]
@@ -219,6 +266,7 @@ def _commits() -> list[Panel]:
             ),
             f"streamduel_commit_seconds_bucket{{{OURS}}}",
             unit="s",
+            width=QUARTER,
         ),
         chart(
             "Commit duration, p50 and p99",
@@ -234,6 +282,19 @@ def _commits() -> list[Panel]:
             },
             unit="s",
             steps=[(0.5, "orange")],
+            width=QUARTER,
+        ),
+        chart(
+            "Partitions being restored",
+            About(
+                "Partitions that a process owns and whose state it is reading.",
+                "0; a peak of some seconds at a start, a rebalance or a failed commit.",
+                "if it lasts, no process folds these partitions.",
+                "StreamduelFailoverSlow",
+            ),
+            {"{{instance}}": f"max by (instance) (streamduel_restoring_partitions{{{OURS}}})"},
+            unit="short",
+            width=QUARTER,
         ),
         chart(
             "Failed commits and restores",
@@ -252,6 +313,7 @@ def _commits() -> list[Panel]:
             },
             unit="short",
             steps=[(3, "red")],
+            width=QUARTER,
         ),
     ]
 

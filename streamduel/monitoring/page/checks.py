@@ -18,6 +18,9 @@ TOLERATED: Final = 0.01
 """The share of records that may be lost: one in a hundred changes no result that is worth acting
 on, and a defect of a service affects far more."""
 
+DOMINATED: Final = 0.05
+"""The share of records beyond the limit per client, as in the alert: a few users search all day."""
+
 Result = Literal["ok", "problem", "unknown"]
 
 
@@ -50,6 +53,8 @@ def checks(view: ExperimentView, figures: Figures, partition: int) -> list[Check
         _assignments_followed(view),
         _clicks_joined(view),
         _records_valid(view),
+        _clients_capped(view),
+        _clocks_agree(figures, partition),
     ]
     if view.seeks == "condorcet" and len(view.arms) <= MAX_ARMS_ON_DEMAND:
         results.append(_winner_possible(view))
@@ -67,6 +72,16 @@ def _lag(figures: Figures, partition: int) -> Check:
     age = figures.now - figures.partitions[partition].saved_at
     if lag is None:
         return Check(title, "unknown", f"The lag of partition {partition} is unknown.")
+    held = figures.stable_offset_lags.get(partition, 0)
+    if held and held >= lag:
+        return _judged(
+            title,
+            f"Partition {partition} has a lag of {count(lag)} records, all of them behind an open "
+            f"transaction of a producer",
+            problem=age > MAX_SILENT_SECONDS,
+            advice=f", and nothing was read for {span(age)}. Restart that producer, or abort its "
+            f"transaction: kafka-transactions.sh find-hanging.",
+        )
     return _judged(
         title,
         f"Partition {partition} has a lag of {count(lag)} records",
@@ -153,6 +168,30 @@ def _records_valid(view: ExperimentView) -> Check:
         f"{count(dead_letters)} of {count(total)} became dead letters",
         problem=dead_letters > TOLERATED * total,
         advice=". Each has its reason; the newest are below.",
+    )
+
+
+def _clients_capped(view: ExperimentView) -> Check:
+    capped = view.tallies["capped"]
+    total = capped + view.tallies["accepted"]
+    return _judged(
+        "Many clients are counted",
+        f"{count(capped)} of {count(total)} records were beyond the limit of duels per client",
+        problem=capped > DOMINATED * total,
+        advice=". They do not count. Look for a crawler, a script, or a `client` that is no user.",
+    )
+
+
+def _clocks_agree(figures: Figures, partition: int) -> Check:
+    view = figures.partitions[partition]
+    outliers = view.time_outliers
+    return _judged(
+        "Clocks agree",
+        f"{count(outliers)} records of partition {partition} had timestamps too far ahead of the "
+        f"others",
+        problem=outliers > TOLERATED * sum(each.records for each in view.experiments.values()),
+        advice=". Stream time did not follow them. The application log names the newest; correct "
+        "the clock of its producer.",
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 import streamduel
-from streamduel.errors import nearest
+from streamduel.errors import MAX_COMPARED, nearest
 from streamduel.monitoring.figures import Figures
 from streamduel.monitoring.history import History
 from streamduel.monitoring.page import curve
@@ -29,7 +29,6 @@ from streamduel.monitoring.page.wording import (
     percent,
 )
 from streamduel.monitoring.recent_dead_letters import RecentDeadLetter, RecentDeadLetters
-from streamduel.stream.routing import MAX_COMPARED
 
 PAGE_HEADERS: Final = {
     "content-security-policy": (

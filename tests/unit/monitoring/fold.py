@@ -69,6 +69,15 @@ def fold(target: PartitionTask, *values: bytes | None) -> None:
     )
 
 
+def fold_ahead(target: PartitionTask, ahead_ms: int) -> None:
+    """Fold a duel whose timestamp is ahead, and then as many others as tell that it is wrong."""
+    offset = target.next_offset
+    made = duels("search", offset, "x", "y", "a" * 80)
+    records = [Record(offset + number, it, STREAM_TIME) for number, it in enumerate(made)]
+    records[40] = records[40]._replace(timestamp=STREAM_TIME + ahead_ms)
+    target.fold(records)
+
+
 def duels(experiment: str, first: int, a: str, b: str, winners: str) -> list[bytes]:
     """One duel of a and b per character: `a`, `b`, or `t` for a tie."""
     return [

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from streamduel.client import Assignments, Draw
-from streamduel.stream.routing import MAX_COMPARED
+from streamduel.errors import MAX_COMPARED
 from streamduel.testing import Record, encode
 from tests.unit.client.bed import eventually
 from tests.unit.monitoring.fold import STREAM_TIME, commit, config, duels, fold, scrape, task, value
@@ -88,7 +88,14 @@ def test_the_summary_of_an_experiment(service: Service) -> None:
         "duels": 10,
         "arms": ["bm25", "ltr", "dense"],
         "copeland_scores": {"bm25": 0.0, "ltr": 1.0, "dense": 0.0},
-        "tallies": {"accepted": 11, "duplicate": 1, "dead_letter": 0, "late": 0, "unjoined": 0},
+        "tallies": {
+            "accepted": 11,
+            "duplicate": 1,
+            "dead_letter": 0,
+            "late": 0,
+            "unjoined": 0,
+            "capped": 0,
+        },
         "open": {"impressions": 1, "clicks": 1},
     }
 

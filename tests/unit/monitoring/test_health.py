@@ -1,14 +1,14 @@
+from collections.abc import Sequence
+
 import pytest
 
 from streamduel.monitoring.collector import Metrics
-from streamduel.monitoring.figures import MAX_SILENT_SECONDS
+from streamduel.monitoring.figures import MAX_SILENT_SECONDS, MAX_WAIT_SECONDS
 from streamduel.stream.runner import Runner
-from streamduel.testing import Broker
+from streamduel.testing import END_OF_POLL, Broker
 from tests.unit.monitoring.fold import Clock, commit, config, duels, fold, task
 
-NO_PARTITION = (
-    "no partition is restored: none is assigned to this process, or its snapshot is being read."
-)
+NO_PARTITION = "no partition is assigned to this process."
 NO_LOG = "the click log cannot be reached."
 REFUSED = "a commit was refused; the last committed state is being restored."
 
@@ -85,8 +85,58 @@ def test_not_ready_without_connection_partition_or_liveness(metrics: Metrics, cl
     metrics.lost([2])
     assert metrics.figures.why_not_ready() == [NO_PARTITION]
     clock.now += 61
-    assert len(metrics.figures.why_not_ready()) == 2
+    assert metrics.figures.why_not_ready() == [*metrics.figures.why_not_live(), NO_PARTITION]
     assert not Metrics("kafka", clock).figures.why_not_live()
+
+
+def test_not_ready_while_partitions_are_restored(metrics: Metrics) -> None:
+    metrics.connection(source=True)
+    metrics.gained([1, 2])
+    assert metrics.figures.why_not_ready() == ["partitions 1, 2 are being restored."]
+    gain(metrics, 1)
+    assert metrics.figures.why_not_ready() == ["partition 2 is being restored."]
+    assert not metrics.figures.why_not_live()
+    gain(metrics, 2)
+    assert metrics.figures.why_not_ready() == []
+    metrics.gained([3])
+    metrics.lost([3])
+    assert metrics.figures.why_not_ready() == []
+
+
+def test_not_ready_while_the_runner_waits(metrics: Metrics, clock: Clock) -> None:
+    metrics.connection(source=True)
+    gain(metrics, 1)
+    metrics.heartbeat.turned()
+    clock.now += MAX_WAIT_SECONDS
+    assert metrics.figures.why_not_ready() == []
+    clock.now += 0.5
+    assert metrics.figures.why_not_ready() == [
+        "no poll and no commit has completed for 4.5 s (allowed: 4 s)."
+    ]
+    assert not metrics.figures.why_not_live()
+    metrics.heartbeat.committed([], 4.5)
+    assert metrics.figures.why_not_ready() == []
+
+
+def test_not_ready_during_a_commit_that_is_not_answered(metrics: Metrics, clock: Clock) -> None:
+    """The state is that of the moment of the question, not of the last event."""
+    during: list[Sequence[str]] = []
+
+    def unanswered(step: str) -> None:
+        during.append(metrics.figures.why_not_ready())
+        clock.now += 3
+        during.append(metrics.figures.why_not_ready())
+
+    broker = Broker([END_OF_POLL, *duels("search", 0, "x", "y", "ab")])
+    observers = [metrics.heartbeat, metrics]
+    configured = config({"search": ("x", "y")})
+    source, outlet = broker.source(), broker.outlet()
+    runner = Runner(configured, source, outlet, clock, observers, unanswered)
+    runner.run(lambda: False, until_end=True)
+    first, *_, last = during[-6:]
+    assert first == []
+    assert last == ["no poll and no commit has completed for 9.0 s (allowed: 4 s)."]
+    assert metrics.figures.why_not_ready() == []
 
 
 def test_not_ready_from_fencing_to_restore(metrics: Metrics) -> None:

@@ -17,6 +17,7 @@ from tests.unit.monitoring.fold import (
     config,
     duels,
     fold,
+    fold_ahead,
     scrape,
     task,
     value,
@@ -55,7 +56,10 @@ RELEASED = {
     "streamduel_assignment_epoch": ("gauge", ("experiment",)),
     "streamduel_assignments_total": ("counter", ("experiment",)),
     "streamduel_lag_records": ("gauge", ("partition",)),
+    "streamduel_stable_offset_lag_records": ("gauge", ("partition",)),
     "streamduel_stream_time_seconds": ("gauge", ("partition",)),
+    "streamduel_time_outliers_total": ("counter", ("partition",)),
+    "streamduel_restoring_partitions": ("gauge", ()),
     "streamduel_restores_total": ("counter", ()),
     "streamduel_commit_failures_total": ("counter", ()),
     "streamduel_commit_seconds": ("histogram", ()),
@@ -98,6 +102,7 @@ class TestDeclarations:
         fold(watched, *duels("search", 0, "bm25", "ltr", "ab"))
         commit(metrics, watched)
         metrics.lagging({0: 5})
+        metrics.stable_offset_lagging({0: 0})
         there_are = {"experiment": 2, "arm": 5, "partition": 1, "process": 1}
         found = Counter(
             re.sub(r"_(bucket|sum|count)$", "", name) for name, _ in scrape(metrics.registry)
@@ -170,6 +175,13 @@ class TestExperiments:
         watched = task(config({"search": ARMS}))
         commit(metrics, watched)
         assert not [name for name, _ in scrape(metrics.registry) if "guardrail" in name]
+
+    def test_records_beyond_the_cap_of_their_client(self, metrics: Metrics) -> None:
+        watched = task(config({"search": ARMS}, max_per_client=2))
+        record = {"type": "duel", "experiment": "search", "a": "bm25", "b": "ltr", "winner": "a"}
+        fold(watched, *(encode({**record, "id": f"{n}", "client": "u-1"}) for n in range(4)))
+        commit(metrics, watched)
+        assert value(scrape(metrics.registry), "capped_total", experiment="search") == 2
 
     def test_values_after_a_fold(self, metrics: Metrics) -> None:
         watched = task(config({"search": ARMS}))
@@ -274,15 +286,26 @@ class TestExperiments:
 
 
 class TestPartitions:
+    def test_time_outliers(self, metrics: Metrics) -> None:
+        watched = task(config({"search": ("x", "y")}), partition=3)
+        fold_ahead(watched, 3_600_000)
+        commit(metrics, watched)
+        now = scrape(metrics.registry)
+        assert value(now, "time_outliers_total", partition="3") == 1
+        assert value(now, "stream_time_seconds", partition="3") == STREAM_TIME / 1000
+
     def test_stream_time_lag_and_age(self, metrics: Metrics, clock: Clock) -> None:
         watched = task(config({"search": ARMS}), partition=3)
         fold(watched, *duels("search", 0, "bm25", "ltr", "ab"))
         commit(metrics, watched)
         metrics.lagging({3: 17})
+        metrics.stable_offset_lagging({3: 4})
         clock.now += 12.5
         now = scrape(metrics.registry)
         assert value(now, "stream_time_seconds", partition="3") == (STREAM_TIME + 1) / 1000
         assert value(now, "lag_records", partition="3") == 17
+        assert value(now, "stable_offset_lag_records", partition="3") == 4
+        assert value(now, "time_outliers_total", partition="3") == 0
         assert value(now, "snapshot_age_seconds", partition="3") == 12.5
         commit(metrics, watched)
         assert value(scrape(metrics.registry), "snapshot_age_seconds", partition="3") == 0
@@ -300,6 +323,7 @@ class TestPartitions:
         fold(kept, *duels("ads", 0, "bm25", "ltr", "a"), b"nonsense")
         commit(metrics, gone, kept)
         metrics.lagging({1: 5, 2: 6})
+        metrics.stable_offset_lagging({1: 5, 2: 6})
         metrics.lost([1, 7])
         now = scrape(metrics.registry)
         labels = {label for _, labels in now for label in labels}

@@ -55,6 +55,7 @@ def test_the_formula_gives_the_number_of_series_of_a_real_page() -> None:
     fold(watched, *duels("e5", 0, "arm1", "arm2", "ab"))
     commit(metrics, watched)
     metrics.lagging({0: 5})
+    metrics.stable_offset_lagging({0: 0})
     series = parse(Exposition(metrics.registry).page("")[0].decode())
     assert len(series) == process + partition + experiment * len(numbers) + arm * sum(numbers)
     assert len([name for name, _ in series if name.startswith("process_")]) == of_them

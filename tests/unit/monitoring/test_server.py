@@ -1,8 +1,6 @@
-import contextlib
 import json
 import signal
 import socket
-import struct
 import threading
 import time
 from collections.abc import Iterator
@@ -24,25 +22,6 @@ def service() -> Iterator[Service]:
     made = Service()
     yield made
     made.close()
-
-
-def grow(service: Service) -> None:
-    """Make the metrics longer, with 3.6 MB, than what the buffers of two sockets hold."""
-    arms = [f"{arm:-<250}" for arm in ARMS]
-    watched = task(config({f"{number:-<250}": arms for number in range(120)}))
-    commit(service.monitoring.observer, watched)
-
-
-def is_closed(client: socket.socket) -> bool:
-    """Whether the server lets go of the connection; waits for it."""
-    try:
-        while client.recv(65536):
-            pass
-    except TimeoutError:
-        return False
-    except ConnectionError:
-        return True
-    return True
 
 
 def read_until(client: socket.socket, end: bytes) -> bytes:
@@ -217,102 +196,3 @@ class TestAddress:
     def test_the_thread_does_not_keep_the_process_alive(self, service: Service) -> None:
         (thread,) = [each for each in threading.enumerate() if each.name == "monitoring"]
         assert thread.daemon
-
-
-class TestHangingClients:
-    HANGING = (
-        b"",
-        b"GET /metr",
-        b"GET /metrics HTTP/1.1\r\nhost: x\r\n",
-        b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n",
-        b"POST /metrics HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\nhalf",
-    )
-
-    @pytest.fixture
-    def hanging(self, service: Service) -> Iterator[list[socket.socket]]:
-        grow(service)
-        with contextlib.ExitStack() as stack:
-            clients = [service.hang(request) for request in self.HANGING * 3]
-            for client in clients:
-                stack.callback(client.close)
-            yield clients
-
-    def test_do_not_stop_other_scrapes(
-        self, service: Service, hanging: list[socket.socket]
-    ) -> None:
-        for _ in range(2):
-            assert service.get("/metrics").status_code == 200
-            assert service.get("/healthz").status_code == 200
-
-    def test_do_not_delay_the_fold(self, service: Service, hanging: list[socket.socket]) -> None:
-        observer = service.monitoring.observer
-        watched = task(config({"search": ARMS}), partition=1)
-        began = time.perf_counter()
-        for _ in range(100):
-            observer.heartbeat.turned()
-            observer.polled(10)
-            observer.committed([watched], 0.02)
-            observer.lagging({1: 5})
-        assert time.perf_counter() - began < 1
-
-    def test_do_not_delay_the_stop(
-        self,
-        service: Service,
-        hanging: list[socket.socket],
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
-        monkeypatch.setattr(server, "JOIN_SECONDS", 60)  # a busy machine is not what is tested
-        began = time.perf_counter()
-        service.monitoring.stop()
-        assert time.perf_counter() - began < server.EXCHANGE_SECONDS
-        assert not [each for each in threading.enumerate() if each.name == "monitoring"]
-        assert all(is_closed(client) for client in hanging)
-
-    def test_are_disconnected_at_the_deadline(
-        self, service: Service, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        grow(service)
-        monkeypatch.setattr(server, "EXCHANGE_SECONDS", 0.1)
-        for request in self.HANGING:
-            with service.hang(request) as client:
-                time.sleep(0.2)  # so that the whole answer is not read after all
-                assert is_closed(client), request
-
-    def test_every_exchange_has_its_own_deadline(
-        self, service: Service, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(server, "EXCHANGE_SECONDS", 1.0)
-        with service.hang(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n") as client:
-            assert b"alive" in read_until(client, b"}")
-            time.sleep(0.6)
-            client.sendall(b"GET /healthz HTTP/1.1\r\n")
-            time.sleep(0.6)  # beyond the first deadline, within the second
-            client.sendall(b"host: x\r\n\r\n")
-            assert b"alive" in read_until(client, b"}")
-
-    def test_the_deadline_of_the_first_exchange_begins_with_its_first_byte(
-        self, service: Service, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(server, "EXCHANGE_SECONDS", 1.0)
-        with service.hang(b"") as client:  # as browsers do that expect to need it
-            time.sleep(0.6)
-            client.sendall(b"GET /healthz HTTP/1.1\r\n")
-            time.sleep(0.6)
-            client.sendall(b"host: x\r\n\r\n")
-            assert b"alive" in read_until(client, b"}")
-
-    def test_no_more_connections_than_allowed(
-        self, service: Service, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(server, "MAX_CONNECTIONS", 2)
-        with service.hang(b"GET /"), service.hang(b"GET /") as second:
-            with pytest.raises((httpx.ReadError, httpx.RemoteProtocolError)):
-                service.get("/healthz")
-            second.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            second.close()
-            deadline = time.monotonic() + PATIENCE
-            while True:
-                with contextlib.suppress(httpx.ReadError, httpx.RemoteProtocolError):
-                    assert service.get("/healthz").status_code == 200
-                    break
-                assert time.monotonic() < deadline

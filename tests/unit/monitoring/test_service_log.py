@@ -9,10 +9,23 @@ from structlog.typing import EventDict
 
 from streamduel import __version__
 from streamduel.config import load
-from streamduel.monitoring.service_log import DEAD_LETTER_SECONDS, MAX_NAMES, ServiceLog
+from streamduel.monitoring.service_log import (
+    DEAD_LETTER_SECONDS,
+    MAX_NAMES,
+    OUTLIER_SECONDS,
+    ServiceLog,
+)
 from streamduel.stream.task import PartitionTask
 from tests.unit.config.configurations import GOOD, changed, written
-from tests.unit.monitoring.fold import Clock, config, duels, fold, task
+from tests.unit.monitoring.fold import (
+    STREAM_TIME,
+    Clock,
+    config,
+    duels,
+    fold,
+    fold_ahead,
+    task,
+)
 
 BAD = b"{"
 STRANGE = b'{"type": "duel"}'
@@ -190,3 +203,38 @@ def test_stopped_has_the_reason_and_committed_offsets(
 def test_stopped_without_a_commit(service_log: ServiceLog, logged: list[EventDict]) -> None:
     service_log.stopped("an error")
     assert logged[0]["last_commit_seconds_ago"] is None
+
+
+class TestTimeOutliers:
+    def test_they_are_logged_once_a_minute(
+        self, service_log: ServiceLog, clock: Clock, logged: list[EventDict]
+    ) -> None:
+        target = task(config({"search": ("x", "y")}), partition=3)
+        service_log.restored(target)
+        logged.clear()
+        for _ in range(2):
+            fold_ahead(target, 3_600_000)
+            commit(service_log, target)
+        assert logged == [
+            {
+                "event": "time outliers", "log_level": "warning", "topic": "clicks",
+                "partition": 3, "records": 1, "offset": 40, "record_time": STREAM_TIME + 3_600_000,
+                "stream_time": STREAM_TIME,
+                "advice": "the clock of a producer is wrong; stream time does not follow it",
+            }
+        ]  # fmt: skip
+        clock.now += OUTLIER_SECONDS
+        fold_ahead(target, 7_200_000)
+        commit(service_log, target)
+        assert [(it["records"], it["offset"]) for it in logged] == [(1, 40), (2, 200)]
+
+    def test_those_in_the_snapshot_are_not_logged(
+        self, service_log: ServiceLog, logged: list[EventDict]
+    ) -> None:
+        configured = config({"search": ("x", "y")})
+        target = task(configured)
+        fold_ahead(target, 3_600_000)
+        again = task(configured, entries=target.take_commit().entries)
+        service_log.restored(again)
+        commit(service_log, again)
+        assert not [line for line in logged if line["event"] == "time outliers"]

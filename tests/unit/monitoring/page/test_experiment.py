@@ -285,6 +285,43 @@ class TestChecks:
         assert check.result == "problem"
         assert "Partition 0 has a lag of 1,200 records" in check.sentence
 
+    def test_an_open_transaction_is_named(self) -> None:
+        watched = Watched()
+        watched.metrics.lagging({0: 1200})
+        watched.metrics.stable_offset_lagging({0: 1200})
+        assert watched.check("folded").result == "ok", "it may end in time"
+        watched.clock.now += 61
+        check = watched.check("folded")
+        assert check.result == "problem"
+        assert "behind an open transaction of a producer, and nothing was read" in check.sentence
+        watched.metrics.stable_offset_lagging({0: 1199})
+        assert "the partition has stopped" in watched.check("folded").sentence
+
+    def test_capped_records_are_a_problem(self) -> None:
+        watched = Watched(max_per_client=19)
+        records = [
+            encode({**json.loads(each), "client": "crawler"})
+            for each in duels("search", 0, "bm25", "ltr", "a" * 21)
+        ]
+        watched.fold(*records[:20])
+        assert watched.check("clients").result == "ok"
+        watched.fold(records[20])
+        check = watched.check("clients")
+        assert check.result == "problem"
+        assert check.sentence.startswith("2 of 21 records were beyond the limit")
+
+    def test_time_outliers_are_a_problem(self) -> None:
+        watched = Watched()
+        watched.fold(*duels("search", 0, "bm25", "ltr", "ab" * 20))
+        assert watched.check("Clocks").result == "ok"
+        assert watched.check("Clocks").sentence.startswith("0 records of partition 0 had")
+        (wrong,) = duels("search", 100, "bm25", "ltr", "a")
+        next_offset = watched.task.next_offset
+        watched.task.fold([Record(next_offset, wrong, STREAM_TIME + 10**9)])
+        watched.fold(*duels("search", 200, "bm25", "ltr", "ab" * 20))
+        assert watched.check("Clocks").result == "problem"
+        assert watched.check("Clocks").sentence.startswith("1 records of partition 0 had")
+
     def test_missing_records_are_a_problem_with_a_fallback(self) -> None:
         watched = Watched(guardrails={"fallback": {"arm": "bm25", "idle_ms": 60_000}})
         assert watched.check("arrive").result == "unknown", "none so far"

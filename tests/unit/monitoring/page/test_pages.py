@@ -105,7 +105,7 @@ def page(answer: httpx.Response) -> Page:
 def test_before_the_first_commit_the_page_gives_the_reason(service: Service) -> None:
     read = page(service.get("/"))
     assert "This process holds no experiment yet" in read.text
-    assert "no partition is restored" in read.text
+    assert "no partition is assigned" in read.text
 
 
 def test_the_overview_links_to_each_experiment(service: Service) -> None:
