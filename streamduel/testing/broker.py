@@ -57,6 +57,7 @@ class Broker:
         assignments: the assignments topic.
         dead_letters: the dead-letter topic.
         commits: how many commits succeeded.
+        log_id: what `Source.log_id` returns.
     """
 
     log: Sequence[bytes | Record | Fault]
@@ -64,6 +65,7 @@ class Broker:
     assignments: list[Message] = field(default_factory=list)
     dead_letters: list[Message] = field(default_factory=list)
     commits: int = 0
+    log_id: str | None = None
     fence_next: bool = field(default=False, repr=False)
     happened: set[int] = field(default_factory=set, repr=False)
 
@@ -119,8 +121,14 @@ class MemorySource:
         """Partition 0, for every experiment."""
         return 0
 
-    def poll(self, timeout: float) -> Poll:  # noqa: ARG002
+    def log_id(self, partition: int) -> str | None:  # noqa: ARG002
+        """The id of the broker's click log."""
+        return self._broker.log_id
+
+    def poll(self, timeout: float, *, hold: bool = False) -> Poll:  # noqa: ARG002
         """The records up to the next fault, or the fault."""
+        if hold:
+            return Poll()
         if self._ownership is not None:
             ownership, self._ownership = self._ownership, None
             return ownership
@@ -165,6 +173,10 @@ class MemorySource:
     def lags(self, partitions: Sequence[int]) -> dict[int, int]:
         """The records that are not delivered yet."""
         return dict.fromkeys(partitions, len(self._records) - (self._position or 0))
+
+    def stable_offset_lags(self, partitions: Sequence[int]) -> dict[int, int]:  # noqa: ARG002
+        """Nothing: there are no transactions of other producers."""
+        return {}
 
     def reannounce(self) -> None:
         """Report the partition as lost and gained."""

@@ -41,6 +41,7 @@ from streamduel.connector import (
     Poll,
     Snapshot,
     Source,
+    SourceOptions,
     no_failpoint,
 )
 from streamduel.stream.commit import commit
@@ -102,7 +103,7 @@ class ConfiguredConnector:
 
     def source(self) -> Source:
         """Open a source that ends at the click log's present end."""
-        return self._connector.open_source(self._source, True)
+        return self._connector.open_source(self._source, SourceOptions(until_end=True))
 
     def outlet(self, source: Source, failpoint: Failpoint = no_failpoint) -> Outlet:
         """Open an outlet."""

@@ -1,0 +1,126 @@
+"""The nemesis: faults at random times, some kinds of them in each schedule."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from streamduel.stream import snapshot
+
+if TYPE_CHECKING:
+    from streamduel.testing.simulation.process import Process
+    from streamduel.testing.simulation.schedule import Schedule
+
+MAX_INSTANCES: Final = 4
+
+
+class Nemesis:
+    """Does harm to the processes and the cluster of a schedule.
+
+    Each schedule has some kinds of faults and not others, at a rate of its own: faults of one kind
+    can then happen often enough to meet, and rare combinations are tried undiluted.
+
+    Args:
+        schedule: the schedule.
+        rng: draws kinds, times and victims.
+    """
+
+    def __init__(self, schedule: Schedule, rng: random.Random) -> None:
+        self._schedule = schedule
+        self._rng = rng
+        kinds: list[Callable[[], str]] = [
+            self._crash, self._pause, self._cut, self._lose, self._replace, self._scale,
+            self._abort, self._retain, self._compact, self._hold_back,
+            self._damage,
+        ]  # fmt: skip
+        self._kinds = rng.sample(kinds, rng.randint(1, len(kinds)))
+        self._rate = rng.choice((0.002, 0.01, 0.03))
+        self._long = schedule.session_ms
+
+    def act(self) -> None:
+        """Perhaps do something."""
+        if self._rng.random() < self._rate:
+            done = self._rng.choice(self._kinds)()
+            self._schedule.trace.append((self._schedule.cluster.now, "nemesis", done))
+
+    def _victim(self) -> Process | None:
+        running = self._schedule.running()
+        return self._rng.choice(running) if running else None
+
+    def _duration(self) -> int:
+        return self._rng.choice((self._long // 10, self._long, 3 * self._long))
+
+    def _crash(self) -> str:
+        victim = self._victim()
+        if victim is None:
+            return "nothing to kill"
+        victim.crash()
+        return f"kills {victim.name}"
+
+    def _pause(self) -> str:
+        victim = self._victim()
+        if victim is None:
+            return "nothing to pause"
+        victim.paused_until = self._schedule.cluster.now + self._duration()
+        return f"pauses {victim.name} until {victim.paused_until}"
+
+    def _cut(self) -> str:
+        victim = self._victim()
+        if victim is None:
+            return "nothing to cut off"
+        victim.cut_until = self._schedule.cluster.now + self._duration()
+        return f"cuts off {victim.name} until {victim.cut_until}"
+
+    def _lose(self) -> str:
+        victim = self._victim()
+        if victim is None:
+            return "nothing to lose"
+        victim.loses = self._rng.choice(("request", "answer", "late"))
+        return f"{victim.name} will lose one {victim.loses}"
+
+    def _replace(self) -> str:
+        """Start a second process of the same name, as an orchestrator does for a silent machine."""
+        victim = self._victim()
+        if victim is None:
+            return "nothing to replace"
+        victim.paused_until = self._schedule.cluster.now + self._duration()
+        self._schedule.start(victim.name)
+        return f"pauses {victim.name} until {victim.paused_until} and starts another"
+
+    def _scale(self) -> str:
+        schedule = self._schedule
+        schedule.instances = self._rng.randint(1, MAX_INSTANCES)
+        return f"wants {schedule.instances} instances"
+
+    def _abort(self) -> str:
+        name = self._rng.choice(self._schedule.names())
+        self._schedule.cluster.abort_any(name)
+        return f"aborts the transaction of {name}"
+
+    def _retain(self) -> str:
+        """Delete what no restart needs any more."""
+        cluster = self._schedule.cluster
+        partition = self._rng.randrange(len(cluster.clicks))
+        found = cluster.snapshot(partition)
+        if found is None or self._schedule.damaged:
+            return "nothing to delete"
+        offset = snapshot.read(found.entries, partition).partition.window.offset
+        cluster.delete(partition, offset)
+        return f"deletes partition {partition} up to {offset}"
+
+    def _compact(self) -> str:
+        cluster = self._schedule.cluster
+        partition = self._rng.randrange(len(cluster.clicks))
+        cluster.compact(partition)
+        return f"compacts the snapshots of partition {partition}"
+
+    def _damage(self) -> str:
+        self._schedule.damaged = True
+        cluster = self._schedule.cluster
+        return cluster.damage(self._rng.randrange(len(cluster.clicks)), self._rng)
+
+    def _hold_back(self) -> str:
+        """Transaction markers, and what a producer's open transaction hides, come later."""
+        self._schedule.held_until = self._schedule.cluster.now + self._duration()
+        return f"holds back markers and new records until {self._schedule.held_until}"

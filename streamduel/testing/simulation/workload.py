@@ -1,0 +1,194 @@
+"""Random configurations and click logs, small enough that every window ends within them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from streamduel.config import Config
+from streamduel.records import Rejected
+from streamduel.testing.broker import START
+from streamduel.testing.records import Record
+
+ARMS: Final = ("bm25", "ltr", "dense", "hybrid")
+
+POLICIES: Final[tuple[dict[str, Any], ...]] = (
+    {"name": "rucb"},
+    {"name": "ccb"},
+    {"name": "uniform"},
+    {"name": "double_thompson"},
+    {"name": "double_thompson", "window": 20},
+    {"name": "merge_rucb"},
+    {"name": "c2b", "horizon": 10_000},
+    {"name": "scb"},
+)
+
+JUNK: Final = (
+    Rejected("too_large", "the batch at offsets 0 to 9 is too large."),
+    b"", b"{", b"\xff\xfe", b"[1]", b'{"type": "mystery", "id": "1", "experiment": "e0"}',
+    b'{"type": "duel", "id": "u", "experiment": "nowhere", "a": "x", "b": "y", "winner": "a"}',
+    b'{"type": "duel", "id": "u", "experiment": "e1", "a": "bm25", "b": "nobody", "winner": "a"}',
+)  # fmt: skip
+
+CONTROLS: Final[tuple[dict[str, Any], ...]] = (
+    {"action": "pause"},
+    {"action": "resume"},
+    {"action": "reset"},
+    {"action": "add_arm", "arm": "new"},
+    {"action": "retire_arm", "arm": "new"},
+    {"action": "retire_arm", "arm": "bm25"},
+    {"action": "freeze_pair", "a": "bm25", "b": "ltr"},
+    {"action": "unfreeze_pair"},
+)
+
+_KINDS: Final = {
+    "duel": 50, "impression": 16, "click": 20, "interleaving": 6, "duels": 4, "control": 4
+}  # fmt: skip
+"""Types of records, with their shares in percent."""
+
+_encode: Final = msgspec.json.Encoder().encode
+
+
+class Workload(NamedTuple):
+    """What a schedule processes.
+
+    Attributes:
+        config: several experiments, with small windows.
+        clicks: the click log, per partition.
+    """
+
+    config: Config
+    clicks: list[list[Record]]
+
+    def home(self, experiment: str) -> int:
+        """The partition of an experiment."""
+        return home(experiment, len(self.clicks))
+
+
+def home(experiment: str, partitions: int) -> int:
+    """The partition of an experiment; its name ends with a number."""
+    return int(experiment[1:]) % partitions
+
+
+def workload(rng: random.Random) -> Workload:
+    """A random configuration and click log."""
+    partitions = rng.choice((1, 2, 2, 3, 4))
+    names = [f"e{number}" for number in range(rng.randint(1, 5))]
+    window_ms = rng.choice((50, 200, 1000))
+    config = Config.model_validate(
+        {
+            "source": {}, "sink": {}, "snapshots": {},
+            "dedupe": {"window_records": rng.choice((5, 20, 60)), "window_ms": window_ms},
+            "limits": {
+                "max_ranks": rng.choice((3, 1000)),
+                "max_duels_per_record": rng.choice((12, 1000)),
+                "max_record_bytes": rng.choice((150, 2**20)),
+            },
+            "time": {"max_advance_ms": rng.choice((20, 100, 3_600_000))},
+            "commit": {
+                "interval_ms": rng.choice((5, 40, 200)),
+                "max_outputs": rng.choice((2, 10, 1000)),
+            },
+            "experiments": {name: _experiment(rng, window_ms) for name in names},
+        }
+    )  # fmt: skip
+    clicks = [
+        _Partition(rng, [name for name in names if home(name, partitions) == number], names).log()
+        for number in range(partitions)
+    ]
+    return Workload(config, clicks)
+
+
+def _experiment(rng: random.Random, window_ms: int) -> dict[str, Any]:
+    arms = rng.sample(ARMS, rng.randint(2, 4))
+    settings: dict[str, Any] = {
+        "arms": arms,
+        "seed": rng.randrange(100),
+        "policy": rng.choice(POLICIES),
+        "ties": rng.choice(("half", "drop")),
+        "no_click": rng.choice(("tie", "drop")),
+        "join_window_ms": rng.randint(0, window_ms),
+        "max_per_client": rng.choice((None, None, 1, 4)),
+        "decide_every": rng.choice((1, 1, 3, 10)),
+        "slate": rng.choice((1, 1, 3)),
+        "credit": {"name": rng.choice(("click_count", "any_click", "last_click"))},
+        "batch_republish_ms": 100,
+        "batch_deadline_ms": rng.choice((None, 150)),
+    }
+    if rng.random() < 0.3:
+        settings["guardrails"] = {"fallback": {"arm": rng.choice(arms), "idle_ms": 1000}}
+    return settings
+
+
+class _Partition:
+    """Makes the click log of one partition."""
+
+    def __init__(self, rng: random.Random, names: list[str], all_names: list[str]) -> None:
+        self._rng = rng
+        self._names = names or all_names[:1]
+        self._shown = 0
+        self._made: list[bytes | Rejected] = []
+
+    def log(self) -> list[Record]:
+        rng, offset, time, records = self._rng, 0, START, list[Record]()
+        step = rng.choice((0, 1, 5, 30))
+        wrong = rng.choice((0, 0, 0.02, 0.2))  # share of timestamps that are wrong
+        for number in range(rng.randint(0, 90)):
+            time += rng.randint(0, step) if rng.random() < 0.98 else rng.choice((300, 3000))
+            value = self._value(number)
+            self._made.append(value)
+            stamp = time + (rng.randint(-50, 0) if rng.random() < 0.1 else 0)
+            if rng.random() < wrong:
+                stamp = rng.choice((-1, 0, 4_102_444_800_000, time + 1000))
+            records.append(Record(offset, value, stamp, rng.choice(self._names).encode()))
+            offset += 1 if rng.random() < 0.9 else rng.randint(2, 5)
+        return records
+
+    def _value(self, number: int) -> Any:
+        rng = self._rng
+        chance = rng.random()
+        if chance < 0.07 and self._made:
+            return rng.choice(self._made[-rng.choice((3, 30, 70)) :])
+        if chance < 0.1:
+            return rng.choice(JUNK)
+        value = _encode(self._event(number))
+        if chance < 0.12:  # damaged on the way
+            at = rng.randrange(len(value))
+            return value[:at] + bytes([rng.randrange(256)]) + value[at + 1 :]
+        return value
+
+    def _event(self, number: int) -> Mapping[str, Any]:
+        rng = self._rng
+        kind = rng.choices(list(_KINDS), list(_KINDS.values()))[0]
+        event: dict[str, Any] = {
+            "type": kind, "id": str(number), "experiment": rng.choice(self._names)
+        }  # fmt: skip
+        if rng.random() < 0.5:
+            event["client"] = rng.choice(("u0", "u1", "u2"))
+        match kind:
+            case "control":
+                return {**event, **rng.choice(CONTROLS)}
+            case "click":
+                shown = f"i{self._shown + rng.choice((-5, -1, 0, 0, 1, 2))}"
+                where = {"rank": rng.randint(0, 3)} if rng.random() < 0.7 else {"doc": "d0"}
+                return {**event, "impression": shown, **where}
+        event["a"], event["b"] = rng.sample(ARMS, 2)
+        teams = [rng.choice(("a", "b", None)) for _ in range(rng.randint(1, 4))]
+        match kind:
+            case "duel" if rng.random() < 0.1:
+                event.update(b=event["a"], winner=None)
+            case "duel":
+                event["winner"] = rng.choice(("a", "b", "tie"))
+            case "duels":
+                event.update(wins_a=rng.randint(0, 9), wins_b=rng.randint(0, 9), ties=1)
+            case "interleaving":
+                clicks = [rng.randrange(len(teams)) for _ in range(rng.randint(0, 2))]
+                event.update(teams=teams, clicks=clicks)
+            case "impression":
+                self._shown += 1
+                docs = [f"d{rank}" for rank in range(len(teams))] if rng.random() < 0.5 else None
+                event.update(id=f"i{self._shown}", teams=teams, docs=docs)
+        return event

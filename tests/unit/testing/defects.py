@@ -1,0 +1,119 @@
+"""Defects that streamduel once had, or was built not to have: each can be put back for a test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pytest
+from msgspec import structs
+
+from streamduel.connector import Snapshot
+from streamduel.policies.base.generator import Generator
+from streamduel.stream import snapshot
+from streamduel.stream.experiment import Experiment
+from streamduel.stream.snapshot import PartitionEntry
+from streamduel.stream.task import PartitionTask
+from streamduel.testing.simulation.cluster import Cluster, NotReady
+from streamduel.testing.simulation.instance import (
+    RETRY_SECONDS,
+    SimulatedOutlet,
+    SimulatedSource,
+    Unreachable,
+)
+
+
+def expired_clicks_not_saved(patch: pytest.MonkeyPatch) -> None:
+    """Pending clicks that another experiment's record expired did not change the saved state."""
+    patch.setattr(Experiment, "version", property(lambda experiment: experiment._records))
+
+
+def finished_by_a_former_member(patch: pytest.MonkeyPatch) -> None:
+    """Offsets were committed with generation -1, which Kafka does not check."""
+    add = Cluster.add_offsets
+
+    def unchecked(
+        cluster: Cluster, producer: str, epoch: int, member: str, _generation: int,
+        offsets: dict[int, int],
+    ) -> None:  # fmt: skip
+        add(cluster, producer, epoch, member, -1, offsets)
+
+    patch.setattr(Cluster, "add_offsets", unchecked)
+
+
+def offsets_of_a_refused_transaction(patch: pytest.MonkeyPatch) -> None:
+    """A producer was used again after an error: it kept the offsets of the refused transaction."""
+    add = Cluster.add_offsets
+    kept: dict[tuple[Cluster, str], dict[int, int]] = {}
+
+    def keeping(
+        cluster: Cluster, producer: str, epoch: int, member: str, generation: int,
+        offsets: dict[int, int],
+    ) -> None:  # fmt: skip
+        all_offsets = kept.setdefault((cluster, producer), {})
+        all_offsets.update(offsets)
+        add(cluster, producer, epoch, member, generation, dict(all_offsets))
+        all_offsets.clear()
+
+    patch.setattr(Cluster, "add_offsets", keeping)
+
+
+def restored_beside_an_open_transaction(patch: pytest.MonkeyPatch) -> None:
+    """The committed offset was read while the former owner's transaction could still change it."""
+    patch.setattr(Cluster, "committed", lambda cluster, partition: cluster.offsets.get(partition))
+
+
+def restored_before_the_marker(patch: pytest.MonkeyPatch) -> None:
+    """A snapshot was used without comparing it with the committed offset."""
+
+    def load(outlet: SimulatedOutlet, partition: int) -> Snapshot | None:
+        network, cluster = outlet._network, outlet._cluster
+        while True:
+            try:
+                outlet._register()
+                return network.request("snapshot", lambda: cluster.snapshot(partition))
+            except (Unreachable, NotReady):
+                network.sleep(RETRY_SECONDS)
+
+    patch.setattr(SimulatedOutlet, "load", load)
+
+
+def read_from_the_window_alone(patch: pytest.MonkeyPatch) -> None:
+    """Recovery began with the dedupe window, after the first open impression or pending click."""
+    entry = PartitionTask._partition_entry
+
+    def late(task: PartitionTask) -> PartitionEntry:
+        return structs.replace(entry(task), window=task._window.start)
+
+    patch.setattr(PartitionTask, "_partition_entry", late)
+
+
+def generator_not_saved(patch: pytest.MonkeyPatch) -> None:
+    """A restored policy drew its random numbers from the beginning again."""
+    patch.setattr(Generator, "from_state", lambda _state: Generator(0))
+
+
+def folded_on_after_a_refusal(patch: pytest.MonkeyPatch) -> None:
+    """After a refused commit, the partitions were not restored."""
+    patch.setattr(SimulatedSource, "reannounce", lambda _source: None)
+
+
+def damage_accepted(patch: pytest.MonkeyPatch) -> None:
+    """Entries of a snapshot had no checksums."""
+    patch.setattr(snapshot, "is_intact", lambda _text: True)
+    patch.setattr(snapshot, "_check_together", lambda *_: None)
+
+
+DEFECTS: Mapping[str, Callable[[pytest.MonkeyPatch], None]] = {
+    defect.__name__: defect
+    for defect in (
+        expired_clicks_not_saved,
+        finished_by_a_former_member,
+        offsets_of_a_refused_transaction,
+        restored_beside_an_open_transaction,
+        restored_before_the_marker,
+        read_from_the_window_alone,
+        generator_not_saved,
+        folded_on_after_a_refusal,
+        damage_accepted,
+    )
+}

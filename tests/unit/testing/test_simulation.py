@@ -1,0 +1,67 @@
+"""The simulation: the service survives thousands of schedules, and no defect put back does."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from streamduel.testing.simulation import Failure, Schedule, simulate
+from streamduel.testing.simulation.__main__ import main
+from tests.unit.testing.defects import DEFECTS
+
+SCHEDULES = 800
+"""About half a minute of one core."""
+
+FOUND_WITHIN = 1500
+"""Schedules, somewhat less than a minute; the rarest defect is found after 200."""
+
+
+def survive(seeds: range) -> None:
+    for seed in seeds:
+        simulate(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("quarter", range(4))
+def test_the_service_survives_every_schedule(quarter: int) -> None:
+    survive(range(quarter * SCHEDULES, (quarter + 1) * SCHEDULES))
+
+
+@pytest.mark.parametrize("defect", DEFECTS)
+def test_a_defect_that_is_put_back_is_found(defect: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    DEFECTS[defect](monkeypatch)
+    with pytest.raises(Failure, match="To repeat it"):
+        survive(range(FOUND_WITHIN))
+
+
+def test_a_seed_determines_every_step() -> None:
+    first, second = Schedule(11), Schedule(11)
+    assert first.run() == second.run()
+    assert first.trace == second.trace
+    assert first.trace != Schedule(12).trace
+
+
+def test_a_failure_says_how_to_repeat_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    DEFECTS["generator_not_saved"](monkeypatch)
+    assert main(["--seeds", "0:20"]) == 1
+    written = capsys.readouterr()
+    [seed, *_] = re.findall(r"simulation --seed (\d+) --verbose", written.err)
+    assert f"[{seed}" in written.out
+    assert main(["--seed", seed, "--verbose"]) == 1
+    assert "COMMITS" in capsys.readouterr().out
+
+
+def test_schedules_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--seeds", "3:5"]) == 0
+    assert "schedules=2" in capsys.readouterr().out
+    assert main(["--seed", "3", "--verbose"]) == 0
+    assert "heartbeat" in capsys.readouterr().out
+
+
+def test_a_range_of_seeds_has_two_ends(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--seeds", "5"])
+    assert "FIRST:END" in capsys.readouterr().err
