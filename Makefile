@@ -30,7 +30,7 @@ APT = DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300
 UV_VERSION = 0.13.8
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-unit test-broker test-programs test-image kafka lint bench docs image \
+.PHONY: help run test test-unit test-broker test-programs test-image faults soak kafka lint bench docs image \
 	compose audit lock dist version clean broker-tools program-tools image-tools
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
@@ -59,6 +59,13 @@ test-programs: $(VENV)/dev.stamp broker-tools program-tools ## Run the tests wit
 
 test-image: $(VENV)/dev.stamp broker-tools image-tools ## Build the container image, start it, and test it
 	STREAMDUEL_REQUIRE_IMAGE=1 $(PYTEST) tests/image
+
+faults: $(VENV)/dev.stamp broker-tools ## Stage every fault on real brokers, in about 20 minutes; PYTEST_ARGS='…' stages these only
+	STREAMDUEL_FAULTS=full STREAMDUEL_REQUIRE_KAFKA=1 $(PYTEST) -n 2 --dist load --maxschedchunk 1 \
+		$(if $(PYTEST_ARGS),$(PYTEST_ARGS),tests/faults)
+
+soak: $(VENV)/dev.stamp ## Fold 20 million records with arms that come and go, and measure the memory
+	STREAMDUEL_FAULTS=full STREAMDUEL_SOAK_RECORDS=20000000 $(PYTEST) tests/faults/test_soak.py
 
 kafka: $(VENV)/run.stamp broker-tools ## Run a throw-away Apache Kafka on localhost:9092, until Ctrl-C
 	@$(BIN)/python -m tests.broker 9092

@@ -21,6 +21,9 @@ from tests.logs import ARMS, values
 PARTITIONS = 4
 EXPERIMENTS = [f"experiment-{number}" for number in range(6)]
 
+FIRST_STAMP = 1_790_000_000_000
+"""The timestamp of the first record, in milliseconds; it does not depend on the clock."""
+
 PATIENCE = 90.0
 """Seconds until the broker has aborted a transaction; it does after 30, and checks every 10."""
 
@@ -82,7 +85,7 @@ def make_log(kafka: Broker, records: int) -> str:
         admin.create_topics([NewTopic(topic, PARTITIONS, 1, topic_configs={"retention.ms": "-1"})])
     with KafkaProducer(bootstrap_servers=servers, linger_ms=20, batch_size=2**18) as producer:
         for number, (experiment, value) in enumerate(values(1, records, EXPERIMENTS)):
-            stamp = 1_790_000_000_000 + number
+            stamp = FIRST_STAMP + number
             producer.send(topic, value, key=experiment.encode(), timestamp_ms=stamp)
     return topic
 
@@ -123,13 +126,23 @@ def written(run: Run) -> int:
         return sum(consumer.end_offsets(at).values())
 
 
-def visible(run: Run) -> tuple[Any, Any, Any]:
-    """Assignments by experiment, dead letters in the order of the click log, state hashes."""
+def visible(run: Run, report: dict[str, Any] | None = None) -> tuple[Any, Any, Any]:
+    """Assignments by experiment, dead letters in the order of the click log, state hashes.
+
+    Assignments and dead letters are bytes, as `read_committed` readers see them.
+
+    Args:
+        run: the run.
+        report: its `inspect`, if that was called before.
+    """
     assignments = defaultdict(list)
-    for assignment in read(run.servers, run.assignments):
-        assignments[assignment["experiment"]].append(assignment)
-    letters = sorted(
-        read(run.servers, run.dead_letters),
-        key=lambda letter: (letter["partition"], letter["offset"]),
-    )
-    return dict(assignments), letters, hashes(inspect(run.config))
+    for record in records(run.servers, run.assignments):
+        assignments[record.key].append(record.value)
+    letters = [record.value for record in records(run.servers, run.dead_letters)]
+    letters.sort(key=_place)
+    return dict(assignments), letters, hashes(report or inspect(run.config))
+
+
+def _place(letter: bytes) -> tuple[int, int]:
+    document = json.loads(letter)
+    return document["partition"], document["offset"]

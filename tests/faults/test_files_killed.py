@@ -4,53 +4,21 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import yaml
 
-from tests.faults.processes import hashes, inspect, run_service, streamduel
-from tests.logs import ARMS, values
+from tests.faults.figures import Figures
+from tests.faults.files_runs import configure, visible, write_log
+from tests.faults.processes import ROOT, RUN, run_service, streamduel
+from tests.faults.scale import scaled
 
-KILLS = 20
-RECORDS = 250_000
-EXPERIMENTS = [f"experiment-{number}" for number in range(6)]
+KILLS = scaled(20, 10)
+RECORDS = scaled(250_000, 150_000)
 
-
-def configure(folder: Path, log: Path) -> Path:
-    """A configuration with its own outputs over a shared click log; commits very often."""
-    folder.mkdir()
-    document = {
-        "source": {"connector": "files", "path": str(log)},
-        "sink": {"connector": "files", "path": "out"},
-        "snapshots": {"connector": "files", "path": "state"},
-        "commit": {"interval_ms": 5},
-        "dedupe": {"window_records": 20_000, "window_ms": 3_600_000},
-        "monitoring": None,
-        "experiments": {
-            name: {"arms": list(ARMS), "decide_every": 20, "seed": seed}
-            for seed, name in enumerate(EXPERIMENTS)
-        },
-    }
-    path = folder / "config.yaml"
-    path.write_text(yaml.safe_dump(document))
-    return path
-
-
-def write_log(path: Path, records: int) -> Path:
-    lines = (value.replace(b"\n", b" ") for _, value in values(1, records, EXPERIMENTS))
-    path.write_bytes(b"\n".join(lines) + b"\n")
-    return path
-
-
-def visible(config: Path) -> tuple[bytes, bytes, dict[str, str]]:
-    """What readers see: both outputs byte for byte, and every experiment's state hash."""
-    out = config.parent / "out"
-    return (
-        (out / "assignments.jsonl").read_bytes(),
-        (out / "dead_letters.jsonl").read_bytes(),
-        hashes(inspect(config)),
-    )
+Report = Callable[[Figures], None]
 
 
 @pytest.fixture(scope="module")
@@ -67,8 +35,8 @@ def undisturbed(log: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_twenty_kills_at_random_moments_change_nothing(
-    log: Path, undisturbed: Path, tmp_path: Path
+def test_kills_at_random_moments_change_nothing(
+    log: Path, undisturbed: Path, tmp_path: Path, report: Report
 ) -> None:
     killed = configure(tmp_path / "killed", log)
     rng = random.Random(20)
@@ -78,7 +46,11 @@ def test_twenty_kills_at_random_moments_change_nothing(
     assert visible(killed) == visible(undisturbed)
     replayed = streamduel("replay", killed)
     assert replayed.returncode == 0, replayed.stdout
+    report(Figures("files: `kill -9` at random moments", RECORDS, KILLS, 0, 0))
 
+
+LIMITS = (200, 300, 1000)
+"""Kilobytes that a file may have; the outputs have some megabytes."""
 
 STEPS = [
     "before write", "files: assignments appended", "files: outputs appended",
@@ -89,7 +61,7 @@ STEPS = [
 
 @pytest.mark.slow
 def test_a_kill_at_any_step_of_the_commit_changes_nothing(
-    log: Path, undisturbed: Path, tmp_path: Path
+    log: Path, undisturbed: Path, tmp_path: Path, report: Report
 ) -> None:
     killed = configure(tmp_path / "killed", log)
     for step in STEPS:
@@ -97,6 +69,26 @@ def test_a_kill_at_any_step_of_the_commit_changes_nothing(
             assert run_service(killed, step=step, times=times), step
     assert not run_service(killed)
     assert visible(killed) == visible(undisturbed)
+    fault = "files: `kill -9` between every two steps of a commit"
+    report(Figures(fault, RECORDS, 3 * len(STEPS), 0, 0))
+
+
+@pytest.mark.slow
+def test_a_full_disk(log: Path, undisturbed: Path, tmp_path: Path, report: Report) -> None:
+    """The limit of a file's size refuses a write as a full disk does, without root."""
+    full = configure(tmp_path / "full", log)
+    for kilobytes in LIMITS:
+        limited = ["sh", "-c", 'ulimit -f "$0" && exec "$@"', str(2 * kilobytes), *RUN]
+        done = subprocess.run(
+            [*limited, str(full), "--until-end"], cwd=ROOT, capture_output=True, text=True
+        )
+        assert done.returncode == 1, done.stderr
+        assert "Traceback" not in done.stderr
+        assert "cannot be written" in done.stderr
+    assert not run_service(full)
+    assert visible(full) == visible(undisturbed)
+    note = "each ends with status 1 and a sentence; with space, it continues"
+    report(Figures("files: the disk is full", RECORDS, len(LIMITS), 0, 0, (), note))
 
 
 def test_replay_finds_a_changed_assignment(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,16 +12,29 @@ import pytest
 from kafka import KafkaProducer
 
 from tests.broker.fixture import Broker, Topics
+from tests.faults.figures import Figures
 from tests.faults.kafka_runs import Run, configure_faults, make_log, read, visible, written
 from tests.faults.processes import run_service, start_service, streamduel, was_killed
+from tests.faults.scale import scaled
+from tests.faults.trial import Servers, compare, trial
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
-RECORDS = 300_000
+RECORDS = 100_000
 QUICK_RECORDS = 60_000
-KILLS = 20
+KILLS = 6
+
+LIVE_KILLS = scaled(100, 4)
+LIVE_RECORDS = scaled(2_000_000, 20_000)
+LIVE_RATE = scaled(8000, 3000)
+BURST_SECONDS = 2.0
+STOPS = scaled(10, 2)
 
 Configure = Callable[[str, str], Run]
+Report = Callable[[Figures], None]
+
+WRITE_SECONDS = 900.0
+"""Until the last record of the log is written: five minutes on an idle machine."""
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +52,7 @@ def configure(kafka: Broker, topics: Topics, tmp_path: Path) -> Configure:
     return lambda name, log: configure_faults(tmp_path / name, kafka.bootstrap_servers, log, topics)
 
 
-def test_twenty_kills_and_a_broker_restart_change_nothing(
+def test_kills_and_a_broker_restart_change_nothing(
     kafka: Broker, configure: Configure, log: str
 ) -> None:
     undisturbed, killed = configure("undisturbed", log), configure("killed", log)
@@ -52,6 +66,45 @@ def test_twenty_kills_and_a_broker_restart_change_nothing(
     assert visible(killed) == visible(undisturbed)
     replayed = streamduel("replay", killed.config)
     assert replayed.returncode == 0, replayed.stdout
+
+
+def test_kills_while_the_log_grows_in_bursts(
+    kafka: Broker, topics: Topics, tmp_path: Path, report: Report
+) -> None:
+    """Four of five kills wait for the first commit of the process, the others hit its start."""
+    servers = Servers(kafka.bootstrap_servers, kafka.bootstrap_servers)
+    rng = random.Random(100)
+    with trial(tmp_path, servers, topics, rate=LIVE_RATE, burst=BURST_SECONDS) as live:
+        for _ in range(LIVE_KILLS):
+            service = live.start()
+            if rng.random() < 0.2:
+                time.sleep(rng.uniform(0.0, 2.0))
+                service.kill()
+            else:
+                live.flowing(1)
+                time.sleep(rng.uniform(0.0, 0.5))
+                live.mark()
+                service.kill()
+        live.start()
+        live.wait(lambda: live.feed.sent >= LIVE_RECORDS, WRITE_SECONDS, "the log is too short")
+        report(live.finish("`kill -9` of the service, the log growing in bursts", LIVE_KILLS))
+
+
+def test_sigterm_under_load(kafka: Broker, topics: Topics, tmp_path: Path, report: Report) -> None:
+    servers = Servers(kafka.bootstrap_servers, kafka.bootstrap_servers)
+    with trial(tmp_path, servers, topics, rate=LIVE_RATE) as live:
+        worst = 0.0
+        for _ in range(STOPS):
+            service = live.start()
+            live.flowing(5)
+            began = time.monotonic()
+            assert service.stop() == 0, service.tail()
+            worst = max(worst, time.monotonic() - began)
+            live.mark()
+        live.start()
+        live.flowing(5)
+        note = f"status 0 after at most {worst:.1f} s"
+        report(live.finish("SIGTERM under load, and a new start", STOPS, note))
 
 
 def restart_during_a_run(kafka: Broker, run: Run) -> None:
@@ -71,14 +124,15 @@ STEPS = [
 
 
 def test_a_kill_at_any_step_of_the_commit_changes_nothing(
-    configure: Configure, short_log: str
+    configure: Configure, short_log: str, report: Report
 ) -> None:
     undisturbed, killed = configure("undisturbed", short_log), configure("killed", short_log)
     assert not run_service(undisturbed.config)
     for step in STEPS:
         assert run_service(killed.config, step=step, times=2), step
     assert not run_service(killed.config)
-    assert visible(killed) == visible(undisturbed)
+    fault = "`kill -9` between every two steps of a commit"
+    report(compare(killed, undisturbed, fault, len(STEPS)))
 
 
 def test_replay_finds_a_changed_assignment(configure: Configure, short_log: str) -> None:

@@ -1,0 +1,1 @@
+"""Mutated inputs for what reads the click log."""
