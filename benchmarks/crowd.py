@@ -22,7 +22,7 @@ from benchmarks.fold import POLL
 from benchmarks.measure import resident_bytes
 from benchmarks.records import START, Record, arms, configuration, duel_values, fresh_task
 from streamduel.config import load
-from streamduel.connector import Outlet, Source, no_failpoint
+from streamduel.connector import Outlet, Source, SourceOptions, no_failpoint
 from streamduel.monitoring.collector import Metrics
 from streamduel.monitoring.exposition import Exposition
 from streamduel.service import GC_THRESHOLDS
@@ -129,7 +129,7 @@ def opened(path: Path) -> Iterator[Opened]:
     began = time.process_time()
     loaded = load(path, {})
     reading = time.process_time() - began
-    source = loaded.source_connector.open_source(loaded.source, True)
+    source = loaded.source_connector.open_source(loaded.source, SourceOptions(until_end=True))
     source.poll(0)  # assigns the partition
     began = time.process_time()
     outlet = loaded.outlet_connector.open_outlet(

@@ -19,8 +19,8 @@ from benchmarks.measure import Spread, in_fresh_process, in_turns, percentile, r
 from benchmarks.meter import Meter, Run, serve_to_end
 from benchmarks.report import Goal, Result, alone
 from streamduel.service import GC_THRESHOLDS
+from streamduel_kafka.clients import CONSUMER
 from streamduel_kafka.settings import SourceSettings
-from streamduel_kafka.source import CONSUMER
 from tests.broker.local_kafka import LocalKafka
 
 PARTITIONS = 4
