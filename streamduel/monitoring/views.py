@@ -13,12 +13,12 @@ from math import nan
 from typing import Final, NamedTuple
 
 from streamduel.preference.arrays import Floats
+from streamduel.preference.elimination import condorcet_winner_possible
 from streamduel.preference.evidence import (
     Winner,
     confidence,
     log_evidence,
     unfairness,
-    winner_possible_by,
 )
 from streamduel.preference.regret import KINDS, estimated_regret, regret_bound, regret_of
 from streamduel.preference.winners import copeland_scores
@@ -275,7 +275,7 @@ class ExperimentView:
     def _by_evidence(self) -> tuple[dict[str, float], bool]:
         evidence = log_evidence(self.wins)
         bound = regret_bound(self.wins, self.alone, self.champion, DELTA, evidence)
-        return bound, winner_possible_by(evidence, DELTA)
+        return bound, condorcet_winner_possible(self.wins, DELTA)
 
     @property
     def assessment(self) -> Assessment:

@@ -12,7 +12,7 @@ from streamduel.policies.base.policy import Policy
 from streamduel.policies.base.state import Count, State
 from streamduel.policies.double_thompson import DoubleThompson
 from streamduel.policies.rmed1 import RMED1
-from streamduel.preference.evidence import condorcet_winner_possible
+from streamduel.preference.elimination import condorcet_winner_possible
 
 
 class AutoState(State):

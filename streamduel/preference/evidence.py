@@ -18,43 +18,91 @@ By Ville's inequality, M_n(p) ever reaches 1/α with a probability of at most α
 depend on all outcomes so far, as with a bandit. Outcomes may be delayed or in another order, if the
 delay does not depend on the winner.
 
+To tell that arm i beats arm j, only positive λ are of use. The mean over the positive half of the
+same distribution, with p = 1/2 and z = (Σ x - n / 2) / sqrt(v + ρ), Φ the normal distribution, is
+
+    M_ij = 2 Φ(z) exp(z² / 2) sqrt(ρ / (v + ρ)),
+
+up to twice as much. It is a supermartingale if i does not beat j.
+
 Source: S. R. Howard, A. Ramdas, J. McAuliffe and J. Sekhon, "Time-uniform, nonparametric,
 nonasymptotic confidence sequences", Annals of Statistics 49(2), 2021, equation (14) and its
-one-sided counterpart, Proposition 6; the mixture is Robbins's (1970).
+one-sided counterpart, Proposition 6; the mixture is Robbins's (1970). A supermartingale that bets
+on an outcome is a wager: A. Ramdas, P. Grünwald, V. Vovk and G. Shafer, "Game-theoretic statistics
+and safe anytime-valid inference", Statistical Science 38(4), 2023.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import exp
+from math import sqrt
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
 from streamduel.preference.array_logarithm import ln_each
 from streamduel.preference.arrays import Floats
+from streamduel.preference.exponential import exp, exp_each
 from streamduel.preference.logarithm import ln
+from streamduel.preference.normal import scaled_tail, scaled_tail_each
 
 Winner: TypeAlias = Literal["condorcet", "copeland"]
 
-RHO: Final = 16.0
-"""ρ: the evidence is closest to its optimum after about a thousand duels of a pair."""
+RHO: Final = 8.0
+"""ρ: the evidence is closest to its optimum after some hundred duels of a pair."""
+
+MAX_SQUARE: Final = 690.0
+"""The largest z² / 2: more evidence makes no difference, and exp(690) is finite."""
+
+
+def wealth(more: float, fewer: float) -> tuple[float, float]:
+    """M_ij of the arm i that has won more duels of a pair, and M_ji.
+
+    Args:
+        more: the wins of i, a tie being half a win each way.
+        fewer: the wins of j, at most as many.
+
+    >>> [round(each, 3) for each in wealth(60.0, 40.0)], wealth(0.0, 0.0)
+    ([4.298, 0.183], (1.0, 1.0))
+    """
+    if more == 0:
+        return 1.0, 1.0
+    spread, lead = (more + fewer) / 4, (more - fewer) / 2  # v, Σ x - n / 2
+    square = min(lead * lead / (2 * (spread + RHO)), MAX_SQUARE)  # z² / 2
+    tail = scaled_tail(sqrt(square))  # 2 Φ(-z) exp(z² / 2)
+    scale = sqrt(1 + spread / RHO)
+    return (2 * exp(square) - tail) / scale, tail / scale
+
+
+def wealth_each(wins: Floats, losses: Floats) -> Floats:
+    """M of the arms with these wins and losses: `wealth`, in the same bits.
+
+    Args:
+        wins: of any shape.
+        losses: of the same shape.
+    """
+    spread, lead = (wins + losses) / 4, np.abs(wins - losses) / 2
+    square = np.minimum(lead * lead / (2 * (spread + RHO)), MAX_SQUARE)
+    tail = scaled_tail_each(np.sqrt(square))
+    won = np.where(wins >= losses, 2 * exp_each(square) - tail, tail)
+    bets: Floats = np.where(spread > 0, won / np.sqrt(1 + spread / RHO), 1.0)
+    return bets
 
 
 def log_evidence(wins: Floats) -> Floats:
     """The evidence for "i beats j", as a logarithm.
 
-    M_n(1/2) where i leads, else 1. If in truth i does not beat j, it ever exceeds x with a
-    probability of at most exp(-x).
+    ln M_ij where it is above 0, else 0. If in truth i does not beat j, it ever exceeds
+    x with a probability of at most exp(-x).
 
     Args:
         wins: (K, K): [i, j] is how often i has beaten j, a tie being half a win each way.
 
     Returns:
-        (K, K), in nats, 0 without evidence for i; the same bits on every machine.
+        (K, K), in nats; the same bits on every machine.
 
     >>> log_evidence(np.array([[0.0, 560.0], [440.0, 0.0]])).round(3).tolist()
-    [[0.0, 5.361], [0.0, 0.0]]
+    [[0.0, 5.933], [0.0, 0.0]]
     """
     return log_evidence_of(wins, wins.T)
 
@@ -66,10 +114,7 @@ def log_evidence_of(wins: Floats, losses: Floats) -> Floats:
         wins: of any shape.
         losses: of the same shape.
     """
-    spread = (wins + losses) / 4  # v
-    lead = (wins - losses) / 2  # Σ x - n / 2
-    evidence = lead * lead / (2 * (spread + RHO)) - ln_each(1 + spread / RHO) / 2
-    return np.where(lead > 0, np.maximum(evidence, 0.0), 0.0)
+    return np.maximum(ln_each(wealth_each(wins, losses)), 0.0)
 
 
 def sure_at(wins: Floats, champion: int, seeks: Winner) -> float:
@@ -94,7 +139,7 @@ def sure_at(wins: Floats, champion: int, seeks: Winner) -> float:
 
     >>> wins = np.array([[0.0, 560.0, 600.0], [440.0, 0.0, 500.0], [400.0, 500.0, 0.0]])
     >>> round(sure_at(wins, 0, "condorcet"), 3), round(sure_at(wins, 0, "copeland"), 3)
-    (5.361, 5.361)
+    (5.933, 5.933)
     """
     if seeks == "condorcet":  # the champion's own comparisons suffice
         against = log_evidence_of(wins[champion], wins[:, champion])
@@ -130,28 +175,6 @@ def nats(confidence: float, n_arms: int, seeks: Winner) -> float:
     return ln(comparisons) - ln(1 - confidence)
 
 
-def condorcet_winner_possible(wins: Floats, delta: float) -> bool:
-    """Whether some arm may beat all others; False once each has surely lost to another one.
-
-    If there is a Condorcet winner, the probability that this is ever False is at most δ.
-
-    Args:
-        wins: (K, K), as for `log_evidence`.
-        delta: δ, between 0 and 1.
-
-    >>> cycle = np.array([[0.0, 90.0, 10.0], [10.0, 0.0, 90.0], [90.0, 10.0, 0.0]])
-    >>> condorcet_winner_possible(cycle, delta=0.05), condorcet_winner_possible(cycle / 10, 0.05)
-    (False, True)
-    """
-    return winner_possible_by(log_evidence(wins), delta)
-
-
-def winner_possible_by(evidence: Floats, delta: float) -> bool:
-    """`condorcet_winner_possible`, given `log_evidence(wins)`."""
-    enough = ln(len(evidence) - 1) - ln(delta)
-    return bool((evidence.max(axis=0) < enough).any())
-
-
 def nats_of_all(n_arms: int, delta: float) -> float:
     """The evidence that each of all K (K - 1) / 2 pairs needs for all to be right together.
 
@@ -176,7 +199,7 @@ def intervals(wins: Floats, delta: float) -> tuple[Floats, Floats]:
 
     >>> lower, upper = intervals(np.array([[0.0, 560.0], [440.0, 0.0]]), delta=0.05)
     >>> lower.round(3).tolist()[0], upper.round(3).tolist()[0]
-    ([0.0, 0.512], [1.0, 0.608])
+    ([0.0, 0.511], [1.0, 0.609])
     """
     return intervals_of(wins, wins.T, nats_of_all(len(wins), delta))
 
@@ -211,7 +234,7 @@ def confidence(wins: Floats, champion: int, seeks: Winner) -> float:
 
     >>> wins = np.array([[0.0, 560.0, 600.0], [440.0, 0.0, 500.0], [400.0, 500.0, 0.0]])
     >>> round(confidence(wins, 0, "condorcet"), 3), round(confidence(wins, 1, "condorcet"), 3)
-    (0.986, 0.0)
+    (0.992, 0.0)
     """
     doubt = exp(nats(0.0, len(wins), seeks) - sure_at(wins, champion, seeks))
     return max(0.0, 1.0 - doubt)

@@ -184,7 +184,7 @@ def regret_bound(
 
     >>> wins = np.array([[0.0, 700.0], [300.0, 0.0]])
     >>> {kind: round(bound) for kind, bound in regret_bound(wins, [500, 0], 0, 0.05).items()}
-    {'condorcet': 124, 'copeland': 1000, 'weak': 0, 'strong': 248}
+    {'condorcet': 125, 'copeland': 1000, 'weak': 0, 'strong': 249}
     """
     n_arms, nats = len(wins), nats_of_all(len(wins), delta)
     # Where [i, j] holds, its lower bound is above 1/2, and the upper bound of [j, i] below.

@@ -11,8 +11,8 @@ import pytest
 
 from streamduel import policies
 from streamduel.preference.arrays import Floats
+from streamduel.preference.elimination import condorcet_winner_possible
 from streamduel.preference.evidence import (
-    condorcet_winner_possible,
     confidence,
     intervals,
     log_evidence_of,

@@ -18,6 +18,7 @@ _RUNS: Final = {
     "double_thompson": "DoubleThompsonRun",
     "rmed1": "RMED1Run",
     "rucb": "RUCBRun",
+    "top_two": "TopTwoRun",
 }
 """By a policy's name, which is also the name of the module here: the class in it."""
 

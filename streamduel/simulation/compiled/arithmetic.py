@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import ceil, exp, frexp
 
 from streamduel.policies.base import beta
-from streamduel.preference import divergence, logarithm
+from streamduel.preference import divergence, exponential, logarithm, normal
+from streamduel.preference import evidence as wagers
 from streamduel.preference.array_logarithm import HIGH, LOW, POINTS
 from streamduel.preference.logarithm import LN2_HIGH, LN2_LOW, STEPS
 from streamduel.simulation.compiled.jit import compiled, share
@@ -25,6 +26,11 @@ def _ln(x: float) -> float:
 
 ln = share(logarithm.ln, _ln)
 evidence = share(divergence.evidence)
+share(exponential.series)
+share(exponential.exp)
+share(normal.tail_exponent)
+share(normal.scaled_tail)
+wealth = share(wagers.wealth)
 share(beta.log_density)
 share(beta.exp_from_below)
 sampling_box = share(beta.sampling_box)

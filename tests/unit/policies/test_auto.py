@@ -18,7 +18,7 @@ from streamduel.policies.base.change_of_arms import with_arms
 from streamduel.policies.double_thompson import DoubleThompson
 from streamduel.policies.rmed1 import RMED1
 from streamduel.preference.arrays import Floats
-from streamduel.preference.evidence import condorcet_winner_possible
+from streamduel.preference.elimination import condorcet_winner_possible
 from streamduel.preference.regret import regrets
 from streamduel.simulation.environment import MatrixEnvironment
 from streamduel.simulation.matrices import ARXIV
@@ -254,14 +254,14 @@ def test_lone_champion_proposed_ahead_as_far_as_by_rmed1() -> None:
 
 
 def test_propose_ahead_stops_at_switch_during_first_duels() -> None:
-    # Arm 4 is the last with a confident loss: not after 34 defeats, at the first check, but after
-    # 36 (5.7 and 6.3 nats; ln(4 / 0.01) = 6.0 are required). The next check is 5 duels after the
+    # Arm 4 is the last with a confident loss: not after 24 defeats, at the first check, but after
+    # 26 (4.5 and 5.2 nats; ln(1 / 0.01) = 4.6 are required). The next check is 5 duels after the
     # first one; 3 of these are left, and RMED1 has 5 pairs without duels.
     stepping, jumping = Auto(5, seed=1), Auto(5, seed=1)
     for policy in (stepping, jumping):
         for first, second in LOST[:4]:
             policy.observe(first, second, 1, SURE)
-        policy.observe(0, 4, 1, 34)
+        policy.observe(0, 4, 1, 24)
         policy.propose()
         policy.observe(0, 4, 1, 2)
     while stepping.stage == "rmed1":
@@ -271,7 +271,7 @@ def test_propose_ahead_stops_at_switch_during_first_duels() -> None:
         pairs, times = jumping.propose_ahead(1_000)
         jumping.observe(pairs[:, 0], pairs[:, 1], np.ones(len(pairs)), times)
     assert jumping.state_dict() == stepping.state_dict()
-    assert stepping.duels == 4 * SURE + 36 + 3 + 1
+    assert stepping.duels == 4 * SURE + 26 + 3 + 1
     assert (stepping.wins + stepping.wins.T == 0).sum() > 5, "more than the diagonal"
 
 

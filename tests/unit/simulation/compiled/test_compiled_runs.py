@@ -37,6 +37,9 @@ CASES = [
     Case("double_thompson", {"alpha": 1.5}, 600),
     Case("rmed1", {}, 4_000),
     Case("rmed1", {"f_weight": 0.0}, 3_000),
+    Case("top_two", {}, 4_000),
+    Case("top_two", {"aim": "earn"}, 3_000),
+    Case("top_two", {"confidence": 0.5}, 2_000),
     Case("beat_the_mean", {"horizon": 3_000, "gamma": 1, "tight": True}, 4_000),
     Case("beat_the_mean", {"horizon": 10_000}, 3_000),
 ]

@@ -1,0 +1,119 @@
+"""Top-two: race, proof and search, and what it claims."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from streamduel.policies.top_two import TopTwo, possible_winners
+from streamduel.preference.arrays import Floats
+from streamduel.preference.evidence import confidence
+from streamduel.simulation.environment import MatrixEnvironment
+from streamduel.simulation.run import SteppedRun
+
+ORDER: Floats = np.array([[0.5, 0.7, 0.8], [0.3, 0.5, 0.7], [0.2, 0.3, 0.5]])
+CYCLE: Floats = np.array([[0.5, 0.7, 0.3], [0.3, 0.5, 0.7], [0.7, 0.3, 0.5]])
+
+
+def after(preferences: Floats, duels: int, seed: int = 1, **parameters: object) -> TopTwo:
+    """The policy after so many of its duels."""
+    policy = TopTwo(len(preferences), seed=seed, **parameters)
+    run = SteppedRun(policy, MatrixEnvironment(preferences, seed=seed))
+    run.advance(duels)
+    found = run.policy()
+    assert isinstance(found, TopTwo)
+    return found
+
+
+def test_race_is_among_arms_that_are_in() -> None:
+    policy = TopTwo(4, seed=1)
+    policy.observe([0, 1, 2], [3, 3, 3], [1.0, 1.0, 1.0], [100, 100, 100])
+    assert policy.candidates() == 3
+    pairs = {tuple(sorted(pair)) for pair in policy.propose(200).tolist()}
+    assert pairs == {(0, 1), (0, 2), (1, 2)}
+
+
+def test_an_arm_that_is_out_meets_a_leader_that_it_beats() -> None:
+    policy = TopTwo(4, seed=1)
+    # 0 beats 3, and 1 and 2 beat 0, so 3 and 0 are out; but 3 beats 1 and 2, which are even.
+    policy.observe([0, 3, 3, 0, 0], [3, 1, 2, 1, 2], [1.0, 1.0, 1.0, 0.0, 0.0], [99, 8, 8, 40, 40])
+    assert not policy._active(1)[[0, 3]].any()
+    pairs = {tuple(sorted(pair)) for pair in policy.propose(200).tolist()}
+    assert {(1, 3), (2, 3)} <= pairs
+
+
+def test_the_arm_that_is_left_meets_its_least_proven_rival_until_it_is_sure() -> None:
+    policy = TopTwo(3, seed=1)
+    policy.observe([0, 0, 1], [1, 2, 2], [1.0, 1.0, 1.0], [60, 12, 60])
+    assert policy.candidates() == 1
+    assert not policy.finished
+    generator = policy.state_dict()["generator"]
+    assert policy.propose(3).tolist() == [[0, 2]] * 3
+    assert policy.state_dict()["generator"] == generator, "no draws"
+    policy.observe(0, 2, 1.0, 20)
+    assert policy.finished
+    assert policy.champion() == 0
+    assert policy.propose(2).tolist() == [[0, 0]] * 2
+    assert confidence(policy.wins, 0, "condorcet") >= 0.95
+
+
+def test_duels_in_flight_are_expected_to_bring_evidence() -> None:
+    policy = TopTwo(4, seed=1)
+    policy.observe([0, 0, 0], [1, 2, 3], [1.0, 1.0, 1.0], [40, 9, 9])
+    policy.observe([1, 1], [2, 3], [1.0, 1.0], [60, 60])
+    assert policy.candidates() == 1
+    met = policy.propose(100).tolist()
+    assert 40 <= met.count([0, 2]) <= 60
+    assert 40 <= met.count([0, 3]) <= 60
+    assert policy.propose(1).tolist() in ([[0, 2]], [[0, 3]])
+
+
+def test_finds_the_winner_and_ends() -> None:
+    policy = after(ORDER, 3000)
+    assert policy.finished
+    assert policy.champion() == 0
+    assert policy.wins.sum() < 1000, "then the champion meets itself"
+
+
+def test_notices_that_no_arm_beats_all_others() -> None:
+    policy = after(CYCLE, 3000)
+    assert not policy._active(1).any()
+    assert not policy.finished
+    assert confidence(policy.wins, policy.champion(), "condorcet") == 0
+
+
+def test_champion_is_an_arm_that_is_in() -> None:
+    policy = TopTwo(4, seed=1)
+    # Arm 1 beats two others, and is out.
+    policy.observe([0, 1, 1], [1, 2, 3], [1.0, 1.0, 1.0], [80, 1, 1])
+    assert policy.champion() == 0
+
+
+def test_earning_never_ends_and_lets_arms_come_back() -> None:
+    policy = after(ORDER, 3000, aim="earn")
+    assert not policy.finished
+    assert policy.champion() == 0
+    assert policy.candidates() == 1
+    assert policy.propose().tolist() == [[0, 0]]
+    out_until = policy.elimination.against[1:].min() - policy.out_at
+    policy.observe(0, 0, 0.5, int(np.exp(out_until)))
+    assert policy.candidates() > 1
+
+
+def test_possible_winners() -> None:
+    sure = np.zeros((4, 4), dtype=bool)
+    assert possible_winners(sure).all()
+    sure[0, [1, 2]] = True
+    sure[[3, 2], 1] = True
+    assert possible_winners(sure).tolist() == [True, False, True, True]
+
+
+@pytest.mark.parametrize("aim", ["identify", "earn"])
+@pytest.mark.parametrize("preferences", [ORDER, CYCLE], ids=["order", "cycle"])
+def test_a_window_forgets(preferences: Floats, aim: str) -> None:
+    policy = after(preferences, 4000, window=1000, aim=aim)
+    assert policy._counts.duels <= 1000
+    again = TopTwo.from_state(json.loads(json.dumps(policy.state_dict())))
+    assert again.propose(20).tolist() == policy.propose(20).tolist()
