@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from typing import Final
 
 import numpy as np
 
@@ -14,8 +14,12 @@ from streamduel.preference.elimination import Elimination
 from streamduel.preference.evidence import nats
 from streamduel.preference.logarithm import ln
 
-MARGIN = 1e-9
+MARGIN: Final = 1e-9
 """Nats beyond what the confidence needs, so that rounding cannot leave it just below."""
+
+LOW: Final = -1.0
+LOWEST: Final = -2.0
+"""Below every draw of a preference."""
 
 
 class TopTwo(WindowedPolicy):
@@ -25,31 +29,31 @@ class TopTwo(WindowedPolicy):
     Policies that only have little regret give it late or never, because a policy that is convinced
     of its champion compares the champion with itself, which tells nothing.
 
-    1. Race. While several arms are in: the leader L is the arm with the largest draw of its
-       Copeland score, and the challenger the arm with the largest draw of θ_jL. An arm w is out
-       once the wager against "w beats all others" has won 1/δ (`Elimination`). The Condorcet
-       winner, if there is one, is ever out with a probability of at most δ.
-    2. Proof. One arm c is left: if any arm beats all others, it is c. It meets the rival against
-       which it has the least evidence, until each is surely beaten. Then c beats all others, which
-       assumes nothing, and exploration is `finished`; c meets itself.
-    3. Search. All arms are out: surely none beats all others. For a Copeland winner, the leader is
-       drawn among all arms, and meets the arm with the largest draw of θ_jL among those of which
-       it is not yet sure which one wins; itself, if no draw is above 1/2.
+    1. Race. An arm w is in until the wager against "w beats all others" has won 1/δ
+       (`Elimination`). The leader L is the arm with the largest draw of its Copeland score among
+       those that are in. The challenger is the arm with the largest draw of θ_jL among those that
+       L does not surely beat yet. L never meets itself, which would tell nothing.
+    2. Answer. An arm that surely beats each other one is the winner (`error_of` has what that
+       needs); it is `finished`, and the winner meets itself. This assumes nothing.
+    3. Search. If all arms are out, surely none beats all others, which is an answer, too. It
+       goes on for a Copeland winner: L is drawn among the arms that may beat the most others, and
+       may meet itself, with θ_LL = 1/2. Decided pairs do not meet; a pair is decided by ln t nats.
 
-    Everything follows from the counts, so delayed and unproposed duels count in full. Duels in
-    flight count in the proof: each is expected to bring what the duels of its pair have brought.
+    With `aim` "earn" it never finishes and has less regret: δ is 1/t, and L may meet itself in the
+    race, too.
 
-    With `aim` "earn" it never finishes: an arm is out once the wager has won t/δ, comes back when t
-    has grown, and an arm that is left alone meets itself. That has less regret and no answer.
+    Everything follows from the counts and from draws, so delayed and unproposed duels count in
+    full, and duels in flight spread by chance.
 
     Choose it unless there is a reason for another one: it needs no horizon, decides fast with any
     number of arms, and tells when it is done.
 
-    Draws from the generator: in a race and a search, normal draws (`normal_draws`): K of scores,
+    Draws from the generator, unless it has finished: normal draws (`normal_draws`), K of scores,
     then K of preferences.
 
     Args:
-        confidence: 1 - δ, of the answer.
+        smallest_difference: ε; a rival that is better by less does not matter. The answer is then
+            that no arm beats the champion by ε, so that equal rankers do not compete for ever.
 
     >>> import numpy as np
     >>> preferences = np.array([[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]])
@@ -58,7 +62,7 @@ class TopTwo(WindowedPolicy):
     ...     first, second = policy.propose()[0]
     ...     policy.observe(first, second, int(users.random_sample() < preferences[first, second]))
     >>> policy.champion(), policy.candidates(), policy.finished, int(policy.wins.sum())
-    (0, 1, True, 105)
+    (0, 1, True, 102)
 
     Source: our own (docs/research); the leader and challenger after D. Russo, "Simple Bayesian
     algorithms for best-arm identification", Operations Research 68(6), 2020 (top-two Thompson
@@ -84,107 +88,82 @@ class TopTwo(WindowedPolicy):
         default="identify",
         meaning="end with a sure answer, or never end and lose as little as possible",
     )
+    smallest_difference = Real(
+        symbol="ε",
+        default=0.0,
+        at_least=0,
+        below=0.5,
+        meaning="a difference in preference that does not matter",
+    )
     window = Window()
 
     def _begin(self) -> None:
-        self.elimination = self._track(Elimination(self._counts.wins))
+        elimination = Elimination(self._counts.wins, self.smallest_difference)
+        self.elimination = self._track(elimination)
         self.posterior = self._track(NormalPosterior(self._counts))
         self.out_at = -ln(1 - self.confidence)
         self.sure_at = nats(self.confidence, self.n_arms, "condorcet") + MARGIN
-        self._in_flight: dict[tuple[int, int], int] = {}
+        if self.smallest_difference:  # of a pair, neither arm may be worse: a union over all arms
+            self.sure_at = self.out_at + ln(self.n_arms) + MARGIN
 
     def _active(self, t: int) -> Booleans:
         """The arms that are in."""
-        earned = ln(t) if self.aim == "earn" else 0.0
-        active: Booleans = self.elimination.against < self.out_at + earned
+        enough = self.out_at if self.aim == "identify" else ln(t)
+        active: Booleans = self.elimination.against < enough
         return active
 
     def _choose(self, t: int) -> tuple[int, int]:
+        winner = self._winner()
+        if winner is not None:
+            return winner, winner
         active = self._active(t)
-        n_active = np.count_nonzero(active)
-        if n_active == 1:
-            return self._prove(active.argmax().item())
-        return self._race(active) if n_active else self._search()
+        if active.any():
+            return self._race(active, t)
+        return self._search(ln(t))
 
-    def _duels_alone(self, arm: int, t: int, limit: int) -> int:
-        """Until another arm comes back in: in a search, one at a time."""
-        active = self._active(t)
-        if np.count_nonzero(active) != 1:
-            return 1
-        if self.aim == "identify":
-            return limit
-        against = self.elimination.against.copy()
-        against[arm] = np.inf
-        least = against.min().item()
-        steps = range(t + 1, t + limit)
-        return 1 + bisect_left(steps, True, key=lambda step: least < self.out_at + ln(step))
-
-    def _mark_in_flight(self, first: int, second: int, in_flight: int) -> None:
-        if in_flight:
-            self._in_flight[first, second] = in_flight
-        else:
-            self._in_flight.clear()
-
-    def _race(self, active: Booleans) -> tuple[int, int]:
-        """Leader and challenger among the arms that are in."""
-        posterior, n_arms = self.posterior, self.n_arms
-        draws = normal_draws(self._generator, 2 * n_arms)
-        scores = posterior.score + posterior.score_deviation * draws[:n_arms]
-        leader = np.where(active, scores, -1e9).argmax().item()
-        chances = posterior.mean[leader] + posterior.deviation[leader] * draws[n_arms:]
-        chances = np.where(active | (chances > 0.5), chances, -1e9)
-        chances[leader] = -2e9
+    def _race(self, active: Booleans, t: int) -> tuple[int, int]:
+        """A leader among the arms that are in, and a rival that it does not surely beat."""
+        identifies = self.aim == "identify"
+        leader, chances = self._draw(active)
+        enough = self.sure_at if identifies else ln(t)
+        chances = np.where(self.elimination.safe[leader] < enough, chances, LOW)
+        chances[leader] = LOWEST if identifies else 0.5
         return leader, chances.argmax().item()
 
-    def _prove(self, arm: int) -> tuple[int, int]:
-        """The sole arm, and the rival against which it has the least evidence."""
-        if self.aim == "earn":
-            return arm, arm
-        evidence = self._evidence_for(arm)
-        rival = evidence.argmin().item()
-        if self.elimination.beats.item(arm, rival) >= self.sure_at and self._winner() == arm:
-            return arm, arm
-        return arm, rival
-
-    def _evidence_for(self, arm: int) -> Floats:
-        """(K,) the evidence that an arm beats each rival, with what duels in flight may bring."""
-        known = self.elimination.beats[arm]
-        evidence: Floats = np.where(known > 0, known, -self.posterior.mean[arm])
-        evidence[arm] = np.inf
-        for (first, second), n in self._in_flight.items():
-            if arm in (first, second):
-                rival = first + second - arm
-                met = self._counts.wins.item(arm, rival) + self._counts.wins.item(rival, arm)
-                evidence[rival] += n * max(evidence.item(rival), 1.0) / max(met, 1.0)
-        return evidence
-
-    def _search(self) -> tuple[int, int]:
-        """A leader among the arms that may beat the most others, and the rival that may beat it."""
-        posterior, n_arms = self.posterior, self.n_arms
-        draws = normal_draws(self._generator, 2 * n_arms)
-        sure = self.elimination.beats >= ln(self._counts.duels + 1)
-        scores = posterior.score + posterior.score_deviation * draws[:n_arms]
-        leader = np.where(possible_winners(sure), scores, -1.0).argmax().item()
-        chances = posterior.mean[leader] + posterior.deviation[leader] * draws[n_arms:]
-        chances = np.where(sure[leader] | sure[:, leader], 0.0, chances)
+    def _search(self, enough: float) -> tuple[int, int]:
+        """A leader among the arms that may beat the most others, and a rival that may beat it."""
+        sure = self.elimination.beats >= enough
+        leader, chances = self._draw(possible_winners(sure))
+        chances = np.where(sure[leader] | sure[:, leader], LOW, chances)
         chances[leader] = 0.5
         return leader, chances.argmax().item()
 
+    def _draw(self, leaders: Booleans) -> tuple[int, Floats]:
+        """One of these arms with the largest draw of its score, and draws of θ_jL of all arms j."""
+        posterior, n_arms = self.posterior, self.n_arms
+        draws = normal_draws(self._generator, 2 * n_arms)
+        scores = posterior.score + posterior.score_deviation * draws[:n_arms]
+        leader = np.where(leaders, scores, -np.inf).argmax().item()
+        return leader, posterior.mean[leader] + posterior.deviation[leader] * draws[n_arms:]
+
     def candidates(self) -> int:
         """How many arms may be the winner: those that are in, or may beat the most others."""
-        n_active = int(np.count_nonzero(self._active(self._counts.duels + 1)))
-        if n_active:
-            return n_active
-        sure = self.elimination.beats >= ln(self._counts.duels + 1)
-        return int(np.count_nonzero(possible_winners(sure)))
+        if self._winner() is not None:
+            return 1
+        t = self._counts.duels + 1
+        active = self._active(t)
+        if not active.any():
+            active = possible_winners(self.elimination.beats >= ln(t))
+        return int(np.count_nonzero(active))
 
     def _winner(self) -> int | None:
-        """The arm that is left, once it surely beats all others."""
-        active = self._active(self._counts.duels + 1)
-        if self.aim == "earn" or np.count_nonzero(active) != 1:
+        """The arm that surely beats all others."""
+        if self.aim == "earn":
             return None
-        arm = active.argmax().item()
-        evidence = self.elimination.beats[arm].copy()
+        arm = self._counts.beats.argmax().item()
+        if self._counts.beats.item(arm) < self.n_arms - 1 and not self.smallest_difference:
+            return None
+        evidence = self.elimination.safe[arm].copy()
         evidence[arm] = np.inf
         return arm if evidence.min() >= self.sure_at else None
 

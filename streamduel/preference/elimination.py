@@ -43,10 +43,12 @@ class Elimination(FromCounts):
     Args:
         wins: (K, K), live: [i, j] is how often i has beaten j, a tie being half a win each way. The
             caller that adds to them calls `refresh`.
+        margin: a difference in preference that does not matter, from 0 to below 1/2.
 
     Attributes:
         against: (K,), live: a lower bound of ln E_w, in nats; below 0 as long as w wins.
         beats: (K, K), live: [i, j] is ln M_ij, the evidence that i beats j.
+        safe: (K, K), live: [i, j] is the evidence that j beats i by less than `margin`.
 
     >>> wins = np.zeros((3, 3))
     >>> elimination = Elimination(wins)
@@ -60,8 +62,9 @@ class Elimination(FromCounts):
     1939 (the inequality); the wager on one arm against all others is our own: docs/research.
     """
 
-    def __init__(self, wins: Floats) -> None:
+    def __init__(self, wins: Floats, margin: float = 0.0) -> None:
         self._wins = wins
+        self.margin = margin
         self.share = ln(len(wins) - 1)
         self._count_all()
 
@@ -72,6 +75,10 @@ class Elimination(FromCounts):
         self.terms: Integers = (ln_each(CASH + (1 - CASH) * bets.T) * UNITS).astype(np.int64)
         self.units: list[int] = self.terms.sum(axis=1).tolist()
         self.most: list[float] = self.beats.max(axis=0).tolist()  # max_j ln M_jw
+        self.safe: Floats = self.beats
+        if self.margin:
+            gift = (self._wins + self._wins.T) * self.margin
+            self.safe = ln_each(wealth_each(self._wins + gift, self._wins.T - gift))
         largest = np.array(self.most) - self.share
         self.against: Floats = np.maximum(np.array(self.units) / UNITS, largest) - LN2
 
@@ -92,6 +99,10 @@ class Elimination(FromCounts):
         ahead, behind = wealth(first_wins, second_wins)
         self._set(first, second, ahead)
         self._set(second, first, behind)
+        if self.margin:
+            gift = (first_wins + second_wins) * self.margin
+            self.safe[first, second] = ln(wealth(first_wins + gift, second_wins - gift)[0])
+            self.safe[second, first] = ln(wager(second_wins + gift, first_wins - gift))
 
     def _set(self, arm: int, rival: int, on_arm: float) -> None:
         """Set M_ij of an arm i and a rival j, and the evidence against the rival."""
@@ -108,6 +119,11 @@ class Elimination(FromCounts):
         self.terms[rival, arm] = term
         most = self.most[rival] - self.share
         self.against[rival] = max(self.units[rival] / UNITS, most) - LN2
+
+
+def wager(wins: float, losses: float) -> float:
+    """`wealth` of the arm with these wins, whether they are more or fewer."""
+    return wealth(wins, losses)[0] if wins >= losses else wealth(losses, wins)[1]
 
 
 def condorcet_winner_possible(wins: Floats, delta: float) -> bool:

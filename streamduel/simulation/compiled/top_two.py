@@ -10,27 +10,29 @@ from typing_extensions import override
 
 from streamduel.policies import Policy
 from streamduel.policies.base.normal_posterior import PER_WORD, NormalPosterior
-from streamduel.policies.top_two import TopTwo
+from streamduel.policies.top_two import LOW, LOWEST, TopTwo
 from streamduel.preference.arrays import Booleans, Floats, Integers
 from streamduel.preference.elimination import CASH, LN2, UNITS, Elimination
 from streamduel.preference.normal import QUANTILES, quantiles
 from streamduel.simulation.compiled.arithmetic import ln, wealth
 from streamduel.simulation.compiled.compiled_run import CompiledRun
 from streamduel.simulation.compiled.jit import compiled, kernel
-from streamduel.simulation.compiled.state import State, duel, has_words
+from streamduel.simulation.compiled.state import NONE, State, duel, has_words
 from streamduel.simulation.environment import Environment
 
 _MASK: Final = np.uint64(QUANTILES - 1)
 
 
 class Wagers(NamedTuple):
-    """The attributes of `Elimination`, by the same names."""
+    """The attributes of `Elimination`, by the same names; `safe` is `beats` without a margin."""
 
     share: float
+    margin: float
     units: Integers
     terms: Integers
     most: Floats
     beats: Floats
+    safe: Floats
     against: Floats
 
 
@@ -52,16 +54,16 @@ class Rules(NamedTuple):
 
     Attributes:
         out_at: ln 1/δ.
-        sure_at: the evidence that the arm that is left needs against each rival.
+        sure_at: the evidence that the winner needs against each rival.
         earns: whether `aim` is "earn".
-        active: (K,) buffer: the arms that are in, or may beat the most others.
+        leaders: (K,) buffer: the arms that may lead.
         won: (K,) buffer: how many arms each arm surely beats.
     """
 
     out_at: float
     sure_at: float
     earns: bool
-    active: Booleans
+    leaders: Booleans
     won: Integers
 
 
@@ -93,10 +95,10 @@ class TopTwoRun(CompiledRun):
 
 def wagers_of(elimination: Elimination) -> Wagers:
     """A copy of the attributes."""
-    it = elimination
+    it, beats = elimination, elimination.beats.copy()
     return Wagers(
-        it.share, np.array(it.units), it.terms.copy(), np.array(it.most), it.beats.copy(),
-        it.against.copy(),
+        it.share, it.margin, np.array(it.units), it.terms.copy(), np.array(it.most), beats,
+        it.safe.copy() if it.margin else beats, it.against.copy(),
     )  # fmt: skip
 
 
@@ -114,84 +116,63 @@ def run(
     state: State, wagers: Wagers, posterior: Posterior, rules: Rules, duels: int, until: int
 ) -> int:
     """The policy's steps after `duels` duels; see `CompiledRun._run`."""
+    n_arms = len(rules.leaders)
     while duels < until and has_words(state):
-        n_active = mark_active(wagers, rules, duels + 1)
-        times = 1
-        if n_active == 1:
-            first = index_of(rules.active)
-            second = weakest_rival(wagers, posterior, first)
-            if rules.earns or wagers.beats[first, second] >= rules.sure_at:
-                second = first
-                times = times_alone(wagers, rules, first, duels + 1, until - duels)
-        else:
-            if n_active == 0:
-                mark_possible(wagers, rules, ln(duels + 1))
-            first, second = draw_pair(state, wagers, posterior, rules, n_active, ln(duels + 1))
+        t = duels + 1
+        winner = winner_of(state.wins, wagers, rules)
+        if winner != NONE:
+            state.plays[winner, winner] += until - duels
+            return until
+        racing = mark_active(wagers, rules, t)
+        enough = rules.sure_at if racing and not rules.earns else ln(t)
+        if not racing:
+            mark_possible(wagers, rules, enough)
+        first = draw_leader(state, posterior, rules)
+        second = draw_rival(state, wagers, posterior, rules, first, racing, enough)
+        state.taken[0] += (2 * n_arms + PER_WORD - 1) // PER_WORD
         if first == second:
-            state.plays[first, first] += times
-            duels += times
+            state.plays[first, first] += 1
         else:
             duel(state, first, second)
             refresh(wagers, posterior, state.wins, first, second)
-            duels += 1
+        duels += 1
     return duels
 
 
 @compiled
-def mark_active(wagers: Wagers, rules: Rules, t: int) -> int:
-    """Mark the arms that are in; their number."""
-    bound, n_active = rules.out_at + (ln(t) if rules.earns else 0.0), 0
-    for arm in range(len(rules.active)):
-        rules.active[arm] = wagers.against[arm] < bound
-        n_active += rules.active[arm]
-    return n_active
+def winner_of(wins: Floats, wagers: Wagers, rules: Rules) -> int:
+    """The arm that surely beats all others, or `NONE`."""
+    if rules.earns:
+        return NONE
+    winner, most = 0, -1
+    for arm in range(len(wins)):
+        won = 0
+        for other in range(len(wins)):
+            won += wins[arm, other] > wins[other, arm]
+        if won > most:
+            winner, most = arm, won
+    if most < len(wins) - 1 and wagers.margin == 0:
+        return NONE
+    for other in range(len(wins)):
+        if other != winner and wagers.safe[winner, other] < rules.sure_at:
+            return NONE
+    return winner
 
 
 @compiled
-def index_of(marked: Booleans) -> int:
-    """The first marked index."""
-    place = 0
-    while not marked[place]:
-        place += 1
-    return place
-
-
-@compiled
-def weakest_rival(wagers: Wagers, posterior: Posterior, arm: int) -> int:
-    """The rival against which an arm has the least evidence."""
-    rival, least = arm, np.inf
-    for other in range(len(wagers.against)):
-        evidence = wagers.beats[arm, other]
-        if evidence <= 0:
-            evidence = -posterior.mean[arm, other]
-        if other != arm and evidence < least:
-            rival, least = other, evidence
-    return rival
-
-
-@compiled
-def times_alone(wagers: Wagers, rules: Rules, arm: int, t: int, most: int) -> int:
-    """How many times in a row, from step t on, the arm that is left meets itself."""
-    if not rules.earns:
-        return most
-    least = np.inf
-    for other in range(len(wagers.against)):
-        if other != arm:
-            least = min(least, wagers.against[other])
-    few, many = 1, most  # steps after which the arm is surely, and perhaps, still alone
-    while few < many:
-        middle = (few + many + 1) // 2
-        if least >= rules.out_at + ln(t + middle - 1):
-            few = middle
-        else:
-            many = middle - 1
-    return few
+def mark_active(wagers: Wagers, rules: Rules, t: int) -> bool:
+    """Mark the arms that are in; whether there are any."""
+    enough, racing = ln(t) if rules.earns else rules.out_at, False
+    for arm in range(len(rules.leaders)):
+        rules.leaders[arm] = wagers.against[arm] < enough
+        racing |= rules.leaders[arm]
+    return racing
 
 
 @compiled
 def mark_possible(wagers: Wagers, rules: Rules, enough: float) -> None:
     """Mark the arms that may beat at least as many others as any arm surely does."""
-    n_arms, most = len(rules.active), 0
+    n_arms, most = len(rules.leaders), 0
     for arm in range(n_arms):
         won = 0
         for other in range(n_arms):
@@ -202,7 +183,7 @@ def mark_possible(wagers: Wagers, rules: Rules, enough: float) -> None:
         lost = 0
         for other in range(n_arms):
             lost += wagers.beats[other, arm] >= enough
-        rules.active[arm] = n_arms - 1 - lost >= most
+        rules.leaders[arm] = n_arms - 1 - lost >= most
 
 
 @compiled
@@ -215,39 +196,44 @@ def normal(state: State, posterior: Posterior, place: int) -> float:
 
 
 @compiled
-def draw_pair(
-    state: State, wagers: Wagers, posterior: Posterior, rules: Rules, n_active: int, enough: float
-) -> tuple[int, int]:
-    """Leader and challenger of a race, or of a search if no arm is in."""
-    n_arms = len(rules.active)
+def draw_leader(state: State, posterior: Posterior, rules: Rules) -> int:
+    """The arm with the largest draw of its score among those that may lead."""
     leader, best = 0, -np.inf
-    for arm in range(n_arms):
-        if rules.active[arm]:
-            score = posterior.score[arm] + posterior.score_deviation[arm] * normal(
-                state, posterior, arm
-            )
+    for arm in range(len(rules.leaders)):
+        if rules.leaders[arm]:
+            draw = normal(state, posterior, arm)
+            score = posterior.score[arm] + posterior.score_deviation[arm] * draw
             if score > best:
                 leader, best = arm, score
-    rival, best = leader, -np.inf
+    return leader
+
+
+@compiled
+def draw_rival(
+    state: State,
+    wagers: Wagers,
+    posterior: Posterior,
+    rules: Rules,
+    leader: int,
+    racing: bool,
+    enough: float,
+) -> int:
+    """The arm with the best chance against the leader, in a race or in a search."""
+    n_arms = len(rules.leaders)
+    rival, best = 0, -np.inf
     for arm in range(n_arms):
         if arm == leader:
-            if n_active > 0:
-                continue
-            chance = 0.5
+            chance = LOWEST if racing and not rules.earns else 0.5
+        elif (wagers.safe if racing else wagers.beats)[leader, arm] >= enough or (
+            not racing and wagers.beats[arm, leader] >= enough
+        ):
+            chance = LOW
         else:
-            chance = posterior.mean[leader, arm] + posterior.deviation[leader, arm] * normal(
-                state, posterior, n_arms + arm
-            )
-            if n_active == 0 and (
-                wagers.beats[leader, arm] >= enough or wagers.beats[arm, leader] >= enough
-            ):
-                chance = 0.0
-            if n_active > 0 and chance <= 0.5 and not rules.active[arm]:
-                continue
+            draw = normal(state, posterior, n_arms + arm)
+            chance = posterior.mean[leader, arm] + posterior.deviation[leader, arm] * draw
         if chance > best:
             rival, best = arm, chance
-    state.taken[0] += (2 * n_arms + PER_WORD - 1) // PER_WORD
-    return leader, rival
+    return rival
 
 
 @compiled
@@ -261,6 +247,15 @@ def refresh(wagers: Wagers, posterior: Posterior, wins: Floats, first: int, seco
     ahead, behind = wealth(won, lost)
     set_wager(wagers, first, second, ahead)
     set_wager(wagers, second, first, behind)
+    if wagers.margin > 0:
+        gift = (won + lost) * wagers.margin
+        ahead, _ = wealth(won + gift, lost - gift)
+        wagers.safe[first, second] = ln(ahead)
+        if lost + gift >= won - gift:
+            behind, _ = wealth(lost + gift, won - gift)
+        else:
+            _, behind = wealth(won - gift, lost + gift)
+        wagers.safe[second, first] = ln(behind)
 
 
 @compiled

@@ -27,12 +27,12 @@ def after(preferences: Floats, duels: int, seed: int = 1, **parameters: object) 
     return found
 
 
-def test_race_is_among_arms_that_are_in() -> None:
+def test_race_is_led_by_arms_that_are_in() -> None:
     policy = TopTwo(4, seed=1)
     policy.observe([0, 1, 2], [3, 3, 3], [1.0, 1.0, 1.0], [100, 100, 100])
     assert policy.candidates() == 3
     pairs = {tuple(sorted(pair)) for pair in policy.propose(200).tolist()}
-    assert pairs == {(0, 1), (0, 2), (1, 2)}
+    assert pairs == {(0, 1), (0, 2), (1, 2)}, "no leader has to prove that it beats 3"
 
 
 def test_an_arm_that_is_out_meets_a_leader_that_it_beats() -> None:
@@ -44,30 +44,27 @@ def test_an_arm_that_is_out_meets_a_leader_that_it_beats() -> None:
     assert {(1, 3), (2, 3)} <= pairs
 
 
-def test_the_arm_that_is_left_meets_its_least_proven_rival_until_it_is_sure() -> None:
+def test_the_leader_meets_rivals_that_it_does_not_surely_beat_yet() -> None:
     policy = TopTwo(3, seed=1)
-    policy.observe([0, 0, 1], [1, 2, 2], [1.0, 1.0, 1.0], [60, 12, 60])
+    policy.observe([0, 0, 1], [1, 2, 2], [1.0, 1.0, 1.0], [60, 9, 60])
     assert policy.candidates() == 1
     assert not policy.finished
-    generator = policy.state_dict()["generator"]
-    assert policy.propose(3).tolist() == [[0, 2]] * 3
-    assert policy.state_dict()["generator"] == generator, "no draws"
+    assert policy.propose(9).tolist() == [[0, 2]] * 9
     policy.observe(0, 2, 1.0, 20)
     assert policy.finished
     assert policy.champion() == 0
+    assert policy.candidates() == 1
     assert policy.propose(2).tolist() == [[0, 0]] * 2
     assert confidence(policy.wins, 0, "condorcet") >= 0.95
 
 
-def test_duels_in_flight_are_expected_to_bring_evidence() -> None:
-    policy = TopTwo(4, seed=1)
-    policy.observe([0, 0, 0], [1, 2, 3], [1.0, 1.0, 1.0], [40, 9, 9])
-    policy.observe([1, 1], [2, 3], [1.0, 1.0], [60, 60])
-    assert policy.candidates() == 1
-    met = policy.propose(100).tolist()
-    assert 40 <= met.count([0, 2]) <= 60
-    assert 40 <= met.count([0, 3]) <= 60
-    assert policy.propose(1).tolist() in ([[0, 2]], [[0, 3]])
+def test_equal_rankers_end_with_a_difference_that_does_not_matter() -> None:
+    equal = np.array([[0.5, 0.5, 0.8], [0.5, 0.5, 0.8], [0.2, 0.2, 0.5]])
+    assert not after(equal, 20_000).finished
+    policy = after(equal, 20_000, smallest_difference=0.05)
+    assert policy.finished
+    assert policy.champion() in {0, 1}
+    assert 200 < policy.wins.sum() < 15_000
 
 
 def test_finds_the_winner_and_ends() -> None:
@@ -91,15 +88,12 @@ def test_champion_is_an_arm_that_is_in() -> None:
     assert policy.champion() == 0
 
 
-def test_earning_never_ends_and_lets_arms_come_back() -> None:
+def test_earning_never_ends() -> None:
     policy = after(ORDER, 3000, aim="earn")
     assert not policy.finished
     assert policy.champion() == 0
-    assert policy.candidates() == 1
-    assert policy.propose().tolist() == [[0, 0]]
-    out_until = policy.elimination.against[1:].min() - policy.out_at
-    policy.observe(0, 0, 0.5, int(np.exp(out_until)))
-    assert policy.candidates() > 1
+    met = policy.propose(1000).tolist()
+    assert 900 < met.count([0, 0]) < 1000
 
 
 def test_possible_winners() -> None:
