@@ -14,12 +14,7 @@ from typing import Final, NamedTuple
 
 from streamduel.preference.arrays import Floats
 from streamduel.preference.elimination import condorcet_winner_possible
-from streamduel.preference.evidence import (
-    Winner,
-    confidence,
-    log_evidence,
-    unfairness,
-)
+from streamduel.preference.evidence import Winner, confidence, unfairness
 from streamduel.preference.regret import KINDS, estimated_regret, regret_bound, regret_of
 from streamduel.preference.winners import copeland_scores
 from streamduel.records import Assignment, Reason
@@ -261,21 +256,15 @@ class ExperimentView:
         """Lower bound of the probability that the champion is the winner sought."""
         return confidence(self.wins, self.champion, self.seeks)
 
-    @property
+    @cached_property
     def regret_bound(self) -> dict[str, float]:
         """Upper bound of the cumulative regret, by kind."""
-        return self._by_evidence[0]
-
-    @property
-    def condorcet_winner_possible(self) -> bool:
-        """Whether some arm may still beat all others."""
-        return self._by_evidence[1]
+        return regret_bound(self.wins, self.alone, self.champion, DELTA)
 
     @cached_property
-    def _by_evidence(self) -> tuple[dict[str, float], bool]:
-        evidence = log_evidence(self.wins)
-        bound = regret_bound(self.wins, self.alone, self.champion, DELTA, evidence)
-        return bound, condorcet_winner_possible(self.wins, DELTA)
+    def condorcet_winner_possible(self) -> bool:
+        """Whether some arm may still beat all others."""
+        return condorcet_winner_possible(self.wins, DELTA)
 
     @property
     def assessment(self) -> Assessment:

@@ -35,8 +35,8 @@ class Auto(Policy):
     the algorithm at work.
 
     It looks when it is asked for a pair, if there have been 1 % more duels of different arms since
-    it last looked, and at least K. The number of duels needed depends on the gaps: about four
-    hundred for each pair of a cycle in which arms win 60 % of their duels, 14,000 at 52 %.
+    it last looked, and at least K. The number of duels needed depends on the gaps: about
+    430 for each pair of a cycle in which arms win 60 % of their duels, 11,000 at 52 %.
 
     Choose it where decisions must be fast, one ranker probably beats all others, and no user checks
     whether it does. If regret alone matters, use `DoubleThompson` from the start.
@@ -56,7 +56,7 @@ class Auto(Policy):
     ...     policy.observe(first, second, int(users.random_sample() < cycle[first, second]))
     ...     stages.append(policy.stage)
     >>> stages.count("rmed1"), stages.count("double_thompson")
-    (394, 606)
+    (349, 651)
 
     Source: RMED1 and Double Thompson Sampling are their authors'; the switch is our
     own, its evidence that of Howard et al. (`streamduel.preference.evidence`).

@@ -46,7 +46,8 @@ class Elimination(FromCounts):
         margin: a difference in preference that does not matter, from 0 to below 1/2.
 
     Attributes:
-        against: (K,), live: a lower bound of ln E_w, in nats; below 0 as long as w wins.
+        against: (K,), live: a lower bound of ln E_w where it is above 0, in nats; below 0 as long
+            as w wins.
         beats: (K, K), live: [i, j] is ln M_ij, the evidence that i beats j.
         safe: (K, K), live: [i, j] is the evidence that j beats i by less than `margin`.
 

@@ -298,5 +298,4 @@ def unfairness(counts: Iterable[tuple[float, float]]) -> float:
     if not len(both):
         return 0.0
     most = float(log_evidence_of(both[:, 0], both[:, 1]).max())
-    # M_n covers both directions, so only the number of coins divides the error.
-    return max(0.0, 1 - len(both) / 2 * exp(-most))
+    return max(0.0, 1 - len(both) * exp(-most))

@@ -9,7 +9,7 @@ import numpy as np
 
 from streamduel.errors import PreferenceError, nearest
 from streamduel.preference.arrays import Floats, Integers
-from streamduel.preference.evidence import intervals_of, log_evidence, nats_of_all
+from streamduel.preference.evidence import intervals
 from streamduel.preference.winners import condorcet_winner, copeland_scores, copeland_winners
 
 KINDS: Final = ("condorcet", "copeland", "weak", "strong")
@@ -155,11 +155,7 @@ def _cost(duels: Floats, own: Floats, gaps: Floats, scores: Floats) -> dict[str,
 
 
 def regret_bound(
-    wins: Floats,
-    alone: Sequence[int],
-    champion: int,
-    delta: float,
-    evidence: Floats | None = None,
+    wins: Floats, alone: Sequence[int], champion: int, delta: float
 ) -> dict[str, float]:
     """An upper bound of the cumulative regret of all duels, valid at all times together.
 
@@ -177,7 +173,6 @@ def regret_bound(
         alone: (K,): the number of duels of each arm with itself.
         champion: an arm.
         delta: δ, between 0 and 1.
-        evidence: `log_evidence(wins)`, if it is known.
 
     Returns:
         The bound for each kind.
@@ -186,21 +181,21 @@ def regret_bound(
     >>> {kind: round(bound) for kind, bound in regret_bound(wins, [500, 0], 0, 0.05).items()}
     {'condorcet': 125, 'copeland': 1000, 'weak': 0, 'strong': 249}
     """
-    n_arms, nats = len(wins), nats_of_all(len(wins), delta)
-    # Where [i, j] holds, its lower bound is above 1/2, and the upper bound of [j, i] below.
-    beats = (log_evidence(wins) if evidence is None else evidence) > nats
+    lower, upper = intervals(wins, delta)
+    # Not by the one-sided evidence, which may be wrong while all intervals are right.
+    beats = lower > 0.5
     own = np.asarray(alone, dtype=np.float64)
     duels = wins + wins.T
     served = duels.sum(axis=1) + 2 * own
     winners = np.logical_not(beats.any(axis=0))
     if not winners.any():
         winners[champion] = True
-    _, upper = intervals_of(wins, wins.T, nats)
     gaps = np.maximum(upper - 0.5, 0.0)
     np.fill_diagonal(gaps, 0.0)
     strong = float((gaps @ served).max(where=winners, initial=0.0))
-    at_least, at_most = beats.sum(axis=1), n_arms - 1 - beats.sum(axis=0)
-    lost = np.maximum(_most_of_others(at_most) - at_least, 0) / (n_arms - 1)
+    rivals = len(wins) - 1
+    at_least, at_most = beats.sum(axis=1), rivals - beats.sum(axis=0)
+    lost = np.maximum(_most_of_others(at_most) - at_least, 0) / rivals
     return {
         "condorcet": strong / 2,
         "copeland": float(served @ lost),

@@ -8,18 +8,28 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from typing_extensions import override
 
 from streamduel import policies
-from streamduel.preference.arrays import Floats
-from streamduel.preference.elimination import condorcet_winner_possible
-from streamduel.preference.evidence import (
-    confidence,
-    intervals,
-    log_evidence_of,
-    nats,
-)
+from streamduel.policies import Policy
+from streamduel.policies.top_two import TopTwo
+from streamduel.preference.arrays import Booleans, Floats, Integers
+from streamduel.preference.elimination import Elimination, condorcet_winner_possible
+from streamduel.preference.evidence import confidence, intervals, log_evidence_of, nats
 from streamduel.preference.regret import regret_bound
-from streamduel.simulation.environment import MatrixEnvironment
+from streamduel.simulation.compiled.jit import kernel
+from streamduel.simulation.compiled.state import State
+from streamduel.simulation.compiled.top_two import (
+    Posterior,
+    Rules,
+    TopTwoRun,
+    Wagers,
+    posterior_of,
+    refresh,
+    wagers_of,
+)
+from streamduel.simulation.compiled.top_two import run as run_steps
+from streamduel.simulation.environment import Environment, MatrixEnvironment
 from tests.statistics.test_guarantees import failure_limit
 from tests.statistics.textbook.matrices import MATRICES, condorcet_regret, copeland_regret
 
@@ -93,3 +103,146 @@ def test_preference_and_regret_bounds_hold_at_all_times(name: str, matrix: str) 
     assert failed < failure_limit(delta, count)
     if gaps is not None:
         assert impossible < failure_limit(delta, count)
+
+
+ERROR, EXPERIMENTS, DUELS = 0.05, 1_000, 10_000
+ENOUGH = float(-np.log(ERROR))
+
+
+def ordered(n_arms: int, gap: float, equal: int = 0) -> Floats:
+    """Each arm beats those after it by the gap; the first `equal` arms are equal."""
+    p = 0.5 + gap * np.sign(np.subtract.outer(np.arange(n_arms), np.arange(n_arms))).T
+    p[:equal, :equal] = 0.5
+    return p
+
+
+def cycle(n_arms: int) -> Floats:
+    """Each arm beats the next half of the others, with 0.6."""
+    ahead = np.subtract.outer(np.arange(n_arms), np.arange(n_arms)).T % n_arms
+    p = np.where(ahead <= n_arms // 2, 0.6, 0.4)
+    np.fill_diagonal(p, 0.5)
+    return p
+
+
+@kernel
+def watch(
+    state: State,
+    wagers: Wagers,
+    posterior: Posterior,
+    rules: Rules,
+    duels: int,
+    until: int,
+    out: Booleans,
+) -> int:
+    """`run_steps`, one duel at a time; marks the arms that are ever out."""
+    now = -1
+    while duels < until and duels != now:
+        now, duels = duels, run_steps(state, wagers, posterior, rules, duels, duels + 1)
+        for arm in range(len(out)):
+            out[arm] |= wagers.against[arm] >= rules.out_at
+    return duels
+
+
+class WatchedRun(TopTwoRun):
+    """A run of top-two that is looked at after every duel."""
+
+    def __init__(self, policy: Policy, environment: Environment) -> None:
+        super().__init__(policy, environment)
+        self.ever_out: Booleans = np.zeros(policy.n_arms, dtype=np.bool_)
+
+    @override
+    def _run(self, state: State, duels: int, until: int) -> int:
+        return watch(state, self._wagers, self._posterior, self._rules, duels, until, self.ever_out)
+
+
+def watched(p: Floats, seed: int, duels: int) -> WatchedRun:
+    """A run of top-two with the confidence 1 - `ERROR`."""
+    policy = TopTwo(len(p), seed=seed, confidence=1 - ERROR)
+    simulation = WatchedRun(policy, MatrixEnvironment(p, seed=seed + 5_000))
+    simulation.advance(duels)
+    return simulation
+
+
+def test_equal_best_arms_are_rarely_put_out_and_no_arm_is_claimed() -> None:
+    # The bound holds for each of the best arms: neither loses to another one.
+    ever_out, claimed = np.zeros(4, dtype=np.int64), 0
+    for number in range(EXPERIMENTS):
+        simulation = watched(ordered(4, 0.1, equal=2), number, DUELS)
+        ever_out += simulation.ever_out
+        claimed += simulation.policy().finished
+    assert ever_out[:2].max() < failure_limit(ERROR, EXPERIMENTS)
+    assert claimed < failure_limit(ERROR, EXPERIMENTS)
+
+
+def test_winner_by_a_tiny_gap_is_rarely_put_out() -> None:
+    out = wrong = 0
+    for number in range(EXPERIMENTS):
+        simulation = watched(ordered(4, 0.005), number, DUELS)
+        out += bool(simulation.ever_out[0])
+        policy = simulation.policy()
+        wrong += policy.finished and policy.champion() != 0
+    assert out < failure_limit(ERROR, EXPERIMENTS)
+    assert wrong < failure_limit(ERROR, EXPERIMENTS)
+
+
+@kernel
+def ever_put_out(
+    wagers: Wagers,
+    posterior: Posterior,
+    wins: Floats,
+    outcomes: Floats,
+    waiting: Integers,
+    direction: int,
+    enough: float,
+) -> bool:
+    """Whether arm 0 is ever out if an opponent who sees all wagers chooses its rivals.
+
+    Args:
+        wagers: before the first duel.
+        posterior: unused.
+        wins: (K, K), zeros.
+        outcomes: of the duels, 1 if the rival wins.
+        waiting: buffer, as long as outcomes are delayed.
+        direction: 1 to choose the rival with the most evidence against arm 0, -1 with the least.
+        enough: the evidence.
+    """
+    for t in range(len(outcomes)):
+        place = t % len(waiting)
+        if t >= len(waiting):
+            rival, won = waiting[place], outcomes[t - len(waiting)]
+            wins[rival, 0] += won
+            wins[0, rival] += 1 - won
+            refresh(wagers, posterior, wins, rival, 0)
+            if wagers.against[0] >= enough:
+                return True
+        chosen = 1
+        for rival in range(2, len(wins)):
+            if direction * (wagers.beats[rival, 0] - wagers.beats[chosen, 0]) > 0:
+                chosen = rival
+        waiting[place] = chosen
+    return False
+
+
+@pytest.mark.parametrize("delay", [1, 100])
+@pytest.mark.parametrize("direction", [1, -1])
+def test_no_choice_of_pairs_puts_an_equal_arm_out(direction: int, delay: int) -> None:
+    n_arms, duels, failed = 6, 5_000, 0
+    posterior = posterior_of(TopTwo(n_arms, seed=1).posterior)
+    users = np.random.RandomState(3)
+    for _ in range(EXPERIMENTS):
+        wins = np.zeros((n_arms, n_arms))
+        outcomes = users.choice([0.0, 0.5, 1.0], size=duels, p=[0.45, 0.1, 0.45])
+        waiting = np.zeros(delay, dtype=np.int64)
+        wagers = wagers_of(Elimination(wins))
+        failed += ever_put_out(wagers, posterior, wins, outcomes, waiting, direction, ENOUGH)
+    assert failed < failure_limit(ERROR, EXPERIMENTS)
+
+
+@pytest.mark.parametrize("n_arms", [5, 7])
+def test_a_cycle_has_no_winner(n_arms: int) -> None:
+    impossible = 0
+    for number in range(60):
+        policy = watched(cycle(n_arms), number, DUELS).policy()
+        assert not policy.finished
+        impossible += not condorcet_winner_possible(policy.wins, ERROR)
+    assert impossible >= 58

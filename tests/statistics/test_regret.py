@@ -36,6 +36,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "pcomp_accumulate": ("pcomp", {"accumulate": True}),
     "rucb_champion_set": ("rucb", {"champion_set": True}),
+    "top_two_earn": ("top_two", {"aim": "earn"}),
 }
 RUNS = 25
 QUICK, SLOW = 10_000, 3_000

@@ -22,6 +22,7 @@ from tests.statistics.textbook import (
     rucb,
     savage,
     scb,
+    top_two,
     uniform,
 )
 from tests.statistics.textbook.history import Run
@@ -54,5 +55,7 @@ POLICIES: dict[str, Run] = {
     "rucb": rucb.run,
     "rucb_champion_set": partial(rucb.run, champion_set=True),
     "scb": scb.run,
+    "top_two": top_two.run,
+    "top_two_earn": top_two.run_earning,
     "uniform": uniform.run,
 }

@@ -1,10 +1,8 @@
 """Auto: RMED1 until every arm has surely lost to another one, then D-TS from the same counts.
 
-This combination has no paper. RMED1 and D-TS are read as in their own files here. "Surely" is the
-normal mixture of Howard, Ramdas, McAuliffe and Sekhon, "Time-uniform, nonparametric, nonasymptotic
-confidence sequences", Annals of Statistics 49(2), 2021, with sub-Gaussian steps of variance 1/4 and
-a prior of precision ρ = 16: it must reach (K - 1) / δ, δ = 0.01. The check
-precedes a duel, if there are 1 % and at least K more duels of different arms than at the last one.
+This combination has no paper. RMED1 and D-TS are read as in their own files here; "surely" as in
+top-two, at ln 1/δ with δ = 0.01. The check precedes a duel, if there are 1 % and at least K more
+duels of different arms than at the last one.
 """
 
 from __future__ import annotations
@@ -15,29 +13,14 @@ from tests.statistics.textbook.double_thompson import first
 from tests.statistics.textbook.estimates import certainly_beats, largest, play, second_sample
 from tests.statistics.textbook.history import Floats, Ints, jitted, new_history, summary
 from tests.statistics.textbook.rmed import admit, draw_each, likeliest, opponent
-
-
-@jitted
-def mixture(won: int, lost: int) -> float:
-    """Mixture martingale of the hypothesis that the leader does not beat the other arm, ρ = 16."""
-    variance = (won + lost) / 4.0
-    excess = won - (won + lost) / 2.0
-    return float(np.sqrt(16.0 / (variance + 16.0)) * np.exp(excess**2 / (2.0 * (variance + 16.0))))
+from tests.statistics.textbook.top_two import against
 
 
 @jitted
 def all_have_lost(wins: Ints, delta: float) -> bool:
-    """Whether each arm surely loses to another one."""
-    n_arms = len(wins)
-    for arm in range(n_arms):
-        lost = False
-        for other in range(n_arms):
-            behind = wins[other, arm] > wins[arm, other]
-            wealth = mixture(wins[other, arm], wins[arm, other])
-            lost |= behind and wealth >= (n_arms - 1) / delta
-        if not lost:
-            return False
-    return True
+    """Whether surely no arm beats all others."""
+    least = min([against(wins, arm) for arm in range(len(wins))])
+    return bool(least >= np.log(1 / delta))
 
 
 @jitted

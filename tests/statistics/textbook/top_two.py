@@ -1,0 +1,165 @@
+"""Top-two sampling: our own; it has no paper. This follows the docstring of the policy.
+
+With M_ij, the wealth of a bet on arm i against arm j, which has won w of n duels against it,
+
+    M_ij = 2 Φ(z) exp(z² / 2) sqrt(ρ / (n / 4 + ρ)),  z = (w - n / 2) / sqrt(n / 4 + ρ),  ρ = 8,
+
+the evidence against arm i is the larger of Σ_j ln(0.3 + 0.7 M_ji) and ln(max_j M_ji / (K - 1)),
+less ln 2. Arms are out at ln 1/δ, δ = 0.05; with `earns`, at ln t/δ.
+
+Reading taken:
+
+- Draws are from exact normal distributions; those of the policy have 65,536 values.
+- "Beats a rival in the score" is P_ij = Φ((w - l) / sqrt(n + 2)), whatever the size of n.
+- Of the arms that are out, a race admits as challengers those whose draw is above 1/2.
+- The arm that is left meets the rival of the smallest ln M, or, where ln M is at most 0, of the
+  largest share of wins (w + 1) / (n + 2), until each ln M is at least ln K/δ.
+- Ties are at random.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tests.statistics.textbook.estimates import largest, play, smallest
+from tests.statistics.textbook.history import (
+    Floats,
+    Ints,
+    Truths,
+    jitted,
+    new_history,
+    settle,
+    summary,
+)
+
+
+@jitted
+def log_wealth(won: int, lost: int) -> float:
+    """ln M of the arm that has won `won` duels of a pair."""
+    spread = (won + lost) / 4.0
+    z = (won - lost) / 2.0 / math.sqrt(spread + 8.0)
+    if z > -20.0:
+        twice_phi = math.log(math.erfc(-z / math.sqrt(2.0)))
+    else:  # erfc underflows; its asymptote
+        twice_phi = math.log(math.sqrt(2.0 / math.pi) / -z) - z * z / 2.0
+    return twice_phi + z * z / 2.0 + 0.5 * math.log(8.0 / (spread + 8.0))
+
+
+@jitted
+def against(wins: Ints, arm: int) -> float:
+    """The evidence that an arm does not beat all others."""
+    n_arms = len(wins)
+    total, most = 0.0, -np.inf
+    for j in range(n_arms):
+        if j != arm:
+            bet = log_wealth(wins[j, arm], wins[arm, j])
+            total += math.log(0.3 + 0.7 * math.exp(min(bet, 600.0)))
+            most = max(most, bet)
+    return max(total, most - math.log(n_arms - 1)) - math.log(2.0)
+
+
+@jitted
+def score(wins: Ints, arm: int) -> float:
+    """A draw of how many arms an arm beats."""
+    mean, variance = 0.0, 0.0
+    for j in range(len(wins)):
+        if j != arm:
+            z = (wins[arm, j] - wins[j, arm]) / math.sqrt(wins[arm, j] + wins[j, arm] + 2.0)
+            chance = 0.5 * math.erfc(-z / math.sqrt(2.0))
+            mean += chance
+            variance += chance * (1.0 - chance)
+    return mean + math.sqrt(variance) * np.random.normal()  # noqa: NPY002
+
+
+@jitted
+def preference(wins: Ints, i: int, j: int) -> float:
+    """A draw of the preference for i over j."""
+    n = wins[i, j] + wins[j, i]
+    mean = (wins[i, j] + 1.0) / (n + 2.0)
+    deviation = math.sqrt(mean * (1.0 - mean) / (n + 3.0))
+    drawn: float = mean + deviation * np.random.normal()  # noqa: NPY002
+    return drawn
+
+
+@jitted
+def race(wins: Ints, active: Truths) -> tuple[int, int]:
+    """Leader and challenger while several arms are in."""
+    arms = range(len(wins))
+    leader = largest(np.array([score(wins, arm) for arm in arms]), active)
+    chances = np.array([preference(wins, arm, leader) for arm in arms])
+    allowed = active | (chances > 0.5)
+    allowed[leader] = False
+    return leader, largest(chances, allowed)
+
+
+@jitted
+def search(wins: Ints, t: int) -> tuple[int, int]:
+    """Leader and challenger once all arms are out."""
+    n_arms = len(wins)
+    arms = range(n_arms)
+    sure = np.zeros((n_arms, n_arms), dtype=np.bool_)
+    for i in arms:
+        for j in arms:
+            sure[i, j] = i != j and log_wealth(wins[i, j], wins[j, i]) >= math.log(t)
+    at_most = n_arms - 1 - sure.sum(axis=0)
+    leader = largest(
+        np.array([score(wins, arm) for arm in arms]), at_most >= sure.sum(axis=1).max()
+    )
+    chances = np.array([preference(wins, arm, leader) for arm in arms])
+    chances[leader] = 0.5
+    return leader, largest(chances, ~sure[leader] & ~sure[:, leader])
+
+
+@jitted
+def least_proven(wins: Ints, arm: int) -> tuple[int, float]:
+    """The rival over which an arm has the least evidence, and that evidence."""
+    n_arms = len(wins)
+    evidence = np.zeros(n_arms)
+    for j in range(n_arms):
+        evidence[j] = log_wealth(wins[arm, j], wins[j, arm])
+        if evidence[j] <= 0.0:
+            evidence[j] = -(wins[j, arm] + 1.0) / (wins[arm, j] + wins[j, arm] + 2.0)
+    rival = smallest(evidence, np.arange(n_arms) != arm)
+    return rival, evidence[rival]
+
+
+@jitted
+def run(
+    preferences: Floats,
+    horizon: int,
+    checkpoints: Ints,
+    seed: int,
+    delta: float = 0.05,
+    earns: bool = False,
+) -> tuple[Ints, Ints]:
+    np.random.seed(seed)  # noqa: NPY002
+    n_arms = len(preferences)
+    wins = np.zeros((n_arms, n_arms), dtype=np.int64)
+    evidence = np.array([against(wins, arm) for arm in range(n_arms)])
+    history = new_history(checkpoints)
+    for t in range(1, len(history) + 1):
+        active = evidence < math.log((t if earns else 1) / delta)
+        if active.sum() == 1:
+            first = second = int(np.flatnonzero(active)[0])
+            rival, least = least_proven(wins, first)
+            if not earns and least >= math.log(n_arms / delta):
+                settle(history, t, len(history), first)
+                break
+            second = second if earns else rival
+        elif active.any():
+            first, second = race(wins, active)
+        else:
+            first, second = search(wins, t)
+        play(preferences, history, t, first, second, wins)
+        if first != second:
+            evidence[first], evidence[second] = against(wins, first), against(wins, second)
+    return summary(history, n_arms, checkpoints)
+
+
+@jitted
+def run_earning(
+    preferences: Floats, horizon: int, checkpoints: Ints, seed: int, delta: float = 0.05
+) -> tuple[Ints, Ints]:
+    return run(preferences, horizon, checkpoints, seed, delta, True)
