@@ -62,7 +62,7 @@ def test_the_example_of_the_readme(tmp_path: Path) -> None:
     assert picture is not None
     assert sentence(world, ledger, picture) == (
         "After 3,000 impressions rucb:alpha=0.8 says that ltr-v1 is the best, and it is "
-        "(confidence 0.991). Showing all pairs equally would have cost a regret of 500 instead "
+        "(confidence 0.999). Showing all pairs equally would have cost a regret of 500 instead "
         "of 192, and 1,603 more impressions with one of the 3 worse rankers."
     )
 
