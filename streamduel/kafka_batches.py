@@ -20,150 +20,25 @@ from __future__ import annotations
 
 import itertools
 import struct
-import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Final
 
 from kafka.consumer.fetcher import Fetcher
-from kafka.errors import CorruptRecordError, UnsupportedCodecError
+from kafka.errors import CorruptRecordError
 from kafka.record.default_records import DefaultRecord, DefaultRecordBatch
 from kafka.record.legacy_records import LegacyRecordBatch
 from kafka.record.memory_records import MemoryRecords
 from kafka.record.util import decode_varint
 
+from streamduel.kafka_codecs import CODECS, BrokenError, TooLargeError, decompressed
 from streamduel.records import Rejected
 
 MAX_POLL_BYTES: Final = 4 * 2**20
 """Bytes of records after which a poll ends; it exceeds this by one record at most. 5,000 usual
 records have 1 MB. With 20 ms per MB, folding so much takes less than 0.1 s."""
 
-STEP_BYTES: Final = 2**20
-"""Decompressed at a time: a usual batch has less."""
-
-XERIAL: Final = b"\x82SNAPPY\0"
-"""The beginning of the framing in which Java's producers write snappy: 16 bytes with the versions,
-then blocks, each after its length."""
-
 NO_TIMESTAMP: Final = -1
-
-
-class _TooLargeError(Exception):
-    """The data decompresses to more bytes than are allowed."""
-
-
-class _BrokenError(Exception):
-    """The data cannot be decompressed."""
-
-
-def decompressed(codec: int, data: bytes, limit: int) -> bytearray:
-    """Decompress the records of a batch, to `limit` bytes at most.
-
-    Args:
-        codec: Kafka's number of the codec, from 1 to 4.
-        data: the compressed records.
-        limit: in bytes; no more than `STEP_BYTES` beyond it are ever decompressed.
-
-    Raises:
-        _TooLargeError: there are more bytes.
-        _BrokenError: the data is not of this codec, or ends too early.
-        UnsupportedCodecError: the codec is unknown, or its package is not installed.
-    """
-    if codec not in _CODECS:
-        raise UnsupportedCodecError(f"the codec with number {codec} is unknown")
-    name, parts = _CODECS[codec]
-    found = bytearray()
-    try:
-        for part in parts(data, limit):
-            found += part
-            if len(found) > limit:
-                raise _TooLargeError
-    except ImportError as missing:
-        raise UnsupportedCodecError(
-            f"{name} needs a package that is not installed ({missing.name})"
-        ) from missing
-    except (_TooLargeError, MemoryError):
-        raise
-    except Exception as error:  # each codec has exceptions of its own
-        raise _BrokenError from error
-    return found
-
-
-def _gzip(data: bytes, _limit: int) -> Iterator[bytes]:
-    stream = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
-    while not stream.eof:
-        part = stream.decompress(data, STEP_BYTES)
-        data = stream.unconsumed_tail
-        if not part and not data and not stream.eof:
-            raise _BrokenError
-        yield part
-    if stream.unused_data:
-        raise _BrokenError
-
-
-def _lz4(data: bytes, _limit: int) -> Iterator[bytes]:
-    import lz4.frame  # noqa: PLC0415 - only where it is used, as the other packages
-
-    stream = lz4.frame.LZ4FrameDecompressor()
-    while not stream.eof:
-        part = stream.decompress(data, max_length=STEP_BYTES)
-        data = b""
-        if not part and stream.needs_input and not stream.eof:
-            raise _BrokenError
-        yield part
-    if stream.unused_data:
-        raise _BrokenError
-
-
-def _zstd(data: bytes, _limit: int) -> Iterator[bytes]:
-    import zstandard  # noqa: PLC0415
-
-    with zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True) as stream:
-        while part := stream.read(STEP_BYTES):
-            yield part
-
-
-def _snappy(data: bytes, limit: int) -> Iterator[bytes]:
-    import snappy  # noqa: PLC0415
-
-    total = 0
-    for block in _snappy_blocks(data):
-        total += _snappy_size(block)
-        if total > limit:
-            raise _TooLargeError
-        yield snappy.decompress(block)
-
-
-def _snappy_blocks(data: bytes) -> Iterator[bytes]:
-    if not data.startswith(XERIAL):
-        yield data
-        return
-    place = 16
-    while place < len(data):
-        (size,) = struct.unpack_from("!I", data, place)
-        place += 4
-        if size > len(data) - place:
-            raise _BrokenError
-        yield data[place : place + size]
-        place += size
-
-
-def _snappy_size(block: bytes) -> int:
-    """The decompressed size, with which a block begins: 7 bits per byte, the lowest first."""
-    size = 0
-    for place, byte in enumerate(block[:5]):
-        size |= (byte & 0x7F) << (7 * place)
-        if byte < 0x80:
-            return size
-    raise _BrokenError
-
-
-_CODECS: Final[dict[int, tuple[str, Callable[[bytes, int], Iterator[bytes]]]]] = {
-    1: ("gzip", _gzip),
-    2: ("snappy", _snappy),
-    3: ("lz4", _lz4),
-    4: ("zstd", _zstd),
-}
 
 
 class _Refusals:
@@ -192,7 +67,7 @@ class _Refusals:
 
     def broken(self, first: int | None, last: int, codec: int) -> DefaultRecord:
         """The record for a batch whose data cannot be read, or for the rest of one."""
-        what = f"{_CODECS[codec][0]} data" if codec in _CODECS else "data"
+        what = f"{CODECS[codec][0]} data" if codec in CODECS else "data"
         return self._record(
             last,
             Rejected(
@@ -227,10 +102,10 @@ class _Batch(DefaultRecordBatch):
     def __iter__(self) -> Iterator[DefaultRecord]:
         try:
             self._maybe_uncompress()
-        except _TooLargeError:
+        except TooLargeError:
             size = self.size_in_bytes
             return iter([self._refusals.too_large(self.base_offset, self.last_offset, size)])
-        except _BrokenError:
+        except BrokenError:
             return iter([self._broken()])
         return self
 
@@ -299,16 +174,16 @@ class _LegacyBatch(LegacyRecordBatch):
             for record in super().__iter__():
                 yield record
                 delivered = record.offset
-        except _TooLargeError:
+        except TooLargeError:
             yield self._refusals.too_large(None, last, self.size_in_bytes)
-        except (_BrokenError, CorruptRecordError, AssertionError, LookupError, struct.error):
+        except (BrokenError, CorruptRecordError, AssertionError, LookupError, struct.error):
             if delivered < last:
                 yield self._refusals.broken(None, last, self.compression_type)
 
     def _decompress(self, key_offset: int) -> bytearray:
         _, data = self._read_key_value(key_offset)
         if data is None:
-            raise _BrokenError
+            raise BrokenError
         return decompressed(self.compression_type, data, self._refusals.limit)
 
 

@@ -381,12 +381,6 @@ class Experiment:
         """The number of open impressions and of pending clicks."""
         return {"impressions": len(self.attribution), "clicks": self.attribution.pending}
 
-    def _stored_tallies(self) -> dict[str, int]:
-        tallies = self.tallies
-        if self.client_cap is None:
-            del tallies["capped"]  # as in the state of releases without caps, which hashes equal
-        return tallies
-
     def state(self) -> dict[str, Any]:
         """The hard state as plain JSON values; `Experiment(…, state=…)` restores it exactly."""
         self.learn()
@@ -394,7 +388,7 @@ class Experiment:
             **self.roster.state(),
             **self.decisions.state(),
             "by_arm": msgspec.to_builtins(self.by_arm),
-            "tallies": self._stored_tallies(),
+            "tallies": self.outcomes.state(capped=self.client_cap is not None),
             "ties": self.ties,
             "trust": self.trust.state(),
             "open": self.open,

@@ -113,14 +113,6 @@ class StreamClock:
         if state is not None:
             self.restore(state)
 
-    @classmethod
-    def at(cls, max_advance_ms: int, now: int) -> StreamClock:
-        """A clock whose stream time is known and whose evidence is not; 0 for a new partition."""
-        clock = cls(max_advance_ms)
-        if now:
-            clock.set(now)
-        return clock
-
     @property
     def threshold(self) -> int:
         """A timestamp up to it, and not negative, changes nothing but the evidence."""

@@ -33,6 +33,18 @@ class Outcomes(msgspec.Struct):
         """All of them."""
         return sum(structs.astuple(self))
 
+    def state(self, *, capped: bool) -> dict[str, int]:
+        """What the hard state contains.
+
+        Args:
+            capped: whether the experiment has a cap. Without one, the state is that of releases
+                which had no caps, and hashes equal.
+        """
+        state = structs.asdict(self)
+        if not capped:
+            del state["capped"]
+        return state
+
 
 class ArmTallies(msgspec.Struct):
     """The number of duels of each arm since the experiment began or was reset.

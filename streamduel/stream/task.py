@@ -1,4 +1,4 @@
-"""The fold of one partition: records in; assignments, dead letters and snapshot entries out."""
+"""The state of one partition: restored from a snapshot, folded on, and committed."""
 
 from __future__ import annotations
 
@@ -11,19 +11,17 @@ from msgspec import structs
 
 from streamduel.config import Config
 from streamduel.config.experiment import ExperimentSettings
-from streamduel.connector import ControlMarker, LogRecord, PartitionCommit
-from streamduel.formats import Ignored
-from streamduel.records import Control, Duel, InputEvent, Reason, Rejected
+from streamduel.connector import LogRecord, PartitionCommit
+from streamduel.records import Reason
 from streamduel.stream import continuity, saved_state, snapshot
 from streamduel.stream.control_order import ControlOrder
-from streamduel.stream.decode import REFUSED
-from streamduel.stream.dedupe import DedupeWindow, record_key
+from streamduel.stream.dedupe import DedupeWindow
 from streamduel.stream.experiment import Experiment
-from streamduel.stream.marked_controls import MarkedControls
+from streamduel.stream.fold import Fold
 from streamduel.stream.outputs import Outputs
 from streamduel.stream.recovery import Marks, Recovery
 from streamduel.stream.repairs import Repairs
-from streamduel.stream.routing import ClickLog, Router, timestamp_of
+from streamduel.stream.routing import ClickLog, Router
 from streamduel.stream.shared import Shared
 from streamduel.stream.snapshot import Entries, ExperimentEntry, PartitionEntry
 from streamduel.stream.stream_time import ClockReset, StreamClock
@@ -72,27 +70,26 @@ class PartitionTask:
         self.topic, self.partition = log.topic, partition
         self._log = log
         self._window = DedupeWindow(config.dedupe.window_records, config.dedupe.window_ms)
-        self._timers = Timers()
         self._outputs = Outputs(log.topic, partition)
         self._shared = Shared(
             partition,
             config.dedupe.window_ms,
             self._window,
-            self._timers,
+            Timers(),
             self._outputs,
             config.limits,
             pulse,
         )
         self.experiments: dict[str, Experiment] = {}
         self._router = Router(config, log, partition, self.experiments)
-        self._marked = MarkedControls(self._router, self.experiments, self._reject)
+        self.clock = StreamClock(config.time.max_advance_ms)
+        self._fold = Fold(self._router, self.experiments, self._shared, self.clock)
         self._new: dict[str, ExperimentSettings] = {
             name: settings
             for name, settings in config.experiments.items()
             if self._router.is_here(name)
         }
         self._max_advance = config.time.max_advance_ms
-        self.clock = StreamClock(self._max_advance)
         self._resets: list[ClockReset] = []
         self.next_offset = 0
         self.resume_offset: int | None = None
@@ -129,10 +126,10 @@ class PartitionTask:
         self._log_id = self._log_id or entry.log_id
         self.repairs = Repairs(entry.repairs)
         self.next_offset = self._committed_offset = self._snapshot_offset = entry.next
-        if entry.clock is None:
-            self.clock = StreamClock.at(self._max_advance, entry.stream_time)
-        else:
+        if entry.clock is not None:
             self.clock.restore(entry.clock)
+        elif entry.stream_time:  # format 6
+            self.clock.set(entry.stream_time)
         self._resets = list(entry.resets)
         self.dead_letters.update(entry.dead_letters)
         self.ignored.update(entry.ignored)
@@ -196,10 +193,8 @@ class PartitionTask:
             now: milliseconds.
         """
         self._end_recovery()
-        before = self.clock.now
-        self.clock.set(now)
+        self._fold.set_stream_time(now, self.next_offset)
         self._resets.append(ClockReset(self.next_offset, self.clock.state()))
-        self._moved(before, self.next_offset, self.next_offset)
 
     def fold(self, records: Sequence[LogRecord]) -> None:
         """Fold records, in the order of their offsets, each exactly once."""
@@ -218,10 +213,7 @@ class PartitionTask:
             if self._recovery is not None:
                 self._recovery.read(block)
                 continue
-            if self._router.log_format is None:
-                self._fold(block)
-            else:
-                self._fold_foreign(block)
+            self._fold.apply(block)
             self.next_offset = block[-1].offset + 1
 
     def _end_recovery(self) -> None:
@@ -250,139 +242,6 @@ class PartitionTask:
             cut = bisect_left(records, end, key=lambda record: record.offset)
             yield records[:cut]
             records = records[cut:]
-
-    def _fold(self, records: Sequence[LogRecord]) -> None:
-        """The inner loop: a duel of a known pair, the most frequent record, needs no call."""
-        decode, window = self._router.decode, self._window
-        plain, plain_bytes = decode.plain, decode.plain_bytes
-        keys, order, key_of = window.keys, window.order, record_key
-        experiments, name = self.experiments, None
-        clock = self.clock
-        hear, threshold = clock.evidence.append, clock.threshold
-        for record in records:
-            value: Any = record.value
-            try:
-                event = (
-                    plain(value) if len(value) <= plain_bytes and value.isascii() else decode(value)
-                )
-                if event.experiment != name:
-                    if event.experiment not in experiments:
-                        raise self._router.unknown(event)
-                    experiment, name = experiments[event.experiment], event.experiment
-                    codes, buffer, seed = experiment.codes, experiment.buffer, experiment.seed
-            except REFUSED as error:
-                self._refuse(record, error)
-                continue
-            try:
-                code = codes[event.a][event.b][event.winner] if type(event) is Duel else -1
-            except KeyError:
-                code = -1
-            if code < 0:
-                self._fold_event(event, experiment, record)
-                threshold = clock.threshold
-                continue
-            timestamp = record.timestamp
-            if timestamp is None:
-                timestamp = -1 if event.ts is None else event.ts
-            if 0 <= timestamp <= threshold:
-                hear(timestamp)
-            else:
-                self._advance(timestamp, record.offset)
-                threshold = clock.threshold
-            key = key_of(event.id, seed)
-            if key not in keys:
-                keys.add(key)
-                order.append(key)
-            elif window.sight(key):
-                experiment.outcomes.duplicate += 1
-                continue
-            buffer.append(code)
-            if len(buffer) >= experiment.due:
-                experiment.decide_if_due(record.offset, clock.now)
-
-    def _fold_event(self, event: InputEvent, experiment: Experiment, record: LogRecord) -> None:
-        """Fold a record that is not a duel of a known pair."""
-        try:
-            if type(event) is Control:
-                self.controls.check(event, record.offset)
-            code = experiment.code(event)
-        except Rejected as verdict:
-            experiment.reject(record, verdict)
-        else:
-            self._advance(timestamp_of(record, [(event, experiment)]), record.offset)
-            self._apply(event, experiment, code, record)
-
-    def _fold_foreign(self, records: Sequence[LogRecord]) -> None:
-        """Fold a click log in another format, whose records may contain several events each."""
-        for record in records:
-            if isinstance(record, ControlMarker):
-                self._marked.fold(record, self.stream_time)
-                continue
-            try:
-                routed = self._router.events(record)
-                events = [(*it, it[1].code(it[0])) for it in routed]
-            except Ignored as verdict:
-                self._router.ignore(verdict)
-            except Rejected as verdict:
-                self._reject(record, verdict)
-            else:
-                self._advance(timestamp_of(record, routed), record.offset)
-                for event, experiment, code in events:
-                    self._apply(event, experiment, code, record)
-
-    def _apply(
-        self, event: InputEvent, experiment: Experiment, code: int, record: LogRecord
-    ) -> None:
-        key = record_key(event.id, experiment.seed)
-        capped = experiment.client_cap is not None and experiment.client_cap.sight(event)
-        if self._window.sight(key):
-            experiment.outcomes.duplicate += 1
-            return
-        try:
-            if capped:
-                experiment.cap(event, key, record, self.stream_time)
-            else:
-                experiment.apply(event, code, key, record, self.stream_time)
-        except Rejected as verdict:
-            experiment.reject(record, verdict)
-
-    def _refuse(self, record: LogRecord, error: Exception) -> None:
-        """Fold a record that decoding refused: most are dead letters."""
-        if isinstance(record, ControlMarker):
-            self._marked.fold(record, self.stream_time)
-        else:
-            self._reject(record, self._router.decode.verdict(record.value, error))
-
-    def _reject(self, record: LogRecord, verdict: Rejected) -> None:
-        experiment = self._router.experiment_of(record, verdict)
-        if experiment is None:
-            self._outputs.reject(record, verdict)
-        else:
-            experiment.reject(record, verdict)
-
-    def _advance(self, timestamp: int, offset: int) -> None:
-        """Hear the timestamp of the valid record at an offset, before it is applied."""
-        before = self.clock.now
-        since = self.clock.add(timestamp, offset)
-        if since is not None:
-            self._moved(before, since, offset)
-
-    def _moved(self, before: int, since: int, offset: int) -> None:
-        """Stream time was `before`; it is the time of the records from `since` up to `offset`."""
-        now = self.clock.now
-        if since < offset or now < before:
-            self._window.retime(since, now)
-            for experiment in self.experiments.values():
-                experiment.retime(since, now)
-        self._window.advance(now, offset)
-        if now < before:
-            for name in sorted(self.experiments):  # equal bytes, whatever order they were made in
-                self._shared.pulse()
-                self.experiments[name].rewind(offset - 1, now)
-        elif now >= self._timers.next:
-            for name in self._timers.due(now):
-                self._shared.pulse()
-                self.experiments[name].expire(offset - 1, now)
 
     @property
     def stream_time(self) -> int:

@@ -15,7 +15,8 @@ from kafka import TopicPartition
 from kafka.errors import CorruptRecordError, UnsupportedCodecError
 from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 
-from streamduel.kafka_batches import bound_reads, decompressed
+from streamduel.kafka_batches import bound_reads
+from streamduel.kafka_codecs import decompressed
 from streamduel.records import Rejected
 
 CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
