@@ -110,7 +110,8 @@ def repair(
 
     - **repartition** `--from FORMER`: the topic has another number of partitions, or `source` names
       a topic with another number. Each experiment moves to its new home partition. CONFIG must
-      name a new `source.group` and new `snapshots`.
+      name a new `source.group` and new `snapshots`; if it names a new `source.topic`, also a new
+      `source.control_topic`, if there is one.
 
     For example:
 
@@ -135,7 +136,8 @@ def repair(
         else:
             source, outlet = _own(loaded, options, partition, stack)
             load = outlet.load
-        plan = _plan(action, partition, offset, to, log, load, before)
+        controls = loaded.config.control_topic
+        plan = _plan(action, partition, offset, to, log, load, before, controls)
         if source is not None:
             for each in plan.commits:
                 source.seek(each.partition, each.next_offset)
@@ -187,7 +189,7 @@ def _own(
 
 def _plan(
     action: str, partition: int | None, offset: int | None, to: str | None,
-    log: Source, load: Load, before: LoadedConfig | None,
+    log: Source, load: Load, before: LoadedConfig | None, controls: str | None,
 ) -> Plan:  # fmt: skip
     note = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} by {getpass.getuser()}@{socket.gethostname()}"
     _gain(log)
@@ -199,7 +201,7 @@ def _plan(
         return _set_time(found, partition, _moment(to), log, note)
     shape = ClickLog(log.topic, log.partitions, log.home, log.log_id)
     if before is not None:
-        return _repartition(shape, log, load, before, note)
+        return _repartition(shape, log, load, before, controls, note)
     return _new_log(shape, log, load, note)
 
 
@@ -306,7 +308,9 @@ def _new_log(shape: ClickLog, log: Source, load: Load, note: str) -> Plan:
     )
 
 
-def _repartition(shape: ClickLog, log: Source, load: Load, before: LoadedConfig, note: str) -> Plan:
+def _repartition(
+    shape: ClickLog, log: Source, load: Load, before: LoadedConfig, controls: str | None, note: str
+) -> Plan:
     saved = {}
     archive = before.outlet_connector.open_archive(before.sink, before.snapshots)
     with closing(archive):
@@ -324,6 +328,7 @@ def _repartition(shape: ClickLog, log: Source, load: Load, before: LoadedConfig,
             )
     begins = {partition: log.seek(partition, None) for partition in range(shape.partitions)}
     move = repairs.Move(saved, shape, begins, "repartition", note)
+    move.check_control_topic(controls)
     return Plan(
         move.commits(),
         [
@@ -332,8 +337,18 @@ def _repartition(shape: ClickLog, log: Source, load: Load, before: LoadedConfig,
                 f"Experiment '{name}': partition {old} → {new}."
                 for name, (old, new) in sorted(move.homes().items())
             ),
+            *_control_topic(controls, move),
         ],
     )
+
+
+def _control_topic(topic: str | None, move: repairs.Move) -> list[str]:
+    """From where on the control topic counts, if there is one."""
+    if topic is None:
+        return []
+    continued = [str(partition) for partition in move.begins if move.continues(partition)]
+    where = f"; partitions {', '.join(continued)} continue where they were" if continued else ""
+    return [f"Control topic '{topic}': read from its beginning{where}."]
 
 
 def _unfolded(

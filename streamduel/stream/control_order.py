@@ -161,7 +161,8 @@ class ControlOrder:
 def moved(entry: ControlEntry | None, *, same_partition: bool) -> ControlEntry | None:
     """The entry of a state that continues in another click log.
 
-    In other partitions, the offsets of the control topic mean nothing: it must be a new topic.
+    In other partitions, the offsets of the control topic mean nothing: `Move.check_control_topic`
+    demands a new topic.
     """
     if entry is None:
         return None

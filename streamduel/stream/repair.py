@@ -120,6 +120,36 @@ class Move:
             and saved.partition.log_id == self.log.log_id(partition)
         )
 
+    def check_control_topic(self, topic: str | None) -> None:
+        """Refuse a control topic whose records would take effect twice, or not at all.
+
+        A partition that continues goes on in its partition of the control topic; one that begins
+        anew reads its partition of the control topic from the beginning.
+
+        Args:
+            topic: the configured control topic; None if there is none.
+
+        Raises:
+            ConfigurationError: it must be a new topic, or the one used so far.
+        """
+        continued = any(self.continues(partition) for partition in self.begins)
+        for saved in self.saved.values():
+            control = saved.partition.control
+            former = None if control is None else control.topic
+            if topic is None or former is None:
+                continue
+            if continued and topic != former:
+                raise ConfigurationError(
+                    f"source.control_topic must stay '{former}' (found '{topic}'): partitions of "
+                    f"'{self.log.topic}' continue, and refer to its records."
+                )
+            if topic == former and not continued:
+                raise ConfigurationError(
+                    f"source.control_topic must be a new topic (found '{topic}' again): its "
+                    f"records took effect in '{saved.partition.topic}', and would once more in "
+                    f"'{self.log.topic}'."
+                )
+
     def _commit(self, partition: int) -> PartitionCommit:
         entry = self._partition(partition)
         origin, entries = Entries(), Entries()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
 
+from streamduel.config import Config
 from streamduel.connector import Snapshot
 from streamduel.errors import ConfigurationError, SnapshotError
 from streamduel.stream.repair import Move, read, skip
@@ -24,11 +26,11 @@ def log(partitions: int, name: str = "clicks", identity: str = "one") -> ClickLo
     return ClickLog(name, partitions, lambda experiment: partitions - 1, lambda partition: identity)
 
 
-def folded(shape: ClickLog) -> dict[int, Snapshot]:
+def folded(shape: ClickLog, made_of: Config | None = None) -> dict[int, Snapshot]:
     """The snapshots of a service that has folded three records in each partition."""
     found = {}
     for partition in range(shape.partitions):
-        task = PartitionTask(config(), shape, partition)
+        task = PartitionTask(made_of or config(), shape, partition)
         task.begin(0)
         task.fold([Record(at, value, 1000 + at) for at, value in enumerate(VALUES)])
         found[partition] = Snapshot(3, task.take_commit().entries)
@@ -125,6 +127,34 @@ def test_a_move_to_another_topic_begins_at_its_start() -> None:
     shape = log(3, "views", "two")
     tasks = [PartitionTask(config(), shape, number, entries[number]) for number in range(3)]
     assert [task.next_offset for task in tasks] == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("shape", "control_topic", "sentence"),
+    [
+        (log(3), "control", None),
+        (log(3), None, None),
+        (log(3), "control-2", "must stay 'control' (found 'control-2'): partitions of 'clicks'"),
+        (log(3, "views", "two"), "control-2", None),
+        (log(3, "views", "two"), None, None),
+        (log(3, "views", "two"), "control", "must be a new topic (found 'control' again)"),
+        (log(3, "clicks", "two"), "control", "took effect in 'clicks', and would once more in"),
+    ],
+)
+def test_the_control_topic_after_a_move(
+    shape: ClickLog, control_topic: str | None, sentence: str | None
+) -> None:
+    before = folded(log(2), config(source={"control_topic": "control"}))
+    saved = {partition: read(found, partition) for partition, found in before.items()}
+    move = Move(saved, shape, dict.fromkeys(range(3), 0), "repartition", NOTE)
+    if sentence is None:
+        move.check_control_topic(control_topic)
+        present = config(source={"control_topic": control_topic})
+        for each in move.commits():  # it can be continued
+            PartitionTask(present, shape, each.partition, each.entries)
+    else:
+        with pytest.raises(ConfigurationError, match=re.escape(sentence)):
+            move.check_control_topic(control_topic)
 
 
 def test_a_skipped_record_stays_skipped_after_a_restart() -> None:
