@@ -144,11 +144,14 @@ class Poll:
         lost: partitions that this process no longer owns; handle them before `gained`.
         gained: partitions that it owns now; they deliver nothing before `Source.seek`.
         records: per partition, in the order of their offsets.
+        missed: partitions whose next records were deleted before they were delivered, each with the
+            first offset that is left. Never in a poll with `hold`, whose task is behind.
     """
 
     lost: Sequence[int] = ()
     gained: Sequence[int] = ()
     records: Mapping[int, Sequence[LogRecord]] = field(default_factory=dict)
+    missed: Mapping[int, int] = field(default_factory=dict)
 
 
 class Source(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import structlog
@@ -83,6 +84,7 @@ class KafkaSource:
         self._reannounce = False
         self._targets: dict[int, Bounds | None] = {}  # at the time of `seek`, if known
         self._hinted: set[int] = set()
+        self._missed: dict[int, int] = {}  # first offsets that are left, not reported yet
         self._asked: Any = None
 
     @property
@@ -129,7 +131,9 @@ class KafkaSource:
             ConnectorError: a permanent error.
         """
         if not hold:
-            return self._poll(timeout)
+            polled = self._poll(timeout)
+            missed, self._missed = self._missed, {}
+            return replace(polled, missed=missed) if missed else polled
         self._consumer.pause(*map(self._at, self._delivering))
         try:
             return self._poll(timeout)
@@ -239,6 +243,7 @@ class KafkaSource:
                 "experiments to a new topic, or start again with a new group and snapshots."
             )
         self._delivering.clear()
+        self._missed.clear()
         if self._control is not None:
             self._control.keep(gained)
         self._consumer.pause(*map(self._at, gained))
@@ -288,6 +293,7 @@ class KafkaSource:
                     advice="the topic no longer holds them, and they were never folded; its "
                     "retention is shorter than the lag",
                 )  # fmt: skip
+                self._missed[at.partition] = bounds.begin
                 self._consumer.seek(at, bounds.begin)
 
     def caught_up(self, partition: int) -> bool:

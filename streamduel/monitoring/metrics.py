@@ -298,6 +298,16 @@ METRICS: Final[tuple[Declaration, ...]] = (
             }
         ),
     ),
+    Counter(
+        "streamduel_records_missed_total",
+        ("partition",),
+        "Offsets that the click log deleted before this process could fold them, since it restored "
+        "the partition: its records are not in any result. The error `records missed` in the "
+        "application log has the first and the last of them.",
+        per_partition(
+            lambda figures: {number: view.missed for number, view in figures.partitions.items()}
+        ),
+    ),
     Gauge(
         "streamduel_snapshot_age_seconds",
         ("partition",),

@@ -301,6 +301,7 @@ class PartitionView:
         experiments: by name.
         dead_letters: counts by reason.
         time_outliers: records that stream time has not obeyed.
+        missed: offsets that the click log lost before this process folded them.
     """
 
     stream_time: int
@@ -308,6 +309,7 @@ class PartitionView:
     experiments: Mapping[str, ExperimentView]
     dead_letters: Mapping[Reason, int]
     time_outliers: int = 0
+    missed: int = 0
 
     @classmethod
     def of(cls, task: PartitionTask, now: float, former: PartitionView | None) -> PartitionView:
@@ -319,4 +321,11 @@ class PartitionView:
             if view is None or not view.shows(experiment):
                 view = ExperimentView.of(experiment, now, view)
             experiments[name] = view
-        return cls(task.stream_time, now, experiments, dict(task.dead_letters), task.time_outliers)
+        return cls(
+            task.stream_time,
+            now,
+            experiments,
+            dict(task.dead_letters),
+            task.time_outliers,
+            task.missed,
+        )

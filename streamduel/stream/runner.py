@@ -112,6 +112,9 @@ class Runner:
         """Poll once, fold what came, and commit if it is due."""
         poll = self._source.poll(self._timeout())
         self._polled(poll)
+        for partition, offset in poll.missed.items():
+            if partition in self.tasks:
+                self.tasks[partition].miss(offset)
         self._restore()
         self._fold(poll.records)
         if self._due():

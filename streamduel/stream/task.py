@@ -53,6 +53,7 @@ class PartitionTask:
 
     Attributes:
         repairs: what `streamduel repair` wrote; a replay sets it.
+        missed: offsets that the click log lost before this task folded them; not part of the state.
 
     Raises:
         SnapshotError: the entries are damaged, or contradict the configuration or the click log.
@@ -93,6 +94,7 @@ class PartitionTask:
         self._resets: list[ClockReset] = []
         self.next_offset = 0
         self.resume_offset: int | None = None
+        self.missed = 0
         self._marks = Marks(self._window)
         self._recovery: Recovery | None = None
         self._entries = Entries()
@@ -153,8 +155,13 @@ class PartitionTask:
             self.next_offset = offset
             self._window.advance(self.stream_time, offset)
             self._marks.add(offset, self.clock)
-        elif offset > self.next_offset:
-            self.next_offset = offset  # the click log has lost the records in between
+        else:
+            self.miss(offset)
+
+    def miss(self, offset: int) -> None:
+        """The click log has lost what is before this offset."""
+        self.missed += max(0, offset - self.next_offset)
+        self.next_offset = max(offset, self.next_offset)
 
     def begin(self, offset: int) -> None:
         """Open the click log at this offset and start every experiment that has no snapshot yet.

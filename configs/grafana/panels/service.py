@@ -196,6 +196,23 @@ def _lag() -> list[Panel]:
             },
             unit="short",
         ),
+        chart(
+            "Records missed",
+            About(
+                "Offsets that the click log deleted before they were folded, since the process "
+                "restored the partition.",
+                "0.",
+                "the retention of the click log is shorter than the lag, or than the service was "
+                "down; the application log has the offsets.",
+                "StreamduelRecordsMissed",
+            ),
+            {
+                "{{instance}} partition {{partition}}": "max by (instance, partition) "
+                f"(streamduel_records_missed_total{{{OURS}}})"
+            },
+            unit="short",
+            steps=[(1, "red")],
+        ),
         spread(
             "Records per poll",
             About(
@@ -206,6 +223,7 @@ def _lag() -> list[Panel]:
             ),
             f"streamduel_poll_records_bucket{{{OURS}}}",
             unit="short",
+            width=24,
         ),
     ]
 

@@ -116,6 +116,7 @@ def test_retention_overtakes_a_slow_reader(bed: Bed, logged: list[EventDict]) ->
     assert mapping(read(source, 2))[0][:2] in ([2, 3], [7, 8])
     source.seek(0, 7)
     source._consumer.seek(TopicPartition(bed.topic, 0), 3)
+    assert next(it for it in polls(source) if it.missed).missed == {0: 7}
     assert mapping(read(source, 3)) == {0: [7, 8, 9]}
     missed = [line for line in logged if line["event"] == "records missed"]
     assert (missed[-1]["partition"], missed[-1]["first"], missed[-1]["last"]) == (0, 3, 6)

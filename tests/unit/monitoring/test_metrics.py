@@ -9,6 +9,8 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from streamduel.monitoring.collector import Metrics
 from streamduel.monitoring.metrics import METRICS
 from streamduel.monitoring.reference import PROCESS_METRICS, example, series
+from streamduel.stream.routing import ClickLog
+from streamduel.stream.task import PartitionTask
 from streamduel.testing import encode
 from tests.unit.monitoring.fold import (
     STREAM_TIME,
@@ -59,6 +61,7 @@ RELEASED = {
     "streamduel_stable_offset_lag_records": ("gauge", ("partition",)),
     "streamduel_stream_time_seconds": ("gauge", ("partition",)),
     "streamduel_time_outliers_total": ("counter", ("partition",)),
+    "streamduel_records_missed_total": ("counter", ("partition",)),
     "streamduel_restoring_partitions": ("gauge", ()),
     "streamduel_restores_total": ("counter", ()),
     "streamduel_commit_failures_total": ("counter", ()),
@@ -293,6 +296,22 @@ class TestPartitions:
         now = scrape(metrics.registry)
         assert value(now, "time_outliers_total", partition="3") == 1
         assert value(now, "stream_time_seconds", partition="3") == STREAM_TIME / 1000
+
+    def test_records_missed_since_the_restore(self, metrics: Metrics) -> None:
+        settings = config({"search": ("x", "y")})
+        first = task(settings, partition=3)
+        fold(first, *duels("search", 0, "x", "y", "aab"))
+        again = PartitionTask(
+            settings, ClickLog("clicks", 1, lambda _: 3), 3, first.take_commit().entries
+        )
+        again.begin(10)  # it was down, and 7 records were deleted
+        commit(metrics, again)
+        assert value(scrape(metrics.registry), "records_missed_total", partition="3") == 7
+        again.miss(9)  # nothing new
+        again.miss(15)
+        commit(metrics, again)
+        assert value(scrape(metrics.registry), "records_missed_total", partition="3") == 12
+        assert again.next_offset == 15
 
     def test_stream_time_lag_and_age(self, metrics: Metrics, clock: Clock) -> None:
         watched = task(config({"search": ARMS}), partition=3)
