@@ -40,6 +40,14 @@ AUDITOR: Final = (
 INSPECTOR: Final = (Grant("Read", "topic", "snapshots"),)
 OPERATOR: Final = (Grant("Write", "topic", "clicks"),)
 RANKER: Final = (Grant("Read", "topic", "assignments"), Grant("Write", "topic", "clicks"))
+# With `source.control_topic: control`.
+CONTROLLED_SERVICE: Final = (
+    *SERVICE,
+    Grant("Read", "topic", "control"),
+    Grant("Write", "topic", "clicks"),
+)
+CONTROLLED_AUDITOR: Final = (*AUDITOR, Grant("Read", "topic", "control"))
+CONTROLLED_OPERATOR: Final = (Grant("Write", "topic", "control"),)
 OPTIONAL: Final = tuple(
     Grant("DescribeConfigs", "topic", name) for name in ("clicks", "assignments", "snapshots")
 )
@@ -49,8 +57,19 @@ COMMANDS: Final[dict[str, tuple[tuple[Grant, ...], tuple[str, ...]]]] = {
     "replay": (AUDITOR, ("replay", "CONFIG")),
     "inspect": (INSPECTOR, ("inspect", "CONFIG")),
     "control": (OPERATOR, ("control", "CONFIG", "search", "pause")),
+    "controlled-run": (CONTROLLED_SERVICE, ("run", "CONFIG", "--until-end")),
+    "controlled-replay": (CONTROLLED_AUDITOR, ("replay", "CONFIG")),
+    "controlled-control": (CONTROLLED_OPERATOR, ("control", "CONFIG", "search", "pause")),
 }
-LACKING: Final = [(command, grant) for command, (grants, _) in COMMANDS.items() for grant in grants]
+"""The rights of each command; `controlled-`: with a control topic."""
+
+LACKING: Final = [
+    (command, grant)
+    for command, (grants, _) in COMMANDS.items()
+    for grant in grants
+    # The rights that a control topic adds nothing to are tried without one.
+    if not command.startswith("controlled-") or grant not in (*SERVICE, *AUDITOR)
+]
 
 
 def user_without(command: str, grant: Grant) -> str:
@@ -82,6 +101,8 @@ class Secured:
             "monitoring": None,
             "experiments": {"search": experiment},
         }
+        if user.startswith("controlled-"):
+            settings["source"]["control_topic"] = "control"
         path.write_text(yaml.safe_dump(settings))
         return path
 
@@ -109,6 +130,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
         admin.create_topics(
             {
                 "clicks": {"num_partitions": 1},
+                "control": {"num_partitions": 1},
                 "assignments": compacted,
                 "dead-letters": {"num_partitions": 1},
                 "snapshots": compacted,
@@ -133,7 +155,11 @@ def test_the_documented_lists_are_the_tested_ones() -> None:
     tables = re.split(r"^\| operation .*\n\|-.*\n", section, flags=re.MULTILINE)[1:]
     row = re.compile(r"^\| (\w+) \| ([\w-]+) \| `(.+?)` \|", re.MULTILINE)
     documented = [tuple(Grant(*found) for found in row.findall(table)) for table in tables]
-    assert documented == [SERVICE, AUDITOR, INSPECTOR, OPERATOR, RANKER]
+    assert documented == [
+        SERVICE, AUDITOR, INSPECTOR, OPERATOR,
+        CONTROLLED_SERVICE[len(SERVICE) :], CONTROLLED_AUDITOR[len(AUDITOR) :],
+        CONTROLLED_OPERATOR, RANKER,
+    ]  # fmt: skip
 
 
 def test_the_documented_lists_are_enough(secured: Secured) -> None:
@@ -146,6 +172,10 @@ def test_the_documented_lists_are_enough(secured: Secured) -> None:
     assert result.status == 0, result.err
     assert "cleanup policy unknown" in result.err  # the documented warning, and nothing else
     for command in ("control", "replay", "inspect"):
+        result = secured.streamduel(command, *COMMANDS[command][1])
+        assert result.status == 0, (command, result.err)
+    # The control topic is introduced while the experiment runs.
+    for command in ("controlled-run", "controlled-control", "controlled-run", "controlled-replay"):
         result = secured.streamduel(command, *COMMANDS[command][1])
         assert result.status == 0, (command, result.err)
     feed = KafkaFeed(servers, "assignments", settings)
