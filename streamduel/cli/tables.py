@@ -55,7 +55,8 @@ def print_report(console: Console, report: Report) -> None:
 
 def _experiment_table(name: str, experiment: ExperimentReport) -> Table:
     summary = (
-        f"{escape(experiment.policy)}, {experiment.status}, epoch {experiment.epoch:,}, "
+        f"{escape(experiment.policy)}{', steered by a prior' if experiment.prior else ''},"
+        f" {experiment.status}, epoch {experiment.epoch:,}, "
         f"{_counted(experiment.duels, 'duel')}"
     )
     tallies = ", ".join(f"{count:,} {what}" for what, count in experiment.tallies.items() if count)

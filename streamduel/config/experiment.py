@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from streamduel import policies
+from streamduel.config.prior import PriorSettings
+from streamduel.config.section import Integer, Name, Section
 from streamduel.config.shape import one_of
 from streamduel.errors import nearest, shown
 from streamduel.interleaving.credit import (
@@ -18,7 +20,7 @@ from streamduel.interleaving.credit import (
     Credit,
     create,
 )
-from streamduel.records import MAX_ACTION, MAX_NAME, MAX_TIME
+from streamduel.records import MAX_ACTION, MAX_TIME
 
 _JOIN_WINDOW_MS: Final = 600_000
 """Ten minutes: users rarely return to a page of results later."""
@@ -27,21 +29,12 @@ MIN_ARMS: Final = 2
 MAX_ARMS: Final = 1000
 """A decision of some policies takes time and memory quadratic in the number of arms."""
 
-# Strict: `true` is no integer, and a quoted number is a mistake to report.
-Integer = Annotated[int, Field(strict=True)]
-Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME, strict=True)]
 Action = Annotated[str, Field(min_length=1, max_length=MAX_ACTION, strict=True)]
 Weight = Annotated[float, Field(strict=True, ge=-MAX_WEIGHT, le=MAX_WEIGHT)]
 Weights = Annotated[dict[Action, Weight], Field(min_length=1, max_length=1000)]
 Propensity = Annotated[float, Field(strict=True, gt=0, le=1)]
 Propensities = Annotated[list[Propensity], Field(min_length=1, max_length=POWER_LAW_RANKS)]
 Pair = Annotated[list[Name], Field(min_length=2, max_length=2)]
-
-
-class Section(BaseModel):
-    """A mapping of the configuration, in which unknown keys are mistakes."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class PolicySettings(Section):
@@ -243,6 +236,7 @@ class ExperimentSettings(Section):
     )
     stop: StopSettings = StopSettings()
     guardrails: GuardrailSettings = GuardrailSettings()
+    prior: PriorSettings = PriorSettings()
 
     def join_window(self, max_ms: int) -> int:
         """The join window in milliseconds, at most those of the dedupe window."""
@@ -256,15 +250,31 @@ class ExperimentSettings(Section):
                 raise ValueError(f"has {shown(arm)} twice")
         return arms
 
-    def create_policy(self, n_arms: int | None = None) -> policies.Policy:
+    def create_policy(self, arms: Sequence[str] | None = None) -> policies.Policy:
         """A new policy in its initial state.
 
         Args:
-            n_arms: the present number of arms; by default, as many as configured.
+            arms: the present arms; by default, those configured.
 
         Raises:
             PolicyError: its name or a parameter is not allowed.
         """
+        arms = self.arms if arms is None else arms
         kind = policies.get(self.policy.name)
         parameters = kind.check_parameters(self.policy.parameters)
-        return kind(n_arms or len(self.arms), seed=self.seed, **parameters)
+        if self.prior.is_given and "prior" in kind.declared:
+            parameters["prior"] = self.prior.pseudo_wins(arms)
+        return kind(len(arms), seed=self.seed, **parameters)
+
+    def mistakes(self) -> Iterator[str]:
+        """Contradictions between keys: sentences that begin with the key."""
+        if "prior" in self.policy.parameters:
+            yield "policy.prior must be left out; the experiment's own key prior names the arms."
+        able = [name for name in policies.names() if "prior" in policies.get(name).declared]
+        if self.prior.is_given and self.policy.name not in able:
+            yield (
+                f"prior must be left out with policy {shown(self.policy.name)}; policies that use"
+                f" one: {', '.join(able)}."
+            )
+        for sentence in self.prior.mistakes(self.arms):
+            yield f"prior.{sentence}"

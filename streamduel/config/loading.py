@@ -78,6 +78,9 @@ def _experiment_mistakes(config: Config) -> Iterator[Mistake]:
                 yield _of_key(location, str(error))
             else:
                 yield Mistake((*location, "policy"), f"experiments.{name}: {error}")
+        else:
+            for sentence in experiment.mistakes():
+                yield _of_key(location, sentence)
         for sentence in experiment.guardrails.mistakes(experiment.arms):
             yield _of_key((*location, "guardrails"), sentence)
         if (experiment.join_window_ms or 0) > config.dedupe.window_ms:

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from streamduel import formats
-from streamduel.config.experiment import ExperimentSettings, Integer, Name, Section
+from streamduel.config.experiment import ExperimentSettings
+from streamduel.config.section import Integer, Name, Section
 from streamduel.connector import MAX_BATCH_BYTES, Connector
 from streamduel.records import MAX_COUNT, MAX_TIME
 

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Final, Self
 
 from pydantic import BeforeValidator, Field, PrivateAttr, StringConstraints, field_validator
 
-from streamduel.config.experiment import Name, Pair, Section
+from streamduel.config.experiment import Pair
+from streamduel.config.section import Name, Section
 from streamduel.formats.reading import Found, look_up, name
 from streamduel.records import MAX_ACTION, MAX_NAME, InputEvent, Rejected, Side
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal, TypedDict
 from pydantic import Field
 from typing_extensions import override
 
-from streamduel.config.experiment import Integer, Section
+from streamduel.config.section import Integer, Section
 from streamduel.formats import reading
 from streamduel.formats.base import (
     ActionName,

@@ -142,6 +142,7 @@ class ExperimentView:
         last_record_at: when its last record was seen, by the observer's clock; before the first,
             when its state was restored.
         active: whether a record has arrived since it was restored.
+        prior: whether a prior steers its choices.
         impressions: counts of interleaved impressions.
         assessed: the newest assessment by champion, for an experiment of many arms; shared by its
             successive views, written by the history's thread.
@@ -170,6 +171,7 @@ class ExperimentView:
     last_record_at: float
     impressions: Impressions
     active: bool = True
+    prior: bool = False
     assessed: dict[int, Assessment] = field(default_factory=dict)
 
     @classmethod
@@ -201,6 +203,7 @@ class ExperimentView:
             alone=tuple(experiment.by_arm.alone),
             arm_duels=tuple(experiment.by_arm.fought),
             seeks=experiment.policy.seeks,
+            prior=experiment.settings.prior.is_given,
             batch=experiment.decisions.batch,
             policy=experiment.settings.policy.name,
             stage=experiment.policy.stage,

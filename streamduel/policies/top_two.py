@@ -8,6 +8,7 @@ import numpy as np
 
 from streamduel.policies.base.normal_posterior import NormalPosterior, normal_draws
 from streamduel.policies.base.parameter import Choice, Real
+from streamduel.policies.base.prior import Prior
 from streamduel.policies.base.windowed_policy import Window, WindowedPolicy
 from streamduel.preference.arrays import Booleans, Floats
 from streamduel.preference.elimination import Elimination
@@ -44,6 +45,9 @@ class TopTwo(WindowedPolicy):
 
     Everything follows from the counts and from draws, so delayed and unproposed duels count in
     full, and duels in flight spread by chance.
+
+    With a `prior` the draws start from its leads, until the duels contradict it (`Belief`). It only
+    steers choices: the wagers, the champion and the answer's confidence count duels alone.
 
     Choose it unless there is a reason for another one: it needs no horizon, decides fast with any
     number of arms, and tells when it is done.
@@ -96,11 +100,12 @@ class TopTwo(WindowedPolicy):
         meaning="a difference in preference that does not matter",
     )
     window = Window()
+    prior = Prior()
 
     def _begin(self) -> None:
         elimination = Elimination(self._counts.wins, self.smallest_difference)
         self.elimination = self._track(elimination)
-        self.posterior = self._track(NormalPosterior(self._counts))
+        self.posterior = self._track(NormalPosterior(self._counts, self.prior))
         self.out_at = -ln(1 - self.confidence)
         self.sure_at = nats(self.confidence, self.n_arms, "condorcet") + MARGIN
         if self.smallest_difference:  # of a pair, neither arm may be worse: a union over all arms

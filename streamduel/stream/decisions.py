@@ -123,7 +123,7 @@ class Decisions:
 
     def reset(self) -> None:
         """Forget all duels."""
-        self.policy = self._settings.create_policy(len(self._roster.arms))
+        self.policy = self._settings.create_policy(self._roster.arms)
         self._since_decision, self._stopped = 0, False
         self._stop = StopRule(self._settings.stop)
         self._batch_timer = BatchTimer(self._settings)

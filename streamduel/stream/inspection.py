@@ -23,6 +23,7 @@ class ExperimentReport(msgspec.Struct, frozen=True):
         open: the number of open impressions, and of pending clicks, which are in no tally yet.
         offset: the topic of the click log, the experiment's partition, and the next offset in it.
         state_hash: over the whole hard state; equal click logs give equal hashes.
+        prior: whether a prior steers its choices; it counts nowhere as duels.
     """
 
     arms: list[str]
@@ -36,6 +37,7 @@ class ExperimentReport(msgspec.Struct, frozen=True):
     open: dict[str, int]
     offset: dict[str, Any]
     state_hash: str
+    prior: bool = False
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -98,4 +100,5 @@ def _report(saved: snapshot.ExperimentEntry, entry: snapshot.PartitionEntry) -> 
         open=state["open"],
         offset={"topic": entry.topic, "partition": entry.partition, "next": entry.next},
         state_hash=snapshot.state_hash(state),
+        prior="prior" in policy.parameters,
     )

@@ -14,10 +14,10 @@ from streamduel.policies.base.policy import AnyPolicy
 def with_arms(policy: AnyPolicy, kept: Sequence[int | None]) -> AnyPolicy:
     """A copy of the policy for other arms, after some have left and others have joined.
 
-    The counts among the arms that stay are kept, and so are the number of all duels and, with a
-    window, the recent counts. What the algorithm keeps besides them, such as a round or eliminated
-    arms, starts from the counts, if it follows from them, else from the beginning. The next word of
-    the policy's generator seeds that of the copy. The given policy is not changed.
+    The counts and the prior among the arms that stay are kept, and so are the number of all duels
+    and, with a window, the recent counts. What the algorithm keeps besides them, such as a round or
+    eliminated arms, starts from the counts, if it follows from them, else from the beginning. The
+    next word of the policy's generator seeds that of the copy. The given policy is not changed.
 
     Args:
         policy: any.
@@ -35,7 +35,11 @@ def with_arms(policy: AnyPolicy, kept: Sequence[int | None]) -> AnyPolicy:
     """
     before = policy.state_dict()
     seed = int(Generator.from_state(before["generator"]).words(1)[0])
-    state = type(policy)(len(kept), seed=seed, **policy.parameters).state_dict()
+    parameters = {
+        name: policy.declared[name].for_arms(value, kept)
+        for name, value in policy.parameters.items()
+    }
+    state = type(policy)(len(kept), seed=seed, **parameters).state_dict()
     wins = np.zeros((len(kept), len(kept)))
     stay = [place for place, arm in enumerate(kept) if arm is not None]
     were = [arm for arm in kept if arm is not None]

@@ -9,6 +9,8 @@ from typing import Final
 import numpy as np
 
 from streamduel.policies.base.generator import Generator
+from streamduel.policies.base.prior import Belief
+from streamduel.policies.base.state import Wins
 from streamduel.preference.arrays import Floats, Integers
 from streamduel.preference.counts import FromCounts, WinCounts
 from streamduel.preference.normal import QUANTILES, quantiles
@@ -27,32 +29,57 @@ class NormalPosterior(FromCounts):
     stands for a draw of all θ_ij.
 
     A duel changes one pair, in constant time. The sums are of integers: they do not depend on
-    the order of the duels.
+    the order of the duels. With a prior, the leads in which it is believed (`Belief`) count as
+    wins; when that changes, all pairs are computed again.
 
     Args:
         counts: the wins. The caller that adds to them calls `refresh`.
+        prior: (K, K) pseudo-wins, or None.
 
     Attributes:
+        belief: the belief in the prior; None without one.
         score: (K,), live: the mean of how many arms each arm beats.
         score_deviation: (K,), live: its standard deviation.
         mean: (K, K), live: [j, i] is the mean of θ_ij, so a row has the rivals of j.
         deviation: (K, K), live: its standard deviation; 0 for an arm and itself.
     """
 
-    def __init__(self, counts: WinCounts) -> None:
-        n_arms = len(counts.wins)
+    def __init__(self, counts: WinCounts, prior: Wins | None = None) -> None:
         self._wins = counts.wins
         self._quantiles = quantiles().tolist()
-        half = QUANTILES // 2
-        self.beaten: Integers = np.full((n_arms, n_arms), half, dtype=np.int64)
-        self.sums = [half * (n_arms - 1)] * n_arms
-        self.spreads = [half * half * (n_arms - 1)] * n_arms
-        self.score: Floats = np.full(n_arms, (n_arms - 1) / 2)
-        self.score_deviation: Floats = np.full(n_arms, sqrt(n_arms - 1) / 2)
+        self.belief = None if prior is None else Belief(prior, counts.wins)
+        self._count_all()
+
+    def _count_all(self) -> None:
+        """Compute everything from the counts."""
+        belief, n_arms = self.belief, len(self._wins)
+        wins = self._wins if belief is None else self._wins + belief.leads
+        pairs = np.triu_indices(n_arms, k=1)
+        won, n = wins[pairs], (wins + wins.T)[pairs]
+        mean = (won + 1) / (n + 2)
+        deviation = np.sqrt(mean * (1 - mean) / (n + 3))
         self.mean: Floats = np.full((n_arms, n_arms), 0.5)
-        self.deviation: Floats = np.full((n_arms, n_arms), sqrt(1 / 12))
-        self.deviation.reshape(-1)[:: n_arms + 1] = 0.0
-        self.refresh_many(*np.triu(counts.plays).nonzero())
+        self.deviation: Floats = np.zeros((n_arms, n_arms))
+        self.mean.T[pairs], self.mean[pairs] = mean, 1 - mean
+        self.deviation[pairs] = self.deviation.T[pairs] = deviation
+        self.beaten: Integers = np.zeros((n_arms, n_arms), dtype=np.int64)
+        # Φ in 65536ths, of the pairs i < j; the others have the complement.
+        self.beaten[pairs] = quantiles().searchsorted((won - wins.T[pairs]) / np.sqrt(n + 2))
+        chances = self.beaten.copy()
+        chances.T[pairs] = QUANTILES - self.beaten[pairs]
+        self.sums: list[int] = chances.sum(axis=1).tolist()
+        self.spreads: list[int] = (chances * (QUANTILES - chances)).sum(axis=1).tolist()
+        self.score: Floats = np.array(self.sums) / QUANTILES
+        self.score_deviation: Floats = np.sqrt(np.array(self.spreads)) / QUANTILES
+
+    def refresh_many(self, first: Integers, second: Integers) -> None:
+        """Update what depends on the counts of many pairs; from so many on, of all at once."""
+        if len(first) < len(self._wins):
+            super().refresh_many(first, second)
+            return
+        if self.belief is not None:
+            self.belief.refresh_all()
+        self._count_all()
 
     def refresh(self, first: int, second: int) -> None:
         """Update what depends on the counts of one pair."""
@@ -61,6 +88,13 @@ class NormalPosterior(FromCounts):
         if first > second:  # so that P_ij + P_ji is 1 to the last unit
             first, second = second, first
         won, lost = self._wins.item(first, second), self._wins.item(second, first)
+        if self.belief is not None:
+            leads = self.belief.leads
+            self.belief.refresh(first, second)
+            if self.belief.leads is not leads:
+                self._count_all()
+                return
+            won, lost = won + leads.item(first, second), lost + leads.item(second, first)
         n = won + lost
         mean = (won + 1) / (n + 2)
         deviation = sqrt(mean * (1 - mean) / (n + 3))

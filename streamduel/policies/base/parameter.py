@@ -22,7 +22,7 @@ import numpy as np
 from streamduel.errors import PolicyError, nearest, shown
 from streamduel.preference.counts import MAX_DUELS
 
-Value = TypeVar("Value", bound=float | str)
+Value = TypeVar("Value", bound=float | str | list[list[float]])
 
 _MAX_REAL: Final = 1e15
 """The largest number; the smallest is its reciprocal. Values outside overflow in formulas."""
@@ -110,6 +110,10 @@ class Parameter(ABC, Generic[Value]):
                 f"policy.{self.name} must be {self._range} (found {shown(typed)}){reason}."
             )
         return typed
+
+    def for_arms(self, value: Value, kept: Sequence[int | None]) -> Value:  # noqa: ARG002
+        """The value when arms join or leave; `kept` as for `with_arms`. The same by default."""
+        return value
 
     @abstractmethod
     def _typed(self, value: object) -> Value | None:

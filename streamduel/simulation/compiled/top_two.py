@@ -10,6 +10,7 @@ from typing_extensions import override
 
 from streamduel.policies import Policy
 from streamduel.policies.base.normal_posterior import PER_WORD, NormalPosterior
+from streamduel.policies.base.prior import LOST, Belief
 from streamduel.policies.top_two import LOW, LOWEST, TopTwo
 from streamduel.preference.arrays import Booleans, Floats, Integers
 from streamduel.preference.elimination import CASH, LN2, UNITS, Elimination
@@ -37,7 +38,12 @@ class Wagers(NamedTuple):
 
 
 class Posterior(NamedTuple):
-    """The attributes of `NormalPosterior`, by the same names, and the table of quantiles."""
+    """The attributes of `NormalPosterior` and its `Belief`, by the same names.
+
+    Attributes:
+        wealth: [0] is the wealth of the belief.
+        quantiles: the table of quantiles.
+    """
 
     beaten: Integers
     sums: Integers
@@ -46,6 +52,10 @@ class Posterior(NamedTuple):
     score_deviation: Floats
     mean: Floats
     deviation: Floats
+    stated: Floats
+    leads: Floats
+    bets: Integers
+    wealth: Integers
     quantiles: Floats
 
 
@@ -104,10 +114,12 @@ def wagers_of(elimination: Elimination) -> Wagers:
 
 def posterior_of(posterior: NormalPosterior) -> Posterior:
     """A copy of the attributes."""
-    it = posterior
+    it, none = posterior, np.zeros_like(posterior.mean)
+    belief = it.belief or Belief(none.tolist(), none)
     return Posterior(
         it.beaten.copy(), np.array(it.sums), np.array(it.spreads), it.score.copy(),
-        it.score_deviation.copy(), it.mean.copy(), it.deviation.copy(), quantiles(),
+        it.score_deviation.copy(), it.mean.copy(), it.deviation.copy(), belief.stated,
+        belief.leads.copy(), belief.bets, np.array([belief.wealth]), quantiles(),
     )  # fmt: skip
 
 
@@ -133,7 +145,8 @@ def run(
         if first == second:
             state.plays[first, first] += 1
         else:
-            duel(state, first, second)
+            first_wins = duel(state, first, second)
+            bet(posterior, state.wins, first, second, first_wins)
             refresh(wagers, posterior, state.wins, first, second)
         duels += 1
     return duels
@@ -237,6 +250,24 @@ def draw_rival(
 
 
 @compiled
+def bet(posterior: Posterior, wins: Floats, first: int, second: int, first_wins: float) -> None:
+    """Pay the wager on the prior after a duel; if it is won or lost, update all pairs."""
+    half_wins, held = np.int64(2 * first_wins), posterior.wealth[0] >= LOST
+    posterior.wealth[0] += half_wins * posterior.bets[first, second]
+    posterior.wealth[0] += (2 - half_wins) * posterior.bets[second, first]
+    holds = posterior.wealth[0] >= LOST
+    if holds == held:
+        return
+    n_arms = len(wins)
+    for one in range(n_arms):
+        for other in range(n_arms):
+            posterior.leads[one, other] = posterior.stated[one, other] if holds else 0.0
+    for one in range(n_arms):
+        for other in range(one + 1, n_arms):
+            refresh_posterior(posterior, one, other, wins[one, other], wins[other, one])
+
+
+@compiled
 def refresh(wagers: Wagers, posterior: Posterior, wins: Floats, first: int, second: int) -> None:
     """Update what depends on the counts of one pair."""
     first, second = min(first, second), max(first, second)
@@ -282,6 +313,7 @@ def refresh_posterior(
     posterior: Posterior, first: int, second: int, won: float, lost: float
 ) -> None:
     """Update the posterior of one pair, first < second."""
+    won, lost = won + posterior.leads[first, second], lost + posterior.leads[second, first]
     n = won + lost
     mean = (won + 1) / (n + 2)
     deviation = sqrt(mean * (1 - mean) / (n + 3))

@@ -98,6 +98,17 @@ def test_inspect_shows_pairs_that_never_met_and_no_dead_letters(
     assert result.out.endswith("No dead letters.\n")
 
 
+def test_inspect_says_that_a_prior_steers(streamduel: Streamduel, tmp_path: Path) -> None:
+    (tmp_path / "clicks.jsonl").write_bytes(duel("search", 1, "bm25", "ltr-v1", "a") + b"\n")
+    prior = {"scores": dict(zip(ARMS, range(len(ARMS)), strict=True))}
+    changes = {"experiments.search.policy": {"name": "top_two"}, "experiments.search.prior": prior}
+    config = configure(tmp_path, changes)
+    assert run(config, "--until-end").status == 0
+    assert "top_two, steered by a prior" in " ".join(streamduel("inspect", config).out.split())
+    search = inspected(streamduel, tmp_path)["experiments"]["search"]
+    assert (search["prior"], search["duels"]) == (True, 1)
+
+
 def test_inspect_before_the_first_run(streamduel: Streamduel, tmp_path: Path) -> None:
     config = configure(tmp_path)
     result = streamduel("inspect", config)

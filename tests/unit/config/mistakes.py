@@ -12,7 +12,7 @@ from tests.unit.config.configurations import GONE
 TOP = "commit, dedupe, experiments, limits, monitoring, sink, snapshots, source, time"
 EXPERIMENT = (
     "arms, batch_deadline_ms, batch_min_fill, batch_republish_ms, credit, decide_every, "
-    "guardrails, join_window_ms, max_per_client, no_click, policy, seed, slate, stop, ties"
+    "guardrails, join_window_ms, max_per_client, no_click, policy, prior, seed, slate, stop, ties"
 )
 ARMS = "experiments.search.arms"
 POLICY = "experiments.search.policy"

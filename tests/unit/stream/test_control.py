@@ -208,6 +208,35 @@ def test_a_reset_experiment_decides_like_a_new_one(informed: Partition) -> None:
         assert one.state_dict() == other.state_dict()
 
 
+PRIOR = {"wins": {"ltr-v2": {"bm25": 300, "ltr-v1": 200}, "bm25": {"ltr-v1": 100}}}
+
+
+def pseudo_wins(partition: Partition) -> list[list[float]]:
+    wins: list[list[float]] = partition.task.experiments["search"].policy.parameters["prior"]
+    return wins
+
+
+def test_a_prior_belongs_to_its_arms() -> None:
+    partition = search(policy={"name": "top_two"}, prior=PRIOR)
+    assert pseudo_wins(partition) == [[0, 10, 0], [0, 0, 0], [30, 20, 0]]
+    partition.fold(*KNOWN, control("retire_arm", "ltr-v1"), control("add_arm", "dense"))
+    assert pseudo_wins(partition) == [[0, 0, 0], [30, 0, 0], [0, 0, 0]]
+    partition.fold(control("reset"))
+    assert pseudo_wins(partition) == [[0, 0, 0], [30, 0, 0], [0, 0, 0]]
+
+
+def test_a_prior_steers_and_counts_nowhere() -> None:
+    partition, without = (
+        search(policy={"name": "top_two"}, prior=PRIOR),
+        search(policy={"name": "top_two"}),
+    )
+    for it in (partition, without):
+        it.fold(*KNOWN)
+    assert (partition.wins(), partition.duels()) == (without.wins(), without.duels())
+    before = partition.task.experiments["search"].policy.state_dict()
+    assert json.loads(json.dumps(before)) == before
+
+
 def test_a_reset_does_not_end_a_pause() -> None:
     partition = search()
     partition.fold(*KNOWN, control("pause"))

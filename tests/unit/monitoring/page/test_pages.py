@@ -119,6 +119,14 @@ def test_the_overview_links_to_each_experiment(service: Service) -> None:
         assert "won 7.5 of 9 duels" in shown.text
 
 
+def test_the_page_says_that_a_prior_steers(service: Service) -> None:
+    prior = {"scores": {"bm25": 0.3, "ltr": 0.4}}
+    watched = task(config({"search": ARMS}, policy={"name": "top_two"}, prior=prior))
+    commit(service.monitoring.observer, watched)
+    for path in ("/", "/experiments/search"):
+        assert "top_two, steered by a prior" in page(service.get(path)).text
+
+
 @pytest.mark.parametrize("name", [*UNUSUAL, *HOSTILE])
 def test_an_experiment_may_be_called_anything(service: Service, name: str) -> None:
     watch(service, name)

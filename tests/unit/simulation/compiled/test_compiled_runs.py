@@ -41,6 +41,8 @@ CASES = [
     Case("top_two", {"aim": "earn"}, 3_000),
     Case("top_two", {"confidence": 0.5}, 2_000),
     Case("top_two", {"smallest_difference": 0.03}, 2_000),
+    Case("top_two", {"prior": "any"}, 3_000),
+    Case("top_two", {"prior": "strong", "aim": "earn"}, 1_000),
     Case("beat_the_mean", {"horizon": 3_000, "gamma": 1, "tight": True}, 4_000),
     Case("beat_the_mean", {"horizon": 10_000}, 3_000),
 ]
@@ -89,6 +91,15 @@ MATRICES = [(line, 5), (cycle, 6), (equals, 3), (sure, 4), (coins, 9)]
 """Each with a number of arms between the least and the most."""
 
 
+def prior(strength: str, n_arms: int) -> list[list[float]]:
+    """Random pseudo-wins."""
+    most = {"any": 6, "strong": 1_000}[strength]
+    wins = np.random.RandomState(n_arms).random_sample((n_arms, n_arms)) * most
+    np.fill_diagonal(wins, 0)
+    listed: list[list[float]] = wins.tolist()
+    return listed
+
+
 def both(
     case: Case,
     preferences: Floats,
@@ -109,7 +120,10 @@ def both(
     """
     run = compiled.find(case.name)
     assert run is not None
-    policy = policies.create(case.name, len(preferences), seed=seed, **case.parameters)
+    parameters = dict(case.parameters)
+    if "prior" in parameters:
+        parameters["prior"] = prior(parameters["prior"], len(preferences))
+    policy = policies.create(case.name, len(preferences), seed=seed, **parameters)
     if luck is not None:
         for _ in range(8):
             first, second = luck.randrange(policy.n_arms), luck.randrange(policy.n_arms)
