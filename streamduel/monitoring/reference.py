@@ -93,7 +93,7 @@ def example() -> Figures:
         poll_records=Distribution.empty(*POLL_RECORDS).plus(400),
         connected=True,
         partitions={
-            3: PartitionView(stream_time, 0.0, {"search": view}, {"invalid_json": 2}, 12),
+            3: PartitionView(stream_time, 0.0, {"search": view}, {"invalid_json": 2}, 12, 40),
         },
         lags={3: 120},
         stable_offset_lags={3: 30},
