@@ -5,15 +5,15 @@ With M_ij, the wealth of a bet on arm i against arm j, which has won w of n duel
     M_ij = 2 Φ(z) exp(z² / 2) sqrt(ρ / (n / 4 + ρ)),  z = (w - n / 2) / sqrt(n / 4 + ρ),  ρ = 8,
 
 the evidence against arm i is the larger of Σ_j ln(0.3 + 0.7 M_ji) and ln(max_j M_ji / (K - 1)),
-less ln 2. Arms are out at ln 1/δ, δ = 0.05; with `earns`, at ln t/δ.
+less ln 2. Arms are out at ln 1/δ, δ = 0.05; with `earns`, at ln t.
 
 Reading taken:
 
 - Draws are from exact normal distributions; those of the policy have 65,536 values.
 - "Beats a rival in the score" is P_ij = Φ((w - l) / sqrt(n + 2)), whatever the size of n.
-- Of the arms that are out, a race admits as challengers those whose draw is above 1/2.
-- The arm that is left meets the rival of the smallest ln M, or, where ln M is at most 0, of the
-  largest share of wins (w + 1) / (n + 2), until each ln M is at least ln K/δ.
+- The winner has x nats against each other arm, x the least with 3 y + 2 y² + 2 y³ + … ≤ δ,
+  y = exp(-x), K terms in all; 3 y are three terms. A leader in a race surely beats a rival with x;
+  with `earns`, and in a search, it takes ln t.
 - Ties are at random.
 """
 
@@ -23,7 +23,7 @@ import math
 
 import numpy as np
 
-from tests.statistics.textbook.estimates import largest, play, smallest
+from tests.statistics.textbook.estimates import largest, play
 from tests.statistics.textbook.history import (
     Floats,
     Ints,
@@ -84,13 +84,26 @@ def preference(wins: Ints, i: int, j: int) -> float:
 
 
 @jitted
-def race(wins: Ints, active: Truths) -> tuple[int, int]:
-    """Leader and challenger while several arms are in."""
+def sure_of(wins: Ints, enough: float) -> Truths:
+    """[i, j]: whether there is enough evidence that i beats j."""
+    n_arms = len(wins)
+    sure = np.zeros((n_arms, n_arms), dtype=np.bool_)
+    for i in range(n_arms):
+        for j in range(n_arms):
+            if i != j:
+                sure[i, j] = log_wealth(wins[i, j], wins[j, i]) >= enough
+    return sure
+
+
+@jitted
+def race(wins: Ints, active: Truths, enough: float, earns: bool) -> tuple[int, int]:
+    """Leader and challenger while arms are in."""
     arms = range(len(wins))
     leader = largest(np.array([score(wins, arm) for arm in arms]), active)
     chances = np.array([preference(wins, arm, leader) for arm in arms])
-    allowed = active | (chances > 0.5)
-    allowed[leader] = False
+    chances[leader] = 0.5
+    allowed = ~sure_of(wins, enough)[leader]
+    allowed[leader] = earns
     return leader, largest(chances, allowed)
 
 
@@ -99,10 +112,7 @@ def search(wins: Ints, t: int) -> tuple[int, int]:
     """Leader and challenger once all arms are out."""
     n_arms = len(wins)
     arms = range(n_arms)
-    sure = np.zeros((n_arms, n_arms), dtype=np.bool_)
-    for i in arms:
-        for j in arms:
-            sure[i, j] = i != j and log_wealth(wins[i, j], wins[j, i]) >= math.log(t)
+    sure = sure_of(wins, math.log(t))
     at_most = n_arms - 1 - sure.sum(axis=0)
     leader = largest(
         np.array([score(wins, arm) for arm in arms]), at_most >= sure.sum(axis=1).max()
@@ -113,16 +123,17 @@ def search(wins: Ints, t: int) -> tuple[int, int]:
 
 
 @jitted
-def least_proven(wins: Ints, arm: int) -> tuple[int, float]:
-    """The rival over which an arm has the least evidence, and that evidence."""
-    n_arms = len(wins)
-    evidence = np.zeros(n_arms)
-    for j in range(n_arms):
-        evidence[j] = log_wealth(wins[arm, j], wins[j, arm])
-        if evidence[j] <= 0.0:
-            evidence[j] = -(wins[j, arm] + 1.0) / (wins[arm, j] + wins[j, arm] + 2.0)
-    rival = smallest(evidence, np.arange(n_arms) != arm)
-    return rival, evidence[rival]
+def enough_for(delta: float, n_arms: int) -> float:
+    """The evidence that the winner needs against each other arm."""
+    x = 0.0
+    while True:
+        error, arms = 0.0, 0
+        while arms < n_arms:
+            arms += 1
+            error += math.exp(-x * max(1, arms // 2))  # 1, 1, 1, 2, 2, 3, 3, …
+        if error <= delta:
+            return x
+        x += 1e-4
 
 
 @jitted
@@ -138,23 +149,24 @@ def run(
     n_arms = len(preferences)
     wins = np.zeros((n_arms, n_arms), dtype=np.int64)
     evidence = np.array([against(wins, arm) for arm in range(n_arms)])
+    enough = enough_for(delta, n_arms)
+    certain = np.zeros((n_arms, n_arms), dtype=np.bool_)
     history = new_history(checkpoints)
     for t in range(1, len(history) + 1):
-        active = evidence < math.log((t if earns else 1) / delta)
-        if active.sum() == 1:
-            first = second = int(np.flatnonzero(active)[0])
-            rival, least = least_proven(wins, first)
-            if not earns and least >= math.log(n_arms / delta):
-                settle(history, t, len(history), first)
-                break
-            second = second if earns else rival
-        elif active.any():
-            first, second = race(wins, active)
+        if not earns and certain.sum(axis=1).max() == n_arms - 1:
+            winner = int(certain.sum(axis=1).argmax())
+            settle(history, t, len(history), winner)
+            break
+        active = evidence < (math.log(t) if earns else math.log(1 / delta))
+        if active.any():
+            first, second = race(wins, active, math.log(t) if earns else enough, earns)
         else:
             first, second = search(wins, t)
         play(preferences, history, t, first, second, wins)
         if first != second:
             evidence[first], evidence[second] = against(wins, first), against(wins, second)
+            certain[first, second] = log_wealth(wins[first, second], wins[second, first]) >= enough
+            certain[second, first] = log_wealth(wins[second, first], wins[first, second]) >= enough
     return summary(history, n_arms, checkpoints)
 
 

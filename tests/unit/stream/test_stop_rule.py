@@ -36,13 +36,14 @@ def last(commit: PartitionCommit) -> dict[str, Any]:
 
 
 def evidence(wins: int, losses: int) -> float:
-    """ln M_n(1/2), from the formula: sqrt(ρ / (v + ρ)) exp(lead² / 2 (v + ρ))."""
+    """ln M of the arm ahead, from the formula: 2 Φ(z) exp(z² / 2) sqrt(ρ / (v + ρ)), ρ = 8."""
     v, lead = (wins + losses) / 4, (wins - losses) / 2
-    return lead**2 / (2 * (v + 16)) - math.log((v + 16) / 16) / 2
+    z = lead / math.sqrt(v + 8)
+    return math.log(math.erfc(-z / math.sqrt(2))) + z**2 / 2 - math.log((v + 8) / 8) / 2
 
 
 def wins_needed(confidence: float, n_arms: int) -> int:
-    """The number of duels without a loss after which the evidence against one arm suffices."""
+    """The number of duels without a loss after which the evidence suffices, of 2 or 3 arms."""
     demanded = math.log(n_arms / (1 - confidence))
     return next(wins for wins in range(10**4) if evidence(wins, 0) >= demanded)
 
