@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import numpy as np
 
+from streamduel.errors import PolicyError
 from streamduel.policies.base.normal_posterior import NormalPosterior, normal_draws
 from streamduel.policies.base.parameter import Choice, Real
 from streamduel.policies.base.prior import Prior
@@ -101,6 +103,17 @@ class TopTwo(WindowedPolicy):
     )
     window = Window()
     prior = Prior()
+
+    @classmethod
+    def check_parameters(cls, given: Mapping[str, object], n_arms: int = 2) -> dict[str, Any]:
+        """As `Policy.check_parameters`; there is no `prior` with `aim` "earn"."""
+        values = super().check_parameters(given, n_arms)
+        if "prior" in values and values["aim"] == "earn":
+            raise PolicyError(
+                "policy.prior must be left out with aim 'earn': the arm that a wrong prior favours"
+                " would meet itself, and nothing would refute it."
+            )
+        return values
 
     def _begin(self) -> None:
         elimination = Elimination(self._counts.wins, self.smallest_difference)

@@ -48,6 +48,11 @@ def test_a_prior_for_another_number_of_arms_is_refused() -> None:
         TopTwo(2, prior=WINS)
 
 
+def test_there_is_no_prior_for_a_policy_that_may_repeat_the_leader() -> None:
+    with pytest.raises(PolicyError, match=r"policy.prior must be left out with aim 'earn'"):
+        TopTwo(3, prior=WINS, aim="earn")
+
+
 def test_the_prior_is_part_of_the_state() -> None:
     policy = TopTwo(3, seed=1, prior=WINS)
     policy.observe([0, 1], [1, 2], [0, 1], [40, 3])

@@ -42,7 +42,7 @@ CASES = [
     Case("top_two", {"confidence": 0.5}, 2_000),
     Case("top_two", {"smallest_difference": 0.03}, 2_000),
     Case("top_two", {"prior": "any"}, 3_000),
-    Case("top_two", {"prior": "strong", "aim": "earn"}, 1_000),
+    Case("top_two", {"prior": "strong", "confidence": 0.5}, 1_000),
     Case("beat_the_mean", {"horizon": 3_000, "gamma": 1, "tight": True}, 4_000),
     Case("beat_the_mean", {"horizon": 10_000}, 3_000),
 ]
