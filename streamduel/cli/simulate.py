@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import typer
-from rich.markup import escape
-from rich.table import Table
 
 from streamduel.cli import simulate_options as options
 from streamduel.cli.app import err, out
 from streamduel.cli.progress import counting_progress
+from streamduel.cli.simulate_tables import print_results
 from streamduel.errors import ConfigurationError, PolicyError, PreferenceError, StreamduelError
 from streamduel.preference.matrix import read
 from streamduel.simulation import matrices
@@ -84,6 +83,7 @@ def simulate(
     delay: options.DelayText = None,
     slate: options.Slate = "1",
     checkpoints: options.Checkpoints = "10",
+    until_sure: options.UntilSure = None,
     jobs: options.Jobs = None,
     json: options.JsonPath = None,
     journal: options.JournalPath = None,
@@ -98,11 +98,16 @@ def simulate(
     neither on --jobs nor on the other policies. Ctrl-C shows the finished runs and exits with
     status 130; with --json, the same command then continues from there.
 
-    For example, two policies, then one policy with two values of a parameter:
+    With --until-sure, a second table shows after how many duels the service would have reported
+    the champion with that confidence: the time an experiment takes.
+
+    For example, two policies, one policy with two values of a parameter, and the time to an answer:
 
         streamduel simulate --matrix p.txt --policy rucb --policy ccb --plot regret.png
 
         streamduel simulate --matrix p.txt --policy rucb --policy rucb:alpha=0.8
+
+        streamduel simulate --matrix p.txt --policy top_two --until-sure 0.95
     """
     source = _Source(matrix, environment, arms, gap, _changes(change or []))
     outputs = _outputs(json, journal, plot or [], scale, band)
@@ -115,6 +120,7 @@ def simulate(
             ties=ties,
             slate=whole("slate", slate),
             per_decade=whole("checkpoints", checkpoints),
+            until_sure=until_sure,
             compiled=not no_compile,
             policies=read_policies(policy, param or []),
             preferences=_preferences(source, whole("seed", seed)),
@@ -245,14 +251,14 @@ def _run(settings: Settings, source: _Source, outputs: _Outputs, jobs: int) -> N
                 settings, jobs=jobs, journal=outputs.journal, progress=progress, results=results
             )
     except KeyboardInterrupt:
-        _print_table(results, source)
+        print_results(out, results, source.title)
         _print_interruption(results, outputs)
         raise typer.Exit(INTERRUPTED) from None
     except StreamduelError:  # such as a full disk: show the finished runs
         if results.policies():
-            _print_table(results, source)
+            print_results(out, results, source.title)
         raise
-    _print_table(results, source)
+    print_results(out, results, source.title)
     _write(results, source, outputs)
     if outputs.journal is not None:
         try:
@@ -290,34 +296,6 @@ def _report(results: Results, source: _Source) -> dict[str, Any]:
         gap = source.least_gap if source.environment in matrices.WITH_GAP else None
         report["environment"] = {"name": source.environment, "gap": gap}
     return report
-
-
-def _print_table(results: Results, source: _Source) -> None:
-    """Print each policy's final regret, the smallest first."""
-    settings = results.settings
-    table = Table(
-        title=f"{settings.regret} regret after {settings.horizon:,} duels on"
-        f" {escape(source.title)}, {settings.n_arms} arms, seed {settings.seed}",
-        title_justify="left",
-    )
-    for heading in ("policy", "regret", "± s.e.", "accuracy", "runs", "s/run"):
-        is_name = heading == "policy"
-        table.add_column(heading, justify="left" if is_name else "right", no_wrap=not is_name)
-    names = settings.labels()
-    rows = [
-        (result, names[settings.specs.index((result.name, result.params))])
-        for result in results.policies()
-    ]
-    for result, name in sorted(rows, key=lambda row: row[0].mean[-1]):
-        table.add_row(
-            escape(name),
-            f"{result.mean[-1]:,.1f}",
-            f"{result.std_error[-1]:,.1f}",
-            f"{result.champion_accuracy[-1]:.0%}",
-            f"{result.runs:,}",
-            f"{result.seconds_per_run:.2g}",
-        )
-    out.print(table)
 
 
 def _print_interruption(results: Results, outputs: _Outputs) -> None:

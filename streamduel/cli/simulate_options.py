@@ -79,6 +79,14 @@ Slate = Annotated[
     ),
 ]
 Checkpoints = Annotated[str, typer.Option(metavar="N", help="Checkpoints per power of ten.")]
+UntilSure = Annotated[
+    float | None,
+    typer.Option(
+        metavar="C",
+        help="Also measure the duels until an answer with this confidence, such as 0.95: the "
+        "champion is the winner that the policy seeks, or no arm beats all others.",
+    ),
+]
 Jobs = Annotated[
     str | None,
     typer.Option(

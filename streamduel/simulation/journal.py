@@ -57,12 +57,12 @@ class Journal:
                     " --journal."
                 )
             header = json.dumps({"journal": FORMAT, **settings.header()}).encode() + b"\n"
-            self._runs = self._read(header, len(settings.checkpoints))
+            self._runs = self._read(header, settings)
         except BaseException:
             self._file.close()
             raise
 
-    def _read(self, header: bytes, length: int) -> list[RunResult]:
+    def _read(self, header: bytes, settings: Settings) -> list[RunResult]:
         """Read the runs, and truncate the file after its last whole line."""
         text = self._text()
         # A crash may have cut off the header, too.
@@ -74,7 +74,7 @@ class Journal:
             raise self._not_a_journal()
         self._check_header(first, json.loads(header))
         *lines, tail = rest.split(b"\n")
-        runs = [self._run(number, line, length) for number, line in enumerate(lines, start=2)]
+        runs = [self._run(number, line, settings) for number, line in enumerate(lines, start=2)]
         self._file.truncate(len(text) - len(tail))
         return runs
 
@@ -105,13 +105,13 @@ class Journal:
                     " again, or name another file with --journal."
                 )
 
-    def _run(self, number: int, line: bytes, length: int) -> RunResult:
+    def _run(self, number: int, line: bytes, settings: Settings) -> RunResult:
         """The result on a line."""
         try:
             run = msgspec.json.decode(line, type=RunResult)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             run = None
-        if run is None or not len(run.regret) == len(run.right) == length:
+        if run is None or not _fits(run, settings):
             raise ConfigurationError(
                 f"line {number} of the journal '{self.path}' is damaged; remove the file to start"
                 " again."
@@ -146,6 +146,13 @@ class Journal:
 
     def __exit__(self, *_: object) -> None:
         self._file.close()
+
+
+def _fits(run: RunResult, settings: Settings) -> bool:
+    """Whether the result has what a run of these settings has."""
+    has_answer = settings.until_sure is not None
+    length = len(settings.checkpoints)
+    return len(run.regret) == len(run.right) == length and (run.answer is not None) == has_answer
 
 
 def _shown(value: object) -> str:

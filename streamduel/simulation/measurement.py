@@ -12,7 +12,9 @@ import numpy as np
 from streamduel import policies
 from streamduel.policies import Policy
 from streamduel.preference.arrays import Integers
+from streamduel.preference.winners import condorcet_winner
 from streamduel.simulation import compiled
+from streamduel.simulation.certainty import Answer, Judge, check_times
 from streamduel.simulation.delay import FixedDelay
 from streamduel.simulation.environment import DriftingEnvironment, Environment, MatrixEnvironment
 from streamduel.simulation.run import DelayedRun, Run, SteppedRun
@@ -30,6 +32,7 @@ class RunResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The result of run number `run` of a policy.
 
     At each checkpoint, `regret` is cumulative and `right` is whether the champion was a winner.
+    `answer` is None if it was not measured.
     """
 
     name: str
@@ -38,6 +41,7 @@ class RunResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     regret: list[_Amount]
     right: list[bool]
     seconds: _Amount
+    answer: Answer | None = None
 
 
 def measure(settings: Settings, spec: PolicySpec, number: int) -> RunResult:
@@ -57,10 +61,16 @@ def measure(settings: Settings, spec: PolicySpec, number: int) -> RunResult:
     began = time.perf_counter()
     run = _run(settings, policy, environment, seeds)
     account = _RegretAccount(settings.truths[0], arms)
+    judge = _judge(settings, policy)
     checkpoints = set(settings.checkpoints)
-    regret, right = [], []
-    for t in sorted(checkpoints | {t for t in settings.truths if 0 < t < settings.horizon}):
+    stops = checkpoints | {t for t in settings.truths if 0 < t < settings.horizon}
+    regret, right, answer = [], [], None
+    for t in sorted(stops.union(check_times(settings.horizon) if judge else ())):
+        if answer and t not in stops:
+            continue
         run.advance(t)
+        if judge and answer is None:
+            answer = _answer(judge, run, account, arms)
         if t in checkpoints:
             regret.append(account.regret(run.plays))
             right.append(arms[run.champion()] in account.truth.winners)
@@ -68,7 +78,9 @@ def measure(settings: Settings, spec: PolicySpec, number: int) -> RunResult:
             environment.move_to(t)
             account.change(run.plays, settings.truths[t])
     seconds = time.perf_counter() - began
-    return RunResult(spec.name, spec.params, number, regret, right, seconds)
+    if judge and answer is None:
+        answer = Answer(None, settings.horizon, regret[-1], wrong=False)
+    return RunResult(spec.name, spec.params, number, regret, right, seconds, answer)
 
 
 def start_run(policy: Policy, environment: Environment, *, use_compiled: bool = True) -> Run:
@@ -136,6 +148,27 @@ class _RegretAccount:
         self._settled = self.regret(plays)
         self._before = plays
         self.truth = truth
+
+
+def _judge(settings: Settings, policy: Policy) -> Judge | None:
+    """Who tells when there is an answer, if that is asked."""
+    if settings.until_sure is None:
+        return None
+    return Judge(settings.until_sure, policy.seeks, policy.n_arms)
+
+
+def _answer(judge: Judge, run: Run, account: _RegretAccount, arms: list[int]) -> Answer | None:
+    """The answer, if there is one now, judged by the present truth."""
+    verdict = judge.verdict(run)
+    if verdict is None:
+        return None
+    has_condorcet_winner = condorcet_winner(account.truth.preferences) is not None
+    if verdict == "none":
+        wrong = has_condorcet_winner
+    else:
+        is_winner = arms[run.champion()] in account.truth.winners
+        wrong = not is_winner or (judge.seeks == "condorcet" and not has_condorcet_winner)
+    return Answer(verdict, run.t, account.regret(run.plays), wrong)
 
 
 def _environment(settings: Settings, arms: list[int], seeds: Seeds) -> MatrixEnvironment:

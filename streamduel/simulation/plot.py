@@ -61,6 +61,9 @@ def draw(
 ) -> None:
     """Cumulative regret over time above, champion accuracy below, time on a log scale.
 
+    If it was measured, the share of runs that had an answer is at the bottom: where a line crosses
+    0.5 is the median number of duels until an answer.
+
     Colours, dashes and markers all differ, so that the lines can be told apart without colour.
 
     Args:
@@ -89,23 +92,31 @@ def draw(
 
 
 def _figure(results: Results, title: str, scale: str, band: str) -> Figure:
-    """The figure with both panels."""
+    """The figure with all panels."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - an optional extra
 
-    figure = Figure(figsize=(7.0, 6.0), layout="constrained")
-    above, below = figure.subplots(2, 1, sharex=True, height_ratios=[2.2, 1])
+    settings = results.settings
+    with_answers = settings.until_sure is not None
+    figure = Figure(figsize=(7.0, 7.5 if with_answers else 6.0), layout="constrained")
+    ratios = [2.2, 1, 1] if with_answers else [2.2, 1]
+    above, below, *bottom = figure.subplots(len(ratios), 1, sharex=True, height_ratios=ratios)
     finals = {}
-    for place, label in enumerate(results.settings.labels()):
+    for place, label in enumerate(settings.labels()):
         regrets = np.array(results.regrets(place))
         if len(regrets):
             finals[label] = _add_policy(above, below, results, place, label, regrets, band)
-    settings = results.settings
+            for panel in bottom:
+                _add_answers(panel, results, place)
     above.set_ylabel(f"cumulative {settings.regret} regret")
     _scale_regret(above, scale, finals)
     below.set_ylabel("champion accuracy")
     below.set_ylim(-0.03, 1.03)
-    below.set_xlabel(f"duels ({_BAND_LABELS[band]} of {settings.runs} runs)")
-    for panel in (above, below):
+    for panel in bottom:
+        panel.set_ylabel(f"share {100 * (settings.until_sure or 0):.10g} % sure")
+        panel.set_ylim(-0.03, 1.03)
+        panel.set_yticks([0, 0.5, 0.9])
+    [below, *bottom][-1].set_xlabel(f"duels ({_BAND_LABELS[band]} of {settings.runs} runs)")
+    for panel in (above, below, *bottom):
         panel.set_xscale("log")
         panel.grid(color="#dddddd", linewidth=0.6)
         panel.set_axisbelow(True)
@@ -133,24 +144,38 @@ def _add_policy(
         low, high = mean - error, mean + error
     else:
         low, high = np.quantile(regrets, [0.1, 0.9], axis=0)
-    colour = _COLOURS[place % len(_COLOURS)]
-    look: dict[str, Any] = {
-        "color": colour,
-        "linestyle": _DASHES[place % len(_DASHES)],
-        "marker": _MARKERS[place % len(_MARKERS)],
-        "markersize": 4,
-        "markevery": (place % 7, 7),
-        "linewidth": 1.4,
-        "label": label,
-    }
+    look = {**_look(place), "label": label}
     above.plot(times, mean, **look)
-    above.fill_between(times, np.maximum(low, 0), high, color=colour, alpha=0.18, linewidth=0)
+    band_look = {"color": look["color"], "alpha": 0.18, "linewidth": 0}
+    above.fill_between(times, np.maximum(low, 0), high, **band_look)
     spec = results.settings.specs[place]
     accuracy = next(
         each.champion_accuracy for each in results.policies() if (each.name, each.params) == spec
     )
     below.plot(times, accuracy, **look)
     return float(mean[-1])
+
+
+def _look(place: int) -> dict[str, Any]:
+    """The look of the lines of the policy at an index."""
+    return {
+        "color": _COLOURS[place % len(_COLOURS)],
+        "linestyle": _DASHES[place % len(_DASHES)],
+        "marker": _MARKERS[place % len(_MARKERS)],
+        "markersize": 4,
+        "markevery": (place % 7, 7),
+        "linewidth": 1.4,
+    }
+
+
+def _add_answers(panel: Axes, results: Results, place: int) -> None:
+    """Draw the share of one policy's runs that had an answer, over the number of duels."""
+    answers = results.answers(place)
+    times = sorted(answer.duels for answer in answers if answer.verdict is not None)
+    shares = np.arange(len(times) + 1) / len(answers)
+    panel.step(
+        [1, *times, results.settings.horizon], [*shares, shares[-1]], where="post", **_look(place)
+    )
 
 
 def _scale_regret(panel: Axes, scale: str, finals: dict[str, float]) -> None:

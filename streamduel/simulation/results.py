@@ -4,13 +4,37 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from streamduel.simulation.certainty import Answer
 from streamduel.simulation.files import write_whole
 from streamduel.simulation.measurement import RunResult
 from streamduel.simulation.settings import PolicySpec, Settings
+
+
+class Sure(NamedTuple):
+    """When the runs of a policy had an answer; a run that had none counts with the horizon.
+
+    Attributes:
+        confidence: of the answers.
+        median: number of duels after which half of the runs had an answer.
+        p90: number of duels after which nine in ten had one.
+        never: the number of runs without an answer.
+        none: the number of runs whose answer was that no arm beats all others.
+        wrong: the number of runs whose answer was wrong.
+        regret: mean cumulative regret until the answer.
+    """
+
+    confidence: float
+    median: int
+    p90: int
+    never: int
+    none: int
+    wrong: int
+    regret: float
 
 
 class PolicyResult(NamedTuple):
@@ -27,6 +51,7 @@ class PolicyResult(NamedTuple):
         max: the largest.
         champion_accuracy: the share of runs whose champion was right.
         seconds_per_run: on average.
+        sure: when the runs had an answer, if that was measured.
     """
 
     name: str
@@ -39,6 +64,7 @@ class PolicyResult(NamedTuple):
     max: list[float]
     champion_accuracy: list[float]
     seconds_per_run: float
+    sure: Sure | None = None
 
 
 class Results:
@@ -76,10 +102,14 @@ class Results:
         """The regret of each finished run of the policy at an index, at each checkpoint."""
         return [run.regret for _, run in sorted(self._runs[place].items())]
 
+    def answers(self, place: int) -> list[Answer]:
+        """The answer of each finished run of the policy at an index, if that was measured."""
+        return [run.answer for _, run in sorted(self._runs[place].items()) if run.answer]
+
     def policies(self) -> list[PolicyResult]:
         """The result of each policy with a finished run, in the order of the settings."""
         return [
-            _aggregated(spec, self.settings.checkpoints, [runs[run] for run in sorted(runs)])
+            _aggregated(spec, self.settings, [runs[run] for run in sorted(runs)])
             for spec, runs in zip(self.settings.specs, self._runs, strict=True)
             if runs
         ]
@@ -94,9 +124,7 @@ class Results:
             changes: the sources of later preferences by the number of duels after which they hold.
         """
         settings = self.settings
-        listed = [result._asdict() for result in self.policies()]
-        for fields in listed:
-            del fields["runs"]
+        listed = [_listed(result) for result in self.policies()]
         return {
             "matrix": matrix,
             "arms": settings.n_arms,
@@ -114,7 +142,14 @@ class Results:
         }
 
 
-def _aggregated(spec: PolicySpec, times: Sequence[int], runs: Sequence[RunResult]) -> PolicyResult:
+def _listed(result: PolicyResult) -> dict[str, Any]:
+    """The result of a policy in the report."""
+    fields = result._asdict()
+    del fields["runs"], fields["sure"]
+    return fields if result.sure is None else {**fields, "sure": result.sure._asdict()}
+
+
+def _aggregated(spec: PolicySpec, settings: Settings, runs: Sequence[RunResult]) -> PolicyResult:
     """The result of a policy from its runs."""
     columns = list(zip(*(run.regret for run in runs), strict=True))
     means = [_mean(column) for column in columns]
@@ -123,13 +158,32 @@ def _aggregated(spec: PolicySpec, times: Sequence[int], runs: Sequence[RunResult
         spec.name,
         spec.params,
         len(runs),
-        list(times),
+        list(settings.checkpoints),
         means,
         [_std_error(column, mean) for column, mean in zip(columns, means, strict=True)],
         [min(column) for column in columns],
         [max(column) for column in columns],
         [sum(column) / len(runs) for column in right],
         math.fsum(run.seconds for run in runs) / len(runs),
+        _sure(settings.until_sure, [run.answer for run in runs if run.answer]),
+    )
+
+
+def _sure(confidence: float | None, answers: Sequence[Answer]) -> Sure | None:
+    """When the runs had an answer, if that was measured."""
+    if confidence is None or not answers:
+        return None
+    times = sorted(answer.duels for answer in answers)
+    verdicts = Counter(answer.verdict for answer in answers)
+    return Sure(
+        confidence,
+        # Times that occurred: interpolation would mix them with the horizon of runs without answer.
+        median=times[-(-len(times) // 2) - 1],
+        p90=times[-(-9 * len(times) // 10) - 1],
+        never=verdicts[None],
+        none=verdicts["none"],
+        wrong=sum(answer.wrong for answer in answers),
+        regret=_mean([answer.regret for answer in answers]),
     )
 
 

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from streamduel.policies import Duels, Policy
 from streamduel.policies.base.generator import Generator
-from streamduel.preference.arrays import Integers
+from streamduel.preference.arrays import Floats, Integers
 from streamduel.simulation.delay import Delay
 from streamduel.simulation.environment import Environment
 
@@ -48,6 +48,11 @@ class Run(ABC):
     @abstractmethod
     def advance(self, until: int) -> None:
         """Simulate duels until `t` is `until`; none if it is already."""
+
+    @property
+    def wins(self) -> Floats:
+        """(K, K), read-only and live: [i, j] is how often i beat j in the outcomes observed."""
+        return self._policy.wins
 
     def champion(self) -> int:
         """The arm that the policy would serve if exploration ended now."""

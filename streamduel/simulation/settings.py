@@ -65,6 +65,8 @@ class Settings:
         slate: duels that a policy proposes at a time, before it observes their outcomes.
         changes: preferences by the number of duels after which they hold, less than the horizon.
         per_decade: the number of checkpoints between a power of ten and the next.
+        until_sure: the confidence of an answer, whose time is measured in each run; None for no
+            such measurement.
         compiled: whether compiled runs may be taken; they change no result.
 
     Raises:
@@ -89,6 +91,7 @@ class Settings:
     slate: int = 1
     changes: Mapping[int, npt.ArrayLike] = field(default_factory=dict)
     per_decade: int = PER_DECADE
+    until_sure: float | None = None
     compiled: bool = True
 
     specs: tuple[PolicySpec, ...] = field(init=False)
@@ -102,6 +105,7 @@ class Settings:
         _check_integer("the number of checkpoints per decade", self.per_decade, 1, 1000)
         _check_integer("the horizon", self.horizon, 1, MAX_DUELS)
         checked_ties(self.ties)
+        _check_confidence(self.until_sure)
         if not self.policies:
             raise ConfigurationError(
                 f"a simulation needs a policy; there are {', '.join(policies.names())}."
@@ -203,6 +207,7 @@ class Settings:
             "delay": None if self.delay is None else str(self.delay),
             "slate": self.slate,
             "checkpoints": self.per_decade,
+            "until_sure": self.until_sure,
         }
 
 
@@ -226,3 +231,12 @@ def _check_integer(what: str, value: object, least: int, most: int | None) -> No
     if type(value) is not int or value < least or (most is not None and value > most):
         allowed = f"from {least}" + (f" to {most}" if most is not None else "")
         raise ConfigurationError(f"{what} must be an integer {allowed} (found {value!r}).")
+
+
+def _check_confidence(value: float | None) -> None:
+    """Refuse a confidence that no answer can have, or that any answer has."""
+    if value is not None and not 0 < value < 1:
+        raise ConfigurationError(
+            f"the confidence to reach must be greater than 0 and less than 1, such as 0.95 (found"
+            f" {value})."
+        )

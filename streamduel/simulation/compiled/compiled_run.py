@@ -62,6 +62,13 @@ class CompiledRun(Run):
     def plays(self) -> Integers:
         return self._plays.copy()
 
+    @property
+    @override
+    def wins(self) -> Floats:
+        view = self._wins.view()
+        view.flags.writeable = False
+        return view
+
     @override
     def advance(self, until: int) -> None:
         n_words, n_outcomes = max(_BLOCK, 4 * self._margin), _BLOCK

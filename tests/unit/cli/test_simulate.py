@@ -158,6 +158,36 @@ def test_delay_slate_change_and_kind_of_regret(
     assert report["policies"][0]["checkpoints"] == [1, 2, 5, 10, 22, 46, 100, 215, 300]
 
 
+def test_until_sure_tells_when_there_was_an_answer(streamduel: Streamduel, tmp_path: Path) -> None:
+    (tmp_path / "p.txt").write_text("0.5 0.8 0.8\n0.2 0.5 0.8\n0.2 0.2 0.5\n")
+    result = streamduel(
+        "simulate", "--matrix", tmp_path / "p.txt", "--policy", "top_two", "--policy", "rmed1",
+        "--horizon", 300, "--runs", 3, "--until-sure", 0.95, "--jobs", 1,
+        "--json", tmp_path / "r.json", "--plot", tmp_path / "r.svg",
+    )  # fmt: skip
+    assert result.status == 0, result.err
+    assert "duels until an answer with 95 % confidence" in result.out
+    top_two, rmed1 = (policy["sure"] for policy in loaded(tmp_path / "r.json")["policies"])
+    assert set(top_two) == {"confidence", "median", "p90", "never", "none", "wrong", "regret"}
+    assert 10 < top_two["median"] <= top_two["p90"] < 300
+    assert top_two["confidence"] == 0.95
+    assert (top_two["never"], top_two["none"], top_two["wrong"]) == (0, 0, 0)
+    assert rmed1["never"] > 0
+    assert rmed1["p90"] == 300
+    assert "never" in result.out.splitlines()[-2]
+    assert "no winner" not in result.out
+    assert "share 95 % sure" in (tmp_path / "r.svg").read_text()
+
+
+def test_until_sure_shows_that_there_is_no_winner(streamduel: Streamduel) -> None:
+    result = streamduel(
+        "simulate", "--environment", "cyclic", "--arms", 3, "--gap", 0.35, "--regret", "copeland",
+        "--policy", "top_two", "--horizon", 200, "--runs", 2, "--until-sure", 0.9, "--jobs", 1,
+    )  # fmt: skip
+    assert result.status == 0, result.err
+    assert "no winner" in result.out
+
+
 def test_plots_are_drawn(streamduel: Streamduel, matrix: Path, tmp_path: Path) -> None:
     result = streamduel(
         "simulate", "--matrix", matrix, "--policy", "rucb", "--horizon", 100, "--runs", 2,
@@ -185,6 +215,10 @@ def test_plots_are_drawn(streamduel: Streamduel, matrix: Path, tmp_path: Path) -
         ({"--jobs": "0"}, "the number of jobs must be from 1 to 1000 (found 0)."),
         ({"--slate": "0"}, "the slate must be an integer from 1"),
         ({"--checkpoints": "0"}, "the number of checkpoints per decade must be an integer from 1"),
+        (
+            {"--until-sure": "95"},
+            "the confidence to reach must be greater than 0 and less than 1, ",
+        ),
         ({"--regret": "wek"}, "The regret must be one of condorcet, copeland, weak, strong (foun"),
         ({"--ties": "1.5"}, "the probability of a tie must be from 0 to 1 (found 1.5)."),
         ({"--delay": "long"}, "the delay must be a number of duels from 0 as in 20, uniform:10-3"),
@@ -282,7 +316,16 @@ def test_help_shows_an_example(streamduel: Streamduel) -> None:
     assert result.status == 0
     text = " ".join(result.out.split())
     assert "streamduel simulate --matrix p.txt --policy rucb --policy ccb" in text
-    for option in ("--matrix", "--param", "--regret", "--jobs", "--json", "--plot", "--delay"):
+    for option in (
+        "--matrix",
+        "--param",
+        "--regret",
+        "--jobs",
+        "--json",
+        "--plot",
+        "--delay",
+        "--until-sure",
+    ):
         assert f" {option} " in text
 
 

@@ -37,6 +37,7 @@ def test_the_run_of_a_cut_off_line_is_repeated(tmp_path: Path) -> None:
         ({"ties": 0.1}, "ties was 0.0, is 0.1"),
         ({"slate": 2}, "slate was 1, is 2"),
         ({"per_decade": 5}, "checkpoints was 10, is 5"),
+        ({"until_sure": 0.9}, "until_sure was null, is 0.9"),
         ({"changes": {100: 1 - ARXIV}, "regret": "copeland"}, "matrix was"),
     ],
 )
@@ -116,15 +117,41 @@ def test_a_damaged_accuracy_is_named(tmp_path: Path, value: object) -> None:
     check_damaged(tmp_path / "runs.journal", {"right": [*sound()["right"][:-1], value]})
 
 
-def check_damaged(path: Path, line: bytes | dict[str, Any]) -> None:
+ANSWER = {"verdict": "champion", "duels": 70, "regret": 3.5, "wrong": False}
+
+
+def test_an_answer_that_was_not_asked_for_is_named(tmp_path: Path) -> None:
+    check_damaged(tmp_path / "runs.journal", {"answer": ANSWER})
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        None, {}, {**ANSWER, "verdict": "perhaps"}, {**ANSWER, "duels": 0},
+        {**ANSWER, "regret": -1.0}, {**ANSWER, "wrong": None}, {**ANSWER, "more": 1},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_damaged_answer_is_named(tmp_path: Path, answer: dict[str, Any] | None) -> None:
+    check_damaged(tmp_path / "runs.journal", {"answer": answer}, until_sure=0.9)
+
+
+def test_answers_are_kept(tmp_path: Path) -> None:
+    asked = settings(until_sure=0.5)
+    whole = outcome(simulate(asked, journal=tmp_path / "runs.journal"))
+    assert outcome(simulate(asked, journal=tmp_path / "runs.journal")) == whole
+    assert all(policy["sure"]["confidence"] == 0.5 for policy in whole["policies"])
+
+
+def check_damaged(path: Path, line: bytes | dict[str, Any], **changes: Any) -> None:
     """A journal with this line, and a cut-off one at its end, is refused and stays as it is."""
-    simulate(settings(runs=1), journal=path)
+    simulate(settings(runs=1, **changes), journal=path)
     lines = path.read_bytes().splitlines()
     wrong = line if isinstance(line, bytes) else json.dumps({**sound(), **line}).encode()
     path.write_bytes(b"\n".join([lines[0], wrong, lines[1], b"cut o"]))
     before = path.read_bytes()
     with pytest.raises(ConfigurationError, match=r"line 2 of the journal .* is damaged"):
-        simulate(settings(), journal=path)
+        simulate(settings(**changes), journal=path)
     assert path.read_bytes() == before
 
 

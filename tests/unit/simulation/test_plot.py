@@ -72,6 +72,18 @@ def test_an_svg_has_title_axes_and_names(
         assert expected in words
 
 
+def test_with_answers_there_is_a_panel_of_them(tmp_path: Path) -> None:
+    clear = [[0.5, 0.8], [0.2, 0.5]]
+    found = simulate(
+        Settings(clear, [("top_two", {}), ("rucb", {})], 100, 3, seed=7, until_sure=0.95)
+    )
+    assert {answer.verdict for place in (0, 1) for answer in found.answers(place)} == {
+        "champion", None,
+    }  # fmt: skip
+    draw(found, tmp_path / "x.svg")
+    assert "share 95 % sure" in (tmp_path / "x.svg").read_text()
+
+
 def test_a_pdf_is_written(results: Results, tmp_path: Path) -> None:
     draw(results, tmp_path / "x.PDF")
     assert (tmp_path / "x.PDF").read_bytes().startswith(b"%PDF")

@@ -79,6 +79,17 @@ def test_plays_are_a_copy() -> None:
     assert not way.plays.any()
 
 
+@pytest.mark.parametrize("compiled", [True, False])
+def test_wins_are_those_of_the_policy_and_cannot_be_changed(compiled: bool) -> None:
+    environment = MatrixEnvironment(ARXIV, ties=0.1, seed=5)
+    way = start_run(created("rucb"), environment, use_compiled=compiled)
+    for until in (100, T):
+        way.advance(until)
+        assert (way.wins == way.policy().wins).all()
+    with pytest.raises(ValueError, match="read-only"):
+        way.wins[0, 1] = 7
+
+
 def test_long_stretches_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = SteppedRun(created("c2b"), MatrixEnvironment(ARXIV, seed=5))
     whole.advance(T)

@@ -11,6 +11,7 @@ import pytest
 
 from streamduel.errors import ConfigurationError, StreamduelError
 from streamduel.simulation import simulate as simulate_module
+from streamduel.simulation.certainty import Answer
 from streamduel.simulation.journal import Journal
 from streamduel.simulation.matrices import ARXIV
 from streamduel.simulation.measurement import RunResult, measure
@@ -57,6 +58,36 @@ def test_a_mean_lies_between_the_extremes() -> None:
         results.add(RunResult("rucb", asked.specs[0].params, run, [0.1] * n, [True] * n, 1.0))
     result = results.policies()[0]
     assert set(result.mean) == {0.1}
+
+
+def sure_of(*answers: Answer) -> dict[str, Any]:
+    """What the report says of one policy's runs with these answers."""
+    asked = settings(policies=[("rucb", {})], runs=len(answers), until_sure=0.9)
+    results, n = Results(asked), len(asked.checkpoints)
+    for run, answer in enumerate(answers):
+        params = asked.specs[0].params
+        results.add(RunResult("rucb", params, run, [0.1] * n, [True] * n, 1.0, answer))
+    assert results.answers(0) == list(answers)
+    sure: dict[str, Any] = results.report("x")["policies"][0]["sure"]
+    return sure
+
+
+def test_times_of_answers() -> None:
+    found = [Answer("champion", 10 * (k + 1), k, wrong=k == 3) for k in range(9)]
+    assert sure_of(*found[::-1], Answer(None, 200, 20.0, wrong=False)) == {
+        "confidence": 0.9, "median": 50, "p90": 90, "never": 1, "none": 0, "wrong": 1,
+        "regret": 5.6,
+    }  # fmt: skip
+    late = Answer(None, 200, 7.0, wrong=False)
+    assert sure_of(late, late, Answer("none", 30, 1.0, wrong=True)) == {
+        "confidence": 0.9, "median": 200, "p90": 200, "never": 2, "none": 1, "wrong": 1,
+        "regret": 5.0,
+    }  # fmt: skip
+    assert sure_of(found[0])["median"] == sure_of(found[0])["p90"] == 10
+
+
+def test_answers_are_reported_only_if_they_were_measured() -> None:
+    assert not any("sure" in policy for policy in simulate(settings()).report("x")["policies"])
 
 
 def test_progress_is_reported() -> None:
