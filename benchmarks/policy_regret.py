@@ -1,6 +1,6 @@
-"""The regret of each policy on six preference matrices: the table of docs/measurements.md.
+"""How the policies compare on matrices that none was tuned on: tables of docs/measurements.md.
 
-    python -m benchmarks.policy_regret [--runs 20] [--jobs 2] [--page docs/measurements.md]
+    python -m benchmarks.policy_regret [--runs 100] [--matrices FOLDER] [--only TABLE …]
 
 An interrupted measurement resumes: finished runs are in the user's cache folder.
 """
@@ -11,107 +11,254 @@ import argparse
 import os
 import sys
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from benchmarks.policy_cost import microseconds_per_step, with_policy
+from benchmarks import every_policy
+from benchmarks.worlds import World, drawn, published
 from streamduel import policies
-from streamduel.preference.arrays import Floats
+from streamduel.policies.base.batched_policy import BatchedPolicy
+from streamduel.preference.winners import condorcet_winner
 from streamduel.simulation.delay import FixedDelay
-from streamduel.simulation.matrices import ARXIV, bradley_terry
-from streamduel.simulation.settings import Settings
+from streamduel.simulation.environment import MatrixEnvironment
+from streamduel.simulation.measurement import start_run
+from streamduel.simulation.seeds import arrangement, run_seeds
+from streamduel.simulation.settings import PolicySpec, Settings
 from streamduel.simulation.simulate import simulate
 
 PAGE: Final = "measurements.md"
 """The page of docs/ with the tables of all measurements."""
 
-HORIZON: Final = 100_000
+ADVICE: Final = "policies.md"
+"""The page of docs/ with the tables that advice rests on."""
+
 SEED: Final = 2026
+LARGE: Final = 30
+"""Arms from which on there are fewer runs."""
 
+Variant = tuple[str, Mapping[str, Any]]
+"""A policy and its parameters."""
 
-@dataclass(frozen=True)
-class World:
-    """A column of the table."""
-
-    title: str
-    preferences: Floats
-    regret: str = "condorcet"
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-
-def cycle() -> Floats:
-    """Three arms in a cycle, each of which beats the other two arms: no Condorcet winner."""
-    p = np.full((5, 5), 0.5)
-    stronger = {(0, 1): 0.6, (1, 2): 0.65, (2, 0): 0.65, (3, 4): 0.6}
-    stronger |= {(top, low): 0.7 for top in range(3) for low in (3, 4)}
-    for (winner, loser), chance in stronger.items():
-        p[winner, loser], p[loser, winner] = chance, 1 - chance
-    return p
-
-
-def arithmetic() -> Floats:
-    """Eight arms in order, p_ij = 1/2 + 0.05 (j - i)."""
-    rank = np.arange(8)
-    ordered: Floats = np.asarray(0.5 + 0.05 * (rank[None, :] - rank[:, None]), dtype=np.float64)
-    return ordered
-
-
-WORLDS: Final = [
-    World("arXiv, K = 6", np.asarray(ARXIV)),
-    World("in order, K = 8", arithmetic()),
-    World("Bradley-Terry, K = 64", bradley_terry(np.linspace(3, 0, 64).tolist())),
-    World("no winner, K = 5 (Copeland)", cycle(), "copeland"),
-    World("arXiv, 5 % ties", np.asarray(ARXIV), options={"ties": 0.05}),
-    World("arXiv, 1,000 in flight", np.asarray(ARXIV), options={"delay": FixedDelay(1_000)}),
+COMPARED: Final[list[Variant]] = [
+    ("top_two", {}),
+    ("top_two", {"aim": "earn"}),
+    ("double_thompson", {}),
+    ("rmed1", {}),
+    ("rucb", {}),
+    ("ccb", {}),
+    ("c2b", {}),
 ]
+"""The policies that are measured on all matrices."""
+
+DELAYED: Final = ("top_two", "double_thompson", "rmed1", "rucb", "c2b")
+IN_FLIGHT: Final = (0, 100, 1_000)
+
+IN_DELAY: Final = ("arxiv", "bt16a", "winner12a", "none8a")
+IN_BATCHES: Final = ("arxiv", "mslr30", "bt64a")
+ELIMINATIONS: Final = ("kl", "kl_anytime", "hoeffding")
+MORE_ROUNDS: Final = (0, 6)
 
 
-def column(world: World, runs: int, jobs: int) -> dict[str, tuple[float, float]]:
-    """Mean regret and its standard error, by policy."""
-    settings = Settings(
-        world.preferences,
-        [(name, {}) for name in policies.names()],
-        horizon=HORIZON,
-        runs=runs,
-        seed=SEED,
-        regret=world.regret,
-        **world.options,
-    )
-    cache = Path(os.environ.get("XDG_CACHE_HOME", tempfile.gettempdir())) / "streamduel"
-    cache.mkdir(parents=True, exist_ok=True)
-    journal = cache / f"policy-regret-{WORLDS.index(world)}-{runs}.jsonl"
-    done = -1
+class Plan(NamedTuple):
+    """The extent of the measurement.
 
-    def show(finished: int, total: int) -> None:
-        nonlocal done
-        if finished * 20 // total != done:
-            done = finished * 20 // total
-            print(f"{world.title}: {finished} of {total} runs", file=sys.stderr, flush=True)
+    Attributes:
+        runs: of a policy on a matrix of few arms.
+        horizon: duels of each run.
+        short: duels of the runs with and without delay.
+    """
 
-    results = simulate(settings, jobs=jobs, journal=journal, progress=show)
-    return {one.name: (one.mean[-1], one.std_error[-1]) for one in results.policies()}
+    runs: int
+    horizon: int = 100_000
+    short: int = 20_000
+
+    def times(self, policy: str, world: World) -> int:
+        """The runs of a policy on a matrix: fewer where they take long."""
+        part = 1 if len(world.preferences) < LARGE else 5
+        return max(2, self.runs // (2 * part if policy == "double_thompson" else part))
 
 
-def table(columns: list[dict[str, tuple[float, float]]]) -> list[str]:
-    """Markdown, with the three best of each column in bold."""
-    heads = ["policy", *(world.title for world in WORLDS), "µs, K = 6", "µs, K = 64"]
-    lines = ["| " + " | ".join(heads) + " |", "|---" + "|--:" * (len(heads) - 1) + "|"]
-    best = [sorted(mean for mean, _ in cells.values())[2] for cells in columns]
-    for name in policies.names():
-        cells = []
-        for measured, limit in zip(columns, best, strict=True):
-            mean, error = measured[name]
-            text = f"{mean:,.0f} ± {error:,.0f}"
-            cells.append(f"**{text}**" if mean <= limit else text)
-        costs = [microseconds_per_step(with_policy(name, k), k, 10_000) for k in (6, 64)]
-        lines.append(
-            f"| `{name}` | " + " | ".join([*cells, *(f"{cost:.0f}" for cost in costs)]) + " |"
+class Measured(NamedTuple):
+    """Runs of a policy on a matrix.
+
+    Attributes:
+        regret: of each run, at its end.
+        right: how many ended with the right champion.
+    """
+
+    regret: list[float]
+    right: int
+
+    @property
+    def mean(self) -> float:
+        """The mean regret."""
+        return float(np.mean(self.regret))
+
+    def figures(self) -> str:
+        """Mean, median, 95 % and 99 % of the regret, and how often the champion was wrong."""
+        middle, high, highest = np.percentile(
+            self.regret, [50, 95, 99 if len(self.regret) > 99 else 100]
         )
-    return lines
+        text = f"**{self.mean:,.0f}** · {middle:,.0f} · {high:,.0f} · {highest:,.0f}"
+        wrong = len(self.regret) - self.right
+        return f"{text} ({wrong / len(self.regret):.0%} wrong)" if wrong else text
+
+
+@dataclass
+class Laboratory:
+    """Runs, of which finished ones are read from a folder.
+
+    Attributes:
+        plan: the extent.
+        worlds: the matrices by their short names.
+        cache: the folder.
+    """
+
+    plan: Plan
+    worlds: Mapping[str, World]
+    cache: Path
+
+    def runs(
+        self, name: str, variant: Variant, runs: int, horizon: int, in_flight: int = 0
+    ) -> Measured:
+        """The runs of a policy on a matrix."""
+        world = self.worlds[name]
+        settings = Settings(
+            world.preferences,
+            [variant],
+            horizon=horizon,
+            runs=runs,
+            seed=SEED,
+            regret=world.regret,
+            delay=FixedDelay(in_flight) if in_flight else None,
+            slate=max(1, in_flight // 10),
+            per_decade=1,
+        )
+        results = simulate(
+            settings, journal=self.cache / f"regret-{variant[0]}-{name}-{horizon}-{in_flight}.jsonl"
+        )
+        print(f"{name}, {settings.labels()[0]}", file=sys.stderr, flush=True)
+        right = round(runs * results.policies()[0].champion_accuracy[-1])
+        return Measured([regret[-1] for regret in results.regrets(0)], right)
+
+
+def label(variant: Variant) -> str:
+    """A policy with the parameters that are not defaults."""
+    name, params = variant
+    values = ", ".join(f"{key}: {value}" for key, value in params.items())
+    return f"`{name}`" + (f", `{values}`" if values else "")
+
+
+def rows(heads: Sequence[str], cells: Sequence[Sequence[str]]) -> list[str]:
+    """Markdown."""
+    rule = "|---" + "|--:" * (len(heads) - 1) + "|"
+    return ["| " + " | ".join(heads) + " |", rule, *("| " + " | ".join(c) + " |" for c in cells)]
+
+
+def compared(laboratory: Laboratory) -> list[str]:
+    """A row for each matrix, a column for each compared policy."""
+    plan, cells = laboratory.plan, []
+    for name, world in laboratory.worlds.items():
+        texts = [world.title]
+        for variant in COMPARED:
+            times = plan.times(variant[0], world)
+            texts.append(laboratory.runs(name, variant, times, plan.horizon).figures())
+        cells.append(texts)
+    return [
+        f"{plan.runs} runs, a fifth of them with {LARGE} arms or more; half as many of"
+        " `double_thompson`.",
+        "",
+        *rows(["matrix", *(label(each) for each in COMPARED)], cells),
+    ]
+
+
+def delays(laboratory: Laboratory) -> list[str]:
+    """A row for each matrix, a column for each policy: regret by the duels in flight."""
+    plan, cells = laboratory.plan, []
+    runs = max(4, plan.runs // 10)
+    for name in IN_DELAY:
+        texts = [laboratory.worlds[name].title]
+        for policy in DELAYED:
+            found = [
+                laboratory.runs(name, (policy, {}), runs, plan.short, late) for late in IN_FLIGHT
+            ]
+            texts.append(" · ".join(f"{each.mean:,.0f}" for each in found))
+        cells.append(texts)
+    return [
+        f"Mean regret after {plan.short:,} duels with "
+        + " · ".join(f"{late:,}" for late in IN_FLIGHT)
+        + f" in flight, {runs} runs:",
+        "",
+        *rows(["matrix", *(f"`{policy}`" for policy in DELAYED)], cells),
+    ]
+
+
+def ending(world: World, spec: PolicySpec, run: int, horizon: int) -> tuple[float, str]:
+    """The regret of a run of C2B, and whether it "lost" the winner, found it or is "open"."""
+    arms = arrangement(SEED, run, len(world.preferences))
+    seeds = run_seeds(SEED, run, spec.name)
+    cells = np.ix_(arms, arms)
+    policy = policies.create(spec.name, len(arms), seed=seeds.policy, **spec.params)
+    environment = MatrixEnvironment(world.preferences[cells], seed=seeds.environment)
+    course = start_run(policy, environment)
+    course.advance(horizon)
+    end, winner = course.policy(), condorcet_winner(world.preferences)
+    assert isinstance(end, BatchedPolicy)
+    truth = Settings(world.preferences, [spec], horizon=horizon, runs=1, seed=SEED).truths[0]
+    regret = float((truth.regrets[cells] * course.plays).sum())
+    if end.candidates() > 1:
+        return regret, "open"
+    return regret, "found" if arms[end.champion()] == winner else "lost"
+
+
+def batches(laboratory: Laboratory) -> list[str]:
+    """A row for each way to eliminate and number of batches, a column for each matrix."""
+    plan, cells = laboratory.plan, []
+    names = [name for name in IN_BATCHES if name in laboratory.worlds]
+    base = policies.create("c2b", 2, horizon=plan.horizon).parameters["rounds"]
+    for elimination in ELIMINATIONS:
+        for more in MORE_ROUNDS:
+            params = {"elimination": elimination, "rounds": base + more}
+            texts = [f"`{elimination}`", f"⌊ln T⌋ + {more}" if more else "⌊ln T⌋"]
+            for name in names:
+                world = laboratory.worlds[name]
+                many = 10 * plan.runs if name == names[0] else plan.runs
+                spec = PolicySpec("c2b", {"horizon": plan.horizon, **params})
+                found = [ending(world, spec, run, plan.horizon) for run in range(many)]
+                ends = [end for _, end in found]
+                texts.append(
+                    f"{np.mean([regret for regret, _ in found]):,.0f};"
+                    f" {ends.count('lost'):,} of {many:,} wrong, {ends.count('open'):,} undecided"
+                )
+            cells.append(texts)
+    few = max(2, plan.runs // 5)
+    rivals: list[Variant] = [
+        ("beat_the_mean", {}),
+        ("beat_the_mean", {"gamma": 1.3, "tight": True}),
+        ("rucb", {}),
+    ]
+    for variant in rivals:
+        texts = [label(variant), ""]
+        for name in names:
+            texts.append(f"{laboratory.runs(name, variant, few, plan.horizon).mean:,.0f}")
+        cells.append(texts)
+    return rows(["elimination", "B", *(laboratory.worlds[name].title for name in names)], cells)
+
+
+TABLES: Final = {
+    "compared": (PAGE, compared),
+    "delays": (ADVICE, delays),
+    "batches": (PAGE, batches),
+    "policies": (PAGE, lambda laboratory: every_policy.table(max(2, laboratory.plan.runs // 5))),
+}
+"""By the name of a table: its page, and how it is made."""
+
+USUAL: Final = ("compared", "delays", "batches")
+"""Measured unless others are named: some 20 minutes of processor time. `policies` takes hours."""
 
 
 def put_in(page: Path, name: str, lines: list[str]) -> None:
@@ -122,15 +269,23 @@ def put_in(page: Path, name: str, lines: list[str]) -> None:
     page.write_text(before + "\n".join([begin, "", *lines, "", end]) + after, encoding="utf-8")
 
 
-def main() -> None:
-    """Measure, and write the page."""
+def main(given: list[str] | None = None) -> None:
+    """Measure, and write the pages."""
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--runs", type=int, default=20)
-    arguments.add_argument("--jobs", type=int, default=2)
-    arguments.add_argument("--page", type=Path, default=Path("docs/measurements.md"))
-    given = arguments.parse_args()
-    columns = [column(world, given.runs, given.jobs) for world in WORLDS]
-    put_in(given.page, "policies", table(columns))
+    arguments.add_argument("--matrices", type=Path, help="folder of the MSLR matrices")
+    arguments.add_argument("--only", choices=TABLES, nargs="+", default=USUAL)
+    arguments.add_argument("--out", type=Path, default=Path("docs"))
+    arguments.add_argument("--runs", type=int, default=100)
+    arguments.add_argument("--quick", action="store_true", help="few duels, as a trial")
+    options = arguments.parse_args(given)
+    cache = Path(os.environ.get("XDG_CACHE_HOME", tempfile.gettempdir())) / "streamduel"
+    cache.mkdir(parents=True, exist_ok=True)
+    worlds = published(options.matrices) | drawn()
+    plan = Plan(options.runs, 500, 300) if options.quick else Plan(options.runs)
+    laboratory = Laboratory(plan, worlds, cache)
+    for name in options.only:
+        page, make = TABLES[name]
+        put_in(options.out / page, name, make(laboratory))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,8 @@ class C2B(BatchedPolicy):
     surely beats meet only the candidate; all others meet all arms, so that a winner that is not
     the candidate can become it. Once the winner is the candidate it stays so, and the duels of its
     K - 1 pairs eliminate its rivals. The rounds grow geometrically, so a few of them suffice: for
-    services that cannot adapt after every click. RMED, which does, has less regret.
+    services that cannot adapt after every click. RMED, which does, has less regret. Without a
+    Condorcet winner a wrong champion may be left for good.
 
     Where the paper leaves something open: a pair is compared q_r times in a round, once even where
     lines 9 and 11 name it twice, and an arm never meets itself before it is the last.
@@ -46,10 +47,10 @@ class C2B(BatchedPolicy):
         elimination: when arm i leaves. `kl`, the text of section 4: when I_i - I* > ln T + f(K),
             with I_i = Σ N_ij d(p̂_ij, 1/2) over all j that beat i, I* the least of all arms, and
             f(K) = 0.3 K^1.01. `kl_anytime`: with ln t, t the duels so far, in place of ln T; this
-            reproduces the published figures, but sometimes eliminates the winner (on the matrix of
-            six arXiv rankers with T = 10⁵, in 11 of 1,500 runs; `kl` in none).
+            reproduces the published figures, but sometimes eliminates the winner (of six arXiv
+            rankers with T = 10⁵, in 7 of 1,000 runs with B = ⌊ln T⌋; `kl` in none).
             `hoeffding`, line 13: when p̂_ji > 1/2 + sqrt(ln(K² B T) / 2 N_ij) for an active j;
-            two to three times the regret.
+            more than twice the regret, and with 64 arms and T = 10⁵ that of uniform sampling.
 
     >>> import numpy as np
     >>> preferences = np.array([[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]])
