@@ -17,16 +17,17 @@ from typing import Final
 
 from rich.console import Console
 
-from streamduel.cli.demo import ARMS, IMPRESSIONS, POLICY, SPEED
+from streamduel.cli.demo import ARMS, IMPRESSIONS, SPEED
 from streamduel.demo.loop import Limit
 from streamduel.demo.run import PORT, Clock, Settings, run_demo
 from streamduel.demo.screen import frame
+from streamduel.policies import DEFAULT
 from streamduel.simulation.policy_arguments import read_policies
 
 PICTURE: Final = Path(__file__).parents[1] / "docs" / "images" / "demo.svg"
 
-TAKEN_AT: Final = 1400
-"""Impressions after which the worse rankers are rarely shown and the champion is confident."""
+TAKEN_AT: Final = 400
+"""Impressions after which the confidence in the champion rises."""
 
 WIDTH, HEIGHT = 80, 22
 
@@ -45,9 +46,9 @@ class _Clock:
 
 def svg() -> str:
     """The picture."""
-    [(policy, parameters)] = read_policies([POLICY], [])
+    [(policy, parameters)] = read_policies([DEFAULT], [])
     settings = Settings(
-        policy=policy, parameters=parameters, title=POLICY, arms=ARMS, seed=0,
+        policy=policy, parameters=parameters, title=DEFAULT, arms=ARMS, seed=0,
         limit=Limit(TAKEN_AT, math.inf), speed=SPEED, page=False,
     )  # fmt: skip
     clock = _Clock()

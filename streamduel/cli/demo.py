@@ -22,24 +22,19 @@ from streamduel.errors import ConfigurationError, PolicyError
 from streamduel.service import StopSignal
 from streamduel.simulation.policy_arguments import read_policies
 
-POLICY: Final = "rucb:alpha=0.8"
-"""With α = 0.8, RUCB keeps comparing the champion with the other arms, and the confidence reaches
-0.95 in half a minute. Thompson sampling has a fifth of the regret, but stops comparing before the
-confidence, which assumes nothing about the policy, is high."""
-
 ARMS: Final = 6
 MIN_ARMS: Final = 2
 MAX_ARMS: Final = 20
 """The number of ranker names; a longer table would not fit a screen."""
-SPEED: Final = 50.0
+SPEED: Final = 20.0
 MIN_SPEED: Final = 1.0
 """A turn then takes ten seconds; `/healthz` fails after sixty seconds without one."""
 MAX_SPEED: Final = 10_000.0
 """Faster than any machine commits turns of ten impressions to its disk."""
-IMPRESSIONS: Final = 3000
-"""One minute at `SPEED`."""
+IMPRESSIONS: Final = 1000
+"""Fifty seconds at `SPEED`."""
 MAX_IMPRESSIONS: Final = 1_000_000
-"""About 250 MB of click log, and five and a half hours at `SPEED`."""
+"""About 250 MB of click log, and fourteen hours at `SPEED`."""
 MAX_SECONDS: Final = 86_400
 """One day."""
 MIN_HORIZON: Final = 2
@@ -89,7 +84,7 @@ Keep = Annotated[
 
 
 def demo(
-    policy: PolicyName = POLICY,
+    policy: PolicyName = policies.DEFAULT,
     arms: Arms = ARMS,
     impressions: Impressions = None,
     seconds: Seconds = None,

@@ -10,12 +10,13 @@ from rich.markup import escape
 
 from streamduel.cli.app import out
 from streamduel.cli.arguments import AsJson
-from streamduel.policies import get, names
+from streamduel.policies import DEFAULT, get, names
 
 CHOICE: Final = """\
 Which policy?
-  one ranker surely beats all others           double_thompson; faster: rmed1
-  perhaps no ranker beats all others           double_thompson, ccb
+  a sure answer, and soon                      top_two, the default
+  least regret: one ranker beats all others    double_thompson; faster: rmed1
+  least regret: perhaps no ranker does         double_thompson, ccb
   only a few decisions can be rolled out       c2b
   hundreds of rankers                          double_thompson, tuned merge_dts
 docs/policies.md has measured regrets and more advice."""
@@ -34,7 +35,7 @@ def policies(as_json: AsJson = False) -> None:
 def _print(name: str) -> None:
     policy = get(name)
     lines = [
-        f"\n[bold]{name}[/]: {escape(policy.summary)}",
+        f"\n[bold]{name}[/]{' (default)' * (name == DEFAULT)}: {escape(policy.summary)}",
         f"    [green]{'; '.join(policy.traits())}[/]",
     ]
     for parameter in policy.declared.values():
@@ -52,6 +53,7 @@ def _described(name: str) -> dict[str, Any]:
     policy = get(name)
     return {
         "name": name,
+        "default": name == DEFAULT,
         "summary": policy.summary,
         "paper": policy.paper,
         "seeks": policy.seeks,

@@ -14,6 +14,7 @@ from streamduel.cli.app import err, out
 from streamduel.cli.progress import counting_progress
 from streamduel.cli.simulate_tables import print_results
 from streamduel.errors import ConfigurationError, PolicyError, PreferenceError, StreamduelError
+from streamduel.policies import DEFAULT
 from streamduel.preference.matrix import read
 from streamduel.simulation import matrices
 from streamduel.simulation.delay import read_delay
@@ -68,7 +69,7 @@ class _Outputs:
 
 
 def simulate(
-    policy: options.PolicyNames,
+    policy: options.PolicyNames = None,
     matrix: options.Matrix = None,
     environment: options.Environment = None,
     arms: options.Arms = None,
@@ -122,7 +123,7 @@ def simulate(
             per_decade=whole("checkpoints", checkpoints),
             until_sure=until_sure,
             compiled=not no_compile,
-            policies=read_policies(policy, param or []),
+            policies=read_policies(policy or [DEFAULT], param or []),
             preferences=_preferences(source, whole("seed", seed)),
             delay=None if delay is None else read_delay(delay),
             changes={t: read(path) for t, path in source.changes.items()},

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from streamduel.policies import DEFAULT
+
 Matrix = Annotated[
     str | None,
     typer.Option(
@@ -40,10 +42,11 @@ Change = Annotated[
     ),
 ]
 PolicyNames = Annotated[
-    list[str],
+    list[str] | None,
     typer.Option(
         metavar="NAME[:k=v,…]",
-        help="A policy, optionally with its own parameters. May be repeated.",
+        help="A policy, optionally with its own parameters. May be repeated.  "
+        f"[default: {DEFAULT}]",
         show_default=False,
     ),
 ]

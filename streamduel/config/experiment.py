@@ -20,6 +20,7 @@ from streamduel.interleaving.credit import (
     Credit,
     create,
 )
+from streamduel.preference.counts import MAX_DUELS
 from streamduel.records import MAX_ACTION, MAX_TIME
 
 _JOIN_WINDOW_MS: Final = 600_000
@@ -42,12 +43,17 @@ class PolicySettings(Section):
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
-    name: str = Field("rucb", description="A policy that `streamduel policies` lists.")
+    name: str = Field(policies.DEFAULT, description="A policy that `streamduel policies` lists.")
 
     @property
     def parameters(self) -> dict[str, Any]:
         """The configured parameters of the policy."""
         return dict(self.model_extra or {})
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the configuration names the policy; otherwise it is the default."""
+        return "name" in self.model_fields_set
 
 
 class CreditSettings(Section):
@@ -103,7 +109,7 @@ class StopSettings(Section):
     confidence: Annotated[float, Field(ge=0.5, lt=1)] | None = Field(
         None,
         description="Explore until the champion is the winner with this confidence, such as 0.99;"
-        " null: explore permanently.",
+        " null: 0.95 with `top_two`; other policies explore permanently.",
     )
     min_duels: Integer = Field(
         0, ge=0, le=MAX_TIME, description="Duels before which exploration does not end."
@@ -187,7 +193,18 @@ class ExperimentSettings(Section):
         description=f"The rankers' names, {MIN_ARMS} to {MAX_ARMS} of them.",
         examples=[["bm25", "ltr-v1", "ltr-v2", "ltr-v3"]],
     )
-    policy: PolicySettings = PolicySettings(name="rucb")
+    policy: PolicySettings = PolicySettings()
+    aim: Literal["identify", "earn"] = Field(
+        "identify",
+        description="With `identify`, exploration ends with a sure answer; with `earn`, it never"
+        " ends, and loses as little as possible.",
+    )
+    smallest_difference: Annotated[float, Field(strict=True, ge=0, lt=0.5)] | None = Field(
+        None,
+        description="By how much the probability that another arm beats the champion may exceed 1/2"
+        " without mattering, such as 0.01; larger answers come sooner. null: any difference"
+        " matters.",
+    )
     seed: Integer = Field(
         0, ge=0, lt=2**64, description="Seed of the policy's random number generator."
     )
@@ -261,20 +278,48 @@ class ExperimentSettings(Section):
         """
         arms = self.arms if arms is None else arms
         kind = policies.get(self.policy.name)
-        parameters = kind.check_parameters(self.policy.parameters)
+        shared = {
+            "aim": self.aim,
+            "confidence": self.stop.confidence,
+            "smallest_difference": self.smallest_difference,
+            "min_duels": min(self.stop.min_duels, MAX_DUELS),
+        }
+        wanted = {
+            name: value
+            for name, value in shared.items()
+            if name in kind.declared and value is not None
+        }
+        parameters = kind.check_parameters({**wanted, **self.policy.parameters})
         if self.prior.is_given and "prior" in kind.declared:
             parameters["prior"] = self.prior.pseudo_wins(arms)
         return kind(len(arms), seed=self.seed, **parameters)
 
     def mistakes(self) -> Iterator[str]:
         """Contradictions between keys: sentences that begin with the key."""
+        aim, confidence = self.policy.parameters.get("aim", self.aim), self.stop.confidence
+        if aim == "earn" and confidence is not None:
+            yield (
+                f"aim must be 'identify' if stop.confidence is given (found 'earn' and"
+                f" {confidence}): an experiment that earns never ends."
+            )
+        name, able = shown(self.policy.name), _with_parameter("smallest_difference")
+        if self.smallest_difference is not None and self.policy.name not in able:
+            yield (
+                f"smallest_difference must be left out with policy {name}; policies that use one:"
+                f" {', '.join(able)}."
+            )
         if "prior" in self.policy.parameters:
             yield "policy.prior must be left out; the experiment's own key prior names the arms."
-        able = [name for name in policies.names() if "prior" in policies.get(name).declared]
+        able = _with_parameter("prior")
         if self.prior.is_given and self.policy.name not in able:
             yield (
-                f"prior must be left out with policy {shown(self.policy.name)}; policies that use"
-                f" one: {', '.join(able)}."
+                f"prior must be left out with policy {name}; policies that use one:"
+                f" {', '.join(able)}."
             )
         for sentence in self.prior.mistakes(self.arms):
             yield f"prior.{sentence}"
+
+
+def _with_parameter(parameter: str) -> list[str]:
+    """The names of the policies with a parameter."""
+    return [name for name in policies.names() if parameter in policies.get(name).declared]

@@ -15,13 +15,16 @@ from collections.abc import Mapping
 from importlib import import_module
 from inspect import isabstract
 from pkgutil import iter_modules
-from typing import Any
+from typing import Any, Final
 
 from streamduel.errors import PolicyError, nearest
 from streamduel.policies.base.duels import Duels
 from streamduel.policies.base.policy import Policy
 
-__all__ = ["Duels", "Policy", "create", "from_state", "get", "names"]
+__all__ = ["DEFAULT", "Duels", "Policy", "create", "from_state", "get", "names"]
+
+DEFAULT: Final = "top_two"
+"""The policy of an experiment, a simulation or a demo that names none."""
 
 
 def _find() -> dict[str, type[Policy]]:

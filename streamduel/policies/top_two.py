@@ -9,7 +9,7 @@ import numpy as np
 
 from streamduel.errors import PolicyError
 from streamduel.policies.base.normal_posterior import NormalPosterior, normal_draws
-from streamduel.policies.base.parameter import Choice, Real
+from streamduel.policies.base.parameter import Choice, Real, Whole
 from streamduel.policies.base.prior import Prior
 from streamduel.policies.base.windowed_policy import Window, WindowedPolicy
 from streamduel.preference.arrays import Booleans, Floats
@@ -79,6 +79,7 @@ class TopTwo(WindowedPolicy):
     summary = "finds the winner soon, and tells with what confidence; needs no horizon"
     paper = "our own, after Russo, Simple Bayesian Algorithms for Best-Arm Identification, 2020"
     seeks = "condorcet"
+    final = False
 
     confidence = Real(
         symbol="1 - δ",
@@ -100,6 +101,9 @@ class TopTwo(WindowedPolicy):
         at_least=0,
         below=0.5,
         meaning="a difference in preference that does not matter",
+    )
+    min_duels = Whole(
+        symbol="n", default=0, at_least=0, meaning="duels before which it does not finish"
     )
     window = Window()
     prior = Prior()
@@ -144,6 +148,8 @@ class TopTwo(WindowedPolicy):
         identifies = self.aim == "identify"
         leader, chances = self._draw(active)
         enough = self.sure_at if identifies else ln(t)
+        if identifies and t <= self.min_duels:
+            enough = np.inf
         chances = np.where(self.elimination.safe[leader] < enough, chances, LOW)
         chances[leader] = LOWEST if identifies else 0.5
         return leader, chances.argmax().item()
@@ -176,7 +182,7 @@ class TopTwo(WindowedPolicy):
 
     def _winner(self) -> int | None:
         """The arm that surely beats all others."""
-        if self.aim == "earn":
+        if self.aim == "earn" or self._counts.duels < self.min_duels:
             return None
         arm = self._counts.beats.argmax().item()
         if self._counts.beats.item(arm) < self.n_arms - 1 and not self.smallest_difference:

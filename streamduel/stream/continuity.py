@@ -63,8 +63,15 @@ def check_format(entry: PartitionEntry, log_format: FormatSettings | None) -> No
         )
 
 
-def check_settings(saved: ExperimentEntry, settings: ExperimentSettings) -> None:
-    """Refuse a configuration that contradicts a running experiment, or restarts an ended one.
+def continued(saved: ExperimentEntry, settings: ExperimentSettings) -> ExperimentSettings:
+    """The settings with which a running experiment continues.
+
+    They are those of the configuration. But if it does not name the policy, the experiment keeps
+    the one that it began with: the default of another release may be another policy.
+
+    Args:
+        saved: the experiment in the snapshot.
+        settings: its section of the configuration.
 
     Raises:
         SnapshotError: a setting differs, or the experiment has ended.
@@ -76,16 +83,20 @@ def check_settings(saved: ExperimentEntry, settings: ExperimentSettings) -> None
             f"and its records since then became dead letters, so it cannot continue; use a "
             f"new experiment name."
         )
-    present = settings.model_dump(mode="json")
     # Validated again, so that a setting of a later release has its default.
-    former = ExperimentSettings.model_validate(saved.settings).model_dump(mode="json")
-    for key, value in present.items():
+    begun = ExperimentSettings.model_validate(saved.settings)
+    if not settings.policy.is_named:
+        policy = settings.policy.model_copy(update={"name": begun.policy.name})
+        settings = settings.model_copy(update={"policy": policy})
+    former = begun.model_dump(mode="json")
+    for key, value in settings.model_dump(mode="json").items():
         if former[key] != value:
             raise SnapshotError(
                 f"experiments.{name}.{key} must stay {_json(former[key])} while the "
                 f"experiment runs (found {_json(value)}); restore the value, or "
                 f"use a new experiment name."
             )
+    return settings
 
 
 def _json(value: Any) -> str:

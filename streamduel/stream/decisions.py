@@ -94,7 +94,8 @@ class Decisions:
         """Whether duels change the plan."""
         if self.paused:
             return "paused"
-        return "finished" if self._stopped or self.policy.finished else "running"
+        ended = self._stopped or (self.policy.final and self.policy.finished)
+        return "finished" if ended else "running"
 
     @property
     def batch(self) -> tuple[int, int] | None:
@@ -212,7 +213,8 @@ class Decisions:
         """
         self._since_decision = 0
         if self.status == "running":
-            self._stopped = self._stop.is_reached(self.policy)
+            # The answer of a policy that is sure is kept, whatever later duels say.
+            self._stopped = self.policy.finished or self._stop.is_reached(self.policy)
         before, self.plan = self.plan, self._next_plan(now)
         self.guardrails.watch(self.plan, self._roster.index)
         if self.plan == before and not self._renewal.expires:

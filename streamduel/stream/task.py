@@ -143,7 +143,7 @@ class PartitionTask:
         self._marks.restore(entry.mark, entry.window_clock)
 
     def _restore_experiment(self, saved: ExperimentEntry, settings: ExperimentSettings) -> None:
-        continuity.check_settings(saved, settings)
+        settings = continuity.continued(saved, settings)
         saved_state.check(saved.experiment, saved.state)
         experiment = self._add(saved.experiment, settings, saved.started_at, saved.state)
         experiment.set_timer()

@@ -159,14 +159,15 @@ def _verdict(view: ExperimentView, newest: Point | None) -> str:
     champion = legible(view.arms[view.champion])
     if newest is None:
         return f"{champion} is the champion; its confidence is being computed."
-    if view.status == "finished":
-        return f"Finished: only {champion} is served."
-    paused = "Paused; only the champion is served. " if view.status == "paused" else ""
+    ended = "Finished" if view.status == "finished" else "Paused"
+    served = "" if view.status == "running" else f"{ended}; only the champion is served. "
     winner = "Condorcet" if view.seeks == "condorcet" else "Copeland"
     if newest.confidence >= SURE:
         confidence = at_least(newest.confidence)
-        return f"{paused}{champion} is the {winner} winner with at least {confidence} confidence."
-    return f"{paused}{champion} is the champion, but the duels are not decisive yet."
+        return f"{served}{champion} is the {winner} winner with at least {confidence} confidence."
+    if view.status == "finished":
+        return f"Finished; only the champion, {champion}, is served."
+    return f"{served}{champion} is the champion, but the duels are not decisive yet."
 
 
 def _arms(view: ExperimentView, order: Sequence[int]) -> list[Arm]:

@@ -214,7 +214,7 @@ class Policy(Algorithm):
 
     @property
     def finished(self) -> bool:
-        """Whether exploration has ended permanently: after the horizon, or with one arm left."""
+        """Whether exploration has ended: after the horizon, or with one arm left."""
         return self._winner() is not None or self.duels >= self._horizon
 
     def _pair(self, t: int) -> tuple[int, int]:

@@ -66,6 +66,7 @@ class Rules(NamedTuple):
         out_at: ln 1/δ.
         sure_at: the evidence that the winner needs against each rival.
         earns: whether `aim` is "earn".
+        min_duels: duels before which there is no winner.
         leaders: (K,) buffer: the arms that may lead.
         won: (K,) buffer: how many arms each arm surely beats.
     """
@@ -73,6 +74,7 @@ class Rules(NamedTuple):
     out_at: float
     sure_at: float
     earns: bool
+    min_duels: int
     leaders: Booleans
     won: Integers
 
@@ -90,6 +92,7 @@ class TopTwoRun(CompiledRun):
             policy.out_at,
             policy.sure_at,
             policy.aim == "earn",
+            policy.min_duels,
             np.zeros(n_arms, dtype=np.bool_),
             np.zeros(n_arms, dtype=np.int64),
         )
@@ -131,12 +134,15 @@ def run(
     n_arms = len(rules.leaders)
     while duels < until and has_words(state):
         t = duels + 1
-        winner = winner_of(state.wins, wagers, rules)
+        early = duels < rules.min_duels
+        winner = NONE if early else winner_of(state.wins, wagers, rules)
         if winner != NONE:
             state.plays[winner, winner] += until - duels
             return until
         racing = mark_active(wagers, rules, t)
         enough = rules.sure_at if racing and not rules.earns else ln(t)
+        if racing and early and not rules.earns:
+            enough = np.inf
         if not racing:
             mark_possible(wagers, rules, enough)
         first = draw_leader(state, posterior, rules)

@@ -92,7 +92,8 @@ def test_policies_are_listed_as_text(streamduel: Streamduel) -> None:
     text = " ".join(result.out.split())
     for name in policies.names():
         policy = policies.get(name)
-        assert f"{name}: {policy.summary}" in text
+        mark = " (default)" if name == policies.DEFAULT else ""
+        assert f"{name}{mark}: {policy.summary}" in text
         assert policy.paper in text
         assert "; ".join(policy.traits()) in text
         for parameter in policy.declared.values():
@@ -115,10 +116,11 @@ def test_policies_are_listed_as_json(streamduel: Streamduel) -> None:
     assert listed["rucb"]["parameters"]["window"]["default"] is None
     assert listed["rucb"]["parameters"]["window"]["required"] is False
     assert listed["rucb"].keys() == {
-        "name", "summary", "paper", "seeks", "horizon", "parameters",
+        "name", "default", "summary", "paper", "seeks", "horizon", "parameters",
     }  # fmt: skip
     assert {name for name, policy in listed.items() if policy["horizon"]} >= {"c2b", "rmed2fh"}
     assert listed["ccb"]["seeks"] == "copeland"
+    assert [name for name, policy in listed.items() if policy["default"]] == [policies.DEFAULT]
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -140,13 +140,13 @@ def test_a_missing_click_log_is_an_error(folder: Path) -> None:
         ),
         (
             {"experiments.search.policy": {"name": "rucb", "alpha": 0.6}},
-            'policy must stay {"name":"rucb"} while the experiment runs (found '
+            'policy must stay {"name":"top_two"} while the experiment runs (found '
             '{"name":"rucb","alpha":0.6})',
         ),
         (
-            {"experiments.search.policy": {"name": "rucb", "champion_set": True}},
-            'policy must stay {"name":"rucb"} while the experiment runs (found '
-            '{"name":"rucb","champion_set":true})',
+            {"experiments.search.policy": {"confidence": 0.9}},
+            'policy must stay {"name":"top_two"} while the experiment runs (found '
+            '{"name":"top_two","confidence":0.9})',
         ),
         (
             {"experiments.search.decide_every": 9},

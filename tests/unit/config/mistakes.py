@@ -11,8 +11,9 @@ from tests.unit.config.configurations import GONE
 
 TOP = "commit, dedupe, experiments, limits, monitoring, sink, snapshots, source, time"
 EXPERIMENT = (
-    "arms, batch_deadline_ms, batch_min_fill, batch_republish_ms, credit, decide_every, "
-    "guardrails, join_window_ms, max_per_client, no_click, policy, prior, seed, slate, stop, ties"
+    "aim, arms, batch_deadline_ms, batch_min_fill, batch_republish_ms, credit, decide_every, "
+    "guardrails, join_window_ms, max_per_client, no_click, policy, prior, seed, slate, "
+    "smallest_difference, stop, ties"
 )
 ARMS = "experiments.search.arms"
 POLICY = "experiments.search.policy"
@@ -185,6 +186,27 @@ MISTAKES: list[tuple[str, Any, str]] = [
      "experiments.search.ties must be 'half' or 'drop' (found 'win')."),
     ("experiments.search.ties", False,
      "experiments.search.ties must be 'half' or 'drop' (found false)."),
+    # Aim.
+    ("experiments.search.aim", "identfy",
+     "experiments.search.aim must be 'identify' or 'earn' (found 'identfy'); did you mean "
+     "'identify'?"),
+    ("experiments.search", {"arms": ["bm25", "ltr"], "aim": "earn", "stop": {"confidence": 0.9}},
+     "experiments.search.aim must be 'identify' if stop.confidence is given (found 'earn' and "
+     "0.9): an experiment that earns never ends."),
+    ("experiments.search",
+     {"arms": ["bm25", "ltr"], "policy": {"aim": "earn"}, "stop": {"confidence": 0.9}},
+     "experiments.search.aim must be 'identify' if stop.confidence is given (found 'earn' and "
+     "0.9): an experiment that earns never ends."),
+    ("experiments.search.smallest_difference", 0.5,
+     "experiments.search.smallest_difference must be a number at least 0 and below 0.5, or null "
+     "(found 0.5)."),
+    ("experiments.search.smallest_difference", False,
+     "experiments.search.smallest_difference must be a number at least 0 and below 0.5, or null "
+     "(found false)."),
+    ("experiments.search",
+     {"arms": ["bm25", "ltr"], "policy": {"name": "rucb"}, "smallest_difference": 0.01},
+     "experiments.search.smallest_difference must be left out with policy 'rucb'; policies that "
+     "use one: top_two."),
     # Credit.
     (CREDIT, {"name": "click_cuont"},
      f"{CREDIT}.name must be {one_of(CREDITS)} (found 'click_cuont'); did you mean 'click_count'?"),

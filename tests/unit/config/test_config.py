@@ -13,9 +13,12 @@ from pydantic import BaseModel
 
 from streamduel.config import Config, LoadedConfig, load, schemas
 from streamduel.config import reference as config_reference
+from streamduel.config.experiment import ExperimentSettings
 from streamduel.config.model import settings_model
 from streamduel.connector import load_connector, own_connector_names
 from streamduel.interleaving.credit import Click, Shown
+from streamduel.policies import DEFAULT, create
+from streamduel.preference.counts import MAX_DUELS
 from tests.unit.config.configurations import GOOD, KAFKA, changed, written
 
 ROOT = Path(__file__).parents[3]
@@ -43,7 +46,7 @@ def kafka(tmp_path: Path, environment: dict[str, str], **changes: Any) -> Loaded
 def test_missing_keys_have_defaults(config: Path) -> None:
     loaded = load(config, {}).config
     search = loaded.experiments["search"]
-    assert (search.policy.name, search.policy.parameters) == ("rucb", {})
+    assert (search.policy.name, search.policy.parameters) == (DEFAULT, {})
     assert (search.seed, search.ties, search.decide_every, search.slate) == (0, "half", 1, 1)
     assert search.credit.name == "click_count"
     assert (loaded.dedupe.window_records, loaded.dedupe.window_ms) == (1_000_000, 3_600_000)
@@ -70,6 +73,30 @@ def test_policy_parameters_reach_the_policy(tmp_path: Path) -> None:
     made = load(path, {}).config.experiments["search"].create_policy()
     assert made.parameters == {"alpha": 0.7, "champion_set": True}
     assert made.n_arms == 3
+
+
+@pytest.mark.parametrize(
+    ("settings", "parameters"),
+    [
+        ({}, {"aim": "identify", "confidence": 0.95, "min_duels": 0}),
+        ({"aim": "earn"}, {"aim": "earn"}),
+        ({"stop": {"confidence": 0.9, "min_duels": 50}}, {"confidence": 0.9, "min_duels": 50}),
+        ({"stop": {"min_duels": 2**53}}, {"min_duels": MAX_DUELS}),
+        ({"stop": {"confidence": 0.9}, "policy": {"confidence": 0.8}}, {"confidence": 0.8}),
+        ({"aim": "earn", "policy": {"name": "top_two", "aim": "identify"}}, {"aim": "identify"}),
+    ],
+)
+def test_aim_and_stop_rule_reach_the_policy(
+    settings: dict[str, Any], parameters: dict[str, Any]
+) -> None:
+    made = ExperimentSettings(arms=["bm25", "ltr"], **settings).create_policy()
+    assert parameters.items() <= made.parameters.items()
+
+
+def test_policies_that_lack_them_do_not_get_aim_and_stop_rule() -> None:
+    settings = {"aim": "earn", "stop": {"min_duels": 50}, "policy": {"name": "rucb"}}
+    made = ExperimentSettings(arms=["bm25", "ltr"], **settings).create_policy()
+    assert made.parameters == create("rucb", 2).parameters
 
 
 @pytest.mark.parametrize(
@@ -142,8 +169,9 @@ def test_a_variable_finds_an_experiment_whose_name_has_capitals(tmp_path: Path) 
 
 
 def test_a_policys_parameter_can_be_overridden(config: Path) -> None:
-    loaded = load(config, {"STREAMDUEL_EXPERIMENTS__SEARCH__POLICY__ALPHA": "0.7"}).config
-    assert loaded.experiments["search"].policy.parameters == {"alpha": 0.7}
+    variable = "STREAMDUEL_EXPERIMENTS__SEARCH__POLICY__CONFIDENCE"
+    loaded = load(config, {variable: "0.7"}).config
+    assert loaded.experiments["search"].policy.parameters == {"confidence": 0.7}
 
 
 def test_monitoring_can_be_switched_off_and_moved(config: Path) -> None:
@@ -209,6 +237,23 @@ def test_yaml_may_use_anchors_and_merge_keys(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["local.yaml", "kafka.yaml", "reference.yaml"])
 def test_the_shipped_configurations_are_valid(name: str) -> None:
     assert load(ROOT / "configs" / name, {}).config.experiments
+
+
+POLICIES = re.findall(r"(?<=# )policy: \{.*?\}", (ROOT / "configs" / "local.yaml").read_text())
+"""The lines of configs/local.yaml with other policies."""
+
+
+@pytest.mark.parametrize("line", POLICIES)
+def test_the_commented_policies_are_valid(line: str, tmp_path: Path) -> None:
+    text = (ROOT / "configs" / "local.yaml").read_text().replace(f"# {line}", "# taken")
+    path = tmp_path / "local.yaml"
+    path.write_text(text.replace("policy: {name: top_two}", line))
+    policy = load(path, {}).config.experiments["search"].create_policy()
+    assert f"name: {policy.name}" in line
+
+
+def test_the_configurations_name_the_policies_to_choose_from() -> None:
+    assert [yaml.safe_load(line)["policy"]["name"] for line in POLICIES] == ["rucb", "ccb", "c2b"]
 
 
 # Files generated from the models.

@@ -10,10 +10,11 @@ from typing import Any
 
 from rich.console import Console
 
-from streamduel.cli.demo import IMPRESSIONS, POLICY
+from streamduel.cli.demo import IMPRESSIONS
 from streamduel.demo.loop import Limit
 from streamduel.demo.run import Clock as DemoClock
 from streamduel.demo.run import Result, Settings, run_demo
+from streamduel.policies import DEFAULT
 from streamduel.simulation.policy_arguments import read_policies
 
 BEGAN = 1_790_000_000.0
@@ -36,7 +37,7 @@ class Clock:
 
 def settings(**changes: Any) -> Settings:
     """Those of `streamduel demo`, at full speed and without a page, but for some changes."""
-    title = changes.pop("title", POLICY)
+    title = changes.pop("title", DEFAULT)
     [(policy, parameters)] = read_policies([title], [])
     bound = Limit(changes.pop("impressions", IMPRESSIONS), changes.pop("seconds", math.inf))
     defaults = {"arms": 6, "seed": 0, "speed": math.inf, "page": False, **changes}

@@ -129,7 +129,7 @@ def test_in_a_terminal_the_demo_shows_frames_serves_a_page_and_prints_the_result
     demo.until("◀ click")
     assert demo.seen.startswith("\x1b[?1049h")
     assert asked(url, "/healthz")[0] == 200
-    assert experiment(url)["policy"] == "rucb"
+    assert experiment(url)["policy"] == "top_two"
     assert b"streamduel_duels_total" in asked(url, "/metrics")[1]
     demo.type(b"\x03")
     assert demo.ended() == 0
@@ -182,9 +182,9 @@ def test_in_a_pipe_it_prints_lines_without_control_characters() -> None:
     assert not CONTROL.search(done.stdout)
     lines = done.stdout.splitlines()
     assert re.fullmatch(r"status page and metrics: http://127\.0\.0\.1:\d+/", lines[0])
-    assert "0 of 3,000 impressions, epoch 1: champion not known yet" in lines[1]
+    assert "0 of 1,000 impressions, epoch 1: champion not known yet" in lines[1]
     assert re.fullmatch(ENDED + r" Showing .* worse rankers\.", lines[-1])
-    assert "says that ltr-v1 is the best, and it is (confidence 0.99" in lines[-1]
+    assert "says that ltr-v1 is the best, and it is (confidence 0.95" in lines[-1]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -326,6 +326,6 @@ def test_the_help_shows_examples() -> None:
         "Without a terminal, the demo prints a line every five seconds.",
         "streamduel demo --policy double_thompson --arms 10",
         "0 for as fast as possible",
-        "[default: 3000, without --seconds]",
+        "[default: 1000, without --seconds]",
     ):
         assert words in said

@@ -61,9 +61,9 @@ def test_the_example_of_the_readme(tmp_path: Path) -> None:
     world, ledger, picture = played(tmp_path)
     assert picture is not None
     assert sentence(world, ledger, picture) == (
-        "After 3,000 impressions rucb:alpha=0.8 says that ltr-v1 is the best, and it is "
-        "(confidence 0.999). Showing all pairs equally would have cost a regret of 500 instead "
-        "of 192, and 1,603 more impressions with one of the 3 worse rankers."
+        "After 1,000 impressions top_two says that ltr-v1 is the best, and it is "
+        "(confidence 0.950). Showing all pairs equally would have cost a regret of 167 instead "
+        "of 48, and 574 more impressions with one of the 3 worse rankers."
     )
 
 

@@ -74,7 +74,7 @@ def test_a_frame_fits_the_terminal(
 def test_a_frame_shows_shares_and_confidence(six: Demo, width: int, height: int) -> None:
     view = six.progress.view
     said = text(frame(six.progress, VISIT, width, height), width)
-    assert "which of 6 rankers is best? rucb:alpha=0.8 learns from clicks" in said
+    assert "which of 6 rankers is best? top_two learns from clicks" in said
     for arm, name in enumerate(view.arms):
         row = next(line for line in said.splitlines() if line[2:].startswith(name))
         assert row.startswith("★" if arm == view.champion else " ")

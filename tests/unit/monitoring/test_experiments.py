@@ -80,8 +80,8 @@ def test_the_summary_of_an_experiment(service: Service) -> None:
     assert found == {
         "assignment": json.loads(published),
         "status": "running",
-        "policy": "rucb",
-        "stage": "rucb",
+        "policy": "top_two",
+        "stage": "top_two",
         "champion": "ltr",
         "champion_confidence": value(metrics, "champion_confidence", experiment="search"),
         "epoch": found["assignment"]["epoch"],

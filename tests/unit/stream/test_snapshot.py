@@ -37,7 +37,7 @@ def refusal(entries: dict[str, bytes], log: ClickLog = LOG, **search: Any) -> st
         ("arms", ["bm25", "ltr-v1"], '["bm25","ltr-v1","ltr-v2"]', '["bm25","ltr-v1"]'),
         ("arms", ["ltr-v1", "bm25", "ltr-v2"], '["bm25","ltr-v1","ltr-v2"]',
          '["ltr-v1","bm25","ltr-v2"]'),
-        ("policy", {"name": "rucb", "alpha": 0.6}, '{"name":"rucb"}',
+        ("policy", {"name": "rucb", "alpha": 0.6}, '{"name":"top_two"}',
          '{"name":"rucb","alpha":0.6}'),
         ("seed", 8, "7", "8"),
         ("ties", "drop", '"half"', '"drop"'),

@@ -54,7 +54,7 @@ SURE = (bulk("ltr-v2", "bm25", 100, 10), bulk("ltr-v2", "ltr-v1", 100, 10))
 @pytest.mark.parametrize("confidence", [0.5, 0.9, 0.999])
 def test_the_champion_is_served_alone_at_the_configured_confidence(confidence: float) -> None:
     enough = wins_needed(confidence, n_arms=3)
-    partition = search(confidence)
+    partition = search(confidence, policy={"name": "rucb"})
     partition.fold(bulk("ltr-v2", "bm25", enough, 0), bulk("ltr-v2", "ltr-v1", enough - 1, 0))
     assert status(partition) == "running"
     commit = partition.fold(bulk("ltr-v2", "ltr-v1", 1, 0, 2))
@@ -66,7 +66,7 @@ def test_the_champion_is_served_alone_at_the_configured_confidence(confidence: f
 
 
 def test_without_a_confidence_exploration_never_ends() -> None:
-    partition = search(None)
+    partition = search(None, policy={"name": "rucb"})
     partition.fold(
         *SURE, bulk("ltr-v2", "bm25", 10**9, 0, 2), bulk("ltr-v2", "ltr-v1", 10**9, 0, 2)
     )

@@ -101,7 +101,7 @@ class TestVerdict:
         )
 
     def test_when_the_champion_is_sure(self) -> None:
-        watched = Watched()
+        watched = Watched(policy={"name": "rucb"})
         page = watched.fold(counted("ltr", "bm25", 700, 300), counted("ltr", "dense", 650, 350))
         assert plain(page.verdict) == (
             "ltr is the Condorcet winner with at least 99.9 % confidence."
@@ -121,10 +121,16 @@ class TestVerdict:
         assert Watched().fold(control("pause")).verdict.startswith("Paused; only the champion is")
         watched = Watched(stop={"confidence": 0.95})
         page = watched.fold(counted("ltr", "bm25", 700, 300), counted("ltr", "dense", 650, 350))
-        assert (page.view.status, page.verdict) == (
+        assert (page.view.status, plain(page.verdict)) == (
             "finished",
-            "Finished: only ltr is served.",
+            "Finished; only the champion is served. "
+            "ltr is the Condorcet winner with at least 99.9 % confidence.",
         )
+
+    def test_a_finished_experiment_that_is_less_sure(self) -> None:
+        watched = Watched(stop={"confidence": 0.5})
+        page = watched.fold(counted("ltr", "bm25", 70, 40), counted("ltr", "dense", 70, 40))
+        assert page.verdict == "Finished; only the champion, ltr, is served."
 
     def test_while_confidence_is_being_computed(self) -> None:
         arms = tuple(f"arm{number:03d}" for number in range(200))

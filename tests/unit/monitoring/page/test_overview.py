@@ -32,7 +32,7 @@ class Watched:
     def __init__(self, *names: str) -> None:
         self.clock = Clock()
         self.metrics, self.history = Metrics("files", self.clock), History()
-        self.task = task(config(dict.fromkeys(names, ARMS)))
+        self.task = task(config(dict.fromkeys(names, ARMS), policy={"name": "rucb"}))
         self.commit()
 
     def commit(self) -> None:

@@ -40,6 +40,7 @@ CASES = [
     Case("top_two", {}, 4_000),
     Case("top_two", {"aim": "earn"}, 3_000),
     Case("top_two", {"confidence": 0.5}, 2_000),
+    Case("top_two", {"confidence": 0.5, "min_duels": 1_500}, 2_000),
     Case("top_two", {"smallest_difference": 0.03}, 2_000),
     Case("top_two", {"prior": "any"}, 3_000),
     Case("top_two", {"prior": "strong", "confidence": 0.5}, 1_000),
