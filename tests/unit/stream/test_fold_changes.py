@@ -102,8 +102,8 @@ CASES: dict[str, dict[str, Any]] = {
     "c2b-short": {"policy": {"name": "c2b", "horizon": 150}, **BATCHED, "decide_every": 900},
     "pcomp": {"policy": {"name": "pcomp", "horizon": 4_000, "rounds": 9}, **BATCHED},
     "pcomp-stop": {"policy": {"name": "pcomp", "horizon": 4_000}, "stop": STOP},
-    "rucb": {"stop": STOP},
-    "rucb-slate": {"decide_every": 7, "slate": 5, "stop": STOP},
+    "rucb": {"policy": {"name": "rucb"}, "stop": STOP},
+    "rucb-slate": {"policy": {"name": "rucb"}, "decide_every": 7, "slate": 5, "stop": STOP},
     "rmed1": {"policy": {"name": "rmed1"}, "decide_every": 3, "slate": 3},
     "double-thompson": {"policy": {"name": "double_thompson"}, "decide_every": 4, "slate": 2},
     "interleaved-filter": {"policy": {"name": "interleaved_filter_2", "horizon": 1_500}},
@@ -221,7 +221,9 @@ def test_the_logs_contain_all_cases() -> None:
         for output in outputs for name in EXPERIMENTS
     ]  # fmt: skip
     ended = {it["policy"] for it in published if it["status"] == "finished"}
-    assert ended >= {"rucb", "c2b", "interleaved_filter_2"}, "sure, past, or one arm left"
+    assert ended >= {"rucb", "top_two", "c2b", "interleaved_filter_2"}, (
+        "sure, past, or one arm left"
+    )
     for tally, count in (("duplicate", 5), ("late", 3), ("unjoined", 1)):
         assert any(state["tallies"][tally] >= count for state in states), tally
     assert any(state["open"]["impressions"] > 2 for state in states)

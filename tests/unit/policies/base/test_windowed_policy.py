@@ -137,7 +137,7 @@ def test_invalid_windows_rejected(window: object, sentence: str) -> None:
 
 def test_other_policies_have_no_window() -> None:
     having = [name for name in policies.names() if "window" in policies.get(name).declared]
-    assert having == ["double_thompson", "double_thompson_plus", "rucb"]
+    assert having == ["double_thompson", "double_thompson_plus", "rucb", "top_two"]
     with pytest.raises(PolicyError, match="has no parameter 'window'"):
         policies.create("ccb", 3, window=1_000)
 
