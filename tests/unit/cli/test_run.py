@@ -60,7 +60,7 @@ def test_inspect_json_follows_the_contract(streamduel: Streamduel, folder: Path)
     report = inspected(streamduel, folder)
     search = report["experiments"]["search"]
     assert search["arms"] == list(ARMS)
-    assert (search["status"], search["policy"]) == ("running", "rucb")
+    assert (search["status"], search["policy"]) == ("running", "top_two")
     assert search["offset"] == {"topic": "clicks.jsonl", "partition": 0, "next": len(LOG)}
     assert search["state_hash"].startswith("sha256:")
     last = json.loads(lines(folder)[-1])

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from streamduel.policies import DEFAULT
 from streamduel.simulation.matrices import ARXIV
 from tests.unit.cli.commands import SECONDS, Result, Streamduel
 
@@ -305,10 +306,13 @@ def test_a_bad_matrix_is_refused_with_the_place(
     assert result.err.count("\n") == 1
 
 
-def test_a_policy_is_needed(streamduel: Streamduel, matrix: Path) -> None:
-    result = streamduel("simulate", "--matrix", matrix)
-    assert result.status == 2
-    assert "Missing option '--policy'" in result.err
+def test_the_default_policy_is_that_of_an_experiment(
+    streamduel: Streamduel, matrix: Path, tmp_path: Path
+) -> None:
+    found = tmp_path / "found.json"
+    result = streamduel("simulate", "--matrix", matrix, "--horizon", 100, "--json", found)
+    assert result.status == 0
+    assert [each["name"] for each in json.loads(found.read_text())["policies"]] == [DEFAULT]
 
 
 def test_help_shows_an_example(streamduel: Streamduel) -> None:

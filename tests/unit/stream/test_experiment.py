@@ -163,9 +163,9 @@ def test_the_first_assignment_precedes_all_records() -> None:
     (first, other) = assignments(search().begun)
     assert [first["experiment"], other["experiment"]] == ["search", "ads"]
     assert first == {
-        "type": "assignment", "experiment": "search", "epoch": 1, "policy": "rucb",
+        "type": "assignment", "experiment": "search", "epoch": 1, "policy": "top_two",
         "champion": first["champion"], "pairs": first["pairs"], "duels": 0, "status": "running",
-        "partition": 0, "offset": -1, "ts": 0, "stage": "rucb", "valid_until": None,
+        "partition": 0, "offset": -1, "ts": 0, "stage": "top_two", "valid_until": None,
         "fallback": None,
     }  # fmt: skip
 
