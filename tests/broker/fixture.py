@@ -220,7 +220,9 @@ def make_topics(servers: str, test: str, created: list[str]) -> Topics:
 
     def create(partitions: int = 4, compacted: bool = False, **configs: object) -> str:
         name = f"{re.sub(r'[^a-z0-9]+', '-', test.lower())[:80]}-{uuid.uuid4().hex[:8]}"
-        settings = {key.replace("_", "."): _setting(value) for key, value in configs.items()}
+        # Records of the tests are dated in the past: by default, Kafka deletes them after a while.
+        settings = {"retention.ms": "-1"}
+        settings |= {key.replace("_", "."): _setting(value) for key, value in configs.items()}
         if compacted:
             settings["cleanup.policy"] = "compact"
         with KafkaAdminClient(bootstrap_servers=servers) as admin:

@@ -9,6 +9,9 @@ import yaml
 from tests.faults.processes import hashes, inspect
 from tests.logs import ARMS, values
 
+POLICY = {"name": "rucb"}
+"""A policy without an end, so that there are assignments to compare all the time."""
+
 EXPERIMENTS = [f"experiment-{number}" for number in range(6)]
 
 
@@ -23,7 +26,7 @@ def configure(folder: Path, log: Path) -> Path:
         "dedupe": {"window_records": 20_000, "window_ms": 3_600_000},
         "monitoring": None,
         "experiments": {
-            name: {"arms": list(ARMS), "decide_every": 20, "seed": seed}
+            name: {"arms": list(ARMS), "policy": POLICY, "decide_every": 20, "seed": seed}
             for seed, name in enumerate(EXPERIMENTS)
         },
     }

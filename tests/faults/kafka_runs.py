@@ -15,6 +15,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
 
 from tests.broker.fixture import Broker, Topics
+from tests.faults.files_runs import POLICY
 from tests.faults.processes import hashes, inspect
 from tests.logs import ARMS, values
 
@@ -68,7 +69,7 @@ def configure_faults(folder: Path, servers: str, log: str, topics: Topics) -> Ru
         folder, servers, log, topics, {"session_timeout_ms": 6000, "max_poll_records": 2000},
         dedupe={"window_records": 20_000, "window_ms": 3_600_000},
         experiments={
-            name: {"arms": list(ARMS), "decide_every": 20, "seed": seed}
+            name: {"arms": list(ARMS), "policy": POLICY, "decide_every": 20, "seed": seed}
             for seed, name in enumerate(EXPERIMENTS)
         },
     )  # fmt: skip
