@@ -59,7 +59,7 @@ class TopTwo(WindowedPolicy):
 
     Args:
         smallest_difference: ε; a rival that is better by less does not matter. The answer is then
-            that no arm beats the champion by ε, so that equal rankers do not compete for ever.
+            that no arm beats the champion by ε, so that equal rankers do not compete without end.
 
     >>> import numpy as np
     >>> preferences = np.array([[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]])

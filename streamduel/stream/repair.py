@@ -124,7 +124,7 @@ class Move:
         """Refuse a control topic whose records would take effect twice, or not at all.
 
         A partition that continues goes on in its partition of the control topic; one that begins
-        anew reads its partition of the control topic from the beginning.
+        again reads its partition of the control topic from the beginning.
 
         Args:
             topic: the configured control topic; None if there is none.
