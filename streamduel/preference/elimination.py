@@ -102,7 +102,7 @@ class Elimination(FromCounts):
         self._set(second, first, behind)
         if self.margin:
             gift = (first_wins + second_wins) * self.margin
-            self.safe[first, second] = ln(wealth(first_wins + gift, second_wins - gift)[0])
+            self.safe[first, second] = ln(wager(first_wins + gift, second_wins - gift))
             self.safe[second, first] = ln(wager(second_wins + gift, first_wins - gift))
 
     def _set(self, arm: int, rival: int, on_arm: float) -> None:

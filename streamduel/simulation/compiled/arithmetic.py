@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil, exp, frexp
 
 from streamduel.policies.base import beta
-from streamduel.preference import divergence, exponential, logarithm, normal
+from streamduel.preference import divergence, elimination, exponential, logarithm, normal
 from streamduel.preference import evidence as wagers
 from streamduel.preference.array_logarithm import HIGH, LOW, POINTS
 from streamduel.preference.logarithm import LN2_HIGH, LN2_LOW, STEPS
@@ -31,6 +31,7 @@ share(exponential.exp)
 share(normal.tail_exponent)
 share(normal.scaled_tail)
 wealth = share(wagers.wealth)
+wager = share(elimination.wager)
 share(beta.log_density)
 share(beta.exp_from_below)
 sampling_box = share(beta.sampling_box)

@@ -15,7 +15,7 @@ from streamduel.policies.top_two import LOW, LOWEST, TopTwo
 from streamduel.preference.arrays import Booleans, Floats, Integers
 from streamduel.preference.elimination import CASH, LN2, UNITS, Elimination
 from streamduel.preference.normal import QUANTILES, quantiles
-from streamduel.simulation.compiled.arithmetic import ln, wealth
+from streamduel.simulation.compiled.arithmetic import ln, wager, wealth
 from streamduel.simulation.compiled.compiled_run import CompiledRun
 from streamduel.simulation.compiled.jit import compiled, kernel
 from streamduel.simulation.compiled.state import NONE, State, duel, has_words
@@ -286,13 +286,8 @@ def refresh(wagers: Wagers, posterior: Posterior, wins: Floats, first: int, seco
     set_wager(wagers, second, first, behind)
     if wagers.margin > 0:
         gift = (won + lost) * wagers.margin
-        ahead, _ = wealth(won + gift, lost - gift)
-        wagers.safe[first, second] = ln(ahead)
-        if lost + gift >= won - gift:
-            behind, _ = wealth(lost + gift, won - gift)
-        else:
-            _, behind = wealth(won - gift, lost + gift)
-        wagers.safe[second, first] = ln(behind)
+        wagers.safe[first, second] = ln(wager(won + gift, lost - gift))
+        wagers.safe[second, first] = ln(wager(lost + gift, won - gift))
 
 
 @compiled
