@@ -30,7 +30,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
     try:
         return make_keys(tmp_path_factory.mktemp("keys"))
     except FileNotFoundError as error:
-        pytest.skip(str(error))
+        no_broker(str(error))
 
 
 @pytest.fixture(scope="module")
