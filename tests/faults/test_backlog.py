@@ -25,6 +25,9 @@ FOLD_SECONDS = 1200.0
 SLOW_SECONDS = 0.025
 """Later arrival in each direction; a commit makes four requests, one after another."""
 
+MEMORY_LIMIT = 512 * 2**20
+"""Bytes that the shipped manifests give to a container."""
+
 PRODUCER = "producer"
 """In the client id of the service's producer, and of no other of its clients."""
 
@@ -57,7 +60,10 @@ def test_a_backlog_with_slow_output(
             f"outputs {2 * SLOW_SECONDS * 1000:.0f} ms late; {RECORDS / seconds:,.0f} records/s, "
             f"at most {peak / 2**20:.0f} MB of memory"
         )
-        report(live.finish("a backlog, and slow output", 1, note))
+        figures = live.finish("a backlog, and slow output", 1, note)
+    report(figures)
+    assert (figures.lost, figures.doubled) == (0, 0)
+    assert 0 < peak < MEMORY_LIMIT
 
 
 def resident(service: Service) -> int:

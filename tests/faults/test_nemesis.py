@@ -28,4 +28,7 @@ def test_nemesis(
 ) -> None:  # fmt: skip
     servers = Servers(cluster.bootstrap_servers, cluster.proxied_servers)
     with trial(tmp_path, servers, cluster_topics) as live:
-        report(torment(cluster, live, SEED, SECONDS))
+        figures = torment(cluster, live, SEED, SECONDS)
+    report(figures)
+    assert figures.records > 0
+    assert (figures.lost, figures.doubled) == (0, 0)
