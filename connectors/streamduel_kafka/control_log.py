@@ -2,7 +2,7 @@
 
 The owner of partition n reads partition n of the control topic, and appends a marker for each
 record to partition n of the click log. A reader of the click log that meets a marker delivers the
-record itself. So the click log alone has the order, for every reader and for ever the same.
+record itself. So the click log alone has the order, for every reader, always the same.
 
 Whoever writes clicks can write markers, too. A marker has the digest of its record, so it can only
 name a record that exists: its author can make a control record that is already written take effect
