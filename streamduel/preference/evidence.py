@@ -142,16 +142,25 @@ def sure_at(wins: Floats, champion: int, seeks: Winner) -> float:
     >>> round(sure_at(wins, 0, "condorcet"), 3), round(sure_at(wins, 0, "copeland"), 3)
     (5.933, 5.933)
     """
-    if seeks == "condorcet":  # the champion's own comparisons suffice
-        against = log_evidence_of(wins[champion], wins[:, champion])
-    else:
-        against = _sure_against(log_evidence(wins), champion)
+    against = sure_against(wins, champion, seeks)
     against[champion] = np.inf
     return float(against.min())
 
 
-def _sure_against(evidence: Floats, champion: int) -> Floats:
-    """The evidence that each arm beats no more others than the champion."""
+def sure_against(wins: Floats, champion: int, seeks: Winner) -> Floats:
+    """For each arm, the evidence that it is no better a winner than the champion.
+
+    Args:
+        wins: (K, K), as for `log_evidence`.
+        champion: an arm.
+        seeks: which winner.
+
+    Returns:
+        (K,), in nats; `sure_at` is the least of the other arms.
+    """
+    if seeks == "condorcet":  # the champion's own comparisons suffice
+        return log_evidence_of(wins[champion], wins[:, champion])
+    evidence = log_evidence(wins)
     both = np.concatenate([np.broadcast_to(evidence[champion], evidence.shape), evidence.T], axis=1)
     place = len(evidence) + 1
     return np.partition(both, place, axis=1)[:, place]

@@ -1,0 +1,190 @@
+"""What the counts of an experiment say, in the numbers that people are shown.
+
+Every table, page, metric and report takes its numbers from here, so that all show the same.
+
+* **confidence** that the champion is the winner, and **progress** towards enough of it;
+* for each arm the **evidence** that it does not beat all others, and whether it is **out**;
+* for each pair the duels, and a **confidence sequence** of the win rate: intervals of all pairs of
+  the experiment that hold together, at all times, with the probability `level`.
+
+All are valid at any time, after every duel (`streamduel.preference.evidence`, `elimination`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, NamedTuple
+
+import msgspec
+import numpy as np
+
+from streamduel.preference.arrays import Floats
+from streamduel.preference.elimination import Elimination
+from streamduel.preference.evidence import (
+    Winner,
+    confidence,
+    intervals_of,
+    nats,
+    nats_of_all,
+    sure_against,
+)
+from streamduel.preference.logarithm import ln
+
+LEVEL: Final = 0.95
+"""The confidence at which a champion is called the winner, and that of intervals: the convention of
+statistics."""
+
+
+class PairResult(msgspec.Struct, frozen=True):
+    """The duels of a pair.
+
+    Attributes:
+        a: an arm.
+        b: another arm.
+        duels: wins_a + wins_b + ties.
+        wins_a: duels that a won.
+        wins_b: duels that b won.
+        ties: duels that neither won.
+        win_rate: the share of duels that a won, a tie being half a win; None without a duel.
+        interval: the lower and the upper end of the confidence sequence of the win rate.
+    """
+
+    a: str
+    b: str
+    duels: int
+    wins_a: int
+    wins_b: int
+    ties: int
+    win_rate: float | None
+    interval: tuple[float, float]
+
+
+class Interval(NamedTuple):
+    """A win rate, None without a duel, and its confidence sequence."""
+
+    rate: float | None
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """What is known of the winner; numbers that cost much are computed when asked for.
+
+    Attributes:
+        wins: (K, K): [i, j] is how often i has beaten j, a tie being half a win each way.
+        ties: (K, K), symmetric: the ties of each pair that `wins` contains as halves.
+        champion: the arm that the policy names.
+        seeks: the winner that the policy seeks.
+        level: the confidence that is enough.
+        confidence: a lower bound of the probability that the champion is the winner.
+        progress: how much of the evidence for `level` there is, from 0 to 1: the mean over the
+            rivals, of which each needs the same. It rises before confidence does, and is 1 when
+            confidence reaches `level`.
+        decided: whether the champion has any evidence that it beats some rival. If not, the
+            champion is only the arm that the policy would serve: people are shown "undecided".
+
+    >>> wins = np.array([[0.0, 560.0, 600.0], [440.0, 0.0, 500.0], [400.0, 500.0, 0.0]])
+    >>> verdict = Verdict.of(wins, np.zeros((3, 3)), champion=0, seeks="condorcet")
+    >>> round(verdict.confidence, 3), verdict.progress, verdict.decided
+    (0.992, 1.0, True)
+    >>> verdict.evidence.round(2).tolist(), round(verdict.required, 2), verdict.out.tolist()
+    ([0.0, 4.55, 16.95], 3.0, [False, True, True])
+    >>> pair = next(verdict.pairs(["ltr", "bm25", "random"]))
+    >>> pair.a, pair.b, pair.wins_a, pair.wins_b, pair.win_rate
+    ('ltr', 'bm25', 560, 440, 0.56)
+    >>> [round(end, 3) for end in pair.interval]
+    [0.505, 0.615]
+    """
+
+    wins: Floats
+    ties: Floats
+    champion: int
+    seeks: Winner
+    level: float
+    confidence: float
+    progress: float
+    decided: bool
+
+    @classmethod
+    def of(
+        cls, wins: Floats, ties: Floats, champion: int, seeks: Winner, level: float = LEVEL
+    ) -> Verdict:
+        """The verdict on counts.
+
+        Args:
+            wins: (K, K): [i, j] is how often i has beaten j, a tie being half a win each way.
+            ties: (K, K), symmetric: how many duels of each pair were ties. Ties that nobody has
+                counted may be missing; a pair's half wins then show that there was one.
+            champion: an arm.
+            seeks: which winner.
+            level: the confidence that is enough, from 0 to below 1.
+        """
+        shares = np.minimum(sure_against(wins, champion, seeks) / nats(level, len(wins), seeks), 1)
+        rivals = np.delete(shares, champion)
+        return cls(
+            wins=wins,
+            ties=ties,
+            champion=champion,
+            seeks=seeks,
+            level=level,
+            confidence=confidence(wins, champion, seeks),
+            progress=float(rivals.mean()),
+            decided=bool((sure_against(wins, champion, "condorcet") > 0).any()),
+        )
+
+    @property
+    def required(self) -> float:
+        """The evidence that puts an arm out, in nats: ln(1/δ), δ = 1 - `level`."""
+        return -ln(1 - self.level)
+
+    @cached_property
+    def evidence(self) -> Floats:
+        """(K,): the evidence against "this arm beats all others", in nats; 0 if there is none."""
+        return np.maximum(Elimination(self.wins).against, 0.0)
+
+    @property
+    def out(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """(K,): whether each arm surely does not beat all others."""
+        return np.asarray(self.evidence >= self.required)
+
+    def against(self, arm: int, rival: int) -> Interval:
+        """The win rate of an arm against another, in the same numbers as `pairs`."""
+        cells = ([arm], [rival])
+        won, lost = self.wins[cells], self.wins.T[cells]
+        low, high = intervals_of(won, lost, self._joint)
+        duels = float(won[0] + lost[0])
+        return Interval(float(won[0]) / duels if duels else None, float(low[0]), float(high[0]))
+
+    @property
+    def _joint(self) -> float:
+        """The evidence against a preference outside of its interval: all pairs hold together."""
+        return nats_of_all(len(self.wins), 1 - self.level)
+
+    def pairs(self, arms: Sequence[str]) -> Iterator[PairResult]:
+        """Each pair of arms, in their order.
+
+        Args:
+            arms: K names.
+        """
+        for a in range(len(arms) - 1):
+            rivals = slice(a + 1, None)
+            won, lost, ties = self.wins[a, rivals], self.wins[rivals, a], self.ties[a, rivals]
+            low, high = intervals_of(won, lost, self._joint)
+            # Of an odd number of ties that nobody counted, a half is left on each side.
+            wins, losses = (np.floor(np.maximum(side - ties / 2, 0)) for side in (won, lost))
+            columns = (won, won + lost, wins, losses, low, high)
+            rows = zip(arms[rivals], *(each.tolist() for each in columns), strict=True)
+            for name, credit, duels, wins_a, wins_b, lower, upper in rows:
+                yield PairResult(
+                    a=arms[a],
+                    b=name,
+                    duels=int(duels),
+                    wins_a=int(wins_a),
+                    wins_b=int(wins_b),
+                    ties=int(duels - wins_a - wins_b),
+                    win_rate=credit / duels if duels else None,
+                    interval=(lower, upper),
+                )
