@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, assert_never
 
 from streamduel.records import Control
-from streamduel.stream.tallies import ArmTallies
+from streamduel.stream.tallies import ArmTallies, PairTies
 
 if TYPE_CHECKING:
     from streamduel.stream.experiment import Experiment
@@ -37,6 +37,7 @@ def apply(control: Control, experiment: Experiment, offset: int) -> None:
         case "reset":
             decisions.reset()
             experiment.by_arm = ArmTallies.of(len(roster.arms))
+            experiment.pair_ties = PairTies(len(roster.arms))
         case "add_arm":
             _add_arm(experiment, str(control.arm), offset)
         case "retire_arm":
@@ -49,6 +50,7 @@ def _add_arm(experiment: Experiment, arm: str, offset: int) -> None:
     experiment.roster.check_new(arm)
     experiment.decisions.add_arm(arm)
     experiment.by_arm.add_arm()
+    experiment.pair_ties.add_arm()
     experiment.roster.add(arm, offset)
     experiment.coder.renumber()
 
@@ -57,6 +59,7 @@ def _retire_arm(experiment: Experiment, arm: str, offset: int) -> None:
     index = experiment.roster.check_retirable(arm)
     experiment.decisions.retire_arm(arm, index)
     experiment.by_arm.retire_arm(index)
+    experiment.pair_ties.retire_arm(index)
     experiment.roster.retire(arm, offset)
     experiment.trust.retire_arm(arm)
     experiment.coder.renumber()

@@ -36,7 +36,7 @@ from streamduel.stream.dedupe import record_key
 from streamduel.stream.plan import Plan
 from streamduel.stream.roster import Roster
 from streamduel.stream.shared import PULSE, Shared
-from streamduel.stream.tallies import ArmTallies, Outcomes
+from streamduel.stream.tallies import ArmTallies, Outcomes, PairTies
 from streamduel.stream.trust import Trust
 
 
@@ -67,14 +67,15 @@ class Experiment:
         decisions: policy, plan and assignments.
         outcomes: the number of records by outcome.
         by_arm: the number of duels by arm.
+        pair_ties: the number of duels that were ties, by pair.
         ties: impressions and duels won by neither side, dropped ones included.
         trust: counts that tell whether ranker services interleave as asked.
     """
 
     __slots__ = (
         "_changes", "_credited", "_shared", "attribution", "buffer", "by_arm", "check_at",
-        "client_cap", "code", "coder", "codes", "decisions", "due", "name", "outcomes", "roster",
-        "seed", "settings", "started_at", "ties", "trust",
+        "client_cap", "code", "coder", "codes", "decisions", "due", "name", "outcomes", "pair_ties",
+        "roster", "seed", "settings", "started_at", "ties", "trust",
     )  # fmt: skip
 
     def __init__(
@@ -98,10 +99,12 @@ class Experiment:
         if state is None:
             self.roster = Roster(name, settings.arms)
             self.by_arm = ArmTallies.of(len(self.roster.arms))
+            self.pair_ties = PairTies(len(self.roster.arms))
             self.outcomes, self.ties, self.trust = Outcomes(), 0, Trust()
         else:
             self.roster = Roster(name, state["arms"], state["added"], state["retired"])
             self.by_arm = msgspec.convert(state["by_arm"], ArmTallies)
+            self.pair_ties = PairTies(len(self.roster.arms), state.get("pair_ties", ()))
             self.outcomes = msgspec.convert(state["tallies"], Outcomes)
             self.ties, self.trust = state["ties"], Trust(state["trust"])
         self.decisions = Decisions(name, settings, shared.partition, self.roster, state)
@@ -164,6 +167,8 @@ class Experiment:
             if 0 < count <= MAX_DUELS - self.policy.duels:
                 self.decisions.observe(first, second, first_wins, count)
                 self.by_arm.count(first, second, count)
+                if first_wins == 0.5:
+                    self.pair_ties.count(first, second, count)
                 self.decisions.advance(count)
         self.due = self.decisions.until_due
         if self.due <= 0:
@@ -243,7 +248,9 @@ class Experiment:
             first, second = divmod(pair, len(self.roster.arms))
             self.decisions.observe(first, second, FIRST_WINS[outcome])
             self.by_arm.count(first, second)
-            self.ties += first != second and outcome == TIE
+            if outcome == TIE and first != second:
+                self.ties += 1
+                self.pair_ties.count(first, second)
         else:
             self._learn_many(np.frombuffer(self.buffer, np.int64))
             del self.buffer[:]
@@ -255,8 +262,10 @@ class Experiment:
         duels = policies.Duels(firsts[codes], seconds[codes], outcomes[codes])
         self.decisions.learn(duels)
         self.by_arm.count_many(duels.first, duels.second)
-        ties = (duels.first != duels.second) & (codes % OUTCOMES == TIE)
-        self.ties += int(np.count_nonzero(ties))
+        ties = np.flatnonzero((duels.first != duels.second) & (codes % OUTCOMES == TIE))
+        if len(ties):
+            self.ties += len(ties)
+            self.pair_ties.count_many(duels.first[ties], duels.second[ties])
 
     def _close_windows(self, until: int, offset: int, now: int) -> None:
         """Close join windows, credit their impressions, and decide whenever a decision is due.
@@ -390,6 +399,7 @@ class Experiment:
             "by_arm": msgspec.to_builtins(self.by_arm),
             "tallies": self.outcomes.state(capped=self.client_cap is not None),
             "ties": self.ties,
+            "pair_ties": self.pair_ties.state(),
             "trust": self.trust.state(),
             "open": self.open,
         }

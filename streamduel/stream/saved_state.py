@@ -10,7 +10,7 @@ from msgspec import Meta, structs
 
 from streamduel.records import Assignment
 from streamduel.stream.plan import Plan, Status
-from streamduel.stream.tallies import ArmTallies, Outcomes
+from streamduel.stream.tallies import ArmTallies, Outcomes, TieRow
 
 Count = Annotated[int, Meta(ge=0)]
 Arms = Annotated[list[str], Meta(min_length=2)]
@@ -72,6 +72,7 @@ class _State(msgspec.Struct):
     ties: Count
     trust: _Trust
     open: dict[str, Count]
+    pair_ties: list[TieRow] = []
 
 
 def check(name: str, state: Mapping[str, Any]) -> None:
@@ -89,6 +90,9 @@ def check(name: str, state: Mapping[str, Any]) -> None:
     numbers = {len(saved.arms), saved.policy.n_arms, len(saved.by_arm.alone)}
     if numbers != {len(arms)} or len(saved.by_arm.fought) != len(arms):
         raise ValueError("its parts have different numbers of arms")
+    tied = [(first, second) for first, second, _ in saved.pair_ties]
+    if tied != sorted(set(tied)) or not all(0 <= i < j < len(arms) for i, j in tied):
+        raise ValueError("its ties are not of pairs of its arms, in ascending order")
     named = set(saved.guardrails.frozen or ())
     if saved.plan is not None:
         named |= {saved.plan.champion}

@@ -1,12 +1,18 @@
-"""Tallies of an experiment: records by outcome, and duels by arm."""
+"""Tallies of an experiment: records by outcome, duels by arm, and ties by pair."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, TypeAlias
 
 import msgspec
 import numpy as np
 from msgspec import structs
 
 from streamduel.preference.arrays import Integers
+
+TieRow: TypeAlias = tuple[int, int, Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]]
+"""Two arms, the lower first, and the number of their ties."""
 
 
 class Outcomes(msgspec.Struct):
@@ -90,6 +96,57 @@ class ArmTallies(msgspec.Struct):
         """Remove an arm; the others keep their counts."""
         del self.alone[arm]
         del self.fought[arm]
+
+
+class PairTies:
+    """How many duels of each pair were ties.
+
+    The wins of a policy contain a tie as half a win each way, which tells nothing about the number
+    of ties. State of releases before this count holds none: earlier ties are unknown.
+
+    Args:
+        n_arms: K.
+        rows: a former `state()`.
+
+    Attributes:
+        matrix: (K, K), symmetric.
+
+    >>> ties = PairTies(3)
+    >>> ties.count(2, 0, times=4)
+    >>> ties.state()
+    [[0, 2, 4]]
+    """
+
+    __slots__ = ("matrix",)
+
+    def __init__(self, n_arms: int, rows: Iterable[TieRow] = ()) -> None:
+        self.matrix: Integers = np.zeros((n_arms, n_arms), dtype=np.int64)
+        for first, second, times in rows:
+            self.count(first, second, times)
+
+    def count(self, first: int, second: int, times: int = 1) -> None:
+        """Count ties of one pair of different arms."""
+        self.matrix[first, second] += times
+        self.matrix[second, first] += times
+
+    def count_many(self, firsts: Integers, seconds: Integers) -> None:
+        """Count one tie of each of these pairs of different arms."""
+        np.add.at(self.matrix, (firsts, seconds), 1)
+        np.add.at(self.matrix, (seconds, firsts), 1)
+
+    def add_arm(self) -> None:
+        """Append an arm."""
+        self.matrix = np.pad(self.matrix, (0, 1))
+
+    def retire_arm(self, arm: int) -> None:
+        """Remove an arm and its ties."""
+        self.matrix = np.delete(np.delete(self.matrix, arm, axis=0), arm, axis=1)
+
+    def state(self) -> list[list[int]]:
+        """The pairs with ties, in ascending order, each as [arm, arm, ties]."""
+        first, second = np.nonzero(np.triu(self.matrix))
+        rows: list[list[int]] = np.stack((first, second, self.matrix[first, second]), 1).tolist()
+        return rows
 
 
 def _add(counts: list[int], arms: Integers, times: int) -> list[int]:

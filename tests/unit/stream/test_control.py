@@ -333,3 +333,35 @@ def test_duels_against_retired_arms_stay_counted() -> None:
     assert by_arm(partition).fought == [45, 4, 0]
     partition.fold(text(CONTROL, id="c-3", action="reset"))
     assert by_arm(partition).fought == [0, 0, 0]
+
+
+def test_ties_of_a_pair_follow_its_arms() -> None:
+    def ties(partition: Partition) -> list[list[int]]:
+        experiment = partition.task.experiments["search"]
+        experiment.learn()
+        return experiment.pair_ties.state()
+
+    partition = Partition()
+    partition.fold(
+        text(DUEL, id="1", winner="tie"), text(DUEL, id="2"),
+        text(DUEL, id="3", b="bm25", winner="tie"), text(DUELS, id="4", ties=6),
+        *(text(DUEL, id=f"m{n}", a="ltr-v2", b="bm25", winner="tie") for n in range(40)),
+    )  # fmt: skip
+    assert ties(partition) == [[0, 1, 7], [0, 2, 40]]
+    assert ties(partition.restarted()) == [[0, 1, 7], [0, 2, 40]]
+    partition.fold(text(CONTROL, id="c-1", action="add_arm", arm="ltr-v9"))
+    partition.fold(text(DUEL, id="5", a="ltr-v9", b="ltr-v2", winner="tie"))
+    assert ties(partition) == [[0, 1, 7], [0, 2, 40], [2, 3, 1]]
+    partition.fold(text(CONTROL, id="c-2", action="retire_arm", arm="ltr-v1"))
+    assert ties(partition) == [[0, 1, 40], [1, 2, 1]]
+    assert ties(partition.restarted()) == [[0, 1, 40], [1, 2, 1]]
+    partition.fold(text(CONTROL, id="c-3", action="reset"))
+    assert ties(partition) == []
+
+
+def test_dropped_ties_are_no_ties_of_a_pair() -> None:
+    partition = search(ties="drop")
+    partition.fold(duel(1, "bm25", "ltr-v1", "tie"), bulk("bm25", "ltr-v1", 3, 4))
+    experiment = partition.task.experiments["search"]
+    experiment.learn()
+    assert (experiment.ties, experiment.pair_ties.state()) == (1, [])

@@ -169,6 +169,10 @@ IMPOSSIBLE: list[Change] = [
     set_state(trust=None),
     set_state(trust={"sides": [1], "arms": {}, "unassigned": 0, "assigned": [], "pruned_at": 0}),
     set_state(ties="many"),
+    set_state(pair_ties=[[0, 1, 0]]),
+    set_state(pair_ties=[[1, 0, 3]]),
+    set_state(pair_ties=[[0, 2, 1], [0, 1, 1]]),
+    set_state(pair_ties=[[0, 3, 1]]),
 ]
 
 
