@@ -23,6 +23,7 @@ COMMANDS: Final = {
     "repair": "Continue past a record, a wrong stream time, or in another click log.",
     "demo": "Watch streamduel find the best of six rankers in about a minute.",
     "simulate": "Measure the regret of policies on known preferences.",
+    "plan": "Tell how many impressions and days it takes until the champion is known.",
     "policies": "List every policy with its parameters, their defaults, and its paper.",
 }
 """Each command with its summary. `streamduel.cli.NAME` has the function NAME that runs it."""

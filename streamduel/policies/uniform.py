@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+import numpy as np
+
 from streamduel.policies.base.policy import Policy
+from streamduel.preference.arrays import Integers
+
+_BLOCK: Final = 1 << 16
+"""Duels foreseen at once: no outcome changes any, and their arrays take 2 MB."""
 
 
 class Uniform(Policy):
@@ -37,6 +45,13 @@ class Uniform(Policy):
             self._generator.below(self.n_arms * (self.n_arms - 1)), self.n_arms - 1
         )
         return first, other + (other >= first)
+
+    def _choose_ahead(self, t: int, limit: int) -> tuple[Integers, Integers]:  # noqa: ARG002
+        n_duels, n_others = min(limit, _BLOCK), self.n_arms - 1
+        drawn = self._generator.below_each(self.n_arms * n_others, n_duels)
+        first, other = np.divmod(drawn, n_others)
+        pairs = np.stack([first, other + (other >= first)], axis=1)
+        return pairs, np.ones(n_duels, dtype=np.int64)
 
     def candidates(self) -> int:
         """K: no arm is ever ruled out."""

@@ -15,6 +15,9 @@ from streamduel.policies.base.state import State, convert
 
 _WORD = 1 << 64
 _LOW_BITS = _WORD - 1
+_HALF = 1 << 32
+_PERIOD = 1 << 128
+"""Words until the generator repeats itself: to skip nearly as many is to go back."""
 
 _Item = TypeVar("_Item")
 
@@ -84,6 +87,21 @@ class Generator:
             while product & _LOW_BITS < surplus:
                 product = self._raw() * n
         return int(product >> 64)
+
+    def below_each(self, n: int, count: int) -> npt.NDArray[np.int64]:
+        """(count,) draws of `below` by array operations; the same as one by one.
+
+        Args:
+            n: how many results are possible, from 2 to 2**32.
+            count: the number of draws, from 0.
+        """
+        words = self._raw(count)
+        low, shift, size = words & np.uint64(_HALF - 1), np.uint64(32), np.uint64(n)
+        if np.any(words * size < np.uint64(_WORD % n)):  # `below` rejects one of them
+            self.skip(_PERIOD - count)
+            return np.array([self.below(n) for _ in range(count)], dtype=np.int64)
+        drawn = ((words >> shift) * size + (low * size >> shift)) >> shift
+        return drawn.astype(np.int64)
 
     def choose(self, items: Sequence[_Item]) -> _Item:
         """One of the items, each with the same probability.

@@ -63,6 +63,25 @@ def test_invalid_ranges_rejected(n: int) -> None:
         Generator(0).below(n)
 
 
+@pytest.mark.parametrize("n", [2, 12, 6_006, 1 << 32])
+def test_many_draws_equal_single_ones(n: int) -> None:
+    one, many = Generator(7), Generator(7)
+    assert many.below_each(n, 500).tolist() == [one.below(n) for _ in range(500)]
+    assert many.state_dict() == one.state_dict()
+
+
+def test_many_draws_reject_biased_words() -> None:
+    """A state whose next word is 0, which is one too many for three results."""
+    multiplier, period = 0x2360ED051FC65DA44385DF649FCCF645, 1 << 128
+    increment = int(Generator(7).state_dict()["increment"], 16)
+    before = (-increment * pow(multiplier, -1, period)) % period
+    state = {"state": f"{before:#034x}", "increment": f"{increment:#034x}"}
+    assert Generator.from_state(state).words(1).tolist() == [0]
+    one, many = Generator.from_state(state), Generator.from_state(state)
+    assert many.below_each(3, 5).tolist() == [one.below(3) for _ in range(5)]
+    assert many.state_dict() == one.state_dict() != Generator.from_state(state).state_dict()
+
+
 def test_draw_of_one_result_takes_no_word() -> None:
     generator = Generator(0)
     before = generator.state_dict()

@@ -1,0 +1,252 @@
+"""`streamduel plan`: how long an experiment will take."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from streamduel.cli.app import err, out
+from streamduel.cli.progress import counting_progress
+from streamduel.cli.simulate import INTERRUPTED, whole
+from streamduel.errors import ConfigurationError, PolicyError, PreferenceError
+from streamduel.policies import DEFAULT
+from streamduel.simulation.ab_test import POWER
+from streamduel.simulation.files import identity, kind, obstacle
+from streamduel.simulation.planning import Duration, Plan, Question, make_plan
+from streamduel.simulation.planning_report import draw_plan, report
+from streamduel.simulation.plot import check_plot
+from streamduel.simulation.results import write_json
+
+PUBLISHED: Final = (10, 100)
+"""How many times as many impressions A/B tests took in published comparisons: O. Chapelle et al.,
+"Large-scale validation and analysis of interleaved search evaluation", ACM TOIS 30(1), 2012; 60 in
+N. Bi et al., "Debiased balanced interleaving at Amazon Search", CIKM 2022."""
+
+
+def plan(
+    arms: Annotated[str, typer.Option(metavar="K", help="Number of rankers to compare.")],
+    difference: Annotated[
+        float,
+        typer.Option(
+            metavar="D",
+            help="The smallest difference worth finding: the best ranker wins a share of 0.5 + D "
+            "of its duels with each other one. 0.05 is a clear, 0.01 a small improvement.",
+        ),
+    ],
+    impressions_per_day: Annotated[
+        float, typer.Option(metavar="N", help="Result lists that the experiment may show a day.")
+    ],
+    click_share: Annotated[
+        float,
+        typer.Option(
+            metavar="S",
+            help="Share of the lists whose clicks prefer one ranker; most lists get no click.",
+        ),
+    ] = 1.0,
+    policy: Annotated[
+        str, typer.Option(metavar="NAME", help="Who chooses the pairs; see `streamduel policies`.")
+    ] = DEFAULT,
+    confidence: Annotated[
+        float,
+        typer.Option(
+            metavar="C",
+            help="Confidence of the answer, valid however often somebody looks.",
+        ),
+    ] = 0.95,
+    others: Annotated[
+        str,
+        typer.Option(
+            metavar="equal|bradley-terry",
+            help="How the other rankers compare: all equal, a hard case, or each better than "
+            "the next one, as the best is better than the second.",
+        ),
+    ] = "equal",
+    no_click: Annotated[
+        str,
+        typer.Option(
+            metavar="drop|tie",
+            help="What the other lists are, as in the configuration: no duel, or a tie, which "
+            "takes far longer if there are many.",
+        ),
+    ] = "drop",
+    shared_clicks: Annotated[
+        float,
+        typer.Option(
+            metavar="C",
+            help="For the A/B test: share of the users who click although they are shown only the "
+            "ranker that they prefer less. 0 is the best case of an A/B test.",
+        ),
+    ] = 0.0,
+    runs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="R",
+            help="Simulated experiments.  [default: as many as take some seconds, at most 100]",
+        ),
+    ] = None,
+    horizon: Annotated[
+        str | None,
+        typer.Option(
+            metavar="T",
+            help="Duels after which an experiment counts as never sure.  [default: as many as "
+            "can be simulated in some seconds]",
+        ),
+    ] = None,
+    seed: Annotated[str, typer.Option(metavar="S", help="Equal seeds give equal plans.")] = "0",
+    json: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the plan here, for programs.")
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw a .png, .svg or .pdf: who is sure after how long."),
+    ] = None,
+) -> None:
+    """Tell how many impressions and days it takes until the champion is known.
+
+    Simulates experiments with the policy itself, until the service would report its champion with
+    the confidence; median and 90 % are of these experiments. To compare: pairs chosen uniformly,
+    and an A/B test of fixed length.
+
+    For example, four rankers, 20,000 lists a day, of which 30 % get clicks that tell:
+
+        streamduel plan --arms 4 --difference 0.03 --impressions-per-day 20000 --click-share 0.3
+    """
+    question = Question(
+        arms=whole("arms", arms),
+        difference=difference,
+        impressions_per_day=impressions_per_day,
+        click_share=click_share,
+        confidence=confidence,
+        others=others,
+        no_click=no_click,
+        seed=whole("seed", seed),
+        runs=None if runs is None else whole("runs", runs),
+        horizon=None if horizon is None else whole("horizon", horizon),
+        shared=shared_clicks,
+    )
+    _check_outputs(json, plot)
+    try:
+        with counting_progress(err, "simulating") as progress:
+            made = make_plan(question, policy, progress=progress)
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+    except (PolicyError, PreferenceError) as error:
+        raise ConfigurationError(str(error)) from error
+    out.print(_table(made))
+    for sentence in _sentences(made):
+        out.print(sentence, markup=False, highlight=False, soft_wrap=True)
+    if json is not None:
+        write_json(json, report(made))
+    if plot is not None:
+        draw_plan(made, plot)
+
+
+def _check_outputs(json: Path | None, plot: Path | None) -> None:
+    """Refuse files that cannot be written, before anything is computed."""
+    files = [(name, path) for name, path in (("--json", json), ("--plot", plot)) if path]
+    if plot is not None:
+        check_plot(plot)
+    if len({identity(path) for _, path in files}) < len(files):
+        raise ConfigurationError(
+            f"--json and --plot must name different files (found '{json}' for both)."
+        )
+    for option, path in files:
+        why = "is a directory" if kind(path) == "a directory" else obstacle(path)
+        if why:
+            raise ConfigurationError(
+                f"{option} must be a file that can be written (found '{path}': {why})."
+            )
+
+
+def _table(made: Plan) -> Table:
+    """A row for each way to find the champion."""
+    asked = made.question
+    table = Table(
+        title=f"until the best of {asked.arms} rankers is known with "
+        f"{100 * asked.confidence:.10g} % confidence",
+        title_justify="left",
+    )
+    table.add_column("method", no_wrap=True)
+    for heading in ("impressions", "in 90 %", "days", "in 90 %", "wrong"):
+        table.add_column(heading, justify="right")
+    for duration in made.durations:
+        method = f"interleaving by {escape(duration.name)}"
+        counts = [made.impressions(duration, share) for share in (0.5, 0.9)]
+        most = duration.horizon * asked.impressions_per_duel
+        table.add_row(
+            method,
+            *(f"{count:,}" if count is not None else f"> {most:,.0f}" for count in counts),
+            *(
+                days(made.days(count)) if count is not None else f"> {days(made.days(most))}"
+                for count in counts
+            ),
+            f"{duration.wrong} of {len(duration.endings)}",
+        )
+    test = made.ab_test.impressions
+    fixed = [f"{test:,}"] * 2 + [days(made.days(test))] * 2
+    at_best = "" if asked.shared else ", at best"
+    table.add_row(f"A/B test{at_best}", *fixed, "")
+    return table
+
+
+def days(number: float) -> str:
+    """Days with two digits, and all before the point.
+
+    >>> days(0.0123), days(2.14), days(1234.5)
+    ('0.012', '2.1', '1,234')
+    """
+    digits = 1 - math.floor(math.log10(number)) if number > 0 else 0
+    return f"{number:,.{max(0, digits)}f}"
+
+
+def _sentences(made: Plan) -> list[str]:
+    """What the numbers assume."""
+    asked, test = made.question, made.ab_test
+    percent = f"{100 * (0.5 + asked.difference):.10g} %"
+    order = {
+        "equal": "the others are equal, which is a hard case",
+        "bradley-terry": f"each other one wins {percent} against the next (Bradley-Terry)",
+    }[asked.others]
+    rest = {
+        "drop": "the others are no duels (no_click: drop)",
+        "tie": "the others are ties (no_click: tie)",
+    }[asked.no_click]
+    told = f"{100 * asked.click_share:.10g} % of the lists get clicks that prefer a ranker; {rest}"
+    if asked.click_share == 1:
+        told = "every list gets clicks that prefer a ranker (--click-share)"
+    sentences = [
+        f"Simulated: the best ranker wins {percent} of its duels with each other one; {order}; "
+        f"{told}. Outcomes come without delay, and users are independent. Half of the simulated "
+        "experiments took at most what 'impressions' and 'days' say.",
+        f"A/B test: {test.best:.4g} of the best ranker's lists are clicked and {test.other:.4g} of "
+        f"each other one's, power {100 * POWER:.0f} %, read once at the end." + _link(made),
+    ]
+    late = [duration for duration in made.durations if duration.never]
+    return sentences + [_never(duration) for duration in late]
+
+
+def _link(made: Plan) -> str:
+    """What links the A/B test with the duels."""
+    if made.question.shared:
+        return (
+            f" That assumes that {100 * made.question.shared:.10g} % of the users click also if "
+            "shown only the list that they prefer less (--shared-clicks)."
+        )
+    low, high = PUBLISHED
+    return (
+        " That is its best case: every user who prefers a ranker would not click at all on the "
+        "other one's list. Most users click anyway (--shared-clicks): published A/B tests took "
+        f"{low} to {high} times as many impressions as interleaving."
+    )
+
+
+def _never(duration: Duration) -> str:
+    return (
+        f"{duration.name} was not sure in {duration.never} of {len(duration.endings)} simulated "
+        f"experiments of {duration.horizon:,} duels; --horizon simulates longer ones."
+    )

@@ -1,0 +1,313 @@
+"""How long an experiment will take: duels until an answer, by simulation, within bounded time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from streamduel import policies
+from streamduel.errors import ConfigurationError, nearest
+from streamduel.policies import Policy
+from streamduel.preference.arrays import Floats
+from streamduel.preference.evidence import Winner
+from streamduel.simulation import compiled, matrices
+from streamduel.simulation.ab_test import ABTest, ab_test
+from streamduel.simulation.certainty import Judge, Verdict
+from streamduel.simulation.environment import MatrixEnvironment
+from streamduel.simulation.measurement import start_run
+from streamduel.simulation.seeds import arrangement, run_seeds
+
+Others: Final = Literal["equal", "bradley-terry"]
+NoClick: Final = Literal["drop", "tie"]
+
+MAX_ARMS: Final = 200
+"""With more, one look at the evidence of all pairs takes milliseconds."""
+MAX_RUNS: Final = 10_000
+MAX_HORIZON: Final = 1_000_000_000
+RUNS: Final = 100
+"""At most, unless more are asked for: the 90 % is within some 10 % of the truth."""
+
+_WORK: Final = {"compiled": 100_000_000, "array": 100_000_000, "stepped": 1_000_000}
+"""Duels of all runs of a policy, of two arms, that take some 20 seconds, by the way they are
+simulated. In a compiled or stepped run a duel takes time in proportion to the arms."""
+_LEAST_RUNS: Final = 5
+"""A run may take this part of the work, so that at least so many have an end."""
+_COMPILE_FROM: Final = 200_000
+"""Loading numba takes as long as some 200,000 duels in Python."""
+_FIRST_LOOK: Final = 10
+_LOOK_AGAIN: Final = 50
+"""After n duels the next look follows n/50 duels later, so answers come up to 2 % late."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What a plan is asked.
+
+    Args:
+        arms: K.
+        difference: D: the best arm wins 1/2 + D of its duels with each other one.
+        impressions_per_day: of the experiment.
+        click_share: S, the share of impressions whose clicks prefer one arm.
+        confidence: of the answer.
+        others: how the other arms compare: all equal, which is a hard case, or Bradley-Terry,
+            in which each arm beats the next one as the best beats the second.
+        no_click: what the other impressions are, as in the configuration: no duel, or a tie.
+        seed: equal seeds give equal plans.
+        runs: of each policy; None for as many as a time of some seconds allows, at most `RUNS`.
+        horizon: duels after which a run counts as never; None for what that time allows.
+        shared: see `ab_test`.
+
+    Raises:
+        ConfigurationError: a number is out of range.
+    """
+
+    arms: int
+    difference: float
+    impressions_per_day: float
+    click_share: float = 1.0
+    confidence: float = 0.95
+    others: str = "equal"
+    no_click: str = "drop"
+    seed: int = 0
+    runs: int | None = None
+    horizon: int | None = None
+    shared: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check("arms", self.arms, 2 <= self.arms <= MAX_ARMS, f"from 2 to {MAX_ARMS}")
+        strict = self.others == "bradley-terry"
+        _check(
+            "difference",
+            self.difference,
+            0 < self.difference < 0.5 or (self.difference == 0.5 and not strict),
+            f"greater than 0 and {'less than' if strict else 'at most'} 0.5; 0.05 means that the "
+            "best ranker wins 55 % of its duels with each other one",
+        )
+        _check(
+            "impressions-per-day",
+            self.impressions_per_day,
+            0 < self.impressions_per_day < math.inf,
+            "greater than 0 and finite",
+        )
+        _check(
+            "click-share",
+            self.click_share,
+            0 < self.click_share <= 1,
+            "greater than 0 and at most 1; 0.3 means that 30 % of the impressions prefer a ranker",
+        )
+        _check(
+            "confidence",
+            self.confidence,
+            0.5 <= self.confidence <= 0.999999,
+            "from 0.5 to 0.999999",
+        )
+        _check("shared-clicks", self.shared, 0 <= self.shared < 1, "from 0 to below 1")
+        _check("seed", self.seed, self.seed >= 0, "an integer from 0")
+        for what, value, most in (
+            ("runs", self.runs, MAX_RUNS),
+            ("horizon", self.horizon, MAX_HORIZON),
+        ):
+            _check(what, value, value is None or 1 <= value <= most, f"from 1 to {most}")
+        _check_choice("others", self.others, get_args(Others))
+        _check_choice("no-click", self.no_click, get_args(NoClick))
+
+    @property
+    def preferences(self) -> Floats:
+        """(K, K), the best arm first."""
+        if self.others == "bradley-terry":
+            step = math.log((0.5 + self.difference) / (0.5 - self.difference))
+            # Beyond 50 an arm wins always, and exp would overflow far beyond.
+            return matrices.bradley_terry([-min(step * arm, 50.0) for arm in range(self.arms)])
+        p = np.full((self.arms, self.arms), 0.5)
+        p[0, 1:] += self.difference
+        p[1:, 0] -= self.difference
+        return p
+
+    @property
+    def ties(self) -> float:
+        """The share of duels that are ties."""
+        return 1 - self.click_share if self.no_click == "tie" else 0.0
+
+    @property
+    def impressions_per_duel(self) -> float:
+        """How many impressions it takes, on average, to make a duel."""
+        return 1.0 if self.no_click == "tie" else 1 / self.click_share
+
+
+class Ending(NamedTuple):
+    """How a run ended: its verdict, None for none; the number of duels; and if it was wrong."""
+
+    verdict: Verdict | None
+    duels: int
+    wrong: bool
+
+
+@dataclass(frozen=True)
+class Duration:
+    """How long a policy takes: the endings of its runs.
+
+    Attributes:
+        name: the policy's.
+        params: all its parameters.
+        horizon: duels after which a run counted as never.
+        endings: of all runs.
+    """
+
+    name: str
+    params: dict[str, Any]
+    horizon: int
+    endings: tuple[Ending, ...]
+
+    @property
+    def never(self) -> int:
+        """The number of runs without an answer up to the horizon."""
+        return sum(ending.verdict is None for ending in self.endings)
+
+    @property
+    def wrong(self) -> int:
+        """The number of runs with a wrong answer."""
+        return sum(ending.wrong for ending in self.endings)
+
+    def duels(self, share: float) -> int | None:
+        """Duels after which this share of the runs had an answer; None if fewer ever had one."""
+        times = sorted(ending.duels for ending in self.endings if ending.verdict)
+        place = math.ceil(share * len(self.endings)) - 1
+        return times[place] if place < len(times) else None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The answer to a question: how long the policy takes, and how long the alternatives."""
+
+    question: Question
+    durations: tuple[Duration, ...]
+    ab_test: ABTest
+
+    def days(self, impressions: float) -> float:
+        """Days of traffic."""
+        return impressions / self.question.impressions_per_day
+
+    def impressions(self, duration: Duration, share: float) -> int | None:
+        """Impressions after which this share of the runs had an answer."""
+        duels = duration.duels(share)
+        return None if duels is None else math.ceil(duels * self.question.impressions_per_duel)
+
+
+def make_plan(
+    question: Question, policy: str, *, progress: Callable[[int, int], None] | None = None
+) -> Plan:
+    """Simulate the policy and, to compare, uniform choice of the pairs with the same evidence.
+
+    Args:
+        question: what is asked.
+        policy: a policy's name.
+        progress: called with the work done and all work, in arbitrary units.
+
+    Raises:
+        PolicyError: the policy is unknown or needs parameters.
+
+    >>> question = Question(arms=2, difference=0.1, impressions_per_day=100.0, runs=9)
+    >>> plan = make_plan(question, "top_two")
+    >>> plan.impressions(plan.durations[0], 0.5), plan.ab_test.impressions
+    (177, 194)
+    """
+    names = [policy] if policy == "uniform" else [policy, "uniform"]
+    seeks = policies.get(policy).seeks
+    durations = []
+    for place, name in enumerate(names):
+
+        def report(done: float, place: int = place) -> None:
+            if progress:
+                progress(round(1000 * (place + done)), 1000 * len(names))
+
+        durations.append(_simulate(question, name, seeks, report))
+    it = question
+    test = ab_test(it.arms, it.difference, it.click_share, it.confidence, it.shared)
+    return Plan(question, tuple(durations), test)
+
+
+def _simulate(
+    question: Question, name: str, seeks: Winner, report: Callable[[float], None]
+) -> Duration:
+    """The endings of one policy's runs; the report is told the share of the work done."""
+    compile_ = _expected(question) >= _COMPILE_FROM and compiled.find(name) is not None
+    work = _work(question.arms, name, compile_)
+    horizon = question.horizon or max(1, work // _LEAST_RUNS)
+    runs = question.runs or RUNS
+    params = _parameters(question, name, horizon)
+    judge = Judge(question.confidence, seeks, question.arms)
+    endings: list[Ending] = []
+    done = 0
+    while len(endings) < runs and (question.runs or done < work or len(endings) < _LEAST_RUNS):
+        report(max(len(endings) / runs, 0.0 if question.runs else min(1.0, done / work)))
+        number = len(endings)
+        seeds = run_seeds(question.seed, number, name)
+        arms = arrangement(question.seed, number, question.arms)
+        preferences = question.preferences[np.ix_(arms, arms)]
+        environment = MatrixEnvironment(preferences, ties=question.ties, seed=seeds.environment)
+        policy = policies.create(name, question.arms, seed=seeds.policy, **params)
+        ending = _ending(policy, environment, judge, horizon, arms, compile_)
+        endings.append(ending)
+        done += ending.duels
+    report(1.0)
+    return Duration(name, params, horizon, tuple(endings))
+
+
+def _ending(
+    policy: Policy,
+    environment: MatrixEnvironment,
+    judge: Judge,
+    horizon: int,
+    arms: list[int],
+    compile_: bool,
+) -> Ending:
+    """Play one run until it has an answer."""
+    run = start_run(policy, environment, use_compiled=compile_)
+    t = min(_FIRST_LOOK, horizon)
+    while True:
+        run.advance(t)
+        verdict = judge.verdict(run)
+        if verdict is not None:
+            return Ending(verdict, t, verdict == "none" or arms[run.champion()] != 0)
+        if t == horizon:
+            return Ending(None, t, wrong=False)
+        t = min(horizon, t + max(1, t // _LOOK_AGAIN))
+
+
+def _parameters(question: Question, name: str, horizon: int) -> dict[str, Any]:
+    """All parameters of a policy: it must know until when to explore."""
+    kind = policies.get(name)
+    asked = {"confidence": question.confidence, "horizon": horizon}
+    given = {key: value for key, value in asked.items() if key in kind.declared}
+    return kind.check_parameters(given, question.arms)
+
+
+def _work(n_arms: int, name: str, compile_: bool) -> int:
+    """Duels of all runs of a policy that take some seconds."""
+    if name == "uniform":
+        return _WORK["array"]
+    return 2 * _WORK["compiled" if compile_ else "stepped"] // n_arms
+
+
+def _expected(question: Question) -> float:
+    """About how many duels all runs of a good policy take: 1.8 per arm and 1/D²."""
+    lead = question.difference * (1 - question.ties)
+    return (question.runs or RUNS) * 1.8 * question.arms / lead**2
+
+
+def _check(what: str, value: object, is_fine: bool, allowed: str) -> None:
+    """Refuse a value out of range."""
+    if not is_fine:
+        raise ConfigurationError(f"--{what} must be {allowed} (found {value}).")
+
+
+def _check_choice(what: str, value: str, allowed: tuple[str, ...]) -> None:
+    """Refuse a value that is none of the allowed ones."""
+    if value not in allowed:
+        raise ConfigurationError(
+            f"--{what} must be {' or '.join(allowed)} (found '{value}'{nearest(value, allowed)})."
+        )

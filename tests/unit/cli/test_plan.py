@@ -1,0 +1,89 @@
+"""`streamduel plan`: table, JSON, plot and mistakes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from streamduel.cli.plan import days
+from tests.unit.cli.commands import Streamduel
+
+ASKED = ["--arms", 3, "--difference", 0.15, "--impressions-per-day", 500, "--runs", 12]
+
+
+def test_table_json_and_plot(streamduel: Streamduel, tmp_path: Path) -> None:
+    made, picture = tmp_path / "plan.json", tmp_path / "plan.svg"
+    result = streamduel(
+        "plan", *ASKED, "--click-share", 0.3, "--json", made, "--plot", picture, "--seed", 3
+    )
+    assert result.status == 0, result.err
+    plan = json.loads(made.read_text())
+    own, uniform = plan["policies"]
+    assert (own["name"], uniform["name"], own["runs"]) == ("top_two", "uniform", 12)
+    assert own["days"]["median"] == own["impressions"]["median"] / 500
+    assert own["impressions"]["median"] == pytest.approx(own["duels"]["median"] / 0.3, abs=1)
+    assert own["duels"]["median"] <= own["duels"]["p90"]
+    assert plan["ab_test"]["days"] == plan["ab_test"]["impressions"] / 500
+    assert (plan["confidence"], plan["click_share"], plan["others"]) == (0.95, 0.3, "equal")
+    for words in (
+        f"{own['impressions']['median']:,}",
+        days(own["days"]["p90"]),
+        f"{plan['ab_test']['impressions']:,}",
+        "wins 65 % of its duels",
+        "no_click: drop",
+        "best case",
+    ):
+        assert words in result.out
+    assert "A/B test, at its fixed end" in picture.read_text()
+
+
+def test_equal_seeds_give_equal_output(streamduel: Streamduel, tmp_path: Path) -> None:
+    first, second = (
+        streamduel("plan", *ASKED, "--json", tmp_path / name, "--plot", tmp_path / f"{name}.png")
+        for name in ("a", "b")
+    )
+    assert first == second
+    for ending in ("", ".png"):
+        assert (tmp_path / f"a{ending}").read_bytes() == (tmp_path / f"b{ending}").read_bytes()
+
+
+def test_a_plan_that_cannot_be_reached_says_so(streamduel: Streamduel, tmp_path: Path) -> None:
+    made = tmp_path / "plan.json"
+    result = streamduel(
+        "plan", "--arms", 2, "--difference", 0.001, "--impressions-per-day", 10, "--runs", 5,
+        "--horizon", 1000, "--json", made, "--plot", tmp_path / "plan.png",
+    )  # fmt: skip
+    assert result.status == 0
+    assert "> 1,000" in result.out
+    assert "> 100" in result.out
+    assert "top_two was not sure in 5 of 5 simulated experiments of 1,000 duels" in result.out
+    assert json.loads(made.read_text())["policies"][0]["days"] == {"median": None, "p90": None}
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        (["--arms", "1"], "--arms must be from 2"),
+        (["--arms", "two"], "--arms must be an integer"),
+        (["--difference", "0"], "--difference must be greater than 0"),
+        (["--difference", "nan"], "found nan"),
+        (["--impressions-per-day", "0"], "--impressions-per-day must be greater than 0"),
+        (["--policy", "top_tow"], "did you mean 'top_two'?"),
+        (["--plot", "plan.gif"], "must be a file named .png"),
+        (["--json", "no/such/folder/plan.json"], "--json must be a file that can be written"),
+        (["--json", "same.png", "--plot", "same.png"], "must name different files"),
+    ],
+)
+def test_mistakes_are_one_sentence(streamduel: Streamduel, changed: list[str], words: str) -> None:
+    result = streamduel("plan", *ASKED, *changed)
+    assert result.status == 2
+    assert words in " ".join(result.err.split())
+    assert "Traceback" not in result.err
+
+
+def test_the_help_teaches(streamduel: Streamduel) -> None:
+    out = " ".join(streamduel("plan", "--help").out.split())
+    for words in ("0.05 is a clear", "most lists get no click", "Equal seeds give equal plans"):
+        assert words in out

@@ -1,0 +1,171 @@
+"""Plans: how long until an answer, by simulation, and the A/B test beside it."""
+
+from __future__ import annotations
+
+import dataclasses
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streamduel.errors import ConfigurationError, PolicyError
+from streamduel.policies import DEFAULT
+from streamduel.preference.evidence import confidence
+from streamduel.simulation.ab_test import ab_test
+from streamduel.simulation.planning import Duration, Ending, Plan, Question, make_plan
+from streamduel.simulation.planning_report import report
+from streamduel.simulation.settings import Settings
+from streamduel.simulation.simulate import simulate
+
+EASY = Question(arms=3, difference=0.15, impressions_per_day=100.0, runs=25, horizon=20_000)
+
+
+def test_times_are_those_of_simulate_until_sure() -> None:
+    """The same runs, looked at half as often: at most 2 % later."""
+    plan = make_plan(EASY, DEFAULT)
+    settings = Settings(
+        EASY.preferences, [(DEFAULT, {})], horizon=20_000, runs=25, seed=0, until_sure=0.95
+    )
+    sure = simulate(settings).policies()[0].sure
+    assert sure is not None
+    for share, expected in ((0.5, sure.median), (0.9, sure.p90)):
+        found = plan.durations[0].duels(share)
+        assert found is not None
+        assert 0.98 * expected <= found <= 1.04 * expected
+
+
+def test_equal_seeds_give_equal_plans_and_other_seeds_others() -> None:
+    first, second = make_plan(EASY, DEFAULT), make_plan(EASY, DEFAULT)
+    assert report(first) == report(second)
+    other = make_plan(dataclasses.replace(EASY, seed=1), DEFAULT)
+    assert other.durations[0].endings != first.durations[0].endings
+
+
+def test_an_answer_has_the_confidence_that_was_asked_for() -> None:
+    """99.9 % takes longer than 60 %, and the policy explores until then."""
+    short, long = (
+        make_plan(dataclasses.replace(EASY, confidence=level), DEFAULT).durations[0]
+        for level in (0.6, 0.999)
+    )
+    assert long.params["confidence"] == 0.999
+    assert long.never == 0
+    assert (short.duels(0.5) or 0) < 0.7 * (long.duels(0.5) or 0)
+
+
+def test_smaller_differences_take_longer_in_the_square() -> None:
+    near, far = (
+        make_plan(dataclasses.replace(EASY, arms=2, difference=each), DEFAULT).durations[0]
+        for each in (0.05, 0.1)
+    )
+    ratio = (near.duels(0.5) or 0) / (far.duels(0.5) or 1)
+    assert 2.5 < ratio < 8  # 4, and the logarithm; the medians of 25 runs vary by some 20 %
+
+
+def test_impressions_without_clicks_take_time_or_are_ties() -> None:
+    drop = make_plan(dataclasses.replace(EASY, click_share=0.5), DEFAULT)
+    every = make_plan(EASY, DEFAULT)
+    tie = make_plan(dataclasses.replace(EASY, click_share=0.5, no_click="tie"), DEFAULT)
+    assert drop.durations == every.durations
+    assert drop.impressions(drop.durations[0], 0.5) == 2 * (every.durations[0].duels(0.5) or 0)
+    # A tie adds to the variance that the evidence assumes: (1/S)² in place of 1/S.
+    assert (tie.durations[0].duels(0.5) or 0) > 2.5 * (every.durations[0].duels(0.5) or 0)
+
+
+def test_uniform_choice_needs_more_with_many_arms() -> None:
+    plan = make_plan(dataclasses.replace(EASY, arms=6), DEFAULT)
+    own, uniform = plan.durations
+    assert uniform.name == "uniform"
+    assert (uniform.duels(0.5) or 0) > 2 * (own.duels(0.5) or 0)
+    assert own.wrong + uniform.wrong <= 5  # at most 5 % each, of 25 runs each
+
+
+def test_a_plan_of_uniform_has_one_policy() -> None:
+    assert [each.name for each in make_plan(EASY, "uniform").durations] == ["uniform"]
+
+
+def test_runs_without_answer_are_never_and_not_the_horizon() -> None:
+    endings = (Ending("champion", 70, wrong=False), *[Ending(None, 100, wrong=False)] * 2)
+    duration = Duration("top_two", {}, 100, endings)
+    assert (duration.never, duration.duels(0.3), duration.duels(0.5)) == (2, 70, None)
+    plan = Plan(EASY, (duration,), ab_test(3, 0.15, 1.0, 0.95))
+    listed = report(plan)["policies"][0]
+    assert (listed["impressions"]["median"], listed["days"]["p90"]) == (None, None)
+
+
+def test_time_is_bounded_when_nothing_is_ever_sure() -> None:
+    hard = dataclasses.replace(EASY, difference=0.0001, runs=None, horizon=3000)
+    plan = make_plan(hard, "pcomp")
+    assert all(duration.never == len(duration.endings) for duration in plan.durations)
+
+
+def test_bradley_terry_is_a_ladder() -> None:
+    p = dataclasses.replace(EASY, arms=4, others="bradley-terry").preferences
+    assert np.allclose(np.diagonal(p, 1), 0.65)
+    assert p[0, 2] > 0.7
+    largest = dataclasses.replace(EASY, arms=200, difference=0.499, others="bradley-terry")
+    assert np.isfinite(largest.preferences).all()
+
+
+def test_a_certain_winner_is_known_soon() -> None:
+    plan = make_plan(dataclasses.replace(EASY, arms=2, difference=0.5), DEFAULT)
+    duels = plan.durations[0].duels(0.5) or 0
+    assert confidence(np.array([[0.0, duels], [0.0, 0.0]]), 0, "condorcet") >= 0.95
+    assert duels < 20
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"arms": 1}, "--arms must be from 2 to 200 (found 1)"),
+        ({"arms": 201}, "--arms must be from 2 to 200 (found 201)"),
+        ({"difference": 0.0}, "--difference must be greater than 0 and at most 0.5"),
+        ({"difference": 0.51}, "(found 0.51)"),
+        ({"difference": float("nan")}, "(found nan)"),
+        ({"difference": 0.5, "others": "bradley-terry"}, "less than 0.5"),
+        ({"impressions_per_day": 0.0}, "--impressions-per-day must be greater than 0 and finite"),
+        ({"impressions_per_day": float("inf")}, "(found inf)"),
+        ({"impressions_per_day": float("nan")}, "(found nan)"),
+        ({"click_share": 0.0}, "--click-share must be greater than 0 and at most 1"),
+        ({"click_share": 1.5}, "(found 1.5)"),
+        ({"confidence": 1.0}, "--confidence must be from 0.5 to 0.999999 (found 1.0)"),
+        ({"shared": 1.0}, "--shared-clicks must be from 0 to below 1"),
+        ({"runs": 0}, "--runs must be from 1 to 10000 (found 0)"),
+        ({"horizon": 0}, "--horizon must be from 1 to 1000000000 (found 0)"),
+        ({"seed": -1}, "--seed must be an integer from 0"),
+        ({"others": "equall"}, "did you mean 'equal'?"),
+        ({"no_click": "half"}, "--no-click must be drop or tie (found 'half')"),
+    ],
+)
+def test_mistakes(changed: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        dataclasses.replace(EASY, **changed)
+    assert words in str(refused.value)
+
+
+def test_an_unknown_policy_is_refused() -> None:
+    with pytest.raises(PolicyError, match="top_two"):
+        make_plan(EASY, "top_twoo")
+
+
+def test_the_ab_test_has_its_power_and_its_error() -> None:
+    """Simulated tests of two proportions: found in about 80 %, false in about 5 %."""
+    test = ab_test(2, difference=0.04, click_share=0.5, confidence=0.95)
+    n, rng = test.impressions // 2, np.random.default_rng(7)
+
+    def found(one: float, other: float) -> float:
+        a, b = rng.binomial(n, one, 4000) / n, rng.binomial(n, other, 4000) / n
+        mean = (a + b) / 2
+        z = np.abs(a - b) / np.sqrt(2 * mean * (1 - mean) / n)
+        return float(np.mean(z > NormalDist().inv_cdf(0.975)))
+
+    assert abs(found(test.best, test.other) - 0.8) < 0.03  # 4 standard errors of 4000 tests: 0.025
+    assert abs(found(test.other, test.other) - 0.05) < 0.015
+
+
+def test_the_ab_test_grows_with_arms_and_shared_clicks() -> None:
+    one = ab_test(2, 0.05, 0.3, 0.95).impressions
+    assert ab_test(4, 0.05, 0.3, 0.95).impressions > 2 * one
+    # Nine of ten users click anyway: a tenth of the difference, some hundred times the size.
+    assert 80 < ab_test(2, 0.05, 0.3, 0.95, shared=0.9).impressions / one < 250
+    assert ab_test(2, 0.5, 1.0, 0.95).impressions >= 2
