@@ -17,7 +17,7 @@ from streamduel.logging import redact, set_up
 COMMANDS: Final = {
     "run": "Run the service: read clicks, update the policy, publish assignments.",
     "validate": "Check a configuration without starting anything.",
-    "inspect": "Show the newest snapshots: champion, win rates and records by outcome.",
+    "inspect": "Show the newest snapshots: champion, confidence, win rates and records by outcome.",
     "replay": "Fold the click log again and compare every assignment with the published one.",
     "control": "Pause, resume or reset a running experiment, change its arms, or freeze a pair.",
     "repair": "Continue past a record, a wrong stream time, or in another click log.",

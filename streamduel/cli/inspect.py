@@ -4,26 +4,40 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing
+from typing import Final
 
 import msgspec
+import typer
 
 from streamduel.cli import tables
-from streamduel.cli.app import out
+from streamduel.cli.app import FAILURE, err, out
 from streamduel.cli.arguments import AsJson, ConfigPath, load_config
 from streamduel.config import LoadedConfig
 from streamduel.stream import inspection
 
+NO_SNAPSHOT: Final = (
+    "streamduel: there is no snapshot of an experiment; start `streamduel run` with this "
+    "configuration, or check its section snapshots."
+)
+
 
 def inspect(config: ConfigPath, as_json: AsJson = False) -> None:
-    """Show the newest snapshots: champion, win rates and records by outcome."""
-    report = read_report(load_config(config))
+    """Show the newest snapshots: champion, confidence, win rates and records by outcome.
+
+    Exit status 1 if there is no snapshot.
+    """
+    loaded = load_config(config)
+    report = read_report(loaded)
     if as_json:
         sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(report)) + b"\n")
-    else:
+    elif report.experiments:
         tables.print_report(out, report)
+    if not report.experiments:
+        err.print(NO_SNAPSHOT, markup=False, highlight=False, soft_wrap=True)
+        raise typer.Exit(FAILURE)
 
 
 def read_report(loaded: LoadedConfig) -> inspection.Report:
     """The report on the newest snapshots of all partitions."""
     with closing(loaded.outlet_connector.open_archive(loaded.sink, loaded.snapshots)) as archive:
-        return inspection.inspect(archive)
+        return inspection.inspect(archive, loaded.config.experiments)

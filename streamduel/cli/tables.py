@@ -2,77 +2,84 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
+from typing import Final
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from streamduel.monitoring.page.wording import at_least, percent
+from streamduel.preference.verdict import Interval
 from streamduel.records import Reason
 from streamduel.stream.inspection import ExperimentReport, Report
 
-Z = 1.96
-"""Standard normal quantile of a 95 % interval."""
-
-
-def win_rate(wins: float, losses: float) -> tuple[float, float, float]:
-    """A win rate with its 95 % Wilson interval.
-
-    The interval is valid for a single look at independent duels. It is no measure of the champion's
-    confidence, because the policy chooses the pairs and the table may be read at any time.
-
-    Returns:
-        Rate, lower and upper end; (nan, 0, 1) without duels.
-
-    Source: Wilson, "Probable Inference, the Law of Succession, and Statistical Inference",
-    JASA 22 (1927).
-
-    >>> [round(x, 3) for x in win_rate(55, 45)]
-    [0.55, 0.452, 0.644]
-    """
-    n = wins + losses
-    if n == 0:
-        return math.nan, 0.0, 1.0
-    rate = wins / n
-    centre = (rate + Z * Z / (2 * n)) / (1 + Z * Z / n)
-    half = Z / (1 + Z * Z / n) * math.sqrt(rate * (1 - rate) / n + Z * Z / (4 * n * n))
-    return rate, centre - half, centre + half
+OUTCOMES: Final = {
+    "accepted": "accepted",
+    "duplicate": "duplicates",
+    "dead_letter": "dead letters that name it",
+    "late": "late clicks",
+    "unjoined": "unjoined clicks",
+    "capped": "capped",
+}
+"""Each outcome as people read it."""
 
 
 def print_report(console: Console, report: Report) -> None:
     """Print each experiment's arms against the champion, then the dead letters."""
-    if not report.experiments:
-        console.print("There is no snapshot yet: has `streamduel run` been started?")
-        return
     for name, experiment in report.experiments.items():
-        console.print(_experiment_table(name, experiment))
-    _print_dead_letters(console, report.dead_letters)
+        answer = f"[bold]{escape(name)}[/]: {_answer(experiment)}"
+        console.print(answer, highlight=False, soft_wrap=True)
+        console.print(_experiment_table(experiment))
+        for line in _summary(experiment):
+            console.print(f"[dim]{line}[/]", highlight=False, soft_wrap=True)
+    _print_dead_letters(console, report)
     if report.ignored:
         ignored = ", ".join(f"{reason} {count:,}" for reason, count in report.ignored.items())
         console.print(f"ignored: {escape(ignored)}", soft_wrap=True)
 
 
-def _experiment_table(name: str, experiment: ExperimentReport) -> Table:
-    summary = (
-        f"{escape(experiment.policy)}{', steered by a prior' if experiment.prior else ''},"
-        f" {experiment.status}, epoch {experiment.epoch:,}, "
-        f"{_counted(experiment.duels, 'duel')}"
-    )
-    tallies = ", ".join(f"{count:,} {what}" for what, count in experiment.tallies.items() if count)
-    caption = [summary, tallies.replace("_", " "), _open(experiment.open)]
-    champion = escape(str(experiment.champion))
-    table = Table(
-        title=f"[bold]{escape(name)}[/]: champion [bold green]{champion}[/]",
-        caption="\n".join(line for line in caption if line),
-        title_justify="left",
-        caption_justify="left",
-    )
-    for heading in ("arm", "beats", "duels", "champion wins against it", "95 % interval"):
-        table.add_column(heading, justify="left" if heading == "arm" else "right")
-    for row in _arm_rows(experiment):
+def _summary(experiment: ExperimentReport) -> list[str]:
+    prior = ", steered by a prior" if experiment.prior else ""
+    tallies = [f"{count:,} {OUTCOMES[what]}" for what, count in experiment.tallies.items() if count]
+    lines = [
+        f"{escape(experiment.policy)}{prior}, {experiment.status}, epoch {experiment.epoch:,}, "
+        f"{_counted(experiment.duels, 'duel')}",
+        ", ".join(tallies),
+        _open(experiment.open),
+    ]
+    return [line for line in lines if line]
+
+
+def _experiment_table(experiment: ExperimentReport) -> Table:
+    first = "champion" if experiment.decided else "first arm"
+    table = Table()
+    table.add_column("arm")
+    for heading in (
+        "beats",
+        "duels",
+        f"{first} wins",
+        "95 % at any time",
+        f"out at {experiment.required:.1f} nats",
+    ):
+        table.add_column(heading, justify="right")
+    for row in _arm_rows(experiment, first):
         table.add_row(*row)
     return table
+
+
+def _answer(experiment: ExperimentReport) -> str:
+    """The champion and its confidence, or that the duels have not decided yet."""
+    ended = "" if experiment.configured else " [yellow](no longer in the configuration)[/]"
+    if not experiment.decided:
+        return f"[bold]undecided[/], no evidence for any champion yet{ended}"
+    least = "at least " if experiment.confidence else ""
+    progress = f", {percent(experiment.progress)} of the evidence for 95 %"
+    return (
+        f"champion [bold green]{escape(str(experiment.champion))}[/], "
+        f"confidence {least}{at_least(experiment.confidence)}"
+        f"{progress if experiment.progress < 1 else ''}{ended}"
+    )
 
 
 def _open(counts: Mapping[str, int]) -> str:
@@ -87,27 +94,51 @@ def _counted(count: int, what: str) -> str:
     return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
-def _arm_rows(experiment: ExperimentReport) -> list[list[str]]:
+def _arm_rows(experiment: ExperimentReport, first: str) -> list[list[str]]:
     arms, wins = experiment.arms, experiment.wins
     every = range(len(arms))
     beats = [sum(wins[i][j] > wins[j][i] for j in every) for i in every]
     duels = [sum(wins[i][j] + wins[j][i] for j in every) for i in every]
     champion = arms.index(experiment.champion) if experiment.champion in arms else -1
+    of_champion = _pairs_of(experiment)
     rows = []
     for i in sorted(every, key=lambda arm: (arm != champion, -beats[arm], arm)):
-        rate, low, high = win_rate(wins[champion][i], wins[i][champion])
-        against = ["champion", ""] if i == champion else [f"{rate:.3f}", f"{low:.3f} … {high:.3f}"]
-        if math.isnan(rate) and i != champion:
+        pair = of_champion.get(arms[i])
+        if i == champion:
+            against = [first, ""]
+        elif pair is None or pair.rate is None:
             against = ["never met", ""]
-        rows.append([escape(arms[i]), f"{beats[i]}", f"{duels[i]:,.0f}", *against])
+        else:
+            against = [f"{pair.rate:.3f}", f"{pair.low:.3f} … {pair.high:.3f}"]
+        evidence = experiment.evidence[i]
+        out = f"{evidence:.1f}{' out' if evidence >= experiment.required else ''}"
+        rows.append([escape(arms[i]), f"{beats[i]}", f"{duels[i]:,.0f}", *against, out])
     return rows
 
 
-def _print_dead_letters(console: Console, dead_letters: Mapping[Reason, int]) -> None:
+def _pairs_of(experiment: ExperimentReport) -> dict[str, Interval]:
+    """The champion's win rate against each other arm, by its name."""
+    found = {}
+    for pair in experiment.pairs:
+        low, high = pair.interval
+        if pair.a == experiment.champion:
+            found[pair.b] = Interval(pair.win_rate, low, high)
+        elif pair.b == experiment.champion:
+            rate = None if pair.win_rate is None else 1 - pair.win_rate
+            found[pair.a] = Interval(rate, 1 - high, 1 - low)
+    return found
+
+
+def _print_dead_letters(console: Console, report: Report) -> None:
+    dead_letters: Mapping[Reason, int] = report.dead_letters
     if not dead_letters:
         console.print("No dead letters.")
         return
-    table = Table(title="dead letters", title_justify="left")
+    total = sum(dead_letters.values())
+    named = sum(each.tallies["dead_letter"] for each in report.experiments.values())
+    without = f", of which {total - named:,} name no experiment" if total > named else ""
+    console.print(f"dead letters: {total:,}{without}", highlight=False, soft_wrap=True)
+    table = Table()
     table.add_column("reason")
     table.add_column("records", justify="right")
     for reason, count in dead_letters.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Container
 from typing import Any
 
 import msgspec
@@ -10,9 +11,10 @@ from msgspec import structs
 
 from streamduel import policies
 from streamduel.connector import Archive
+from streamduel.preference.verdict import PairResult, Verdict
 from streamduel.records import Reason
 from streamduel.stream import saved_state, snapshot
-from streamduel.stream.tallies import Outcomes
+from streamduel.stream.tallies import Outcomes, PairTies
 
 
 class ExperimentReport(msgspec.Struct, frozen=True):
@@ -23,7 +25,15 @@ class ExperimentReport(msgspec.Struct, frozen=True):
         open: the number of open impressions, and of pending clicks, which are in no tally yet.
         offset: the topic of the click log, the experiment's partition, and the next offset in it.
         state_hash: over the whole hard state; equal click logs give equal hashes.
+        confidence: a lower bound, valid at any time, of the probability that the champion is the
+            winner that the policy seeks.
+        progress: how much of the evidence for a confidence of 95 % there is, from 0 to 1.
+        decided: whether the champion has any evidence; without it, people are shown "undecided".
+        evidence: for each arm, that it does not beat all others, in nats.
+        required: the evidence with which an arm is out.
+        pairs: each pair, with 95 % intervals that hold together, at any time.
         prior: whether a prior steers its choices; it counts nowhere as duels.
+        configured: whether the configuration still has it.
     """
 
     arms: list[str]
@@ -37,7 +47,14 @@ class ExperimentReport(msgspec.Struct, frozen=True):
     open: dict[str, int]
     offset: dict[str, Any]
     state_hash: str
+    confidence: float
+    progress: float
+    decided: bool
+    evidence: list[float]
+    required: float
+    pairs: list[PairResult]
     prior: bool = False
+    configured: bool = True
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -54,11 +71,12 @@ class Report(msgspec.Struct, frozen=True):
     ignored: dict[str, int]
 
 
-def inspect(archive: Archive) -> Report:
+def inspect(archive: Archive, configured: Container[str]) -> Report:
     """Read the newest snapshot of every partition.
 
     Args:
         archive: where the snapshots are.
+        configured: names of the experiments of the configuration.
 
     Raises:
         SnapshotError: a snapshot cannot be read.
@@ -77,7 +95,9 @@ def inspect(archive: Archive) -> Report:
         for name, saved in saved_experiments.items():
             with snapshot.restoring(snapshot.EXPERIMENT_PREFIX + name, place):
                 saved_state.check(name, saved.state)
-                experiments[name] = _report(saved, entry)
+                report = _report(saved, entry)
+                ended = name not in configured or saved.ended_at is not None
+                experiments[name] = structs.replace(report, configured=not ended)
     return Report(
         dict(sorted(experiments.items())),
         dict(sorted(dead_letters.items())),
@@ -88,8 +108,12 @@ def inspect(archive: Archive) -> Report:
 def _report(saved: snapshot.ExperimentEntry, entry: snapshot.PartitionEntry) -> ExperimentReport:
     state = saved.state
     plan, policy = state["plan"], policies.from_state(state["policy"])
+    arms = state["arms"]
+    champion = arms.index(plan["champion"]) if plan else policy.champion()
+    ties = PairTies(len(arms), state.get("pair_ties", ())).matrix
+    verdict = Verdict.of(policy.wins, ties.astype(float), champion, policy.seeks)
     return ExperimentReport(
-        arms=state["arms"],
+        arms=arms,
         status=state["status"],
         policy=saved.settings["policy"]["name"],
         epoch=state["assignment"]["epoch"],
@@ -100,5 +124,11 @@ def _report(saved: snapshot.ExperimentEntry, entry: snapshot.PartitionEntry) -> 
         open=state["open"],
         offset={"topic": entry.topic, "partition": entry.partition, "next": entry.next},
         state_hash=snapshot.state_hash(state),
+        confidence=verdict.confidence,
+        progress=verdict.progress,
+        decided=verdict.decided,
+        evidence=verdict.evidence.tolist(),
+        required=verdict.required,
+        pairs=list(verdict.pairs(arms)),
         prior="prior" in policy.parameters,
     )

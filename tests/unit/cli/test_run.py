@@ -8,8 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from streamduel.preference.evidence import confidence, intervals
 from streamduel.testing import duel
 from tests.logs import ARMS
 from tests.unit.cli.commands import (
@@ -95,6 +97,7 @@ def test_inspect_shows_pairs_that_never_met_and_no_dead_letters(
     result = streamduel("inspect", config)
     assert result.out.count("never met") == len(ARMS) - 2
     assert "1 accepted" in result.out
+    assert "search: champion bm25, confidence 0.0" in result.out
     assert result.out.endswith("No dead letters.\n")
 
 
@@ -109,15 +112,65 @@ def test_inspect_says_that_a_prior_steers(streamduel: Streamduel, tmp_path: Path
     assert (search["prior"], search["duels"]) == (True, 1)
 
 
+def test_inspect_shows_no_champion_without_evidence(streamduel: Streamduel, tmp_path: Path) -> None:
+    (tmp_path / "clicks.jsonl").write_bytes(b"")
+    config = configure(tmp_path)
+    assert "search: undecided, no evidence" in run(config, "--until-end").out
+    search = inspected(streamduel, tmp_path)["experiments"]["search"]
+    assert search["champion"] in ARMS
+    assert (search["confidence"], search["progress"], search["decided"]) == (0, 0, False)
+    assert "first arm wins" in streamduel("inspect", config).out
+
+
+def test_inspect_has_the_numbers_of_the_verdict(streamduel: Streamduel, folder: Path) -> None:
+    search = inspected(streamduel, folder)["experiments"]["search"]
+    champion = search["arms"].index(search["champion"])
+    wins = np.array(search["wins"])
+    assert search["confidence"] == confidence(wins, champion, "condorcet")
+    assert len(search["pairs"]) == len(ARMS) * (len(ARMS) - 1) / 2
+    lower, upper = intervals(wins, 0.05)
+    for pair in search["pairs"]:
+        i, j = ARMS.index(pair["a"]), ARMS.index(pair["b"])
+        assert pair["duels"] == pair["wins_a"] + pair["wins_b"] + pair["ties"]
+        assert pair["wins_a"] + pair["ties"] / 2 == wins[i, j]
+        assert pair["interval"] == pytest.approx([lower[i, j], upper[i, j]])
+        assert pair["win_rate"] == wins[i, j] / pair["duels"]
+    assert any(pair["ties"] for pair in search["pairs"])
+
+
+def test_inspect_marks_experiments_that_are_not_configured(
+    streamduel: Streamduel, folder: Path
+) -> None:
+    config = configure(folder, {"experiments": {"other": {"arms": ["x", "y"]}}})
+    result = streamduel("inspect", config)
+    assert result.status == 0
+    assert "(no longer in the configuration)" in result.out.splitlines()[0]
+    assert not inspected(streamduel, folder)["experiments"]["search"]["configured"]
+
+
+def test_dead_letters_of_the_experiment_and_of_all_add_up(
+    streamduel: Streamduel, folder: Path
+) -> None:
+    report = inspected(streamduel, folder)
+    named = report["experiments"]["search"]["tallies"]["dead_letter"]
+    total = sum(report["dead_letters"].values())
+    assert 0 < named < total
+    result = streamduel("inspect", folder / "search.yaml")
+    assert f"{named} dead letters that name it" in result.out
+    assert f"dead letters: {total}, of which {total - named} name no experiment" in result.out
+
+
 def test_inspect_before_the_first_run(streamduel: Streamduel, tmp_path: Path) -> None:
     config = configure(tmp_path)
     result = streamduel("inspect", config)
-    assert (result.status, result.out) == (
-        0, "There is no snapshot yet: has `streamduel run` been started?\n",
-    )  # fmt: skip
-    assert inspected(streamduel, tmp_path) == {
-        "experiments": {}, "dead_letters": {}, "ignored": {},
-    }  # fmt: skip
+    assert (result.status, result.out) == (1, "")
+    assert result.err == (
+        "streamduel: there is no snapshot of an experiment; start `streamduel run` with this "
+        "configuration, or check its section snapshots.\n"
+    )
+    result = streamduel("inspect", config, "--json")
+    assert result.status == 1
+    assert json.loads(result.out) == {"experiments": {}, "dead_letters": {}, "ignored": {}}
 
 
 def test_a_missing_click_log_is_an_error(folder: Path) -> None:

@@ -27,9 +27,8 @@ from tests.unit.demo.bed import BEGAN, Clock, played
 
 def report(folder: Path) -> ExperimentReport:
     loaded = load(folder / CONFIGURATION, {})
-    return inspect(loaded.outlet_connector.open_archive(loaded.sink, loaded.snapshots)).experiments[
-        "recipes"
-    ]
+    archive = loaded.outlet_connector.open_archive(loaded.sink, loaded.snapshots)
+    return inspect(archive, loaded.config.experiments).experiments["recipes"]
 
 
 @pytest.mark.parametrize("seed", range(6))
