@@ -16,6 +16,10 @@ MAX_COMPARED_LENGTH: Final = 64
 """Characters of a name from the click log that is compared; names that people write are shorter."""
 
 
+MAX_NEAREST: Final = 256
+"""Characters of a name for which a close one is looked for: the search takes time in proportion."""
+
+
 class StreamduelError(Exception):
     """Base class of all errors; the command line shows the message without a traceback."""
 
@@ -74,7 +78,7 @@ def nearest(name: str, allowed: Iterable[str]) -> str:
     >>> nearest("entirely different", ["rucb", "ccb"])
     ''
     """
-    return _nearest(name, tuple(allowed))
+    return _nearest(name, tuple(allowed)) if len(name) <= MAX_NEAREST else ""
 
 
 @lru_cache(maxsize=128)  # a service with a wrong arm name sends it in every record

@@ -38,6 +38,7 @@ ACTION_FIELDS: Final[Mapping[Action, tuple[str, ...]]] = {
     "reset": (),
     "freeze_pair": ("a", "b"),
     "unfreeze_pair": (),
+    "apply": ("settings",),
 }
 """The fields of a control record that each action needs."""
 
@@ -84,6 +85,7 @@ ALLOWED: Final = {
     "segment[]": _SEGMENT,
     "segment{}": f"an object whose names have 1 to {MAX_NAME} characters",
     "actor": f"{_NAME}, or null",
+    "settings": "an object with keys of the experiment's configuration, or null",
 }
 """The allowed values of each field, by its path; `TYPE.FIELD` where a field's name has two uses."""
 
@@ -165,6 +167,8 @@ def _control(record: Control) -> str | None:
         return f"'{record.action}' must name an 'arm' (found none)."
     if "b" in needed and (None in {record.a, record.b} or record.a == record.b):
         return f"'{record.action}' must name two arms, 'a' and 'b'."
+    if "settings" in needed and record.settings is None:
+        return f"'{record.action}' must have 'settings' (found none)."
     return None
 
 

@@ -8,7 +8,7 @@ that pydantic takes. The JSON Schemas in `docs/schemas` are generated from these
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -145,7 +145,7 @@ class Click(InputRecord, tag="click", frozen=True, gc=False):
 
 
 Action = Literal[
-    "pause", "resume", "add_arm", "retire_arm", "reset", "freeze_pair", "unfreeze_pair"
+    "pause", "resume", "add_arm", "retire_arm", "reset", "freeze_pair", "unfreeze_pair", "apply"
 ]
 
 Actor = Annotated[
@@ -154,11 +154,21 @@ Actor = Annotated[
 ]
 
 
+Settings = Annotated[
+    dict[str, Any],
+    Meta(
+        min_length=1,
+        description="New values of keys of the experiment's configuration; others stay.",
+    ),
+]
+
+
 class Control(InputRecord, tag="control", frozen=True, gc=False):
     """A change of the experiment, ordered with the data.
 
-    `add_arm` and `retire_arm` need `arm`; `freeze_pair` needs `a` and `b`; the other actions ignore
-    these fields. `actor` is the person or program that wants the change.
+    `add_arm` and `retire_arm` need `arm`; `freeze_pair` needs `a` and `b`; `apply` needs
+    `settings`; the other actions ignore these fields. `actor` is the person or program that wants
+    the change.
     """
 
     action: Action
@@ -167,6 +177,7 @@ class Control(InputRecord, tag="control", frozen=True, gc=False):
     b: Name | None = None
     ts: Time | None = None
     actor: Actor | None = None
+    settings: Settings | None = None
 
 
 InputEvent = Duel | Duels | Interleaving | Impression | Click | Control

@@ -19,7 +19,7 @@ COMMANDS: Final = {
     "validate": "Check a configuration without starting anything.",
     "inspect": "Show the newest snapshots: champion, confidence, win rates and records by outcome.",
     "replay": "Fold the click log again and compare every assignment with the published one.",
-    "control": "Pause, resume or reset a running experiment, change its arms, or freeze a pair.",
+    "control": "Change a running experiment: pause, resume, reset, arms, pairs; apply settings.",
     "repair": "Continue past a record, a wrong stream time, or in another click log.",
     "demo": "Watch streamduel find the best of six rankers in about a minute.",
     "simulate": "Measure the regret of policies on known preferences.",
@@ -27,6 +27,9 @@ COMMANDS: Final = {
     "policies": "List every policy with its parameters, their defaults, and its paper.",
 }
 """Each command with its summary. `streamduel.cli.NAME` has the function NAME that runs it."""
+
+FORMS: Final[dict[str, tuple[str, ...]]] = {"control": ("apply",)}
+"""First words after a command with which it has other arguments, in a module of their own."""
 
 MISTAKE: Final = 2
 """Exit status of a mistake in the configuration or on the command line."""
@@ -40,12 +43,17 @@ err = Console(stderr=True)
 class LazyCommand(TyperCommand):
     """A command whose module is imported when it runs or shows its help."""
 
-    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
+    ) -> Any:
         """Import the command and parse its arguments."""
-        module = import_module(f"streamduel.cli.{self.name}")
+        name, words, arguments = str(self.name), str(info_name), list(args)
+        if (word := next(iter(arguments), "")) in FORMS.get(name, ()):
+            name, words, arguments = word, f"{words} {word}", arguments[1:]
+        module = import_module(f"streamduel.cli.{name}")
         command = typer.Typer(add_completion=False, rich_markup_mode="markdown")
-        command.command(self.name)(getattr(module, str(self.name)))
-        return typer.main.get_command(command).make_context(*args, **kwargs)
+        command.command(words)(getattr(module, name))
+        return typer.main.get_command(command).make_context(words, arguments, parent, **extra)
 
 
 def _print_version(wanted: bool) -> None:

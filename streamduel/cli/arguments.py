@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
 from streamduel.config import LoadedConfig, load
@@ -15,6 +17,9 @@ ConfigPath = Annotated[
     typer.Argument(metavar="CONFIG", help="The configuration, a YAML file.", show_default=False),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print nothing but errors; the exit status tells.")
+]
 
 
 def load_config(path: Path) -> LoadedConfig:
@@ -22,3 +27,9 @@ def load_config(path: Path) -> LoadedConfig:
     loaded = load(path)
     hide(loaded.source, loaded.sink, loaded.snapshots)
     return loaded
+
+
+def print_json(answer: object) -> None:
+    """Print a struct, or what JSON can hold, for programs."""
+    sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(answer)) + b"\n")
+    sys.stdout.flush()

@@ -7,7 +7,7 @@ import os
 import socket
 import time
 import uuid
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 import typer
@@ -19,7 +19,9 @@ from streamduel.record_rules import ACTION_FIELDS
 from streamduel.records import MAX_NAME, Action, Control, Rejected
 from streamduel.stream.decode import RecordDecoder
 
-ACTIONS: Final[dict[str, Action]] = {name.replace("_", "-"): name for name in ACTION_FIELDS}
+ACTIONS: Final[dict[str, Action]] = {
+    name.replace("_", "-"): name for name in ACTION_FIELDS if name != "apply"
+}
 """Name of each action on the command line and in a record."""
 
 ExperimentName = Annotated[
@@ -63,7 +65,7 @@ def control(
     actor: ActorName = None,
     as_json: AsJson = False,
 ) -> None:
-    """Pause, resume or reset a running experiment, change its arms, or freeze a pair.
+    """Change a running experiment: pause, resume, reset, arms, pairs; apply settings.
 
     Writes one control record to the click log, or to the control topic if there is one, and does
     not wait until the service has read it. The record takes effect in log order, also in a replay.
@@ -71,6 +73,8 @@ def control(
 
     The record's `ts` is the present time. In a file, it advances stream time; in Kafka, the
     broker's timestamp does.
+
+    `streamduel control apply CONFIG` applies a changed configuration to the running experiments.
 
     For example:
 
@@ -81,17 +85,17 @@ def control(
         record_id = str(uuid.uuid4())
     arms = [name for name in (arm, other) if name is not None]
     _check(loaded, experiment, action, arms)
-    fields = zip(ACTION_FIELDS[ACTIONS[action]], arms, strict=True)
+    fields: dict[str, Any] = dict(zip(ACTION_FIELDS[ACTIONS[action]], arms, strict=True))
     record = Control(
         record_id,
         experiment,
         ACTIONS[action],
         ts=int(1000 * time.time()),
-        actor=(_user() if actor is None else actor),
-        **dict(fields),
+        actor=(user() if actor is None else actor),
+        **fields,
     )
-    value = _encoded(record, loaded.config.limits.max_record_bytes)
-    where = _append(loaded, record, value)
+    value = encoded(record, loaded.config.limits.max_record_bytes)
+    where = append(loaded, record, value)
     if as_json:
         typer.echo(value.decode())
         return
@@ -103,7 +107,7 @@ def control(
     )
 
 
-def _user() -> str:
+def user() -> str:
     """The user and host of this process."""
     try:
         user = getpass.getuser()
@@ -112,7 +116,7 @@ def _user() -> str:
     return f"{user}@{socket.gethostname()}"[:MAX_NAME]
 
 
-def _append(loaded: LoadedConfig, record: Control, value: bytes) -> str:
+def append(loaded: LoadedConfig, record: Control, value: bytes) -> str:
     """Write the record; returns the file, or the topic and partition."""
     try:
         return loaded.source_connector.append(loaded.source, record.experiment.encode(), value)
@@ -123,13 +127,22 @@ def _append(loaded: LoadedConfig, record: Control, value: bytes) -> str:
         ) from error
 
 
-def _check(loaded: LoadedConfig, experiment: str, action: str, arms: list[str]) -> None:
-    """Refuse an action that would become a dead letter in any case."""
-    experiments = loaded.config.experiments
+def check_enabled(loaded: LoadedConfig) -> None:
+    """Refuse to write control records that would not take effect.
+
+    Raises:
+        ConfigurationError: they are switched off.
+    """
     if not loaded.config.limits.control_records:
         raise ConfigurationError(
             "limits.control_records must be true for a control record to take effect (found false)."
         )
+
+
+def _check(loaded: LoadedConfig, experiment: str, action: str, arms: list[str]) -> None:
+    """Refuse an action that would become a dead letter in any case."""
+    experiments = loaded.config.experiments
+    check_enabled(loaded)
     if experiment not in experiments:
         known = ", ".join(f"'{name}'" for name in sorted(experiments))
         hint = nearest(experiment, experiments) or "."
@@ -152,7 +165,7 @@ def _check(loaded: LoadedConfig, experiment: str, action: str, arms: list[str]) 
         raise ConfigurationError(f"{action} needs two arms (found '{arms[0]}' twice).")
 
 
-def _encoded(record: Control, max_bytes: int) -> bytes:
+def encoded(record: Control, max_bytes: int) -> bytes:
     """The record as JSON, checked by the decoder of the service."""
     try:
         value = msgspec.json.encode(record)

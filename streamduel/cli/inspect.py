@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import closing
 from typing import Final
 
-import msgspec
 import typer
 
 from streamduel.cli import tables
 from streamduel.cli.app import FAILURE, err, out
-from streamduel.cli.arguments import AsJson, ConfigPath, load_config
+from streamduel.cli.arguments import AsJson, ConfigPath, load_config, print_json
 from streamduel.config import LoadedConfig
 from streamduel.stream import inspection
 
@@ -29,7 +27,7 @@ def inspect(config: ConfigPath, as_json: AsJson = False) -> None:
     loaded = load_config(config)
     report = read_report(loaded)
     if as_json:
-        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(report)) + b"\n")
+        print_json(report)
     elif report.experiments:
         tables.print_report(out, report)
     if not report.experiments:

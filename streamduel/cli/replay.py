@@ -4,16 +4,36 @@ from __future__ import annotations
 
 from contextlib import closing
 
+import msgspec
 import typer
+from rich.console import Console
 
 from streamduel.cli.app import FAILURE, err, out
-from streamduel.cli.arguments import ConfigPath, load_config
+from streamduel.cli.arguments import AsJson, ConfigPath, Quiet, load_config, print_json
 from streamduel.cli.progress import counting_progress
 from streamduel.connector import SourceOptions
 from streamduel.stream import replay as audit
 
 
-def replay(config: ConfigPath) -> None:
+class Audit(msgspec.Struct, frozen=True):
+    """What `replay --json` prints.
+
+    Attributes:
+        equal: whether the replay agrees with everything that was published.
+        records: the number of records folded again.
+        assignments: the number of published assignments that were reproduced byte for byte.
+        difference: the first difference, as a sentence.
+        unchecked: experiments with a snapshot that are no longer configured.
+    """
+
+    equal: bool
+    records: int
+    assignments: int
+    difference: str | None
+    unchecked: list[str]
+
+
+def replay(config: ConfigPath, as_json: AsJson = False, quiet: Quiet = False) -> None:
     """Fold the click log again and compare every assignment with the published one.
 
     Exits with 0 when all are equal; else shows the first difference and exits with 1.
@@ -23,9 +43,26 @@ def replay(config: ConfigPath) -> None:
     with (
         closing(loaded.source_connector.open_log(loaded.source, options)) as log,
         closing(loaded.outlet_connector.open_archive(loaded.sink, loaded.snapshots)) as archive,
-        counting_progress(err, "replaying") as progress,
+        counting_progress(Console(quiet=True) if quiet else err, "replaying") as progress,
     ):
         verdict = audit.replay(loaded.config, log, archive, progress)
+    if as_json:
+        print_json(
+            Audit(
+                verdict.difference is None,
+                verdict.records,
+                verdict.assignments,
+                verdict.difference,
+                verdict.unchecked,
+            )
+        )
+    elif verdict.difference or not quiet:
+        _print(verdict)
+    if verdict.difference:
+        raise typer.Exit(FAILURE)
+
+
+def _print(verdict: audit.Verdict) -> None:
     for name in verdict.unchecked:
         err.print(
             f"'{name}' is no longer configured and was not checked.",
@@ -33,7 +70,7 @@ def replay(config: ConfigPath) -> None:
         )  # fmt: skip
     if verdict.difference:
         out.print(verdict.difference, markup=False, highlight=False, soft_wrap=True)
-        raise typer.Exit(FAILURE)
+        return
     out.print(
         f"{verdict.records} records folded again, {verdict.assignments} assignments equal, "
         f"states equal.",

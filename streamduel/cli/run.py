@@ -11,11 +11,11 @@ import typer
 
 from streamduel.cli import tables
 from streamduel.cli.app import err, exit_status, out
-from streamduel.cli.arguments import ConfigPath, load_config
+from streamduel.cli.arguments import ConfigPath, Quiet, load_config, print_json
 from streamduel.cli.inspect import read_report
 from streamduel.cli.progress import FoldProgress
 from streamduel.config import LoadedConfig
-from streamduel.errors import StreamduelError
+from streamduel.errors import ConfigurationError, StreamduelError
 from streamduel.logging import FormatOption, LogFormat, log_uncaught, resolve_format, set_up
 from streamduel.monitoring import Monitoring
 from streamduel.monitoring.experiment_events import ExperimentEvents
@@ -41,12 +41,19 @@ LogFormatOption = Annotated[
     ),
 ]
 
+AsReport = Annotated[
+    bool,
+    typer.Option("--json", help="With --until-end: print the report as JSON, as `inspect` does."),
+]
+
 
 def run(
     context: typer.Context,
     config: ConfigPath,
     until_end: UntilEnd = False,
     log_format: LogFormatOption = "text",
+    as_json: AsReport = False,
+    quiet: Quiet = False,
 ) -> None:
     """Run the service: read clicks, update the policy, publish assignments.
 
@@ -58,8 +65,12 @@ def run(
     log_uncaught()
     try:
         loaded = load_config(config)
-        _serve(loaded, form, until_end=until_end)
-        if until_end:
+        if as_json and not until_end:
+            raise ConfigurationError("--json needs --until-end; without it, there is no report.")
+        _serve(loaded, form, until_end=until_end, quiet=quiet)
+        if until_end and as_json:
+            print_json(read_report(loaded))
+        elif until_end and not quiet:
             tables.print_report(out, read_report(loaded))
             _print_folders(loaded)
     except StreamduelError as error:
@@ -69,7 +80,7 @@ def run(
         raise typer.Exit(exit_status(error)) from None
 
 
-def _serve(loaded: LoadedConfig, form: LogFormat, *, until_end: bool) -> None:
+def _serve(loaded: LoadedConfig, form: LogFormat, *, until_end: bool, quiet: bool) -> None:
     """Run the service and its observers to the end."""
     stop, service_log = StopSignal(), ServiceLog(reported=until_end)
     stop.listen()
@@ -83,8 +94,9 @@ def _serve(loaded: LoadedConfig, form: LogFormat, *, until_end: bool) -> None:
             observers.extend(monitoring.observers)
             host, port = monitoring.start()
             stack.callback(monitoring.stop)
-            _announce(host, port, form)
-        if until_end and err.is_terminal:
+            if not quiet:
+                _announce(host, port, form)
+        if until_end and err.is_terminal and not quiet:
             observers.append(stack.enter_context(FoldProgress(err)))
         serve(loaded, stop, until_end=until_end, observers=observers)
         why = stop.signal or "the end of the log"

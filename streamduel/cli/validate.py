@@ -2,16 +2,77 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import msgspec
+import typer
+
 from streamduel.cli.app import out
-from streamduel.cli.arguments import ConfigPath, load_config
+from streamduel.cli.arguments import AsJson, ConfigPath, Quiet, load_config, print_json
+from streamduel.cli.changes import read_changes
+from streamduel.errors import StreamduelError
+
+AgainstState = Annotated[
+    bool,
+    typer.Option(
+        "--against-state",
+        help="Also compare with the newest snapshots: what `streamduel control apply` would change"
+        " in running experiments.",
+    ),
+]
 
 
-def validate(config: ConfigPath) -> None:
+class Validity(msgspec.Struct, frozen=True):
+    """What `validate --json` prints.
+
+    Attributes:
+        valid: whether the service would start with the configuration.
+        errors: why not, a sentence each.
+        experiments: the number of experiments; None if it is not valid.
+        differences: by experiment, what differs from its present settings; None if not asked for.
+        refused: by experiment, why it cannot continue, or cannot take its settings.
+    """
+
+    valid: bool
+    errors: list[str]
+    experiments: int | None = None
+    differences: dict[str, list[str]] | None = None
+    refused: dict[str, str] | None = None
+
+
+def validate(
+    config: ConfigPath,
+    against_state: AgainstState = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
     """Check a configuration without starting anything."""
-    loaded = load_config(config)
+    try:
+        loaded = load_config(config)
+        changes = list(read_changes(loaded)) if against_state else []
+    except StreamduelError as error:
+        if as_json:
+            print_json(Validity(valid=False, errors=str(error).splitlines()))
+        raise
     count = len(loaded.config.experiments)
-    out.print(
+    if as_json:
+        differences = {it.experiment: [str(each) for each in it.differences] for it in changes}
+        refused = {it.experiment: it.refused for it in changes if it.refused}
+        compared = (differences, refused) if against_state else (None, None)
+        print_json(Validity(True, [], count, *compared))
+        return
+    if quiet:
+        return
+    lines = [
         f"{config} is valid: {count} experiment{'s' if count > 1 else ''}, "
-        f"{loaded.config.source['connector']} to {loaded.config.sink['connector']}.",
-        markup=False, highlight=False, soft_wrap=True,
-    )  # fmt: skip
+        f"{loaded.config.source['connector']} to {loaded.config.sink['connector']}."
+    ]
+    if changes:
+        lines += [
+            "It differs from the running experiments, which run on as recorded; "
+            f"`streamduel control apply {config}` applies it:",
+            *map(str, changes),
+        ]
+    elif against_state:
+        lines.append("The running experiments are as configured.")
+    out.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)

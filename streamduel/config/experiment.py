@@ -186,7 +186,8 @@ class GuardrailSettings(Section):
 class ExperimentSettings(Section):
     """One experiment: the rankers that compete, and how the best one is found.
 
-    All settings enter the fold, so none of them may change while the experiment runs.
+    All settings enter the fold: a changed one takes effect at a control record, which
+    `streamduel control apply` writes.
     """
 
     arms: Annotated[list[Name], Field(min_length=MIN_ARMS, max_length=MAX_ARMS)] = Field(
@@ -257,7 +258,8 @@ class ExperimentSettings(Section):
 
     def join_window(self, max_ms: int) -> int:
         """The join window in milliseconds, at most those of the dedupe window."""
-        return min(_JOIN_WINDOW_MS, max_ms) if self.join_window_ms is None else self.join_window_ms
+        own = _JOIN_WINDOW_MS if self.join_window_ms is None else self.join_window_ms
+        return min(own, max_ms)
 
     @field_validator("arms")
     @classmethod

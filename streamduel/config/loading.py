@@ -11,12 +11,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from streamduel import formats
 from streamduel.config import environment as variables
+from streamduel.config.changes import is_about_key, problems
 from streamduel.config.document import Document, Location
 from streamduel.config.messages import Mistake, dotted, mistakes
 from streamduel.config.model import SECTIONS, Config, settings_model
 from streamduel.config.shape import one_of
 from streamduel.connector import Connector, connector_names, load_connector
-from streamduel.errors import ConfigurationError, PolicyError, nearest, shown
+from streamduel.errors import ConfigurationError, nearest, shown
 
 
 class LoadedConfig(BaseModel):
@@ -71,18 +72,11 @@ def _refusal(document: Document, found: Iterable[Mistake]) -> ConfigurationError
 def _experiment_mistakes(config: Config) -> Iterator[Mistake]:
     for name, experiment in config.experiments.items():
         location = ("experiments", name)
-        try:
-            experiment.create_policy()
-        except PolicyError as error:
-            if str(error).startswith("policy."):
-                yield _of_key(location, str(error))
-            else:
-                yield Mistake((*location, "policy"), f"experiments.{name}: {error}")
-        else:
-            for sentence in experiment.mistakes():
+        for sentence in problems(experiment, experiment.arms):
+            if is_about_key(sentence):
                 yield _of_key(location, sentence)
-        for sentence in experiment.guardrails.mistakes(experiment.arms):
-            yield _of_key((*location, "guardrails"), sentence)
+            else:
+                yield Mistake((*location, "policy"), f"experiments.{name}: {sentence}")
         if (experiment.join_window_ms or 0) > config.dedupe.window_ms:
             yield _of_key(
                 location,

@@ -44,7 +44,8 @@ class Summary(msgspec.Struct, frozen=True):
 
     `assignment` is the record in force, as published; null before the first decision.
     `champion_confidence` is a lower bound, valid at any time. `copeland_scores` has for each arm
-    the share of the other arms that it beats.
+    the share of the other arms that it beats. `settings_differ` says, by key, what `streamduel
+    control apply` would change, because the configuration differs from the running experiment.
     """
 
     assignment: Assignment | None
@@ -59,6 +60,7 @@ class Summary(msgspec.Struct, frozen=True):
     copeland_scores: dict[Name, Share]
     tallies: Tallies
     open: Open
+    settings_differ: list[str]
 
     @classmethod
     def of(cls, view: ExperimentView) -> Summary:
@@ -76,6 +78,7 @@ class Summary(msgspec.Struct, frozen=True):
             copeland_scores=dict(zip(view.arms, view.copeland, strict=True)),
             tallies=Tallies(**view.tallies),
             open=Open(**view.open),
+            settings_differ=list(view.differences),
         )
 
 

@@ -12,6 +12,7 @@ from functools import cached_property
 from math import nan
 from typing import Final, NamedTuple
 
+from streamduel.config.experiment import ExperimentSettings
 from streamduel.preference.arrays import Floats
 from streamduel.preference.elimination import condorcet_winner_possible
 from streamduel.preference.evidence import Winner, confidence, unfairness
@@ -21,6 +22,7 @@ from streamduel.records import Assignment, Reason
 from streamduel.stream.experiment import Experiment
 from streamduel.stream.guardrails import share_taken
 from streamduel.stream.plan import Status
+from streamduel.stream.settings_change import pending
 from streamduel.stream.task import PartitionTask
 from streamduel.stream.trust import Coin
 
@@ -144,6 +146,8 @@ class ExperimentView:
         active: whether a record has arrived since it was restored.
         prior: whether a prior steers its choices.
         impressions: counts of interleaved impressions.
+        settings: those in force.
+        differences: what its configuration would change, a text for each key.
         assessed: the newest assessment by champion, for an experiment of many arms; shared by its
             successive views, written by the history's thread.
     """
@@ -172,6 +176,8 @@ class ExperimentView:
     impressions: Impressions
     active: bool = True
     prior: bool = False
+    settings: ExperimentSettings | None = None
+    differences: tuple[str, ...] = ()
     assessed: dict[int, Assessment] = field(default_factory=dict)
 
     @classmethod
@@ -212,6 +218,8 @@ class ExperimentView:
             fallback=(fallback.arm, fallback.idle_ms / 1000) if fallback.arm else None,
             last_record_at=former.last_record_at if former and not new_records else now,
             impressions=Impressions.of(experiment),
+            settings=experiment.settings,
+            differences=_differences(experiment, arms, former),
             active=new_records or (former is not None and former.active),
         )
         if former is not None and view._continues(former):
@@ -292,6 +300,15 @@ class ExperimentView:
             self.condorcet_winner_possible,
             self.team_mismatch,
         )
+
+
+def _differences(
+    experiment: Experiment, arms: tuple[str, ...], former: ExperimentView | None
+) -> tuple[str, ...]:
+    """What the configuration would change; it takes longer than the rest of a view."""
+    if former and former.settings is experiment.settings and former.arms == arms:
+        return former.differences
+    return tuple(str(difference) for difference in pending(experiment))
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,6 +24,15 @@ Block: TypeAlias = dict[int, tuple[float, float]]
 _Number: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=MAX_DUELS)]
 
 
+def blocks_after(duels: int, window: int) -> list[list[Any]]:
+    """The blocks of a state in which all of these duels are forgotten.
+
+    >>> blocks_after(40, window=32) == [[]] * 16
+    True
+    """
+    return [[] for _ in range(min(BLOCKS, duels * BLOCKS // window + 1))]
+
+
 class RecentState(CountsState):
     """What `RecentCounts.state_dict` returns."""
 

@@ -66,12 +66,8 @@ class Coder:
     def __init__(self, settings: ExperimentSettings, roster: Roster, limits: LimitSettings) -> None:
         self._roster = roster
         self._max_ranks, self._max_duels = limits.max_ranks, limits.max_duels_per_record
-        self._credit = settings.credit.create()
-        tie = TIE if settings.ties == "half" else NO_DUEL
         # Without kept codes, every `duel` takes the path on which its client is looked at.
         self._max_codes = MAX_CODES if settings.max_per_client is None else 0
-        self._drops_unclicked = settings.no_click == "drop"
-        self._winners: dict[str | None, int] = {"a": _A_WINS, "b": _B_WINS, "tie": tie}
         self._coders: dict[type, Callable[[Any, Mapping[str, Any]], int]] = {
             Duel: self._duel,
             Interleaving: self._interleaving,
@@ -81,6 +77,14 @@ class Coder:
             Control: _special,
         }
         self.codes: dict[str, dict[str, dict[str | None, int]]] = {}
+        self.configure(settings)
+
+    def configure(self, settings: ExperimentSettings) -> None:
+        """Credit what comes by these settings."""
+        self._credit = settings.credit.create()
+        self._drops_unclicked = settings.no_click == "drop"
+        tie = TIE if settings.ties == "half" else NO_DUEL
+        self._winners: dict[str | None, int] = {"a": _A_WINS, "b": _B_WINS, "tie": tie}
         self.renumber()
 
     def renumber(self) -> None:

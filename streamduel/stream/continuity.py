@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
+from streamduel.config.changes import changed
 from streamduel.config.experiment import ExperimentSettings
-from streamduel.errors import SnapshotError, shortened
+from streamduel.errors import SnapshotError
 from streamduel.formats import FormatSettings
 from streamduel.stream.routing import ClickLog
 from streamduel.stream.snapshot import ExperimentEntry, PartitionEntry
@@ -63,41 +62,36 @@ def check_format(entry: PartitionEntry, log_format: FormatSettings | None) -> No
         )
 
 
-def continued(saved: ExperimentEntry, settings: ExperimentSettings) -> ExperimentSettings:
-    """The settings with which a running experiment continues.
+def begun(saved: ExperimentEntry) -> ExperimentSettings:
+    """The settings with which a running experiment began.
 
-    They are those of the configuration. But if it does not name the policy, the experiment keeps
-    the one that it began with: the default of another release may be another policy.
-
-    Args:
-        saved: the experiment in the snapshot.
-        settings: its section of the configuration.
+    They are validated again, so that a setting of a later release has its default.
 
     Raises:
-        SnapshotError: a setting differs, or the experiment has ended.
+        ValueError: they are not allowed, or not those of the state.
     """
-    name = saved.experiment
-    if saved.ended_at is not None:
-        raise SnapshotError(
-            f"experiments.{name} was removed from the configuration at offset {saved.ended_at}, "
-            f"and its records since then became dead letters, so it cannot continue; use a "
-            f"new experiment name."
-        )
-    # Validated again, so that a setting of a later release has its default.
-    begun = ExperimentSettings.model_validate(saved.settings)
-    if not settings.policy.is_named:
-        policy = settings.policy.model_copy(update={"name": begun.policy.name})
-        settings = settings.model_copy(update={"policy": policy})
-    former = begun.model_dump(mode="json")
-    for key, value in settings.model_dump(mode="json").items():
-        if former[key] != value:
-            raise SnapshotError(
-                f"experiments.{name}.{key} must stay {_json(former[key])} while the "
-                f"experiment runs (found {_json(value)}); restore the value, or "
-                f"use a new experiment name."
-            )
+    settings = ExperimentSettings.model_validate(saved.settings)
+    strange = set(saved.state["arms"]).difference(settings.arms, saved.state["added"])
+    if strange:
+        raise ValueError(f"arm '{min(strange)}' has never joined")
     return settings
 
 
-def _json(value: Any) -> str:
-    return shortened(msgspec.json.encode(value).decode(), 200)
+def in_force(saved: ExperimentEntry) -> ExperimentSettings:
+    """The settings in force in a snapshot: those that it began with, and those applied later.
+
+    Raises:
+        ConfigurationError: the entry has a value that is not allowed.
+    """
+    return changed(begun(saved), saved.state.get("applied", {}))
+
+
+def ended(saved: ExperimentEntry) -> str | None:
+    """Why an experiment of the snapshot cannot continue; None if it can."""
+    if saved.ended_at is None:
+        return None
+    return (
+        f"experiments.{saved.experiment} was removed from the configuration at offset "
+        f"{saved.ended_at}, and its records since then became dead letters, so it cannot continue; "
+        f"use a new experiment name."
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, assert_never
 
 from streamduel.records import Control
+from streamduel.stream import settings_change
 from streamduel.stream.tallies import ArmTallies, PairTies
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ def apply(control: Control, experiment: Experiment, offset: int) -> None:
             _add_arm(experiment, str(control.arm), offset)
         case "retire_arm":
             _retire_arm(experiment, str(control.arm), offset)
+        case "apply":
+            settings_change.apply(experiment, control.settings or {}, offset)
         case _:
             assert_never(control.action)
 
@@ -49,17 +52,12 @@ def apply(control: Control, experiment: Experiment, offset: int) -> None:
 def _add_arm(experiment: Experiment, arm: str, offset: int) -> None:
     experiment.roster.check_new(arm)
     experiment.decisions.add_arm(arm)
-    experiment.by_arm.add_arm()
-    experiment.pair_ties.add_arm()
-    experiment.roster.add(arm, offset)
+    settings_change.join(experiment, arm, offset)
     experiment.coder.renumber()
 
 
 def _retire_arm(experiment: Experiment, arm: str, offset: int) -> None:
     index = experiment.roster.check_retirable(arm)
     experiment.decisions.retire_arm(arm, index)
-    experiment.by_arm.retire_arm(index)
-    experiment.pair_ties.retire_arm(index)
-    experiment.roster.retire(arm, offset)
-    experiment.trust.retire_arm(arm)
+    settings_change.leave(experiment, arm, offset)
     experiment.coder.renumber()

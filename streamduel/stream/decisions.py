@@ -45,7 +45,7 @@ class Decisions:
     """
 
     __slots__ = (
-        "_batch_timer", "_batched", "_name", "_partition", "_renewal", "_roster",
+        "_batch_timer", "_batched", "_configured", "_name", "_partition", "_renewal", "_roster",
         "_settings", "_since_decision", "_stop", "_stopped", "assignment", "guardrails", "paused",
         "plan", "policy",
     )  # fmt: skip
@@ -61,6 +61,7 @@ class Decisions:
         self._name, self._settings, self._partition = name, settings, partition
         self._roster = roster
         self._batched = issubclass(policies.get(settings.policy.name), BatchedPolicy)
+        self._configured = False  # since the last decision, which is then published in any case
         rails = settings.guardrails
         if state is None:
             self.policy = settings.create_policy()
@@ -158,6 +159,28 @@ class Decisions:
         self._batch_timer = BatchTimer(self._settings)
         self.guardrails.forget(arm)
 
+    def configure(self, settings: ExperimentSettings, policy: policies.Policy) -> None:
+        """Continue with other settings; the arms are those of the roster.
+
+        Args:
+            settings: the new ones.
+            policy: the present one, or another one that has its counts.
+        """
+        before, self._settings = self._settings, settings
+        timer = {} if policy is not self.policy else self._batch_timer.state()
+        if policy is not self.policy or settings.stop != before.stop:
+            self._stopped, self._stop = False, StopRule(settings.stop)
+        self.policy = policy
+        self._batched = isinstance(policy, BatchedPolicy)
+        self._batch_timer = BatchTimer(settings, **timer)
+        self._renewal = RenewalTimer(settings.guardrails.fallback)
+        rails = self.guardrails.state()
+        if settings.guardrails.freeze_pair != before.guardrails.freeze_pair:
+            pair = settings.guardrails.freeze_pair
+            rails["frozen"] = self._roster.pair(pair[0], pair[1]) if pair else None
+        self.guardrails = Guardrails(settings.guardrails, rails)
+        self._configured = True
+
     # When a decision is due.
 
     @property
@@ -217,8 +240,9 @@ class Decisions:
             self._stopped = self.policy.finished or self._stop.is_reached(self.policy)
         before, self.plan = self.plan, self._next_plan(now)
         self.guardrails.watch(self.plan, self._roster.index)
-        if self.plan == before and not self._renewal.expires:
+        if self.plan == before and not self._renewal.expires and not self._configured:
             return None
+        self._configured = False
         return self._publish(self.plan, offset, now, records)
 
     def expire(self, offset: int, now: int, records: int) -> Assignment | None:

@@ -11,6 +11,7 @@ import numpy as np
 from msgspec import structs
 
 from streamduel import policies
+from streamduel.config.changes import changed
 from streamduel.config.experiment import ExperimentSettings
 from streamduel.connector import LogRecord
 from streamduel.policies import Policy
@@ -49,13 +50,17 @@ class Experiment:
 
     Args:
         name: name of the experiment.
-        settings: its section of the configuration.
+        settings: those with which it began.
         shared: what it shares with the other experiments of its partition.
         seed: of its record keys in the dedupe window.
         started_at: the offset of the first record that can belong to it.
         state: a former `state()`; None for a new experiment.
 
     Attributes:
+        begun: the settings with which it began.
+        applied: new values of settings by key, from control records.
+        settings: those in force.
+        configured: its section of the configuration, which may differ.
         buffer: codes of duels that the policy has not learned yet.
         due: a decision is due when the buffer holds this many.
         coder: codes of duels, for the present arms.
@@ -73,9 +78,10 @@ class Experiment:
     """
 
     __slots__ = (
-        "_changes", "_credited", "_shared", "attribution", "buffer", "by_arm", "check_at",
-        "client_cap", "code", "coder", "codes", "decisions", "due", "name", "outcomes", "pair_ties",
-        "roster", "seed", "settings", "started_at", "ties", "trust",
+        "_changes", "_credited", "_shared", "applied", "attribution", "begun", "buffer", "by_arm",
+        "check_at", "client_cap", "code", "coder", "codes", "configured", "decisions", "due",
+        "name", "outcomes", "pair_ties", "roster", "seed", "settings",
+        "started_at", "ties", "trust",
     )  # fmt: skip
 
     def __init__(
@@ -87,7 +93,10 @@ class Experiment:
         started_at: int,
         state: Mapping[str, Any] | None = None,
     ) -> None:
-        self.name, self.settings, self._shared = name, settings, shared
+        self.name, self.begun, self._shared = name, settings, shared
+        self.applied: dict[str, Any] = {} if state is None else state.get("applied", {})
+        self.settings = settings = changed(settings, self.applied) if self.applied else settings
+        self.configured = settings
         self.seed, self.started_at = seed, started_at
         self.buffer = array("q")
         self._changes = 0
@@ -394,6 +403,7 @@ class Experiment:
         """The hard state as plain JSON values; `Experiment(…, state=…)` restores it exactly."""
         self.learn()
         return {
+            **({"applied": self.applied} if self.applied else {}),
             **self.roster.state(),
             **self.decisions.state(),
             "by_arm": msgspec.to_builtins(self.by_arm),

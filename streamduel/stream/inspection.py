@@ -13,7 +13,7 @@ from streamduel import policies
 from streamduel.connector import Archive
 from streamduel.preference.verdict import PairResult, Verdict
 from streamduel.records import Reason
-from streamduel.stream import saved_state, snapshot
+from streamduel.stream import continuity, saved_state, snapshot
 from streamduel.stream.tallies import Outcomes, PairTies
 
 
@@ -115,7 +115,7 @@ def _report(saved: snapshot.ExperimentEntry, entry: snapshot.PartitionEntry) -> 
     return ExperimentReport(
         arms=arms,
         status=state["status"],
-        policy=saved.settings["policy"]["name"],
+        policy=continuity.in_force(saved).policy.name,
         epoch=state["assignment"]["epoch"],
         champion=plan["champion"] if plan else None,
         duels=policy.duels,

@@ -139,14 +139,14 @@ def _open(config: Config, log: Source, archive: Archive, verdict: Verdict) -> di
         snapshot.check_offset(found, entry.next)
         continuity.check_log(entry, shape, partition)
         origin = snapshot.origin_entries(found.entries)
-        settings = _continued(config, experiments, place)
+        settings = _begun(config, experiments, place)
         task = PartitionTask(settings, shape, partition, origin or None, place)
         task.repairs = Repairs([_again(it, task.next_offset) for it in entry.repairs])
         task.controls.judge_as(entry.control)
         epochs = {name: it.decisions.epoch for name, it in task.experiments.items()}
         audit = _Audit(task, task.next_offset, found.next_offset, {}, {}, epochs)
         for name, saved in experiments.items():
-            if name in config.experiments:
+            if name in config.experiments and saved.ended_at is None:
                 if name not in epochs:
                     audit.starts[name] = saved.started_at
                 audit.states[name] = snapshot.state_hash(saved.state)
@@ -158,15 +158,15 @@ def _open(config: Config, log: Source, archive: Archive, verdict: Verdict) -> di
     return audits
 
 
-def _continued(
+def _begun(
     config: Config, experiments: Mapping[str, snapshot.ExperimentEntry], place: str
 ) -> Config:
-    """The configuration with which a partition's experiments have run."""
+    """The configuration with which a partition's experiments began."""
     settings = dict(config.experiments)
     for name, saved in experiments.items():
         if name in settings:
             with snapshot.restoring(snapshot.EXPERIMENT_PREFIX + name, place):
-                settings[name] = continuity.continued(saved, settings[name])
+                settings[name] = continuity.begun(saved)
     return config.model_copy(update={"experiments": settings})
 
 

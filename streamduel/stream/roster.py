@@ -58,8 +58,8 @@ class Roster:
         self._changed_at = sorted([*added, *self._retired.values()])
         self._present: tuple[int, dict[str, Any]] = -1, {}
 
-    def check_new(self, arm: str) -> None:
-        """Check that an arm can be added.
+    def check_new(self, arm: str, others: int = 0) -> None:
+        """Check that an arm can be added, together with some others.
 
         Raises:
             Rejected: it competes already, was retired, or there are too many.
@@ -72,11 +72,12 @@ class Roster:
                 f"arm '{arm[:80]}' was retired{self._when(arm)}, and its name stays taken; add the "
                 f"ranker under another name.",
             )
-        if len(self.arms) >= MAX_ARMS or len(self.arms) + len(self._retired) >= MAX_NAMES:
+        present = len(self.arms) + others
+        if present >= MAX_ARMS or present + len(self._retired) >= MAX_NAMES:
             raise Rejected(
                 "invalid_record",
                 f"an experiment has at most {MAX_ARMS} arms at a time and {MAX_NAMES} ever "
-                f"(found {len(self.arms)} and {len(self.arms) + len(self._retired)}).",
+                f"(found {present} and {present + len(self._retired)}).",
             )
 
     def check_retirable(self, arm: str) -> int:

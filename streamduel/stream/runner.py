@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from itertools import chain
 from typing import Final, cast
 
 import structlog
@@ -20,6 +21,7 @@ from streamduel.connector import (
     no_failpoint,
 )
 from streamduel.errors import Fenced
+from streamduel.stream import settings_change
 from streamduel.stream.commit import commit
 from streamduel.stream.observer import Observer
 from streamduel.stream.routing import ClickLog
@@ -189,6 +191,7 @@ class Runner:
                 "longer than the service may be down",
             )  # fmt: skip
         task.begin(start)
+        self._report(task)
         for repair in task.repairs.waiting(task.next_offset):
             log.warning(
                 "repair waits", partition=partition, action=repair.action, offset=repair.at,
@@ -196,6 +199,24 @@ class Runner:
             )  # fmt: skip
         self.tasks[partition] = task
         self._notify(lambda observer: observer.restored(task))
+
+    def _report(self, task: PartitionTask) -> None:
+        """Log which experiments do not run as they are configured."""
+        for name, why in sorted(task.refused.items()):
+            log.error("experiment refused", experiment=name, why=why)
+        pending = {name: settings_change.pending(it) for name, it in task.experiments.items()}
+        differing = {
+            name: [difference.key for difference in found]
+            for name, found in sorted(pending.items())
+            if found
+        }
+        if differing:
+            log.warning(
+                "settings differ", partition=task.partition, experiments=len(differing),
+                first=next(iter(differing)), keys=sorted({*chain(*differing.values())}),
+                advice="they run on as recorded; `streamduel control apply CONFIG` shows the "
+                "differences and applies the configuration",
+            )  # fmt: skip
 
     def _drop(self, partitions: Sequence[int]) -> None:
         """Drop uncommitted work; the new owner of the partition repeats it."""

@@ -73,6 +73,7 @@ class _State(msgspec.Struct):
     trust: _Trust
     open: dict[str, Count]
     pair_ties: list[TieRow] = []
+    applied: dict[str, Any] = {}
 
 
 def check(name: str, state: Mapping[str, Any]) -> None:

@@ -115,7 +115,7 @@ class ExperimentEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         experiment: its name.
-        settings: the configuration that it ran with.
+        settings: those with which it began; its state has those that were applied later.
         started_at: the first offset that could belong to it.
         state: its hard state.
         ended_at: the offset from which on it was no longer configured; None if it still is.
@@ -179,7 +179,7 @@ def experiment_entry(experiment: Experiment) -> ExperimentEntry:
     """The entry of a running experiment."""
     return ExperimentEntry(
         experiment=experiment.name,
-        settings=experiment.settings.model_dump(mode="json"),
+        settings=experiment.begun.model_dump(mode="json"),
         started_at=experiment.started_at,
         state=experiment.state(),
     )

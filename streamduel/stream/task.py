@@ -116,6 +116,8 @@ class PartitionTask:
             self._restore_partition(entry)
         for name, saved in experiments.items():
             settings = self._new.pop(name, None)
+            if settings is not None and (why := continuity.ended(saved)) is not None:
+                self._router.refused[name], settings = why, None
             if settings is None and saved.ended_at is None:
                 self._entries.put(structs.replace(saved, ended_at=self.next_offset))
             elif older:
@@ -143,9 +145,10 @@ class PartitionTask:
         self._marks.restore(entry.mark, entry.window_clock)
 
     def _restore_experiment(self, saved: ExperimentEntry, settings: ExperimentSettings) -> None:
-        settings = continuity.continued(saved, settings)
         saved_state.check(saved.experiment, saved.state)
-        experiment = self._add(saved.experiment, settings, saved.started_at, saved.state)
+        begun = continuity.begun(saved)
+        experiment = self._add(saved.experiment, begun, saved.started_at, saved.state)
+        experiment.configured = settings
         experiment.set_timer()
         self._saved[saved.experiment] = experiment.version
 
@@ -249,6 +252,11 @@ class PartitionTask:
             cut = bisect_left(records, end, key=lambda record: record.offset)
             yield records[:cut]
             records = records[cut:]
+
+    @property
+    def refused(self) -> Mapping[str, str]:
+        """Configured experiments that cannot continue, each with a sentence about the reason."""
+        return self._router.refused
 
     @property
     def stream_time(self) -> int:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from streamduel.policies.base.generator import Generator
-from streamduel.policies.base.policy import AnyPolicy
+from streamduel.policies.base.policy import AnyPolicy, Policy
+from streamduel.preference.recent_counts import blocks_after
 
 
 def with_arms(policy: AnyPolicy, kept: Sequence[int | None]) -> AnyPolicy:
@@ -39,16 +40,46 @@ def with_arms(policy: AnyPolicy, kept: Sequence[int | None]) -> AnyPolicy:
         name: policy.declared[name].for_arms(value, kept)
         for name, value in policy.parameters.items()
     }
-    state = type(policy)(len(kept), seed=seed, **parameters).state_dict()
+    return with_counts_of(type(policy)(len(kept), seed=seed, **parameters), policy, kept)
+
+
+def with_counts_of(
+    fresh: AnyPolicy, policy: Policy, kept: Sequence[int | None] | None = None
+) -> AnyPolicy:
+    """A policy without duels continues with the counts of another one, of any kind.
+
+    With a window, it takes over the recent counts of a policy with an equal window; the order of
+    other duels is not known, and they count as forgotten.
+
+    Args:
+        fresh: without any duels; not changed.
+        policy: has the counts.
+        kept: for each arm of `fresh`, its number in `policy`, or None if it is new; by default, the
+            arms are the same.
+
+    Raises:
+        PolicyError: `fresh` cannot have these counts.
+
+    >>> from streamduel.policies.rucb import RUCB
+    >>> from streamduel.policies.uniform import Uniform
+    >>> policy = RUCB(2, seed=7)
+    >>> policy.observe(0, 1, 1, 20)
+    >>> with_counts_of(Uniform(2, seed=7), policy).wins.tolist()
+    [[0.0, 20.0], [0.0, 0.0]]
+    """
+    kept = range(policy.n_arms) if kept is None else kept
+    before, state = policy.state_dict()["counts"], fresh.state_dict()
     wins = np.zeros((len(kept), len(kept)))
     stay = [place for place, arm in enumerate(kept) if arm is not None]
     were = [arm for arm in kept if arm is not None]
     wins[np.ix_(stay, stay)] = policy.wins[np.ix_(were, were)]
-    counts = {**before["counts"], "wins": wins.tolist()}
-    if "recent" in counts:
+    counts = {**state["counts"], "duels": before["duels"], "wins": wins.tolist()}
+    if "window" in counts:
         places = {arm: place for place, arm in enumerate(kept) if arm is not None}
-        counts["recent"] = [_among(block, places) for block in counts["recent"]]
-    return type(policy).from_state({**state, "counts": counts})
+        same = counts["window"] == before.get("window")
+        blocks = before["recent"] if same else blocks_after(before["duels"], counts["window"])
+        counts["recent"] = [_among(block, places) for block in blocks]
+    return type(fresh).from_state({**state, "counts": counts})
 
 
 def _among(block: list[list[Any]], places: Mapping[int, int]) -> list[list[Any]]:

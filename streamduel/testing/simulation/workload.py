@@ -42,10 +42,17 @@ CONTROLS: Final[tuple[dict[str, Any], ...]] = (
     {"action": "retire_arm", "arm": "bm25"},
     {"action": "freeze_pair", "a": "bm25", "b": "ltr"},
     {"action": "unfreeze_pair"},
+    {"action": "apply", "settings": {"decide_every": 2, "slate": 2}},
+    {"action": "apply", "settings": {"policy": {"name": "rucb", "window": 20}, "ties": "drop"}},
+    {"action": "apply", "settings": {"policy": {"name": "c2b", "horizon": 10_000}}},
+    {"action": "apply", "settings": {"credit": {"name": "first_click"}, "no_click": "drop"}},
+    {"action": "apply", "settings": {"arms": ["ltr", "bm25", "late"]}},
+    {"action": "apply", "settings": {"guardrails": {"fallback": {"arm": "ltr", "idle_ms": 1000}}}},
+    {"action": "apply", "settings": {"join_window_ms": 3}},
 )
 
 _KINDS: Final = {
-    "duel": 50, "impression": 16, "click": 20, "interleaving": 6, "duels": 4, "control": 4
+    "duel": 46, "impression": 16, "click": 20, "interleaving": 6, "duels": 4, "control": 8
 }  # fmt: skip
 """Types of records, with their shares in percent."""
 

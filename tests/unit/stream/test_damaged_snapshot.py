@@ -145,7 +145,6 @@ IMPOSSIBLE: list[Change] = [
     lambda entry: entry.update(settings={}),
     lambda entry: entry["settings"].update(arms=3),
     lambda entry: entry["settings"].update(arms=["x", "y", "z"]),
-    lambda entry: entry.update(ended_at=1),
     lambda entry: entry["state"]["policy"].update(policy="nobody"),
     lambda entry: entry["state"]["policy"].update(n_arms=10**12),
     lambda entry: entry["state"]["policy"].update(own={"x": 1}),

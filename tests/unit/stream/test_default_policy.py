@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from streamduel.errors import SnapshotError
 from streamduel.policies import DEFAULT
+from streamduel.stream import settings_change
 from streamduel.stream.replay import replay
 from streamduel.testing import Broker, MemoryOutlet
 from streamduel.testing.broker import run
@@ -50,22 +50,28 @@ def test_an_older_experiment_keeps_its_policy(search: dict[str, Any]) -> None:
     assert policy(partition) == policy(partition.restarted()) == "rucb"
 
 
-def test_its_parameters_may_not_change() -> None:
+def differences(partition: Partition) -> list[str]:
+    return [str(it) for it in settings_change.pending(partition.task.experiments["search"])]
+
+
+def test_its_parameters_differ() -> None:
     entries = older(policy={"name": "rucb", "window": 500})
     same = Partition(config(search={"policy": {"window": 500}}), entries=entries)
-    assert policy(same) == "rucb"
-    with pytest.raises(SnapshotError, match=r'policy must stay {"name":"rucb","window":500} while'):
-        Partition(config(), entries=entries)
+    assert (policy(same), differences(same)) == ("rucb", [])
+    other = Partition(config(), entries=entries)
+    assert policy(other) == "rucb"
+    assert differences(other) == ['policy: {"name":"rucb","window":500} → {"name":"rucb"}']
 
 
-def test_another_policy_that_is_named_is_refused() -> None:
-    with pytest.raises(SnapshotError, match=r'policy must stay {"name":"rucb"} while'):
-        Partition(config(search={"policy": {"name": DEFAULT}}), entries=older())
+def test_another_policy_that_is_named_differs() -> None:
+    other = Partition(config(search={"policy": {"name": DEFAULT}}), entries=older())
+    assert policy(other) == "rucb"
+    assert differences(other) == [f'policy: {{"name":"rucb"}} → {{"name":"{DEFAULT}"}}']
 
 
-def test_another_aim_is_refused() -> None:
-    with pytest.raises(SnapshotError, match=r'aim must stay "identify" while'):
-        Partition(config(search={"aim": "earn"}), entries=older())
+def test_another_aim_differs() -> None:
+    other = Partition(config(search={"aim": "earn"}), entries=older())
+    assert differences(other) == ['aim: "identify" → "earn"']
 
 
 def test_a_replay_takes_the_policy_of_the_snapshot() -> None:

@@ -1,0 +1,78 @@
+"""`streamduel control apply`: the configuration becomes that of the running experiments."""
+
+from __future__ import annotations
+
+import sys
+import time
+import uuid
+from typing import Annotated
+
+import typer
+
+from streamduel.cli.app import FAILURE, err
+from streamduel.cli.arguments import AsJson, ConfigPath, load_config
+from streamduel.cli.changes import Change, read_changes
+from streamduel.cli.control import ActorName, append, check_enabled, encoded, user
+from streamduel.config import LoadedConfig
+from streamduel.errors import ConfigurationError
+from streamduel.records import Control
+
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Write the records without asking.")]
+
+
+def apply(
+    config: ConfigPath, yes: Yes = False, actor: ActorName = None, as_json: AsJson = False
+) -> None:
+    """Apply a changed configuration to the running experiments.
+
+    Shows how CONFIG differs from the settings with which the experiments run, according to the
+    newest snapshots, and asks. Then it writes a control record for each experiment, which takes
+    effect at its place in the click log, also in a replay. Counts and epochs are kept. Arms that
+    CONFIG adds or leaves out join or leave.
+
+    `join_window_ms` and `max_per_client` cannot change while an experiment runs; use a new
+    experiment name. Exits with 1 if the configuration has such a change.
+
+    For example:
+
+        streamduel control apply search.yaml
+    """
+    loaded = load_config(config)
+    check_enabled(loaded)
+    changes = list(read_changes(loaded))
+    for change in changes:
+        err.print(str(change), markup=False, highlight=False, soft_wrap=True)
+    wanted = [it for it in changes if it.settings and not it.refused]
+    if not changes:
+        typer.echo("The running experiments are as configured.", err=as_json)
+    if wanted and not yes:
+        _ask(len(wanted))
+    for change in wanted:
+        _write(loaded, change, actor, as_json=as_json)
+    if not all(it.applicable for it in changes):
+        raise typer.Exit(FAILURE)
+
+
+def _ask(count: int) -> None:
+    if not sys.stdin.isatty():
+        raise ConfigurationError("nobody can answer here; with --yes the records are written.")
+    what = "this experiment" if count == 1 else f"these {count} experiments"
+    typer.confirm(f"Apply to {what}?", abort=True, err=True)
+
+
+def _write(loaded: LoadedConfig, change: Change, actor: str | None, *, as_json: bool) -> None:
+    record = Control(
+        str(uuid.uuid4()),
+        change.experiment,
+        "apply",
+        ts=int(1000 * time.time()),
+        actor=user() if actor is None else actor,
+        settings=change.settings,
+    )
+    value = encoded(record, loaded.config.limits.max_record_bytes)
+    where = append(loaded, record, value)
+    if as_json:
+        typer.echo(value.decode())
+    else:
+        keys = ", ".join(change.settings)
+        typer.echo(f"Wrote {keys} for experiment '{change.experiment}' to {where}.")

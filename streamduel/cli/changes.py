@@ -1,0 +1,83 @@
+"""How a configuration differs from the experiments of the newest snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import Any, NamedTuple
+
+from streamduel.config import LoadedConfig
+from streamduel.config.changes import Difference, changed, check_change, differences
+from streamduel.errors import ConfigurationError
+from streamduel.stream import continuity, saved_state, snapshot
+
+
+class Change(NamedTuple):
+    """How a configuration differs from an experiment of the newest snapshots.
+
+    Attributes:
+        experiment: its name.
+        differences: settings with other values; those that are fixed cannot be applied.
+        refused: why the experiment cannot continue, or cannot take the settings; None if it can.
+    """
+
+    experiment: str
+    differences: Sequence[Difference]
+    refused: str | None = None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The new values that a control record can apply, by key."""
+        return {it.key: it.configured for it in self.differences if not it.fixed}
+
+    @property
+    def applicable(self) -> bool:
+        """Whether a control record can apply all of it."""
+        return self.refused is None and not any(it.fixed for it in self.differences)
+
+    def __str__(self) -> str:
+        lines = [f"{self.experiment}:"]
+        for it in self.differences:
+            note = "  (cannot change while it runs; use a new experiment name)"
+            lines.append(f"  {it}{note if it.fixed else ''}")
+        if self.refused:
+            lines.append(f"  refused: {self.refused}")
+        return "\n".join(lines)
+
+
+def read_changes(loaded: LoadedConfig) -> Iterator[Change]:
+    """How the configuration differs from the newest snapshots, by experiment.
+
+    Raises:
+        SnapshotError: a snapshot cannot be read.
+    """
+    with closing(loaded.outlet_connector.open_archive(loaded.sink, loaded.snapshots)) as archive:
+        for partition in archive.partitions():
+            found = archive.load(partition)
+            if found is None:
+                continue
+            _, experiments, place = snapshot.read(found.entries, partition, found.place)
+            for name, saved in sorted(experiments.items()):
+                if name not in loaded.config.experiments:
+                    continue
+                with snapshot.restoring(snapshot.EXPERIMENT_PREFIX + name, place):
+                    saved_state.check(name, saved.state)
+                    change = _change(loaded, saved)
+                if change.differences or change.refused:
+                    yield change
+
+
+def _change(loaded: LoadedConfig, saved: snapshot.ExperimentEntry) -> Change:
+    name = saved.experiment
+    if (why := continuity.ended(saved)) is not None:
+        return Change(name, (), why)
+    running, present = continuity.in_force(saved), saved.state["arms"]
+    found = differences(running, present, loaded.config.experiments[name])
+    change = Change(name, found)
+    after = changed(running, change.settings)
+    try:
+        check_change(running, after, after.arms if "arms" in change.settings else present)
+    except ConfigurationError as error:
+        sentence = str(error).replace("settings.", f"experiments.{name}.", 1)
+        return Change(name, found, sentence)
+    return change

@@ -1,0 +1,134 @@
+"""Changes of a running experiment's settings: what differs from the configuration, and what may."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from pydantic import ValidationError
+
+from streamduel.config.experiment import ExperimentSettings
+from streamduel.config.messages import mistakes
+from streamduel.errors import ConfigurationError, PolicyError, shortened
+
+FIXED: Final = ("join_window_ms", "max_per_client")
+"""Settings with which a restart reads the last stretch of the click log again: impressions that
+were joined, or capped, with another value would be joined or capped differently."""
+
+
+class Difference(NamedTuple):
+    """A setting in which a running experiment and its configuration differ.
+
+    Attributes:
+        key: its name.
+        running: the value that the experiment runs with.
+        configured: the value in the configuration.
+    """
+
+    key: str
+    running: Any
+    configured: Any
+
+    @property
+    def fixed(self) -> bool:
+        """Whether it cannot change while the experiment runs."""
+        return self.key in FIXED
+
+    def __str__(self) -> str:
+        return f"{self.key}: {_json(self.running)} → {_json(self.configured)}"
+
+
+def problems(settings: ExperimentSettings, arms: Sequence[str]) -> Iterator[str]:
+    """Contradictions among settings: sentences, most of which begin with the key.
+
+    Args:
+        settings: valid by themselves.
+        arms: the arms that compete.
+    """
+    try:
+        settings.create_policy(arms)
+    except PolicyError as error:
+        yield str(error)
+    else:
+        yield from settings.mistakes()
+    for sentence in settings.guardrails.mistakes(arms):
+        yield f"guardrails.{sentence}"
+
+
+def is_about_key(sentence: str) -> bool:
+    """Whether a sentence of `problems` begins with a key.
+
+    >>> is_about_key("policy.alpha must be greater than 0.5."), is_about_key("policy 'rucb' has …")
+    (True, False)
+    """
+    key = sentence.partition(" ")[0]
+    return key != "policy" and key.partition(".")[0] in ExperimentSettings.model_fields
+
+
+def differences(
+    running: ExperimentSettings, arms: Sequence[str], configured: ExperimentSettings
+) -> list[Difference]:
+    """What applying a configuration would change in a running experiment.
+
+    A configuration that does not name the policy leaves it as it is: the default of another release
+    may be another policy. Arms that control records have added or retired are no difference.
+
+    Args:
+        running: the settings that the experiment runs with.
+        arms: its present arms.
+        configured: its section of the configuration.
+    """
+    if not configured.policy.is_named:
+        policy = configured.policy.model_copy(update={"name": running.policy.name})
+        configured = configured.model_copy(update={"policy": policy})
+    before, after = running.model_dump(mode="json"), configured.model_dump(mode="json")
+    if set(configured.arms) in (set(running.arms), set(arms)):
+        before["arms"] = after["arms"]
+    else:
+        before["arms"] = list(arms)
+    return [
+        Difference(key, before[key], value) for key, value in after.items() if before[key] != value
+    ]
+
+
+def changed(settings: ExperimentSettings, changes: Mapping[str, Any]) -> ExperimentSettings:
+    """Settings with other values of some keys, each valid by itself; see `problems`.
+
+    Raises:
+        ConfigurationError: a value is not allowed; the first mistake, as a sentence.
+    """
+    try:
+        return ExperimentSettings.model_validate({**settings.model_dump(mode="json"), **changes})
+    except ValidationError as error:
+        first = next(mistakes(error, ExperimentSettings, ("settings",)))
+        raise ConfigurationError(shortened(first.sentence, 500)) from None
+
+
+def check_change(
+    before: ExperimentSettings, after: ExperimentSettings, arms: Sequence[str]
+) -> None:
+    """Refuse settings that contradict each other, or that a running experiment cannot take.
+
+    Args:
+        before: the settings that it runs with.
+        after: the settings that it would run with.
+        arms: the arms that would compete.
+
+    Raises:
+        ConfigurationError: the reason, as a sentence.
+    """
+    for key in FIXED:
+        was, found = getattr(before, key), getattr(after, key)
+        if was != found:
+            raise ConfigurationError(
+                f"settings.{key} must stay {_json(was)} while the experiment runs (found "
+                f"{_json(found)}); restore the value, or use a new experiment name."
+            )
+    for sentence in problems(after, arms):
+        prefix = "settings." if is_about_key(sentence) else ""
+        raise ConfigurationError(shortened(f"{prefix}{sentence}", 500))
+
+
+def _json(value: Any) -> str:
+    return shortened(msgspec.json.encode(value).decode(), 200)

@@ -1,0 +1,116 @@
+"""The control action `apply`: a running experiment continues with other settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from streamduel.config import changes as rules
+from streamduel.config.experiment import ExperimentSettings
+from streamduel.errors import ConfigurationError, PolicyError
+from streamduel.policies import Policy
+from streamduel.policies.base.change_of_arms import with_arms, with_counts_of
+from streamduel.records import Rejected
+from streamduel.stream.roster import Roster
+
+if TYPE_CHECKING:
+    from streamduel.stream.experiment import Experiment
+
+
+def apply(experiment: Experiment, changes: Mapping[str, Any], offset: int) -> None:
+    """Give an experiment other settings, all of them or none.
+
+    Counts, tallies and epoch are kept. A policy with another name or other parameters starts from
+    the counts. Settings of credit hold for records and join windows that are credited from here on.
+
+    Args:
+        experiment: it has learned all duels before the record.
+        changes: new values of some keys.
+        offset: the record's.
+
+    Raises:
+        Rejected: a value is not allowed, or the experiment cannot take it; nothing has changed.
+    """
+    before, roster = experiment.settings, experiment.roster
+    try:
+        after = rules.changed(before, changes)
+        arms = _arms(roster, after.arms) if "arms" in changes else roster.arms
+        rules.check_change(before, after, arms)
+        _check_frozen(experiment, before, after, arms)
+        policy = _policy(experiment.policy, before, after, roster, arms)
+    except (ConfigurationError, PolicyError) as error:
+        raise Rejected("invalid_record", f"the settings cannot be applied: {error}") from None
+    for arm in [arm for arm in roster.arms if arm not in arms]:
+        experiment.decisions.guardrails.forget(arm)
+        leave(experiment, arm, offset)
+    for arm in arms[len(roster.arms) :]:
+        join(experiment, arm, offset)
+    experiment.settings = after
+    experiment.applied = {
+        **experiment.applied, **after.model_dump(mode="json", include=set(changes))
+    }  # fmt: skip
+    experiment.decisions.configure(after, policy)
+    experiment.coder.configure(after)
+
+
+def pending(experiment: Experiment) -> list[rules.Difference]:
+    """What `streamduel control apply` would change in an experiment."""
+    return rules.differences(experiment.settings, experiment.roster.arms, experiment.configured)
+
+
+def join(experiment: Experiment, arm: str, offset: int) -> None:
+    """Count for a new arm, which the policy compares already; then renumber the coder."""
+    experiment.by_arm.add_arm()
+    experiment.pair_ties.add_arm()
+    experiment.roster.add(arm, offset)
+
+
+def leave(experiment: Experiment, arm: str, offset: int) -> None:
+    """Count no more for an arm that the policy has forgotten; then renumber the coder."""
+    index = experiment.roster.index[arm]
+    experiment.by_arm.retire_arm(index)
+    experiment.pair_ties.retire_arm(index)
+    experiment.roster.retire(arm, offset)
+    experiment.trust.retire_arm(arm)
+
+
+def _arms(roster: Roster, wanted: Sequence[str]) -> list[str]:
+    """The arms that will compete: those that stay, in their order, then the new ones."""
+    new = [arm for arm in wanted if arm not in roster.index]
+    for number, arm in enumerate(new):
+        roster.check_new(arm, number)
+    return [*(arm for arm in roster.arms if arm in set(wanted)), *new]
+
+
+def _check_frozen(
+    experiment: Experiment,
+    before: ExperimentSettings,
+    after: ExperimentSettings,
+    arms: Sequence[str],
+) -> None:
+    """Refuse to retire an arm of a pair that stays frozen."""
+    frozen = experiment.decisions.guardrails.frozen
+    if frozen is None or before.guardrails.freeze_pair != after.guardrails.freeze_pair:
+        return
+    for arm in frozen:
+        if arm not in arms:
+            raise ConfigurationError(f"arm '{arm[:80]}' must stay: it is in the frozen pair.")
+
+
+def _policy(
+    policy: Policy,
+    before: ExperimentSettings,
+    after: ExperimentSettings,
+    roster: Roster,
+    arms: Sequence[str],
+) -> Policy:
+    """The policy with which the experiment continues: the present one, if nothing changes it."""
+    kept = [roster.index.get(arm) for arm in arms]
+    fresh = after.create_policy(arms)
+    try:
+        former = before.create_policy(arms)
+    except PolicyError:  # such as a horizon that is too short for the new number of arms
+        former = None
+    if former is None or (fresh.name, fresh.parameters) != (former.name, former.parameters):
+        return with_counts_of(fresh, policy, kept)
+    return policy if list(arms) == roster.arms else with_arms(policy, kept)

@@ -1,0 +1,131 @@
+"""`control apply` and `validate --against-state`: a changed configuration and what runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.logs import ARMS
+from tests.unit.cli.commands import LOG, Streamduel, configure, inspected, lines, run
+
+RAILS = {"control_arm": "bm25", "min_share": 0.1}
+CHANGES = {"experiments.search.decide_every": 9, "experiments.search.guardrails": RAILS}
+
+
+def written(folder: Path) -> list[dict[str, Any]]:
+    """The records that were added to the log."""
+    text = (folder / "clicks.jsonl").read_bytes()
+    return [json.loads(line) for line in text.splitlines()[len(LOG) :]]
+
+
+def test_it_shows_and_writes_what_the_service_then_obeys(
+    streamduel: Streamduel, folder: Path
+) -> None:
+    config = configure(folder, CHANGES)
+    result = streamduel("control", "apply", config, "--yes", "--actor", "alice")
+    assert result.status == 0
+    assert "search:\n  decide_every: 1 → 9\n  guardrails: {" in result.err
+    assert result.out == (
+        f"Wrote decide_every, guardrails for experiment 'search' to {folder / 'clicks.jsonl'}.\n"
+    )
+    (record,) = written(folder)
+    assert (record["action"], record["actor"]) == ("apply", "alice")
+    assert record["settings"]["decide_every"] == 9
+    assert run(config, "--until-end").status == 0
+    pairs = json.loads(lines(folder)[-1])["pairs"]
+    assert ["bm25", "bm25"] in [[pair["a"], pair["b"]] for pair in pairs]
+    again = streamduel("control", "apply", config, "--yes")
+    assert again == (0, "The running experiments are as configured.\n", "")
+    assert len(written(folder)) == 1
+    assert streamduel("replay", config).status == 0
+
+
+def test_arms_of_the_configuration_join_and_leave(streamduel: Streamduel, folder: Path) -> None:
+    config = configure(folder, {"experiments.search.arms": [*ARMS[1:], "ltr-v4"]})
+    assert streamduel("control", "apply", config, "--yes", "--json").status == 0
+    assert run(config, "--until-end").status == 0
+    assert inspected(streamduel, folder)["experiments"]["search"]["arms"] == [*ARMS[1:], "ltr-v4"]
+
+
+def test_without_a_terminal_it_needs_yes(streamduel: Streamduel, folder: Path) -> None:
+    result = streamduel("control", "apply", configure(folder, CHANGES))
+    assert result.status == 2
+    assert result.err.endswith(
+        "streamduel: nobody can answer here; with --yes the records are written.\n"
+    )
+    assert written(folder) == []
+
+
+def test_a_fixed_setting_is_not_written(streamduel: Streamduel, folder: Path) -> None:
+    config = configure(folder, {"experiments.search.max_per_client": 5})
+    result = streamduel("control", "apply", config, "--yes")
+    assert (result.status, result.out, written(folder)) == (1, "", [])
+    assert "max_per_client: null → 5  (cannot change while it runs" in result.err
+
+
+def test_settings_that_contradict_what_runs_are_refused(
+    streamduel: Streamduel, folder: Path
+) -> None:
+    retire = ("control", folder / "search.yaml", "search", "retire-arm", "bm25")
+    assert streamduel(*retire).status == 0
+    assert run(folder / "search.yaml", "--until-end").status == 0
+    result = streamduel("control", "apply", configure(folder, CHANGES), "--yes")
+    assert (result.status, len(written(folder))) == (1, 1)
+    assert "refused: experiments.search.guardrails.control_arm must be one of" in result.err
+
+
+def test_validate_tells_the_difference_beforehand(streamduel: Streamduel, folder: Path) -> None:
+    same = streamduel("validate", folder / "search.yaml", "--against-state")
+    assert same.status == 0
+    assert same.out.endswith("The running experiments are as configured.\n")
+    config = configure(folder, CHANGES)
+    differs = streamduel("validate", config, "--against-state")
+    assert differs.status == 0
+    assert f"`streamduel control apply {config}` applies it:\nsearch:\n" in differs.out
+    found = json.loads(streamduel("validate", config, "--against-state", "--json").out)
+    assert found["valid"] is True
+    assert found["differences"]["search"][0] == "decide_every: 1 → 9"
+
+
+def test_validate_as_json_and_quiet(streamduel: Streamduel, folder: Path) -> None:
+    config = configure(folder)
+    good = streamduel("validate", config, "--json")
+    assert (good.status, json.loads(good.out)["valid"], good.err) == (0, True, "")
+    assert streamduel("validate", config, "--quiet") == (0, "", "")
+    wrong = streamduel("validate", configure(folder, {"experiments.search.slate": 0}), "--json")
+    found = json.loads(wrong.out)
+    assert (wrong.status, found["valid"], len(found["errors"])) == (2, False, 1)
+    assert wrong.err == f"streamduel: {found['errors'][0]}\n"
+
+
+def test_replay_as_json_and_quiet(streamduel: Streamduel, folder: Path) -> None:
+    found = json.loads(streamduel("replay", folder / "search.yaml", "--json").out)
+    assert (found["equal"], found["difference"]) == (True, None)
+    assert (found["records"], found["assignments"]) == (len(LOG), len(lines(folder)))
+    assert streamduel("replay", folder / "search.yaml", "--quiet") == (0, "", "")
+    path = folder / "out" / "assignments.jsonl"
+    path.write_bytes(path.read_bytes().replace(b'"epoch":2,', b'"epoch":2, '))
+    differs = streamduel("replay", folder / "search.yaml", "--json")
+    found = json.loads(differs.out)
+    assert (differs.status, found["equal"]) == (1, False)
+    assert found["difference"].startswith("epoch 2 of 'search' differs")
+
+
+def test_run_as_json_and_quiet(streamduel: Streamduel, folder: Path) -> None:
+    report = run(folder / "search.yaml", "--until-end", "--json", "--quiet")
+    assert (report.status, report.err) == (0, "")
+    assert json.loads(report.out) == inspected(streamduel, folder)
+    assert run(folder / "search.yaml", "--until-end", "--quiet") == (0, "", "")
+    refused = run(folder / "search.yaml", "--json")
+    assert (refused.status, refused.out) == (2, "")
+    assert "--json needs --until-end" in refused.err
+
+
+@pytest.mark.parametrize("options", [["--help"], ["apply", "--help"]])
+def test_the_help_names_apply(streamduel: Streamduel, options: list[str]) -> None:
+    result = streamduel("control", *options)
+    assert result.status == 0
+    assert "control apply" in result.out
