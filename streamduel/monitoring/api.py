@@ -11,6 +11,7 @@ from msgspec import Meta
 from streamduel.monitoring.history import History
 from streamduel.monitoring.page.heat_map import ranking
 from streamduel.monitoring.views import ExperimentView
+from streamduel.preference.verdict import PairResult
 from streamduel.records import Assignment, Name
 
 MAX_MATRIX_ARMS: Final = 100
@@ -43,9 +44,12 @@ class Summary(msgspec.Struct, frozen=True):
     """One experiment as of the last commit.
 
     `assignment` is the record in force, as published; null before the first decision.
-    `champion_confidence` is a lower bound, valid at any time. `copeland_scores` has for each arm
-    the share of the other arms that it beats. `settings_differ` says, by key, what `streamduel
-    control apply` would change, because the configuration differs from the running experiment.
+    `champion_confidence` is a lower bound, valid at any time. `champion_progress` is how much of
+    the evidence for a confidence of 95 % there is. Without any, `champion_decided` is false and
+    people are shown "undecided". `copeland_scores` has for each arm the share of the other arms
+    that it beats, `evidence` the evidence in nats that it does not beat all others; from
+    `evidence_required` on, it is out. `settings_differ` says, by key, what `streamduel control
+    apply` would change, because the configuration differs from the running experiment.
     """
 
     assignment: Assignment | None
@@ -61,6 +65,10 @@ class Summary(msgspec.Struct, frozen=True):
     tallies: Tallies
     open: Open
     settings_differ: list[str]
+    champion_progress: Share
+    champion_decided: bool
+    evidence: dict[Name, Annotated[float, Meta(ge=0)]]
+    evidence_required: Annotated[float, Meta(ge=0)]
 
     @classmethod
     def of(cls, view: ExperimentView) -> Summary:
@@ -79,6 +87,10 @@ class Summary(msgspec.Struct, frozen=True):
             tallies=Tallies(**view.tallies),
             open=Open(**view.open),
             settings_differ=list(view.differences),
+            champion_progress=view.verdict.progress,
+            champion_decided=view.verdict.decided,
+            evidence=dict(zip(view.arms, view.verdict.evidence.tolist(), strict=True)),
+            evidence_required=view.verdict.required,
         )
 
 
@@ -96,6 +108,7 @@ class HistoryPoint(msgspec.Struct, frozen=True):
     champion_confidence: Share
     regret: Annotated[float, Meta(ge=0)]
     regret_bound: Annotated[float, Meta(ge=0)]
+    champion_progress: Share
 
 
 class HistoryAnswer(msgspec.Struct, frozen=True):
@@ -121,20 +134,24 @@ class MatrixAnswer(msgspec.Struct, frozen=True):
     """The preference matrix in counts: `wins[i][j]` is how often arm i has beaten arm j.
 
     Of more than 100 arms, those with the largest Copeland scores; the best come first. `of` is the
-    number of all arms.
+    number of all arms. `pairs` has the pairs of `arms`, with 95 % intervals of all pairs of the
+    experiment that hold together, at any time.
     """
 
     experiment: Name
     of: Count
     arms: list[Name]
     wins: list[list[Wins]]
+    pairs: list[PairResult]
 
     @classmethod
     def of_view(cls, view: ExperimentView) -> MatrixAnswer:
         """The matrix of an experiment."""
         shown = ranking(view)[:MAX_MATRIX_ARMS]
         arms = [view.arms[arm] for arm in shown]
-        return cls(view.name, len(view.arms), arms, view.wins[np.ix_(shown, shown)].tolist())
+        wins = view.wins[np.ix_(shown, shown)].tolist()
+        pairs = list(view.verdict.pairs(view.arms, shown))
+        return cls(view.name, len(view.arms), arms, wins, pairs)
 
 
 class Refusal(msgspec.Struct, frozen=True):

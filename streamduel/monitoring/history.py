@@ -40,6 +40,7 @@ class Point(NamedTuple):
         confidence: lower bound that the champion is the winner sought.
         regret: estimate of the cumulative regret.
         regret_bound: its upper bound.
+        progress: how much of the evidence for a sure champion there is, from 0 to 1.
     """
 
     at: float
@@ -47,12 +48,21 @@ class Point(NamedTuple):
     confidence: float
     regret: float
     regret_bound: float
+    progress: float = 0.0
 
     @classmethod
     def of(cls, view: ExperimentView, at: float) -> Point:
         """The present point; costly unless the view's figures have been computed already."""
         kind = view.seeks  # the regret by which the policy is judged: of the winner it seeks
-        return cls(at, view.duels, view.confidence, view.regret[kind], view.regret_bound[kind])
+        verdict = view.verdict
+        return cls(
+            at,
+            view.duels,
+            verdict.confidence,
+            view.regret[kind],
+            view.regret_bound[kind],
+            verdict.progress,
+        )
 
 
 class PointSeries:

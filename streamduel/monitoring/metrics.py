@@ -200,6 +200,14 @@ METRICS: Final[tuple[Declaration, ...]] = (
         per_experiment(lambda view: view.assessment.confidence),
     ),
     Gauge(
+        "streamduel_champion_progress",
+        ("experiment",),
+        "How much of the evidence for a confidence of 95 % there is, from 0 to 1: the mean over "
+        "the champion's rivals. It rises before streamduel_champion_confidence does, and is 1 when "
+        "that reaches 0.95. While both are 0, the champion is shown to people as undecided.",
+        per_experiment(lambda view: view.verdict.progress),
+    ),
+    Gauge(
         "streamduel_condorcet_winner_possible",
         ("experiment",),
         "1 while some ranker may be the Condorcet winner; 0 once each has lost to another one with "

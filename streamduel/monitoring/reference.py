@@ -74,6 +74,7 @@ def example() -> Figures:
         epoch=17,
         assignment=None,
         wins=wins,
+        ties=np.zeros_like(wins),
         alone=(480, 0, 0),
         arm_duels=tuple(map(round, wins.sum(axis=1) + wins.sum(axis=0))),
         seeks="condorcet",

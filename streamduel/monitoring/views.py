@@ -12,11 +12,13 @@ from functools import cached_property
 from math import nan
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from streamduel.config.experiment import ExperimentSettings
 from streamduel.preference.arrays import Floats
-from streamduel.preference.elimination import condorcet_winner_possible
-from streamduel.preference.evidence import Winner, confidence, unfairness
+from streamduel.preference.evidence import Winner, unfairness
 from streamduel.preference.regret import KINDS, estimated_regret, regret_bound, regret_of
+from streamduel.preference.verdict import LEVEL, Verdict
 from streamduel.preference.winners import copeland_scores
 from streamduel.records import Assignment, Reason
 from streamduel.stream.experiment import Experiment
@@ -26,9 +28,8 @@ from streamduel.stream.settings_change import pending
 from streamduel.stream.task import PartitionTask
 from streamduel.stream.trust import Coin
 
-DELTA: Final = 0.05
-"""Bounds that are shown, and "impossible", are wrong with at most this probability at any time: the
-convention of statistics."""
+DELTA: Final = 1 - LEVEL
+"""Bounds of regret are wrong with at most this probability at any time."""
 
 MAX_ARMS_ON_DEMAND: Final = 100
 """Up to this many arms an assessment takes at most some milliseconds and may be computed during a
@@ -132,6 +133,7 @@ class ExperimentView:
         epoch: of the assignment in force.
         assignment: the one in force, as published; None before the first decision.
         wins: (K, K), a copy.
+        ties: (K, K), of each pair; a copy.
         alone: (K,), how often each arm was served alone.
         arm_duels: (K,), duels of each arm with other arms.
         seeks: which winner the policy looks for.
@@ -163,6 +165,7 @@ class ExperimentView:
     epoch: int
     assignment: Assignment | None
     wins: Floats
+    ties: Floats
     alone: tuple[int, ...]
     arm_duels: tuple[int, ...]
     seeks: Winner
@@ -206,6 +209,7 @@ class ExperimentView:
             epoch=experiment.decisions.epoch,
             assignment=experiment.decisions.assignment,
             wins=experiment.policy.wins.copy(),
+            ties=experiment.pair_ties.matrix.astype(np.float64),
             alone=tuple(experiment.by_arm.alone),
             arm_duels=tuple(experiment.by_arm.fought),
             seeks=experiment.policy.seeks,
@@ -263,9 +267,14 @@ class ExperimentView:
         return unfairness(self.impressions.coins)
 
     @cached_property
+    def verdict(self) -> Verdict:
+        """What the duels say of the winner."""
+        return Verdict.of(self.wins, self.ties, self.champion, self.seeks)
+
+    @property
     def confidence(self) -> float:
         """Lower bound of the probability that the champion is the winner sought."""
-        return confidence(self.wins, self.champion, self.seeks)
+        return self.verdict.confidence
 
     @cached_property
     def regret_bound(self) -> dict[str, float]:
@@ -275,7 +284,7 @@ class ExperimentView:
     @cached_property
     def condorcet_winner_possible(self) -> bool:
         """Whether some arm may still beat all others."""
-        return condorcet_winner_possible(self.wins, DELTA)
+        return not self.verdict.out.all()
 
     @property
     def assessment(self) -> Assessment:

@@ -150,20 +150,31 @@ def sure_at(wins: Floats, champion: int, seeks: Winner) -> float:
 def sure_against(wins: Floats, champion: int, seeks: Winner) -> Floats:
     """For each arm, the evidence that it is no better a winner than the champion.
 
+    Returns:
+        (K,), in nats; `sure_at` is the least of the other arms.
+    """
+    least: Floats = comparisons(wins, champion, seeks).min(axis=1)
+    return least
+
+
+def comparisons(wins: Floats, champion: int, seeks: Winner) -> Floats:
+    """For each arm, the evidence that `sure_at` needs that it is no better than the champion.
+
     Args:
         wins: (K, K), as for `log_evidence`.
         champion: an arm.
         seeks: which winner.
 
     Returns:
-        (K,), in nats; `sure_at` is the least of the other arms.
+        (K, 1) for a Condorcet winner: that the champion beats the arm. (K, K - 1) for a Copeland
+        winner: the largest of the champion's evidence, and of that of all arms against the arm.
     """
     if seeks == "condorcet":  # the champion's own comparisons suffice
-        return log_evidence_of(wins[champion], wins[:, champion])
+        return log_evidence_of(wins[champion], wins[:, champion])[:, np.newaxis]
     evidence = log_evidence(wins)
     both = np.concatenate([np.broadcast_to(evidence[champion], evidence.shape), evidence.T], axis=1)
     place = len(evidence) + 1
-    return np.partition(both, place, axis=1)[:, place]
+    return np.partition(both, place, axis=1)[:, place:]
 
 
 @cache

@@ -24,11 +24,11 @@ from streamduel.preference.arrays import Floats
 from streamduel.preference.elimination import Elimination
 from streamduel.preference.evidence import (
     Winner,
+    comparisons,
     confidence,
     intervals_of,
     nats,
     nats_of_all,
-    sure_against,
 )
 from streamduel.preference.logarithm import ln
 
@@ -80,11 +80,9 @@ class Verdict:
         seeks: the winner that the policy seeks.
         level: the confidence that is enough.
         confidence: a lower bound of the probability that the champion is the winner.
-        progress: how much of the evidence for `level` there is, from 0 to 1: the mean over the
-            rivals, of which each needs the same. It rises before confidence does, and is 1 when
-            confidence reaches `level`.
-        decided: whether the champion has any evidence that it beats some rival. If not, the
-            champion is only the arm that the policy would serve: people are shown "undecided".
+        progress: how much of the evidence for `level` there is, from 0 to 1: the mean over all
+            comparisons that are needed, of which each needs the same. It rises before confidence
+            does, and is 1 when confidence reaches `level`.
 
     >>> wins = np.array([[0.0, 560.0, 600.0], [440.0, 0.0, 500.0], [400.0, 500.0, 0.0]])
     >>> verdict = Verdict.of(wins, np.zeros((3, 3)), champion=0, seeks="condorcet")
@@ -106,7 +104,6 @@ class Verdict:
     level: float
     confidence: float
     progress: float
-    decided: bool
 
     @classmethod
     def of(
@@ -122,8 +119,8 @@ class Verdict:
             seeks: which winner.
             level: the confidence that is enough, from 0 to below 1.
         """
-        shares = np.minimum(sure_against(wins, champion, seeks) / nats(level, len(wins), seeks), 1)
-        rivals = np.delete(shares, champion)
+        needed = nats(level, len(wins), seeks)
+        shares = np.minimum(comparisons(wins, champion, seeks) / needed, 1.0)
         return cls(
             wins=wins,
             ties=ties,
@@ -131,9 +128,16 @@ class Verdict:
             seeks=seeks,
             level=level,
             confidence=confidence(wins, champion, seeks),
-            progress=float(rivals.mean()),
-            decided=bool((sure_against(wins, champion, "condorcet") > 0).any()),
+            progress=float(np.delete(shares, champion, axis=0).mean()),
         )
+
+    @property
+    def decided(self) -> bool:
+        """Whether there is any evidence for the champion.
+
+        If not, it is only the arm that the policy would serve: people are shown "undecided".
+        """
+        return self.progress > 0
 
     @property
     def required(self) -> float:
@@ -163,24 +167,33 @@ class Verdict:
         """The evidence against a preference outside of its interval: all pairs hold together."""
         return nats_of_all(len(self.wins), 1 - self.level)
 
-    def pairs(self, arms: Sequence[str]) -> Iterator[PairResult]:
+    def bounds(self, among: Sequence[int]) -> tuple[Floats, Floats]:
+        """The lower and the upper ends of the intervals of k arms, (k, k) each."""
+        wins = self.wins[np.ix_(among, among)]
+        return intervals_of(wins, wins.T, self._joint)
+
+    def pairs(
+        self, arms: Sequence[str], among: Sequence[int] | None = None
+    ) -> Iterator[PairResult]:
         """Each pair of arms, in their order.
 
         Args:
             arms: K names.
+            among: only the pairs of these arms, in this order; all if left out.
         """
-        for a in range(len(arms) - 1):
-            rivals = slice(a + 1, None)
+        order = np.arange(len(arms)) if among is None else np.asarray(among, dtype=np.int64)
+        for place, a in enumerate(order[:-1].tolist()):
+            rivals = order[place + 1 :]
             won, lost, ties = self.wins[a, rivals], self.wins[rivals, a], self.ties[a, rivals]
             low, high = intervals_of(won, lost, self._joint)
             # Of an odd number of ties that nobody counted, a half is left on each side.
             wins, losses = (np.floor(np.maximum(side - ties / 2, 0)) for side in (won, lost))
             columns = (won, won + lost, wins, losses, low, high)
-            rows = zip(arms[rivals], *(each.tolist() for each in columns), strict=True)
-            for name, credit, duels, wins_a, wins_b, lower, upper in rows:
+            rows = zip(rivals.tolist(), *(each.tolist() for each in columns), strict=True)
+            for b, credit, duels, wins_a, wins_b, lower, upper in rows:
                 yield PairResult(
                     a=arms[a],
-                    b=name,
+                    b=arms[b],
                     duels=int(duels),
                     wins_a=int(wins_a),
                     wins_b=int(wins_b),

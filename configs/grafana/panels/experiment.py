@@ -55,13 +55,16 @@ def _overview() -> list[Panel]:
         name(
             "Champion",
             About(
-                "The ranker that would be served if exploration ended now.",
+                "The ranker that would be served if exploration ended now; undecided while there "
+                "is no evidence for any.",
                 "one name, the same for hours once there have been some thousand duels.",
                 "check in `Champion over time` how often it changes.",
                 "StreamduelChampionFlapping",
             ),
-            f"max by (arm) (streamduel_champion{{{OURS}}}) == 1",
+            f"max by (arm) (streamduel_champion{{{OURS}}}) == 1 "
+            f"and on () max(streamduel_champion_progress{{{OURS}}}) > 0",
             "{{arm}}",
+            none="undecided",
         ),
         name(
             "Status",
@@ -144,12 +147,16 @@ def _rankers() -> list[Panel]:
         chart(
             "Confidence over time",
             About(
-                "Lower bound of the probability that the champion is the winner.",
-                "near 0 at first, then up to 1; back to 0 when a ranker is added.",
-                "if it stays near 0 for weeks, the best rankers differ too little.",
+                "Lower bound of the probability that the champion is the winner, and its progress: "
+                "how much of the evidence for a confidence of 95 % there is.",
+                "progress rises first, then confidence, up to 1; both fall when a ranker is added.",
+                "if progress stays the same for weeks, the best rankers differ too little.",
                 "StreamduelConfidenceReached",
             ),
-            {"confidence": f"max(streamduel_champion_confidence{{{OURS}}})"},
+            {
+                "confidence": f"max(streamduel_champion_confidence{{{OURS}}})",
+                "progress": f"max(streamduel_champion_progress{{{OURS}}})",
+            },
             unit="percentunit",
             steps=[(0.95, "blue")],
             most=1,

@@ -10,7 +10,7 @@ from streamduel.monitoring.figures import Figures
 from streamduel.monitoring.history import History, Point
 from streamduel.monitoring.page.checks import Check, checks
 from streamduel.monitoring.page.curve import Curve, confidence_curve, regret_curve
-from streamduel.monitoring.page.heat_map import MAX_SHOWN_ARMS, HeatMap, bounds, heat_map, ranking
+from streamduel.monitoring.page.heat_map import MAX_SHOWN_ARMS, HeatMap, heat_map, ranking
 from streamduel.monitoring.page.wording import (
     at_least,
     count,
@@ -18,17 +18,18 @@ from streamduel.monitoring.page.wording import (
     legible,
     moment,
     percent,
+    percents,
 )
 from streamduel.monitoring.recent_dead_letters import RecentDeadLetter
 from streamduel.monitoring.views import ExperimentView
+from streamduel.preference.verdict import LEVEL
 from streamduel.records import Assignment, PairShare
-
-SURE: Final = 0.95
-"""From this confidence on, the champion is called the winner: the convention of statistics, and the
-alert."""
 
 MAX_PAIRS: Final = 20
 """Shown of an assignment; the API has all of them, perhaps thousands."""
+
+EVIDENCE_MARK: Final = 75
+"""Per cent of the bar at which an arm is out, so that evidence beyond it shows."""
 
 MAX_POINTS: Final = 8
 """Rows of the table of the curves' numbers."""
@@ -37,7 +38,14 @@ MAX_SHOWN_DEAD_LETTERS: Final = 10
 
 
 class Arm(NamedTuple):
-    """A row of the table of rankers; `against`: the champion's share of wins, with its interval."""
+    """A row of the table of rankers.
+
+    Attributes:
+        against: the champion's share of wins against it, and `interval` its confidence sequence.
+        out: whether it surely does not beat all others.
+        evidence: for that, in nats; `evidence_percent` of the length of its bar.
+        traffic: the share of the places in result lists that it gets.
+    """
 
     name: str
     champion: bool
@@ -48,6 +56,9 @@ class Arm(NamedTuple):
     traffic: str
     against: str
     interval: str
+    evidence: str
+    evidence_percent: float
+    out: bool
 
 
 @dataclass(frozen=True)
@@ -80,6 +91,7 @@ class ExperimentPage:
         verdict: the state of the experiment in a sentence.
         since: when the curves begin, in seconds since 1970.
         newest: confidence and regret; None until they are computed.
+        decided: whether the champion has any evidence.
         sure: whether the champion is called the winner.
         regret_curve: None before the second point.
         confidence_curve: None before the second point.
@@ -98,6 +110,7 @@ class ExperimentPage:
     verdict: str
     since: float
     newest: Point | None
+    decided: bool
     sure: bool
     regret_curve: Curve | None
     confidence_curve: Curve | None
@@ -142,7 +155,8 @@ def experiment_page(
         verdict=_verdict(view, newest),
         since=history.since,
         newest=newest,
-        sure=newest is not None and newest.confidence >= SURE,
+        decided=view.verdict.decided,
+        sure=newest is not None and newest.confidence >= LEVEL,
         regret_curve=regret_curve(points),
         confidence_curve=confidence_curve(points),
         points=points[:: -max(1, -(-len(points) // MAX_POINTS))],
@@ -162,7 +176,9 @@ def _verdict(view: ExperimentView, newest: Point | None) -> str:
     ended = "Finished" if view.status == "finished" else "Paused"
     served = "" if view.status == "running" else f"{ended}; only the champion is served. "
     winner = "Condorcet" if view.seeks == "condorcet" else "Copeland"
-    if newest.confidence >= SURE:
+    if not view.verdict.decided:
+        return f"{served}Undecided: no duel tells yet which ranker is best."
+    if newest.confidence >= LEVEL:
         confidence = at_least(newest.confidence)
         return f"{served}{champion} is the {winner} winner with at least {confidence} confidence."
     if view.status == "finished":
@@ -171,15 +187,14 @@ def _verdict(view: ExperimentView, newest: Point | None) -> str:
 
 
 def _arms(view: ExperimentView, order: Sequence[int]) -> list[Arm]:
-    best = view.champion
-    wins = view.wins
+    best, wins, verdict = view.champion, view.wins, view.verdict
     won = wins.sum(axis=1)
     duels = (won + wins.sum(axis=0)).tolist()
-    traffic = _traffic(view.assignment)
+    traffic = percents(_traffic(view, view.assignment))
     rows = []
     for arm in order[:MAX_SHOWN_ARMS]:
-        own, lost = float(wins[best, arm]), float(wins[arm, best])
-        against = percent(own / (own + lost)) if own + lost else "–"
+        rate, low, high = verdict.against(best, arm)
+        evidence = float(verdict.evidence[arm])
         rows.append(
             Arm(
                 name=legible(view.arms[arm]),
@@ -188,28 +203,25 @@ def _arms(view: ExperimentView, order: Sequence[int]) -> list[Arm]:
                 copeland=100 * view.copeland[arm],
                 duels=count(duels[arm]),
                 won=percent(float(won[arm]) / duels[arm]) if duels[arm] else "–",
-                traffic=percent(traffic.get(view.arms[arm], 0.0)) if traffic else "–",
-                against="" if arm == best else against,
-                interval="" if arm == best or not own + lost else _interval(view, arm),
+                traffic=traffic[arm] if view.assignment else "–",
+                against="–" if rate is None else percent(rate),
+                interval="" if rate is None else f"{percent(low)} to {percent(high)}",
+                evidence=f"{evidence:.1f}",
+                evidence_percent=min(100.0, EVIDENCE_MARK * evidence / verdict.required),
+                out=evidence >= verdict.required,
             )
         )
     return rows
 
 
-def _interval(view: ExperimentView, arm: int) -> str:
-    """The confidence interval of the champion's share of wins against an arm."""
-    pair = [view.champion, arm]
-    lower, upper = bounds(view.wins[pair][:, pair], len(view.arms))
-    return f"{percent(float(lower[0, 1]))} to {percent(float(upper[0, 1]))}"
-
-
-def _traffic(assignment: Assignment | None) -> dict[str, float]:
-    """The share of impressions in which each arm takes part."""
-    shares: dict[str, float] = {}
+def _traffic(view: ExperimentView, assignment: Assignment | None) -> list[float]:
+    """The share of each arm: of a pair that is interleaved, each gets half."""
+    shares = dict.fromkeys(view.arms, 0.0)
     for pair in assignment.pairs if assignment else ():
-        for arm in {pair.a, pair.b}:
-            shares[arm] = shares.get(arm, 0.0) + pair.share
-    return shares
+        for arm in (pair.a, pair.b):
+            if arm in shares:
+                shares[arm] += pair.share / 2
+    return list(shares.values())
 
 
 def _assigned(view: ExperimentView, assignment: Assignment, now: float) -> Assigned:

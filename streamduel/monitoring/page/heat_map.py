@@ -9,9 +9,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from streamduel.monitoring.page.wording import at_least, count, legible, percent
-from streamduel.monitoring.views import DELTA, ExperimentView
-from streamduel.preference.arrays import Floats
-from streamduel.preference.evidence import intervals, log_evidence, nats
+from streamduel.monitoring.views import ExperimentView
+from streamduel.preference.evidence import log_evidence, nats
 
 MAX_SHOWN_ARMS: Final = 20
 """The cells of a larger matrix are indistinguishable."""
@@ -88,10 +87,10 @@ def heat_map(view: ExperimentView, order: Sequence[int]) -> HeatMap:
     shown = list(order[:MAX_SHOWN_ARMS])
     names = tuple(legible(view.arms[arm]) for arm in shown)
     wins = view.wins[np.ix_(shown, shown)]
-    lower, upper = bounds(wins, len(view.arms))
+    lower, upper = view.verdict.bounds(shown)
     evidence = log_evidence(wins)
     sides = (wins, wins.T, lower, upper, evidence, evidence.T)
-    enough = nats(1 - DELTA, len(view.arms), view.seeks)
+    enough = nats(view.verdict.level, len(view.arms), view.seeks)
     rows = []
     for i, arm in enumerate(names):
         cells = tuple(
@@ -102,17 +101,6 @@ def heat_map(view: ExperimentView, order: Sequence[int]) -> HeatMap:
         )
         rows.append(Row(arm, cells))
     return HeatMap(names, tuple(rows), len(view.arms) - len(shown), SCALE)
-
-
-def bounds(wins: Floats, n_arms: int) -> tuple[Floats, Floats]:
-    """Confidence intervals of a part of the matrix, valid together with those of the whole matrix.
-
-    Args:
-        wins: (k, k), of some arms.
-        n_arms: K, of all arms.
-    """
-    part, whole = len(wins) * (len(wins) - 1), n_arms * (n_arms - 1)
-    return intervals(wins, DELTA * part / whole)
 
 
 class _Pair(NamedTuple):
@@ -133,7 +121,7 @@ def _cell(arm: str, other: str, pair: _Pair, enough: float) -> Cell:
     share = pair.won / duels
     words = (
         f"{arm} against {other}: won {count(pair.won)} of {count(duels)} duels, {percent(share)}. "
-        f"95 % confidence interval: {percent(pair.lower)} to {percent(pair.upper)}. "
+        f"95 % at any time: {percent(pair.lower)} to {percent(pair.upper)}. "
         f"{_verdict(pair)}"
     )
     decided = max(pair.better, pair.worse) >= enough

@@ -22,10 +22,16 @@ STATUSES: Final = ("running", "paused", "finished")
 
 
 class Row(NamedTuple):
-    """An experiment in the table; its confidence is None before the history's first update."""
+    """An experiment in the table.
+
+    Attributes:
+        confidence: of the champion; None before the history's first update.
+        progress: how much of the evidence for a sure champion there is; None as above.
+    """
 
     view: ExperimentView
     confidence: float | None
+    progress: float | None
 
 
 class Column(NamedTuple):
@@ -43,6 +49,11 @@ COLUMNS: Final = {
     "confidence": Column(
         "Confidence",
         lambda row: -1.0 if row.confidence is None else row.confidence,
+        largest_first=True,
+    ),
+    "progress": Column(
+        "Progress",
+        lambda row: -1.0 if row.progress is None else row.progress,
         largest_first=True,
     ),
     "duels": Column("Duels", lambda row: row.view.duels, largest_first=True),
@@ -182,7 +193,7 @@ def _matches(view: ExperimentView, query: Query) -> bool:
 
 def _row(view: ExperimentView, history: History) -> Row:
     newest = history.newest(view.name)
-    return Row(view, newest.confidence if newest else None)
+    return Row(view, newest.confidence, newest.progress) if newest else Row(view, None, None)
 
 
 def _heading(query: Query, name: str, column: Column) -> Heading:

@@ -15,7 +15,7 @@ from streamduel.errors import MAX_COMPARED, nearest
 from streamduel.monitoring.figures import Figures
 from streamduel.monitoring.history import History
 from streamduel.monitoring.page import curve
-from streamduel.monitoring.page.experiment import experiment_page
+from streamduel.monitoring.page.experiment import EVIDENCE_MARK, experiment_page
 from streamduel.monitoring.page.overview import MAX_SEARCH_LENGTH, STATUSES, Query, overview
 from streamduel.monitoring.page.wording import (
     address,
@@ -98,6 +98,7 @@ class Pages:
             version=streamduel.__version__,
             files={name: f"/static/{name}?v={file.version}" for name, file in self.files.items()},
             drawing=(curve.WIDTH, curve.HEIGHT),
+            evidence_mark=EVIDENCE_MARK,
         )
 
     def overview(self, query: Mapping[str, str]) -> str:

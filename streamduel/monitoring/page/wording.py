@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import quote
@@ -56,6 +57,22 @@ def percent(share: float) -> str:
     '54.8 %'
     """
     return f"{100 * share:.1f}{THIN}%"
+
+
+def percents(shares: Sequence[float]) -> list[str]:
+    """Shares of a whole in per cent with one digit; those of all parts add up to 100.0.
+
+    The largest remainders are rounded up.
+
+    >>> [text.replace(THIN, " ") for text in percents([1 / 3, 1 / 3, 1 / 3])]
+    ['33.4 %', '33.3 %', '33.3 %']
+    """
+    tenths = [math.floor(round(1000 * share, 6)) for share in shares]
+    short = round(1000 * sum(shares)) - sum(tenths)
+    order = sorted(range(len(shares)), key=lambda part: tenths[part] - 1000 * shares[part])
+    for part in order[:short]:
+        tenths[part] += 1
+    return [f"{each / 10:.1f}{THIN}%" for each in tenths]
 
 
 def at_least(share: float) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
+import msgspec
 import pytest
 
 from streamduel.monitoring import api
@@ -35,12 +37,21 @@ def test_the_matrix_has_the_counts_with_the_best_arm_first(service: Service) -> 
     fold(watched, *duels("search", 0, "bm25", "ltr", "bbbtbb"))
     fold(watched, *duels("search", 10, "dense", "ltr", "b"))
     commit(service.monitoring.observer, watched)
-    assert answered(service, "/api/matrix/search") == {
+    found = answered(service, "/api/matrix/search")
+    pairs = found.pop("pairs")
+    assert found == {
         "experiment": "search",
         "of": 3,
         "arms": ["ltr", "dense", "bm25"],
         "wins": [[0.0, 1.0, 5.5], [0.0, 0.0, 0.0], [0.5, 0.0, 0.0]],
     }
+    (view,) = service.monitoring.observer.figures.experiments()
+    among = [ARMS.index(arm) for arm in found["arms"]]
+    assert pairs == json.loads(msgspec.json.encode(list(view.verdict.pairs(ARMS, among))))
+    assert pairs[1] | {"win_rate": None, "interval": None} == {
+        "a": "ltr", "b": "bm25", "duels": 6, "wins_a": 5, "wins_b": 0, "ties": 1,
+        "win_rate": None, "interval": None,
+    }  # fmt: skip
 
 
 def test_the_matrix_is_bounded(service: Service) -> None:
@@ -67,6 +78,7 @@ def test_the_history_ends_with_the_present_view(service: Service) -> None:
     assert [point["duels"] for point in found["points"]][-3:] == [5, 10, 15]
     last = found["points"][-1]
     assert last["champion_confidence"] == view.confidence
+    assert last["champion_progress"] == view.verdict.progress > 0
     assert (last["regret"], last["regret_bound"]) == (
         view.regret["condorcet"],
         view.regret_bound["condorcet"],

@@ -76,6 +76,7 @@ def test_the_summary_of_an_experiment(service: Service) -> None:
     answer = service.get("/api/experiments")
     assert b'"search":{"assignment":' + published + b"," in answer.content
     found = shown(service)["search"]
+    (view,) = service.monitoring.observer.figures.experiments()
     metrics = scrape(service.monitoring.observer.registry)
     assert found == {
         "assignment": json.loads(published),
@@ -97,7 +98,12 @@ def test_the_summary_of_an_experiment(service: Service) -> None:
             "capped": 0,
         },
         "open": {"impressions": 1, "clicks": 1},
+        "champion_progress": value(metrics, "champion_progress", experiment="search"),
+        "champion_decided": True,
+        "evidence": dict(zip(ARMS, view.verdict.evidence.tolist(), strict=True)),
+        "evidence_required": view.verdict.required,
     }
+    assert 0 < found["champion_progress"] < 1
 
 
 def test_an_address_with_a_name_returns_one_experiment(service: Service) -> None:

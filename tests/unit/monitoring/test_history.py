@@ -78,8 +78,9 @@ class TestHistory:
         assert past.newest("unknown") is None
         view = next(each for each in metrics.figures.experiments() if each.name == "search")
         assert past.newest("search") == Point(
-            1000, 12, view.confidence, view.regret["condorcet"], view.regret_bound["condorcet"]
-        )
+            1000, 12, view.confidence, view.regret["condorcet"], view.regret_bound["condorcet"],
+            view.verdict.progress,
+        )  # fmt: skip
 
     def test_unchanged_experiments_cost_nothing(self) -> None:
         metrics, past = Metrics("files"), History()

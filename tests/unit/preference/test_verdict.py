@@ -40,8 +40,7 @@ def test_progress_rises_before_confidence(seeks: Winner) -> None:
     found = verdict(np.array([[0, 60, 0], [40, 0, 0], [0, 0, 0.0]]), seeks=seeks)
     assert found.decided
     assert found.confidence == 0
-    if seeks == "condorcet":
-        assert 0 < found.progress < 0.5
+    assert 0 < found.progress < 0.5
 
 
 @pytest.mark.parametrize("seeks", ["condorcet", "copeland"])
@@ -95,6 +94,17 @@ def test_intervals_hold_together() -> None:
         assert row.interval == (lower[i, j], upper[i, j])
         assert found.against(i, j) == (row.win_rate, *row.interval)
     assert found.against(1, 0).low == pytest.approx(1 - upper[0, 1])
+
+
+def test_some_arms_have_the_intervals_of_all() -> None:
+    found = verdict(ORDER)
+    some = list(found.pairs(NAMES, among=[3, 1, 0]))
+    assert [(row.a, row.b) for row in some] == [("z", "x"), ("z", "w"), ("x", "w")]
+    lower, upper = found.bounds([3, 1, 0])
+    assert some[1].interval == (lower[0, 2], upper[0, 2])
+    whole = {(row.a, row.b): row for row in found.pairs(NAMES)}
+    assert some[1].wins_b == whole["w", "z"].wins_a
+    assert some[1].interval[0] == pytest.approx(1 - whole["w", "z"].interval[1])
 
 
 def test_ties_are_told_from_wins() -> None:

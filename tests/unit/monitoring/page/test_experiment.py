@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from streamduel.monitoring.history import History
-from streamduel.monitoring.page.experiment import MAX_SHOWN_DEAD_LETTERS
-from streamduel.monitoring.page.heat_map import MAX_SHOWN_ARMS, bounds, heat_map, ranking
+from streamduel.monitoring.page.experiment import EVIDENCE_MARK, MAX_SHOWN_DEAD_LETTERS
+from streamduel.monitoring.page.heat_map import MAX_SHOWN_ARMS, heat_map, ranking
 from streamduel.monitoring.recent_dead_letters import RecentDeadLetter
 from streamduel.monitoring.views import DELTA
 from streamduel.preference.evidence import intervals
 from streamduel.testing import Record, encode
 from tests.unit.monitoring.fold import STREAM_TIME, duels, fold
-from tests.unit.monitoring.page.watched import NOW, Watched, control, counted, plain
+from tests.unit.monitoring.page.watched import ARMS, NOW, Watched, control, counted, plain
 
 
 class TestMatrix:
@@ -27,7 +27,7 @@ class TestMatrix:
         lower, upper = intervals(watched.view.wins, DELTA)
         assert (cell.text, cell.shade, cell.decided) == ("70", "win4", True)
         assert plain(cell.words) == (
-            f"ltr against bm25: won 700 of 1,000 duels, 70.0 %. 95 % confidence interval: "
+            f"ltr against bm25: won 700 of 1,000 duels, 70.0 %. 95 % at any time: "
             f"{100 * lower[1, 0]:.1f} % to {100 * upper[1, 0]:.1f} %. "
             f"Confidence that it is better: 99.9 %."
         )
@@ -84,7 +84,7 @@ class TestMatrix:
         assert page.matrix.left_out == 300 - MAX_SHOWN_ARMS
         assert {"arm250", "arm123"} <= set(page.matrix.arms)
         shown = ranking(watched.view)[:MAX_SHOWN_ARMS]
-        part = bounds(watched.view.wins[np.ix_(shown, shown)], 300)
+        part = watched.view.verdict.bounds(shown)
         whole = [each[np.ix_(shown, shown)] for each in intervals(watched.view.wins, DELTA)]
         np.testing.assert_allclose(part, whole)
 
@@ -96,9 +96,16 @@ class TestMatrix:
 
 class TestVerdict:
     def test_before_the_duels_are_decisive(self) -> None:
-        assert (
-            Watched().page().verdict == "bm25 is the champion, but the duels are not decisive yet."
-        )
+        page = Watched().fold(counted("ltr", "bm25", 60, 40))
+        assert page.verdict == "ltr is the champion, but the duels are not decisive yet."
+        assert page.decided
+        assert page.newest is not None
+        assert page.newest.confidence == 0 < page.newest.progress
+
+    def test_without_evidence_for_any_ranker(self) -> None:
+        for page in (Watched().page(), Watched().fold(counted("ltr", "bm25", 400, 400))):
+            assert page.verdict == "Undecided: no duel tells yet which ranker is best."
+            assert not page.decided
 
     def test_when_the_champion_is_sure(self) -> None:
         watched = Watched(policy={"name": "rucb"})
@@ -147,7 +154,7 @@ class TestArms:
         page = Watched().fold(counted("ltr", "bm25", 700, 300), counted("ltr", "dense", 60, 40))
         champion, *others = page.arms
         assert (champion.name, champion.champion, champion.beats) == ("ltr", True, "2")
-        assert (champion.duels, plain(champion.won), champion.against) == ("1,100", "69.1 %", "")
+        assert (champion.duels, plain(champion.won), champion.against) == ("1,100", "69.1 %", "–")
         by_name = {arm.name: arm for arm in others}
         assert plain(by_name["bm25"].against) == "70.0 %"
         assert plain(by_name["dense"].against) == "60.0 %"
@@ -157,15 +164,28 @@ class TestArms:
         )
         assert low < 70 < high
 
-    def test_traffic_follows_the_assignment(self) -> None:
-        page = Watched(slate=10).fold(*duels("search", 0, "ltr", "dense", "ab"))
+    def test_evidence_grows_towards_the_line(self) -> None:
+        watched = Watched()
+        page = watched.fold(counted("ltr", "bm25", 600, 400), counted("dense", "bm25", 56, 44))
+        by_name = {arm.name: arm for arm in page.arms}
+        assert (by_name["ltr"].evidence, by_name["ltr"].out) == ("0.0", False)
+        assert by_name["bm25"].out
+        assert by_name["bm25"].evidence_percent > EVIDENCE_MARK
+        page = Watched().fold(counted("ltr", "bm25", 70, 40))
+        bm25 = next(arm for arm in page.arms if arm.name == "bm25")
+        assert not bm25.out
+        assert 0 < bm25.evidence_percent < EVIDENCE_MARK
+
+    def test_traffic_adds_up(self) -> None:
+        page = Watched(slate=7).fold(*duels("search", 0, "ltr", "dense", "ab"))
         assert page.assigned is not None
-        traffic: dict[str, float] = {}
+        traffic = dict.fromkeys(ARMS, 0.0)
         for pair in page.assigned.pairs:
-            for name in {pair.a, pair.b}:
-                traffic[name] = traffic.get(name, 0.0) + 100 * pair.share
-        for arm in page.arms:
-            assert plain(arm.traffic) == f"{traffic.get(arm.name, 0.0):.1f} %"
+            traffic[pair.a] += 50 * pair.share
+            traffic[pair.b] += 50 * pair.share
+        shown = {arm.name: float(plain(arm.traffic).removesuffix(" %")) for arm in page.arms}
+        assert sum(shown.values()) == pytest.approx(100)
+        assert shown == pytest.approx(traffic, abs=0.1)
 
 
 class TestAssignment:
