@@ -102,6 +102,7 @@ def test_the_summary_of_an_experiment(service: Service) -> None:
         "champion_decided": True,
         "evidence": dict(zip(ARMS, view.verdict.evidence.tolist(), strict=True)),
         "evidence_required": view.verdict.required,
+        "settings_differ": [],
     }
     assert 0 < found["champion_progress"] < 1
 
