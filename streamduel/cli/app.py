@@ -21,6 +21,7 @@ COMMANDS: Final = {
     "replay": "Fold the click log again and compare every assignment with the published one.",
     "control": "Change a running experiment: pause, resume, reset, arms, pairs; apply settings.",
     "repair": "Continue past a record, a wrong stream time, or in another click log.",
+    "analyze": "Say which ranker has won in a click log of any origin, and how sure that is.",
     "demo": "Watch streamduel find the best of six rankers in about a minute.",
     "simulate": "Measure the regret of policies on known preferences.",
     "plan": "Tell how many impressions and days it takes until the champion is known.",

@@ -1,0 +1,1 @@
+"""What a finished or running click log says, whoever wrote it: `streamduel analyze`."""

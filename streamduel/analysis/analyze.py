@@ -1,0 +1,250 @@
+"""The analysis of a click log, from its files to its findings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from streamduel.analysis import crediting, events, joining
+from streamduel.analysis.counting import (
+    ALL_RULES,
+    DEFAULT_RULES,
+    Counts,
+    Part,
+    Rules,
+    count,
+    make_views,
+)
+from streamduel.analysis.engine import MEMORY, Engine, Progress, quoted, silent
+from streamduel.analysis.fields import Chosen
+from streamduel.analysis.findings import Judged
+from streamduel.analysis.inputs import find
+from streamduel.analysis.kinds import Source, source
+from streamduel.analysis.report import (
+    Analysis,
+    Clients,
+    ExperimentAnalysis,
+    Finding,
+    Sensitivity,
+)
+from streamduel.analysis.tables import query_table, tables
+from streamduel.errors import ConfigurationError, StreamduelError
+
+UNNAMED: Final = "experiment"
+"""The name of an experiment in a log that names none."""
+
+JOIN_WINDOW_MS: Final = 600_000
+"""As in the configuration of an experiment."""
+
+MAX_ARMS: Final = 1000
+MAX_EXPERIMENTS: Final = 100
+"""With more arms or experiments, a column was mistaken for another."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to analyze.
+
+    Attributes:
+        logs: files, folders, patterns and addresses.
+        sql: a query whose rows are part of the log.
+        experiment: the only experiment that counts; None: all.
+        columns: the columns that the user names, FIELD=COLUMN.
+        credit: the credit function that decides.
+        weights: of actions, for the credit function `weighted`.
+        rules: how ties and lists without clicks count.
+        join_window_ms: the join window.
+        memory: DuckDB's limit.
+    """
+
+    logs: Sequence[str]
+    sql: str | None = None
+    experiment: str | None = None
+    columns: Sequence[str] = ()
+    credit: str = "click_count"
+    weights: Mapping[str, float] = field(default_factory=dict)
+    rules: Rules = DEFAULT_RULES
+    join_window_ms: int = JOIN_WINDOW_MS
+    memory: str = MEMORY
+
+
+def analyze(request: Request, progress: Progress = silent) -> Analysis:
+    """Analyze a click log.
+
+    Args:
+        request: the log and the settings.
+        progress: is told how far it is.
+
+    Raises:
+        ConfigurationError: a setting is wrong, or nothing in the log is recognised.
+        StreamduelError: the log cannot be read.
+    """
+    if not request.logs and request.sql is None:
+        raise ConfigurationError("analyze needs a LOG or --sql QUERY (found neither).")
+    chosen = Chosen(request.columns)
+    functions = crediting.functions(request.credit, request.weights)
+    with Engine(request.memory, progress) as engine:
+        _load(engine, request, chosen)
+        joining.join(engine, request.experiment, request.join_window_ms)
+        crediting.credit(engine, functions)
+        return _findings(engine, request, list(functions))
+
+
+def _load(engine: Engine, request: Request, chosen: Chosen) -> None:
+    """Load all rows into `events`."""
+    engine.rows(events.SCHEMA)
+    found = tables(engine, find(request.logs, engine.folder)) if request.logs else []
+    if request.sql is not None:
+        found.append(query_table(engine, request.sql))
+    sources = [source(engine, table, chosen) for table in found]
+    _check_chosen(sources, chosen)
+    for each in sources:
+        events.load(engine, each, request.experiment or UNNAMED)
+
+
+def _check_chosen(sources: Sequence[Source], chosen: Chosen) -> None:
+    columns = {column for each in sources for column in each.table.columns}
+    columns.update(column for each in sources for row in each.sample for column in row)
+    chosen.check(columns)
+
+
+def _findings(engine: Engine, request: Request, names: list[str]) -> Analysis:
+    arms = _arms(engine)
+    make_views(engine, names)
+    counted = count(engine, {name: len(each) for name, each in arms.items()}, names, request.rules)
+    tallies, unread = _tallies(engine, arms)
+    found = {
+        name: _experiment(engine, request, name, arms[name], counted[Part(name)], tallies[name])
+        for name in arms
+    }
+    left_out = [
+        name for (name,) in engine.rows("SELECT experiment FROM rare_experiments ORDER BY 1")
+    ]
+    return Analysis(found, unread, left_out)
+
+
+def _arms(engine: Engine) -> dict[str, list[str]]:
+    """The arms of each experiment, those with the most records first."""
+    arms: dict[str, list[str]] = {}
+    for experiment, arm in engine.rows("SELECT experiment, arm FROM arms ORDER BY experiment, i"):
+        arms.setdefault(experiment, []).append(arm)
+    if not arms:
+        raise StreamduelError(_why_nothing(engine))
+    if len(arms) > MAX_EXPERIMENTS:
+        raise ConfigurationError(
+            f"the log has {len(arms):,} experiments, more than {MAX_EXPERIMENTS}; name one with"
+            " --experiment, or their column with --map experiment=COLUMN."
+        )
+    for name, each in arms.items():
+        if len(each) > MAX_ARMS:
+            raise ConfigurationError(
+                f"experiment '{name[:80]}' has {len(each):,} rankers, more than {MAX_ARMS:,}; name"
+                " their columns with --map a=COLUMN --map b=COLUMN."
+            )
+    return {name: each for name, each in arms.items() if len(each) > 1} or _refuse(arms)
+
+
+def _refuse(arms: Mapping[str, Sequence[str]]) -> Any:
+    name, only = next(iter(arms.items()))
+    raise ConfigurationError(
+        f"experiment '{name[:80]}' has one ranker only, '{only[0][:80]}'; a comparison needs two."
+    )
+
+
+def _why_nothing(engine: Engine) -> str:
+    """Why there is no duel, from the most frequent problem."""
+    rows = engine.rows("SELECT count(*) FROM events")[0][0]
+    problems = engine.rows(
+        "SELECT problem, count(*) AS n FROM events WHERE problem IS NOT NULL"
+        " GROUP BY problem ORDER BY n DESC, problem LIMIT 1"
+    )
+    found = (
+        f"; {problems[0][1]:,} cannot be used because of their {problems[0][0]}" if problems else ""
+    )
+    experiments = engine.rows(
+        "SELECT DISTINCT experiment FROM events WHERE experiment IS NOT NULL ORDER BY 1 LIMIT 10"
+    )
+    names = ", ".join(f"'{name[:80]}'" for (name,) in experiments) or "none"
+    return f"the log has no duel in {rows:,} rows{found}. It names the experiments {names}."
+
+
+def _tallies(
+    engine: Engine, arms: Mapping[str, Sequence[str]]
+) -> tuple[dict[str, dict[str, int]], dict[str, int]]:
+    """Records by experiment and outcome, and those of no experiment by problem."""
+    tallies = {name: dict.fromkeys((*joining.OUTCOMES, "capped"), 0) for name in arms}
+    unread: dict[str, int] = {}
+    for experiment, outcome, problem, records in engine.rows("SELECT * FROM outcomes"):
+        if experiment in tallies:
+            tallies[experiment][outcome] += records
+        else:
+            unread[problem or outcome] = unread.get(problem or outcome, 0) + records
+    return tallies, unread
+
+
+def _experiment(
+    engine: Engine,
+    request: Request,
+    name: str,
+    arms: list[str],
+    counted: Mapping[str, Counts],
+    tallies: dict[str, int],
+) -> ExperimentAnalysis:
+    counts = counted[request.credit]
+    judged = Judged(counts, request.rules)
+    finding = judged.finding(arms)
+    return ExperimentAnalysis(
+        champion=finding.champion,
+        confidence=finding.confidence,
+        duels=finding.duels,
+        leader=finding.leader,
+        ties=finding.ties,
+        seeks=judged.seeks,
+        credit=request.credit,
+        arms=arms,
+        wins=judged.verdict.wins.tolist(),
+        alone=counts.alone,
+        pairs=judged.pairs(arms),
+        credits={
+            credit: _sensitivity(each, arms, request.rules) for credit, each in counted.items()
+        },
+        segments={},
+        disagreements={},
+        checks=[],
+        tallies=tallies,
+        clients=_clients(engine, name, judged),
+        days=[],
+    )
+
+
+def _sensitivity(counts: Counts, arms: list[str], rules: Rules) -> Sensitivity:
+    finding = Judged(counts, rules).finding(arms)
+    others: dict[str, Finding] = {
+        each.title: Judged(counts, each).finding(arms) for each in ALL_RULES
+    }
+    return Sensitivity(
+        champion=finding.champion,
+        confidence=finding.confidence,
+        duels=finding.duels,
+        leader=finding.leader,
+        ties=finding.ties,
+        rules=others,
+    )
+
+
+def _clients(engine: Engine, name: str, judged: Judged) -> Clients:
+    clients, duels, busiest = engine.rows(
+        "SELECT count(*), coalesce(sum(n), 0), coalesce(max(n), 0) FROM (SELECT sum(n) AS n"
+        f" FROM duels WHERE experiment = {quoted(name)} AND client IS NOT NULL AND i <> j"
+        " GROUP BY client)"
+    )[0]
+    sums = judged.counts.clients
+    return Clients(
+        unit="duel" if sums is None else "client",
+        clients=int(clients),
+        duels=int(duels),
+        busiest=int(busiest),
+        most=1.0 if sums is None else sums.most,
+        confidence_of_duels=judged.verdict.confidence,
+    )

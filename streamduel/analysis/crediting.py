@@ -1,0 +1,100 @@
+"""Crediting: every pattern of clicks is credited once, by every credit function.
+
+Lists with the same teams at the clicked ranks, the same clicks and the same chances have the same
+winner. A log of a hundred million lists of ten ranks has some thousand patterns, so that the
+project's own credit functions, in Python, take no time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from streamduel.analysis.engine import Engine, quoted
+from streamduel.interleaving.credit import CREDITS, Click, Credit, Shown, create
+
+CREDITED_AT_ONCE: Final = 10_000
+
+POWER_LAW: Final = 1
+"""The exponent of `position_debiased`, where propensities were not measured: the usual one."""
+
+_ENTRY = re.compile(r"([ab-])(\d+)(?:@([^:]*))?(?::(.*))?", re.DOTALL)
+
+_DECIDED: Final = {"=a": 2, "=b": 0, "=t": 1, "=n": 1}
+"""Twice the outcome for side a of duels that were credited before."""
+
+
+def functions(name: str, weights: Mapping[str, float]) -> dict[str, Credit]:
+    """The credit functions to compare, the wanted one first.
+
+    Args:
+        name: the wanted one.
+        weights: of actions, for `weighted`, which is left out without them.
+
+    Raises:
+        InterleavingError: there is no such credit function, or it needs weights.
+    """
+    parameters: dict[str, dict[str, object]] = {"position_debiased": {"eta": POWER_LAW}}
+    if weights:
+        parameters["weighted"] = {"weights": weights}
+    names = [each for each in CREDITS if each != "weighted" or weights]
+    wanted = create(name, **parameters.get(name, {}))
+    others = {each: create(each, **parameters.get(each, {})) for each in names if each != name}
+    return {name: wanted, **others}
+
+
+def credit(engine: Engine, by_name: Mapping[str, Credit]) -> None:
+    """Make the table `credited`: for each pattern, twice the outcome for side a by each function.
+
+    Args:
+        engine: with the table `patterns`.
+        by_name: the credit functions.
+    """
+    total = engine.rows("SELECT count(*) FROM patterns")[0][0]
+    path = engine.folder / "credited.csv"
+    used, done = list(by_name.values()), 0
+    with path.open("w", encoding="ascii") as file:
+        while done < total:
+            rows = engine.rows(
+                f"SELECT id, pattern FROM patterns WHERE id >= {done}"
+                f" AND id < {done + CREDITED_AT_ONCE} ORDER BY id"
+            )
+            for id_, pattern in rows:
+                outcomes = credit_pattern(pattern, used)
+                file.write(f"{id_},{int(pattern == '')},{','.join(map(str, outcomes))}\n")
+            done += CREDITED_AT_ONCE
+            engine.done("crediting", min(1.0, done / total))
+    columns = ", ".join(f"'{each}': 'TINYINT'" for each in ("is_unclicked", *by_name))
+    engine.run(
+        "reading credits",
+        f"CREATE TABLE credited AS SELECT * FROM read_csv({quoted(str(path))}, header = false,"
+        f" columns = {{'id': 'INTEGER', {columns}}})",
+    )
+
+
+def credit_pattern(pattern: str, used: Sequence[Credit]) -> list[int]:
+    r"""Twice the outcome for side a: 2 when it wins, 1 for a tie, 0 when side b wins.
+
+    Args:
+        pattern: as `pattern_of` in `macros.sql` writes it.
+        used: credit functions.
+
+    >>> from streamduel.interleaving.credit import click_count, first_click
+    >>> credit_pattern("b3\x1fa0\x1fa1", [click_count, first_click]), credit_pattern("=b", [])
+    ([2, 0], [])
+    """
+    if pattern in _DECIDED:
+        return [_DECIDED[pattern]] * len(used)
+    entries = [_ENTRY.fullmatch(part) for part in pattern.split("\x1f")] if pattern else []
+    found = [entry.groups() for entry in entries if entry is not None]
+    clicks = [Click(int(rank), action or "click") for _, rank, _, action in found]
+    n_ranks = max((click.rank for click in clicks), default=-1) + 1
+    teams: list[str | None] = [None] * n_ranks
+    chances: list[float | None] = [None] * n_ranks
+    for click, (team, _, chance, _) in zip(clicks, found, strict=True):
+        teams[click.rank] = None if team == "-" else team
+        chances[click.rank] = float(chance) if chance else None
+    known = any(chance is not None for _, _, chance, _ in found)
+    shown = Shown(teams, chances if known else None)
+    return [round(2 * function(shown, clicks)) for function in used]

@@ -1,0 +1,171 @@
+"""DuckDB with bounded memory: what does not fit goes to a temporary folder."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from importlib import resources
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from streamduel.errors import ConfigurationError, StreamduelError, shortened
+
+if TYPE_CHECKING:
+    pass
+
+MEMORY: Final = "2GB"
+"""Enough for some ten million rows without spilling, and available on any laptop."""
+
+POLL_SECONDS: Final = 0.1
+"""How often the progress of a running query is shown."""
+
+MAX_ERROR: Final = 300
+"""Characters of an error of DuckDB that are shown; it may quote a whole line of the log."""
+
+Progress = Callable[[str, float], None]
+"""Called with what is being done and how much of it is done, from 0 to 1."""
+
+
+def silent(_what: str, _share: float) -> None:
+    """Show no progress."""
+
+
+class Engine:
+    """A temporary database, deleted at the end.
+
+    Args:
+        memory: DuckDB's limit of memory, such as `2GB`.
+        progress: is told how far a long query is.
+
+    Raises:
+        ConfigurationError: DuckDB is not installed, or the limit is no amount of memory.
+    """
+
+    def __init__(self, memory: str = MEMORY, progress: Progress = silent) -> None:
+        try:
+            import duckdb  # noqa: PLC0415 - an extra
+        except ImportError:
+            raise ConfigurationError(
+                "analyze needs DuckDB: pip install 'streamduel[analyze]'."
+            ) from None
+        self._duckdb = duckdb
+        self._progress = progress
+        self.folder = Path(tempfile.mkdtemp(prefix="streamduel-analyze-"))
+        try:
+            self.connection = duckdb.connect(self.folder / "log.duckdb")
+            self._configure(memory)
+        except BaseException:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise
+
+    def _configure(self, memory: str) -> None:
+        try:
+            self.connection.execute("SET memory_limit = ?", [memory])
+        except self._duckdb.Error:
+            raise ConfigurationError(
+                f"--memory must be an amount such as 2GB or 500MB (found {memory!r})."
+            ) from None
+        self.connection.execute("SET temp_directory = ?", [str(self.folder / "spill")])
+        self.connection.execute("SET TimeZone = 'UTC'")
+        self.connection.execute("SET enable_progress_bar = true")
+        self.connection.execute("SET enable_progress_bar_print = false")
+        macros = resources.files("streamduel.analysis") / "macros.sql"
+        self.connection.execute(macros.read_text("utf-8"))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.connection.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """The rows of a query that takes no noticeable time.
+
+        Raises:
+            StreamduelError: DuckDB cannot run it.
+        """
+        try:
+            return self.connection.execute(sql, values).fetchall()
+        except self._duckdb.Error as error:
+            raise self._readable(error) from error
+
+    def run(self, what: str, sql: str) -> None:
+        """Run a statement that may take long, and show its progress.
+
+        Args:
+            what: what it does, such as "joining clicks".
+            sql: the statement.
+
+        Raises:
+            StreamduelError: DuckDB cannot run it.
+        """
+        failure: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                self.connection.execute(sql)
+            except BaseException as error:
+                failure.append(error)
+
+        self._progress(what, 0.0)
+        thread = threading.Thread(target=work, name="duckdb", daemon=True)
+        thread.start()
+        try:
+            while thread.is_alive():
+                thread.join(POLL_SECONDS)
+                self._progress(what, max(0.0, self.connection.query_progress()) / 100)
+        except KeyboardInterrupt:
+            self.connection.interrupt()
+            thread.join()
+            raise
+        if failure:
+            if isinstance(failure[0], self._duckdb.Error):
+                raise self._readable(failure[0]) from failure[0]
+            raise failure[0]
+
+    def statements(self, sql: str) -> list[str]:
+        """The statements of a text of SQL.
+
+        Raises:
+            StreamduelError: it is no SQL.
+        """
+        try:
+            return [part.query for part in self.connection.extract_statements(sql)]
+        except self._duckdb.Error as error:
+            raise self._readable(error) from error
+
+    def done(self, what: str, share: float) -> None:
+        """Show the progress of work outside of DuckDB."""
+        self._progress(what, share)
+
+    def _readable(self, error: Exception) -> StreamduelError:
+        """The first line of DuckDB's message, which may go on with the whole query."""
+        text = next((line for line in str(error).splitlines() if line.strip()), "unknown error")
+        return StreamduelError(f"DuckDB cannot do this: {shortened(text, MAX_ERROR)}")
+
+
+def quoted(text: str) -> str:
+    """A string as a literal of SQL.
+
+    >>> quoted("it's")
+    "'it''s'"
+    """
+    return "'" + text.replace("'", "''") + "'"
+
+
+def name(text: str) -> str:
+    """A column's name in SQL.
+
+    >>> name('left"ranker')
+    '"left""ranker"'
+    """
+    return '"' + text.replace('"', '""') + '"'

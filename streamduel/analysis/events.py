@@ -1,0 +1,187 @@
+"""Rows of any log as events with the same columns, in the table `events`.
+
+A row that cannot be used has a `problem` and stays in the table, so that it is counted.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streamduel.analysis.engine import Engine, quoted
+from streamduel.analysis.kinds import Source, sides
+from streamduel.record_rules import TYPES
+
+MAX_RANKS: Final = 1000
+"""Ranks of a list and clicks on it, as the service takes them by default."""
+
+MAX_COUNT: Final = 2**40
+
+SCHEMA: Final = """
+CREATE TABLE events (
+    kind VARCHAR, problem VARCHAR, is_flat BOOLEAN, experiment VARCHAR, key UBIGINT,
+    a VARCHAR, b VARCHAR, winner VARCHAR, wins_a BIGINT, wins_b BIGINT, ties BIGINT,
+    teams VARCHAR, clicks STRUCT(rank BIGINT, action VARCHAR, ts BIGINT)[], chances DOUBLE[],
+    docs UBIGINT[], impression UBIGINT, rank BIGINT, doc UBIGINT, action VARCHAR, arm VARCHAR,
+    ts BIGINT, client UBIGINT, segment VARCHAR
+)
+"""
+
+_TEXTS: Final = (
+    "type", "experiment", "a", "b", "winner", "wins_a", "wins_b", "ties", "teams", "clicks",
+    "clicks_a", "clicks_b", "docs", "chances", "impression", "rank", "doc", "action", "arm", "id",
+    "ts", "client",
+)  # fmt: skip
+
+_ARRAYS: Final = ("teams", "clicks", "docs", "chances")
+"""Of streamduel's own records: a string is no array."""
+
+
+def load(engine: Engine, source: Source, experiment: str) -> None:
+    """Append the rows of a source to `events`.
+
+    Args:
+        engine: with the table `events`.
+        source: the rows.
+        experiment: the name of an experiment that rows do not name; clicks have that of their
+            list.
+    """
+    fields, table = dict(source.columns.fields), source.table
+    arrays = _ARRAYS if source.kind == "own" else ()
+    texts = {
+        field: table.text(fields[field], quotes=field in arrays)
+        for field in _TEXTS
+        if field in fields
+    }
+    own = source.kind != "flat"
+    if not own and not {"a", "b"} <= fields.keys():
+        texts["a"], texts["b"] = (quoted(arm) for arm in sides(engine, source))
+    columns = [f"nullif({texts[field]}, '') AS {field}" if field in texts
+               else f"NULL::VARCHAR AS {field}" for field in _TEXTS]  # fmt: skip
+    columns.append(f"{_segment(source)} AS segment")
+    raw = f"SELECT {', '.join(columns)} FROM {table.relation}"
+    kind = _typed_kind() if own else _flat_kind(set(texts))
+    factor = 1.0 if own else _time_factor(engine, source)
+    engine.run(
+        f"reading {table.where}",
+        f"INSERT INTO events SELECT kind, {_problem(own)}, {not own}, experiment, key, a, b, winner,"
+        " wins_a, wins_b, ties, teams, clicks, chances, docs, impression, rank, doc, action, arm,"
+        f" ts, client, segment FROM ({_values(kind, own, factor, experiment)} FROM ({raw}))",
+    )
+
+
+def _values(kind: str, own: bool, factor: float, default: str) -> str:
+    """The values of the texts."""
+    has_clicks = (
+        "clicks_of(clicks)"
+        if own
+        else "coalesce(clicks_of(clicks), CASE WHEN clicks IS NULL THEN [] END)"
+    )
+    side_clicks = (
+        "[click_of(0, NULL, NULL) for _ in range(whole(clicks_a))]"
+        " || [click_of(1, NULL, NULL) for _ in range(whole(clicks_b))]"
+    )
+    counted = "clicks_a IS NOT NULL AND clicks_b IS NOT NULL AND teams IS NULL"
+    few = f"whole(clicks_a) BETWEEN 0 AND {MAX_RANKS} AND whole(clicks_b) BETWEEN 0 AND {MAX_RANKS}"
+    return f"""
+    SELECT {kind} AS kind,
+      CASE WHEN kind = 'click' THEN experiment ELSE coalesce(experiment, {quoted(default)}) END
+        AS experiment,
+      hash(coalesce(id, CASE WHEN kind = 'impression' THEN impression END)) AS key_or_null,
+      CASE WHEN id IS NULL AND (kind <> 'impression' OR impression IS NULL) THEN NULL
+           ELSE key_or_null END AS key,
+      a, b,
+      winner_of(winner, a, b, {own}) AS winner,
+      whole(wins_a) AS wins_a, whole(wins_b) AS wins_b, coalesce(whole(ties), 0) AS ties,
+      CASE WHEN {counted} THEN 'ab' ELSE teams_of(teams, a, b, {own}) END AS teams,
+      CASE WHEN {counted} THEN CASE WHEN {few} THEN {side_clicks} END ELSE {has_clicks}
+      END AS clicks,
+      try_cast(CASE WHEN chances IS NOT NULL THEN entries(chances) END AS DOUBLE[]) AS chances,
+      [hash(x) for x in entries(docs)] AS docs,
+      CASE WHEN impression IS NOT NULL THEN hash(impression) END AS impression,
+      whole(rank) AS rank, CASE WHEN doc IS NOT NULL THEN hash(doc) END AS doc,
+      left(action, 64) AS action, arm, milliseconds(ts, {factor}) AS ts,
+      CASE WHEN client IS NOT NULL THEN hash(client) END AS client, segment"""
+
+
+def _typed_kind() -> str:
+    known = ", ".join(quoted(kind) for kind in TYPES)
+    return f"CASE WHEN lower(type) IN ({known}) THEN lower(type) END"
+
+
+def _flat_kind(there: set[str]) -> str:
+    """The kind of a row without a type, by the fields that it has."""
+    cases = ["WHEN a = b THEN 'duel'"]
+    if {"wins_a", "wins_b"} <= there:
+        cases.append("WHEN wins_a IS NOT NULL THEN 'duels'")
+    if {"teams", "clicks"} <= there:
+        cases.append("WHEN teams IS NOT NULL THEN 'interleaving'")
+    if {"clicks_a", "clicks_b"} <= there:
+        cases.append("WHEN clicks_a IS NOT NULL AND clicks_b IS NOT NULL THEN 'interleaving'")
+    if "winner" in there:
+        cases.append("WHEN a IS NOT NULL THEN 'duel'")
+    if "teams" in there:
+        cases.append("WHEN teams IS NOT NULL THEN 'impression'")
+    if "impression" in there:
+        cases.append("WHEN impression IS NOT NULL THEN 'click'")
+    return f"CASE {' '.join(cases)} END"
+
+
+def _problem(own: bool) -> str:
+    """What keeps a row from being used; NULL if nothing does."""
+    spare = 0 if own else 1  # the ranks of other programs may begin with 1
+    return f"""CASE
+      WHEN kind IS NULL THEN 'type'
+      WHEN kind = 'control' THEN NULL
+      WHEN kind = 'click' THEN CASE
+        WHEN impression IS NULL OR (rank IS NULL AND doc IS NULL) OR rank < 0 THEN 'click' END
+      WHEN a IS NULL OR b IS NULL OR len(a) > 256 OR len(b) > 256 THEN 'arms'
+      WHEN kind = 'duel' THEN CASE WHEN a <> b AND winner IS NULL THEN 'winner' END
+      WHEN a = b THEN 'arms'
+      WHEN kind = 'duels' THEN CASE
+        WHEN wins_a IS NULL OR wins_b IS NULL OR least(wins_a, wins_b, ties) < 0
+          OR greatest(wins_a, wins_b, ties) > {MAX_COUNT} OR wins_a + wins_b + ties < 1
+          THEN 'counts' END
+      WHEN teams IS NULL OR contains(teams, '?') OR len(teams) > {MAX_RANKS} THEN 'teams'
+      WHEN len(chances) <> len(teams) THEN 'chances'
+      WHEN len(docs) <> len(teams) THEN 'docs'
+      WHEN kind = 'interleaving' AND (clicks IS NULL OR len(clicks) > {MAX_RANKS}
+        OR len([1 for c in clicks
+                if c.rank IS NULL OR c.rank < 0 OR c.rank >= len(teams) + {spare}]) > 0) THEN 'clicks'
+    END AS problem"""
+
+
+def _segment(source: Source) -> str:
+    """One column as it is; several as an object by the names of the columns."""
+    table, columns = source.table, source.columns.segments
+    if not columns:
+        return "NULL::VARCHAR"
+    if source.kind == "own" and columns == ["segment"]:
+        return table.text("segment")
+    parts = ", ".join(
+        f"{quoted(column.rsplit('.', 1)[-1])}, {table.text(column)}" for column in columns
+    )
+    if len(columns) == 1 and table.is_json:
+        text = table.text(columns[0])
+        single = f"json_object({parts})::VARCHAR"
+        return f"CASE WHEN starts_with({text}, '{{') THEN {text} ELSE {single} END"
+    return f"json_object({parts})::VARCHAR"
+
+
+def _time_factor(engine: Engine, source: Source) -> float:
+    """Milliseconds per unit of the numbers in `ts`, by the size of the largest.
+
+    Seconds since 1970 have ten digits today, milliseconds thirteen.
+    """
+    fields = source.columns.fields
+    if "ts" not in fields:
+        return 1.0
+    rows = engine.rows(
+        f"SELECT max(try_cast({source.table.text(fields['ts'])} AS DOUBLE)) FROM"
+        f" (SELECT * FROM {source.table.relation} LIMIT 10000)"
+    )
+    largest = rows[0][0] or 0.0
+    # Smaller ones than 1e8 are no times since 1970; differences of milliseconds, as in examples.
+    for bound, factor in ((1e8, 1.0), (1e11, 1000.0), (1e14, 1.0), (1e17, 1e-3)):
+        if largest < bound:
+            return factor
+    return 1e-6

@@ -1,0 +1,205 @@
+"""The fields of a click log, and the columns of other people's logs that hold them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from streamduel.errors import ConfigurationError, nearest, shortened
+
+NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "type": ("type", "recordtype"),
+    "experiment": ("experiment", "experimentname", "experimentid", "exp", "test", "testname",
+                   "testid", "abtest"),
+    "a": ("a", "arma", "rankera", "modela", "systema", "sidea", "varianta", "left",
+          "leftranker", "leftarm", "leftmodel", "leftsystem", "rankerleft", "ranker1", "arm1",
+          "model1", "system1", "variant1", "control", "controlranker", "baseline",
+          "baselineranker"),
+    "b": ("b", "armb", "rankerb", "modelb", "systemb", "sideb", "variantb", "right", "rightranker",
+          "rightarm", "rightmodel", "rightsystem", "rankerright", "ranker2", "arm2", "model2",
+          "system2", "variant2", "treatment", "treatmentranker", "candidate", "candidateranker",
+          "challenger"),
+    "wins_a": ("winsa", "awins", "wina", "awon", "wins1", "leftwins", "winsleft", "rankerawins"),
+    "wins_b": ("winsb", "bwins", "winb", "bwon", "wins2", "rightwins", "winsright", "rankerbwins"),
+    "ties": ("ties", "tie", "draws", "tied"),
+    "teams": ("teams", "team", "sides", "teamassignment", "teamassignments", "interleaving",
+               "teamdraft", "sources", "rankers", "attribution",
+              "teamsbyrank", "rankteams"),
+    "clicks": ("clicks", "clicked", "clickedranks", "clickranks", "clickedpositions",
+               "clickpositions", "clickedrank"),
+    "clicks_a": ("clicksa", "aclicks", "clickedrankera", "clicksleft", "leftclicks", "clicks1"),
+    "clicks_b": ("clicksb", "bclicks", "clickedrankerb", "clicksright", "rightclicks", "clicks2"),
+    "winner": ("winner", "winnerside", "winningside", "winnerarm", "winning", "outcome", "result",
+               "preferred", "preference", "won", "wonby"),
+    "docs": ("docs", "documents", "docids", "documentids", "results", "resultids", "items",
+             "itemids", "hits", "hitids"),
+    "chances": ("chances", "chancesa", "probabilities"),
+    "impression": ("impression", "impressionid", "listid", "queryid", "searchid", "requestid",
+                   "serpid", "interleavingid"),
+    "rank": ("rank", "position", "pos", "clickedrank", "clickrank", "clickposition", "ordinal"),
+    "doc": ("doc", "docid", "document", "documentid", "item", "itemid", "clickeddoc", "objectid"),
+    "action": ("action", "clickaction", "clicktype", "event", "eventtype", "actionname"),
+    "id": ("id", "impressionid", "eventid", "recordid", "uuid", "listid", "queryid", "searchid",
+           "requestid", "serpid", "interleavingid", "duelid", "comparisonid", "clickid", "qid"),
+    "ts": ("ts", "timestamp", "time", "eventtime", "tsms", "timestampms", "timems", "datetime",
+           "createdat", "loggedat", "shownat", "servedat", "clickedat", "occurredat", "when",
+           "date", "day", "epochms", "unixtime"),
+    "client": ("client", "clientid", "user", "userid", "uid", "visitor", "visitorid", "cookie",
+               "cookieid", "session", "sessionid", "account", "accountid", "customer",
+               "customerid", "deviceid"),
+    "query": ("query", "userquery", "querytext", "q", "searchterm", "searchphrase", "keywords"),
+    "segment": (),
+    "arm": ("arm",),
+}  # fmt: skip
+"""Names of each field, in lower case and without separators; the first that a log has counts. A
+column is one field only, that of the first row with its name."""
+
+SEGMENTS: Final = (
+    "country", "device", "devicetype", "platform", "locale", "language", "market", "region",
+    "class", "queryclass", "querytype", "intent", "category", "cohort",
+)  # fmt: skip
+"""Names of columns that are segments, as are those that begin with `segment`."""
+
+OF_LISTS: Final = frozenset({"teams", "winner", "wins_a", "wins_b", "clicks_a", "clicks_b"})
+"""Fields that only lists and duels have."""
+
+OF_LISTS_ONLY: Final = frozenset({"a", "b", "clicks"})
+"""Fields that a log of clicks, apart from their lists, does not have."""
+
+OF_RECORDS: Final = frozenset({"type", "arm"})
+"""Fields of logs whose records have types."""
+
+MAX_SEGMENTATIONS: Final = 8
+"""As in streamduel's own records."""
+
+
+class Chosen:
+    """The columns given with `--map FIELD=COLUMN`.
+
+    Args:
+        texts: as written; `segment` may be given several times.
+
+    Raises:
+        ConfigurationError: one is not FIELD=COLUMN, or there is no such field.
+
+    >>> Chosen(["a=left_ranker", "segment=country", "segment=device"]).columns
+    {'a': 'left_ranker'}
+    """
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self.columns: dict[str, str] = {}
+        self.segments: list[str] = []
+        for text in texts:
+            field, equals, column = (part.strip() for part in text.partition("="))
+            if not equals or not field or not column:
+                raise ConfigurationError(
+                    f"--map must be FIELD=COLUMN, such as a=left_ranker (found {text!r})."
+                )
+            if field not in NAMES:
+                hint = nearest(field, NAMES) or "."
+                raise ConfigurationError(
+                    f"--map must name one of {', '.join(NAMES)} (found {field!r}){hint}"
+                )
+            if field == "segment":
+                self.segments.append(column)
+            elif field in self.columns:
+                raise ConfigurationError(
+                    f"--map must name a column once for '{field}' (found "
+                    f"'{self.columns[field]}' and '{column}')."
+                )
+            else:
+                self.columns[field] = column
+
+    @property
+    def wanted(self) -> list[str]:
+        """All columns, each once."""
+        return list(dict.fromkeys([*self.columns.values(), *self.segments]))
+
+    def check(self, columns: Iterable[str]) -> None:
+        """Refuse a column that no part of the log has."""
+        known = set(columns)
+        for column in self.wanted:
+            if column not in known and column.split(".")[0] not in known:
+                hint = nearest(column, known) or "."
+                listed = ", ".join(sorted(known)[:20]) or "none"
+                raise ConfigurationError(
+                    f"--map names the column '{column}', which the log does not have"
+                    f"{hint} Its columns are {shortened(listed, 400)}."
+                )
+
+
+def plain(column: str) -> str:
+    """A column's name for comparisons: its last part, in lower case, without separators.
+
+    >>> plain("Left_Ranker"), plain("attributes.ranker-a")
+    ('leftranker', 'rankera')
+    """
+    return re.sub(r"[^a-z0-9]", "", column.rsplit(".", 1)[-1].lower())
+
+
+class Columns(NamedTuple):
+    """Where a table or the objects of a file have the fields.
+
+    Attributes:
+        fields: the column of each field.
+        segments: the columns that are segments.
+    """
+
+    fields: dict[str, str]
+    segments: list[str]
+
+
+def own_columns(chosen: Chosen) -> Columns:
+    """The fields of streamduel's own records, which have their own names."""
+    fields = {name: name for name in NAMES if name not in {"clicks_a", "clicks_b", "segment"}}
+    return Columns({**fields, **chosen.columns}, chosen.segments or ["segment"])
+
+
+def find_columns(columns: Sequence[str], chosen: Chosen, *, typed: bool) -> Columns:
+    """The columns of a log that was not written for streamduel, by their names.
+
+    Args:
+        columns: the columns of a table or the fields of JSON objects, nested ones with dots.
+        chosen: those that the user gave.
+        typed: whether a column names the type of each record, as streamduel's own records do.
+
+    >>> find_columns(["qid", "left_ranker", "right_ranker", "winner", "country"], Chosen([]),
+    ...              typed=False).fields
+    {'a': 'left_ranker', 'b': 'right_ranker', 'winner': 'winner', 'id': 'qid'}
+    >>> find_columns(["impression_id", "position", "time"], Chosen([]), typed=False).fields
+    {'impression': 'impression_id', 'rank': 'position', 'ts': 'time'}
+    """
+    found = {field: column for field, column in chosen.columns.items() if _has(columns, column)}
+    segments = [column for column in chosen.segments if _has(columns, column)]
+    taken = {*found.values(), *segments}
+    free: dict[str, str] = {}
+    for column in sorted(columns, key=lambda each: each.count(".")):  # outer ones first
+        if column not in taken:
+            free.setdefault(plain(column), column)
+    skipped = _skipped(free, found, typed=typed)
+    for field, names in NAMES.items():
+        if field in found or field in skipped:
+            continue
+        matching = [free[name] for name in names if name in free]
+        if matching:
+            found[field] = matching[0]
+            del free[plain(matching[0])]
+    if not segments:
+        of_segments = (name for name in free if name in SEGMENTS or name.startswith("segment"))
+        segments = [free[name] for name in of_segments][:MAX_SEGMENTATIONS]
+    return Columns(found, segments)
+
+
+def _skipped(free: Mapping[str, str], found: Mapping[str, str], *, typed: bool) -> frozenset[str]:
+    """The fields that a log of this kind does not have."""
+    if typed:
+        return frozenset()
+    there = {field for field, names in NAMES.items() if any(name in free for name in names)}
+    there.update(found)
+    clicks_only = "clicks" not in found and not there & OF_LISTS and there & {"rank", "doc"}
+    return OF_RECORDS | OF_LISTS_ONLY if clicks_only else OF_RECORDS | {"impression"}
+
+
+def _has(columns: Sequence[str], column: str) -> bool:
+    return column in columns or any(column.startswith(f"{each}.") for each in columns)

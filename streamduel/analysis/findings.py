@@ -1,0 +1,118 @@
+"""From counts to findings: champion, confidence and intervals, with clients as the unit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from streamduel.analysis.counting import Counts, Rules
+from streamduel.analysis.report import Finding
+from streamduel.preference.arrays import Floats
+from streamduel.preference.clients import (
+    ClientSums,
+    confidence_of_clients,
+    intervals_of_clients,
+    log_evidence_of_clients,
+)
+from streamduel.preference.evidence import Winner, log_evidence, nats_of_all
+from streamduel.preference.verdict import LEVEL, PairResult, Verdict
+from streamduel.preference.winners import condorcet_winner, wins_over
+
+AT_ONCE: Final = 1000
+"""Pairs whose intervals are computed together, in some megabytes."""
+
+
+def leader_of(wins: Floats) -> tuple[int, Winner]:
+    """The arm that is ahead, and which winner it is by the counts.
+
+    Of several arms that beat equally many others, the one with the most wins over their pairs'
+    losses leads, and of these the first.
+
+    >>> leader_of(np.array([[0.0, 6.0, 3.0], [2.0, 0.0, 1.0], [1.0, 1.0, 0.0]]))
+    (0, 'condorcet')
+    """
+    best = condorcet_winner(wins)
+    if best is not None:
+        return best, "condorcet"
+    beaten, lead = wins_over(wins), wins.sum(axis=1) - wins.sum(axis=0)
+    return int(np.lexsort((-lead, -beaten))[0]), "copeland"
+
+
+class Judged:
+    """What the counts of one part of the duels say.
+
+    A finding is as sure as the less sure of two views: all duels as independent, which the service
+    takes, and clients as independent. So it never claims more than the service.
+
+    Args:
+        counts: the duels.
+        rules: which ties count.
+
+    Attributes:
+        verdict: with duels as the unit.
+        confidence: that the leader is the winner.
+    """
+
+    def __init__(self, counts: Counts, rules: Rules) -> None:
+        self.counts, self.rules = counts, rules
+        wins, ties = counts.wins(rules), counts.ties(rules)
+        leader, self.seeks = leader_of(wins)
+        self.verdict = Verdict.of(wins, ties, leader, self.seeks)
+        self.confidence = self.verdict.confidence
+        if counts.clients is not None:
+            by_clients = log_evidence_of_clients(counts.clients)
+            evidence = np.minimum(log_evidence(wins), by_clients)
+            self.confidence = min(
+                self.confidence, confidence_of_clients(evidence, leader, self.seeks)
+            )
+
+    @property
+    def duels(self) -> int:
+        """All duels that count."""
+        return round(float(self.verdict.wins.sum())) + self.counts.alone
+
+    def finding(self, arms: list[str], looks: int = 1) -> Finding:
+        """What to tell people.
+
+        Args:
+            arms: names.
+            looks: at how many such parts people look: each may be wrong.
+        """
+        confidence = max(0.0, 1 - looks * (1 - self.confidence))
+        fought = float(self.verdict.wins.sum())
+        leader = arms[self.verdict.champion] if fought else None
+        return Finding(
+            champion=leader if confidence >= LEVEL else None,
+            confidence=confidence,
+            duels=self.duels,
+            leader=leader,
+            ties=float(np.triu(self.verdict.ties).sum()) / fought if fought else 0.0,
+        )
+
+    def pairs(self, arms: list[str]) -> list[PairResult]:
+        """The pairs that met, those of the leader first."""
+        found = [pair for pair in self.verdict.pairs(arms) if pair.duels]
+        leader = arms[self.verdict.champion]
+        found.sort(key=lambda pair: leader not in {pair.a, pair.b})  # stable
+        if self.counts.clients is None:
+            return found
+        return [
+            pair
+            for start in range(0, len(found), AT_ONCE)
+            for pair in _widened(found[start : start + AT_ONCE], arms, self.counts.clients)
+        ]
+
+
+def _widened(
+    pairs: Sequence[PairResult], arms: Sequence[str], sums: ClientSums
+) -> Iterator[PairResult]:
+    """The pairs, each with the intervals of duels and of clients as one."""
+    places = {arm: place for place, arm in enumerate(arms)}
+    cells = [places[pair.a] for pair in pairs], [places[pair.b] for pair in pairs]
+    lows, highs = intervals_of_clients(sums.at(cells), nats_of_all(len(arms), 1 - LEVEL))
+    for pair, low, high in zip(pairs, lows.tolist(), highs.tolist(), strict=True):
+        interval = min(low, pair.interval[0]), max(high, pair.interval[1])
+        yield msgspec.structs.replace(pair, interval=interval)

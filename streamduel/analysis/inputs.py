@@ -1,0 +1,185 @@
+"""The files of a click log: formats are told by content, so that names do not matter."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import shutil
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+
+import msgspec
+
+from streamduel.errors import ConfigurationError, StreamduelError, shortened
+
+Format = Literal["json", "csv", "parquet"]
+Compression = Literal["none", "gzip", "zstd"]
+
+SUFFIXES: Final = (
+    ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".txt", ".log", ".parquet", ".pq",
+    ".gz", ".zst",
+)  # fmt: skip
+"""Names of the files of a folder that are read; a folder may also hold marks such as `_SUCCESS`."""
+
+REMOTE: Final = ("s3://", "gs://", "gcs://", "r2://", "az://", "http://", "https://", "hf://")
+"""Addresses that DuckDB reads itself."""
+
+HEAD: Final = 65_536
+"""Bytes of a file from which its format is told."""
+
+MAX_FILES: Final = 100_000
+
+
+class File(NamedTuple):
+    """A file of the click log.
+
+    Attributes:
+        path: its path or address.
+        format: what it contains.
+        compression: of JSON and CSV; Parquet has its own inside.
+        layout: of JSON: one object per line, one array, or objects over several lines.
+    """
+
+    path: str
+    format: Format
+    compression: Compression
+    layout: Literal["newline_delimited", "array", "unstructured"] = "newline_delimited"
+
+
+def find(logs: Iterable[str], folder: Path) -> list[File]:
+    """The files that the arguments name, in the order of the arguments.
+
+    Args:
+        logs: files, folders, patterns such as `logs/*.parquet`, or addresses.
+        folder: for a Parquet file that was compressed as a whole.
+
+    Raises:
+        ConfigurationError: there is no such file, or it is empty.
+        StreamduelError: a file cannot be read.
+    """
+    files = []
+    for log in logs:
+        if log.startswith(REMOTE):
+            files.append(_remote(log))
+            continue
+        files += [_local(path, folder) for path in _paths(log)]
+        if len(files) > MAX_FILES:
+            raise ConfigurationError(f"a log has at most {MAX_FILES:,} files (found more).")
+    return list(dict.fromkeys(files))
+
+
+def _paths(log: str) -> list[Path]:
+    path = Path(log)
+    if path.is_dir():
+        inside = sorted(_inside(path))
+        if not inside:
+            raise ConfigurationError(
+                f"the folder '{log}' has no file that ends with {', '.join(SUFFIXES)}."
+            )
+        return inside
+    if path.exists():
+        return [path]
+    if any(sign in log for sign in "*?["):
+        root = Path(path.anchor) if path.is_absolute() else Path()
+        pattern = str(path.relative_to(path.anchor)) if path.is_absolute() else log
+        found = sorted(each for each in root.glob(pattern) if each.is_file())
+        if found:
+            return found
+        raise ConfigurationError(f"no file matches '{log}'.")
+    raise ConfigurationError(f"there is no file '{log}'.")
+
+
+def _inside(folder: Path) -> Iterator[Path]:
+    for path in folder.rglob("*"):
+        parts = path.relative_to(folder).parts
+        if path.suffix.lower() in SUFFIXES and not any(part[0] in "._" for part in parts):
+            yield path
+
+
+def _remote(address: str) -> File:
+    """An address that DuckDB reads itself; the name tells the format."""
+    name = address.split("?", maxsplit=1)[0].lower()
+    compression: Compression = (
+        "gzip" if name.endswith(".gz") else "zstd" if name.endswith(".zst") else "none"
+    )
+    stem = name.removesuffix(".gz").removesuffix(".zst")
+    if stem.endswith((".parquet", ".pq")):
+        return File(address, "parquet", "none")
+    return File(address, "csv" if stem.endswith((".csv", ".tsv")) else "json", compression)
+
+
+def _local(path: Path, folder: Path) -> File:
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD)
+    except OSError as error:
+        raise StreamduelError(f"'{path}' cannot be read ({error.strerror}).") from error
+    if not head:
+        raise ConfigurationError(f"'{path}' is empty.")
+    if head.startswith(b"PAR1"):
+        return File(str(path), "parquet", "none")
+    compression: Compression = "none"
+    if head.startswith(b"\x1f\x8b"):
+        compression, head = "gzip", _gunzipped(path, head)
+    elif head.startswith(b"\x28\xb5\x2f\xfd"):
+        return _zstd(path)
+    elif head.startswith((b"BZh", b"\xfd7zXZ")):
+        return _local(_decompressed(path, folder, head), folder)
+    if head.startswith(b"PAR1"):
+        return File(str(_decompressed(path, folder, b"\x1f\x8b")), "parquet", "none")
+    return _text(str(path), head, compression)
+
+
+def _zstd(path: Path) -> File:
+    """A file that only DuckDB can decompress here: its name tells what is inside."""
+    stem = path.name.lower().removesuffix(".zst").removesuffix(".zstd")
+    return File(str(path), "csv" if stem.endswith((".csv", ".tsv")) else "json", "zstd")
+
+
+def _gunzipped(path: Path, head: bytes) -> bytes:
+    try:
+        return zlib.decompressobj(wbits=31).decompress(head, HEAD)
+    except zlib.error as error:
+        raise StreamduelError(f"'{path}' cannot be decompressed ({error}).") from error
+
+
+def _decompressed(path: Path, folder: Path, magic: bytes) -> Path:
+    """A copy without the compression, which needs random access inside."""
+    copy = folder / f"decompressed-{len(list(folder.iterdir()))}"
+    opener = (
+        gzip.open if magic.startswith(b"\x1f") else bz2.open if magic[:1] == b"B" else lzma.open
+    )
+    try:
+        with opener(path, "rb") as source, copy.open("wb") as target:
+            shutil.copyfileobj(source, target)
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        raise StreamduelError(f"'{path}' cannot be decompressed ({error}).") from error
+    return copy
+
+
+def _text(path: str, head: bytes, compression: Compression) -> File:
+    """Text is JSON if it begins like JSON, else CSV."""
+    if b"\0" in head[:1024]:
+        raise StreamduelError(
+            f"'{path}' is neither JSON, CSV nor Parquet: it begins with "
+            f"{shortened(repr(head[:12]), 60)}."
+        )
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if start.startswith(b"["):
+        return File(path, "json", compression, "array")
+    lines = [line for line in start.splitlines()[:20] if line.strip()]
+    if any(_is_object(line) for line in lines):
+        return File(path, "json", compression)
+    if start.startswith(b"{"):
+        return File(path, "json", compression, "unstructured")
+    return File(path, "csv", compression)
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return isinstance(msgspec.json.decode(line), dict)
+    except msgspec.DecodeError:
+        return False

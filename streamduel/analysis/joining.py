@@ -1,0 +1,275 @@
+"""From events to duels: without duplicates, clicks joined to their lists, whatever the order.
+
+The service folds a log in its order; here every record is at its own time. Of records with one id,
+the earliest counts. A click belongs to the impression that it names if their times are at most one
+join window apart; rows without a time are joined at any distance. A `reset` forgets the records
+before it, and an arm that is retired at the end takes its duels along.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streamduel.analysis.engine import Engine, quoted
+
+OUTCOMES: Final = ("accepted", "duplicate", "dead_letter", "late", "unjoined")
+"""Outcomes of records, as `streamduel inspect` names them."""
+
+RARE: Final = 100
+RARE_SHARE: Final = 0.001
+"""An arm or an experiment with fewer records than both is misspelt, or a test: a policy gives even
+a bad arm more."""
+
+
+def join(engine: Engine, experiment: str | None, window_ms: int) -> None:
+    """Make the tables `outcomes`, of records by outcome, and `duels`, from `events`.
+
+    Args:
+        engine: with the table `events`.
+        experiment: the only one that counts; None: all.
+        window_ms: the join window.
+    """
+    _leave_out(engine, experiment)
+    _join_clicks(engine, window_ms)
+    first = _first_rank(engine)
+    _complete_lists(engine, first)
+    _choose_arms(engine)
+    _collect_duels(engine)
+    _count_outcomes(engine)
+
+
+def _leave_out(engine: Engine, experiment: str | None) -> None:
+    """Leave out duplicates and what is before a reset: the view `kept`."""
+    wanted = "true"
+    if experiment is not None:
+        wanted = f"(experiment = {quoted(experiment)} OR (kind = 'click' AND experiment IS NULL))"
+    engine.run(
+        "looking for duplicates",
+        """
+        CREATE TABLE duplicates AS
+        WITH several AS (
+            SELECT experiment, key FROM events WHERE key IS NOT NULL AND problem IS NULL
+            GROUP BY experiment, key HAVING count(*) > 1
+        )
+        SELECT row FROM (
+            SELECT e.rowid AS row, row_number() OVER (
+                PARTITION BY e.experiment, e.key ORDER BY e.ts NULLS LAST, e.rowid
+            ) AS place
+            FROM events AS e JOIN several AS s
+              ON e.key = s.key AND e.experiment IS NOT DISTINCT FROM s.experiment
+            WHERE e.problem IS NULL
+        ) WHERE place > 1
+        """,
+    )
+    engine.run(
+        "looking for control records",
+        """
+        CREATE TABLE resets AS
+        SELECT experiment, max(ts) AS ts, max(rowid) AS row FROM events
+        WHERE kind = 'control' AND action = 'reset' GROUP BY experiment
+        """,
+    )
+    engine.run(
+        "looking for retired arms",
+        """
+        CREATE TABLE retired AS
+        SELECT experiment, arm FROM events
+        WHERE kind = 'control' AND action IN ('add_arm', 'retire_arm') AND arm IS NOT NULL
+        GROUP BY experiment, arm
+        HAVING arg_max(action, (coalesce(ts, 0), rowid)) = 'retire_arm'
+        """,
+    )
+    engine.run(
+        "leaving out duplicates",
+        f"""
+        CREATE VIEW kept AS
+        SELECT e.rowid AS row, e.* FROM events AS e LEFT JOIN resets AS r USING (experiment)
+        WHERE problem IS NULL AND e.rowid NOT IN (SELECT row FROM duplicates) AND {wanted}
+          AND (r.row IS NULL OR coalesce(e.ts >= r.ts, e.rowid > r.row))
+        """,
+    )
+
+
+def _join_clicks(engine: Engine, window_ms: int) -> None:
+    """Join clicks with their lists; a click that names no experiment has that of its list."""
+    engine.run(
+        "joining clicks",
+        f"""
+        CREATE TABLE clicks AS
+        SELECT c.row, i.row AS list, coalesce(c.experiment, i.experiment) AS experiment,
+            coalesce(c.rank, list_position(i.docs, c.doc) - 1) AS rank,
+            c.action, c.ts, c.is_flat, len(i.teams) AS ranks,
+            CASE WHEN i.row IS NULL OR c.ts < i.ts - {window_ms}
+                   OR (i.kind <> 'impression' AND c.ts < i.ts) THEN 'unjoined'
+                 WHEN i.kind <> 'impression' OR c.ts > i.ts + {window_ms} THEN 'late'
+                 WHEN coalesce(c.rank, list_position(i.docs, c.doc)) IS NULL THEN 'dead_letter'
+                 ELSE 'accepted' END AS outcome
+        FROM kept AS c LEFT JOIN kept AS i
+          ON i.key = c.impression AND (c.experiment IS NULL OR c.experiment = i.experiment)
+        WHERE c.kind = 'click'
+        """,
+    )
+
+
+def _first_rank(engine: Engine) -> int:
+    """The number of the first rank in a log that is not streamduel's: 1 if that alone fits, else 0.
+
+    It alone fits if no click has rank 0, and some click has the number of ranks of its list.
+    """
+    least, beyond = engine.rows(
+        """
+        SELECT min(rank), bool_or(rank = ranks) FROM (
+            SELECT unnest(clicks).rank AS rank, len(teams) AS ranks FROM kept
+            WHERE is_flat AND kind = 'interleaving'
+            UNION ALL
+            SELECT rank, ranks FROM clicks WHERE is_flat AND outcome = 'accepted'
+        )
+        """
+    )[0]
+    return int(least is not None and least >= 1 and bool(beyond))
+
+
+def _complete_lists(engine: Engine, first: int) -> None:
+    """Make the table `lists`, each list with its clicks, and mark clicks outside of their list."""
+    if first:
+        engine.run("numbering ranks", f"UPDATE clicks SET rank = rank - {first} WHERE is_flat")
+    engine.run(
+        "checking ranks",
+        "UPDATE clicks SET outcome = 'dead_letter' WHERE outcome = 'accepted'"
+        " AND (rank < 0 OR rank >= ranks)",
+    )
+    shifted = "clicks"
+    if first:
+        moved = f"[click_of(c.rank - {first}, c.action, c.ts) for c in clicks]"
+        shifted = f"CASE WHEN is_flat THEN {moved} ELSE clicks END"
+    engine.run(
+        "putting clicks into lists",
+        f"""
+        CREATE TABLE lists AS
+        WITH grouped AS (
+            SELECT list, list(click_of(rank, action, ts) ORDER BY ts NULLS LAST, row) AS clicks
+            FROM clicks WHERE outcome = 'accepted' GROUP BY list
+        ), complete AS (
+            SELECT * EXCLUDE (clicks), {shifted} AS clicks FROM kept WHERE kind = 'interleaving'
+            UNION ALL BY NAME
+            SELECT k.* EXCLUDE (clicks), coalesce(g.clicks, []) AS clicks
+            FROM kept AS k LEFT JOIN grouped AS g ON g.list = k.row WHERE k.kind = 'impression'
+        )
+        SELECT row, experiment, a, b, teams, clicks, chances, ts, client, segment,
+            len([1 for c in clicks if c.rank < 0 OR c.rank >= len(teams)]) > 0 AS is_outside
+        FROM complete
+        """,
+    )
+
+
+def _choose_arms(engine: Engine) -> None:
+    """Make the table `arms`, without those that are misspelt or retired."""
+    engine.run(
+        "counting arms",
+        """
+        CREATE TABLE arm_records AS
+        SELECT experiment, arm, count(*) AS records, total FROM (
+            SELECT experiment, unnest(CASE WHEN a = b THEN [a] ELSE [a, b] END) AS arm,
+                count(*) OVER (PARTITION BY experiment) AS total
+            FROM kept WHERE kind NOT IN ('click', 'control')
+        ) GROUP BY experiment, arm, total
+        """,
+    )
+    rare = f"records < {RARE} AND records < {RARE_SHARE} * total"
+    engine.run(
+        "looking for misspelt arms",
+        f"CREATE TABLE rare_arms AS SELECT experiment, arm, records FROM arm_records WHERE {rare}",
+    )
+    engine.run(
+        "looking for misspelt experiments",
+        f"""
+        CREATE TABLE rare_experiments AS
+        SELECT experiment, records FROM (
+            SELECT experiment, records, sum(records) OVER () AS total FROM (
+                SELECT experiment, max(total) AS records FROM arm_records GROUP BY experiment
+            )
+        ) WHERE {rare}
+        """,
+    )
+    engine.run(
+        "numbering arms",
+        """
+        CREATE TABLE arms AS
+        SELECT experiment, arm, row_number() OVER (PARTITION BY experiment ORDER BY arm) - 1 AS i
+        FROM arm_records
+        WHERE experiment NOT IN (SELECT experiment FROM rare_experiments)
+          AND (experiment, arm) NOT IN (SELECT (experiment, arm) FROM rare_arms)
+          AND (experiment, arm) NOT IN (SELECT (experiment, arm) FROM retired)
+        """,
+    )
+
+
+def _collect_duels(engine: Engine) -> None:
+    """Make the table `duels`: pairs, what decides who won them, and how often."""
+    engine.run(
+        "collecting duels",
+        """
+        CREATE TABLE raw AS
+        SELECT experiment, a, b, pattern_of(teams, clicks, chances) AS pattern, 1::BIGINT AS n,
+            ts, client, segment
+        FROM lists WHERE NOT is_outside
+        UNION ALL
+        SELECT experiment, a, b, '=' || CASE WHEN a = b THEN 'n' ELSE winner END, 1, ts, client,
+            segment
+        FROM kept WHERE kind = 'duel'
+        UNION ALL
+        SELECT * FROM (
+            SELECT experiment, a, b, unnest(['=a', '=b', '=t']),
+                unnest([wins_a, wins_b, ties]) AS n, ts, client, segment
+            FROM kept WHERE kind = 'duels'
+        ) WHERE n > 0
+        """,
+    )
+    engine.run(
+        "numbering patterns",
+        "CREATE TABLE patterns AS SELECT row_number() OVER (ORDER BY pattern) - 1 AS id, pattern"
+        " FROM (SELECT DISTINCT pattern FROM raw)",
+    )
+    engine.run(
+        "numbering duels",
+        """
+        CREATE TABLE duels AS
+        SELECT r.experiment, least(x.i, y.i)::SMALLINT AS i, greatest(x.i, y.i)::SMALLINT AS j,
+            x.i > y.i AS flipped, p.id::INTEGER AS pattern, r.n, r.ts, r.client, r.segment
+        FROM raw AS r
+        JOIN patterns AS p ON p.pattern = r.pattern
+        JOIN arms AS x ON x.experiment = r.experiment AND x.arm = r.a
+        JOIN arms AS y ON y.experiment = r.experiment AND y.arm = r.b
+        """,
+    )
+    engine.run("leaving out texts", "DROP TABLE raw")
+
+
+def _count_outcomes(engine: Engine) -> None:
+    """Make the table `outcomes`: how many records of each experiment had which outcome."""
+    known = """CASE WHEN (experiment, a) IN (SELECT (experiment, arm) FROM rare_arms)
+                OR (experiment, b) IN (SELECT (experiment, arm) FROM rare_arms) THEN 'arm' END"""
+    engine.run(
+        "counting records",
+        f"""
+        CREATE TABLE outcomes AS
+        WITH refused AS (
+            SELECT experiment, problem FROM events WHERE problem IS NOT NULL
+            UNION ALL
+            SELECT experiment, CASE WHEN is_outside THEN 'clicks' ELSE {known} END FROM lists
+            UNION ALL
+            SELECT experiment, {known} FROM kept WHERE kind IN ('duel', 'duels', 'control')
+        )
+        SELECT experiment, outcome, problem, count(*) AS records FROM (
+            SELECT experiment, problem,
+                CASE WHEN problem IS NULL THEN 'accepted' ELSE 'dead_letter' END AS outcome
+            FROM refused
+            UNION ALL
+            SELECT experiment, {known}, CASE WHEN {known} IS NULL THEN 'duplicate'
+                ELSE 'dead_letter' END FROM events WHERE rowid IN (SELECT row FROM duplicates)
+            UNION ALL
+            SELECT experiment, CASE WHEN outcome = 'dead_letter' THEN 'click' END, outcome
+            FROM clicks
+        ) GROUP BY experiment, outcome, problem
+        """,
+    )

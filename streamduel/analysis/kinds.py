@@ -1,0 +1,156 @@
+"""Which kind of click log a table is: streamduel's own, that of another program, or neither."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import msgspec
+
+from streamduel.analysis.engine import Engine, name
+from streamduel.analysis.fields import Chosen, Columns, find_columns, own_columns, plain
+from streamduel.analysis.tables import Table, sample, with_keys
+from streamduel.errors import ConfigurationError
+from streamduel.record_rules import TYPES
+
+Kind = Literal["own", "typed", "flat", "ubi", "solr"]
+
+UBI_FIELDS: Final = frozenset(
+    {"action_name", "query_response_hit_ids", "query_response_id", "query_attributes",
+     "event_attributes", "user_query"}
+)  # fmt: skip
+"""Fields of the queries and events of UBI; one of them and `query_id` are enough."""
+
+FOREIGN_SHARE: Final = 0.1
+"""Share of the first rows that must be of another program; files for the bulk interface have a line
+without fields before each row."""
+
+NUMBERS_OF_SIDES: Final = 10_000
+"""Rows in which the names of the sides are looked for."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table with the meaning of its columns.
+
+    Attributes:
+        table: the rows.
+        kind: own: streamduel's records; typed: these with other names; flat: one kind of record
+            without type; ubi, solr: to be translated.
+        columns: where the fields are.
+        sample: some of its rows.
+    """
+
+    table: Table
+    kind: Kind
+    columns: Columns
+    sample: Sequence[dict[str, Any]]
+
+
+def source(engine: Engine, table: Table, chosen: Chosen) -> Source:
+    """Find out what a table contains.
+
+    Raises:
+        ConfigurationError: nothing in it is recognised.
+    """
+    rows = [msgspec.json.decode(text) for text in sample(engine, table)]
+    kind = _foreign(rows)
+    if kind is not None:
+        return Source(table, kind, Columns({}, []), rows)
+    if table.is_json and _typed(rows, chosen.columns.get("type", "type")):
+        return Source(table, "own", own_columns(chosen), rows)
+    if table.is_json:
+        table = with_keys(engine, table)
+    if not table.columns:
+        raise ConfigurationError(f"'{table.where}' has no JSON object and no column.")
+    typed = _type_column(list(table.columns), rows, chosen)
+    columns = find_columns(list(table.columns), chosen, typed=typed is not None)
+    if typed is not None:
+        columns.fields["type"] = typed
+    else:
+        columns.fields.pop("type", None)
+    _check(table, columns)
+    return Source(table, "flat" if typed is None else "typed", columns, rows)
+
+
+def _foreign(rows: Sequence[dict[str, Any]]) -> Literal["ubi", "solr"] | None:
+    """The other program whose log this is."""
+    found = {"ubi": 0, "solr": 0}
+    for row in rows:
+        record = row["_source"] if isinstance(row.get("_source"), dict) else row
+        own = "a" in record or "impression" in record
+        if "query_id" in record and UBI_FIELDS & record.keys() and not own:
+            found["ubi"] += 1
+        elif record.get("type") in {"response", "click"} and "query_id" in record and not own:
+            found["solr"] += 1
+    if found["ubi"] > FOREIGN_SHARE * len(rows):
+        return "ubi"
+    return "solr" if found["solr"] > FOREIGN_SHARE * len(rows) else None
+
+
+def _typed(rows: Sequence[dict[str, Any]], column: str) -> bool:
+    """Whether most rows name a type of streamduel's records."""
+    known = sum(str(row.get(column)).lower() in TYPES for row in rows)
+    return 0 < len(rows) < 2 * known
+
+
+def _type_column(
+    columns: Sequence[str], rows: Sequence[dict[str, Any]], chosen: Chosen
+) -> str | None:
+    """The column that names each record's type."""
+    if "type" in chosen.columns:
+        return chosen.columns["type"] if chosen.columns["type"] in columns else None
+    named = [
+        each for each in columns
+        if plain(each) in {"type", "recordtype", "kind", "eventtype", "event"}
+    ]  # fmt: skip
+    return next((each for each in named if _typed(rows, each)), None)
+
+
+def _check(table: Table, columns: Columns) -> None:
+    """Refuse a table in which no duel and no click can be found."""
+    there = columns.fields.keys()
+    duels = (
+        {"winner"} <= there
+        or {"teams"} <= there
+        or {"wins_a", "wins_b"} <= there
+        or {"clicks_a", "clicks_b"} <= there
+    )
+    clicks = "impression" in there and bool({"rank", "doc"} & there)
+    if duels or clicks or "type" in there:
+        return
+    listed = ", ".join(list(table.columns)[:20])
+    raise ConfigurationError(
+        f"nothing in '{table.where}' is recognised: it needs a winner, teams and clicks, or wins_a"
+        f" and wins_b. Name the columns with --map FIELD=COLUMN, such as --map winner=COLUMN; they"
+        f" are {listed}."
+    )
+
+
+def sides(engine: Engine, source: Source) -> tuple[str, str]:
+    """The two arms of a log that does not name them in columns: those of `teams` or `winner`.
+
+    Raises:
+        ConfigurationError: there are more than two.
+    """
+    fields, table = source.columns.fields, source.table
+    field = "teams" if "teams" in fields else "winner" if "winner" in fields else None
+    if field is None:
+        return "a", "b"
+    text = table.text(fields[field])
+    values = f"unnest(entries({text}))" if field == "teams" else text
+    found = engine.rows(
+        f"SELECT DISTINCT x FROM (SELECT {values} AS x FROM (SELECT * FROM {table.relation}"
+        f" LIMIT {NUMBERS_OF_SIDES})) WHERE side_of(x, NULL, NULL, false) = '?'"
+        " AND winner_of(x, NULL, NULL, false) IS NULL ORDER BY x LIMIT 4"
+    )
+    names = [str(x) for (x,) in found]
+    if not names:
+        return "a", "b"
+    if len(names) == 2:
+        return names[0], names[1]
+    raise ConfigurationError(
+        f"{name(fields[field])} of '{table.where}' names {', '.join(names)}; with other than two "
+        "rankers, name the columns of the two in each row: --map a=COLUMN --map b=COLUMN."
+    )

@@ -1,0 +1,90 @@
+-- Functions that read the text of a field. NULL: the text is not what the field allows.
+
+-- Milliseconds since 1970, from a number in some unit (factor: milliseconds per unit) or ISO 8601.
+CREATE MACRO milliseconds(t, factor) AS coalesce(
+    try_cast(try_cast(t AS DOUBLE) * factor AS BIGINT),
+    epoch_ms(try_cast(t AS TIMESTAMPTZ))
+);
+
+-- A whole number; text such as 3.0 is one, 3.5 is not.
+CREATE MACRO whole(t) AS CASE
+    WHEN regexp_full_match(t, '\s*-?\d{1,16}(\.0+)?\s*') THEN try_cast(try_cast(t AS DOUBLE) AS BIGINT)
+END;
+
+CREATE MACRO python_list(t) AS replace(replace(t, '''', '"'), 'None', 'null');
+
+-- The entries of a JSON array, of a Python list, of 'a,b,b' or of 'abb'.
+CREATE MACRO entries(t) AS CASE
+    WHEN starts_with(t, '[') AND json_valid(t) THEN from_json(t, '["VARCHAR"]')
+    WHEN starts_with(t, '[') AND json_valid(python_list(t)) THEN from_json(python_list(t), '["VARCHAR"]')
+    WHEN regexp_full_match(t, '[aAbB_-]*') THEN string_split(t, '')
+    ELSE string_split_regex(trim(t, '[](){} '), '\s*[,;|]\s*|\s+')
+END;
+
+-- The side of one rank. Of streamduel's own records it is 'a', 'b' or null; others may name arms.
+CREATE MACRO side_of(x, a, b, own) AS CASE
+    WHEN x IS NULL OR x = 'NULL' THEN '-'
+    WHEN own THEN CASE WHEN x IN ('a', 'b') THEN x ELSE '?' END
+    WHEN x = a THEN 'a'
+    WHEN x = b THEN 'b'
+    WHEN lower(x) IN ('a', 'left') THEN 'a'
+    WHEN lower(x) IN ('b', 'right') THEN 'b'
+    WHEN lower(x) IN ('', '-', '_', 'null', 'none', 'nan') THEN '-'
+    ELSE '?'
+END;
+
+-- One letter for each rank: a, b or - for neither.
+CREATE MACRO teams_of(t, a, b, own) AS array_to_string(
+    [side_of(x, a, b, own) for x in entries(t)], ''
+);
+
+-- The winner: a, b, or t for a tie.
+CREATE MACRO winner_of(w, a, b, own) AS CASE
+    WHEN own THEN CASE w WHEN 'a' THEN 'a' WHEN 'b' THEN 'b' WHEN 'tie' THEN 't' END
+    WHEN w IS NULL THEN 't'
+    WHEN w = a THEN 'a'
+    WHEN w = b THEN 'b'
+    WHEN lower(trim(w)) IN ('a', 'left') THEN 'a'
+    WHEN lower(trim(w)) IN ('b', 'right') THEN 'b'
+    WHEN lower(trim(w)) IN ('', 'tie', 'tied', 'draw', 'none', 'null', 'nan', 'neither', 'both',
+                            'equal', 'even', '-') THEN 't'
+END;
+
+CREATE MACRO click_of(r, action, ts) AS {
+    'rank': r::BIGINT, 'action': nullif(action::VARCHAR, 'click'), 'ts': ts::BIGINT
+};
+
+CREATE MACRO ranks_of(flags) AS [i for i in range(1, len(flags) + 1) if flags[i] = 'true'];
+
+-- Clicks: ranks, or objects with a rank, an action and a time; or for each rank true or false.
+CREATE MACRO clicks_of(t) AS CASE
+    WHEN regexp_full_match(t, '\s*[\[\(\{]?[\d,;|\s]*[\]\)\}]?\s*')
+        THEN [click_of(try_cast(x AS BIGINT), NULL, NULL) for x in regexp_extract_all(t, '\d+')]
+    WHEN regexp_full_match(lower(t), '\s*\[(\s*(true|false)\s*,?)*\]\s*')
+        THEN [click_of(x - 1, NULL, NULL) for x in ranks_of(regexp_extract_all(lower(t), 'true|false'))]
+    WHEN regexp_full_match(t, '\s*\[(\s*\d+\.0\s*,?)*\]\s*')
+        THEN [click_of(try_cast(try_cast(x AS DOUBLE) AS BIGINT), NULL, NULL)
+              for x in regexp_extract_all(t, '\d+\.0')]
+    WHEN starts_with(t, '[') AND json_valid(t)
+        THEN [CASE WHEN json_type(x) = 'OBJECT'
+                   THEN click_of(whole(x->>'$.rank'), x->>'$.action', whole(x->>'$.ts'))
+                   ELSE click_of(whole(x->>'$'), NULL, NULL) END
+              for x in from_json(t, '["JSON"]')]
+END;
+
+-- Clicks in the order of their times if each has one, else in the order of the record.
+CREATE MACRO in_time(clicks) AS CASE
+    WHEN len(clicks) > 1 AND len([1 for c in clicks if c.ts IS NULL]) = 0
+        THEN [s.click for s in list_sort([{'ts': clicks[i].ts, 'i': i, 'click': clicks[i]}
+                                          for i in range(1, len(clicks) + 1)])]
+    ELSE clicks
+END;
+
+-- What a credit function needs to know: for each click the side, rank, chance of a and action.
+-- Equal texts have equal credit, so that each is credited once.
+CREATE MACRO pattern_of(teams, clicks, chances) AS array_to_string(
+    [teams[c.rank + 1] || c.rank
+     || CASE WHEN chances IS NULL THEN '' ELSE '@' || coalesce(chances[c.rank + 1]::VARCHAR, '') END
+     || coalesce(':' || translate(c.action, chr(31), ''), '') for c in in_time(clicks)],
+    chr(31)
+);

@@ -1,0 +1,137 @@
+"""What an analysis finds: the shape of `streamduel analyze --json`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from streamduel.preference.verdict import PairResult
+
+CheckVerdict = Literal["fine", "warning", "failed", "unknown"]
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """Who has won some duels.
+
+    Attributes:
+        champion: the winner; None while the confidence is below 0.95.
+        confidence: that `leader` is the winner.
+        duels: all of them, those of an arm with itself included.
+        leader: the arm that is ahead, whether by chance or not.
+        ties: the share of the duels that neither arm won.
+    """
+
+    champion: str | None
+    confidence: float
+    duels: int
+    leader: str | None
+    ties: float
+
+
+class Sensitivity(Finding, frozen=True, kw_only=True):
+    """What one credit function says.
+
+    Attributes:
+        rules: what it says under each rule for ties and for lists without clicks.
+    """
+
+    rules: dict[str, Finding]
+
+
+class Check(msgspec.Struct, frozen=True):
+    """One check of the data.
+
+    Attributes:
+        name: what is checked.
+        verdict: whether it is as it should be.
+        sentence: what was found, and what to do.
+    """
+
+    name: str
+    verdict: CheckVerdict
+    sentence: str
+
+
+class Clients(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of clients.
+
+    Attributes:
+        unit: whether clients or duels are the independent units of confidence and intervals.
+        clients: how many have duels of two arms.
+        duels: those of them; the others name no client.
+        busiest: the duels of the busiest client.
+        most: m, as how many duels of a pair a client counts at most.
+        confidence_of_duels: what the confidence would be if all duels were independent.
+    """
+
+    unit: Literal["client", "duel"]
+    clients: int
+    duels: int
+    busiest: int
+    most: float
+    confidence_of_duels: float
+
+
+class Day(msgspec.Struct, frozen=True):
+    """The duels of one day or longer period, against the arm that leads in the end.
+
+    Attributes:
+        start: the first day, in UTC.
+        duels: of two arms.
+        win_rate: the leader's share of its duels; None without one.
+    """
+
+    start: str
+    duels: int
+    win_rate: float | None
+
+
+class ExperimentAnalysis(Finding, frozen=True, kw_only=True):
+    """Everything about one experiment.
+
+    Attributes:
+        seeks: the winner that the champion is: `condorcet`, it beats all others; `copeland`, none
+            beats all others, and it beats the most.
+        credit: the credit function that decided.
+        arms: K names.
+        wins: (K, K), [i, j] is how often i has beaten j, a tie being half a win each way.
+        alone: the duels of an arm with itself.
+        pairs: the pairs that met.
+        credits: what every credit function says.
+        segments: what each segment says, with the confidence corrected for their number.
+        disagreements: for each kind of segments, whether they disagree by more than chance.
+        checks: of the data.
+        tallies: records by outcome.
+        clients: the unit of confidence and intervals.
+        days: the duels over time.
+    """
+
+    seeks: str
+    credit: str
+    arms: list[str]
+    wins: list[list[float]]
+    alone: int
+    pairs: list[PairResult]
+    credits: dict[str, Sensitivity]
+    segments: dict[str, dict[str, Finding]]
+    disagreements: dict[str, str]
+    checks: list[Check]
+    tallies: dict[str, int]
+    clients: Clients
+    days: list[Day]
+
+
+class Analysis(msgspec.Struct, frozen=True):
+    """The analysis of a click log.
+
+    Attributes:
+        experiments: by name.
+        unread: rows that belong to no experiment because they cannot be read, and ignored rows of
+            other programs, by reason.
+        left_out: names of experiments with so few records that they are misspelt.
+    """
+
+    experiments: dict[str, ExperimentAnalysis]
+    unread: dict[str, int]
+    left_out: list[str]

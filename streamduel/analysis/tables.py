@@ -1,0 +1,164 @@
+"""Files as tables of DuckDB: their columns, and each column's value as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from streamduel.analysis.engine import Engine, name, quoted
+from streamduel.analysis.inputs import File
+from streamduel.errors import ConfigurationError
+
+SAMPLE: Final = 1000
+"""Rows from which the kind of a log is told."""
+
+MAX_KEYS: Final = 1000
+"""Fields of JSON objects that are looked at; the most frequent ones."""
+
+MAX_SINGLE: Final = 64
+"""Up to so many files are looked at one by one, so that lists and clicks may have columns of the
+same name with another meaning; more are parts of one table."""
+
+PLAIN: Final = (
+    "VARCHAR",
+    "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER",
+    "UBIGINT", "UHUGEINT", "FLOAT", "DOUBLE", "BOOLEAN", "UUID",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of one kind.
+
+    Attributes:
+        relation: what is after FROM.
+        columns: the names of the columns and their types; of JSON, those of the objects' fields.
+        is_json: whether a row is a JSON object, in the column `json`.
+        where: the file or the query, for error sentences.
+    """
+
+    relation: str
+    columns: dict[str, str]
+    is_json: bool
+    where: str
+
+    def text(self, column: str, *, quotes: bool = False) -> str:
+        """The value of a column as text, in SQL; arrays and objects are JSON.
+
+        Args:
+            column: its name; nested fields have dots.
+            quotes: of JSON: keep the quotes of a string, to tell it from an array.
+        """
+        if self.is_json:
+            steps = [column] if column in self.columns else column.split(".")
+            path = "$" + "".join(f".{_quoted_step(step)}" for step in steps)
+            arrow = "->" if quotes else "->>"
+            return f"nullif((json {arrow} {quoted(path)})::VARCHAR, 'null')"
+        if column not in self.columns and "." in column:
+            root, rest = column.split(".", 1)
+            path = "$" + "".join(f".{_quoted_step(step)}" for step in rest.split("."))
+            return f"(to_json({name(root)}) ->> {quoted(path)})"
+        return _text_of(self.columns[column], name(column))
+
+
+def _text_of(kind: str, value: str) -> str:
+    if kind.startswith(("TIMESTAMP", "DATE")):
+        return f"epoch_ms({value}::TIMESTAMPTZ)::VARCHAR"
+    if kind in PLAIN or kind.startswith(("ENUM", "DECIMAL")):
+        return f"{value}::VARCHAR"
+    return f"try(decode({value}))" if kind == "BLOB" else f"to_json({value})::VARCHAR"
+
+
+def _quoted_step(step: str) -> str:
+    return '"' + step.replace('"', '\\"') + '"'
+
+
+def tables(engine: Engine, files: Sequence[File]) -> list[Table]:
+    """The tables of the files.
+
+    Raises:
+        StreamduelError: DuckDB cannot read a file.
+    """
+    if len(files) <= MAX_SINGLE:
+        return [table(engine, [file]) for file in files]
+    groups: dict[tuple[str, ...], list[File]] = {}
+    for file in files:
+        groups.setdefault(file[1:], []).append(file)
+    return [table(engine, group) for group in groups.values()]
+
+
+def table(engine: Engine, files: Sequence[File]) -> Table:
+    """Files of one format as one table."""
+    first = files[0]
+    paths = f"[{', '.join(quoted(file.path) for file in files)}]"
+    where = first.path if len(files) == 1 else f"{first.path} and {len(files) - 1:,} more"
+    if first.format == "json":
+        return _json_table(first, paths, where)
+    if first.format == "parquet":
+        relation = f"read_parquet({paths}, union_by_name = true)"
+    else:
+        relation = (
+            f"read_csv({paths}, header = true, all_varchar = true, union_by_name = true,"
+            f" ignore_errors = true, compression = '{first.compression}')"
+        )
+    return Table(relation, _described(engine, f"SELECT * FROM {relation}"), False, where)
+
+
+def _described(engine: Engine, query: str) -> dict[str, str]:
+    return {str(row[0]): str(row[1]) for row in engine.rows(f"DESCRIBE {query}")}
+
+
+def query_table(engine: Engine, sql: str) -> Table:
+    """The rows of a query; statements before it, such as ATTACH, are run first.
+
+    Raises:
+        ConfigurationError: there is no statement.
+        StreamduelError: DuckDB cannot run one.
+    """
+    statements = [part.strip().rstrip(";") for part in engine.statements(sql)]
+    if not statements:
+        raise ConfigurationError("--sql must be a query (found none).")
+    for statement in statements[:-1]:
+        engine.run("attaching", statement)
+    query = statements[-1]
+    return Table(f"({query})", _described(engine, query), False, "the query")
+
+
+def _json_table(file: File, paths: str, where: str) -> Table:
+    lenient = file.layout == "newline_delimited"
+    relation = (
+        f"read_json_objects({paths}, format = '{file.layout}', compression = '{file.compression}'"
+        f"{', ignore_errors = true' if lenient else ''})"
+    )
+    return Table(relation, {}, True, where)
+
+
+def with_keys(engine: Engine, json: Table) -> Table:
+    """The same table of JSON objects, with the names of their fields.
+
+    The whole log is read for it: clicks may come after a million lists.
+    """
+    keys = engine.rows(
+        "SELECT key FROM (SELECT unnest(json_keys(json)) AS key FROM "
+        f"{json.relation} WHERE json_type(json) = 'OBJECT') GROUP BY key"
+        f" ORDER BY count(*) DESC, key LIMIT {MAX_KEYS}"
+    )
+    columns = {key: "JSON" for (key,) in keys if '"' not in key}
+    for key in [each for each in columns if not each.startswith("segment")]:
+        path = quoted(f"$.{_quoted_step(key)}")
+        inside = engine.rows(
+            f"SELECT DISTINCT unnest(json_keys(json, {path})) AS key FROM (SELECT json FROM"
+            f" {json.relation} WHERE json_type(json, {path}) = 'OBJECT' LIMIT {SAMPLE})"
+            f" ORDER BY key LIMIT {MAX_KEYS}"
+        )
+        columns.update({f"{key}.{each}": "JSON" for (each,) in inside if '"' not in each})
+    return Table(json.relation, columns, True, json.where)
+
+
+def sample(engine: Engine, table: Table) -> list[str]:
+    """The first rows as JSON, as far as they are objects."""
+    value = "json" if table.is_json else "to_json(row)"
+    source = table.relation if table.is_json else f"{table.relation} AS row"
+    rows = engine.rows(f"SELECT {value}::VARCHAR FROM {source} LIMIT {SAMPLE}")
+    return [text for (text,) in rows if text is not None and text.startswith("{")]

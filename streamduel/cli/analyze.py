@@ -1,0 +1,206 @@
+"""`streamduel analyze`: what a click log says, as a table, JSON, CSV and a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+from streamduel.analysis.analyze import JOIN_WINDOW_MS, Request
+from streamduel.analysis.analyze import analyze as analyze_log
+from streamduel.analysis.counting import Rules
+from streamduel.analysis.engine import MEMORY
+from streamduel.analysis.pairs_csv import pairs_csv
+from streamduel.cli.analyze_tables import print_analysis
+from streamduel.cli.app import err, out
+from streamduel.errors import ConfigurationError, InterleavingError
+from streamduel.simulation.files import identity, kind, obstacle, write_whole
+
+Logs = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="LOG…",
+        help="Files, folders, patterns such as 'logs/*.parquet', or addresses (s3://, gs://,"
+        " https://): JSON Lines, CSV or Parquet, compressed or not; streamduel's own records, the"
+        " exports of UBI and Solr, or a table with columns for two rankers and who won.",
+        show_default=False,
+    ),
+]
+Sql = Annotated[
+    str | None,
+    typer.Option(
+        "--sql",
+        metavar="QUERY",
+        help="Read the rows of a query in DuckDB's SQL; statements before it, such as ATTACH for a"
+        " database, run first.",
+    ),
+]
+ExperimentName = Annotated[
+    str | None,
+    typer.Option(
+        "--experiment",
+        metavar="NAME",
+        help="Look at this experiment only. It is also the name of records that name none.",
+    ),
+]
+Map = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--map",
+        metavar="FIELD=COLUMN",
+        help="Name the column of a field, where it does not find itself: a, b, winner, teams,"
+        " clicks, id, ts, client, segment, … Give segment several times for several.",
+    ),
+]
+CreditName = Annotated[
+    str,
+    typer.Option(
+        "--credit",
+        metavar="NAME",
+        help="The credit function that decides; the others are compared with it.",
+    ),
+]
+Weight = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--weight",
+        metavar="ACTION=NUMBER",
+        help="For the credit function weighted: what a click with this action weighs, such as"
+        " cart=3.",
+    ),
+]
+TieRule = Annotated[
+    Literal["half", "drop"],
+    typer.Option("--ties", help="Whether a tie is half a win for each side, or no duel."),
+]
+NoClickRule = Annotated[
+    Literal["tie", "drop"],
+    typer.Option("--no-click", help="Whether a list without clicks is a tie, or no duel."),
+]
+JoinWindow = Annotated[
+    int,
+    typer.Option(
+        "--join-window-ms",
+        metavar="MS",
+        min=0,
+        help="How far a click may be from its list, in milliseconds.",
+    ),
+]
+Memory = Annotated[
+    str,
+    typer.Option(
+        "--memory",
+        metavar="SIZE",
+        help="Memory for the log, such as 2GB; the rest goes to temporary files in TMPDIR.",
+    ),
+]
+JsonFile = Annotated[
+    Path | None,
+    typer.Option("--json", metavar="FILE", help="Write everything that was found as JSON."),
+]
+CsvFile = Annotated[
+    Path | None,
+    typer.Option("--csv", metavar="FILE", help="Write the pairs, a row for each, as CSV."),
+]
+
+
+def analyze(
+    logs: Logs = None,
+    sql: Sql = None,
+    experiment: ExperimentName = None,
+    columns: Map = None,
+    credit: CreditName = "click_count",
+    weight: Weight = None,
+    ties: TieRule = "half",
+    no_click: NoClickRule = "tie",
+    join_window_ms: JoinWindow = JOIN_WINDOW_MS,
+    memory: Memory = MEMORY,
+    json: JsonFile = None,
+    csv: CsvFile = None,
+) -> None:
+    """Say which ranker has won in a click log of any origin, and how sure that is.
+
+    The order of the rows does not matter: clicks are joined to their lists by their times, and
+    repeated records count once. A champion is named with 95 % confidence; otherwise the experiment
+    is undecided.
+
+    For example, a log of streamduel, and one with other columns:
+
+        streamduel analyze clicks.jsonl --json found.json
+
+        streamduel analyze logs/*.parquet --map a=left_ranker --map b=right_ranker
+    """
+    outputs = [(option, path) for option, path in (("--json", json), ("--csv", csv)) if path]
+    _check_outputs(outputs)
+    request = Request(
+        logs=logs or [],
+        sql=sql,
+        experiment=experiment,
+        columns=columns or [],
+        credit=credit,
+        weights=_weights(weight or []),
+        rules=Rules(ties, no_click),
+        join_window_ms=join_window_ms,
+        memory=memory,
+    )
+    with _progress(err) as progress:
+        try:
+            analysis = analyze_log(request, progress)
+        except InterleavingError as error:
+            raise ConfigurationError(f"--credit: {error}") from error
+    print_analysis(out, analysis)
+    if json is not None:
+        write_whole(json, msgspec.json.format(msgspec.json.encode(analysis)) + b"\n")
+    if csv is not None:
+        write_whole(csv, pairs_csv(analysis).encode())
+
+
+def _weights(texts: list[str]) -> dict[str, float]:
+    weights = {}
+    for text in texts:
+        action, _, number = text.partition("=")
+        try:
+            weights[action] = float(number)
+        except ValueError:
+            raise ConfigurationError(
+                f"--weight must be ACTION=NUMBER, such as cart=3 (found {text!r})."
+            ) from None
+    return weights
+
+
+def _check_outputs(outputs: list[tuple[str, Path]]) -> None:
+    """Refuse files that cannot be written, before anything is computed."""
+    seen: dict[Path, str] = {}
+    for option, path in outputs:
+        if kind(path) == "a directory":
+            raise ConfigurationError(f"{option} must be a file (found the directory '{path}').")
+        if kind(path.parent) != "a directory":
+            raise ConfigurationError(
+                f"{option} must be in a directory that exists (found '{path}')."
+            )
+        if why := obstacle(path):
+            raise ConfigurationError(
+                f"{option} must be a file that can be written (found '{path}': {why})."
+            )
+        if (other := seen.setdefault(identity(path), option)) != option:
+            raise ConfigurationError(
+                f"{other} and {option} must name different files (found '{path}' for both)."
+            )
+
+
+@contextmanager
+def _progress(console: Console) -> Iterator[Callable[[str, float], None]]:
+    """A bar for the present step; without a terminal nothing is shown."""
+    if not console.is_terminal:
+        yield lambda _what, _share: None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
+        bar = progress.add_task("reading", total=1.0)
+        yield lambda what, share: progress.update(bar, description=what, completed=share)

@@ -1,0 +1,120 @@
+"""Tables of an analysis for the terminal."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rich.console import Console, Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from streamduel.analysis.report import Analysis, ExperimentAnalysis, Finding
+from streamduel.errors import shortened
+
+MAX_ROWS: Final = 20
+"""Of a table; `--json` and `--csv` have all."""
+
+MAX_NAME: Final = 40
+"""Characters of a name; logs come from outside."""
+
+_COLOURS: Final = {"fine": "green", "warning": "yellow", "failed": "red", "unknown": "dim"}
+
+
+def print_analysis(console: Console, analysis: Analysis) -> None:
+    """Print what was found about each experiment."""
+    for name, experiment in analysis.experiments.items():
+        console.print(Group(*_parts(name, experiment)))
+    for reason, rows in sorted(analysis.unread.items()):
+        console.print(f"{rows:,} rows left out: {escape(reason)}", highlight=False)
+    for name in analysis.left_out[:MAX_ROWS]:
+        console.print(f"experiment {_name(name)} left out: too few records", highlight=False)
+
+
+def headline(name: str, found: ExperimentAnalysis) -> str:
+    """The result in a sentence."""
+    confidence = f"{_floor(found.confidence)} confidence"
+    if found.champion is not None:
+        return f"{name}: {found.champion} wins with {confidence}, after {found.duels:,} duels."
+    ahead = f"; {found.leader} is ahead" if found.leader else ""
+    return f"{name}: undecided after {found.duels:,} duels ({confidence}){ahead}."
+
+
+def _floor(share: float) -> str:
+    """A confidence in per cent, rounded down."""
+    return f"{int(min(share, 0.999) * 1000) / 10:.1f} %"
+
+
+def _name(text: str) -> str:
+    printable = "".join(
+        sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text
+    )
+    return escape(shortened(printable, MAX_NAME))
+
+
+def _parts(name: str, found: ExperimentAnalysis) -> list[RenderableType]:
+    colour = "bold green" if found.champion else "bold yellow"
+    parts: list[RenderableType] = [
+        Text(headline(shortened(name, MAX_NAME), found), style=colour),
+        _pairs(found),
+        _sensitivity(found),
+    ]
+    parts += [_segments(kind, each) for kind, each in found.segments.items()]
+    parts += [Text(sentence) for sentence in found.disagreements.values()]
+    if found.checks:
+        parts.append(_checks(found))
+    tallies = ", ".join(f"{count:,} {what}" for what, count in found.tallies.items() if count)
+    parts.append(Text(f"records: {tallies.replace('_', ' ')}\n"))
+    return parts
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for number, column in enumerate(columns):
+        table.add_column(column, justify="right" if number else "left")
+    return table
+
+
+def _pairs(found: ExperimentAnalysis) -> Table:
+    unit = "clients" if found.clients.unit == "client" else "duels"
+    table = _table("", "pair", "duels", "first wins", "ties", f"95 % interval ({unit})")
+    for pair in found.pairs[:MAX_ROWS]:
+        a, b, rate, (low, high) = pair.a, pair.b, pair.win_rate or 0.5, pair.interval
+        if b == found.leader:
+            a, b, rate, low, high = b, a, 1 - rate, 1 - high, 1 - low
+        table.add_row(
+            f"{_name(a)} over {_name(b)}", f"{pair.duels:,}", f"{rate:.3f}",
+            f"{pair.ties / pair.duels:.1%}", f"{low:.3f} … {high:.3f}",
+        )  # fmt: skip
+    if len(found.pairs) > MAX_ROWS:
+        table.caption = f"{len(found.pairs) - MAX_ROWS:,} more pairs: --csv has all"
+    return table
+
+
+def _finding(found: Finding) -> str:
+    if found.champion is not None:
+        return f"{_name(found.champion)} {_floor(found.confidence)}"
+    return f"undecided ({_name(found.leader)} {_floor(found.confidence)})" if found.leader else "–"
+
+
+def _sensitivity(found: ExperimentAnalysis) -> Table:
+    rules = list(next(iter(found.credits.values())).rules)
+    table = _table("If clicks were credited otherwise", "credit", *rules)
+    for credit, each in found.credits.items():
+        table.add_row(credit, *(_finding(each.rules[rule]) for rule in rules))
+    return table
+
+
+def _segments(kind: str, found: dict[str, Finding]) -> Table:
+    table = _table(f"Segments: {_name(kind)}", "segment", "duels", "champion")
+    for segment, each in list(found.items())[:MAX_ROWS]:
+        table.add_row(_name(segment), f"{each.duels:,}", _finding(each))
+    return table
+
+
+def _checks(found: ExperimentAnalysis) -> Table:
+    table = Table(title="Checks", title_justify="left", title_style="bold", show_header=False)
+    for check in found.checks:
+        colour = _COLOURS[check.verdict]
+        table.add_row(f"[{colour}]{check.verdict}[/]", check.name, escape(check.sentence))
+    return table
