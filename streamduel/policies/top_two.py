@@ -12,7 +12,7 @@ from streamduel.policies.base.normal_posterior import NormalPosterior, normal_dr
 from streamduel.policies.base.parameter import Choice, Real, Whole
 from streamduel.policies.base.prior import Prior
 from streamduel.policies.base.windowed_policy import Window, WindowedPolicy
-from streamduel.preference.arrays import Booleans, Floats
+from streamduel.preference.arrays import Booleans, Floats, Integers
 from streamduel.preference.elimination import Elimination
 from streamduel.preference.evidence import nats
 from streamduel.preference.logarithm import ln
@@ -39,10 +39,12 @@ class TopTwo(WindowedPolicy):
     2. Answer. An arm that surely beats each other one is the winner (`error_of` has what that
        needs); it is `finished`, and the winner meets itself. This assumes nothing.
     3. Search. If all arms are out, surely none beats all others, which is an answer, too. It
-       goes on for a Copeland winner: L is drawn among the arms that may beat the most others, and
-       may meet itself, with θ_LL = 1/2. Decided pairs do not meet; a pair is decided by ln t nats.
+       goes on for a Copeland winner: L is drawn among the arms that may still beat more others
+       than any arm surely does, and meets the largest draw of θ_jL among the arms j whose pair
+       with L is undecided. It is `finished` when there is no such L; a union over all pairs makes
+       this sure.
 
-    With `aim` "earn" it never finishes: δ is 1/t, and L may meet itself in the race, too. That has
+    With `aim` "earn" it never finishes: δ is 1/t, and L may meet itself, with θ_LL = 1/2. That has
     less regret where rankers are close (in 10⁵ duels below some 3 %), else mostly more.
 
     Everything follows from the counts and from draws, so delayed and unproposed duels count in
@@ -79,6 +81,7 @@ class TopTwo(WindowedPolicy):
     summary = "finds the winner soon, and tells with what confidence; needs no horizon"
     paper = "our own, after Russo, Simple Bayesian Algorithms for Best-Arm Identification, 2020"
     seeks = "condorcet"
+    settles_for_copeland = True
     final = False
 
     confidence = Real(
@@ -127,6 +130,7 @@ class TopTwo(WindowedPolicy):
         self.sure_at = nats(self.confidence, self.n_arms, "condorcet") + MARGIN
         if self.smallest_difference:  # of a pair, neither arm may be worse: a union over all arms
             self.sure_at = self.out_at + ln(self.n_arms) + MARGIN
+        self.most_at = nats(self.confidence, self.n_arms, "copeland") + MARGIN
 
     def _active(self, t: int) -> Booleans:
         """The arms that are in."""
@@ -141,26 +145,32 @@ class TopTwo(WindowedPolicy):
         active = self._active(t)
         if active.any():
             return self._race(active, t)
-        return self._search(ln(t))
+        return self._search(t)
+
+    def _enough(self, evidence: float, t: int) -> float:
+        """The evidence that decides a pair, where the answer needs `evidence`."""
+        if self.aim == "earn":
+            return ln(t)
+        return evidence if t > self.min_duels else np.inf
 
     def _race(self, active: Booleans, t: int) -> tuple[int, int]:
         """A leader among the arms that are in, and a rival that it does not surely beat."""
-        identifies = self.aim == "identify"
         leader, chances = self._draw(active)
-        enough = self.sure_at if identifies else ln(t)
-        if identifies and t <= self.min_duels:
-            enough = np.inf
-        chances = np.where(self.elimination.safe[leader] < enough, chances, LOW)
-        chances[leader] = LOWEST if identifies else 0.5
-        return leader, chances.argmax().item()
+        undecided = self.elimination.safe[leader] < self._enough(self.sure_at, t)
+        return leader, self._rival(leader, chances, undecided)
 
-    def _search(self, enough: float) -> tuple[int, int]:
+    def _search(self, t: int) -> tuple[int, int]:
         """A leader among the arms that may beat the most others, and a rival that may beat it."""
-        sure = self.elimination.beats >= enough
-        leader, chances = self._draw(possible_winners(sure))
-        chances = np.where(sure[leader] | sure[:, leader], LOW, chances)
-        chances[leader] = 0.5
-        return leader, chances.argmax().item()
+        sure = self.elimination.safe >= self._enough(self.most_at, t)
+        leaders = possible_winners(sure) if self.aim == "earn" else possible_improvers(sure)
+        leader, chances = self._draw(leaders)
+        return leader, self._rival(leader, chances, ~(sure[leader] | sure[:, leader]))
+
+    def _rival(self, leader: int, chances: Floats, undecided: Booleans) -> int:
+        """The largest draw against the leader, which is itself a rival if the aim is to earn."""
+        chances = np.where(undecided, chances, LOW)
+        chances[leader] = 0.5 if self.aim == "earn" else LOWEST
+        return chances.argmax().item()
 
     def _draw(self, leaders: Booleans) -> tuple[int, Floats]:
         """One of these arms with the largest draw of its score, and draws of θ_jL of all arms j."""
@@ -177,19 +187,23 @@ class TopTwo(WindowedPolicy):
         t = self._counts.duels + 1
         active = self._active(t)
         if not active.any():
-            active = possible_winners(self.elimination.beats >= ln(t))
+            active = possible_winners(self.elimination.safe >= self._enough(self.most_at, t))
         return int(np.count_nonzero(active))
 
     def _winner(self) -> int | None:
-        """The arm that surely beats all others."""
+        """The arm that surely beats all others; if surely none does, the most others."""
         if self.aim == "earn" or self._counts.duels < self.min_duels:
             return None
         arm = self._counts.beats.argmax().item()
-        if self._counts.beats.item(arm) < self.n_arms - 1 and not self.smallest_difference:
+        if self._counts.beats.item(arm) == self.n_arms - 1 or self.smallest_difference:
+            evidence = self.elimination.safe[arm].copy()
+            evidence[arm] = np.inf
+            if evidence.min() >= self.sure_at:
+                return arm
+        if (self.elimination.against < self.out_at).any():
             return None
-        evidence = self.elimination.safe[arm].copy()
-        evidence[arm] = np.inf
-        return arm if evidence.min() >= self.sure_at else None
+        most, won = bounds_of_score(self.elimination.safe >= self.most_at)
+        return won.argmax().item() if most.max() <= won.max() else None
 
     def _leader(self) -> int:
         """The arm that beats the most others in the counts, of those that are in."""
@@ -208,6 +222,20 @@ def possible_winners(sure: Booleans) -> Booleans:
     Returns:
         (K,), at least one of them true.
     """
-    most = len(sure) - 1 - np.count_nonzero(sure, axis=0)
-    possible: Booleans = most >= np.count_nonzero(sure, axis=1).max()
+    most, won = bounds_of_score(sure)
+    possible: Booleans = most >= won.max()
     return possible
+
+
+def possible_improvers(sure: Booleans) -> Booleans:
+    """The arms that may beat more others than any arm surely does; none once that is decided."""
+    most, won = bounds_of_score(sure)
+    possible: Booleans = most > won.max()
+    return possible
+
+
+def bounds_of_score(sure: Booleans) -> tuple[Integers, Integers]:
+    """(K,) each: how many others each arm beats at most, and surely."""
+    most: Integers = len(sure) - 1 - np.count_nonzero(sure, axis=0)
+    won: Integers = np.count_nonzero(sure, axis=1)
+    return most, won

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal, NamedTuple
 
+from streamduel import policies
 from streamduel.monitoring.figures import MAX_SILENT_SECONDS, Figures
 from streamduel.monitoring.page.wording import at_least, count, legible, percent, span
 from streamduel.monitoring.views import MAX_ARMS_ON_DEMAND, ExperimentView
@@ -199,6 +200,13 @@ def _winner_possible(view: ExperimentView) -> Check:
     title = "A Condorcet winner is possible"
     if view.condorcet_winner_possible:
         return Check(title, "ok", "At least one ranker may still beat all others.")
+    if policies.get(view.policy).settles_for_copeland:
+        return Check(
+            title,
+            "problem",
+            "Each ranker has lost to another one with 95 % confidence: none beats all others. "
+            f"{view.policy} looks for the ranker that beats the most.",
+        )
     return Check(
         title,
         "problem",

@@ -38,6 +38,8 @@ class Algorithm(ABC):
         adaptive: whether its proposals depend on outcomes. False: not expected to converge.
         seeks: the winner it looks for: "condorcet", an arm that beats all others, or "copeland",
             an arm that beats the most others, which always exists.
+        settles_for_copeland: whether a policy that seeks a Condorcet winner looks for a Copeland
+            winner once no arm can be one. False: it then explores without end.
         final: whether exploration, once `finished`, has ended permanently. False: `finished`
             follows from the counts, and further duels may take it back.
         state_type: what it keeps that does not follow from the counts.
@@ -50,6 +52,7 @@ class Algorithm(ABC):
     declared: ClassVar[dict[str, Parameter[Any]]] = {}
     adaptive: ClassVar[bool] = True
     seeks: ClassVar[Literal["condorcet", "copeland"]] = "condorcet"
+    settles_for_copeland: ClassVar[bool] = False
     final: ClassVar[bool] = True
     state_type: ClassVar[type[State]] = State
 

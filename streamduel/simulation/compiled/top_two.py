@@ -65,6 +65,7 @@ class Rules(NamedTuple):
     Attributes:
         out_at: ln 1/δ.
         sure_at: the evidence that the winner needs against each rival.
+        most_at: the evidence of a pair that a Copeland winner needs.
         earns: whether `aim` is "earn".
         min_duels: duels before which there is no winner.
         leaders: (K,) buffer: the arms that may lead.
@@ -73,6 +74,7 @@ class Rules(NamedTuple):
 
     out_at: float
     sure_at: float
+    most_at: float
     earns: bool
     min_duels: int
     leaders: Booleans
@@ -91,6 +93,7 @@ class TopTwoRun(CompiledRun):
         self._rules = Rules(
             policy.out_at,
             policy.sure_at,
+            policy.most_at,
             policy.aim == "earn",
             policy.min_duels,
             np.zeros(n_arms, dtype=np.bool_),
@@ -140,9 +143,11 @@ def run(
             state.plays[winner, winner] += until - duels
             return until
         racing = mark_active(wagers, rules, t)
-        enough = rules.sure_at if racing and not rules.earns else ln(t)
-        if racing and early and not rules.earns:
-            enough = np.inf
+        enough = ln(t)
+        if not rules.earns:
+            enough = rules.sure_at if racing else rules.most_at
+            if early:
+                enough = np.inf
         if not racing:
             mark_possible(wagers, rules, enough)
         first = draw_leader(state, posterior, rules)
@@ -160,7 +165,7 @@ def run(
 
 @compiled
 def winner_of(wins: Floats, wagers: Wagers, rules: Rules) -> int:
-    """The arm that surely beats all others, or `NONE`."""
+    """The arm that surely beats all others; if surely none does, the most; or `NONE`."""
     if rules.earns:
         return NONE
     winner, most = 0, -1
@@ -170,12 +175,48 @@ def winner_of(wins: Floats, wagers: Wagers, rules: Rules) -> int:
             won += wins[arm, other] > wins[other, arm]
         if won > most:
             winner, most = arm, won
-    if most < len(wins) - 1 and wagers.margin == 0:
+    if most == len(wins) - 1 or wagers.margin > 0:
+        sure = True
+        for other in range(len(wins)):
+            sure &= other == winner or wagers.safe[winner, other] >= rules.sure_at
+        if sure:
+            return winner
+    if mark_active(wagers, rules, 1):
         return NONE
-    for other in range(len(wins)):
-        if other != winner and wagers.safe[winner, other] < rules.sure_at:
+    return copeland_winner(wagers, rules)
+
+
+@compiled
+def copeland_winner(wagers: Wagers, rules: Rules) -> int:
+    """An arm that surely beats at least as many others as each other arm can, or `NONE`."""
+    winner = count_won(wagers, rules, rules.most_at)
+    for arm in range(len(rules.won)):
+        if len(rules.won) - 1 - count_lost(wagers, arm, rules.most_at) > rules.won[winner]:
             return NONE
     return winner
+
+
+@compiled
+def count_won(wagers: Wagers, rules: Rules, enough: float) -> int:
+    """Count in `rules.won` how many arms each arm surely beats; the first that beats the most."""
+    best = 0
+    for arm in range(len(rules.won)):
+        won = 0
+        for other in range(len(rules.won)):
+            won += wagers.safe[arm, other] >= enough
+        rules.won[arm] = won
+        if won > rules.won[best]:
+            best = arm
+    return best
+
+
+@compiled
+def count_lost(wagers: Wagers, arm: int, enough: float) -> int:
+    """How many arms surely beat this one."""
+    lost = 0
+    for other in range(len(wagers.most)):
+        lost += wagers.safe[other, arm] >= enough
+    return lost
 
 
 @compiled
@@ -190,19 +231,11 @@ def mark_active(wagers: Wagers, rules: Rules, t: int) -> bool:
 
 @compiled
 def mark_possible(wagers: Wagers, rules: Rules, enough: float) -> None:
-    """Mark the arms that may beat at least as many others as any arm surely does."""
-    n_arms, most = len(rules.leaders), 0
-    for arm in range(n_arms):
-        won = 0
-        for other in range(n_arms):
-            won += wagers.beats[arm, other] >= enough
-        rules.won[arm] = won
-        most = max(most, won)
-    for arm in range(n_arms):
-        lost = 0
-        for other in range(n_arms):
-            lost += wagers.beats[other, arm] >= enough
-        rules.leaders[arm] = n_arms - 1 - lost >= most
+    """Mark the arms that may beat more others than any arm surely does; to earn, or as many."""
+    surely = rules.won[count_won(wagers, rules, enough)]
+    for arm in range(len(rules.leaders)):
+        most = len(rules.leaders) - 1 - count_lost(wagers, arm, enough)
+        rules.leaders[arm] = most > surely or (rules.earns and most == surely)
 
 
 @compiled
@@ -242,9 +275,9 @@ def draw_rival(
     rival, best = 0, -np.inf
     for arm in range(n_arms):
         if arm == leader:
-            chance = LOWEST if racing and not rules.earns else 0.5
-        elif (wagers.safe if racing else wagers.beats)[leader, arm] >= enough or (
-            not racing and wagers.beats[arm, leader] >= enough
+            chance = 0.5 if rules.earns else LOWEST
+        elif wagers.safe[leader, arm] >= enough or (
+            not racing and wagers.safe[arm, leader] >= enough
         ):
             chance = LOW
         else:

@@ -13,7 +13,9 @@ Reading taken:
 - "Beats a rival in the score" is P_ij = Φ((w - l) / sqrt(n + 2)), whatever the size of n.
 - The winner has x nats against each other arm, x the least with 3 y + 2 y² + 2 y³ + … ≤ δ,
   y = exp(-x), K terms in all; 3 y are three terms. A leader in a race surely beats a rival with x;
-  with `earns`, and in a search, it takes ln t.
+  with `earns` it takes ln t. In a search it takes ln(K (K - 1) / δ).
+- Once all arms are out, an arm that beats as many others as each other arm can, with
+  ln(K (K - 1) / δ) nats of each pair, is the answer.
 - Ties are at random.
 """
 
@@ -108,18 +110,33 @@ def race(wins: Ints, active: Truths, enough: float, earns: bool) -> tuple[int, i
 
 
 @jitted
-def search(wins: Ints, t: int) -> tuple[int, int]:
+def search(wins: Ints, enough: float, earns: bool) -> tuple[int, int]:
     """Leader and challenger once all arms are out."""
     n_arms = len(wins)
     arms = range(n_arms)
-    sure = sure_of(wins, math.log(t))
+    sure = sure_of(wins, enough)
     at_most = n_arms - 1 - sure.sum(axis=0)
-    leader = largest(
-        np.array([score(wins, arm) for arm in arms]), at_most >= sure.sum(axis=1).max()
-    )
+    surely = sure.sum(axis=1).max()
+    leaders = at_most >= surely if earns else at_most > surely
+    leader = largest(np.array([score(wins, arm) for arm in arms]), leaders)
     chances = np.array([preference(wins, arm, leader) for arm in arms])
     chances[leader] = 0.5
-    return leader, largest(chances, ~sure[leader] & ~sure[:, leader])
+    undecided = ~sure[leader] & ~sure[:, leader]
+    undecided[leader] = earns
+    return leader, largest(chances, undecided)
+
+
+@jitted
+def unsurpassed(wins: Ints, enough: float) -> int:
+    """The arm that beats as many others as each other arm can; -1 without one."""
+    n_arms = len(wins)
+    sure = sure_of(wins, enough)
+    for arm in range(n_arms):
+        beaten = sure[arm].sum()
+        others = [n_arms - 1 - sure[:, i].sum() for i in range(n_arms) if i != arm]
+        if max(others) <= beaten:
+            return arm
+    return -1
 
 
 @jitted
@@ -161,7 +178,12 @@ def run(
         if active.any():
             first, second = race(wins, active, math.log(t) if earns else enough, earns)
         else:
-            first, second = search(wins, t)
+            union = math.log(n_arms * (n_arms - 1) / delta)
+            winner = -1 if earns else unsurpassed(wins, union)
+            if winner >= 0:
+                settle(history, t, len(history), winner)
+                break
+            first, second = search(wins, math.log(t) if earns else union, earns)
         play(preferences, history, t, first, second, wins)
         if first != second:
             evidence[first], evidence[second] = against(wins, first), against(wins, second)

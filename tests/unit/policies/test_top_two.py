@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from streamduel.policies.top_two import TopTwo, possible_winners
+from streamduel.policies.top_two import TopTwo, possible_improvers, possible_winners
 from streamduel.preference.arrays import Floats
 from streamduel.preference.evidence import confidence
 from streamduel.simulation.environment import MatrixEnvironment
@@ -74,11 +74,46 @@ def test_finds_the_winner_and_ends() -> None:
     assert policy.wins.sum() < 1000, "then the champion meets itself"
 
 
-def test_notices_that_no_arm_beats_all_others() -> None:
-    policy = after(CYCLE, 3000)
+def test_finds_a_copeland_winner_where_no_arm_beats_all_others() -> None:
+    below = 0.5 + 0.3 * np.array([[0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 1], [-1, -1, -1, 0]])
+    below[:3, :3] = CYCLE  # a cycle of three that beat the fourth
+    policy = after(below, 5000)
+    assert not policy._active(1).any()
+    assert policy.finished
+    assert policy.champion() in {0, 1, 2}
+    assert policy.candidates() == 1
+    assert policy.wins.sum() < 4000, "then the champion meets itself"
+    assert confidence(policy.wins, policy.champion(), "condorcet") == 0
+    assert confidence(policy.wins, policy.champion(), "copeland") >= 0.95
+
+
+def test_goes_on_while_an_arm_may_beat_more_than_the_champion() -> None:
+    policy = TopTwo(4, seed=1)
+    # Each arm loses to one other and beats one; who wins the two open pairs beats the most.
+    policy.observe([0, 1, 2, 3], [1, 2, 3, 0], [1.0] * 4, [90] * 4)
     assert not policy._active(1).any()
     assert not policy.finished
-    assert confidence(policy.wins, policy.champion(), "condorcet") == 0
+    met = {tuple(sorted(pair)) for pair in policy.propose(300).tolist()}
+    assert met <= {(0, 0), (1, 1), (2, 2), (3, 3), (0, 2), (1, 3)}
+    policy.observe(0, 2, 1.0, 90)
+    assert policy.finished
+    assert policy.champion() == 0
+
+
+@pytest.mark.parametrize(
+    ("sure", "improvers"),
+    [
+        ([(0, 1), (0, 2)], []),
+        ([(0, 1), (1, 2), (2, 0)], []),
+        ([(0, 1), (2, 0)], [2]),  # 2 may beat 1, too
+        ([(0, 1)], [0, 2]),
+    ],
+)
+def test_possible_improvers(sure: list[tuple[int, int]], improvers: list[int]) -> None:
+    matrix = np.zeros((3, 3), dtype=bool)
+    for pair in sure:
+        matrix[pair] = True
+    assert possible_improvers(matrix).nonzero()[0].tolist() == improvers
 
 
 def test_champion_is_an_arm_that_is_in() -> None:
