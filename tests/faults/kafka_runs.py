@@ -63,11 +63,13 @@ def configure(
     return Run(servers, config, log, assignments, assignments, dead_letters)
 
 
-def configure_faults(folder: Path, servers: str, log: str, topics: Topics) -> Run:
+def configure_faults(
+    folder: Path, servers: str, log: str, topics: Topics, window_records: int = 20_000
+) -> Run:
     """A configuration for the click logs of `make_log`: short timeouts, many small polls."""
     return configure(
         folder, servers, log, topics, {"session_timeout_ms": 6000, "max_poll_records": 2000},
-        dedupe={"window_records": 20_000, "window_ms": 3_600_000},
+        dedupe={"window_records": window_records, "window_ms": 3_600_000},
         experiments={
             name: {"arms": list(ARMS), "policy": POLICY, "decide_every": 20, "seed": seed}
             for seed, name in enumerate(EXPERIMENTS)

@@ -15,9 +15,9 @@ from tests.faults.kafka_runs import PARTITIONS, Run, configure_faults, visible
 from tests.faults.processes import inspect, run_service
 from tests.faults.services import PACE_SECONDS, Feed, Reader, Service, next_offsets
 
-SETTLE_SECONDS = 240.0
+SETTLE_SECONDS = 600.0
 """The longest that a service may take to the end of the log once all faults are over: a loaded
-machine folds thousands of records a second, and the longest log that waits has a million."""
+machine folds thousands of records a second, and the longest log that waits has two million."""
 
 
 class Servers(NamedTuple):
