@@ -63,9 +63,10 @@ def load(engine: Engine, source: Source, experiment: str) -> None:
     factor = 1.0 if own else _time_factor(engine, source)
     engine.run(
         f"reading {table.where}",
-        f"INSERT INTO events SELECT kind, {_problem(own)}, {not own}, experiment, key, a, b, winner,"
-        " wins_a, wins_b, ties, teams, clicks, chances, docs, impression, rank, doc, action, arm,"
-        f" ts, client, segment FROM ({_values(kind, own, factor, experiment)} FROM ({raw}))",
+        f"INSERT INTO events SELECT kind, {_problem(own)}, {not own}, experiment, key, a, b,"
+        " winner, wins_a, wins_b, ties, teams, clicks, chances, docs, impression, rank, doc,"
+        " action, arm, ts, client, segment"
+        f" FROM ({_values(kind, own, factor, experiment)} FROM ({raw}))",
     )
 
 
@@ -144,9 +145,11 @@ def _problem(own: bool) -> str:
       WHEN teams IS NULL OR contains(teams, '?') OR len(teams) > {MAX_RANKS} THEN 'teams'
       WHEN len(chances) <> len(teams) THEN 'chances'
       WHEN len(docs) <> len(teams) THEN 'docs'
-      WHEN kind = 'interleaving' AND (clicks IS NULL OR len(clicks) > {MAX_RANKS}
+      WHEN kind = 'interleaving' AND (
+        clicks IS NULL OR len(clicks) > {MAX_RANKS}
         OR len([1 for c in clicks
-                if c.rank IS NULL OR c.rank < 0 OR c.rank >= len(teams) + {spare}]) > 0) THEN 'clicks'
+                if c.rank IS NULL OR c.rank < 0 OR c.rank >= len(teams) + {spare}]) > 0)
+        THEN 'clicks'
     END AS problem"""
 
 
