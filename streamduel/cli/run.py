@@ -12,6 +12,7 @@ import typer
 from streamduel.cli import tables
 from streamduel.cli.app import err, exit_status, out
 from streamduel.cli.arguments import ConfigPath, Quiet, load_config, print_json
+from streamduel.cli.file_order import FileOrder
 from streamduel.cli.inspect import read_report
 from streamduel.cli.progress import FoldProgress
 from streamduel.config import LoadedConfig
@@ -57,6 +58,9 @@ def run(
 ) -> None:
     """Run the service: read clicks, update the policy, publish assignments.
 
+    With --until-end on a file, the exit status is 1 if the order of its lines lost more than 1 % of
+    the clicks.
+
     SIGTERM or Ctrl-C commits what is done and exits with status 0. After any other end the next
     start continues from the last commit; no record is lost or counted twice.
     """
@@ -67,12 +71,15 @@ def run(
         loaded = load_config(config)
         if as_json and not until_end:
             raise ConfigurationError("--json needs --until-end; without it, there is no report.")
-        _serve(loaded, form, until_end=until_end, quiet=quiet)
+        order = FileOrder()
+        _serve(loaded, form, order, until_end=until_end, quiet=quiet)
         if until_end and as_json:
             print_json(read_report(loaded))
         elif until_end and not quiet:
             tables.print_report(out, read_report(loaded))
             _print_folders(loaded)
+        if until_end and loaded.config.source["connector"] == "files":
+            order.check()
     except StreamduelError as error:
         if form == "text":
             raise
@@ -80,12 +87,14 @@ def run(
         raise typer.Exit(exit_status(error)) from None
 
 
-def _serve(loaded: LoadedConfig, form: LogFormat, *, until_end: bool, quiet: bool) -> None:
+def _serve(
+    loaded: LoadedConfig, form: LogFormat, order: FileOrder, *, until_end: bool, quiet: bool
+) -> None:
     """Run the service and its observers to the end."""
     stop, service_log = StopSignal(), ServiceLog(reported=until_end)
     stop.listen()
     service_log.started(loaded)
-    observers: list[Observer] = [ExperimentEvents(), service_log]
+    observers: list[Observer] = [ExperimentEvents(), service_log, order]
     why = "an error"
     with ExitStack() as stack:
         stack.callback(lambda: service_log.stopped(why))

@@ -11,6 +11,7 @@ import mmh3
 from streamduel.connector import LogRecord
 from streamduel.records import Click, Impression, RankClick, Rejected
 from streamduel.stream.dedupe import DedupeWindow
+from streamduel.stream.disorder import Disorder
 from streamduel.stream.open_parts import (
     CLICK_BYTES,
     DOC_BYTES,
@@ -76,6 +77,7 @@ class Attribution:
         "_pending",
         "_pending_since",
         "_window_ms",
+        "disorder",
         "pending",
     )  # fmt: skip
 
@@ -93,6 +95,7 @@ class Attribution:
         self._further: dict[int, deque[PendingClick]] = {}
         self._key: bytes | None = None  # the last record's: most have the same
         self.pending = 0
+        self.disorder = Disorder()
         # Impressions that had a pending click, the oldest first: their offset and the click's,
         # without those that a later impression's earlier click makes irrelevant.
         self._pending_since: deque[tuple[int, int]] = deque()
@@ -139,6 +142,7 @@ class Attribution:
             since=self._bytes,
         )
         self._bytes += memory_of(event)
+        self.disorder.impressions += self._behind(event, now)
         self._open[key] = impression
         self._order.append(key)
         return [(click, _add(impression, click, event.id)) for click in self._join(key, offset)]
@@ -176,6 +180,7 @@ class Attribution:
         Raises:
             Rejected: it does not fit its impression.
         """
+        self.disorder.clicks += 1
         since, text = self._bytes, record.value
         self._bytes += CLICK_BYTES + (len(text) if isinstance(text, bytes) else 0)
         impression = self._open.get(key)
@@ -183,10 +188,15 @@ class Attribution:
             if verdict := _add(impression, event, event.impression):
                 raise verdict
             return "joined"
+        self.disorder.late += self._behind(event, now)
         if key in self._dedupe:
             return "late"
         self._keep(key, event, record, now, since)
         return "pending"
+
+    def _behind(self, event: Impression | Click, now: int) -> bool:
+        """Whether an event happened so long before stream time that its window is over."""
+        return event.ts is not None and event.ts < now - self._window_ms
 
     def _keep(self, key: int, event: Click, record: LogRecord, now: int, since: int) -> None:
         assert not isinstance(record.value, Rejected), "a click was decoded from it"
@@ -255,6 +265,7 @@ class Attribution:
             self._pending.popleft()
             self._drop_joined()
         self.pending -= expired
+        self.disorder.expired += expired
         return expired
 
     def retime(self, since: int, now: int) -> None:

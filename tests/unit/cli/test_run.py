@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from streamduel.preference.evidence import confidence, intervals
 from streamduel.testing import duel
+from streamduel.testing import encode as encoded
 from tests.logs import ARMS
 from tests.unit.cli.commands import (
     COMMAND,
@@ -23,6 +25,13 @@ from tests.unit.cli.commands import (
     lines,
     run,
 )
+
+
+T0 = 1_790_000_000_000
+
+
+def encode(record: dict[str, Any]) -> bytes:
+    return encoded(record) + b"\n"
 
 
 def test_run_until_end_folds_the_log_and_shows_the_champion(finished: Path, folder: Path) -> None:
@@ -170,6 +179,38 @@ def test_inspect_before_the_first_run(streamduel: Streamduel, tmp_path: Path) ->
     result = streamduel("inspect", config, "--json")
     assert result.status == 1
     assert json.loads(result.out) == {"experiments": {}, "dead_letters": {}, "ignored": {}}
+
+
+@pytest.mark.parametrize("first", ["impression", "click"])
+def test_run_says_that_the_order_of_a_file_loses_clicks(tmp_path: Path, first: str) -> None:
+    records = [
+        record
+        for number in range(300)
+        for record in (
+            {
+                "type": "impression", "experiment": "search", "id": f"i{number}", "a": ARMS[0],
+                "b": ARMS[1], "teams": ["a", "b"], "ts": T0 + 60_000 * number,
+            },
+            {
+                "type": "click", "experiment": "search", "id": f"c{number}",
+                "impression": f"i{number}", "rank": 0, "ts": T0 + 60_000 * number + 5_000,
+            },
+        )
+    ]  # fmt: skip
+    config = configure(tmp_path)
+    log = tmp_path / "clicks.jsonl"
+    log.write_bytes(b"".join(map(encode, records)))
+    good = run(config, "--until-end")
+    assert (good.status, good.err) == (0, "")
+    shutil.rmtree(tmp_path / "state")
+    shutil.rmtree(tmp_path / "out")
+    log.write_bytes(b"".join(map(encode, sorted(records, key=lambda each: each["type"] != first))))
+    result = run(config, "--until-end")
+    assert result.status == 1
+    assert "search: " in result.out, "the table is shown nevertheless"
+    assert "the order of the lines lost " in result.err
+    assert "of 300 clicks of experiment 'search'" in result.err
+    assert "streamduel analyze" in result.err
 
 
 def test_a_missing_click_log_is_an_error(folder: Path) -> None:
