@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +26,6 @@ from tests.unit.cli.commands import (
     lines,
     run,
 )
-
 
 T0 = 1_790_000_000_000
 
