@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from typing import Annotated, Final, Literal
 
 import msgspec
@@ -9,6 +10,7 @@ import numpy as np
 from msgspec import Meta
 
 from streamduel.monitoring.history import History
+from streamduel.monitoring.outlook import Outlook, WhyNot
 from streamduel.monitoring.page.heat_map import ranking
 from streamduel.monitoring.views import ExperimentView
 from streamduel.preference.verdict import PairResult
@@ -40,6 +42,26 @@ class Open(msgspec.Struct, frozen=True):
     clicks: Count
 
 
+class Forecast(msgspec.Struct, frozen=True):
+    """Seconds until the champion is sure, at the traffic of the last day, by simulation.
+
+    Half of the simulations were sure after `seconds`, one in ten after `low`, nine in ten after
+    `high`, which is null if that is far away. All are 0 once it is sure, and null when it cannot be
+    said; `why_not` then says why.
+    """
+
+    seconds: Annotated[float, Meta(ge=0)] | None
+    low: Annotated[float, Meta(ge=0)] | None
+    high: Annotated[float, Meta(ge=0)] | None
+    why_not: WhyNot | None
+
+    @classmethod
+    def of(cls, outlook: Outlook) -> Forecast:
+        """The forecast of an experiment."""
+        median, low, high = (None if isnan(each) else each for each in outlook[:3])
+        return cls(median, low, high, outlook.why_not)
+
+
 class Summary(msgspec.Struct, frozen=True):
     """One experiment as of the last commit.
 
@@ -69,9 +91,10 @@ class Summary(msgspec.Struct, frozen=True):
     champion_decided: bool
     evidence: dict[Name, Annotated[float, Meta(ge=0)]]
     evidence_required: Annotated[float, Meta(ge=0)]
+    forecast: Forecast
 
     @classmethod
-    def of(cls, view: ExperimentView) -> Summary:
+    def of(cls, view: ExperimentView, outlook: Outlook) -> Summary:
         """The summary of an experiment."""
         return cls(
             assignment=view.assignment,
@@ -91,6 +114,7 @@ class Summary(msgspec.Struct, frozen=True):
             champion_decided=view.verdict.decided,
             evidence=dict(zip(view.arms, view.verdict.evidence.tolist(), strict=True)),
             evidence_required=view.verdict.required,
+            forecast=Forecast.of(outlook),
         )
 
 

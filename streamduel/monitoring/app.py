@@ -98,11 +98,17 @@ def _api(metrics: Metrics, history: History) -> list[Route]:
     document = openapi.document()
 
     async def experiments(_: Request) -> Response:
-        views = {view.name: view for view in metrics.figures.experiments()}
-        return _json(api.Experiments({name: api.Summary.of(views[name]) for name in sorted(views)}))
+        figures = metrics.figures
+        views = sorted(figures.experiments(), key=lambda view: view.name)
+        found = {view.name: api.Summary.of(view, figures.outlook(view.name)) for view in views}
+        return _json(api.Experiments(found))
 
     async def openapi_document(_: Request) -> Response:
         return JSONResponse(document)
+
+    def summary(view: ExperimentView) -> api.Experiments:
+        outlook = metrics.figures.outlook(view.name)
+        return api.Experiments({view.name: api.Summary.of(view, outlook)})
 
     def of_one(path: str, answer: Callable[[ExperimentView], msgspec.Struct]) -> Route:
         async def endpoint(request: Request) -> Response:
@@ -116,7 +122,7 @@ def _api(metrics: Metrics, history: History) -> list[Route]:
 
     return [
         Route("/api/experiments", experiments),
-        of_one("/api/experiments", lambda view: api.Experiments({view.name: api.Summary.of(view)})),
+        of_one("/api/experiments", summary),
         of_one("/api/history", lambda view: api.HistoryAnswer.of(view, history)),
         of_one("/api/matrix", api.MatrixAnswer.of_view),
         Route("/api/openapi.json", openapi_document),

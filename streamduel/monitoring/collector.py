@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.core import Metric
 
 from streamduel.monitoring.figures import Distribution, Figures
+from streamduel.monitoring.forecasts import Forecasts
 from streamduel.monitoring.metrics import COMMIT_SECONDS, METRICS, POLL_RECORDS
 from streamduel.monitoring.views import PartitionView
 from streamduel.stream.observer import Observer
@@ -63,11 +64,13 @@ class Metrics(Observer):
     Attributes:
         registry: all metrics of this process.
         heartbeat: another observer, for the runner as well.
+        forecasts: when each experiment will be sure.
     """
 
     def __init__(self, connector: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self.heartbeat = Heartbeat(clock)
+        self.forecasts = Forecasts()
         self._figures = Figures(
             connector,
             commit_seconds=Distribution.empty(*COMMIT_SECONDS),
@@ -80,7 +83,12 @@ class Metrics(Observer):
     @property
     def figures(self) -> Figures:
         """The present figures."""
-        return replace(self._figures, turned_at=self.heartbeat.turned_at, now=self._clock())
+        return replace(
+            self._figures,
+            turned_at=self.heartbeat.turned_at,
+            now=self._clock(),
+            outlooks=self.forecasts.outlooks,
+        )
 
     def collect(self) -> Iterator[Metric]:
         """The metrics with their samples, for the registry."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from streamduel.monitoring.outlook import Outlook
 from streamduel.monitoring.views import ExperimentView, PartitionView
 from streamduel.records import Reason
 
@@ -68,6 +69,7 @@ class Figures:
         restores: how many times a partition's state was restored.
         commit_failures: how many commits failed.
         now: by the clock of the other times.
+        outlooks: when each experiment will be sure.
     """
 
     connector: str
@@ -84,6 +86,11 @@ class Figures:
     restores: int = 0
     commit_failures: int = 0
     now: float = 0.0
+    outlooks: Mapping[str, Outlook] = field(default_factory=dict)
+
+    def outlook(self, name: str) -> Outlook:
+        """When the experiment of that name will be sure."""
+        return self.outlooks.get(name) or Outlook.unknown("computing")
 
     def experiments(self) -> Iterator[ExperimentView]:
         """The experiments of all partitions."""

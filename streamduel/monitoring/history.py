@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from weakref import WeakValueDictionary
 
 from streamduel.monitoring.figures import Figures
+from streamduel.monitoring.forecasts import Forecasts
 from streamduel.monitoring.views import MAX_ARMS_ON_DEMAND, ExperimentView
 
 MAX_POINTS: Final = 240
@@ -29,6 +30,10 @@ again, costs up to half a millisecond."""
 PAUSE: Final = 50
 """A pause is this many times as long as the work before it: bounds of confidence and regret cost
 0.3 ms for 16 arms and seconds for 1000, and may take at most 2 % of a core from the fold."""
+
+
+FORECAST_SECONDS: Final = 0.1
+"""Between two parts of the work on forecasts, of 2 ms each: at most 2 % of a core, too."""
 
 
 class Point(NamedTuple):
@@ -201,10 +206,17 @@ class HistoryThread:
     Args:
         history: to be updated.
         figures: returns the present figures.
+        forecasts: to be updated, and worked on, too; None for no forecasts.
     """
 
-    def __init__(self, history: History, figures: Callable[[], Figures]) -> None:
+    def __init__(
+        self,
+        history: History,
+        figures: Callable[[], Figures],
+        forecasts: Forecasts | None = None,
+    ) -> None:
         self._history = history
+        self._forecasts = forecasts
         self._figures = figures
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="history", daemon=True)
@@ -219,10 +231,25 @@ class HistoryThread:
 
     def _run(self) -> None:
         worked = 0.0
-        while not self._stopped.wait(INTERVAL_SECONDS):
+        while not self._wait():
             for spent in self._history.update(self._figures()):
                 worked += spent
                 if worked >= WORK_SECONDS:
                     if self._stopped.wait(worked * PAUSE):
                         return
                     worked = 0.0
+
+    def _wait(self) -> bool:
+        """Wait until the next update, and work on forecasts meanwhile; True to stop."""
+        if self._forecasts is None:
+            return self._stopped.wait(INTERVAL_SECONDS)
+        until = time.monotonic() + INTERVAL_SECONDS
+        began = time.thread_time()
+        self._forecasts.update(self._figures())
+        spent = time.thread_time() - began
+        while True:
+            if self._stopped.wait(max(FORECAST_SECONDS, PAUSE * spent)):
+                return True
+            if time.monotonic() >= until:
+                return False
+            spent = self._forecasts.work(WORK_SECONDS)

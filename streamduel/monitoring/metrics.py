@@ -208,6 +208,17 @@ METRICS: Final[tuple[Declaration, ...]] = (
         per_experiment(lambda view: view.verdict.progress),
     ),
     Gauge(
+        "streamduel_forecast_seconds",
+        ("experiment",),
+        "Seconds until the champion is sure, at the traffic of the last day: the median of "
+        "simulations that begin at the present counts. 0 once it is sure. NaN when it cannot be "
+        "said, as without traffic, with few duels, or with no end in sight; the status page says "
+        "why.",
+        lambda figures: (
+            ((view.name,), figures.outlook(view.name).median) for view in figures.experiments()
+        ),
+    ),
+    Gauge(
         "streamduel_condorcet_winner_possible",
         ("experiment",),
         "1 while some ranker may be the Condorcet winner; 0 once each has lost to another one with "

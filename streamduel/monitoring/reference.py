@@ -20,12 +20,14 @@ from streamduel.monitoring.declaration import Declaration
 from streamduel.monitoring.exposition import REUSE
 from streamduel.monitoring.figures import Distribution, Figures
 from streamduel.monitoring.metrics import COMMIT_SECONDS, METRICS, POLL_RECORDS
+from streamduel.monitoring.outlook import Outlook
 from streamduel.monitoring.views import (
     MAX_ARMS_ON_DEMAND,
     ExperimentView,
     GuardrailEffect,
     Impressions,
     PartitionView,
+    Wanted,
 )
 from streamduel.stream.runner import LAG_INTERVAL
 from streamduel.stream.tallies import Outcomes
@@ -86,6 +88,7 @@ def example() -> Figures:
         fallback=("bm25", 600.0),
         last_record_at=0.0,
         impressions=Impressions(1500, 410, (7480, 7520), 3, ((110, 170), (760, 740))),
+        wanted=Wanted({}, 0.95, 0),
     )
     stream_time = 1_790_000_000_000
     return Figures(
@@ -103,6 +106,7 @@ def example() -> Figures:
         restores=1,
         commit_failures=1,
         now=0.25,
+        outlooks={"search": Outlook(181_440.0, 103_680.0, 388_800.0)},
     )
 
 

@@ -262,7 +262,9 @@ class Monitoring:
             dead_letters,
         )
         pages = Pages(lambda: self.observer.figures, self.history, dead_letters, calendar)
-        self._history_thread = HistoryThread(self.history, lambda: self.observer.figures)
+        self._history_thread = HistoryThread(
+            self.history, lambda: self.observer.figures, self.observer.forecasts
+        )
         self._server = Server(create_app(self.observer, self.history, pages), settings)
 
     def start(self) -> tuple[str, int]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import nan
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -63,6 +63,27 @@ class Assessment(NamedTuple):
         """NaN for everything, before the first assessment."""
         regret = dict.fromkeys(KINDS, nan)
         return cls(regret, regret, regret if guarded else None, nan, nan, nan)
+
+
+class Wanted(NamedTuple):
+    """What the experiment waits for, and how its policy was made.
+
+    Attributes:
+        parameters: of the policy, defaults included.
+        confidence: in the champion, with which it is sure.
+        min_duels: before which it is not.
+    """
+
+    parameters: Mapping[str, Any]
+    confidence: float
+    min_duels: int
+
+    @classmethod
+    def of(cls, experiment: Experiment) -> Wanted:
+        """What an experiment waits for."""
+        stop, parameters = experiment.settings.stop, experiment.policy.parameters
+        confidence = stop.confidence or parameters.get("confidence", LEVEL)
+        return cls(parameters, confidence, stop.min_duels)
 
 
 class Impressions(NamedTuple):
@@ -150,6 +171,7 @@ class ExperimentView:
         impressions: counts of interleaved impressions.
         settings: those in force.
         differences: what its configuration would change, a text for each key.
+        wanted: what it waits for.
         assessed: the newest assessment by champion, for an experiment of many arms; shared by its
             successive views, written by the history's thread.
     """
@@ -177,6 +199,7 @@ class ExperimentView:
     fallback: tuple[str, float] | None
     last_record_at: float
     impressions: Impressions
+    wanted: Wanted
     active: bool = True
     prior: bool = False
     settings: ExperimentSettings | None = None
@@ -224,13 +247,14 @@ class ExperimentView:
             impressions=Impressions.of(experiment),
             settings=experiment.settings,
             differences=_differences(experiment, arms, former),
+            wanted=Wanted.of(experiment),
             active=new_records or (former is not None and former.active),
         )
-        if former is not None and view._continues(former):
+        if former is not None and view.continues(former):
             return replace(view, assessed=former.assessed)
         return view
 
-    def _continues(self, former: ExperimentView) -> bool:
+    def continues(self, former: ExperimentView) -> bool:
         """Whether the former view's assessments apply: same arms, and not reset (fewer duels)."""
         same = (self.arms, self.seeks, self.guardrails is None) == (
             former.arms, former.seeks, former.guardrails is None,
@@ -275,6 +299,11 @@ class ExperimentView:
     def confidence(self) -> float:
         """Lower bound of the probability that the champion is the winner sought."""
         return self.verdict.confidence
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the champion is the winner with the confidence that the experiment waits for."""
+        return self.confidence >= self.wanted.confidence and self.duels >= self.wanted.min_duels
 
     @cached_property
     def regret_bound(self) -> dict[str, float]:

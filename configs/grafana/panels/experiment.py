@@ -160,7 +160,21 @@ def _rankers() -> list[Panel]:
             unit="percentunit",
             steps=[(0.95, "blue")],
             most=1,
-            width=HALF,
+            width=QUARTER,
+        ),
+        chart(
+            "Time until sure",
+            About(
+                "Time until the champion is sure, at the traffic of the last day: the median of "
+                "simulations that begin at the present counts.",
+                "uncertain at first, then falls by a day every day, to 0.",
+                "without a line it cannot be said: no traffic, few duels, or no end in sight; the "
+                "status page says why.",
+            ),
+            # NaN is not at least 0.
+            {"time": f"max(streamduel_forecast_seconds{{{OURS}}} >= 0)"},
+            unit="s",
+            width=QUARTER,
         ),
         chart(
             "Copeland score",

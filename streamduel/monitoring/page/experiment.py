@@ -17,6 +17,7 @@ from streamduel.monitoring.page.wording import (
     last_record,
     legible,
     moment,
+    outlook,
     percent,
     percents,
 )
@@ -89,6 +90,7 @@ class ExperimentPage:
         partition: its partition.
         last_record: the time since its last record, as text.
         verdict: the state of the experiment in a sentence.
+        outlook: when it will be sure, in a sentence; empty if it is.
         since: when the curves begin, in seconds since 1970.
         newest: confidence and regret; None until they are computed.
         decided: whether the champion has any evidence.
@@ -108,6 +110,7 @@ class ExperimentPage:
     partition: int
     last_record: str
     verdict: str
+    outlook: str
     since: float
     newest: Point | None
     decided: bool
@@ -153,6 +156,7 @@ def experiment_page(
         partition=partition,
         last_record=last_record(view, figures),
         verdict=_verdict(view, newest),
+        outlook=outlook(figures.outlook(view.name)),
         since=history.since,
         newest=newest,
         decided=view.verdict.decided,

@@ -9,6 +9,7 @@ from typing import Final
 from urllib.parse import quote
 
 from streamduel.monitoring.figures import Figures
+from streamduel.monitoring.outlook import SURE, WHY_NOT, Outlook
 from streamduel.monitoring.views import ExperimentView
 
 THIN: Final = "\N{NARROW NO-BREAK SPACE}"
@@ -107,6 +108,37 @@ def span(seconds: float) -> str:
         if seconds >= length:
             return f"{int(seconds // length)}{THIN}{unit}"
     return f"0{THIN}s"
+
+
+def duration(seconds: float) -> str:
+    """A duration in its largest unit, with two digits.
+
+    >>> [duration(seconds).replace(THIN, " ") for seconds in (0.2, 59.9, 150, 7200, 200_000)]
+    ['0 s', '59 s', '2.5 min', '2 h', '2.3 d']
+    """
+    for length, unit in _UNITS:
+        if seconds >= length:
+            digits = 1 if seconds < 10 * length and length > 1 else 0
+            number = math.floor(seconds / length * 10**digits) / 10**digits
+            return f"{number:.10g}{THIN}{unit}"
+    return f"0{THIN}s"
+
+
+def outlook(found: Outlook) -> str:
+    """When an experiment will be sure, in a sentence.
+
+    >>> outlook(Outlook(181_440.0, 103_680.0, 388_800.0)).replace(THIN, " ")
+    "Sure in 2.1 d at today's traffic (80 %: 1.2 d to 4.5 d)."
+    >>> outlook(Outlook.unknown("no_traffic"))
+    'There is no traffic from which a time could be told.'
+    """
+    if found.why_not is not None:
+        return WHY_NOT[found.why_not]
+    if found == SURE:
+        return ""
+    high = "long after" if math.isnan(found.high) else duration(found.high)
+    spread = f"(80{THIN}%: {duration(found.low)} to {high})"
+    return f"Sure in {duration(found.median)} at today's traffic {spread}."
 
 
 def last_record(view: ExperimentView, figures: Figures) -> str:

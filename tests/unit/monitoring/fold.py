@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isnan, nan
 from typing import Any
 
 from prometheus_client import CollectorRegistry
@@ -98,7 +99,8 @@ def parse(text: str) -> Samples:
         for sample in family.samples:
             key = (sample.name, frozenset(sample.labels.items()))
             assert key not in samples, f"{key} twice"
-            samples[key] = sample.value
+            # One NaN, which equals itself in a comparison of dictionaries.
+            samples[key] = nan if isnan(sample.value) else sample.value
     return samples
 
 

@@ -53,6 +53,7 @@ RELEASED = {
     "streamduel_candidates": ("gauge", ("experiment",)),
     "streamduel_champion_confidence": ("gauge", ("experiment",)),
     "streamduel_champion_progress": ("gauge", ("experiment",)),
+    "streamduel_forecast_seconds": ("gauge", ("experiment",)),
     "streamduel_condorcet_winner_possible": ("gauge", ("experiment",)),
     "streamduel_batch_round": ("gauge", ("experiment",)),
     "streamduel_batch_remaining": ("gauge", ("experiment",)),

@@ -1,0 +1,251 @@
+"""When each experiment will be sure, at today's traffic: computed little by little, at the rim.
+
+A forecast in duels is costly, so it is made when the duels have grown by some per cent. With the
+rate of duels of the last day it becomes a time, every second.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Mapping
+from math import nan
+from typing import Final
+
+from streamduel.errors import PolicyError
+from streamduel.monitoring.figures import Figures
+from streamduel.monitoring.outlook import SURE, Outlook, WhyNot
+from streamduel.monitoring.views import ExperimentView
+from streamduel.simulation.forecast import Forecast, Situation, forecast
+
+MAX_ARMS: Final = 50
+"""Preparing a simulation of more arms takes longer than one may hold up the fold."""
+
+LEAST_DUELS: Final = 10
+"""For each arm: before, the forecast would tell the prior, not the experiment."""
+
+AGAIN: Final = 1.05
+"""A forecast is made again when there are that many times the duels."""
+
+WINDOW_MS: Final = 86_400_000
+"""Traffic is that of the last day, of nights and days alike, in stream time."""
+
+LEAST_MS: Final = 10_000
+LEAST_TRAFFIC: Final = 20
+"""A rate needs so much stream time and so many duels."""
+
+SILENCE_SECONDS: Final = 600.0
+SILENT_GAPS: Final = 50
+"""No traffic: nothing for ten minutes and for as long as fifty records take."""
+
+_SPACING_MS: Final = WINDOW_MS // 64
+"""Between two samples of the traffic."""
+
+
+class Traffic:
+    """Duels over stream time, of which a bounded number of samples is kept.
+
+    >>> traffic = Traffic()
+    >>> for second in range(0, 4000, 10):
+    ...     traffic.add(1000 * second, 2 * second)
+    >>> traffic.rate
+    2.0
+    """
+
+    __slots__ = ("_samples",)
+
+    def __init__(self) -> None:
+        self._samples: list[tuple[int, int]] = []
+
+    def add(self, at: int, duels: int) -> None:
+        """Note the duels so far.
+
+        Args:
+            at: stream time in milliseconds.
+            duels: fewer than before mean that the experiment was reset.
+        """
+        kept = self._samples
+        if kept and (duels < kept[-1][1] or at < kept[-1][0]):
+            kept.clear()
+        if len(kept) > 1 and at - kept[-2][0] < _SPACING_MS:
+            kept.pop()  # the newest sample moves on until it is far enough from the one before
+        kept.append((at, duels))
+        while len(kept) > 2 and kept[1][0] <= at - WINDOW_MS:
+            del kept[0]
+
+    @property
+    def rate(self) -> float | None:
+        """Duels per second; None if there are too few to tell."""
+        if not self._samples:
+            return None
+        (began, before), (at, now) = self._samples[0], self._samples[-1]
+        if at - began < LEAST_MS or now - before < LEAST_TRAFFIC:
+            return None
+        return 1000 * (now - before) / (at - began)
+
+
+class _Experiment:
+    """What is known of one experiment: its traffic, and the newest forecast.
+
+    Attributes:
+        traffic: of the last day.
+        forecast: in duels; None before the first.
+        of: the view that the forecast is of.
+        impossible: whether the policy cannot be simulated.
+    """
+
+    __slots__ = ("forecast", "impossible", "of", "traffic")
+
+    def __init__(self) -> None:
+        self.traffic = Traffic()
+        self.forecast: Forecast | None = None
+        self.of: ExperimentView | None = None
+        self.impossible = False
+
+    def is_due(self, view: ExperimentView) -> bool:
+        """Whether another forecast is worth its cost."""
+        if self.of is None or not view.continues(self.of) or view.wanted != self.of.wanted:
+            return True
+        return not self.impossible and view.duels >= AGAIN * self.of.duels
+
+
+class Forecasts:
+    """The outlook of all experiments that this process holds.
+
+    One thread calls `update` and `work`; others may read.
+
+    Attributes:
+        outlooks: by experiment, replaced as a whole.
+    """
+
+    def __init__(self) -> None:
+        self.outlooks: Mapping[str, Outlook] = {}
+        self._known: dict[str, _Experiment] = {}
+        self._due: list[ExperimentView] = []
+        self._at_work: tuple[ExperimentView, Generator[None, None, Forecast]] | None = None
+
+    def update(self, figures: Figures) -> None:
+        """Take notice of the present figures: traffic, and what has to be computed."""
+        known, due = dict[str, _Experiment](), list[ExperimentView]()
+        outlooks = dict[str, Outlook]()
+        for partition in figures.partitions.values():
+            for name, view in partition.experiments.items():
+                own = known[name] = self._known.get(name) or _Experiment()
+                if partition.stream_time:
+                    own.traffic.add(partition.stream_time, view.duels)
+                found = outlook(view, own.forecast, own.of, own.traffic.rate, figures.now)
+                if own.impossible and found.why_not == "computing":
+                    found = Outlook.unknown("policy")
+                outlooks[name] = found
+                if found.median != 0 and _why_not(view) is None and own.is_due(view):
+                    due.append(view)
+        self._known, self.outlooks, self._due = known, outlooks, due
+
+    def work(self, seconds: float, clock: Callable[[], float] = time.thread_time) -> float:
+        """Compute forecasts for about so long.
+
+        Args:
+            seconds: of work; one step, some 100 µs, may follow them.
+            clock: seconds of work so far.
+
+        Returns:
+            Seconds of work.
+        """
+        began = clock()
+        while (spent := clock() - began) < seconds:
+            if self._at_work is None:
+                view = self._next()
+                if view is None:
+                    break
+                self._at_work = view, forecast(_situation(view), seed=view.duels)
+            self._step(*self._at_work)
+        return spent
+
+    def _next(self) -> ExperimentView | None:
+        """The experiment whose forecast is missing, or the oldest in duels."""
+
+        def progress(view: ExperimentView) -> float:
+            of = self._known[view.name].of
+            return 0.0 if of is None else of.duels / max(1, view.duels)
+
+        if not self._due:
+            return None
+        view = min(self._due, key=progress)
+        self._due.remove(view)
+        return view
+
+    def _step(self, view: ExperimentView, ahead: Generator[None, None, Forecast]) -> None:
+        """Go on with a forecast; keep it if that was the end."""
+        try:
+            next(ahead)
+        except StopIteration as ended:
+            self._finish(view, ended.value)
+        except PolicyError:  # such as a policy whose parameters depend on its history
+            self._finish(view, None)
+
+    def _finish(self, view: ExperimentView, made: Forecast | None) -> None:
+        self._at_work = None
+        own = self._known.get(view.name)
+        if own is not None:
+            own.forecast, own.of, own.impossible = made, view, made is None
+
+
+def outlook(
+    view: ExperimentView,
+    made: Forecast | None,
+    of: ExperimentView | None,
+    rate: float | None,
+    now: float,
+) -> Outlook:
+    """When an experiment will be sure.
+
+    Args:
+        view: the experiment at present.
+        made: the newest forecast.
+        of: the view that it is of.
+        rate: duels per second.
+        now: by the observer's clock.
+    """
+    why_not = _why_not(view)
+    if view.status == "finished" or (why_not != "many_arms" and view.is_sure):
+        return SURE
+    if why_not is not None:
+        return Outlook.unknown(why_not)
+    if made is None or of is None or not view.continues(of):
+        return Outlook.unknown("computing")
+    if made.median is None or made.low is None:
+        return Outlook.unknown("no_end")
+    served = 1.0 - (view.guardrails.share if view.guardrails else 0.0)
+    silent = now - view.last_record_at
+    if rate is None or served <= 0 or silent > max(SILENCE_SECONDS, SILENT_GAPS / rate):
+        return Outlook.unknown("no_traffic")
+
+    def seconds(duels: int) -> float:
+        left = duels - made.began_at - (view.duels - of.duels)
+        return max(0.0, left / (rate * served))
+
+    high = nan if made.high is None else seconds(made.high)
+    return Outlook(seconds(made.median), seconds(made.low), high)
+
+
+def _why_not(view: ExperimentView) -> WhyNot | None:
+    """Why a forecast is out of the question, whatever the simulations say."""
+    if view.status != "running":
+        return "paused"
+    if len(view.arms) > MAX_ARMS:
+        return "many_arms"
+    if view.wins.sum() < LEAST_DUELS * len(view.arms):
+        return "few_duels"
+    return None
+
+
+def _situation(view: ExperimentView) -> Situation:
+    wanted = view.wanted
+    return Situation(
+        view.policy,
+        wanted.parameters,
+        view.wins,
+        view.ties,
+        view.seeks,
+        wanted.confidence,
+        wanted.min_duels,
+    )

@@ -1,0 +1,46 @@
+"""When an experiment will be sure, as it is shown."""
+
+from __future__ import annotations
+
+from math import nan
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+WhyNot: TypeAlias = Literal[
+    "computing", "few_duels", "many_arms", "no_end", "no_traffic", "paused", "policy"
+]
+
+WHY_NOT: Final[dict[WhyNot, str]] = {
+    "computing": "The forecast is being computed.",
+    "few_duels": "There are too few duels for a forecast.",
+    "many_arms": "There are too many rankers for a forecast.",
+    "no_end": "No end is in sight: in most simulations the champion is not sure for long.",
+    "no_traffic": "There is no traffic from which a time could be told.",
+    "paused": "The experiment is paused.",
+    "policy": "The policy cannot be simulated.",
+}
+"""Why it cannot be said, for people."""
+
+
+class Outlook(NamedTuple):
+    """When an experiment will be sure, in seconds from now, at today's traffic.
+
+    Attributes:
+        median: in half of the simulations; 0 if it is sure, NaN if it cannot be said.
+        low: in one of ten.
+        high: in nine of ten; NaN if that is after the horizon.
+        why_not: why it cannot be said; None if it can.
+    """
+
+    median: float
+    low: float = nan
+    high: float = nan
+    why_not: WhyNot | None = None
+
+    @classmethod
+    def unknown(cls, why_not: WhyNot) -> Outlook:
+        """It cannot be said."""
+        return cls(nan, why_not=why_not)
+
+
+SURE: Final = Outlook(0.0, 0.0, 0.0)
+"""The experiment is sure already."""

@@ -1,0 +1,203 @@
+"""The outlook of experiments: traffic, simulations in small parts, and honest silence."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+import pytest
+
+from streamduel.monitoring.api import Forecast as Answer
+from streamduel.monitoring.collector import Metrics
+from streamduel.monitoring.forecasts import WINDOW_MS, Forecasts, Traffic
+from streamduel.monitoring.history import History, HistoryThread
+from streamduel.monitoring.outlook import SURE, Outlook
+from streamduel.monitoring.page.wording import THIN, outlook
+from streamduel.stream.task import PartitionTask
+from streamduel.testing import Record
+from tests.unit.client.bed import eventually
+from tests.unit.monitoring.fold import (
+    STREAM_TIME,
+    Clock,
+    commit,
+    config,
+    duels,
+    scrape,
+    task,
+    value,
+)
+
+DAY = 86_400.0
+ARMS = ("bm25", "ltr")
+
+
+class Watched:
+    """A task that gets a duel every `gap` seconds, and its metrics."""
+
+    def __init__(self, gap: float = 60.0, **settings: object) -> None:
+        self.clock, self.gap = Clock(), gap
+        self.metrics = Metrics("files", self.clock)
+        self.task: PartitionTask = task(config({"search": ARMS}, **settings))
+        self.fold("")
+
+    def fold(self, winners: str) -> None:
+        at = self.task.next_offset
+        made = duels("search", at, "bm25", "ltr", winners)
+        self.task.fold(
+            [
+                Record(offset, record, STREAM_TIME + round(1000 * self.gap * offset))
+                for offset, record in enumerate(made, start=at)
+            ]
+        )
+        self.clock.now += self.gap * len(winners)
+        commit(self.metrics, self.task)
+        self.metrics.forecasts.update(self.metrics.figures)
+
+    def outlook(self) -> Outlook:
+        """After all work is done."""
+        forecasts = self.metrics.forecasts
+        while forecasts.work(0.05) > 0.04:
+            pass
+        forecasts.update(self.metrics.figures)
+        return self.metrics.figures.outlook("search")
+
+
+def test_the_time_follows_from_duels_and_traffic() -> None:
+    """55 % of 400 duels of two rankers, one a minute: sure in some days."""
+    watched = Watched(gap=60.0)
+    for _ in range(20):
+        watched.fold("babababababbababababb"[:20])
+    found = watched.outlook()
+    assert found.why_not is None
+    assert 0.05 * DAY < found.low < found.median < found.high
+    assert 0.1 * DAY < found.median < 10 * DAY
+    faster = Watched(gap=6.0)
+    for _ in range(20):
+        faster.fold("babababababbababababb"[:20])
+    assert faster.outlook().median == pytest.approx(found.median / 10)
+    assert value(scrape(watched.metrics.registry), "forecast_seconds", experiment="search") == (
+        found.median
+    )
+    assert outlook(found).startswith("Sure in ")
+
+
+def test_it_counts_down_until_it_is_sure() -> None:
+    watched = Watched()
+    for _ in range(10):
+        watched.fold("babab")
+    first = watched.outlook()
+    watched.fold("b")
+    second = watched.metrics.figures.outlook("search")
+    assert second.median == pytest.approx(first.median - 60, rel=0.05)
+    watched.fold("b" * 90)
+    assert watched.outlook() == SURE
+    assert value(scrape(watched.metrics.registry), "forecast_seconds", experiment="search") == 0
+    assert outlook(SURE) == ""
+
+
+def test_no_duels_no_traffic_no_end_and_a_pause_are_told_apart() -> None:
+    watched = Watched()
+    assert watched.outlook().why_not == "few_duels"
+    for _ in range(2):
+        watched.fold("ba" * 30)
+    assert watched.metrics.figures.outlook("search").why_not == "computing"
+    assert watched.outlook().why_not is None
+    watched.clock.now += 7 * DAY
+    assert watched.outlook().why_not == "no_traffic"
+    watched.clock.now -= 7 * DAY
+    watched.task.fold([
+        Record(
+            watched.task.next_offset,
+            b'{"type":"control","id":"p","experiment":"search","action":"pause"}',
+            STREAM_TIME,
+        )
+    ])  # fmt: skip
+    commit(watched.metrics, watched.task)
+    assert watched.outlook().why_not == "paused"
+    samples = scrape(watched.metrics.registry)
+    assert math.isnan(value(samples, "forecast_seconds", experiment="search"))
+    assert Answer.of(watched.outlook()) == Answer(None, None, None, "paused")
+
+
+def test_without_timestamps_there_is_no_rate() -> None:
+    watched = Watched(gap=0.0)
+    watched.fold("ba" * 30)
+    assert watched.outlook().why_not == "no_traffic"
+
+
+def test_a_reset_begins_again() -> None:
+    watched = Watched()
+    for _ in range(2):
+        watched.fold("babab" * 10)
+    assert watched.outlook().why_not is None
+    watched.task.fold([
+        Record(
+            watched.task.next_offset,
+            b'{"type":"control","id":"r","experiment":"search","action":"reset"}',
+            STREAM_TIME,
+        )
+    ])  # fmt: skip
+    commit(watched.metrics, watched.task)
+    assert watched.outlook().why_not == "few_duels"
+
+
+def test_a_forecast_is_made_again_only_after_more_duels() -> None:
+    watched = Watched()
+    for _ in range(2):
+        watched.fold("babab" * 10)
+    watched.outlook()
+    assert watched.metrics.forecasts.work(1.0) == pytest.approx(0, abs=0.01)
+    watched.fold("b")
+    assert watched.metrics.forecasts.work(1.0) == pytest.approx(0, abs=0.01)
+    watched.fold("bab" * 2)
+    assert watched.metrics.forecasts.work(0.001) > 0.001
+
+
+class TestTraffic:
+    def test_is_bounded_and_of_the_last_day(self) -> None:
+        traffic = Traffic()
+        for minute in range(5000):  # slow for two days, fast for the last ones
+            traffic.add(60_000 * minute, minute if minute < 3000 else 3000 + 10 * (minute - 3000))
+        assert len(traffic._samples) <= 70
+        assert traffic.rate == pytest.approx(10 / 60, rel=0.01)
+        assert WINDOW_MS == 1000 * DAY
+
+    def test_needs_some_duels_and_some_time(self) -> None:
+        traffic = Traffic()
+        assert traffic.rate is None
+        traffic.add(0, 0)
+        traffic.add(5000, 1000)
+        assert traffic.rate is None
+        traffic.add(20_000, 1010)
+        assert traffic.rate == pytest.approx(50.5)
+        traffic.add(30_000, 0)
+        assert traffic.rate is None
+
+
+def test_the_thread_keeps_to_its_share_of_a_core() -> None:
+    watched = Watched()
+    watched.fold("ba" * 3000)
+
+    class Counting(Forecasts):
+        spent = 0.0
+
+        def work(self, seconds: float, clock: object = None) -> float:
+            done = super().work(seconds)
+            self.spent += done
+            return done
+
+    forecasts = Counting()
+    thread = HistoryThread(History(), lambda: watched.metrics.figures, forecasts)
+    thread.start()
+    began = time.monotonic()
+    eventually(lambda: time.monotonic() - began > 4)
+    thread.stop()
+    # 2 % of a core, and at most one part more.
+    assert 0 < forecasts.spent < 0.02 * (time.monotonic() - began) + 0.01
+
+
+def test_sentences() -> None:
+    assert outlook(Outlook(60.0, 30.0, np.nan)) == (
+        f"Sure in 1{THIN}min at today's traffic (80{THIN}%: 30{THIN}s to long after)."
+    )
