@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from pydantic import BaseModel
 
+from streamduel.diagnosis import Diagnosis
 from streamduel.errors import ConfigurationError, nearest
 from streamduel.records import Assignment, Control, DeadLetter, Rejected
 
@@ -345,6 +346,8 @@ class Connector:
             experiment's name) and the value (JSON on one line). On return the record is durable,
             in the experiment's home partition. Raises a ConnectorError if nothing was written, and
             an UncertainError if that is unknown; both within seconds.
+        diagnose: checks source, sink and snapshot settings for `streamduel doctor`, within seconds;
+            creates, locks and writes nothing, and raises nothing about what it finds. Optional.
     """
 
     source_settings: type[BaseModel]
@@ -356,6 +359,7 @@ class Connector:
     open_outlet: Callable[[Any, Any, Source, Failpoint], Outlet]
     open_archive: Callable[[Any, Any], Archive]
     append: Callable[[Any, bytes, bytes], str]
+    diagnose: Callable[[Any, Any, Any], Diagnosis] = lambda *_: Diagnosis(())
 
 
 def connector_names() -> list[str]:

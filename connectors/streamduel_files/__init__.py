@@ -6,6 +6,7 @@ on Linux.
 
 from streamduel.connector import Connector, Failpoint, Source, SourceOptions
 from streamduel_files.append import append_line
+from streamduel_files.diagnosis import diagnose
 from streamduel_files.outlet import FileArchive, FileOutlet
 from streamduel_files.settings import FileSinkSettings, FileSnapshotSettings, FileSourceSettings
 from streamduel_files.source import FileSource
@@ -45,6 +46,7 @@ connector = Connector(
     open_outlet=_open_outlet,
     open_archive=_open_archive,
     append=_append,
+    diagnose=diagnose,
 )
 
 __all__ = ["connector"]

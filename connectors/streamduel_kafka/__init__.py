@@ -3,6 +3,7 @@
 from streamduel.connector import Connector
 from streamduel_kafka.append import append_record
 from streamduel_kafka.archive import open_archive
+from streamduel_kafka.diagnosis import diagnose
 from streamduel_kafka.opening import open_log, open_source
 from streamduel_kafka.outlet import open_outlet
 from streamduel_kafka.settings import SHARED, SinkSettings, SnapshotSettings, SourceSettings
@@ -17,6 +18,7 @@ connector = Connector(
     open_outlet=open_outlet,
     open_archive=open_archive,
     append=append_record,
+    diagnose=diagnose,
 )
 
 __all__ = ["connector"]

@@ -6,14 +6,20 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+import structlog
 from kafka import errors
 
 from streamduel.errors import ConnectorError
 from streamduel_kafka.kafka_python import NetClient
 
+log = structlog.stdlib.get_logger(__name__)
+
 # A running cluster answers within a second; one that starts at the same time as this process takes
 # most of half a minute.
 BOOTSTRAP_SECONDS = 30.0
+
+# A wrong address is told after this long, although the wait goes on.
+HINT_SECONDS = 5.0
 
 COMMON: dict[str, Any] = {
     # By default kafka-python waits up to 30 s between two attempts to reconnect. For as long it
@@ -123,8 +129,19 @@ def connect_at_start(
     attempts = _Attempts()
     manager = logging.getLogger("kafka.net.manager")
     manager.addHandler(attempts)
+    first = min(seconds, HINT_SECONDS)
     try:
-        return connect(kind, settings, seconds, **options)
+        try:
+            return connect(kind, settings, first, **options)
+        except (errors.KafkaError, OSError, ValueError) as error:
+            why = attempts.why(error)
+            if seconds == first or not isinstance(why, UNREACHABLE):
+                raise unreachable(settings, why) from error
+            log.warning(
+                "broker not reached", error=str(unreachable(settings, why)),
+                advice=f"trying for {seconds - first:.0f} s more",
+            )  # fmt: skip
+        return connect(kind, settings, seconds - first, **options)
     except (errors.KafkaError, OSError, ValueError) as error:
         raise unreachable(settings, attempts.why(error)) from error
     finally:

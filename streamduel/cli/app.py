@@ -19,6 +19,7 @@ COMMANDS: Final = {
     "validate": "Check a configuration without starting anything.",
     "inspect": "Show the newest snapshots: champion, confidence, win rates and records by outcome.",
     "replay": "Fold the click log again and compare every assignment with the published one.",
+    "doctor": "Check topics or files, rights, snapshots, clocks and the newest records.",
     "control": "Change a running experiment: pause, resume, reset, arms, pairs; apply settings.",
     "repair": "Continue past a record, a wrong stream time, or in another click log.",
     "analyze": "Say which ranker has won in a click log of any origin, and how sure that is.",

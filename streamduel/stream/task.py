@@ -254,6 +254,11 @@ class PartitionTask:
             records = records[cut:]
 
     @property
+    def unstarted(self) -> Sequence[str]:
+        """The experiments that `start` has not started yet."""
+        return list(self._new)
+
+    @property
     def refused(self) -> Mapping[str, str]:
         """Configured experiments that cannot continue, each with a sentence about the reason."""
         return self._router.refused

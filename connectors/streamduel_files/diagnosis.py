@@ -1,0 +1,48 @@
+"""Checks of the files and folders, for `streamduel doctor`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from streamduel.diagnosis import Diagnosis, Finding
+from streamduel_files.settings import (
+    STANDARD_INPUT,
+    FileSinkSettings,
+    FileSnapshotSettings,
+    FileSourceSettings,
+)
+
+
+def diagnose(
+    source: FileSourceSettings, sink: FileSinkSettings, snapshots: FileSnapshotSettings
+) -> Diagnosis:
+    """Check that the click log can be read and the folders written."""
+    return Diagnosis([*_log(source.path), *_folders(sink.path, snapshots.path)])
+
+
+def _log(path: Path) -> Iterator[Finding]:
+    name = "source.path"
+    if path == STANDARD_INPUT:
+        yield Finding(name, "unknown", "the click log comes from standard input.")
+    elif not path.exists():
+        yield Finding(name, "failed", f"{path} does not exist; create it, or correct source.path.")
+    elif not os.access(path, os.R_OK) or path.is_dir():
+        yield Finding(name, "failed", f"{path} cannot be read as a file by this user.")
+    elif path.is_file() and path.stat().st_size == 0:
+        yield Finding(name, "warning", f"{path} is empty; do the ranker services write to it?")
+    else:
+        yield Finding(name, "fine", f"{path} can be read.")
+
+
+def _folders(sink: Path, snapshots: Path) -> Iterator[Finding]:
+    for name, folder in (("sink.path", sink), ("snapshots.path", snapshots)):
+        existing = next(it for it in (folder, *folder.absolute().parents) if it.exists())
+        if not existing.is_dir():
+            yield Finding(name, "failed", f"{existing} is not a folder.")
+        elif not os.access(existing, os.W_OK | os.X_OK):
+            yield Finding(name, "failed", f"this user may not write to {existing}.")
+        else:
+            made = "" if existing == folder else "; `streamduel run` creates it"
+            yield Finding(name, "fine", f"{folder} can be written{made}.")

@@ -1,0 +1,175 @@
+"""Checks of the cluster and its topics, for `streamduel doctor`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition, errors
+
+from streamduel.diagnosis import Diagnosis, Finding
+from streamduel.errors import ConnectorError
+from streamduel.kafka_codecs import CODECS, BrokenError, decompressed
+from streamduel_kafka.archive import READER
+from streamduel_kafka.clients import connect_at_start, reason
+from streamduel_kafka.settings import SinkSettings, SnapshotSettings, SourceSettings
+from streamduel_kafka.topics import Topics
+
+REACH_SECONDS: Final = 5.0
+"""For a connection: a running cluster answers within a second."""
+
+READ_SECONDS: Final = 5.0
+"""For a look into other topics."""
+
+OTHER_TOPICS: Final = 50
+OTHER_PARTITIONS: Final = 200
+"""That are looked into, at most."""
+
+NEWEST: Final = 3
+"""Records of each partition of another topic that are looked at."""
+
+
+def diagnose(source: SourceSettings, sink: SinkSettings, snapshots: SnapshotSettings) -> Diagnosis:
+    """Check cluster, topics, rights, group and codecs; look into topics that are not configured."""
+    creates = source.create_topics
+    never = {"create_topics": False}
+    source, sink = source.model_copy(update=never), sink.model_copy(update=never)
+    snapshots = snapshots.model_copy(update=never)
+    try:
+        topics = Topics(source, REACH_SECONDS)
+    except ConnectorError as error:
+        return Diagnosis([Finding("broker", "failed", str(error))])
+    servers = ",".join(source.bootstrap_servers)
+    findings = [Finding("broker", "fine", f"Kafka answers at {servers}.")]
+    with topics:
+        findings += _topics(topics, source, sink, snapshots, creates=creates)
+    findings += _codecs()
+    elsewhere: Mapping[str, Sequence[bytes]] = {}
+    try:
+        admin = connect_at_start(KafkaAdminClient, source.client_settings, REACH_SECONDS)
+        try:
+            findings.append(_group(admin, source.group))
+            named = {source.topic, source.control_topic, sink.assignments, sink.dead_letters}
+            others = set(admin.list_topics()) - named - {snapshots.topic}
+        finally:
+            admin.close()
+        elsewhere = _elsewhere(source, sorted(it for it in others if not it.startswith("_")))
+    except (errors.KafkaError, ConnectorError, OSError) as error:
+        findings.append(Finding("other topics", "unknown", f"not looked into: {reason(error)}."))
+    return Diagnosis(findings, elsewhere)
+
+
+def _topics(
+    topics: Topics,
+    source: SourceSettings,
+    sink: SinkSettings,
+    snapshots: SnapshotSettings,
+    *,
+    creates: bool,
+) -> Iterator[Finding]:
+    """One finding for each topic: existence, rights, partitions and clean-up policy."""
+    partitions: int | None = None
+
+    def log() -> str:
+        nonlocal partitions
+        partitions = topics.require_log(source.topic, None).partitions
+        if source.control_topic is not None:
+            topics.require_log(source.topic, None, "Write")
+        topics.require_every_record(source.topic)
+        return f"has {partitions} partitions and can be read"
+
+    def control() -> str:
+        found = topics.require_control(str(source.control_topic), partitions, create=False)
+        return f"has {found} partitions and can be read"
+
+    def assignments() -> str:
+        topics.require_assignments(sink.assignments)
+        return "is compacted and can be written"
+
+    def dead_letters() -> str:
+        topics.require_dead_letters(sink.dead_letters)
+        return "can be written"
+
+    def state() -> str:
+        found = topics.require_snapshots(snapshots.topic, partitions)
+        return f"is compacted, has {found} partitions and can be read"
+
+    yield _tried("source.topic", source.topic, log, creates=creates)
+    if source.control_topic is not None:
+        yield _tried("source.control_topic", source.control_topic, control, creates=creates)
+    yield _tried("sink.assignments", sink.assignments, assignments, creates=creates)
+    yield _tried("sink.dead_letters", sink.dead_letters, dead_letters, creates=creates)
+    yield _tried("snapshots.topic", snapshots.topic, state, creates=creates)
+
+
+def _tried(name: str, topic: str, check: Callable[[], str], *, creates: bool) -> Finding:
+    try:
+        return Finding(name, "fine", f"'{topic}' {check()}.")
+    except ConnectorError as error:
+        if creates and "does not exist" in str(error):
+            found = f"'{topic}' does not exist yet; `streamduel run` creates it."
+            return Finding(name, "warning", found)
+        return Finding(name, "failed", str(error))
+
+
+def _codecs() -> Iterator[Finding]:
+    missing = []
+    for number, (name, _) in CODECS.items():
+        try:
+            decompressed(number, b"\xff", 1)
+        except BrokenError:
+            pass
+        except errors.UnsupportedCodecError as error:
+            missing.append(f"{name} ({reason(error)})")
+    if missing:
+        found = f"batches cannot be read in {', '.join(missing)}; install streamduel[kafka]."
+        yield Finding("codecs", "warning", found)
+    else:
+        names = ", ".join(name for name, _ in CODECS.values())
+        yield Finding("codecs", "fine", f"batches can be read in {names}.")
+
+
+def _group(admin: Any, group: str) -> Finding:
+    name = "source.group"
+    try:
+        members = len(admin.describe_groups([group])[group]["members"])
+    except errors.GroupIdNotFoundError:
+        members = 0
+    except errors.KafkaError as error:
+        return Finding(name, "unknown", f"'{group}' cannot be described: {reason(error)}.")
+    if members == 0:
+        found = f"no process is in the group '{group}': nothing reads the click log at present."
+        return Finding(name, "warning", found)
+    found = (
+        f"{members} process(es) of the group '{group}' read the click log; one that has stopped "
+        f"counts until its session times out."
+    )
+    return Finding(name, "fine", found)
+
+
+def _elsewhere(source: SourceSettings, topics: Sequence[str]) -> dict[str, list[bytes]]:
+    """The newest values of topics that are not configured."""
+    found: dict[str, list[bytes]] = {}
+    consumer = connect_at_start(KafkaConsumer, source.client_settings, REACH_SECONDS, **READER)
+    try:
+        places = [
+            TopicPartition(topic, number)
+            for topic in topics[:OTHER_TOPICS]
+            for number in sorted(consumer.partitions_for_topic(topic) or ())
+        ][:OTHER_PARTITIONS]
+        ends = consumer.end_offsets(places) if places else {}
+        begins = consumer.beginning_offsets(places) if places else {}
+        left = {at for at in places if ends[at] > begins[at]}
+        consumer.assign(sorted(left))
+        for at in left:
+            consumer.seek(at, max(begins[at], ends[at] - NEWEST))
+        deadline = time.monotonic() + READ_SECONDS
+        while left and time.monotonic() < deadline:
+            for at, records in consumer.poll(timeout_ms=100).items():
+                values = [record.value for record in records if record.value is not None]
+                found.setdefault(at.topic, []).extend(values[:NEWEST])
+                left.discard(at)
+    finally:
+        consumer.close(autocommit=False)
+    return found

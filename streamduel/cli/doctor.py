@@ -1,0 +1,42 @@
+"""`streamduel doctor`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import typer
+from rich.text import Text
+
+from streamduel.cli.app import FAILURE, out
+from streamduel.cli.arguments import AsJson, ConfigPath, load_config, print_json
+from streamduel.diagnosis import Finding
+from streamduel.doctor import examine
+from streamduel.logging import redact
+
+COLOURS: Final = {"fine": "green", "warning": "yellow", "failed": "bold red", "unknown": "dim"}
+
+
+def doctor(config: ConfigPath, as_json: AsJson = False) -> None:
+    """Check topics or files, rights, snapshots, clocks and the newest records.
+
+    Tells whether the service would work, whether the newest records of the click log would count,
+    and what to do otherwise, a line for each check. It may run beside the service: it writes
+    nothing and owns no partition. Exits with 1 if something would keep the service from working.
+
+    For example:
+
+        streamduel doctor search.yaml
+    """
+    loaded = load_config(config)
+    findings: list[Finding] = []
+    for finding in examine(loaded):
+        shown = finding._replace(sentence=redact(finding.sentence))
+        findings.append(shown)
+        if not as_json:
+            line = Text.assemble((f"{shown.verdict:<8}", COLOURS[shown.verdict]), f"{shown.name}: ")
+            out.print(line + Text(shown.sentence), soft_wrap=True)
+    works = not any(it.verdict == "failed" for it in findings)
+    if as_json:
+        print_json({"works": works, "checks": [it._asdict() for it in findings]})
+    if not works:
+        raise typer.Exit(FAILURE)

@@ -1,0 +1,348 @@
+"""What `streamduel doctor` finds out: would the service work, and would its records count?"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from streamduel.config import LoadedConfig
+from streamduel.config.changes import differences
+from streamduel.connector import LogRecord, SourceOptions
+from streamduel.diagnosis import Finding, Grade
+from streamduel.errors import StreamduelError, shortened
+from streamduel.formats import Ignored
+from streamduel.records import Control, DeadLetter, Rejected
+from streamduel.stream import continuity, saved_state, snapshot
+from streamduel.stream.decode import RecordDecoder
+from streamduel.stream.routing import ClickLog
+from streamduel.stream.task import PartitionTask
+
+NEWEST: Final = 200
+"""Newest records of each partition that are looked at."""
+
+MAX_PARTITIONS: Final = 100
+"""Partitions of which records are looked at."""
+
+READ_SECONDS: Final = 10.0
+"""For reading them all."""
+
+POLL_SECONDS: Final = 0.2
+
+QUIET_MS: Final = 3_600_000
+"""A newest record that is older than this is worth a warning."""
+
+MISSING: Final = "does not exist"
+"""In the error of a snapshots' topic that is not created yet, about which there is a finding."""
+
+MAX_SENTENCES: Final = 5
+"""Kinds of refused records that are told, the most frequent first."""
+
+
+@dataclass
+class _Sample:
+    """The newest records of the click log.
+
+    Attributes:
+        records: by partition.
+        next: the end of each partition.
+        log: the shape of the click log.
+    """
+
+    records: dict[int, list[LogRecord]] = field(default_factory=dict)
+    next: dict[int, int] = field(default_factory=dict)
+    log: ClickLog | None = None
+
+
+def examine(loaded: LoadedConfig, now: float | None = None) -> Iterator[Finding]:
+    """Check everything that a configuration names; writes nothing, and owns no partition.
+
+    Args:
+        loaded: a valid configuration.
+        now: seconds since 1970; by default, the present time.
+    """
+    now = time.time() if now is None else now
+    diagnosis = loaded.source_connector.diagnose(loaded.source, loaded.sink, loaded.snapshots)
+    yield from diagnosis.findings
+    if any(it.name == "broker" and it.verdict == "failed" for it in diagnosis.findings):
+        return
+    saved: dict[int, snapshot.Saved] = {}
+    try:
+        sample = _read(loaded)
+    except StreamduelError as error:
+        yield Finding("records", "failed", str(error))
+        sample = _Sample()
+    yield from _snapshots(loaded, sample, saved)
+    if sample.log is not None:
+        yield from _records(loaded, sample, saved)
+        yield from _clock(loaded, sample, now)
+    yield from _elsewhere(loaded, diagnosis.elsewhere)
+
+
+def _read(loaded: LoadedConfig) -> _Sample:
+    """Read the newest records of all partitions, as far as there is time."""
+    settings = loaded.source
+    if getattr(settings, "control_topic", None) is not None:
+        settings = settings.model_copy(update={"control_topic": None})
+    if str(getattr(settings, "path", "")) == "-":
+        return _Sample()
+    options = SourceOptions(True, loaded.config.limits.max_batch_bytes)
+    sample = _Sample()
+    with closing(loaded.source_connector.open_log(settings, options)) as log:
+        sample.log = ClickLog(log.topic, log.partitions, log.home, log.log_id)
+        wanted: set[int] = set()
+        deadline = time.monotonic() + READ_SECONDS
+        started = False
+        while (not started or wanted) and time.monotonic() < deadline:
+            poll = log.poll(POLL_SECONDS)
+            for partition in poll.gained[:MAX_PARTITIONS]:
+                started = True
+                start = log.seek(partition, None)
+                end = start + log.lags([partition]).get(partition, 0)
+                log.seek(partition, max(start, end - NEWEST))
+                wanted.add(partition)
+                sample.next[partition] = end
+            for partition, records in poll.records.items():
+                kept = [*sample.records.get(partition, []), *records]
+                sample.records[partition] = kept[-NEWEST:]
+            for partition in [it for it in wanted if log.caught_up(it)]:
+                wanted.discard(partition)
+    for partition, found in sample.records.items():
+        if found:
+            sample.next[partition] = max(sample.next.get(partition, 0), found[-1].offset + 1)
+    return sample
+
+
+def _snapshots(
+    loaded: LoadedConfig, sample: _Sample, saved: dict[int, snapshot.Saved]
+) -> Iterator[Finding]:
+    """Whether the newest snapshots can be restored, and how far they are behind."""
+    try:
+        opened = loaded.outlet_connector.open_archive(loaded.sink, loaded.snapshots)
+        with closing(opened) as archive:
+            for partition in archive.partitions():
+                found = archive.load(partition)
+                if found is None:
+                    continue
+                entry, experiments, place = snapshot.read(found.entries, partition, found.place)
+                snapshot.check_offset(found, entry.next)
+                if sample.log is not None:
+                    continuity.check_log(entry, sample.log, partition)
+                continuity.check_format(entry, loaded.config.log_format)
+                for name, each in experiments.items():
+                    with snapshot.restoring(snapshot.EXPERIMENT_PREFIX + name, place):
+                        saved_state.check(name, each.state)
+                        continuity.in_force(each)
+                saved[partition] = snapshot.Saved(entry, experiments, place)
+    except StreamduelError as error:
+        yield Finding("snapshots", "warning" if MISSING in str(error) else "failed", str(error))
+        return
+    if not saved:
+        found_none = (
+            "there are none yet; `streamduel run` starts at the beginning of the click log."
+        )
+        yield Finding("snapshots", "fine", found_none)
+        return
+    waiting = sum(
+        max(0, sample.next.get(partition, each.partition.next) - each.partition.next)
+        for partition, each in saved.items()
+    )
+    behind = f"; {waiting:,} records of the click log are not in them" if waiting else ""
+    yield Finding("snapshots", "fine", f"those of {len(saved)} partition(s) are intact{behind}.")
+    yield from _differences(loaded, saved)
+
+
+def _differences(loaded: LoadedConfig, saved: Mapping[int, snapshot.Saved]) -> Iterator[Finding]:
+    keys: Counter[str] = Counter()
+    for each in saved.values():
+        for name, entry in each.experiments.items():
+            configured = loaded.config.experiments.get(name)
+            if configured is None:
+                continue
+            if (why := continuity.ended(entry)) is not None:
+                yield Finding("experiments", "failed", why)
+                continue
+            running = continuity.in_force(entry)
+            keys.update(it.key for it in differences(running, entry.state["arms"], configured))
+    if keys:
+        found = (
+            f"running experiments differ from the configuration in {', '.join(sorted(keys))}, and "
+            f"run on as recorded; `streamduel control apply {loaded.path}` shows and applies it."
+        )
+        yield Finding("settings", "warning", found)
+
+
+def _records(
+    loaded: LoadedConfig, sample: _Sample, saved: Mapping[int, snapshot.Saved]
+) -> Iterator[Finding]:
+    """Whether the newest records would count, and why not."""
+    total = sum(map(len, sample.records.values()))
+    if total == 0:
+        yield Finding(
+            "records", "warning",
+            "the click log has no records; do the ranker services write to it? Their topic or "
+            "file must be the source of this configuration.",
+        )  # fmt: skip
+        return
+    letters: list[DeadLetter] = []
+    seen: Counter[str] = Counter()
+    ignored: Counter[str] = Counter()
+    outcomes: Counter[str] = Counter()
+    for partition, records in sorted(sample.records.items()):
+        task = _task(loaded, sample, partition, saved.get(partition))
+        decoder = _decoder(loaded)
+        kept = [record for record in records if not _is_control(decoder, record)]
+        task.open(records[0].offset)
+        for name in list(task.unstarted):
+            task.start(name)
+        task.fold(kept)
+        commit = task.take_commit()
+        letters += [it.content for it in commit.dead_letters if isinstance(it.content, DeadLetter)]
+        ignored.update(task.ignored)
+        for name, experiment in task.experiments.items():
+            outcomes.update({key: experiment.tallies[key] for key in ("duplicate", "capped")})
+            seen[name] += sum(experiment.tallies.values()) + experiment.open["clicks"]
+    refused = len(letters)
+    outcomes["ignored"] = sum(ignored.values())
+    good = total - refused - outcomes.total()
+    verdict: Grade = "fine" if not refused else "warning" if good else "failed"
+    others = "".join(f", {count:,} are {what}" for what, count in outcomes.items() if count)
+    yield Finding(
+        "records", verdict,
+        f"of the newest {total:,} records, {good:,} count and {refused:,} would be dead letters"
+        f"{others}.",
+    )  # fmt: skip
+    yield from _refusals(letters)
+    silent = [name for name in loaded.config.experiments if not seen[name]]
+    if silent and len(silent) < len(loaded.config.experiments):
+        named = ", ".join(f"'{name}'" for name in silent[:10]) + (", …" if silent[10:] else "")
+        yield Finding("experiments", "warning", f"none of them belongs to {named}.")
+
+
+def _refusals(letters: Iterable[DeadLetter]) -> Iterator[Finding]:
+    """The most frequent reasons, each with an example."""
+    by_error: dict[tuple[str, str], list[DeadLetter]] = {}
+    for letter in letters:
+        by_error.setdefault((letter.reason, letter.error), []).append(letter)
+    most = sorted(by_error.items(), key=lambda item: -len(item[1]))
+    for (why, sentence), same in most[:MAX_SENTENCES]:
+        last = same[-1]
+        yield Finding(
+            f"dead letters: {why}", "warning",
+            f"{len(same):,} of them, the last at offset {last.offset} of partition "
+            f"{last.partition}: {shortened(sentence, 400)}",
+        )  # fmt: skip
+    if len(most) > MAX_SENTENCES:
+        rest = sum(len(same) for _, same in most[MAX_SENTENCES:])
+        yield Finding("dead letters", "warning", f"{rest:,} more, for other reasons.")
+
+
+def _task(
+    loaded: LoadedConfig, sample: _Sample, partition: int, saved: snapshot.Saved | None
+) -> PartitionTask:
+    """A task that folds the sample alone, with the present arms of the experiments."""
+    assert sample.log is not None
+    experiments = dict(loaded.config.experiments)
+    for name, entry in (saved.experiments if saved else {}).items():
+        if name in experiments and entry.ended_at is None:
+            # Whether a record counts does not depend on the policy.
+            plain = type(experiments[name])(arms=entry.state["arms"])
+            credit = ("ties", "credit", "no_click", "join_window_ms", "max_per_client")
+            running = continuity.in_force(entry)
+            experiments[name] = plain.model_copy(
+                update={key: getattr(running, key) for key in credit}
+            )
+    config = loaded.config.model_copy(update={"experiments": experiments})
+    return PartitionTask(config, sample.log, partition)
+
+
+def _decoder(loaded: LoadedConfig) -> RecordDecoder:
+    limits, form = loaded.config.limits, loaded.config.log_format
+    translate = None if form is None else form.translate
+    return RecordDecoder(limits.max_record_bytes, translate, limits.max_ranks)
+
+
+def _is_control(decoder: RecordDecoder, record: LogRecord) -> bool:
+    """Whether a record is about control: it may have taken effect already."""
+    value: Any = record.value
+    if isinstance(value, bytes) and b'"control_marker"' in value:
+        return True
+    try:
+        return any(isinstance(event, Control) for event in decoder.events(value))
+    except (Rejected, Ignored):
+        return False
+
+
+def _clock(loaded: LoadedConfig, sample: _Sample, now: float) -> Iterator[Finding]:
+    """Whether the newest timestamps fit the clock of this machine."""
+    decoder = _decoder(loaded)
+    times = [
+        stamp
+        for records in sample.records.values()
+        for record in records
+        if (stamp := _time(decoder, record)) is not None
+    ]
+    if not times:
+        if any(sample.records.values()):
+            found = "no record has a timestamp; deadlines, join windows and renewals need them."
+            yield Finding("clocks", "warning", found)
+        return
+    ahead = max(times) - int(1000 * now)
+    most = loaded.config.time.max_advance_ms
+    if ahead > most:
+        yield Finding(
+            "clocks", "warning",
+            f"the newest timestamp is {_span(ahead)} ahead of this machine's clock; correct the "
+            f"clock of the broker, of the producers, or of this machine.",
+        )  # fmt: skip
+    elif -ahead > QUIET_MS:
+        found = f"the newest record is {_span(-ahead)} old: does anything write at present?"
+        yield Finding("clocks", "warning", found)
+    else:
+        yield Finding("clocks", "fine", f"the newest record is {_span(abs(ahead))} old.")
+
+
+def _time(decoder: RecordDecoder, record: LogRecord) -> int | None:
+    if record.timestamp is not None:
+        return record.timestamp
+    try:
+        return max(
+            (it.ts for it in decoder.events(record.value) if it.ts is not None), default=None
+        )
+    except (Rejected, Ignored):
+        return None
+
+
+def _span(milliseconds: int) -> str:
+    """A span of time for people.
+
+    >>> _span(1500), _span(5_400_000), _span(200_000_000)
+    ('2 s', '1.5 h', '2.3 days')
+    """
+    seconds = milliseconds / 1000
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    if seconds < 7200:
+        return f"{seconds / 60:.0f} min" if seconds < 3600 else f"{seconds / 3600:.1f} h"
+    return f"{seconds / 3600:.1f} h" if seconds < 172_800 else f"{seconds / 86_400:.1f} days"
+
+
+def _elsewhere(loaded: LoadedConfig, elsewhere: Mapping[str, Iterable[bytes]]) -> Iterator[Finding]:
+    """Whether records of a configured experiment come in another log."""
+    decoder = _decoder(loaded)
+    for topic, values in sorted(elsewhere.items()):
+        for value in values:
+            try:
+                names = {event.experiment for event in decoder.events(value)}
+            except (Rejected, Ignored):
+                continue
+            if mine := sorted(names.intersection(loaded.config.experiments)):
+                yield Finding(
+                    "other topics", "warning",
+                    f"'{topic}' has records of experiment '{mine[0]}', which this configuration "
+                    f"does not read: does a service write to the wrong topic?",
+                )  # fmt: skip
+                break

@@ -1,0 +1,115 @@
+"""`streamduel doctor` on files: what works, what counts, and what to do otherwise."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamduel.testing import duel, encode
+from tests.logs import ARMS
+from tests.unit.cli.commands import Streamduel, configure, run
+
+BEFORE = int(1000 * time.time())
+
+
+def write(folder: Path, *values: bytes) -> Path:
+    (folder / "clicks.jsonl").write_bytes(b"".join(value + b"\n" for value in values))
+    return configure(folder)
+
+
+def dated(number: int, *, ahead: int = 0, **changes: Any) -> bytes:
+    record = json.loads(duel("search", number, ARMS[0], ARMS[1], "a"))
+    return encode({**record, "ts": int(1000 * time.time()) + ahead, **changes})
+
+
+def checks(streamduel: Streamduel, config: Path, status: int = 0) -> dict[str, tuple[str, str]]:
+    result = streamduel("doctor", config, "--json")
+    answer = json.loads(result.out)
+    assert (result.status, answer["works"]) == (status, status == 0)
+    return {it["name"]: (it["verdict"], it["sentence"]) for it in answer["checks"]}
+
+
+def test_a_service_that_works(streamduel: Streamduel, tmp_path: Path) -> None:
+    config = write(tmp_path, *(dated(number) for number in range(300)))
+    assert run(config, "--until-end", "--quiet").status == 0
+    found = checks(streamduel, config)
+    assert {verdict for verdict, _ in found.values()} == {"fine"}
+    assert found["records"][1] == (
+        "of the newest 200 records, 200 count and 0 would be dead letters."
+    )
+    text = streamduel("doctor", config)
+    assert len(text.out.splitlines()) == len(found)
+    assert text.out.startswith("fine    source.path: ")
+
+
+def test_it_writes_nothing(streamduel: Streamduel, tmp_path: Path) -> None:
+    config = write(tmp_path, dated(1))
+    checks(streamduel, config)
+    assert sorted(it.name for it in tmp_path.iterdir()) == ["clicks.jsonl", "search.yaml"]
+
+
+def test_a_missing_log_fails(streamduel: Streamduel, tmp_path: Path) -> None:
+    found = checks(streamduel, configure(tmp_path), status=1)
+    assert found["source.path"][0] == "failed"
+    assert "does not exist; create it" in found["source.path"][1]
+
+
+def test_an_empty_log_is_a_warning(streamduel: Streamduel, tmp_path: Path) -> None:
+    found = checks(streamduel, write(tmp_path))
+    assert found["records"][0] == "warning"
+    assert "do the ranker services write to it?" in found["records"][1]
+
+
+def test_records_of_another_name_all_fail(streamduel: Streamduel, tmp_path: Path) -> None:
+    found = checks(
+        streamduel, write(tmp_path, *(dated(n, experiment="serach") for n in range(7))), status=1
+    )
+    assert found["records"] == (
+        "failed", "of the newest 7 records, 0 count and 7 would be dead letters.",
+    )  # fmt: skip
+    verdict, sentence = found["dead letters: unknown_experiment"]
+    assert verdict == "warning"
+    assert sentence.startswith("7 of them, the last at offset 6 of partition 0: unknown experiment")
+    assert "did you mean 'search'?" in sentence
+
+
+def test_arms_and_settings_are_those_that_run(streamduel: Streamduel, tmp_path: Path) -> None:
+    config = write(tmp_path, *(dated(number) for number in range(5)))
+    assert streamduel("control", config, "search", "add-arm", "late").status == 0
+    assert run(config, "--until-end", "--quiet").status == 0
+    with (tmp_path / "clicks.jsonl").open("ab") as file:
+        file.write(dated(9, a="late") + b"\n")
+    found = checks(streamduel, configure(tmp_path, {"experiments.search.slate": 3}))
+    assert found["records"][0] == "fine"
+    assert found["snapshots"][1].endswith("; 1 records of the click log are not in them.")
+    assert found["settings"][0] == "warning"
+    assert "slate" in found["settings"][1]
+
+
+@pytest.mark.parametrize(
+    ("ahead", "sentence"),
+    [(7_200_000, "2.0 h ahead of this machine's clock"), (-90_000_000, "is 25.0 h old")],
+)
+def test_clocks(streamduel: Streamduel, tmp_path: Path, ahead: int, sentence: str) -> None:
+    found = checks(streamduel, write(tmp_path, dated(1, ahead=ahead)))
+    assert found["clocks"][0] == "warning"
+    assert sentence in found["clocks"][1]
+
+
+def test_a_damaged_snapshot_fails(streamduel: Streamduel, folder: Path) -> None:
+    path = folder / "state" / "snapshot.json"
+    path.write_bytes(path.read_bytes()[:-20])
+    found = checks(streamduel, folder / "search.yaml", status=1)
+    assert found["snapshots"][0] == "failed"
+
+
+def test_a_mistake_in_the_configuration_is_one_sentence(
+    streamduel: Streamduel, tmp_path: Path
+) -> None:
+    result = streamduel("doctor", configure(tmp_path, {"experiments.search.slate": 0}))
+    assert (result.status, result.out) == (2, "")
+    assert result.err.startswith("streamduel: experiments.search.slate must be")
