@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from streamduel.config.experiment import ExperimentSettings
+from streamduel.monitoring.why import why_pair
 from streamduel.preference.arrays import Floats
 from streamduel.preference.evidence import Winner, unfairness
 from streamduel.preference.regret import KINDS, estimated_regret, regret_bound, regret_of
@@ -168,6 +169,7 @@ class ExperimentView:
             when its state was restored.
         active: whether a record has arrived since it was restored.
         prior: whether a prior steers its choices.
+        why: why the pair with the largest share is served, in a sentence.
         impressions: counts of interleaved impressions.
         settings: those in force.
         differences: what its configuration would change, a text for each key.
@@ -202,6 +204,7 @@ class ExperimentView:
     wanted: Wanted
     active: bool = True
     prior: bool = False
+    why: str = ""
     settings: ExperimentSettings | None = None
     differences: tuple[str, ...] = ()
     assessed: dict[int, Assessment] = field(default_factory=dict)
@@ -245,6 +248,7 @@ class ExperimentView:
             fallback=(fallback.arm, fallback.idle_ms / 1000) if fallback.arm else None,
             last_record_at=former.last_record_at if former and not new_records else now,
             impressions=Impressions.of(experiment),
+            why=why_pair(experiment),
             settings=experiment.settings,
             differences=_differences(experiment, arms, former),
             wanted=Wanted.of(experiment),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from streamduel.errors import PolicyError
@@ -133,6 +133,10 @@ class Auto(Policy):
 
     def _learned_many(self, duels: Duels) -> None:
         self._inner._learned_many(duels)
+
+    def explain(self, first: int, second: int, arms: Sequence[str]) -> str:
+        """As `Algorithm.explain`: of the algorithm at work."""
+        return self._inner.explain(first, second, arms)
 
     def candidates(self) -> int:
         """How many arms the algorithm at work has not ruled out."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from typing import Annotated, Final
 
 import numpy as np
@@ -11,6 +12,7 @@ from msgspec import Meta
 from streamduel.errors import PolicyError
 from streamduel.policies.base.parameter import Real
 from streamduel.policies.base.policy import Policy
+from streamduel.policies.base.reasons import percent
 from streamduel.policies.base.state import Arm, Count, State
 from streamduel.preference.arrays import Booleans, Integers, places_of_largest
 from streamduel.preference.copeland_bounds import CopelandBounds
@@ -222,6 +224,20 @@ class CCB(Policy):
         self._any_in_flight = in_flight > 0
         if not in_flight:
             self._settled_turn = -1
+
+    def explain(self, first: int, second: int, arms: Sequence[str]) -> str:
+        """As `Algorithm.explain`: by upper bounds."""
+        losses = self._bounds.losses
+        champion, rival = first, second
+        if losses[second] < losses[first]:
+            champion, rival = second, first
+        scale = self.alpha * ln(self._counts.duels + 1)
+        upper = min(1.0, self._bounds.against(champion, scale).item(rival))
+        return (
+            f"{arms[champion]} may beat {self.n_arms - 1 - losses.item(champion)} of "
+            f"{self.n_arms - 1} others; whether {arms[rival]} beats it is undecided: by the upper "
+            f"bound, it may win {percent(upper)} of their duels."
+        )
 
     def candidates(self) -> int:
         """How many arms may beat as many others as some arm surely does."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from streamduel.policies.base.beta import BetaPosterior
 from streamduel.policies.base.parameter import Real
+from streamduel.policies.base.reasons import sampled_chance
 from streamduel.policies.base.windowed_policy import Window, WindowedPolicy
 from streamduel.preference.arrays import Booleans, Floats, Integers
 from streamduel.preference.copeland_bounds import CopelandBounds
@@ -147,6 +150,19 @@ class DoubleThompson(WindowedPolicy):
             rivals, np.full_like(rivals, champion), self._generator
         )
         return self._generator.choose_index(chances == chances[chances.argmax()])
+
+    def explain(self, first: int, second: int, arms: Sequence[str]) -> str:
+        """As `Algorithm.explain`: by samples."""
+        losses, wins = self._bounds.losses, self._counts.wins
+        champion, rival = first, second
+        if losses[second] < losses[first]:
+            champion, rival = second, first
+        most = self.n_arms - 1 - losses.item(champion)
+        return (
+            f"{arms[champion]} may beat {most} of {self.n_arms - 1} others, and of the rankers "
+            f"that may beat it, {arms[rival]} has drawn the largest chance: it is sampled from "
+            f"{sampled_chance(wins, rival, champion)}."
+        )
 
     def candidates(self) -> int:
         """How many arms have the largest upper Copeland score; at least 1."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import ClassVar
 
@@ -229,6 +230,18 @@ class RMED1(Policy):
                 self._in_flight[pair] = in_flight
             else:
                 self._in_flight.pop(pair, None)
+
+    def explain(self, first: int, second: int, arms: Sequence[str]) -> str:
+        """As `Algorithm.explain`: by the evidence against the arm."""
+        sums = self._divergence.sums
+        arm, opponent = (first, second) if sums[first] >= sums[second] else (second, first)
+        lag = sums.item(arm) - sums.min().item()
+        bound = ln(self._counts.duels + 1) + self._slack
+        return (
+            f"{arms[arm]} is not ruled out: the evidence against it is {lag:.1f} nats more than "
+            f"against the likeliest winner, where {bound:.1f} are allowed; {arms[opponent]} is "
+            f"its opponent."
+        )
 
     def candidates(self) -> int:
         """How many arms the evidence has not ruled out: I_i - I_i* ≤ ln t + f(K); at least 1."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -11,6 +11,7 @@ from streamduel.errors import PolicyError
 from streamduel.policies.base.normal_posterior import NormalPosterior, normal_draws
 from streamduel.policies.base.parameter import Choice, Real, Whole
 from streamduel.policies.base.prior import Prior
+from streamduel.policies.base.reasons import percent
 from streamduel.policies.base.windowed_policy import Window, WindowedPolicy
 from streamduel.preference.arrays import Booleans, Floats, Integers
 from streamduel.preference.elimination import Elimination
@@ -179,6 +180,22 @@ class TopTwo(WindowedPolicy):
         scores = posterior.score + posterior.score_deviation * draws[:n_arms]
         leader = np.where(leaders, scores, -np.inf).argmax().item()
         return leader, posterior.mean[leader] + posterior.deviation[leader] * draws[n_arms:]
+
+    def explain(self, first: int, second: int, arms: Sequence[str]) -> str:
+        """As `Algorithm.explain`: by scores, samples and evidence."""
+        score, evidence = self.posterior.score, self.elimination.safe
+        leader, rival = (first, second) if score[first] >= score[second] else (second, first)
+        required = self.sure_at if self.aim == "identify" else ln(self._counts.duels + 1)
+        chance, deviation = (
+            values.item(leader, rival) for values in (self.posterior.mean, self.posterior.deviation)
+        )
+        return (
+            f"{arms[leader]} leads, expected to beat {score.item(leader):.1f} of "
+            f"{self.n_arms - 1} others; {arms[rival]} was drawn as the rival that may still beat "
+            f"it, with {percent(chance)} ± {percent(deviation)} of their duels. Of "
+            f"{required:.1f} nats that prove {arms[leader]} better, "
+            f"{max(0.0, evidence.item(leader, rival)):.1f} are there."
+        )
 
     def candidates(self) -> int:
         """How many arms may be the winner: those that are in, or may beat the most others."""

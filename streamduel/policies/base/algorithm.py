@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from streamduel.policies.base.duels import Duels
 from streamduel.policies.base.generator import Generator
 from streamduel.policies.base.parameter import Parameter
+from streamduel.policies.base.reasons import by_counts
 from streamduel.policies.base.state import State
 from streamduel.preference.arrays import Integers
 from streamduel.preference.counts import FromCounts, WinCounts
@@ -71,6 +73,19 @@ class Algorithm(ABC):
     @abstractmethod
     def candidates(self) -> int:
         """How many arms have not been ruled out. Asking changes nothing."""
+
+    def explain(self, first: int, second: int, arms: Sequence[str]) -> str:
+        """Why two different arms are compared now, in a sentence with the numbers that decide.
+
+        For people only; asking changes nothing. By default it tells what is counted.
+
+        Args:
+            first: an arm.
+            second: another arm.
+            arms: the names of all arms.
+        """
+        wins, candidates = self._counts.wins, self.candidates()
+        return by_counts(self.summary, wins, candidates, (first, second), arms)
 
     def _begin(self) -> None:  # noqa: B027 - the counts may be all it keeps
         """Set up what the algorithm keeps besides the counts, which may already hold duels."""

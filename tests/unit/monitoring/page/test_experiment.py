@@ -245,6 +245,38 @@ class TestAssignment:
         assert 0 < then.batch_percent <= 50
 
 
+class TestWhy:
+    def test_says_what_the_policy_compares(self) -> None:
+        page = Watched(policy={"name": "rucb"}).fold(counted("ltr", "bm25", 70, 30))
+        assert page.assigned is not None
+        pair = page.assigned.pairs[0]
+        assert pair.a in page.view.why
+        assert pair.b in page.view.why
+        assert "strongest challenger" in page.view.why
+
+    def test_says_the_quota_of_a_batch(self) -> None:
+        page = Watched(policy={"name": "c2b", "horizon": 100_000, "rounds": 4}).page()
+        assert page.assigned is not None
+        pairs = page.assigned.pairs
+        wanted = sum(pair.remaining or 0 for pair in pairs)
+        assert f"with {wanted:,} duels to come, {pairs[0].remaining:,} of them" in page.view.why
+
+    def test_says_why_one_ranker_is_served_alone(self) -> None:
+        assert "is paused: only the champion" in Watched().fold(control("pause")).view.why
+        page = Watched(stop={"confidence": 0.5}).fold(
+            counted("ltr", "bm25", 70, 40), counted("ltr", "dense", 70, 40)
+        )
+        assert page.view.why == "Exploration has ended: only the champion, ltr, is served."
+        page = Watched(policy={"name": "rucb"}).fold(
+            counted("ltr", "bm25", 9000, 1000), counted("ltr", "dense", 9000, 1000)
+        )
+        assert page.view.why.startswith("No other ranker is worth a comparison now: 1 of 3 are")
+
+    def test_says_that_a_pair_is_frozen(self) -> None:
+        page = Watched(guardrails={"freeze_pair": ["bm25", "ltr"]}).page()
+        assert page.view.why.startswith("A guardrail has frozen bm25 and ltr")
+
+
 class TestChecks:
     def test_a_healthy_experiment_has_no_problems(self) -> None:
         outcomes = {check.result for check in Watched().page().checks}

@@ -1,0 +1,79 @@
+"""Why a policy compares a pair, in a sentence for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+
+from streamduel.preference.arrays import Floats
+from streamduel.preference.bounds import UpperBounds
+
+
+def percent(share: float) -> str:
+    """A share in per cent with one digit, as text."""
+    return f"{100 * share:.1f} %"
+
+
+def by_counts(
+    what: str, wins: Floats, candidates: int, pair: tuple[int, int], arms: Sequence[str]
+) -> str:
+    """What is counted: for an algorithm without bounds or samples of its own.
+
+    Args:
+        what: the algorithm in some words.
+        wins: (K, K), as in `WinCounts`.
+        candidates: how many arms are not ruled out.
+        pair: two different arms.
+        arms: the names of all arms.
+
+    >>> import numpy as np
+    >>> by_counts("round robin", np.array([[0.0, 6.0], [4.0, 0.0]]), 2, (0, 1), ["x", "y"])
+    'round robin; 2 of 2 rankers are not ruled out, and x has won 60.0 % of its 10 duels with y.'
+    """
+    first, second = pair
+    won, lost = wins.item(first, second), wins.item(second, first)
+    met = (
+        f"{arms[first]} has won {percent(won / (won + lost))} of its {won + lost:,.0f} duels with "
+        f"{arms[second]}"
+        if won + lost
+        else f"{arms[first]} has not met {arms[second]} yet"
+    )
+    return f"{what}; {candidates} of {len(arms)} rankers are not ruled out, and {met}."
+
+
+def by_upper_bounds(
+    bounds: UpperBounds, scale: float, pair: tuple[int, int], arms: Sequence[str]
+) -> str:
+    """A candidate against its strongest challenger: RUCB and its relatives.
+
+    Args:
+        bounds: upper bounds of preferences.
+        scale: their present scale, α ln t.
+        pair: two different arms.
+        arms: the names of all arms.
+    """
+    candidates = bounds.possible_winners(scale).tolist()
+    champion, rival = max(
+        (pair, pair[::-1]),
+        key=lambda each: (each[0] in candidates, each[1] in bounds.challengers(each[0], scale)),
+    )
+    upper = min(1.0, bounds.against(champion, scale).item(rival))
+    return (
+        f"{arms[champion]} is one of {len(candidates)} rankers that may beat all others, and "
+        f"{arms[rival]} is its strongest challenger: by the upper bound, it may win "
+        f"{percent(upper)} of their duels."
+    )
+
+
+def sampled_chance(wins: Floats, arm: int, rival: int) -> str:
+    """The chance that an arm wins against a rival: mean and deviation of what is sampled.
+
+    It is the Beta distribution of the wins and losses, each plus one.
+
+    >>> import numpy as np
+    >>> sampled_chance(np.array([[0.0, 6.0], [4.0, 0.0]]), 0, 1)
+    '58.3 % ± 13.7 %'
+    """
+    won, lost = wins.item(arm, rival) + 1, wins.item(rival, arm) + 1
+    mean, n = won / (won + lost), won + lost
+    return f"{percent(mean)} ± {percent(sqrt(mean * (1 - mean) / (n + 1)))}"

@@ -1,0 +1,59 @@
+"""Why a pair is compared: a sentence of every policy."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from streamduel import policies
+
+NAMES = ("bm25", "ltr-v1", "ltr-v2", "dense")
+P = np.array(
+    [[0.5, 0.4, 0.4, 0.5], [0.6, 0.5, 0.45, 0.6], [0.6, 0.55, 0.5, 0.6], [0.5, 0.4, 0.4, 0.5]]
+)
+
+
+@pytest.mark.parametrize("name", policies.names())
+@pytest.mark.parametrize("duels", [0, 120])
+def test_every_policy_names_the_pair_and_a_number(name: str, duels: int) -> None:
+    kind = policies.get(name)
+    parameters = {"horizon": 10_000} if "horizon" in kind.declared else {}
+    policy = kind(len(NAMES), seed=5, **parameters)
+    users = np.random.RandomState(5)
+    for _ in range(duels):
+        first, second = policy.propose()[0].tolist()
+        policy.observe(first, second, int(users.random_sample() < P[first, second]))
+    before = json.dumps(policy.state_dict())
+    for first in range(len(NAMES)):
+        for second in range(len(NAMES)):
+            if first != second:
+                found = policy.explain(first, second, NAMES)
+                assert NAMES[first] in found
+                assert NAMES[second] in found
+                assert any(character.isdigit() for character in found)
+                assert found.endswith(".")
+    assert json.dumps(policy.state_dict()) == before
+    again = policies.from_state(json.loads(before))
+    assert again.propose(20).tolist() == policy.propose(20).tolist()
+
+
+def test_rucb_tells_the_upper_bound_of_the_challenger() -> None:
+    policy = policies.get("rucb")(2, seed=1)
+    policy.observe(0, 1, 1.0, 80)
+    policy.observe(0, 1, 0.0, 40)
+    assert policy.explain(1, 0, ("x", "y")) == (
+        "x is one of 1 rankers that may beat all others, and y is its strongest challenger: by the "
+        "upper bound, it may win 47.6 % of their duels."
+    )
+
+
+def test_top_two_tells_what_is_missing() -> None:
+    policy = policies.get("top_two")(2, seed=1)
+    policy.observe(0, 1, 1.0, 60)
+    policy.observe(0, 1, 0.0, 40)
+    assert policy.explain(1, 0, ("x", "y")) == (
+        "x leads, expected to beat 1.0 of 1 others; y was drawn as the rival that may still beat "
+        "it, with 40.2 % ± 4.8 % of their duels. Of 3.7 nats that prove x better, 1.5 are there."
+    )
