@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import msgspec
+
 from streamduel.analysis import crediting, events, joining
+from streamduel.analysis.checks import Facts, checks
 from streamduel.analysis.counting import (
     ALL_RULES,
     DEFAULT_RULES,
@@ -16,6 +20,7 @@ from streamduel.analysis.counting import (
     count,
     make_views,
 )
+from streamduel.analysis.days import days
 from streamduel.analysis.engine import MEMORY, Engine, Progress, quoted, silent
 from streamduel.analysis.fields import Chosen
 from streamduel.analysis.findings import Judged
@@ -25,10 +30,16 @@ from streamduel.analysis.report import (
     Analysis,
     Clients,
     ExperimentAnalysis,
-    Finding,
     Sensitivity,
 )
+from streamduel.analysis.segments import (
+    disagreements_of,
+    find_segments,
+    findings_of,
+    judge_segments,
+)
 from streamduel.analysis.tables import query_table, tables
+from streamduel.analysis.translating import translate
 from streamduel.errors import ConfigurationError, StreamduelError
 
 UNNAMED: Final = "experiment"
@@ -85,22 +96,35 @@ def analyze(request: Request, progress: Progress = silent) -> Analysis:
     chosen = Chosen(request.columns)
     functions = crediting.functions(request.credit, request.weights)
     with Engine(request.memory, progress) as engine:
-        _load(engine, request, chosen)
+        ignored = _load(engine, request, chosen)
         joining.join(engine, request.experiment, request.join_window_ms)
+        arms = _arms(engine, ignored)
+        if crediting.has_sides_only(engine) and request.credit not in crediting.OF_RANKS:
+            functions = {
+                name: each for name, each in functions.items() if name not in crediting.OF_RANKS
+            }
         crediting.credit(engine, functions)
-        return _findings(engine, request, list(functions))
+        return _findings(engine, request, arms, list(functions), ignored)
 
 
-def _load(engine: Engine, request: Request, chosen: Chosen) -> None:
-    """Load all rows into `events`."""
+def _load(engine: Engine, request: Request, chosen: Chosen) -> Counter[str]:
+    """Load all rows into `events`; ignored rows of other programs by reason."""
     engine.rows(events.SCHEMA)
     found = tables(engine, find(request.logs, engine.folder)) if request.logs else []
     if request.sql is not None:
         found.append(query_table(engine, request.sql))
     sources = [source(engine, table, chosen) for table in found]
     _check_chosen(sources, chosen)
+    ignored: Counter[str] = Counter()
+    for kind in ("ubi", "solr"):
+        exports = [each for each in sources if each.kind == kind]
+        if exports:
+            translated, without_duel = translate(engine, exports, chosen)
+            sources = [*(each for each in sources if each.kind != kind), translated]
+            ignored += without_duel
     for each in sources:
         events.load(engine, each, request.experiment or UNNAMED)
+    return ignored
 
 
 def _check_chosen(sources: Sequence[Source], chosen: Chosen) -> None:
@@ -109,28 +133,36 @@ def _check_chosen(sources: Sequence[Source], chosen: Chosen) -> None:
     chosen.check(columns)
 
 
-def _findings(engine: Engine, request: Request, names: list[str]) -> Analysis:
-    arms = _arms(engine)
+def _findings(
+    engine: Engine,
+    request: Request,
+    arms: dict[str, list[str]],
+    names: list[str],
+    ignored: Counter[str],
+) -> Analysis:
     make_views(engine, names)
     counted = count(engine, {name: len(each) for name, each in arms.items()}, names, request.rules)
+    segments = find_segments(engine)
+    judged = judge_segments(engine, arms, request.credit, request.rules, segments)
     tallies, unread = _tallies(engine, arms)
     found = {
-        name: _experiment(engine, request, name, arms[name], counted[Part(name)], tallies[name])
+        name: _experiment(
+            engine, request, name, arms[name], counted[Part(name)], tallies[name],
+            judged.get(name, {}),
+        )
         for name in arms
-    }
-    left_out = [
-        name for (name,) in engine.rows("SELECT experiment FROM rare_experiments ORDER BY 1")
-    ]
-    return Analysis(found, unread, left_out)
+    }  # fmt: skip
+    rare = engine.rows("SELECT experiment FROM rare_experiments ORDER BY 1")
+    return Analysis(found, unread, dict(ignored.most_common()), [name for (name,) in rare])
 
 
-def _arms(engine: Engine) -> dict[str, list[str]]:
+def _arms(engine: Engine, ignored: Counter[str]) -> dict[str, list[str]]:
     """The arms of each experiment, those with the most records first."""
     arms: dict[str, list[str]] = {}
     for experiment, arm in engine.rows("SELECT experiment, arm FROM arms ORDER BY experiment, i"):
         arms.setdefault(experiment, []).append(arm)
     if not arms:
-        raise StreamduelError(_why_nothing(engine))
+        raise StreamduelError(_why_nothing(engine, ignored))
     if len(arms) > MAX_EXPERIMENTS:
         raise ConfigurationError(
             f"the log has {len(arms):,} experiments, more than {MAX_EXPERIMENTS}; name one with"
@@ -152,7 +184,7 @@ def _refuse(arms: Mapping[str, Sequence[str]]) -> Any:
     )
 
 
-def _why_nothing(engine: Engine) -> str:
+def _why_nothing(engine: Engine, ignored: Counter[str]) -> str:
     """Why there is no duel, from the most frequent problem."""
     rows = engine.rows("SELECT count(*) FROM events")[0][0]
     problems = engine.rows(
@@ -166,7 +198,9 @@ def _why_nothing(engine: Engine) -> str:
         "SELECT DISTINCT experiment FROM events WHERE experiment IS NOT NULL ORDER BY 1 LIMIT 10"
     )
     names = ", ".join(f"'{name[:80]}'" for (name,) in experiments) or "none"
-    return f"the log has no duel in {rows:,} rows{found}. It names the experiments {names}."
+    if ignored:
+        found += f"; ignored: {', '.join(f'{n:,} {why}' for why, n in ignored.most_common(3))}"
+    return f"the log has no duel in {rows:,} records{found}. It names the experiments {names}."
 
 
 def _tallies(
@@ -179,7 +213,8 @@ def _tallies(
         if experiment in tallies:
             tallies[experiment][outcome] += records
         else:
-            unread[problem or outcome] = unread.get(problem or outcome, 0) + records
+            why = problem or "another experiment"
+            unread[why] = unread.get(why, 0) + records
     return tallies, unread
 
 
@@ -190,47 +225,38 @@ def _experiment(
     arms: list[str],
     counted: Mapping[str, Counts],
     tallies: dict[str, int],
+    segments: Mapping[str, Mapping[str, Judged]],
 ) -> ExperimentAnalysis:
+    """Everything about one experiment."""
     counts = counted[request.credit]
     judged = Judged(counts, request.rules)
-    finding = judged.finding(arms)
+    finding, clients = judged.finding(arms), _clients(engine, name, judged)
+    by_credit = {
+        credit: _sensitivity(each, arms, request.rules) for credit, each in counted.items()
+    }
     return ExperimentAnalysis(
-        champion=finding.champion,
-        confidence=finding.confidence,
-        duels=finding.duels,
-        leader=finding.leader,
-        ties=finding.ties,
+        **msgspec.structs.asdict(finding),
         seeks=judged.seeks,
         credit=request.credit,
         arms=arms,
         wins=judged.verdict.wins.tolist(),
         alone=counts.alone,
         pairs=judged.pairs(arms),
-        credits={
-            credit: _sensitivity(each, arms, request.rules) for credit, each in counted.items()
-        },
-        segments={},
-        disagreements={},
-        checks=[],
+        credits=by_credit,
+        segments=findings_of(segments, arms),
+        disagreements=disagreements_of(segments, arms),
+        checks=checks(engine, Facts(name, arms, tallies, finding, by_credit, clients)),
         tallies=tallies,
-        clients=_clients(engine, name, judged),
-        days=[],
+        clients=clients,
+        days=days(engine, name, judged.verdict.champion, request.credit, request.rules),
     )
 
 
 def _sensitivity(counts: Counts, arms: list[str], rules: Rules) -> Sensitivity:
+    """What one credit function says, under each rule."""
     finding = Judged(counts, rules).finding(arms)
-    others: dict[str, Finding] = {
-        each.title: Judged(counts, each).finding(arms) for each in ALL_RULES
-    }
-    return Sensitivity(
-        champion=finding.champion,
-        confidence=finding.confidence,
-        duels=finding.duels,
-        leader=finding.leader,
-        ties=finding.ties,
-        rules=others,
-    )
+    others = {each.title: Judged(counts, each).finding(arms) for each in ALL_RULES}
+    return Sensitivity(**msgspec.structs.asdict(finding), rules=others)
 
 
 def _clients(engine: Engine, name: str, judged: Judged) -> Clients:

@@ -19,6 +19,9 @@ CREDITED_AT_ONCE: Final = 10_000
 POWER_LAW: Final = 1
 """The exponent of `position_debiased`, where propensities were not measured: the usual one."""
 
+OF_RANKS: Final = frozenset({"position_debiased", "probabilistic"})
+"""Credit functions that say nothing if the ranks of the clicks are unknown."""
+
 _ENTRY = re.compile(r"([ab-])(\d+)(?:@([^:]*))?(?::(.*))?", re.DOTALL)
 
 _DECIDED: Final = {"=a": 2, "=b": 0, "=t": 1, "=n": 1}
@@ -42,6 +45,11 @@ def functions(name: str, weights: Mapping[str, float]) -> dict[str, Credit]:
     wanted = create(name, **parameters.get(name, {}))
     others = {each: create(each, **parameters.get(each, {})) for each in names if each != name}
     return {name: wanted, **others}
+
+
+def has_sides_only(engine: Engine) -> bool:
+    """Whether of some lists only the clicks of each side are known."""
+    return bool(engine.rows("SELECT coalesce(bool_or(is_sides), false) FROM lists")[0][0])
 
 
 def credit(engine: Engine, by_name: Mapping[str, Credit]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import resources
 from pathlib import Path
 from types import TracebackType
@@ -97,6 +97,20 @@ class Engine:
             return self.connection.execute(sql, values).fetchall()
         except self._duckdb.Error as error:
             raise self._readable(error) from error
+
+    def batches(self, sql: str, size: int) -> Iterator[list[tuple[Any, ...]]]:
+        """The rows of a query, some at a time; other queries may run in between.
+
+        Raises:
+            StreamduelError: DuckDB cannot run it.
+        """
+        with self.connection.cursor() as cursor:
+            try:
+                cursor.execute(sql)
+                while batch := cursor.fetchmany(size):
+                    yield batch
+            except self._duckdb.Error as error:
+                raise self._readable(error) from error
 
     def run(self, what: str, sql: str) -> None:
         """Run a statement that may take long, and show its progress.

@@ -18,7 +18,8 @@ MAX_COUNT: Final = 2**40
 
 SCHEMA: Final = """
 CREATE TABLE events (
-    kind VARCHAR, problem VARCHAR, is_flat BOOLEAN, experiment VARCHAR, key UBIGINT,
+    kind VARCHAR, problem VARCHAR, is_flat BOOLEAN, is_sides BOOLEAN,
+    experiment VARCHAR, key UBIGINT,
     a VARCHAR, b VARCHAR, winner VARCHAR, wins_a BIGINT, wins_b BIGINT, ties BIGINT,
     teams VARCHAR, clicks STRUCT(rank BIGINT, action VARCHAR, ts BIGINT)[], chances DOUBLE[],
     docs UBIGINT[], impression UBIGINT, rank BIGINT, doc UBIGINT, action VARCHAR, arm VARCHAR,
@@ -52,6 +53,8 @@ def load(engine: Engine, source: Source, experiment: str) -> None:
         for field in _TEXTS
         if field in fields
     }
+    if source.unnamed:
+        texts["experiment"] = f"nullif({texts['experiment']}, {quoted(source.unnamed)})"
     own = source.kind != "flat"
     if not own and not {"a", "b"} <= fields.keys():
         texts["a"], texts["b"] = (quoted(arm) for arm in sides(engine, source))
@@ -61,11 +64,13 @@ def load(engine: Engine, source: Source, experiment: str) -> None:
     raw = f"SELECT {', '.join(columns)} FROM {table.relation}"
     kind = _typed_kind() if own else _flat_kind(set(texts))
     factor = 1.0 if own else _time_factor(engine, source)
+    sides_only = "clicks_a IS NOT NULL" if {"clicks_a", "clicks_b"} <= texts.keys() else "false"
+    sides_only = "true" if source.sides_only else sides_only
     engine.run(
         f"reading {table.where}",
-        f"INSERT INTO events SELECT kind, {_problem(own)}, {not own}, experiment, key, a, b,"
-        " winner, wins_a, wins_b, ties, teams, clicks, chances, docs, impression, rank, doc,"
-        " action, arm, ts, client, segment"
+        f"INSERT INTO events SELECT kind, {_problem(own)}, {not own}, {sides_only} AS is_sides,"
+        " experiment, key, a, b, winner, wins_a, wins_b, ties, teams, clicks, chances, docs,"
+        " impression, rank, doc, action, arm, ts, client, segment"
         f" FROM ({_values(kind, own, factor, experiment)} FROM ({raw}))",
     )
 
@@ -84,7 +89,7 @@ def _values(kind: str, own: bool, factor: float, default: str) -> str:
     counted = "clicks_a IS NOT NULL AND clicks_b IS NOT NULL AND teams IS NULL"
     few = f"whole(clicks_a) BETWEEN 0 AND {MAX_RANKS} AND whole(clicks_b) BETWEEN 0 AND {MAX_RANKS}"
     return f"""
-    SELECT {kind} AS kind,
+    SELECT {kind} AS kind, clicks_a,
       CASE WHEN kind = 'click' THEN experiment ELSE coalesce(experiment, {quoted(default)}) END
         AS experiment,
       hash(coalesce(id, CASE WHEN kind = 'impression' THEN impression END)) AS key_or_null,

@@ -50,49 +50,46 @@ class Judged:
     Args:
         counts: the duels.
         rules: which ties count.
+        looks: at how many such parts people look: all are right together.
 
     Attributes:
         verdict: with duels as the unit.
         confidence: that the leader is the winner.
     """
 
-    def __init__(self, counts: Counts, rules: Rules) -> None:
-        self.counts, self.rules = counts, rules
+    def __init__(self, counts: Counts, rules: Rules, looks: int = 1) -> None:
+        self.counts, self.rules, self.looks = counts, rules, looks
         wins, ties = counts.wins(rules), counts.ties(rules)
         leader, self.seeks = leader_of(wins)
-        self.verdict = Verdict.of(wins, ties, leader, self.seeks)
+        level = 1 - (1 - LEVEL) / looks
+        self.verdict = Verdict.of(wins, ties, leader, self.seeks, level)
         self.confidence = self.verdict.confidence
         if counts.clients is not None:
             by_clients = log_evidence_of_clients(counts.clients)
             evidence = np.minimum(log_evidence(wins), by_clients)
-            self.confidence = min(
-                self.confidence, confidence_of_clients(evidence, leader, self.seeks)
-            )
+            by_both = confidence_of_clients(evidence, leader, self.seeks)
+            self.confidence = min(self.confidence, by_both)
+        self.confidence = max(0.0, 1 - looks * (1 - self.confidence))
 
     @property
     def duels(self) -> int:
         """All duels that count."""
         return round(float(self.verdict.wins.sum())) + self.counts.alone
 
-    def finding(self, arms: list[str], looks: int = 1) -> Finding:
-        """What to tell people.
-
-        Args:
-            arms: names.
-            looks: at how many such parts people look: each may be wrong.
-        """
-        confidence = max(0.0, 1 - looks * (1 - self.confidence))
+    def finding(self, arms: Sequence[str]) -> Finding:
+        """What to tell people."""
         fought = float(self.verdict.wins.sum())
-        leader = arms[self.verdict.champion] if fought else None
+        ahead = fought > 0 and wins_over(self.verdict.wins)[self.verdict.champion] > 0
+        leader = arms[self.verdict.champion] if ahead else None
         return Finding(
-            champion=leader if confidence >= LEVEL else None,
-            confidence=confidence,
+            champion=leader if self.confidence >= LEVEL else None,
+            confidence=self.confidence,
             duels=self.duels,
             leader=leader,
             ties=float(np.triu(self.verdict.ties).sum()) / fought if fought else 0.0,
         )
 
-    def pairs(self, arms: list[str]) -> list[PairResult]:
+    def pairs(self, arms: Sequence[str]) -> list[PairResult]:
         """The pairs that met, those of the leader first."""
         found = [pair for pair in self.verdict.pairs(arms) if pair.duels]
         leader = arms[self.verdict.champion]
@@ -102,17 +99,19 @@ class Judged:
         return [
             pair
             for start in range(0, len(found), AT_ONCE)
-            for pair in _widened(found[start : start + AT_ONCE], arms, self.counts.clients)
+            for pair in _widened(
+                found[start : start + AT_ONCE], arms, self.counts.clients, self.verdict.level
+            )
         ]
 
 
 def _widened(
-    pairs: Sequence[PairResult], arms: Sequence[str], sums: ClientSums
+    pairs: Sequence[PairResult], arms: Sequence[str], sums: ClientSums, level: float
 ) -> Iterator[PairResult]:
     """The pairs, each with the intervals of duels and of clients as one."""
     places = {arm: place for place, arm in enumerate(arms)}
     cells = [places[pair.a] for pair in pairs], [places[pair.b] for pair in pairs]
-    lows, highs = intervals_of_clients(sums.at(cells), nats_of_all(len(arms), 1 - LEVEL))
+    lows, highs = intervals_of_clients(sums.at(cells), nats_of_all(len(arms), 1 - level))
     for pair, low, high in zip(pairs, lows.tolist(), highs.tolist(), strict=True):
         interval = min(low, pair.interval[0]), max(high, pair.interval[1])
         yield msgspec.structs.replace(pair, interval=interval)

@@ -40,12 +40,16 @@ class Source:
             without type; ubi, solr: to be translated.
         columns: where the fields are.
         sample: some of its rows.
+        unnamed: the text in place of an experiment that is not named.
+        sides_only: whether of each list only the clicks of each side are known.
     """
 
     table: Table
     kind: Kind
     columns: Columns
     sample: Sequence[dict[str, Any]]
+    unnamed: str = ""
+    sides_only: bool = False
 
 
 def source(engine: Engine, table: Table, chosen: Chosen) -> Source:

@@ -39,6 +39,19 @@ class Sensitivity(Finding, frozen=True, kw_only=True):
     rules: dict[str, Finding]
 
 
+class Disagreement(msgspec.Struct, frozen=True):
+    """Whether segments of one kind disagree.
+
+    Attributes:
+        verdict: opposite: one prefers an arm that another one does not; different: by how much;
+            none: by no more than chance.
+        sentence: the pair and the segments that differ most.
+    """
+
+    verdict: Literal["opposite", "different", "none"]
+    sentence: str
+
+
 class Check(msgspec.Struct, frozen=True):
     """One check of the data.
 
@@ -115,7 +128,7 @@ class ExperimentAnalysis(Finding, frozen=True, kw_only=True):
     pairs: list[PairResult]
     credits: dict[str, Sensitivity]
     segments: dict[str, dict[str, Finding]]
-    disagreements: dict[str, str]
+    disagreements: dict[str, Disagreement]
     checks: list[Check]
     tallies: dict[str, int]
     clients: Clients
@@ -127,11 +140,12 @@ class Analysis(msgspec.Struct, frozen=True):
 
     Attributes:
         experiments: by name.
-        unread: rows that belong to no experiment because they cannot be read, and ignored rows of
-            other programs, by reason.
+        unread: records that belong to none of them, by reason.
+        ignored: rows of other programs that say nothing about a duel, by reason.
         left_out: names of experiments with so few records that they are misspelt.
     """
 
     experiments: dict[str, ExperimentAnalysis]
     unread: dict[str, int]
+    ignored: dict[str, int]
     left_out: list[str]

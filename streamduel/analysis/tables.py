@@ -20,6 +20,9 @@ MAX_SINGLE: Final = 64
 """Up to so many files are looked at one by one, so that lists and clicks may have columns of the
 same name with another meaning; more are parts of one table."""
 
+OUTER, INNER = "outer", "inner"
+"""Types of the fields of JSON objects: whether the object itself has it, or an object inside."""
+
 PLAIN: Final = (
     "VARCHAR",
     "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER",
@@ -51,7 +54,7 @@ class Table:
             quotes: of JSON: keep the quotes of a string, to tell it from an array.
         """
         if self.is_json:
-            steps = [column] if column in self.columns else column.split(".")
+            steps = [column] if self.columns.get(column) == OUTER else column.split(".")
             path = "$" + "".join(f".{_quoted_step(step)}" for step in steps)
             arrow = "->" if quotes else "->>"
             return f"nullif((json {arrow} {quoted(path)})::VARCHAR, 'null')"
@@ -144,7 +147,7 @@ def with_keys(engine: Engine, json: Table) -> Table:
         f"{json.relation} WHERE json_type(json) = 'OBJECT') GROUP BY key"
         f" ORDER BY count(*) DESC, key LIMIT {MAX_KEYS}"
     )
-    columns = {key: "JSON" for (key,) in keys if '"' not in key}
+    columns = {key: OUTER for (key,) in keys if '"' not in key}
     for key in [each for each in columns if not each.startswith("segment")]:
         path = quoted(f"$.{_quoted_step(key)}")
         inside = engine.rows(
@@ -152,7 +155,7 @@ def with_keys(engine: Engine, json: Table) -> Table:
             f" {json.relation} WHERE json_type(json, {path}) = 'OBJECT' LIMIT {SAMPLE})"
             f" ORDER BY key LIMIT {MAX_KEYS}"
         )
-        columns.update({f"{key}.{each}": "JSON" for (each,) in inside if '"' not in each})
+        columns.update({f"{key}.{each}": INNER for (each,) in inside if '"' not in each})
     return Table(json.relation, columns, True, json.where)
 
 

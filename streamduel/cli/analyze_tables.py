@@ -10,13 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from streamduel.analysis.report import Analysis, ExperimentAnalysis, Finding
-from streamduel.errors import shortened
+from streamduel.analysis.wording import at_least, headline, readable
 
 MAX_ROWS: Final = 20
 """Of a table; `--json` and `--csv` have all."""
-
-MAX_NAME: Final = 40
-"""Characters of a name; logs come from outside."""
 
 _COLOURS: Final = {"fine": "green", "warning": "yellow", "failed": "red", "unknown": "dim"}
 
@@ -31,36 +28,19 @@ def print_analysis(console: Console, analysis: Analysis) -> None:
         console.print(f"experiment {_name(name)} left out: too few records", highlight=False)
 
 
-def headline(name: str, found: ExperimentAnalysis) -> str:
-    """The result in a sentence."""
-    confidence = f"{_floor(found.confidence)} confidence"
-    if found.champion is not None:
-        return f"{name}: {found.champion} wins with {confidence}, after {found.duels:,} duels."
-    ahead = f"; {found.leader} is ahead" if found.leader else ""
-    return f"{name}: undecided after {found.duels:,} duels ({confidence}){ahead}."
-
-
-def _floor(share: float) -> str:
-    """A confidence in per cent, rounded down."""
-    return f"{int(min(share, 0.999) * 1000) / 10:.1f} %"
-
-
 def _name(text: str) -> str:
-    printable = "".join(
-        sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text
-    )
-    return escape(shortened(printable, MAX_NAME))
+    return escape(readable(text))
 
 
 def _parts(name: str, found: ExperimentAnalysis) -> list[RenderableType]:
     colour = "bold green" if found.champion else "bold yellow"
     parts: list[RenderableType] = [
-        Text(headline(shortened(name, MAX_NAME), found), style=colour),
+        Text(headline(name, found), style=colour),
         _pairs(found),
         _sensitivity(found),
     ]
     parts += [_segments(kind, each) for kind, each in found.segments.items()]
-    parts += [Text(sentence) for sentence in found.disagreements.values()]
+    parts += [Text(each.sentence) for each in found.disagreements.values()]
     if found.checks:
         parts.append(_checks(found))
     tallies = ", ".join(f"{count:,} {what}" for what, count in found.tallies.items() if count)
@@ -93,8 +73,10 @@ def _pairs(found: ExperimentAnalysis) -> Table:
 
 def _finding(found: Finding) -> str:
     if found.champion is not None:
-        return f"{_name(found.champion)} {_floor(found.confidence)}"
-    return f"undecided ({_name(found.leader)} {_floor(found.confidence)})" if found.leader else "–"
+        return f"{_name(found.champion)} {at_least(found.confidence)}"
+    return (
+        f"undecided ({_name(found.leader)} {at_least(found.confidence)})" if found.leader else "–"
+    )
 
 
 def _sensitivity(found: ExperimentAnalysis) -> Table:

@@ -188,7 +188,7 @@ def _lower(sums: ClientSums, evidence: float) -> Floats:
         shift = 0.5 - middle
         lead = sums.lead + shift * sums.duels
         squares = sums.lead_squares + 2 * shift * sums.products + shift**2 * sums.duel_squares
-        against = _log_wealth(lead, squares, sums.most * np.maximum(middle, 1e-9))
+        against = _log_wealth(lead, squares, sums.most * np.maximum(middle, 0.05))
         low = np.where(against >= evidence, middle, low)
         high = np.where(against >= evidence, high, middle)
     return low

@@ -1,0 +1,285 @@
+"""Checks of the data: what would make the result wrong or surprising."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from streamduel.analysis.engine import Engine, quoted
+from streamduel.analysis.report import Check, CheckVerdict, Clients, Finding, Sensitivity
+from streamduel.analysis.wording import readable
+from streamduel.preference.evidence import unfairness
+from streamduel.preference.verdict import LEVEL
+
+UNFAIR: Final = 0.99
+"""From this confidence on, lists are called unfair, as on the status page."""
+
+TOLERATED: Final = 0.01
+"""The share of records that may be lost: one in a hundred changes no result that is worth acting
+on."""
+
+SERIOUS: Final = 0.1
+"""The share of records whose loss may change the result."""
+
+OUTLANDISH: Final = 50
+"""A client with so many times the median number of duels is no usual user, if it has `MANY`."""
+
+MANY: Final = 100
+
+DOMINATED: Final = 0.05
+"""The share of duels of such clients from which on they are worth a look, as on the status page."""
+
+WHOLE: Final = 1000
+"""Prominence is in whole thousandths, so that sums are exact: see `streamduel.stream.trust`."""
+
+
+Coins = Mapping[str, tuple[float, float]]
+"""By who is compared with the opponents: own number and theirs."""
+
+
+class Facts(NamedTuple):
+    """What the checks of one experiment look at."""
+
+    experiment: str
+    arms: Sequence[str]
+    tallies: Mapping[str, int]
+    finding: Finding
+    credits: Mapping[str, Sensitivity]
+    clients: Clients
+
+
+def checks(engine: Engine, facts: Facts) -> list[Check]:
+    """All checks of one experiment."""
+    return [
+        *_lists(engine, facts),
+        _joined(engine, facts),
+        _duplicates(facts),
+        _usable(engine, facts),
+        _bots(engine, facts),
+        _position(engine, facts),
+        _credit(facts),
+        _clients(facts),
+    ]
+
+
+def _judged(name: str, share: float, sentence: str, advice: str) -> Check:
+    """A check of a share of records that are lost."""
+    verdict: CheckVerdict = "fine"
+    if share > TOLERATED:
+        verdict = "failed" if share > SERIOUS else "warning"
+    return Check(name, verdict, sentence if verdict == "fine" else f"{sentence} {advice}")
+
+
+def _lists(engine: Engine, facts: Facts) -> list[Check]:
+    """Team fairness and the sample ratio, of the sides and of each arm against its opponents.
+
+    In team draft a coin decides whose turn it is, so documents, top ranks and prominent ranks
+    balance in the long run, for any rankings.
+    """
+    rows = engine.rows(
+        f"""
+        WITH looks AS (
+            SELECT teams, len(teams) - len(replace(teams, 'a', '')) AS ours,
+                len(teams) - len(replace(teams, 'b', '')) AS theirs,
+                (teams[1] = 'a')::INTEGER AS top, (teams[1] = 'b')::INTEGER AS other_top,
+                {WHOLE} * list_sum([
+                    CASE teams[r] WHEN 'a' THEN 1 / r WHEN 'b' THEN -1 / r ELSE 0 END
+                    for r in range(1, len(teams) + 1)
+                ]) / list_sum([1 / r for r in range(1, len(teams) + 1)]) AS lead
+            FROM (SELECT DISTINCT teams FROM lists WHERE teams <> '')
+        )
+        SELECT a, b, count(*), sum(ours), sum(theirs), sum(top), sum(other_top), sum(round(lead))
+        FROM lists JOIN looks USING (teams)
+        WHERE experiment = {quoted(facts.experiment)} AND NOT is_outside AND NOT is_sides
+        GROUP BY a, b
+        """
+    )
+    if not rows:
+        nothing = "The log has no lists with teams, so this cannot be checked."
+        return [
+            Check("team fairness", "unknown", nothing),
+            Check("sample ratio", "unknown", nothing),
+        ]
+    tallies: dict[str, list[float]] = {}
+    for a, b, *numbers in rows:
+        own = shown, ours, theirs, top, other_top, lead = tuple(float(each) for each in numbers)
+        mirrored = shown, theirs, ours, other_top, top, -lead
+        for name, added in (("side a", own), (a, own), (b, mirrored)):
+            tally = tallies.setdefault(name, [0.0] * 6)
+            tallies[name] = [x + y for x, y in zip(tally, added, strict=True)]
+    documents = {name: (each[1], each[2]) for name, each in tallies.items()}
+    prominence = {
+        name: ((each[0] + each[5] / WHOLE) / 2, (each[0] - each[5] / WHOLE) / 2)
+        for name, each in tallies.items()
+    }
+    tops = {name: (each[3], each[4]) for name, each in tallies.items()}
+    n_lists = sum(int(row[2]) for row in rows)
+    return [
+        _even("team fairness", {"documents": documents, "prominent ranks": prominence}, n_lists),
+        _even("sample ratio", {"top ranks": tops}, n_lists),
+    ]
+
+
+def _even(
+    name: str, features: Mapping[str, Mapping[str, tuple[float, float]]], lists: int
+) -> Check:
+    """Whether coins are fair."""
+    coins = {(who, what): coin for what, each in features.items() for who, coin in each.items()}
+    confidence = unfairness(coins.values())
+    if confidence <= UNFAIR:
+        return Check(name, "fine", f"{lists:,} lists show no sign of unfair interleaving.")
+    (who, what), coin = max(coins.items(), key=lambda each: unfairness([each[1]]))
+    share = coin[0] / sum(coin)
+    return Check(
+        name,
+        "failed",
+        f"{readable(who)} has {share:.1%} of the {what}, where fair coins give half. Do not trust"
+        " the result until the service that interleaves is fixed, unless its method is not"
+        " team draft.",
+    )
+
+
+def _joined(engine: Engine, facts: Facts) -> Check:
+    name = "clicks joined"
+    late, unjoined = facts.tallies["late"], facts.tallies["unjoined"]
+    joined = engine.rows(
+        "SELECT count(*) FROM clicks WHERE outcome = 'accepted' AND experiment ="
+        f" {quoted(facts.experiment)}"
+    )[0][0]
+    if not joined + late + unjoined:
+        return Check(name, "fine", "No clicks are records of their own.")
+    share = (late + unjoined) / (joined + late + unjoined)
+    return _judged(
+        name,
+        share,
+        f"{late:,} of {joined + late + unjoined:,} clicks are late and {unjoined:,} name no list"
+        f" of the log ({share:.1%}).",
+        "Check whether all lists are in the log, and whether --join-window-ms is long enough.",
+    )
+
+
+def _duplicates(facts: Facts) -> Check:
+    duplicates = facts.tallies["duplicate"]
+    total = sum(facts.tallies.values())
+    share = duplicates / max(1, total)
+    sentence = f"{duplicates:,} of {total:,} records repeat an id ({share:.1%}); each counts once."
+    if share > SERIOUS:
+        advice = "Check whether `id` is the id of a list or click, and not of a user or query."
+        return Check("duplicates", "warning", f"{sentence} {advice}")
+    return Check("duplicates", "fine", sentence)
+
+
+def _usable(engine: Engine, facts: Facts) -> Check:
+    problems = engine.rows(
+        "SELECT problem, sum(records)::BIGINT AS n FROM outcomes WHERE outcome = 'dead_letter'"
+        f" AND experiment = {quoted(facts.experiment)} GROUP BY problem ORDER BY n DESC, problem"
+    )
+    lost, total = facts.tallies["dead_letter"], sum(facts.tallies.values())
+    named = ", ".join(f"{n:,} because of their {problem}" for problem, n in problems[:5])
+    return _judged(
+        "usable records",
+        lost / max(1, total),
+        f"{lost:,} of {total:,} records cannot be used{': ' + named if named else ''}.",
+        "See docs/analyze.md for what each field may contain.",
+    )
+
+
+def _bots(engine: Engine, facts: Facts) -> Check:
+    name = "bots"
+    if not facts.clients.clients:
+        return Check(name, "unknown", "The records name no clients, so bots cannot be told.")
+    median, crawlers, of_crawlers = engine.rows(
+        f"""
+        WITH of_clients AS (
+            SELECT sum(n) AS n FROM duels WHERE experiment = {quoted(facts.experiment)}
+              AND client IS NOT NULL AND i <> j GROUP BY client
+        ), usual AS (SELECT median(n) AS m FROM of_clients)
+        SELECT any_value(m), count(*) FILTER (n > greatest({MANY}, {OUTLANDISH} * m)),
+            coalesce(sum(n) FILTER (n > greatest({MANY}, {OUTLANDISH} * m)), 0)
+        FROM of_clients, usual
+        """
+    )[0]
+    share = float(of_crawlers) / max(1, facts.clients.duels)
+    sentence = (
+        f"The median client has {median:g} duels, the busiest {facts.clients.busiest:,};"
+        f" {crawlers:,} with outlandish counts have {share:.1%} of the duels."
+    )
+    if share <= DOMINATED:
+        return Check(name, "fine", sentence)
+    return Check(
+        name, "warning", f"{sentence} They hardly count for the confidence; look who they are."
+    )
+
+
+def _position(engine: Engine, facts: Facts) -> Check:
+    name = "position bias"
+    rows = engine.rows(
+        f"""
+        SELECT click.rank, count(*) AS n FROM (
+            SELECT unnest(clicks) AS click FROM lists
+            WHERE experiment = {quoted(facts.experiment)} AND NOT is_outside AND len(teams) > 2
+        ) GROUP BY click.rank ORDER BY click.rank
+        """
+    )
+    total = sum(n for _, n in rows)
+    if not total:
+        return Check(name, "unknown", "The log has no ranks of clicks.")
+    first = next((n for rank, n in rows if rank == 0), 0)
+    plain, weighed = facts.credits.get("click_count"), facts.credits.get("position_debiased")
+    sentence = f"{first / total:.0%} of {total:,} clicks are on the first rank."
+    if plain and weighed and plain.leader != weighed.leader:
+        return Check(
+            name,
+            "warning",
+            f"{sentence} Weighing clicks by their rank puts {readable(str(weighed.leader))} ahead"
+            f" instead of {readable(str(plain.leader))}.",
+        )
+    return Check(name, "fine", f"{sentence} Weighing clicks by their rank changes no leader.")
+
+
+def _credit(facts: Facts) -> Check:
+    """Whether the champion depends on how clicks are credited."""
+    name = "dependence on credit"
+    found = {
+        f"{credit}, {rule}": each
+        for credit, rules in facts.credits.items()
+        for rule, each in rules.rules.items()
+    }
+    champions = {each.champion for each in found.values() if each.champion is not None}
+    undecided = sum(each.champion is None for each in found.values())
+    if len(champions) > 1:
+        named = {each.champion: how for how, each in found.items() if each.champion is not None}
+        ways = "; ".join(f"{readable(str(arm))} with {how}" for arm, how in sorted(named.items()))
+        return Check(
+            name, "failed", f"The champion depends on the credit: {ways}. Decide which one is right"
+            " before you look at the result."
+        )  # fmt: skip
+    if champions and undecided:
+        return Check(
+            name,
+            "warning",
+            f"{undecided} of {len(found)} ways to credit clicks and ties are undecided; the others"
+            f" agree on {readable(champions.pop())}.",
+        )
+    what = f"agree on {readable(champions.pop())}" if champions else "are undecided"
+    return Check(name, "fine", f"All {len(found)} ways to credit clicks and ties {what}.")
+
+
+def _clients(facts: Facts) -> Check:
+    """Whether a few clients decide."""
+    name, clients = "dependence on clients", facts.clients
+    if not clients.clients:
+        sentence = "The records name no clients; all duels are taken as independent."
+        return Check(name, "unknown", sentence)
+    sentence = f"{clients.duels:,} duels are of {clients.clients:,} clients."
+    if clients.unit == "duel":
+        return Check(name, "fine", f"{sentence} None has two duels of one pair.")
+    if clients.confidence_of_duels >= LEVEL > facts.finding.confidence:
+        return Check(
+            name,
+            "warning",
+            f"{sentence} As independent duels they would give {clients.confidence_of_duels:.1%}"
+            f" confidence, with clients as the unit {facts.finding.confidence:.1%}: a few clients"
+            " make the difference.",
+        )
+    return Check(name, "fine", f"{sentence} Clients are the unit of the confidence.")

@@ -1,0 +1,194 @@
+"""Exports of other programs (UBI, Solr), translated by the same code as for the service.
+
+Their records become streamduel's own in a temporary file, which is then read like any log.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from streamduel.analysis.engine import Engine, quoted
+from streamduel.analysis.fields import Chosen, own_columns
+from streamduel.analysis.inputs import File
+from streamduel.analysis.kinds import Source
+from streamduel.analysis.tables import SAMPLE, Table, table
+from streamduel.errors import ConfigurationError
+from streamduel.formats import FormatSettings, Ignored, SolrSettings, UbiSettings
+from streamduel.formats.reading import client, look_up
+from streamduel.records import MAX_NAME, InputEvent, Rejected
+
+UNNAMED: Final = "?"
+"""In the temporary file: the experiment of records that name none."""
+
+AT_ONCE: Final = 10_000
+
+SEGMENTS: Final = ("query_attributes.segment", "segment")
+"""Where a service may log the segment of a query."""
+
+UBI_NAMES: Final = {"impression": "query", "rank": "ordinal"}
+"""Fields that `UbiFields` names differently."""
+
+
+def translate(
+    engine: Engine, sources: Sequence[Source], chosen: Chosen
+) -> tuple[Source, Counter[str]]:
+    """Translate all exports of one program.
+
+    Args:
+        engine: for reading, and with the folder of the temporary file.
+        sources: its tables: queries and events may be apart.
+        chosen: paths that the user gave.
+
+    Returns:
+        streamduel's own records, and the number of ignored rows by reason.
+    """
+    kind = sources[0].kind
+    settings: FormatSettings = SolrSettings()
+    sides_only = False
+    if kind == "ubi":
+        settings = _ubi(engine, sources, chosen)
+        sides_only = settings.sides == "events"
+    translator = _Translator(settings, chosen)
+    path = engine.folder / f"translated-{kind}.jsonl"
+    with path.open("wb") as file:
+        for source in sources:
+            for done, lines in _lines(engine, source.table):
+                file.writelines(translator.translate(line.encode()) for line in lines)
+                engine.done(f"translating {source.table.where}", done)
+    own = table(engine, [File(str(path), "json", "none")])
+    columns = own_columns(Chosen([]))
+    return Source(own, "own", columns, [], UNNAMED, sides_only), translator.ignored
+
+
+def _lines(engine: Engine, rows: Table) -> Iterator[tuple[float, list[str]]]:
+    """All rows as JSON, some at a time, with the share that is done."""
+    total = max(1, engine.rows(f"SELECT count(*) FROM {rows.relation}")[0][0])
+    done = 0
+    for batch in engine.batches(f"SELECT {_as_json(rows)} FROM {rows.relation} AS t", AT_ONCE):
+        done += len(batch)
+        yield done / total, [text for (text,) in batch if text is not None]
+
+
+def _as_json(rows: Table) -> str:
+    """A row as JSON; text in a column of a table may itself be JSON."""
+    if rows.is_json:
+        return "json::VARCHAR"
+    parts = []
+    for column, kind in rows.columns.items():
+        value = '"' + column.replace('"', '""') + '"'
+        if kind == "VARCHAR":
+            value = (
+                f"CASE WHEN regexp_matches({value}, '^\\s*[\\[{{]') AND json_valid({value})"
+                f" THEN {value}::JSON ELSE to_json({value}) END"
+            )
+        elif kind.startswith("TIMESTAMP"):
+            value = f"to_json(epoch_ms({value}::TIMESTAMPTZ))"
+        else:
+            value = f"to_json({value})"
+        parts.append(f"{quoted(column)}, {value}")
+    return f"json_object({', '.join(parts)})::VARCHAR"
+
+
+class _Translator:
+    """Translates lines, those that name no experiment too.
+
+    Attributes:
+        ignored: rows that say nothing about a duel, by reason.
+    """
+
+    def __init__(self, settings: FormatSettings, chosen: Chosen) -> None:
+        self._named = settings.translate
+        self._unnamed = settings.model_copy(update={"experiment": UNNAMED}).translate
+        self._segments, self._client = chosen.segments, chosen.columns.get("client")
+        self._encode = msgspec.json.Encoder().encode
+        self.ignored: Counter[str] = Counter()
+
+    def translate(self, line: bytes) -> bytes:
+        """The lines of a row's events; one without a type for a row that cannot be used."""
+        try:
+            events = self._events(line)
+        except Ignored as verdict:
+            self.ignored[verdict.reason] += 1
+            return b""
+        except Rejected:
+            return b'{"type": "unusable"}\n'
+        if self._segments or self._client or b"segment" in line:
+            events = [self._with_origin(event, line) for event in events]
+        return b"".join(self._encode(event) + b"\n" for event in events)
+
+    def _events(self, line: bytes) -> list[InputEvent]:
+        try:
+            return self._named(line)
+        except Ignored as verdict:
+            if verdict.reason != "no experiment":
+                raise
+            return self._unnamed(line)
+
+    def _with_origin(self, event: InputEvent, line: bytes) -> InputEvent:
+        """The event with its segment and client."""
+        record = msgspec.json.decode(line)
+        record = record["_source"] if isinstance(record.get("_source"), dict) else record
+        segment = self._segment(record)
+        if segment:
+            event = msgspec.structs.replace(event, segment=segment)
+        if self._client:
+            named = client(look_up(record, [self._client]))
+            event = msgspec.structs.replace(event, client=named or event.client)
+        return event
+
+    def _segment(self, record: dict[str, Any]) -> str | Mapping[str, str] | None:
+        if not self._segments:
+            found = look_up(record, SEGMENTS)
+            return found.value if isinstance(found.value, str | dict) else None
+        values = {
+            path.rsplit(".", 1)[-1]: str(value)[:MAX_NAME]
+            for path in self._segments
+            if (value := look_up(record, [path]).value) is not None
+        }
+        return values or None
+
+
+def _ubi(engine: Engine, sources: Sequence[Source], chosen: Chosen) -> UbiSettings:
+    """The settings for UBI: where the sides are, and the paths that the user gave."""
+    fields = {
+        UBI_NAMES.get(field, field): path
+        for field, path in chosen.columns.items()
+        if field not in {"client", "ts", "type"}
+    }
+    try:
+        settings = UbiSettings.model_validate({"fields": fields})
+    except ValueError as error:
+        raise ConfigurationError(
+            f"--map must name fields of UBI: {', '.join(UbiSettings().fields.model_dump())} (found "
+            f"{', '.join(fields)})."
+        ) from error
+    rows = [row for source in sources for row in _with_actions(engine, source)]
+    queries = [row for source in sources for row in source.sample]
+    if any(look_up(_inner(row), settings.fields.teams).value is not None for row in queries):
+        return settings
+    labels = [look_up(_inner(row), settings.fields.team) for row in rows]
+    known = sorted({found.value for found in labels if isinstance(found.value, str)})
+    if not known:
+        return settings
+    changes: dict[str, Any] = {"sides": "events"}
+    if len(known) == 2:
+        changes["pair"] = known
+    return settings.model_copy(update=changes)
+
+
+def _with_actions(engine: Engine, source: Source) -> list[dict[str, Any]]:
+    """Some events, which may all be after the queries."""
+    text = _as_json(source.table)
+    rows = engine.rows(
+        f"SELECT json FROM (SELECT {text} AS json FROM {source.table.relation} AS t)"
+        f" WHERE contains(json, '\"action_name\"') LIMIT {SAMPLE}"
+    )
+    return [msgspec.json.decode(row) for (row,) in rows]
+
+
+def _inner(row: dict[str, Any]) -> dict[str, Any]:
+    return row["_source"] if isinstance(row.get("_source"), dict) else row

@@ -1,0 +1,45 @@
+"""Names and numbers as text; names come from outside."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streamduel.analysis.report import ExperimentAnalysis
+from streamduel.errors import shortened
+
+MAX_SHOWN: Final = 40
+"""Characters of a name in a sentence or a table."""
+
+
+def readable(name: str, limit: int = MAX_SHOWN) -> str:
+    r"""A name of bounded length, without control characters.
+
+    >>> readable("ltr\x1b[31m"), readable("x" * 50, 5)
+    ('ltr\\x1b[31m', 'xxxx…')
+    """
+    text = "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii")
+        for sign in name[: 2 * limit]
+    )
+    return shortened(text, limit) if text.strip() else f"«{text}»"
+
+
+def at_least(confidence: float) -> str:
+    """A lower bound of a confidence: rounded down, and never 100 %.
+
+    >>> at_least(0.954), at_least(1.0)
+    ('95.4 %', '99.9 %')
+    """
+    return f"{int(min(round(1000 * confidence, 6), 999)) / 10:.1f} %"
+
+
+def headline(name: str, found: ExperimentAnalysis) -> str:
+    """The result of an experiment in a sentence."""
+    confidence = f"{at_least(found.confidence)} confidence"
+    if found.champion is not None:
+        return (
+            f"{readable(name)}: {readable(found.champion)} wins with {confidence}, after"
+            f" {found.duels:,} duels."
+        )
+    ahead = f"; {readable(found.leader)} is ahead" if found.leader else ""
+    return f"{readable(name)}: undecided after {found.duels:,} duels ({confidence}){ahead}."

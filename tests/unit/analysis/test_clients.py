@@ -1,0 +1,127 @@
+"""Clients as the unit: with heavy users, independent duels mislead."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from streamduel.preference.arrays import Floats
+from streamduel.preference.clients import (
+    USUAL,
+    ClientSums,
+    confidence_of_clients,
+    intervals_of_clients,
+    log_evidence_of_clients,
+)
+from streamduel.preference.evidence import confidence
+from tests.unit.analysis.exports import Row, json_lines
+from tests.unit.analysis.test_exports import only
+
+RUNS = 400
+
+
+def sums(lead: Floats, duels: Floats, most: float) -> ClientSums:
+    """Of two arms, from the weighted leads and duels of all clients."""
+    both, sides = np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([[0.0, 1.0], [-1.0, 0.0]])
+    return ClientSums(
+        lead=sides * lead.sum(), duels=both * duels.sum(), lead_squares=both * (lead**2).sum(),
+        products=sides * (lead * duels).sum(), duel_squares=both * (duels**2).sum(), most=most,
+    )  # fmt: skip
+
+
+def simulated(
+    rng: np.random.Generator, clients: int, heavy: int, mean: float, spread: float
+) -> tuple[float, float]:
+    """The confidence that either arm wins, with clients and with duels as the unit.
+
+    Each client prefers the first arm with a probability of its own, beta distributed.
+    """
+    n = rng.geometric(0.5, clients)
+    n[:heavy] = rng.integers(100, 1000, heavy)
+    won = rng.binomial(n, rng.beta(mean * spread, (1 - mean) * spread, clients))
+    most = float(np.quantile(n, USUAL, method="higher"))
+    weight = np.minimum(1.0, most / n)
+    lead, duels = weight * (won - n / 2), np.asarray(weight * n, np.float64)
+    pair = sums(lead, duels, most)
+    first = int(pair.lead[0, 1] < 0)
+    by_clients = confidence_of_clients(log_evidence_of_clients(pair), first, "condorcet")
+    wins = np.array([[0.0, won.sum()], [(n - won).sum(), 0.0]])
+    return by_clients, confidence(wins, int(wins[0, 1] < wins[1, 0]), "condorcet")
+
+
+@pytest.mark.parametrize(("heavy", "spread"), [(0, 2.0), (5, 2.0), (5, 20.0), (20, 0.5)])
+def test_equal_arms_rarely_have_a_champion_by_clients(heavy: int, spread: float) -> None:
+    rng = np.random.default_rng(7)
+    found = np.array([simulated(rng, 500, heavy, 0.5, spread) for _ in range(RUNS)])
+
+    wrong_by_clients, wrong_by_duels = (found >= 0.95).mean(axis=0)
+
+    assert wrong_by_clients <= 0.05
+    if heavy:
+        assert wrong_by_duels > 0.3  # why duels are not the unit
+
+
+def test_clients_cost_little_if_their_duels_are_independent() -> None:
+    rng = np.random.default_rng(8)
+    found = np.array([simulated(rng, 1000, 0, 0.56, 1000.0) for _ in range(RUNS)])
+
+    sure_by_clients, sure_by_duels = (found >= 0.95).mean(axis=0)
+
+    assert sure_by_duels > 0.8
+    assert sure_by_clients > sure_by_duels - 0.15
+
+
+def test_intervals_of_clients_contain_the_preference() -> None:
+    rng, missed = np.random.default_rng(9), 0
+    for _ in range(RUNS):
+        n = rng.geometric(0.3, 300)
+        won = rng.binomial(n, rng.beta(1.2, 0.8, 300))  # 0.6 on average
+        most = float(np.quantile(n, USUAL, method="higher"))
+        weight = np.minimum(1.0, most / n)
+        lead, duels = weight * (won - n / 2), np.asarray(weight * n, np.float64)
+        pair = sums(lead, duels, most).at(([0], [1]))
+        low, high = intervals_of_clients(pair, 3.689)
+        missed += not low[0] <= 0.6 <= high[0]
+
+    assert missed / RUNS <= 0.05
+
+
+def test_no_client_met_a_pair() -> None:
+    low, high = intervals_of_clients(ClientSums.none(1, 1.0).at(([0], [0])), 3.7)
+    assert (low.tolist(), high.tolist()) == ([0.0], [1.0])
+    assert log_evidence_of_clients(ClientSums.none(2, 1.0)).max() == 0
+
+
+def heavy_log(path: Path, crawler: int) -> Path:
+    """800 clients prefer `ltr` in 60 % of their duels; a crawler always takes `bm25`."""
+    rng, rows = random.Random(4), list[Row]()
+    for client in range(800):
+        for _ in range(rng.choice([1, 1, 2, 3])):
+            winner = "b" if rng.random() < 0.6 else "a"
+            rows.append({"a": "bm25", "b": "ltr", "winner": winner, "user_id": f"u{client}"})
+    rows += [{"a": "bm25", "b": "ltr", "winner": "a", "user_id": "crawler"}] * crawler
+    rng.shuffle(rows)
+    return json_lines(path, rows)
+
+
+def test_a_crawler_makes_no_champion(tmp_path: Path) -> None:
+    found = only(heavy_log(tmp_path / "x.json", 2000))
+
+    assert found.champion is None
+    assert found.clients.confidence_of_duels > 0.99
+    verdicts = {check.name: check.verdict for check in found.checks}
+    assert verdicts["bots"] == verdicts["dependence on clients"] == "warning"
+    (pair,) = found.pairs
+    assert pair.win_rate is not None
+    assert pair.interval[0] < 0.5 < pair.win_rate < pair.interval[1]
+
+
+def test_a_few_duels_of_a_crawler_do_not_hide_the_champion(tmp_path: Path) -> None:
+    found = only(heavy_log(tmp_path / "x.json", 60))
+
+    assert found.champion == "ltr"
+    assert found.clients.unit == "client"
+    assert found.confidence <= found.clients.confidence_of_duels

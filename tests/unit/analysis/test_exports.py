@@ -1,0 +1,234 @@
+"""Logs that streamduel has never seen: other formats, columns, orders and encodings."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from streamduel.analysis.analyze import Request, analyze
+from streamduel.analysis.report import ExperimentAnalysis
+from tests.unit.analysis.exports import Row, json_lines, lists, winner, written
+
+ROWS = lists(2500)
+WINS = {
+    "ltr": sum(r["a" if winner(r) == "a" else "b"] == "ltr" for r in ROWS if winner(r) != "tie")
+}
+TIES = sum(winner(row) == "tie" for row in ROWS)
+WINS["bm25"] = len(ROWS) - TIES - WINS["ltr"]
+
+
+def only(*logs: Path, **settings: object) -> ExperimentAnalysis:
+    found = analyze(Request([str(log) for log in logs], **settings)).experiments  # type: ignore[arg-type]
+    (experiment,) = found.values()
+    return experiment
+
+
+def check(found: ExperimentAnalysis) -> None:
+    """The analysis has the counts of `ROWS`, and its champion."""
+    assert found.champion == "ltr"
+    (pair,) = found.pairs
+    assert (pair.a, pair.b, pair.ties) == ("bm25", "ltr", TIES)
+    assert (pair.wins_a, pair.wins_b) == (WINS["bm25"], WINS["ltr"])
+
+
+def named(**names: Callable[[Row], object]) -> list[Row]:
+    """The rows with other columns."""
+    return [{name: value(row) for name, value in names.items()} for row in ROWS]
+
+
+def iso(row: Row) -> str:
+    return datetime.fromtimestamp(row["ts"] / 1000, UTC).isoformat()
+
+
+SHAPES: dict[str, list[Row]] = {
+    "winner by name": named(
+        query_id=lambda r: r["id"], left_ranker=lambda r: r["a"], right_ranker=lambda r: r["b"],
+        winner=lambda r: "" if winner(r) == "tie" else r[winner(r)], timestamp=iso,
+    ),
+    "winner by side": named(
+        RankerA=lambda r: r["a"], RankerB=lambda r: r["b"], time=lambda r: r["ts"] / 1000,
+        Outcome=lambda r: {"a": "left", "b": "right", "tie": "draw"}[winner(r)],
+    ),
+    "teams and clicks": named(
+        qid=lambda r: r["id"], model_a=lambda r: r["a"], model_b=lambda r: r["b"],
+        teams=lambda r: r["teams"], clicked_ranks=lambda r: r["clicks"],
+    ),
+    "teams as text": named(
+        qid=lambda r: r["id"], a=lambda r: r["a"], b=lambda r: r["b"],
+        teams=lambda r: "".join(r["teams"]).upper(),
+        clicks=lambda r: ",".join(map(str, r["clicks"])),
+    ),
+    "teams by name": named(
+        qid=lambda r: r["id"], teams=lambda r: [r[team] for team in r["teams"]],
+        clicks=lambda r: r["clicks"],
+    ),
+    "ranks from one": named(
+        qid=lambda r: r["id"], a=lambda r: r["a"], b=lambda r: r["b"], teams=lambda r: r["teams"],
+        clicks=lambda r: [rank + 1 for rank in r["clicks"]],
+    ),
+    "flags": named(
+        qid=lambda r: r["id"], a=lambda r: r["a"], b=lambda r: r["b"], teams=lambda r: r["teams"],
+        clicks=lambda r: [rank in r["clicks"] for rank in range(10)],
+    ),
+    "clicks of each side": named(
+        a=lambda r: r["a"], b=lambda r: r["b"], clicks_a=lambda r: int(winner(r) == "a"),
+        clicks_b=lambda r: int(winner(r) == "b"),
+    ),
+    "counts": named(
+        a=lambda r: r["a"], b=lambda r: r["b"], wins_a=lambda r: int(winner(r) == "a"),
+        wins_b=lambda r: int(winner(r) == "b"), ties=lambda r: int(winner(r) == "tie"),
+    ),
+    "typed, with other names": named(
+        record_type=lambda _: "interleaving", impression_id=lambda r: r["id"],
+        arm_a=lambda r: r["a"], arm_b=lambda r: r["b"], teams=lambda r: r["teams"],
+        clicks=lambda r: r["clicks"],
+    ),
+}  # fmt: skip
+
+OPTIONS = {
+    "json": "FORMAT json", "json.gz": "FORMAT json, COMPRESSION gzip", "csv": "FORMAT csv",
+    "tsv.gz": "FORMAT csv, COMPRESSION gzip, DELIMITER '\t'",
+    "parquet": "FORMAT parquet, COMPRESSION gzip", "zst": "FORMAT json, COMPRESSION zstd",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("suffix", ["json", "csv", "parquet"])
+def test_columns_are_found_in_every_format(shape: str, suffix: str, tmp_path: Path) -> None:
+    check(only(written(tmp_path / f"export.{suffix}", SHAPES[shape], OPTIONS[suffix])))
+
+
+@pytest.mark.parametrize("suffix", ["json.gz", "tsv.gz", "zst"])
+def test_compressed_text_is_read(suffix: str, tmp_path: Path) -> None:
+    check(only(written(tmp_path / f"x.{suffix}", SHAPES["teams and clicks"], OPTIONS[suffix])))
+
+
+def test_the_name_of_a_file_does_not_matter(tmp_path: Path) -> None:
+    path = written(tmp_path / "x.parquet", SHAPES["winner by name"], "FORMAT parquet")
+    check(only(path.rename(tmp_path / "export")))
+    whole = tmp_path / "export.bin"
+    whole.write_bytes(gzip.compress((tmp_path / "export").read_bytes()))
+    check(only(whole))
+
+
+def test_a_json_array_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps(SHAPES["winner by name"], indent=2))
+    check(only(path))
+
+
+def test_folders_and_patterns_are_read_as_one_log(tmp_path: Path) -> None:
+    rows = SHAPES["teams and clicks"]
+    for part in range(3):
+        folder = tmp_path / f"day={part}"
+        folder.mkdir()
+        written(folder / "part.parquet", rows[part::3], "FORMAT parquet")
+    (tmp_path / "_SUCCESS").touch()
+    check(only(tmp_path))
+    check(only(tmp_path / "*" / "*.parquet"))
+
+
+def test_lists_and_clicks_may_be_apart(tmp_path: Path) -> None:
+    shown = [{"impression_id": r["id"], "a": r["a"], "b": r["b"], "team_draft": r["teams"],
+              "shown_at": iso(r)} for r in ROWS]  # fmt: skip
+    clicks = [{"impression_id": r["id"], "position": rank, "clicked_at": iso(r)}
+              for r in ROWS for rank in r["clicks"]]  # fmt: skip
+    found = only(
+        written(tmp_path / "clicks.csv", clicks, "FORMAT csv"),
+        written(tmp_path / "lists.parquet", shown, "FORMAT parquet"),
+    )
+    check(found)
+    assert found.tallies["accepted"] == len(shown) + len(clicks)
+
+
+def test_columns_with_any_name_are_mapped(tmp_path: Path) -> None:
+    rows = [{"k": r["id"], "meta": {"x": r["a"], "y": r["b"]}, "z": winner(r)} for r in ROWS]
+    columns = ["id=k", "a=meta.x", "b=meta.y", "winner=z"]
+    for suffix in ("json", "parquet"):
+        path = written(tmp_path / f"x.{suffix}", rows, OPTIONS[suffix])
+        check(only(path, columns=columns, experiment="mine"))
+
+
+def test_repeated_ids_count_once(tmp_path: Path) -> None:
+    rows = SHAPES["winner by name"]
+    found = only(json_lines(tmp_path / "x.json", [*rows, *rows[:700]]))
+    check(found)
+    assert found.tallies["duplicate"] == 700
+
+
+def test_a_query_may_have_statements_before_it(tmp_path: Path) -> None:
+    path = written(tmp_path / "x.parquet", SHAPES["winner by name"], "FORMAT parquet")
+    sql = f"CREATE VIEW log AS FROM '{path}'; SELECT * FROM log WHERE timestamp IS NOT NULL"
+    check(only(sql=sql))
+
+
+def ubi(rows: list[Row], *, by_event: bool = False) -> tuple[list[Row], list[Row]]:
+    """Queries and events."""
+    queries, events = [], []
+    for row in rows:
+        docs = [f"{row['id']}-{rank}" for rank in range(10)]
+        teams = [row[team] for team in row["teams"]]
+        attributes = {} if by_event else {"a": row["a"], "b": row["b"], "teams": teams}
+        common = {"query_id": row["id"], "client_id": row["client"], "timestamp": iso(row)}
+        queries.append({**common, "user_query": "shoes", "query_response_hit_ids": docs,
+                        "query_attributes": attributes})  # fmt: skip
+        for rank in row["clicks"]:
+            side = {"search_config": teams[rank]} if by_event else {}
+            clicked = {"object_id": docs[rank], "object_id_field": "sku"}
+            event = {"object": clicked, "position": {"ordinal": rank + 1}, **side}
+            events.append({**common, "action_name": "click", "event_attributes": event})
+    return queries, events
+
+
+def test_events_of_ubi_may_come_after_all_queries(tmp_path: Path) -> None:
+    queries, events = ubi(ROWS)
+    check(only(json_lines(tmp_path / "ubi.ndjson", [*queries, *events])))
+
+
+def test_queries_and_events_of_ubi_may_be_apart_and_be_tables(tmp_path: Path) -> None:
+    queries, events = ubi(ROWS)
+    check(only(
+        written(tmp_path / "events.parquet", events, "FORMAT parquet"),
+        json_lines(tmp_path / "queries.json", queries),
+    ))  # fmt: skip
+
+
+def test_events_of_ubi_may_name_the_sides(tmp_path: Path) -> None:
+    queries, events = ubi(ROWS, by_event=True)
+    found = only(json_lines(tmp_path / "ubi.ndjson", [*events, *queries]))
+
+    assert found.champion == "ltr"
+    (pair,) = found.pairs
+    assert (pair.wins_a, pair.wins_b, pair.ties) == (WINS["bm25"], WINS["ltr"], 0)
+    assert "position_debiased" not in found.credits  # ranks are not known
+
+
+def test_responses_of_solr_are_read(tmp_path: Path) -> None:
+    lines: list[Row] = []
+    for row in ROWS:
+        docs = [{"id": f"d{rank}", "[interleaving]": row[team]}
+                for rank, team in enumerate(row["teams"])]  # fmt: skip
+        lines += [
+            {"type": "click", "query_id": row["id"], "doc": f"d{rank}", "ts": row["ts"] + 9}
+            for rank in row["clicks"]
+        ]
+        lines.append({"type": "response", "query_id": row["id"], "ts": row["ts"], "docs": docs})
+    check(only(json_lines(tmp_path / "solr.json", lines)))
+
+
+def test_seconds_and_nanoseconds_are_times(tmp_path: Path) -> None:
+    for factor in (1e-3, 1e3, 1e6):
+        rows = [{**row, "ts": row["ts"] * factor} for row in ROWS]
+        assert only(json_lines(tmp_path / "x.json", rows)).days[0].start == "2026-09-21", factor
+
+
+def test_temporary_files_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    only(json_lines(tmp_path / "x.json", SHAPES["winner by name"]))
+    assert list((tmp_path / "temporary").iterdir()) == []

@@ -1,0 +1,159 @@
+"""`streamduel analyze`."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.unit.analysis.exports import json_lines, lists
+from tests.unit.cli.commands import Streamduel
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return json_lines(tmp_path / "log.json", lists(1500))
+
+
+def test_the_result_is_a_sentence_and_tables(streamduel: Streamduel, log: Path) -> None:
+    result = streamduel("analyze", log)
+
+    assert result.status == 0
+    assert result.out.startswith("experiment: ltr wins with 9")
+    assert "ltr over bm25" in result.out
+    assert "If clicks were credited otherwise" in result.out
+    assert "team fairness" in result.out
+
+
+def test_the_result_is_written_as_json_and_csv(
+    streamduel: Streamduel, log: Path, tmp_path: Path
+) -> None:
+    result = streamduel(
+        "analyze", log, "--json", tmp_path / "x.json", "--csv", tmp_path / "x.csv",
+        "--experiment", "shop",
+    )  # fmt: skip
+
+    assert result.status == 0
+    found = json.loads((tmp_path / "x.json").read_text())["experiments"]["shop"]
+    assert found["champion"] == "ltr"
+    assert set(found) >= {
+        "champion", "confidence", "arms", "wins", "duels", "pairs", "credits", "segments",
+        "checks", "tallies",
+    }  # fmt: skip
+    pair = found["pairs"][0]
+    with (tmp_path / "x.csv").open() as file:
+        (row,) = csv.DictReader(file)
+    assert (row["experiment"], row["a"], row["b"]) == ("shop", pair["a"], pair["b"])
+    assert [float(row["low"]), float(row["high"])] == pair["interval"]
+
+
+def test_weights_of_actions_are_compared_with_the_other_credit_functions(
+    streamduel: Streamduel, log: Path, tmp_path: Path
+) -> None:
+    options = ["--credit", "weighted", "--weight", "click=1", "--weight", "cart=3"]
+    result = streamduel("analyze", log, *options, "--json", tmp_path / "x.json")
+
+    assert result.status == 0
+    found = json.loads((tmp_path / "x.json").read_text())["experiments"]["experiment"]
+    assert found["credit"] == "weighted"
+    assert found["credits"]["weighted"]["rules"] == found["credits"]["click_count"]["rules"]
+
+
+MISTAKES = {
+    "no log": ([], "analyze needs a LOG or --sql QUERY (found neither)."),
+    "no file": (["nowhere.json"], "there is no file 'nowhere.json'."),
+    "no match": (["{folder}/*.parquet"], "no file matches '{folder}/*.parquet'."),
+    "an empty file": (["{folder}/empty"], "'{folder}/empty' is empty."),
+    "an empty folder": (["{folder}/sub"], "the folder '{folder}/sub' has no file that ends with"),
+    "no equals sign": (["{log}", "--map", "a"], "--map must be FIELD=COLUMN, such as"),
+    "no such field": (["{log}", "--map", "wniner=x"], "did you mean 'winner'?"),
+    "no such column": (["{log}", "--map", "a=lft"], "--map names the column 'lft', which the log"),
+    "twice": (["{log}", "--map", "a=x", "--map", "a=y"], "--map must name a column once for 'a'"),
+    "no such credit": (["{log}", "--credit", "clicks"], "unknown credit function 'clicks'"),
+    "no weights": (["{log}", "--credit", "weighted"], "credit function 'weighted' needs 'weights'"),
+    "no number": (["{log}", "--weight", "cart"], "--weight must be ACTION=NUMBER"),
+    "no amount": (["{log}", "--memory", "much"], "--memory must be an amount such as 2GB"),
+    "no directory": (["{log}", "--json", "no/x.json"], "--json must be in a directory that exists"),
+    "one file twice": (
+        ["{log}", "--json", "{folder}/x", "--csv", "{folder}/x"],
+        "--json and --csv must name different files",
+    ),
+    "nothing recognised": (["{folder}/other.csv"], "nothing in '{folder}/other.csv' is recognised"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_one_sentence(
+    mistake: str, streamduel: Streamduel, log: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "empty").touch()
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "other.csv").write_text("colour,size\nred,3\n")
+    arguments, sentence = MISTAKES[mistake]
+
+    result = streamduel("analyze", *(each.format(log=log, folder=tmp_path) for each in arguments))
+
+    assert result.status == 2
+    assert sentence.format(log=log, folder=tmp_path) in result.err
+    assert result.err.startswith("streamduel: ")
+    assert result.err.count("\n") == 1
+    assert result.out == ""
+
+
+FAILURES = {
+    "binary": (b"\x00\x01\x02 binary", "is neither JSON, CSV nor Parquet"),
+    "broken gzip": (b"\x1f\x8b\x08\xffbroken", "cannot"),
+    "broken Parquet": (b"PAR1" + b"\x00" * 100, "DuckDB cannot do this"),
+    "no duels": (b'{"type": "duel", "id": "1"}\n', "the log has no duel in 1 records; 1 cannot be"),
+}
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_a_file_that_cannot_be_used_is_one_sentence(
+    failure: str, streamduel: Streamduel, tmp_path: Path
+) -> None:
+    content, sentence = FAILURES[failure]
+    (tmp_path / "log").write_bytes(content)
+
+    result = streamduel("analyze", tmp_path / "log")
+
+    assert result.status == 1
+    assert sentence in result.err
+    assert result.err.count("\n") == 1
+
+
+def test_without_duckdb_the_extra_is_named(
+    streamduel: Streamduel, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+
+    result = streamduel("analyze", log)
+
+    assert result.status == 2
+    assert "pip install 'streamduel[analyze]'" in result.err
+
+
+def test_one_ranker_is_no_comparison(streamduel: Streamduel, tmp_path: Path) -> None:
+    rows = [{**row, "b": row["a"]} for row in lists(50) if row["a"] == "bm25"]
+    result = streamduel("analyze", json_lines(tmp_path / "log.json", rows))
+
+    assert result.status == 2
+    assert "has one ranker only, 'bm25'" in result.err
+
+
+def test_names_from_outside_are_bounded_and_harmless(
+    streamduel: Streamduel, tmp_path: Path
+) -> None:
+    bad = "[red]=x\x1b[31m" + "y" * 200
+    rows = [{**row, **{side: bad for side in "ab" if row[side] == "ltr"}} for row in lists(1500)]
+    result = streamduel(
+        "analyze", json_lines(tmp_path / "log.json", rows), "--csv", tmp_path / "x.csv"
+    )
+
+    assert result.status == 0
+    assert "\x1b[31m" not in result.out
+    assert max(map(len, result.out.splitlines())) <= 200
+    assert "[red]" in result.out
