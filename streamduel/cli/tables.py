@@ -31,6 +31,8 @@ def print_report(console: Console, report: Report) -> None:
         answer = f"[bold]{escape(name)}[/]: {_answer(experiment)}"
         console.print(answer, highlight=False, soft_wrap=True)
         console.print(_experiment_table(experiment))
+        for kind in experiment.segments:
+            console.print(_segments_table(experiment, kind))
         for line in _summary(experiment):
             console.print(f"[dim]{line}[/]", highlight=False, soft_wrap=True)
     _print_dead_letters(console, report)
@@ -65,6 +67,21 @@ def _experiment_table(experiment: ExperimentReport) -> Table:
         table.add_column(heading, justify="right")
     for row in _arm_rows(experiment, first):
         table.add_row(*row)
+    return table
+
+
+def _segments_table(experiment: ExperimentReport, kind: str) -> Table:
+    found = experiment.disagreements.get(kind)
+    caption = escape(found.sentence) if found else None
+    table = Table(caption=caption, caption_justify="left")
+    table.add_column(escape(kind))
+    table.add_column("champion")
+    table.add_column("confidence", justify="right")
+    table.add_column("duels", justify="right")
+    for name, each in experiment.segments[kind].items():
+        ahead = f"undecided, {escape(each.leader)} is ahead" if each.leader else "undecided"
+        champion = ahead if each.champion is None else escape(each.champion)
+        table.add_row(escape(name), champion, at_least(each.confidence), f"{each.duels:,}")
     return table
 
 

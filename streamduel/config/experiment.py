@@ -32,6 +32,18 @@ MAX_ARMS: Final = 1000
 
 Action = Annotated[str, Field(min_length=1, max_length=MAX_ACTION, strict=True)]
 Weight = Annotated[float, Field(strict=True, ge=-MAX_WEIGHT, le=MAX_WEIGHT)]
+MAX_KINDS: Final = 8
+"""As many as a record can name."""
+
+MAX_SEGMENTS: Final = 32
+"""Each costs confidence of the others."""
+
+MAX_CELLS: Final = 200_000
+"""Counts of pairs in all segments: 3 MB, judged in some tens of milliseconds."""
+
+Segments = Annotated[
+    dict[Name, Annotated[list[Name], Field(min_length=1)]], Field(max_length=MAX_KINDS)
+]
 Weights = Annotated[dict[Action, Weight], Field(min_length=1, max_length=1000)]
 Propensity = Annotated[float, Field(strict=True, gt=0, le=1)]
 Propensities = Annotated[list[Propensity], Field(min_length=1, max_length=POWER_LAW_RANKS)]
@@ -252,6 +264,13 @@ class ExperimentSettings(Section):
         le=1,
         description="Share of its duels that each pair must have for a batch to close early.",
     )
+    segments: Segments = Field(
+        {},
+        description="Parts of the traffic whose duels are counted apart, too: names by kind, such"
+        " as `{class: [navigational, informational]}`. They decide nothing. A record names its"
+        f" own in `segment`. At most {MAX_KINDS} kinds and {MAX_SEGMENTS} names.",
+        examples=[{"class": ["navigational", "informational"]}],
+    )
     stop: StopSettings = StopSettings()
     guardrails: GuardrailSettings = GuardrailSettings()
     prior: PriorSettings = PriorSettings()
@@ -268,6 +287,17 @@ class ExperimentSettings(Section):
             if arm in arms[:index]:
                 raise ValueError(f"has {shown(arm)} twice")
         return arms
+
+    @field_validator("segments")
+    @classmethod
+    def _check_segments(cls, segments: dict[str, list[str]]) -> dict[str, list[str]]:
+        for kind, names in segments.items():
+            for index, name in enumerate(names):
+                if name in names[:index]:
+                    raise ValueError(f"has {shown(name)} twice in {shown(kind)}")
+        if (found := sum(map(len, segments.values()))) > MAX_SEGMENTS:
+            raise ValueError(f"must have at most {MAX_SEGMENTS} names in all (found {found})")
+        return segments
 
     def create_policy(self, arms: Sequence[str] | None = None) -> policies.Policy:
         """A new policy in its initial state.
@@ -309,6 +339,12 @@ class ExperimentSettings(Section):
             yield (
                 f"smallest_difference must be left out with policy {name}; policies that use one:"
                 f" {', '.join(able)}."
+            )
+        cells = sum(map(len, self.segments.values())) * len(self.arms) ** 2
+        if cells > MAX_CELLS:
+            yield (
+                f"segments must be fewer with {len(self.arms)} arms: arms times arms times segments"
+                f" may be at most {MAX_CELLS} (found {cells})."
             )
         if "prior" in self.policy.parameters:
             yield "policy.prior must be left out; the experiment's own key prior names the arms."

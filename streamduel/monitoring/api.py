@@ -13,6 +13,7 @@ from streamduel.monitoring.history import History
 from streamduel.monitoring.outlook import Outlook, WhyNot
 from streamduel.monitoring.page.heat_map import ranking
 from streamduel.monitoring.views import ExperimentView
+from streamduel.preference.segments import Disagreement, SegmentResult
 from streamduel.preference.verdict import PairResult
 from streamduel.records import Assignment, Name
 
@@ -176,6 +177,24 @@ class MatrixAnswer(msgspec.Struct, frozen=True):
         wins = view.wins[np.ix_(shown, shown)].tolist()
         pairs = list(view.verdict.pairs(view.arms, shown))
         return cls(view.name, len(view.arms), arms, wins, pairs)
+
+
+class SegmentsAnswer(msgspec.Struct, frozen=True):
+    """What each configured segment says of the winner, by kind and name.
+
+    Confidence and intervals are corrected for the number of segments, so all claims are right
+    together, at all times, with 95 % probability. `disagreements` tells by kind whether segments
+    differ by more than chance.
+    """
+
+    experiment: Name
+    segments: dict[str, dict[str, SegmentResult]]
+    disagreements: dict[str, Disagreement]
+
+    @classmethod
+    def of_view(cls, view: ExperimentView) -> SegmentsAnswer:
+        """The segments of an experiment; empty without any."""
+        return cls(view.name, view.segment_report.segments, view.segment_report.disagreements)
 
 
 class Refusal(msgspec.Struct, frozen=True):

@@ -125,6 +125,7 @@ def _api(metrics: Metrics, history: History) -> list[Route]:
         of_one("/api/experiments", summary),
         of_one("/api/history", lambda view: api.HistoryAnswer.of(view, history)),
         of_one("/api/matrix", api.MatrixAnswer.of_view),
+        of_one("/api/segments", api.SegmentsAnswer.of_view),
         Route("/api/openapi.json", openapi_document),
     ]
 

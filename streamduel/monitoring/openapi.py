@@ -14,11 +14,20 @@ from streamduel.monitoring.api import (
     HistoryAnswer,
     MatrixAnswer,
     Refusal,
+    SegmentsAnswer,
     Unhealthy,
 )
 from streamduel.records import MAX_NAME
 
-_ANSWERS: Final = (Experiments, HistoryAnswer, MatrixAnswer, Refusal, Healthy, Unhealthy)
+_ANSWERS: Final = (
+    Experiments,
+    HistoryAnswer,
+    MatrixAnswer,
+    SegmentsAnswer,
+    Refusal,
+    Healthy,
+    Unhealthy,
+)
 _SCHEMAS: Final = "#/components/schemas/{name}"
 
 _NAME: Final = {
@@ -64,6 +73,9 @@ def _paths() -> dict[str, Any]:
         ),
         "/api/matrix/{name}": _of_one(
             "matrix", "The preference matrix of an experiment, in counts", MatrixAnswer
+        ),
+        "/api/segments/{name}": _of_one(
+            "segments", "What the segments of an experiment say", SegmentsAnswer
         ),
         "/healthz": {"get": _operation("alive", "Liveness", {200: Healthy, 503: Unhealthy})},
         "/readyz": {"get": _operation("ready", "Readiness", {200: Healthy, 503: Unhealthy})},

@@ -19,12 +19,14 @@ from streamduel.monitoring.why import why_pair
 from streamduel.preference.arrays import Floats
 from streamduel.preference.evidence import Winner, unfairness
 from streamduel.preference.regret import KINDS, estimated_regret, regret_bound, regret_of
+from streamduel.preference.segments import SegmentReport, judge_segments
 from streamduel.preference.verdict import LEVEL, Verdict
 from streamduel.preference.winners import copeland_scores
 from streamduel.records import Assignment, Reason
 from streamduel.stream.experiment import Experiment
 from streamduel.stream.guardrails import share_taken
 from streamduel.stream.plan import Status
+from streamduel.stream.segments import CountsOfSegments
 from streamduel.stream.settings_change import pending
 from streamduel.stream.task import PartitionTask
 from streamduel.stream.trust import Coin
@@ -174,6 +176,7 @@ class ExperimentView:
         settings: those in force.
         differences: what its configuration would change, a text for each key.
         wanted: what it waits for.
+        segments: the duels by segment; None without segments.
         assessed: the newest assessment by champion, for an experiment of many arms; shared by its
             successive views, written by the history's thread.
     """
@@ -207,6 +210,7 @@ class ExperimentView:
     why: str = ""
     settings: ExperimentSettings | None = None
     differences: tuple[str, ...] = ()
+    segments: CountsOfSegments | None = None
     assessed: dict[int, Assessment] = field(default_factory=dict)
 
     @classmethod
@@ -252,6 +256,7 @@ class ExperimentView:
             settings=experiment.settings,
             differences=_differences(experiment, arms, former),
             wanted=Wanted.of(experiment),
+            segments=experiment.segments.copy() if experiment.segments else None,
             active=new_records or (former is not None and former.active),
         )
         if former is not None and view.continues(former):
@@ -303,6 +308,13 @@ class ExperimentView:
     def confidence(self) -> float:
         """Lower bound of the probability that the champion is the winner sought."""
         return self.verdict.confidence
+
+    @cached_property
+    def segment_report(self) -> SegmentReport:
+        """What each segment says."""
+        if self.segments is None:
+            return SegmentReport({}, {})
+        return judge_segments(*self.segments, self.arms)
 
     @property
     def is_sure(self) -> bool:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections import deque
+from collections.abc import Callable
 from typing import Any, Final, Literal, NamedTuple
 
 import mmh3
 
 from streamduel.connector import LogRecord
-from streamduel.records import Click, Impression, RankClick, Rejected
+from streamduel.records import Click, Impression, RankClick, Rejected, Segment
 from streamduel.stream.dedupe import DedupeWindow
 from streamduel.stream.disorder import Disorder
 from streamduel.stream.open_parts import (
@@ -60,6 +61,7 @@ class Attribution:
         max_bytes: both also end when the impressions and clicks since take more memory than this.
             All of them count, also late ones and those that have closed: so it is known from the
             same stretch of the click log.
+        segments_of: the numbers of the segments that an impression belongs to.
     """
 
     __slots__ = (
@@ -76,14 +78,22 @@ class Attribution:
         "_patterns",
         "_pending",
         "_pending_since",
+        "_segments_of",
         "_window_ms",
         "disorder",
         "pending",
     )  # fmt: skip
 
-    def __init__(self, window_ms: int, window: DedupeWindow, max_bytes: int) -> None:
+    def __init__(
+        self,
+        window_ms: int,
+        window: DedupeWindow,
+        max_bytes: int,
+        segments_of: Callable[[Segment | None], tuple[int, ...]] = lambda _: (),
+    ) -> None:
         self._window_ms = window_ms
         self._max_bytes = max_bytes
+        self._segments_of = segments_of
         self._bytes = 0  # of all impressions and clicks so far, or since a restart
         self._dedupe = window
         self._open: dict[int, OpenImpression] = {}
@@ -140,6 +150,7 @@ class Attribution:
             offset,
             capped=capped,
             since=self._bytes,
+            segments=self._segments_of(event.segment),
         )
         self._bytes += memory_of(event)
         self.disorder.impressions += self._behind(event, now)

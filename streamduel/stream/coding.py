@@ -36,7 +36,7 @@ SPECIAL: Final = -2
 `impression`, `click` and `control`."""
 MAX_CODES: Final = 4096
 """Codes of `duel` records that are kept: all of them for up to 36 arms; none with a cap per
-client."""
+client, or segments."""
 OUTCOMES: Final = 3
 FIRST_WINS: Final = (0.0, 1.0, 0.5)
 """The outcome for the first arm: b wins, a wins, a tie."""
@@ -66,8 +66,6 @@ class Coder:
     def __init__(self, settings: ExperimentSettings, roster: Roster, limits: LimitSettings) -> None:
         self._roster = roster
         self._max_ranks, self._max_duels = limits.max_ranks, limits.max_duels_per_record
-        # Without kept codes, every `duel` takes the path on which its client is looked at.
-        self._max_codes = MAX_CODES if settings.max_per_client is None else 0
         self._coders: dict[type, Callable[[Any, Mapping[str, Any]], int]] = {
             Duel: self._duel,
             Interleaving: self._interleaving,
@@ -81,6 +79,9 @@ class Coder:
 
     def configure(self, settings: ExperimentSettings) -> None:
         """Credit what comes by these settings."""
+        # Without kept codes, every `duel` takes the path that looks at its client and segment.
+        is_plain = settings.max_per_client is None and not settings.segments
+        self._max_codes = MAX_CODES if is_plain else 0
         self._credit = settings.credit.create()
         self._drops_unclicked = settings.no_click == "drop"
         tie = TIE if settings.ties == "half" else NO_DUEL

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from streamduel.records import Control
+from streamduel.records import Control, Rejected
 from streamduel.stream import settings_change
+from streamduel.stream.segments import Segments
 from streamduel.stream.tallies import ArmTallies, PairTies
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ def apply(control: Control, experiment: Experiment, offset: int) -> None:
             decisions.reset()
             experiment.by_arm = ArmTallies.of(len(roster.arms))
             experiment.pair_ties = PairTies(len(roster.arms))
+            segments = experiment.settings.segments
+            experiment.segments = Segments(segments, len(roster.arms), experiment.segments.since)
         case "add_arm":
             _add_arm(experiment, str(control.arm), offset)
         case "retire_arm":
@@ -51,6 +54,11 @@ def apply(control: Control, experiment: Experiment, offset: int) -> None:
 
 def _add_arm(experiment: Experiment, arm: str, offset: int) -> None:
     experiment.roster.check_new(arm)
+    if experiment.segments and not experiment.segments.has_room:
+        raise Rejected(
+            "invalid_record",
+            f"arm '{arm[:80]}' cannot be added: there are too many segments for one more arm.",
+        )
     experiment.decisions.add_arm(arm)
     settings_change.join(experiment, arm, offset)
     experiment.coder.renumber()

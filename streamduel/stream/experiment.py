@@ -27,6 +27,7 @@ from streamduel.records import (
     InputEvent,
     Interleaving,
     Rejected,
+    Segment,
 )
 from streamduel.stream import control
 from streamduel.stream.attribution import Attribution
@@ -36,6 +37,7 @@ from streamduel.stream.decisions import Decisions
 from streamduel.stream.dedupe import record_key
 from streamduel.stream.plan import Plan
 from streamduel.stream.roster import Roster
+from streamduel.stream.segments import Segments
 from streamduel.stream.shared import PULSE, Shared
 from streamduel.stream.tallies import ArmTallies, Outcomes, PairTies
 from streamduel.stream.trust import Trust
@@ -73,6 +75,7 @@ class Experiment:
         outcomes: the number of records by outcome.
         by_arm: the number of duels by arm.
         pair_ties: the number of duels that were ties, by pair.
+        segments: the duels by segment.
         ties: impressions and duels won by neither side, dropped ones included.
         trust: counts that tell whether ranker services interleave as asked.
     """
@@ -80,7 +83,7 @@ class Experiment:
     __slots__ = (
         "_changes", "_credited", "_shared", "applied", "attribution", "begun", "buffer", "by_arm",
         "check_at", "client_cap", "code", "coder", "codes", "configured", "decisions", "due",
-        "name", "outcomes", "pair_ties", "roster", "seed", "settings",
+        "name", "outcomes", "pair_ties", "roster", "seed", "segments", "settings",
         "started_at", "ties", "trust",
     )  # fmt: skip
 
@@ -102,7 +105,12 @@ class Experiment:
         self._changes = 0
         self._credited = 0  # of the buffer, from impressions, which were counted on arrival
         join_window_ms = settings.join_window(shared.join_window_ms)
-        self.attribution = Attribution(join_window_ms, shared.window, shared.limits.max_open_bytes)
+        self.attribution = Attribution(
+            join_window_ms,
+            shared.window,
+            shared.limits.max_open_bytes,
+            self._segments_of,
+        )
         most = settings.max_per_client
         self.client_cap = None if most is None else ClientCap(most, seed, shared.window)
         if state is None:
@@ -116,6 +124,8 @@ class Experiment:
             self.pair_ties = PairTies(len(self.roster.arms), state.get("pair_ties", ()))
             self.outcomes = msgspec.convert(state["tallies"], Outcomes)
             self.ties, self.trust = state["ties"], Trust(state["trust"])
+        saved = {} if state is None else state.get("segments", {})
+        self.segments = Segments(settings.segments, len(self.roster.arms), **saved)
         self.decisions = Decisions(name, settings, shared.partition, self.roster, state)
         self.coder = Coder(settings, self.roster, shared.limits)
         self.code, self.check_at = self.coder.code, self.coder.check_at
@@ -147,15 +157,27 @@ class Experiment:
             self.outcomes.capped += 1
 
     def _duel(
-        self, _event: Duel | Interleaving, code: int, _key: int, record: LogRecord, now: int
+        self, event: Duel | Interleaving, code: int, _key: int, record: LogRecord, now: int
     ) -> None:
         if code < 0:
             self.outcomes.accepted += 1
             self.ties += 1
             return
+        if self.segments:
+            self._count_segments(self.segments.numbers(event.segment), code)
         self.buffer.append(code)
         if len(self.buffer) >= self.due:
             self.decide_if_due(record.offset, now)
+
+    def _segments_of(self, segment: Segment | None) -> tuple[int, ...]:
+        return self.segments.numbers(segment) if self.segments else ()
+
+    def _count_segments(self, numbers: tuple[int, ...], code: int) -> None:
+        """Count one duel in some segments."""
+        pair, outcome = divmod(code, OUTCOMES)
+        first, second = divmod(pair, len(self.roster.arms))
+        losses, wins, ties = (int(outcome == each) for each in range(OUTCOMES))
+        self.segments.count(numbers, first, second, wins, losses, ties)
 
     def _interleaving(
         self, event: Interleaving, code: int, key: int, record: LogRecord, now: int
@@ -168,6 +190,9 @@ class Experiment:
         self.outcomes.accepted += 1
         self.ties += event.ties
         first, second = self.roster.index[event.a], self.roster.index[event.b]
+        ties = event.ties if self.settings.ties == "half" else 0
+        numbers = self.segments.numbers(event.segment)
+        self.segments.count(numbers, first, second, event.wins_a, event.wins_b, ties)
         outcomes = [(1.0, event.wins_a), (0.0, event.wins_b)]
         if self.settings.ties == "half":
             outcomes.append((0.5, event.ties))
@@ -295,6 +320,8 @@ class Experiment:
                 self._shared.pulse()
             code = NO_DUEL if impression.capped else self.coder.closed(impression)
             if code >= 0:
+                if impression.segments and impression.offset >= self.segments.since:
+                    self._count_segments(impression.segments, code)
                 self.buffer.append(code)
                 self._credited += 1
             elif not impression.capped and {impression.a, impression.b} <= index.keys():
@@ -412,4 +439,5 @@ class Experiment:
             "pair_ties": self.pair_ties.state(),
             "trust": self.trust.state(),
             "open": self.open,
+            **({"segments": self.segments.state()} if self.segments else {}),
         }

@@ -11,9 +11,11 @@ from msgspec import structs
 
 from streamduel import policies
 from streamduel.connector import Archive
+from streamduel.preference.segments import Disagreement, SegmentResult, judge_segments
 from streamduel.preference.verdict import PairResult, Verdict
 from streamduel.records import Reason
 from streamduel.stream import continuity, saved_state, snapshot
+from streamduel.stream.segments import Segments
 from streamduel.stream.tallies import Outcomes, PairTies
 
 
@@ -34,6 +36,9 @@ class ExperimentReport(msgspec.Struct, frozen=True):
         pairs: each pair, with 95 % intervals that hold together, at any time.
         prior: whether a prior steers its choices; it counts nowhere as duels.
         configured: whether the configuration still has it.
+        segments: what each segment says, by kind and name, with the confidence corrected for their
+            number; empty without segments.
+        disagreements: whether the segments of a kind disagree by more than chance, by kind.
     """
 
     arms: list[str]
@@ -55,6 +60,8 @@ class ExperimentReport(msgspec.Struct, frozen=True):
     pairs: list[PairResult]
     prior: bool = False
     configured: bool = True
+    segments: dict[str, dict[str, SegmentResult]] = {}
+    disagreements: dict[str, Disagreement] = {}
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -112,10 +119,13 @@ def _report(saved: snapshot.ExperimentEntry, entry: snapshot.PartitionEntry) -> 
     champion = arms.index(plan["champion"]) if plan else policy.champion()
     ties = PairTies(len(arms), state.get("pair_ties", ())).matrix
     verdict = Verdict.of(policy.wins, ties.astype(float), champion, policy.seeks)
+    settings = continuity.in_force(saved)
+    segments = Segments(settings.segments, len(arms), **state.get("segments", {}))
+    judged = judge_segments(*segments.copy(), arms)
     return ExperimentReport(
         arms=arms,
         status=state["status"],
-        policy=continuity.in_force(saved).policy.name,
+        policy=settings.policy.name,
         epoch=state["assignment"]["epoch"],
         champion=plan["champion"] if plan else None,
         duels=policy.duels,
@@ -131,4 +141,6 @@ def _report(saved: snapshot.ExperimentEntry, entry: snapshot.PartitionEntry) -> 
         required=verdict.required,
         pairs=list(verdict.pairs(arms)),
         prior="prior" in policy.parameters,
+        segments=judged.segments,
+        disagreements=judged.disagreements,
     )

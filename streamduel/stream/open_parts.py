@@ -39,6 +39,7 @@ class OpenImpression(msgspec.Struct, gc=False):
         clicks: in order of arrival.
         capped: whether it exceeds the cap of its client, and becomes no duel.
         since: bytes of all impressions and clicks before it.
+        segments: the numbers of its segments.
     """
 
     a: str
@@ -51,6 +52,7 @@ class OpenImpression(msgspec.Struct, gc=False):
     clicks: tuple[RankClick, ...] = ()
     capped: bool = False
     since: int = 0
+    segments: tuple[int, ...] = ()
 
 
 class PendingClick(msgspec.Struct, gc=False):

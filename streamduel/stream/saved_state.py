@@ -10,6 +10,7 @@ from msgspec import Meta, structs
 
 from streamduel.records import Assignment
 from streamduel.stream.plan import Plan, Status
+from streamduel.stream.segments import SegmentsState
 from streamduel.stream.tallies import ArmTallies, Outcomes, TieRow
 
 Count = Annotated[int, Meta(ge=0)]
@@ -74,6 +75,7 @@ class _State(msgspec.Struct):
     open: dict[str, Count]
     pair_ties: list[TieRow] = []
     applied: dict[str, Any] = {}
+    segments: SegmentsState | None = None
 
 
 def check(name: str, state: Mapping[str, Any]) -> None:
@@ -94,6 +96,10 @@ def check(name: str, state: Mapping[str, Any]) -> None:
     tied = [(first, second) for first, second, _ in saved.pair_ties]
     if tied != sorted(set(tied)) or not all(0 <= i < j < len(arms) for i, j in tied):
         raise ValueError("its ties are not of pairs of its arms, in ascending order")
+    for duels in (saved.segments.duels if saved.segments else {}).values():
+        for first, second, *_ in (row for rows in duels.values() for row in rows):
+            if not 0 <= first < second < len(arms):
+                raise ValueError("its segments have duels of no pair of its arms")
     named = set(saved.guardrails.frozen or ())
     if saved.plan is not None:
         named |= {saved.plan.champion}

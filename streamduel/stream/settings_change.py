@@ -45,6 +45,8 @@ def apply(experiment: Experiment, changes: Mapping[str, Any], offset: int) -> No
         leave(experiment, arm, offset)
     for arm in arms[len(roster.arms) :]:
         join(experiment, arm, offset)
+    if after.segments != before.segments:
+        experiment.segments = experiment.segments.changed(after.segments, offset)
     experiment.settings = after
     experiment.applied = {
         **experiment.applied, **after.model_dump(mode="json", include=set(changes))
@@ -62,6 +64,7 @@ def join(experiment: Experiment, arm: str, offset: int) -> None:
     """Count for a new arm, which the policy compares already; then renumber the coder."""
     experiment.by_arm.add_arm()
     experiment.pair_ties.add_arm()
+    experiment.segments.add_arm()
     experiment.roster.add(arm, offset)
 
 
@@ -70,6 +73,7 @@ def leave(experiment: Experiment, arm: str, offset: int) -> None:
     index = experiment.roster.index[arm]
     experiment.by_arm.retire_arm(index)
     experiment.pair_ties.retire_arm(index)
+    experiment.segments.retire_arm(index)
     experiment.roster.retire(arm, offset)
     experiment.trust.retire_arm(arm)
 

@@ -12,7 +12,7 @@ from tests.unit.config.configurations import GONE
 TOP = "commit, dedupe, experiments, limits, monitoring, sink, snapshots, source, time"
 EXPERIMENT = (
     "aim, arms, batch_deadline_ms, batch_min_fill, batch_republish_ms, credit, decide_every, "
-    "guardrails, join_window_ms, max_per_client, no_click, policy, prior, seed, slate, "
+    "guardrails, join_window_ms, max_per_client, no_click, policy, prior, seed, segments, slate, "
     "smallest_difference, stop, ties"
 )
 ARMS = "experiments.search.arms"
@@ -55,6 +55,13 @@ MISTAKES: list[tuple[str, Any, str]] = [
     ("experiments.search.credit", {"nam": "click_count"},
      "unknown key 'experiments.search.credit.nam'; did you mean 'name'? Allowed there: eta, name, "
      "propensities, weights."),
+    # Segments.
+    (f"{ARMS[:-5]}.segments", {"class": []},
+     "experiments.search.segments.class must be a list of at least 1 entry (found an empty list)."),
+    (f"{ARMS[:-5]}.segments", {"class": ["x", "y", "x"]},
+     "experiments.search.segments has 'x' twice in 'class'."),
+    (f"{ARMS[:-5]}.segments", {"class": [f"s-{number}" for number in range(33)]},
+     "experiments.search.segments must have at most 32 names in all (found 33)."),
     # What is missing.
     ("source", GONE, "source is missing: where the click log is read."),
     ("sink", GONE, "sink is missing: where assignments and dead letters are written."),

@@ -1,0 +1,88 @@
+"""What segments say: right, corrected for their number, and honest about chance."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from streamduel.preference.arrays import Integers
+from streamduel.preference.segments import SegmentReport, judge_segments
+from streamduel.preference.verdict import LEVEL, Verdict
+
+ARMS = ["bm25", "ltr", "dense"]
+
+
+def counts(rng: np.random.Generator, p: list[list[float]], n: int) -> Integers:
+    """(K, K) wins of n duels of each pair."""
+    upper = np.triu(rng.binomial(n, p), 1)
+    return np.asarray(upper + np.tril(n - upper.T, -1), dtype=np.int64)
+
+
+def judged(wins: list[Integers], ties: list[Integers] | None = None) -> SegmentReport:
+    names = [("class", f"s-{number}") for number in range(len(wins))]
+    stacked = np.array(wins)
+    return judge_segments(names, stacked, np.array(ties or 0 * stacked), ARMS)
+
+
+def test_confidence_is_that_of_one_experiment_corrected_for_the_number_of_segments() -> None:
+    wins = counts(np.random.default_rng(7), [[0.5, 0.42, 0.45]] * 3, 400)
+    alone, of_four = judged([wins]), judged([wins] * 4)
+    verdict = Verdict.of(wins.astype(float), np.zeros((3, 3)), champion=0, seeks="copeland")
+    assert alone.disagreements == {}
+    for report, looks in ((alone, 1), (of_four, 4)):
+        found = report.segments["class"]["s-0"]
+        of_one = Verdict.of(
+            wins.astype(float), np.zeros((3, 3)), ARMS.index(str(found.leader)), "condorcet"
+        )
+        assert found.confidence == max(0.0, 1 - looks * (1 - of_one.confidence))
+        assert found.duels == 1200 == verdict.wins.sum()
+
+
+def test_a_segment_without_duels_is_undecided() -> None:
+    report = judged([np.zeros((3, 3), dtype=np.int64)] * 2)
+    found = report.segments["class"]["s-0"]
+    assert (found.champion, found.leader, found.confidence, found.duels) == (None, None, 0.0, 0)
+    assert report.disagreements["class"].verdict == "none"
+
+
+def test_champions_that_differ_are_found() -> None:
+    rng = np.random.default_rng(7)
+    first = counts(rng, [[0.5, 0.6, 0.6], [0, 0.5, 0.5], [0, 0, 0.5]], 1500)
+    second = counts(rng, [[0.5, 0.4, 0.6], [0, 0.5, 0.6], [0, 0, 0.5]], 1500)
+    report = judged([first, second])
+    found = report.segments["class"]
+    assert (found["s-0"].champion, found["s-1"].champion) == ("bm25", "ltr")
+    assert report.disagreements["class"].verdict == "opposite"
+    assert "bm25 over ltr has 0.6" in report.disagreements["class"].sentence
+
+
+def test_a_difference_of_size_is_no_opposition() -> None:
+    rng = np.random.default_rng(7)
+    first = counts(rng, [[0.5, 0.8, 0.5], [0, 0.5, 0.5], [0, 0, 0.5]], 1500)
+    second = counts(rng, [[0.5, 0.6, 0.5], [0, 0.5, 0.5], [0, 0, 0.5]], 1500)
+    assert judged([first, second]).disagreements["class"].verdict == "different"
+
+
+def test_ties_are_half_a_win_each_way() -> None:
+    wins = counts(np.random.default_rng(7), [[0.5, 0.7, 0.7]] * 3, 300)
+    ties = 100 * (1 - np.eye(3, dtype=np.int64))
+    report = judged([wins], [ties])
+    assert report.segments["class"]["s-0"].duels == 1200
+
+
+def test_equal_segments_disagree_by_chance_in_at_most_five_per_cent() -> None:
+    """400 experiments of four equal segments, looked at ten times each."""
+    rng = np.random.default_rng(7)
+    wrong = false_champions = 0
+    for _ in range(400):
+        wins = [np.zeros((3, 3), dtype=np.int64) for _ in range(4)]
+        disagreed = champion = False
+        for _ in range(10):
+            wins = [each + counts(rng, [[0.5] * 3] * 3, 40) for each in wins]
+            report = judged(wins)
+            disagreed |= report.disagreements["class"].verdict != "none"
+            champion |= any(each.champion for each in report.segments["class"].values())
+        wrong += disagreed
+        false_champions += champion
+    assert wrong <= 0.05 * 400
+    assert false_champions <= 0.05 * 400
+    assert LEVEL == 0.95
