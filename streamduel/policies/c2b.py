@@ -8,7 +8,7 @@ import numpy as np
 
 from streamduel.policies.base.batched_policy import BatchedPolicy, estimates
 from streamduel.policies.base.parameter import Choice
-from streamduel.preference.arrays import Booleans
+from streamduel.preference.arrays import Booleans, Integers
 from streamduel.preference.divergence import EmpiricalDivergence
 from streamduel.preference.logarithm import ln
 from streamduel.preference.power import power
@@ -78,7 +78,7 @@ class C2B(BatchedPolicy):
         meaning="evidence that eliminates an arm: above ln T, above ln t, or by Hoeffding's bound",
     )
 
-    def _begin_round(self) -> Booleans:
+    def _begin_round(self) -> Integers:
         """Lines 5 to 11: all active pairs but those of two arms that the candidate beats."""
         played, means = estimates(self.wins)
         gaps = np.maximum(means - 0.5, 0.0)
@@ -89,8 +89,8 @@ class C2B(BatchedPolicy):
         most = np.where(self._active, defeated.sum(axis=1), -1)  # line 6
         candidate = self._generator.choose_index(most == most.max())
         defeated_by_it = defeated[candidate]  # lines 7 to 11; never the candidate itself
-        pairs: Booleans = active & ~np.logical_and.outer(defeated_by_it, defeated_by_it)
-        return pairs
+        pairs = active & ~np.logical_and.outer(defeated_by_it, defeated_by_it)
+        return np.where(pairs, self._repeats(self._round), 0)
 
     def _end_round(self) -> Booleans:
         """Lines 13 and 14, or the criterion of section 4."""

@@ -8,7 +8,7 @@ from streamduel.errors import PolicyError
 from streamduel.policies.base.batched_policy import BatchedPolicy, BatchedState, estimates
 from streamduel.policies.base.parameter import Flag
 from streamduel.policies.base.state import Wins
-from streamduel.preference.arrays import Booleans, Floats
+from streamduel.preference.arrays import Booleans, Floats, Integers
 from streamduel.preference.logarithm import ln
 
 
@@ -80,9 +80,9 @@ class PComp(BatchedPolicy):
         beaten: Booleans = np.logical_or.reduce(beats, axis=0)
         return beaten
 
-    def _begin_round(self) -> Booleans:
+    def _begin_round(self) -> Integers:
         self._before = self.wins.copy()
-        return self._active_pairs()
+        return np.where(self._active_pairs(), self._repeats(self._round), 0)
 
     def _restored(self) -> None:
         super()._restored()

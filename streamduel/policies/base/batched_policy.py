@@ -40,7 +40,7 @@ class BatchedState(State):
 class BatchedPolicy(Policy):
     """Plans T duels in at most B rounds, and adapts only between them.
 
-    A round is one `Batch`: certain pairs of active arms, each q_r = ⌊q^r⌋ times, q = T^(1/B). When
+    A round is one `Batch`: certain pairs of arms, mostly each q_r = ⌊q^r⌋ times, q = T^(1/B). When
     it is complete, beaten arms are eliminated, and the others play the next round. The last round
     alone would take T duels, so B rounds are never exceeded.
 
@@ -49,7 +49,7 @@ class BatchedPolicy(Policy):
     arms were beaten, none is eliminated.
 
     A policy of this family says which arms are beaten at the end of a round (`_end_round`), and
-    which pairs the next round compares (`_begin_round`).
+    how often the next round compares each pair (`_begin_round`).
     """
 
     state_type: ClassVar[type[State]] = BatchedState
@@ -82,8 +82,8 @@ class BatchedPolicy(Policy):
         """(K,): which arms are beaten, by the counts at the end of the round."""
 
     @abstractmethod
-    def _begin_round(self) -> Booleans:
-        """(K, K), symmetric: which pairs the round that begins compares."""
+    def _begin_round(self) -> Integers:
+        """(K, K), symmetric: how often the round that begins compares each pair."""
 
     def _active_pairs(self) -> Booleans:
         """(K, K), symmetric: the pairs of active arms, with the diagonal."""
@@ -105,7 +105,7 @@ class BatchedPolicy(Policy):
                 self._last = self._best_active()  # rounds that were closed early are rounds, too
             if self._last is None:
                 self._round += 1
-                self._batch.open(np.where(self._begin_round(), self._repeats(self._round), 0))
+                self._batch.open(self._begin_round())
         return self._last
 
     def _best_active(self) -> int:

@@ -16,6 +16,8 @@ from streamduel.testing.records import Record
 ARMS: Final = ("bm25", "ltr", "dense", "hybrid")
 
 POLICIES: Final[tuple[dict[str, Any], ...]] = (
+    {"name": "top_two"},
+    {"name": "batched_top_two", "horizon": 10_000},
     {"name": "rucb"},
     {"name": "ccb"},
     {"name": "uniform"},
