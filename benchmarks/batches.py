@@ -94,7 +94,8 @@ def draw(found: dict[str, dict[str, list[float]]], path: Path) -> None:
         add(panel, curves)
         finish(panel, title, "batches", "regret")
         panel.set_yscale("log")
-    axes[0][0].legend(fontsize=7, frameon=False)
+    handles, labels = axes[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=5, fontsize=8, frameon=False)
     save(figure, path)
 
 
