@@ -42,14 +42,15 @@ SEARCH: Final = {"api/": {"boost": 0.5}, "files/": {"exclude": True}}
 """Search settings by folder: pages for people come first."""
 
 
-STYLE: Final = "site.css"
-"""The style sheet, in this folder."""
+OWN: Final = ("site.css", "search_offline_iframe-worker.js")
+"""The style sheet and the script of the site, in this folder."""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages from outside docs/, and one for every linked file."""
     root = _root(config)
-    files.append(File.generated(config, STYLE, abs_src_path=str(Path(__file__).with_name(STYLE))))
+    for own in OWN:
+        files.append(File.generated(config, own, abs_src_path=str(Path(__file__).with_name(own))))
     for origin, page_there in PAGES.items():
         files.append(File.generated(config, page_there, abs_src_path=str(root / origin)))
     waiting = list(files.documentation_pages())

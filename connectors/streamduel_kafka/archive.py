@@ -12,7 +12,7 @@ from streamduel.connector import MAX_BATCH_BYTES, Message, Snapshot
 from streamduel.errors import ConnectorError, SnapshotError
 from streamduel.kafka_batches import bound_reads
 from streamduel.records import Rejected
-from streamduel_kafka.clients import connect_at_start, reason
+from streamduel_kafka.clients import COMMAND_SECONDS, connect_at_start, reason
 from streamduel_kafka.rights import Rights
 from streamduel_kafka.settings import SinkSettings, SnapshotSettings
 from streamduel_kafka.topics import Topics
@@ -201,6 +201,6 @@ def open_archive(sink: SinkSettings, snapshots: SnapshotSettings) -> KafkaArchiv
     Raises:
         ConnectorError: their topic is missing, or the cluster cannot be reached.
     """
-    with Topics(snapshots) as topics:
+    with Topics(snapshots, COMMAND_SECONDS) as topics:
         partitions = topics.require_snapshots(snapshots.topic, partitions=None)
     return KafkaArchive(sink, snapshots, partitions)

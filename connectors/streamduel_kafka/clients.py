@@ -18,8 +18,11 @@ log = structlog.stdlib.get_logger(__name__)
 # most of half a minute.
 BOOTSTRAP_SECONDS = 30.0
 
+# Of a command that a person waits for, on a cluster that runs already.
+COMMAND_SECONDS = 10.0
+
 # A wrong address is told after this long, although the wait goes on.
-HINT_SECONDS = 5.0
+HINT_SECONDS = 2.0
 
 COMMON: dict[str, Any] = {
     # By default kafka-python waits up to 30 s between two attempts to reconnect. For as long it

@@ -9,7 +9,7 @@ from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAs
 
 from streamduel.connector import SourceOptions
 from streamduel.kafka_batches import bound_reads
-from streamduel_kafka.clients import CONSUMER, connect_at_start
+from streamduel_kafka.clients import COMMAND_SECONDS, CONSUMER, connect_at_start
 from streamduel_kafka.control_log import open_control
 from streamduel_kafka.instance import Instance
 from streamduel_kafka.offsets import ASK_SECONDS
@@ -78,7 +78,7 @@ def open_log(settings: SourceSettings, options: SourceOptions) -> KafkaSource:
     Raises:
         ConnectorError: the cluster or the topic does not match the settings.
     """
-    with Topics(settings) as topics:
+    with Topics(settings, COMMAND_SECONDS) as topics:
         found = topics.require_log(settings.topic, create=None)
         topics.require_every_record(settings.topic)
         if settings.control_topic is not None:

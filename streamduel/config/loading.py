@@ -146,7 +146,8 @@ def _settings(
         try:
             settings[section] = model.model_validate(raw, context={"directory": directory})
         except ValidationError as error:
-            for it in mistakes(error, model, (section,)):
+            others = ["format"] if section == "source" else []
+            for it in mistakes(error, model, (section,), others):
                 # A value that the section takes from the source is the source's mistake.
                 sources = Mistake(
                     ("source", *it.location[1:]), it.sentence.replace(section, "source", 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel, ValidationError
@@ -40,23 +40,40 @@ class Mistake(NamedTuple):
 
 
 def mistakes(
-    error: ValidationError, model: type[BaseModel], prefix: Location = ()
+    error: ValidationError,
+    model: type[BaseModel],
+    prefix: Location = (),
+    others: Sequence[str] = (),
 ) -> Iterator[Mistake]:
-    """The mistakes that pydantic found with a model, whose place in the whole is `prefix`."""
+    """The mistakes that pydantic found with a model.
+
+    Args:
+        error: of the model.
+        model: what was checked.
+        prefix: its place in the whole.
+        others: keys that are allowed beside those of the model, because another one checks them.
+    """
     shape = Shape(model)
     for found in error.errors(include_url=False):
         location = (*prefix, *found["loc"])
-        yield Mistake(location, _sentence(shape, prefix, found["loc"], dict(found)))
+        yield Mistake(location, _sentence(shape, prefix, found["loc"], dict(found), others))
 
 
-def _sentence(shape: Shape, prefix: Location, location: Location, found: dict[str, Any]) -> str:
+def _sentence(
+    shape: Shape,
+    prefix: Location,
+    location: Location,
+    found: dict[str, Any],
+    others: Sequence[str],
+) -> str:
     kind, value = found["type"], found["input"]
     if kind == "invalid_key" or KEY in location:
         return _wrong_key(shape, prefix, location, value)
     where = dotted((*prefix, *location))
     schema = shape.at(location)
     if kind == "extra_forbidden":
-        keys = sorted((shape.at(location[:-1]) or {}).get("properties", {}))
+        further = others if len(location) == 1 else ()
+        keys = sorted([*(shape.at(location[:-1]) or {}).get("properties", {}), *further])
         hint = nearest(str(location[-1]), keys) or "."
         return f"unknown key '{where}'{hint} Allowed there: {', '.join(keys)}."
     if kind == "value_error":

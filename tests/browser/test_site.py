@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import http.server
+import re
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import NewPage
 from tests.site import build
@@ -20,12 +22,18 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where the site is served."""
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the site."""
     folder = tmp_path_factory.mktemp("site")
     done = build(folder)
     assert done.returncode == 0, done.stderr
-    handler = functools.partial(_Quiet, directory=str(folder))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def served(site: Path) -> Iterator[str]:
+    """Where the site is served."""
+    handler = functools.partial(_Quiet, directory=str(site))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
@@ -44,6 +52,19 @@ def test_a_reader_finds_a_page_by_searching(page: Page) -> None:
     page.get_by_role("textbox", name="Search").fill("retire-arm")
     page.locator(".md-search-result__link").first.click()
     expect(page.locator("article h1")).to_contain_text("Experiments")
+
+
+@pytest.mark.parametrize("start", ["index.html", "research/top-two.html"])
+def test_a_site_on_a_disk_is_searched_too(site: Path, browser: Browser, start: str) -> None:
+    page = browser.new_page()
+    others: list[str] = []
+    page.on("request", lambda asked: others.append(asked.url))
+    page.goto((site / start).as_uri())
+    page.get_by_role("textbox", name="Search").fill("holdout")
+    page.locator(".md-search-result__link").first.click()
+    expect(page.locator("article h1")).to_have_text(re.compile("Experiments|Glossary"))
+    assert all(url.startswith(("file:", "data:", "blob:", "about:")) for url in others)
+    page.close()
 
 
 def test_a_reader_comes_from_the_quick_start_to_a_file_of_the_repository(page: Page) -> None:

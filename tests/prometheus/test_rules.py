@@ -57,7 +57,8 @@ def test_alerts_have_severity_and_annotations(alert: str) -> None:
     rule = alerts()[alert]
     assert rule["labels"]["severity"] in SEVERITIES
     assert set(rule["annotations"]) == {"summary", "description", "runbook_url"}
-    assert rule["annotations"]["runbook_url"] == f"docs/runbook.md#{alert.lower()}"
+    runbook = "https://github.com/streamduel/streamduel/blob/main/docs/runbook.md"
+    assert rule["annotations"]["runbook_url"] == f"{runbook}#{alert.lower()}"
 
 
 @pytest.mark.parametrize("alert", alerts())

@@ -158,7 +158,7 @@ def test_a_folder_is_refused(tmp_path: Path) -> None:
         ("STREAMDUEL_DEDUPE", "{window_ms: 1, window_ms: 2}",
          "dedupe must be a mapping (found '{window_ms: 1, window_ms: 2}')."),
         ("STREAMDUEL_SOURCE__PTH", "x",
-         "unknown key 'source.pth'; did you mean 'path'? Allowed there: connector, path."),
+         "unknown key 'source.pth'; did you mean 'path'? Allowed there: connector, format, path."),
         ("STREAMDUEL_SOURCE__CONNECTOR", "fils",
          f"source.connector must be {CONNECTORS} (found 'fils'); did you mean 'files'?"),
         ("STREAMDUEL_SOURCE__CONNECTOR__NAME", "files",

@@ -1,0 +1,51 @@
+"""How long it takes to hear that no broker answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from kafka import errors
+from structlog.testing import capture_logs
+
+from streamduel.connector import SourceOptions
+from streamduel.errors import ConnectorError
+from streamduel_kafka import clients
+from streamduel_kafka.archive import open_archive
+from streamduel_kafka.opening import open_log, open_source
+from streamduel_kafka.settings import SinkSettings, SnapshotSettings, SourceSettings
+
+SERVERS = {"connector": "kafka", "bootstrap_servers": ["127.0.0.1:9"]}
+SOURCE = SourceSettings.model_validate({**SERVERS, "topic": "clicks", "group": "streamduel"})
+OPTIONS = SourceOptions(until_end=True)
+
+
+@pytest.mark.parametrize(
+    ("opens", "seconds"),
+    [
+        (lambda: open_source(SOURCE, OPTIONS), 30),
+        (lambda: open_log(SOURCE, OPTIONS), 10),
+        (
+            lambda: open_archive(
+                SinkSettings.model_validate({**SERVERS, "assignments": "a", "dead_letters": "d"}),
+                SnapshotSettings.model_validate({**SERVERS, "topic": "s"}),
+            ),
+            10,
+        ),
+    ],
+    ids=["run", "replay", "inspect"],
+)
+def test_a_wrong_address_is_told_soon(
+    monkeypatch: pytest.MonkeyPatch, opens: Any, seconds: float
+) -> None:
+    waited = []
+
+    def connect(_kind: Any, _settings: Any, patience: float, **_options: Any) -> Any:
+        waited.append(patience)
+        raise errors.KafkaTimeoutError("Unable to bootstrap")
+
+    monkeypatch.setattr(clients, "connect", connect)
+    with capture_logs() as logs, pytest.raises(ConnectorError, match="cannot be reached"):
+        opens()
+    assert waited == [2, seconds - 2]
+    assert [each["event"] for each in logs] == ["broker not reached"]
