@@ -21,11 +21,10 @@ from streamduel.monitoring.exposition import REUSE
 from streamduel.monitoring.figures import Distribution, Figures
 from streamduel.monitoring.metrics import COMMIT_SECONDS, METRICS, POLL_RECORDS
 from streamduel.monitoring.outlook import Outlook
+from streamduel.monitoring.view_parts import GuardrailEffect, Impressions
 from streamduel.monitoring.views import (
     MAX_ARMS_ON_DEMAND,
     ExperimentView,
-    GuardrailEffect,
-    Impressions,
     PartitionView,
     Wanted,
 )

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from streamduel.config.experiment import ExperimentSettings
+from streamduel.monitoring.view_parts import GuardrailEffect, Impressions
 from streamduel.monitoring.why import why_pair
 from streamduel.preference.arrays import Floats
 from streamduel.preference.evidence import Winner, unfairness
@@ -24,12 +25,10 @@ from streamduel.preference.verdict import LEVEL, Verdict
 from streamduel.preference.winners import copeland_scores
 from streamduel.records import Assignment, Reason
 from streamduel.stream.experiment import Experiment
-from streamduel.stream.guardrails import share_taken
 from streamduel.stream.plan import Status
 from streamduel.stream.segments import CountsOfSegments
 from streamduel.stream.settings_change import pending
 from streamduel.stream.task import PartitionTask
-from streamduel.stream.trust import Coin
 
 DELTA: Final = 1 - LEVEL
 """Bounds of regret are wrong with at most this probability at any time."""
@@ -87,57 +86,6 @@ class Wanted(NamedTuple):
         stop, parameters = experiment.settings.stop, experiment.policy.parameters
         confidence = stop.confidence or parameters.get("confidence", LEVEL)
         return cls(parameters, confidence, stop.min_duels)
-
-
-class Impressions(NamedTuple):
-    """Counts of interleaved impressions, by which the services that log them are judged.
-
-    Attributes:
-        shown: with clicks or without.
-        ties: impressions and duels without a winner.
-        ranks: documents shown, of side a and of side b.
-        unassigned: impressions of a pair that no recent assignment named.
-        coins: of side a, and of each arm, what it got of things that a fair service splits evenly,
-            and what its opponents got.
-    """
-
-    shown: int
-    ties: int
-    ranks: tuple[int, int]
-    unassigned: int
-    coins: tuple[Coin, ...]
-
-    @classmethod
-    def of(cls, experiment: Experiment) -> Impressions:
-        """The counts of an experiment."""
-        trust = experiment.trust
-        coins = trust.coins(experiment.roster.arms) if trust.impressions else ()
-        return cls(trust.impressions, experiment.ties, trust.ranks, trust.unassigned, coins)
-
-
-class GuardrailEffect(NamedTuple):
-    """What guardrails change.
-
-    Attributes:
-        share: of the impressions, taken from the policy at present.
-        pairs: two arms, and how many of their duels guardrails have requested.
-    """
-
-    share: float
-    pairs: tuple[tuple[int, int, int], ...]
-
-    @classmethod
-    def of(cls, experiment: Experiment) -> GuardrailEffect | None:
-        """The effect on an experiment; None if it has, and has had, no guardrail."""
-        rails, plan, index = (
-            experiment.decisions.guardrails,
-            experiment.decisions.plan,
-            experiment.roster.index,
-        )
-        if not rails.at_work and not rails.served:
-            return None
-        pairs = tuple((index[a], index[b], duels) for (a, b), duels in rails.served.items())
-        return cls(share_taken(plan, rails.settings) if plan else 0.0, pairs)
 
 
 @dataclass(frozen=True, eq=False)

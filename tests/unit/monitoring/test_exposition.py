@@ -13,7 +13,8 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from streamduel.monitoring.collector import Metrics
 from streamduel.monitoring.exposition import CHEAP_SECONDS, REUSE, Exposition
 from streamduel.monitoring.reference import example
-from streamduel.monitoring.views import ExperimentView, GuardrailEffect, PartitionView
+from streamduel.monitoring.view_parts import GuardrailEffect
+from streamduel.monitoring.views import ExperimentView, PartitionView
 from tests.unit.monitoring.fold import Clock, commit, config, parse, task, value
 
 ARMS = ("bm25", "ltr", "dense")

@@ -1,0 +1,60 @@
+"""Parts of an experiment's view: its impressions, and the effect of its guardrails."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from streamduel.stream.experiment import Experiment
+from streamduel.stream.guardrails import share_taken
+from streamduel.stream.trust import Coin
+
+
+class Impressions(NamedTuple):
+    """Counts of interleaved impressions, by which the services that log them are judged.
+
+    Attributes:
+        shown: with clicks or without.
+        ties: impressions and duels without a winner.
+        ranks: documents shown, of side a and of side b.
+        unassigned: impressions of a pair that no recent assignment named.
+        coins: of side a, and of each arm, what it got of things that a fair service splits evenly,
+            and what its opponents got.
+    """
+
+    shown: int
+    ties: int
+    ranks: tuple[int, int]
+    unassigned: int
+    coins: tuple[Coin, ...]
+
+    @classmethod
+    def of(cls, experiment: Experiment) -> Impressions:
+        """The counts of an experiment."""
+        trust = experiment.trust
+        coins = trust.coins(experiment.roster.arms) if trust.impressions else ()
+        return cls(trust.impressions, experiment.ties, trust.ranks, trust.unassigned, coins)
+
+
+class GuardrailEffect(NamedTuple):
+    """What guardrails change.
+
+    Attributes:
+        share: of the impressions, taken from the policy at present.
+        pairs: two arms, and how many of their duels guardrails have requested.
+    """
+
+    share: float
+    pairs: tuple[tuple[int, int, int], ...]
+
+    @classmethod
+    def of(cls, experiment: Experiment) -> GuardrailEffect | None:
+        """The effect on an experiment; None if it has, and has had, no guardrail."""
+        rails, plan, index = (
+            experiment.decisions.guardrails,
+            experiment.decisions.plan,
+            experiment.roster.index,
+        )
+        if not rails.at_work and not rails.served:
+            return None
+        pairs = tuple((index[a], index[b], duels) for (a, b), duels in rails.served.items())
+        return cls(share_taken(plan, rails.settings) if plan else 0.0, pairs)
