@@ -15,6 +15,7 @@ from streamduel.records import (
     MAX_COUNT,
     MAX_DOC,
     MAX_NAME,
+    MAX_NOTE,
     MAX_QUERY,
     MAX_SEGMENTS,
     Action,
@@ -39,6 +40,7 @@ ACTION_FIELDS: Final[Mapping[Action, tuple[str, ...]]] = {
     "freeze_pair": ("a", "b"),
     "unfreeze_pair": (),
     "apply": ("settings",),
+    "note": ("text",),
 }
 """The fields of a control record that each action needs."""
 
@@ -85,6 +87,7 @@ ALLOWED: Final = {
     "segment[]": _SEGMENT,
     "segment{}": f"an object whose names have 1 to {MAX_NAME} characters",
     "actor": f"{_NAME}, or null",
+    "text": f"a string of 1 to {MAX_NOTE} characters, or null",
     "settings": "an object with keys of the experiment's configuration, or null",
 }
 """The allowed values of each field, by its path; `TYPE.FIELD` where a field's name has two uses."""
@@ -167,6 +170,8 @@ def _control(record: Control) -> str | None:
         return f"'{record.action}' must name an 'arm' (found none)."
     if "b" in needed and (None in {record.a, record.b} or record.a == record.b):
         return f"'{record.action}' must name two arms, 'a' and 'b'."
+    if "text" in needed and record.text is None:
+        return f"'{record.action}' must have a 'text' (found none)."
     if "settings" in needed and record.settings is None:
         return f"'{record.action}' must have 'settings' (found none)."
     return None

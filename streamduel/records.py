@@ -21,6 +21,8 @@ MAX_ACTION: Final = 64
 """Characters of a click's action."""
 MAX_QUERY: Final = 1024
 """Characters of a query: search engines cut longer ones."""
+MAX_NOTE: Final = 1000
+"""Characters of a note: a hundred of them are kept."""
 MAX_SEGMENTS: Final = 8
 """Ways in which one record is segmented."""
 MAX_COUNT: Final = 2**40
@@ -145,7 +147,15 @@ class Click(InputRecord, tag="click", frozen=True, gc=False):
 
 
 Action = Literal[
-    "pause", "resume", "add_arm", "retire_arm", "reset", "freeze_pair", "unfreeze_pair", "apply"
+    "pause",
+    "resume",
+    "add_arm",
+    "retire_arm",
+    "reset",
+    "freeze_pair",
+    "unfreeze_pair",
+    "apply",
+    "note",
 ]
 
 Actor = Annotated[
@@ -154,6 +164,9 @@ Actor = Annotated[
 ]
 
 
+Note = Annotated[
+    str, Meta(min_length=1, max_length=MAX_NOTE, description="A note for the timeline.")
+]
 Settings = Annotated[
     dict[str, Any],
     Meta(
@@ -167,8 +180,8 @@ class Control(InputRecord, tag="control", frozen=True, gc=False):
     """A change of the experiment, ordered with the data.
 
     `add_arm` and `retire_arm` need `arm`; `freeze_pair` needs `a` and `b`; `apply` needs
-    `settings`; the other actions ignore these fields. `actor` is the person or program that wants
-    the change.
+    `settings`; `note` needs `text`; the other actions ignore these fields. `actor` is the person or
+    program that wants the change.
     """
 
     action: Action
@@ -178,6 +191,7 @@ class Control(InputRecord, tag="control", frozen=True, gc=False):
     ts: Time | None = None
     actor: Actor | None = None
     settings: Settings | None = None
+    text: Note | None = None
 
 
 InputEvent = Duel | Duels | Interleaving | Impression | Click | Control

@@ -30,7 +30,7 @@ COMMANDS: Final = {
 }
 """Each command with its summary. `streamduel.cli.NAME` has the function NAME that runs it."""
 
-FORMS: Final[dict[str, tuple[str, ...]]] = {"control": ("apply",)}
+FORMS: Final[dict[str, tuple[str, ...]]] = {"control": ("apply", "note")}
 """First words after a command with which it has other arguments, in a module of their own."""
 
 MISTAKE: Final = 2

@@ -32,7 +32,9 @@ ActionName = Annotated[
 ]
 ArmName = Annotated[
     str | None,
-    typer.Argument(metavar="ARM", help="The arm of add-arm, retire-arm and freeze-pair."),
+    typer.Argument(
+        metavar="ARM", help="The arm of add-arm, retire-arm and freeze-pair; the text of note."
+    ),
 ]
 OtherArmName = Annotated[
     str | None, typer.Argument(metavar="OTHER", help="The second arm of freeze-pair.")
@@ -74,7 +76,8 @@ def control(
     The record's `ts` is the present time. In a file, it advances stream time; in Kafka, the
     broker's timestamp does.
 
-    `streamduel control apply CONFIG` applies a changed configuration to the running experiments.
+    `streamduel control apply CONFIG` applies a changed configuration to the running experiments;
+    `streamduel control note CONFIG EXPERIMENT TEXT` writes a note into a timeline.
 
     For example:
 
@@ -157,6 +160,7 @@ def _check(loaded: LoadedConfig, experiment: str, action: str, arms: list[str]) 
     wanted = len(ACTION_FIELDS[ACTIONS[action]])
     if len(arms) < wanted:
         needs = "an ARM" if wanted == 1 else "two arms, ARM and OTHER"
+        needs = "a TEXT" if action == "note" else needs
         raise ConfigurationError(f"{action} needs {needs}.")
     if len(arms) > wanted:
         most = "no second ARM" if wanted else "no ARM"

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from pydantic import ValidationError
 
-from streamduel.config.experiment import ExperimentSettings
+from streamduel.config.experiment import DESCRIPTIVE, ExperimentSettings
 from streamduel.config.messages import mistakes
 from streamduel.errors import ConfigurationError, PolicyError, shortened
 
@@ -82,7 +82,7 @@ def differences(
     if not configured.policy.is_named:
         policy = configured.policy.model_copy(update={"name": running.policy.name})
         configured = configured.model_copy(update={"policy": policy})
-    before, after = running.model_dump(mode="json"), configured.model_dump(mode="json")
+    before, after = running.in_fold(), configured.in_fold()
     if set(configured.arms) in (set(running.arms), set(arms)):
         before["arms"] = after["arms"]
     else:
@@ -98,8 +98,11 @@ def changed(settings: ExperimentSettings, changes: Mapping[str, Any]) -> Experim
     Raises:
         ConfigurationError: a value is not allowed; the first mistake, as a sentence.
     """
+    for key in DESCRIPTIVE:
+        if key in changes:
+            raise ConfigurationError(f"settings.{key} is read from the configuration alone.")
     try:
-        return ExperimentSettings.model_validate({**settings.model_dump(mode="json"), **changes})
+        return ExperimentSettings.model_validate({**settings.in_fold(), **changes})
     except ValidationError as error:
         first = next(mistakes(error, ExperimentSettings, ("settings",)))
         raise ConfigurationError(shortened(first.sentence, 500)) from None

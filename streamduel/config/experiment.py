@@ -21,7 +21,7 @@ from streamduel.interleaving.credit import (
     create,
 )
 from streamduel.preference.counts import MAX_DUELS
-from streamduel.records import MAX_ACTION, MAX_TIME
+from streamduel.records import MAX_ACTION, MAX_NAME, MAX_TIME
 
 _JOIN_WINDOW_MS: Final = 600_000
 """Ten minutes: users rarely return to a page of results later."""
@@ -30,6 +30,15 @@ MIN_ARMS: Final = 2
 MAX_ARMS: Final = 1000
 """A decision of some policies takes time and memory quadratic in the number of arms."""
 
+DESCRIPTIVE: Final = ("owner", "hypothesis", "links", "notes")
+"""Settings that are only shown. They are not part of the state."""
+
+MAX_TEXT: Final = 4000
+"""Characters of a text that people write."""
+
+MAX_LINKS: Final = 20
+
+Link = Annotated[str, Field(pattern=r"^https?://[^\s\"<>]+$", max_length=2048)]
 Action = Annotated[str, Field(min_length=1, max_length=MAX_ACTION, strict=True)]
 Weight = Annotated[float, Field(strict=True, ge=-MAX_WEIGHT, le=MAX_WEIGHT)]
 MAX_KINDS: Final = 8
@@ -198,8 +207,8 @@ class GuardrailSettings(Section):
 class ExperimentSettings(Section):
     """One experiment: the rankers that compete, and how the best one is found.
 
-    All settings enter the fold: a changed one takes effect at a control record, which
-    `streamduel control apply` writes.
+    All settings but the `DESCRIPTIVE` ones enter the fold: a changed one takes effect at a control
+    record, which `streamduel control apply` writes.
     """
 
     arms: Annotated[list[Name], Field(min_length=MIN_ARMS, max_length=MAX_ARMS)] = Field(
@@ -274,6 +283,23 @@ class ExperimentSettings(Section):
     stop: StopSettings = StopSettings()
     guardrails: GuardrailSettings = GuardrailSettings()
     prior: PriorSettings = PriorSettings()
+    owner: Annotated[str, Field(min_length=1, max_length=MAX_NAME)] | None = Field(
+        None,
+        description="Who answers questions about the experiment, such as a team or an address.",
+    )
+    hypothesis: Annotated[str, Field(min_length=1, max_length=MAX_TEXT)] | None = Field(
+        None, description="What the experiment is expected to show."
+    )
+    links: Annotated[list[Link], Field(max_length=MAX_LINKS)] = Field(
+        [], description="Addresses of tickets, documents or dashboards, with http:// or https://."
+    )
+    notes: Annotated[str, Field(min_length=1, max_length=MAX_TEXT)] | None = Field(
+        None, description="Anything else that readers of the status page should know."
+    )
+
+    def in_fold(self) -> dict[str, Any]:
+        """The settings that enter the fold, as plain JSON: all but the `DESCRIPTIVE` ones."""
+        return self.model_dump(mode="json", exclude=set(DESCRIPTIVE))
 
     def join_window(self, max_ms: int) -> int:
         """The join window in milliseconds, at most those of the dedupe window."""

@@ -16,6 +16,7 @@ from streamduel.monitoring.views import ExperimentView
 from streamduel.preference.segments import Disagreement, SegmentResult
 from streamduel.preference.verdict import PairResult
 from streamduel.records import Assignment, Name
+from streamduel.stream.timeline import Moment
 
 MAX_MATRIX_ARMS: Final = 100
 """10,000 numbers, some 60 kB. `streamduel inspect --json` has the whole matrix."""
@@ -195,6 +196,28 @@ class SegmentsAnswer(msgspec.Struct, frozen=True):
     def of_view(cls, view: ExperimentView) -> SegmentsAnswer:
         """The segments of an experiment; empty without any."""
         return cls(view.name, view.segment_report.segments, view.segment_report.disagreements)
+
+
+class RecordAnswer(msgspec.Struct, frozen=True):
+    """What an experiment is for, from the configuration, and what happened to it.
+
+    The moments are the oldest first; the number that is kept is bounded.
+    """
+
+    experiment: Name
+    owner: str | None
+    hypothesis: str | None
+    links: list[str]
+    notes: str | None
+    timeline: list[Moment]
+
+    @classmethod
+    def of(cls, view: ExperimentView) -> RecordAnswer:
+        """The record of an experiment."""
+        about = view.configured
+        assert about is not None, "every experiment that runs has settings"
+        told = (about.owner, about.hypothesis, list(about.links), about.notes)
+        return cls(view.name, *told, list(view.timeline))
 
 
 class Refusal(msgspec.Struct, frozen=True):

@@ -17,9 +17,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from streamduel.monitoring import api, openapi
 from streamduel.monitoring.collector import Metrics
+from streamduel.monitoring.experiments_csv import experiments_csv
 from streamduel.monitoring.exposition import Exposition
 from streamduel.monitoring.history import History
 from streamduel.monitoring.page import PAGE_HEADERS, Pages
+from streamduel.monitoring.page.overview import Query
 from streamduel.monitoring.page.pages import absent
 from streamduel.monitoring.views import ExperimentView
 
@@ -103,6 +105,10 @@ def _api(metrics: Metrics, history: History) -> list[Route]:
         found = {view.name: api.Summary.of(view, figures.outlook(view.name)) for view in views}
         return _json(api.Experiments(found))
 
+    async def table(request: Request) -> Response:
+        text = experiments_csv(metrics.figures, history, Query.parse(request.query_params))
+        return Response(text, media_type="text/csv")
+
     async def openapi_document(_: Request) -> Response:
         return JSONResponse(document)
 
@@ -126,6 +132,8 @@ def _api(metrics: Metrics, history: History) -> list[Route]:
         of_one("/api/history", lambda view: api.HistoryAnswer.of(view, history)),
         of_one("/api/matrix", api.MatrixAnswer.of_view),
         of_one("/api/segments", api.SegmentsAnswer.of_view),
+        of_one("/api/record", api.RecordAnswer.of),
+        Route("/api/experiments.csv", table),
         Route("/api/openapi.json", openapi_document),
     ]
 

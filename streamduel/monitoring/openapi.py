@@ -13,6 +13,7 @@ from streamduel.monitoring.api import (
     Healthy,
     HistoryAnswer,
     MatrixAnswer,
+    RecordAnswer,
     Refusal,
     SegmentsAnswer,
     Unhealthy,
@@ -24,6 +25,7 @@ _ANSWERS: Final = (
     HistoryAnswer,
     MatrixAnswer,
     SegmentsAnswer,
+    RecordAnswer,
     Refusal,
     Healthy,
     Unhealthy,
@@ -76,6 +78,9 @@ def _paths() -> dict[str, Any]:
         ),
         "/api/segments/{name}": _of_one(
             "segments", "What the segments of an experiment say", SegmentsAnswer
+        ),
+        "/api/record/{name}": _of_one(
+            "record", "What an experiment is for, and what happened to it", RecordAnswer
         ),
         "/healthz": {"get": _operation("alive", "Liveness", {200: Healthy, 503: Unhealthy})},
         "/readyz": {"get": _operation("ready", "Readiness", {200: Healthy, 503: Unhealthy})},

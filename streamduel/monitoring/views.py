@@ -29,6 +29,7 @@ from streamduel.stream.plan import Status
 from streamduel.stream.segments import CountsOfSegments
 from streamduel.stream.settings_change import pending
 from streamduel.stream.task import PartitionTask
+from streamduel.stream.timeline import Moment
 
 DELTA: Final = 1 - LEVEL
 """Bounds of regret are wrong with at most this probability at any time."""
@@ -122,6 +123,8 @@ class ExperimentView:
         why: why the pair with the largest share is served, in a sentence.
         impressions: counts of interleaved impressions.
         settings: those in force.
+        configured: those of the configuration.
+        timeline: what happened, the oldest first.
         differences: what its configuration would change, a text for each key.
         wanted: what it waits for.
         segments: the duels by segment; None without segments.
@@ -157,6 +160,8 @@ class ExperimentView:
     prior: bool = False
     why: str = ""
     settings: ExperimentSettings | None = None
+    configured: ExperimentSettings | None = None
+    timeline: tuple[Moment, ...] = ()
     differences: tuple[str, ...] = ()
     segments: CountsOfSegments | None = None
     assessed: dict[int, Assessment] = field(default_factory=dict)
@@ -202,6 +207,8 @@ class ExperimentView:
             impressions=Impressions.of(experiment),
             why=why_pair(experiment),
             settings=experiment.settings,
+            configured=experiment.configured,
+            timeline=experiment.timeline.moments,
             differences=_differences(experiment, arms, former),
             wanted=Wanted.of(experiment),
             segments=experiment.segments.copy() if experiment.segments else None,

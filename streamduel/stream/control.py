@@ -48,6 +48,8 @@ def apply(control: Control, experiment: Experiment, offset: int) -> None:
             _retire_arm(experiment, str(control.arm), offset)
         case "apply":
             settings_change.apply(experiment, control.settings or {}, offset)
+        case "note":
+            pass  # for the timeline
         case _:
             assert_never(control.action)
 

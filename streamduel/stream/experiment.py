@@ -40,6 +40,7 @@ from streamduel.stream.roster import Roster
 from streamduel.stream.segments import Segments
 from streamduel.stream.shared import PULSE, Shared
 from streamduel.stream.tallies import ArmTallies, Outcomes, PairTies
+from streamduel.stream.timeline import Timeline
 from streamduel.stream.trust import Trust
 
 
@@ -77,6 +78,7 @@ class Experiment:
         pair_ties: the number of duels that were ties, by pair.
         segments: the duels by segment.
         ties: impressions and duels won by neither side, dropped ones included.
+        timeline: what happened to it.
         trust: counts that tell whether ranker services interleave as asked.
     """
 
@@ -84,7 +86,7 @@ class Experiment:
         "_changes", "_credited", "_shared", "applied", "attribution", "begun", "buffer", "by_arm",
         "check_at", "client_cap", "code", "coder", "codes", "configured", "decisions", "due",
         "name", "outcomes", "pair_ties", "roster", "seed", "segments", "settings",
-        "started_at", "ties", "trust",
+        "started_at", "ties", "timeline", "trust",
     )  # fmt: skip
 
     def __init__(
@@ -126,6 +128,7 @@ class Experiment:
             self.ties, self.trust = state["ties"], Trust(state["trust"])
         saved = {} if state is None else state.get("segments", {})
         self.segments = Segments(settings.segments, len(self.roster.arms), **saved)
+        self.timeline = Timeline((state or {}).get("timeline"))
         self.decisions = Decisions(name, settings, shared.partition, self.roster, state)
         self.coder = Coder(settings, self.roster, shared.limits)
         self.code, self.check_at = self.coder.code, self.coder.check_at
@@ -249,7 +252,9 @@ class Experiment:
         control.apply(event, self, record.offset)
         self.outcomes.accepted += 1
         self._shared.outputs.act(event)
-        self.decide(record.offset, now)
+        self.timeline.acted(event, self.policy.duels, now)
+        if event.action != "note":
+            self.decide(record.offset, now)
 
     _HANDLERS: ClassVar[dict[type, Callable[..., None]]] = {
         Duel: _duel,
@@ -385,6 +390,7 @@ class Experiment:
         plan = self.decisions.plan
         if plan is not None and plan != before:
             self.trust.decided(before, plan, self.decisions.epoch, now)
+        self.timeline.decided(before, self.decisions, now)
         if assignment is not None:
             self._shared.outputs.assign(assignment)
         self.set_timer()
@@ -438,6 +444,7 @@ class Experiment:
             "ties": self.ties,
             "pair_ties": self.pair_ties.state(),
             "trust": self.trust.state(),
+            "timeline": self.timeline.state(),
             "open": self.open,
             **({"segments": self.segments.state()} if self.segments else {}),
         }

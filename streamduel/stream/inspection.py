@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 from msgspec import structs
 
 from streamduel import policies
+from streamduel.config.experiment import DESCRIPTIVE, ExperimentSettings
 from streamduel.connector import Archive
 from streamduel.preference.segments import Disagreement, SegmentResult, judge_segments
 from streamduel.preference.verdict import PairResult, Verdict
@@ -17,6 +18,7 @@ from streamduel.records import Reason
 from streamduel.stream import continuity, saved_state, snapshot
 from streamduel.stream.segments import Segments
 from streamduel.stream.tallies import Outcomes, PairTies
+from streamduel.stream.timeline import Moment, Timeline
 
 
 class ExperimentReport(msgspec.Struct, frozen=True):
@@ -34,11 +36,13 @@ class ExperimentReport(msgspec.Struct, frozen=True):
         evidence: for each arm, that it does not beat all others, in nats.
         required: the evidence with which an arm is out.
         pairs: each pair, with 95 % intervals that hold together, at any time.
+        timeline: what happened, the oldest first.
         prior: whether a prior steers its choices; it counts nowhere as duels.
         configured: whether the configuration still has it.
         segments: what each segment says, by kind and name, with the confidence corrected for their
             number; empty without segments.
         disagreements: whether the segments of a kind disagree by more than chance, by kind.
+        owner: from the configuration, as the next three.
     """
 
     arms: list[str]
@@ -58,10 +62,15 @@ class ExperimentReport(msgspec.Struct, frozen=True):
     evidence: list[float]
     required: float
     pairs: list[PairResult]
+    timeline: list[Moment]
     prior: bool = False
     configured: bool = True
     segments: dict[str, dict[str, SegmentResult]] = {}
     disagreements: dict[str, Disagreement] = {}
+    owner: str | None = None
+    hypothesis: str | None = None
+    links: list[str] = []
+    notes: str | None = None
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -78,12 +87,12 @@ class Report(msgspec.Struct, frozen=True):
     ignored: dict[str, int]
 
 
-def inspect(archive: Archive, configured: Container[str]) -> Report:
+def inspect(archive: Archive, configured: Mapping[str, ExperimentSettings]) -> Report:
     """Read the newest snapshot of every partition.
 
     Args:
         archive: where the snapshots are.
-        configured: names of the experiments of the configuration.
+        configured: the experiments of the configuration.
 
     Raises:
         SnapshotError: a snapshot cannot be read.
@@ -104,7 +113,8 @@ def inspect(archive: Archive, configured: Container[str]) -> Report:
                 saved_state.check(name, saved.state)
                 report = _report(saved, entry)
                 ended = name not in configured or saved.ended_at is not None
-                experiments[name] = structs.replace(report, configured=not ended)
+                told = {key: getattr(configured[name], key) for key in DESCRIPTIVE if not ended}
+                experiments[name] = structs.replace(report, configured=not ended, **told)
     return Report(
         dict(sorted(experiments.items())),
         dict(sorted(dead_letters.items())),
@@ -140,6 +150,7 @@ def _report(saved: snapshot.ExperimentEntry, entry: snapshot.PartitionEntry) -> 
         evidence=verdict.evidence.tolist(),
         required=verdict.required,
         pairs=list(verdict.pairs(arms)),
+        timeline=list(Timeline(state.get("timeline")).moments),
         prior="prior" in policy.parameters,
         segments=judged.segments,
         disagreements=judged.disagreements,

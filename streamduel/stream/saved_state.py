@@ -12,6 +12,7 @@ from streamduel.records import Assignment
 from streamduel.stream.plan import Plan, Status
 from streamduel.stream.segments import SegmentsState
 from streamduel.stream.tallies import ArmTallies, Outcomes, TieRow
+from streamduel.stream.timeline import TimelineState
 
 Count = Annotated[int, Meta(ge=0)]
 Arms = Annotated[list[str], Meta(min_length=2)]
@@ -76,6 +77,7 @@ class _State(msgspec.Struct):
     pair_ties: list[TieRow] = []
     applied: dict[str, Any] = {}
     segments: SegmentsState | None = None
+    timeline: TimelineState | None = None
 
 
 def check(name: str, state: Mapping[str, Any]) -> None:

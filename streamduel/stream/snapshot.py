@@ -46,7 +46,7 @@ START_OVER: Final = (
     "it is complete"
 )
 
-UNHASHED: Final = frozenset({"pair_ties"})
+UNHASHED: Final = frozenset({"pair_ties", "timeline"})
 """Parts of an experiment's state that decide nothing and are not in its hash."""
 
 MAX_INTEGER: Final = 2**63 - 1
@@ -179,7 +179,7 @@ def experiment_entry(experiment: Experiment) -> ExperimentEntry:
     """The entry of a running experiment."""
     return ExperimentEntry(
         experiment=experiment.name,
-        settings=experiment.begun.model_dump(mode="json"),
+        settings=experiment.begun.in_fold(),
         started_at=experiment.started_at,
         state=experiment.state(),
     )

@@ -25,6 +25,7 @@ from streamduel.monitoring.recent_dead_letters import RecentDeadLetter
 from streamduel.monitoring.views import ExperimentView
 from streamduel.preference.verdict import LEVEL
 from streamduel.records import Assignment, PairShare
+from streamduel.stream.timeline import Moment
 
 MAX_PAIRS: Final = 20
 """Shown of an assignment; the API has all of them, perhaps thousands."""
@@ -102,6 +103,7 @@ class ExperimentPage:
         arms: the rankers, best first.
         assigned: None before the first assignment.
         checks: of the data.
+        timeline: what happened, the newest first.
         dead_letters: the newest ones that name the experiment, the latest first.
         warnings: why no records are folded.
     """
@@ -122,6 +124,7 @@ class ExperimentPage:
     arms: Sequence[Arm]
     assigned: Assigned | None
     checks: Sequence[Check]
+    timeline: Sequence[Moment]
     dead_letters: Sequence[RecentDeadLetter]
     warnings: Sequence[str]
 
@@ -168,6 +171,7 @@ def experiment_page(
         arms=_arms(view, order),
         assigned=_assigned(view, view.assignment, now) if view.assignment else None,
         checks=checks(view, figures, partition),
+        timeline=view.timeline[::-1],
         dead_letters=own[:MAX_SHOWN_DEAD_LETTERS],
         warnings=figures.why_not_ready(),
     )

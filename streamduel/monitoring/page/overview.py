@@ -103,6 +103,15 @@ class Query:
     @property
     def address(self) -> str:
         """The address of this query."""
+        return f"/{self._text}"
+
+    @property
+    def csv_address(self) -> str:
+        """The address of all that match, in this order, as CSV."""
+        return f"/api/experiments.csv{replace(self, page=1)._text}"
+
+    @property
+    def _text(self) -> str:
         sort = f"{'-' if self.descending else ''}{self.sort}"
         parameters = {
             "q": self.q,
@@ -111,7 +120,7 @@ class Query:
             "page": str(self.page) if self.page > 1 else "",
         }
         text = urlencode({name: value for name, value in parameters.items() if value})
-        return f"/?{text}" if text else "/"
+        return f"?{text}" if text else ""
 
 
 class Heading(NamedTuple):
@@ -162,10 +171,7 @@ def overview(figures: Figures, history: History, query: Query) -> Overview:
         query: what to show.
     """
     views = list(figures.experiments())
-    found = [_row(view, history) for view in views if _matches(view, query)]
-    found.sort(key=COLUMNS["name"].order)
-    if query.sort != "name" or query.descending:
-        found.sort(key=COLUMNS[query.sort].order, reverse=query.descending)
+    found = matching(figures, history, query)
     pages = max(1, -(-len(found) // PAGE_ROWS))
     query = replace(query, page=min(query.page, pages))
     first = (query.page - 1) * PAGE_ROWS
@@ -180,6 +186,15 @@ def overview(figures: Figures, history: History, query: Query) -> Overview:
         previous=replace(query, page=query.page - 1).address if query.page > 1 else None,
         next=replace(query, page=query.page + 1).address if query.page < pages else None,
     )
+
+
+def matching(figures: Figures, history: History, query: Query) -> list[Row]:
+    """All experiments that match a query, in its order."""
+    found = [_row(view, history) for view in figures.experiments() if _matches(view, query)]
+    found.sort(key=COLUMNS["name"].order)
+    if query.sort != "name" or query.descending:
+        found.sort(key=COLUMNS[query.sort].order, reverse=query.descending)
+    return found
 
 
 def _matches(view: ExperimentView, query: Query) -> bool:

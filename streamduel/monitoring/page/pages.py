@@ -29,6 +29,7 @@ from streamduel.monitoring.page.wording import (
     percent,
 )
 from streamduel.monitoring.recent_dead_letters import RecentDeadLetter, RecentDeadLetters
+from streamduel.stream.timeline import MAX_CHAMPIONS, MAX_MOMENTS
 
 PAGE_HEADERS: Final = {
     "content-security-policy": (
@@ -99,6 +100,8 @@ class Pages:
             files={name: f"/static/{name}?v={file.version}" for name, file in self.files.items()},
             drawing=(curve.WIDTH, curve.HEIGHT),
             evidence_mark=EVIDENCE_MARK,
+            max_moments=MAX_MOMENTS,
+            max_champions=MAX_CHAMPIONS,
         )
 
     def overview(self, query: Mapping[str, str]) -> str:

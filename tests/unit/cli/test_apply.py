@@ -129,3 +129,22 @@ def test_the_help_names_apply(streamduel: Streamduel, options: list[str]) -> Non
     result = streamduel("control", *options)
     assert result.status == 0
     assert "control apply" in result.out
+
+
+@pytest.mark.parametrize("form", ["first", "action"])
+def test_a_note_is_shown_with_its_actor(streamduel: Streamduel, folder: Path, form: str) -> None:
+    config = configure(folder, {"experiments.search.owner": "team search"})
+    first = ("control", "note", config, "search", "hello")
+    words = first if form == "first" else ("control", config, "search", "note", "hello")
+    assert streamduel(*words, "--actor", "alice").status == 0
+    assert run(config, "--until-end", "--quiet").status == 0
+    found = inspected(streamduel, folder)["experiments"]["search"]
+    assert found["owner"] == "team search"
+    assert found["timeline"][0]["event"] == "started"
+    assert {key: found["timeline"][-1][key] for key in ("event", "text", "actor")} == {
+        "event": "note", "text": "hello", "actor": "alice",
+    }  # fmt: skip
+    assert streamduel("control", "apply", config).out == (
+        "The running experiments are as configured.\n"
+    )
+    assert streamduel("replay", config).status == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -11,6 +13,8 @@ import msgspec
 import pytest
 
 from streamduel.monitoring import api
+from streamduel.monitoring.experiments_csv import COLUMNS
+from streamduel.testing import encode
 from tests.unit.monitoring.fold import commit, config, duels, fold, task
 from tests.unit.monitoring.served import Service
 from tests.unit.monitoring.test_experiments import UNUSUAL
@@ -100,3 +104,41 @@ def test_another_name_is_refused_in_a_sentence(service: Service, what: str) -> N
     assert answer.json() == {
         "error": "experiment 'serch' is in no partition of this process; did you mean 'search'?"
     }
+
+
+def table(service: Service, path: str = "/api/experiments.csv") -> list[dict[str, str]]:
+    answer = service.get(path)
+    assert answer.headers["content-type"].startswith("text/csv")
+    return list(csv.DictReader(io.StringIO(answer.text)))
+
+
+def test_the_table_of_experiments_as_csv(service: Service) -> None:
+    names = ["search", "=cmd", "ads, old"]
+    running = task(config(dict.fromkeys(names, ARMS), owner='team "x"'))
+    fold(running, *duels("search", 0, "ltr", "bm25", "a" * 30))
+    commit(service.monitoring.observer, running)
+    rows = table(service)
+    assert tuple(rows[0]) == COLUMNS
+    assert [row["experiment"] for row in rows] == ["'=cmd", "ads, old", "search"]
+    assert (rows[2]["champion"], rows[2]["duels"], rows[2]["owner"]) == ("ltr", "30", 'team "x"')
+    found = table(service, "/api/experiments.csv?sort=-duels&q=s")
+    assert [row["experiment"] for row in found] == ["search", "ads, old"]
+
+
+def test_the_record_of_an_experiment(service: Service) -> None:
+    about = {
+        "owner": "alice", "hypothesis": "ltr wins", "links": ["https://example.org/1"],
+        "notes": "mobile only",
+    }  # fmt: skip
+    running = task(config({"search": ARMS}, **about))
+    note = {"type": "control", "id": "n", "experiment": "search", "action": "note", "text": "hm"}
+    fold(running, encode({**note, "actor": "bob"}))
+    commit(service.monitoring.observer, running)
+    found = answered(service, "/api/record/search")
+    assert {key: found[key] for key in about} == about
+    assert [it["event"] for it in found["timeline"]] == ["started", "note"]
+    assert (found["timeline"][1]["text"], found["timeline"][1]["actor"]) == ("hm", "bob")
+    page = service.get("/experiments/search").text
+    for text in ("ltr wins", "https://example.org/1", "mobile only", "note: <bdi>hm</bdi>", "bob"):
+        assert text in page
+    assert service.get("/api/record/nothing").status_code == 404

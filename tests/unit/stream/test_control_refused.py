@@ -40,7 +40,7 @@ def verdicts(commit: PartitionCommit) -> list[tuple[str, str]]:
 RETIRED = (control("add_arm", "dense"), control("retire_arm", "bm25"))
 UNKNOWN_ACTION = (
     "action must be one of 'pause', 'resume', 'add_arm', 'retire_arm', 'reset', 'freeze_pair', "
-    "'unfreeze_pair', 'apply' (found {})"
+    "'unfreeze_pair', 'apply', 'note' (found {})"
 )
 ARM = "an arm's name, a string of 1 to 256 characters"
 REFUSED: dict[str, tuple[bytes, str, str]] = {
@@ -57,7 +57,7 @@ REFUSED: dict[str, tuple[bytes, str, str]] = {
     "no action": (
         b'{"type": "control", "id": "c", "experiment": "search"}', "invalid_record",
         "the record misses the field 'action'; it must be one of 'pause', 'resume', 'add_arm', "
-        "'retire_arm', 'reset', 'freeze_pair', 'unfreeze_pair', 'apply'.",
+        "'retire_arm', 'reset', 'freeze_pair', 'unfreeze_pair', 'apply', 'note'.",
     ),
     "no arm to add": (
         control("add_arm"), "invalid_record", "'add_arm' must name an 'arm' (found none).",

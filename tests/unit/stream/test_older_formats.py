@@ -63,7 +63,7 @@ def states(folder: Path) -> dict[str, object]:
     """
     entries = snapshot_file(folder)["partitions"]["0"]["entries"]  # type: ignore[index]
     return {
-        name: {**entry["state"], "pair_ties": None}
+        name: {**entry["state"], "pair_ties": None, "timeline": None}
         for name, entry in entries.items()
         if name.startswith("experiment/") and entry["ended_at"] is None
     }
@@ -142,13 +142,13 @@ def test_kafka_entries_of_format_6_are_continued(partition: int) -> None:
 
 
 def without_evidence(entries: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Entries without what format 6 lacks: timestamps to judge stream time by, ties by pair."""
+    """Entries without what format 6 lacks: times to judge stream time by, ties, timeline."""
     lacking = {"clock", "window_clock", "resets", "checksum", "entries"}
     bare = {}
     for name, entry in entries.items():
         bare[name] = {key: it for key, it in entry.items() if key not in lacking}
         if "state" in entry:
-            bare[name]["state"] = {**entry["state"], "pair_ties": None}
+            bare[name]["state"] = {**entry["state"], "pair_ties": None, "timeline": None}
     return bare
 
 

@@ -172,6 +172,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"arms": ["bm25", "bm25"]}, "settings.arms has 'bm25' twice."),
     ({"aim": "earn", "stop": {"confidence": 0.9}}, "settings.aim must be 'identify'"),
     ({"prior": {"scores": {"nobody": 1.0}}}, "must name arms"),
+    ({"owner": "me"}, "settings.owner is read from the configuration alone."),
     ({"decide_every": 10**30}, "settings.decide_every must be"),
 ]  # fmt: skip
 

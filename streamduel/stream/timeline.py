@@ -1,0 +1,133 @@
+"""The timeline: what happened to an experiment, a bounded number of moments."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import Meta
+
+from streamduel.preference.evidence import confidence
+from streamduel.record_rules import ACTION_FIELDS
+from streamduel.records import Action, Control
+
+if TYPE_CHECKING:
+    from streamduel.stream.decisions import Decisions
+    from streamduel.stream.plan import Plan
+
+MAX_MOMENTS: Final = 100
+"""Kept: some 10 kB of a snapshot at most, without notes."""
+
+MAX_CHAMPIONS: Final = 20
+"""Changes of the champion that are kept. While arms are about equal, there is one after every few
+duels, and they must not push out what people did."""
+
+LEVELS: Final = (0.9, 0.95, 0.99)
+"""Confidences whose first crossing by a champion is a moment."""
+
+_CHECK_AGAIN: Final = 20
+"""After n duels, confidence is computed again n/20 duels later."""
+
+Event = Literal["started", "champion", "confidence", "finished", "running"] | Action
+Count = Annotated[int, Meta(ge=0)]
+
+
+class Moment(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Something that happened to an experiment.
+
+    `event` is a control action, or `started`, `champion` (another one), `confidence` (a champion
+    has reached 0.9, 0.95 or 0.99 for the first time), `finished`, or `running` (again). `at` is
+    stream time in milliseconds, `duels` the number of duels then. `text` is the arm, the pair, the
+    level, the names of the settings, or the note; `actor` is who acted, as the control record says.
+    """
+
+    at: Annotated[int, Meta(ge=0)]
+    duels: Count
+    event: Event
+    text: str | None = None
+    actor: str | None = None
+
+
+class TimelineState(msgspec.Struct):
+    """What restores a `Timeline`.
+
+    Attributes:
+        moments: the oldest first.
+        level: the largest of `LEVELS` that the present champion has reached; 0 for none.
+        check_at: the number of duels at which confidence is computed next.
+    """
+
+    moments: list[Moment] = []
+    level: float = 0.0
+    check_at: Count = 0
+
+
+class Timeline:
+    """The moments of one experiment; the oldest are forgotten, changes of champion first.
+
+    It decides nothing.
+
+    Args:
+        state: a former `state()`; None for a new experiment, or one of an older release.
+    """
+
+    __slots__ = ("_state",)
+
+    def __init__(self, state: Any = None) -> None:
+        self._state = TimelineState() if state is None else msgspec.convert(state, TimelineState)
+
+    @property
+    def moments(self) -> tuple[Moment, ...]:
+        """The oldest first."""
+        return tuple(self._state.moments)
+
+    def acted(self, control: Control, duels: int, now: int) -> None:
+        """A control record has taken effect."""
+        fields = [getattr(control, name) for name in ACTION_FIELDS[control.action]]
+        parts = [", ".join(sorted(it)) if isinstance(it, dict) else str(it) for it in fields]
+        self._add(Moment(now, duels, control.action, " / ".join(parts) or None, control.actor))
+        if control.action in {"reset", "add_arm", "retire_arm", "apply"}:
+            self._state.level, self._state.check_at = 0.0, 0
+
+    def decided(self, before: Plan | None, decisions: Decisions, now: int) -> None:
+        """A decision has been taken.
+
+        Args:
+            before: the plan until then.
+            decisions: with the present plan.
+            now: stream time.
+        """
+        plan, policy, state = decisions.plan, decisions.policy, self._state
+        if plan is None:
+            return
+        if before is None:
+            self._add(Moment(now, policy.duels, "started"))
+            return
+        if plan.champion != before.champion:
+            state.level = 0.0
+            state.check_at = min(state.check_at, policy.duels)
+            self._add(Moment(now, policy.duels, "champion", plan.champion))
+        if plan.status != before.status and "paused" not in (plan.status, before.status):
+            event: Event = "finished" if plan.status == "finished" else "running"
+            self._add(Moment(now, policy.duels, event, plan.champion))
+        if policy.duels >= state.check_at:
+            state.check_at = policy.duels + 1 + policy.duels // _CHECK_AGAIN
+            sure = confidence(policy.wins, policy.champion(), policy.seeks)
+            reached = max((level for level in LEVELS if sure >= level), default=0.0)
+            if reached > state.level:
+                state.level = reached
+                self._add(Moment(now, policy.duels, "confidence", f"{reached:.0%} {plan.champion}"))
+
+    def _add(self, moment: Moment) -> None:
+        moments = self._state.moments
+        moments.append(moment)
+        champions = [at for at, it in enumerate(moments) if it.event == "champion"]
+        if len(champions) > MAX_CHAMPIONS or (len(moments) > MAX_MOMENTS and champions):
+            del moments[champions[0]]
+        elif len(moments) > MAX_MOMENTS:
+            del moments[0]
+
+    def state(self) -> dict[str, Any]:
+        """What restores the object, as plain JSON values."""
+        saved: dict[str, Any] = msgspec.to_builtins(self._state)
+        return saved

@@ -1,0 +1,158 @@
+"""The timeline of an experiment: what it keeps, and for how long."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from streamduel.connector import PartitionCommit
+from streamduel.stream.snapshot import state_hash
+from streamduel.stream.timeline import MAX_CHAMPIONS, MAX_MOMENTS, Moment, Timeline
+from streamduel.testing import Record
+from tests.unit.stream.folding import (
+    CONTROL,
+    DUEL,
+    DUELS,
+    Partition,
+    assignments,
+    config,
+    letters,
+    text,
+)
+from tests.unit.stream.restarts import run
+from tests.unit.stream.sealing import changed
+
+
+def control(action: str, number: int = 0, **fields: Any) -> bytes:
+    return text(CONTROL, id=f"{action}-{number}", action=action, actor="alice", **fields)
+
+
+def wins(number: int, a: str, b: str, wins_a: int, wins_b: int) -> bytes:
+    return text(DUELS, id=f"w{number}", a=a, b=b, wins_a=wins_a, wins_b=wins_b)
+
+
+def timeline(partition: Partition) -> tuple[Moment, ...]:
+    return partition.task.experiments["search"].timeline.moments
+
+
+def told(partition: Partition) -> list[tuple[str, str | None, str | None]]:
+    return [(moment.event, moment.text, moment.actor) for moment in timeline(partition)]
+
+
+def test_control_actions_are_told_with_their_actor() -> None:
+    partition = Partition(config(search={"decide_every": 1000}))
+    partition.fold(
+        control("add_arm", arm="dense"),
+        control("retire_arm", arm="dense"),
+        control("pause"),
+        control("resume"),
+        control("freeze_pair", a="bm25", b="ltr-v1"),
+        control("unfreeze_pair"),
+        control("apply", settings={"slate": 2, "decide_every": 5}),
+        control("note", text="trained again"),
+        control("reset"),
+    )
+    assert [it for it in told(partition) if it[0] != "champion"] == [
+        ("started", None, None),
+        ("add_arm", "dense", "alice"),
+        ("retire_arm", "dense", "alice"),
+        ("pause", None, "alice"),
+        ("resume", None, "alice"),
+        ("freeze_pair", "bm25 / ltr-v1", "alice"),
+        ("unfreeze_pair", None, "alice"),
+        ("apply", "decide_every, slate", "alice"),
+        ("note", "trained again", "alice"),
+        ("reset", None, "alice"),
+    ]
+
+
+def test_champions_and_their_confidence_are_told() -> None:
+    partition = Partition(config(search={"policy": {"name": "rucb"}, "decide_every": 10}))
+    partition.fold(wins(1, "ltr-v2", "bm25", 30, 0), wins(2, "ltr-v2", "ltr-v1", 30, 0))
+    found = [(it.event, it.text, it.duels) for it in timeline(partition)]
+    assert ("confidence", "99% ltr-v2", 60) in found
+    partition.fold(wins(3, "bm25", "ltr-v2", 900, 0), wins(4, "bm25", "ltr-v1", 900, 0))
+    found = [(it.event, it.text, it.duels) for it in timeline(partition)]
+    assert found[-2:] == [("champion", "bm25", 1860), ("confidence", "99% bm25", 1860)]
+
+
+def test_the_end_of_exploration_is_told() -> None:
+    partition = Partition()
+    partition.fold(wins(1, "ltr-v2", "bm25", 50, 0), wins(2, "ltr-v2", "ltr-v1", 50, 0))
+    partition.fold(control("apply", settings={"stop": {"confidence": 0.9999999999}}))
+    events = [it.event for it in timeline(partition)]
+    assert events.index("finished") < events.index("apply") < events.index("running")
+
+
+def test_a_note_changes_nothing_else() -> None:
+    noted, other = Partition(), Partition()
+    for number in range(30):
+        duel = text(DUEL, id=f"d{number}")
+        published = assignments(noted.fold(duel, control("note", number, text="x")))
+        assert [it["pairs"] for it in published] == [
+            it["pairs"] for it in assignments(other.fold(duel))
+        ]
+    one, two = noted.knows()["search"], other.knows()["search"]
+    assert one["policy"] == two["policy"]
+
+
+@pytest.mark.parametrize("wrong", [None, "", "x" * 1001, 5, ["x"]])
+def test_a_note_needs_a_text(wrong: Any) -> None:
+    partition = Partition()
+    commit: PartitionCommit = partition.fold(control("note", text=wrong))
+    (letter,) = letters(commit)
+    assert letter["reason"] == "invalid_record"
+    assert "text" in letter["error"]
+
+
+def test_it_is_bounded_and_champions_go_first() -> None:
+    line, partition = Timeline(), Partition()
+    decisions = partition.task.experiments["search"].decisions
+    before = decisions.plan
+    assert before is not None
+    for number in range(2 * MAX_CHAMPIONS):
+        decisions.plan = Moved(before, f"arm-{number}")
+        line.decided(Moved(before, "other"), decisions, number)
+    champions = [it for it in line.moments if it.event == "champion"]
+    assert len(champions) == MAX_CHAMPIONS
+    assert champions[-1].text == f"arm-{2 * MAX_CHAMPIONS - 1}"
+    partition.fold(*(control("note", number, text=f"{number}") for number in range(150)))
+    assert len(timeline(partition)) == MAX_MOMENTS
+    assert timeline(partition)[-1].text == "149"
+
+
+def Moved(plan: Any, champion: str) -> Any:  # noqa: N802 - a plan with another champion
+    return type(plan)(champion, plan.pairs, plan.stage)
+
+
+def test_restarts_anywhere_keep_it() -> None:
+    values = [
+        value
+        for number in range(12)
+        for value in (
+            *(text(DUEL, id=f"{number}-{at}", winner="ab"[number % 2]) for at in range(9)),
+            control("note", number, text="x") if number % 2 else control("reset", number),
+        )
+    ]
+    records = [Record(at, value, at) for at, value in enumerate(values)]
+    cuts = list(range(1, len(records), 4))
+    undisturbed = run(config(), records, [], set())
+    assert run(config(), records, cuts, set(cuts)) == undisturbed
+    assert len(json.loads(undisturbed.entries["experiment/search"])["state"]["timeline"]) > 1
+
+
+def test_state_without_a_timeline_begins_one_and_hashes_equal() -> None:
+    partition = Partition()
+    partition.fold(text(DUEL))
+    state = json.loads(partition.entries["experiment/search"])["state"]
+    without = {key: value for key, value in state.items() if key != "timeline"}
+    assert state_hash(state) == state_hash(without)
+    entries = changed(
+        partition.entries, "experiment/search", lambda entry: entry["state"].pop("timeline")
+    )
+    again = Partition(entries=entries)
+    assert timeline(again) == ()
+    again.fold(control("note", text="hello"))
+    assert told(again)[-1] == ("note", "hello", "alice")
