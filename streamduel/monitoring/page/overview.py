@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from math import inf, isnan
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 
 from streamduel.monitoring.figures import Figures
 from streamduel.monitoring.history import History
+from streamduel.monitoring.outlook import Outlook
 from streamduel.monitoring.views import ExperimentView
 
 PAGE_ROWS: Final = 50
@@ -27,11 +29,13 @@ class Row(NamedTuple):
     Attributes:
         confidence: of the champion; None before the history's first update.
         progress: how much of the evidence for a sure champion there is; None as above.
+        outlook: when it will be sure.
     """
 
     view: ExperimentView
     confidence: float | None
     progress: float | None
+    outlook: Outlook
 
 
 class Column(NamedTuple):
@@ -56,6 +60,7 @@ COLUMNS: Final = {
         lambda row: -1.0 if row.progress is None else row.progress,
         largest_first=True,
     ),
+    "sure": Column("Sure in", lambda row: inf if isnan(row.outlook.median) else row.outlook.median),
     "duels": Column("Duels", lambda row: row.view.duels, largest_first=True),
     "policy": Column("Policy", lambda row: row.view.policy),
     "epoch": Column("Epoch", lambda row: row.view.epoch, largest_first=True),
@@ -190,7 +195,8 @@ def overview(figures: Figures, history: History, query: Query) -> Overview:
 
 def matching(figures: Figures, history: History, query: Query) -> list[Row]:
     """All experiments that match a query, in its order."""
-    found = [_row(view, history) for view in figures.experiments() if _matches(view, query)]
+    views = (view for view in figures.experiments() if _matches(view, query))
+    found = [_row(view, figures, history) for view in views]
     found.sort(key=COLUMNS["name"].order)
     if query.sort != "name" or query.descending:
         found.sort(key=COLUMNS[query.sort].order, reverse=query.descending)
@@ -206,9 +212,11 @@ def _matches(view: ExperimentView, query: Query) -> bool:
     return search in view.name.casefold() or search in view.arms[view.champion].casefold()
 
 
-def _row(view: ExperimentView, history: History) -> Row:
-    newest = history.newest(view.name)
-    return Row(view, newest.confidence, newest.progress) if newest else Row(view, None, None)
+def _row(view: ExperimentView, figures: Figures, history: History) -> Row:
+    newest, outlook = history.newest(view.name), figures.outlook(view.name)
+    if newest is None:
+        return Row(view, None, None, outlook)
+    return Row(view, newest.confidence, newest.progress, outlook)
 
 
 def _heading(query: Query, name: str, column: Column) -> Heading:

@@ -27,6 +27,7 @@ from streamduel.monitoring.page.wording import (
     moment,
     path,
     percent,
+    wait,
 )
 from streamduel.monitoring.recent_dead_letters import RecentDeadLetter, RecentDeadLetters
 from streamduel.stream.timeline import MAX_CHAMPIONS, MAX_MOMENTS
@@ -51,7 +52,7 @@ MAX_SHOWN_DEAD_LETTERS: Final = 10
 
 
 FILTERS: Final = (
-    address, amount, at_least, count, last_record, legible, moment, path, percent,
+    address, amount, at_least, count, last_record, legible, moment, path, percent, wait,
 )  # fmt: skip
 """The functions with which templates write values."""
 

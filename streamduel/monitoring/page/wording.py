@@ -141,6 +141,19 @@ def outlook(found: Outlook) -> str:
     return f"Sure in {duration(found.median)} at today's traffic {spread}."
 
 
+def wait(found: Outlook) -> str:
+    """When an experiment will be sure, in a cell of a table.
+
+    >>> wait(Outlook(181_440.0, 103_680.0, 388_800.0)).replace(THIN, " ")
+    '2.1 d'
+    >>> wait(SURE), wait(Outlook.unknown("no_end"))
+    ('sure', '–')
+    """
+    if found == SURE:
+        return "sure"
+    return "–" if math.isnan(found.median) else duration(found.median)
+
+
 def last_record(view: ExperimentView, figures: Figures) -> str:
     """The time since the last record of an experiment, as far as this process has seen one."""
     if not any(view.tallies.values()):

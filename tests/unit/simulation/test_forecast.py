@@ -56,7 +56,7 @@ def test_equal_rankers_have_no_end_in_sight() -> None:
     found = forecast_of(two_arms(50_000, 50_000), runs=6)
     assert found.median is None
     assert found.never > 0.5
-    assert found.horizon == 30 * 100_000
+    assert found.horizon == 20 * 100_000
 
 
 def test_ties_delay_the_end() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from streamduel.monitoring.collector import Metrics
 from streamduel.monitoring.history import History
+from streamduel.monitoring.outlook import SURE, Outlook
 from streamduel.monitoring.page.overview import (
     COLUMNS,
     MAX_SEARCH_LENGTH,
@@ -166,6 +167,14 @@ def test_a_heading_sorts_by_its_column_then_reverses(watched: Watched) -> None:
         assert {again.sorted, next(e for e in once_more if e.column == column).sorted} == {
             "ascending", "descending",
         }  # fmt: skip
+
+
+def test_the_soonest_sure_comes_first_and_the_unknown_last() -> None:
+    watched = Watched("a", "b", "c")
+    watched.metrics.forecasts.outlooks = {
+        "a": Outlook.unknown("no_end"), "b": Outlook(500.0, 100.0, 900.0), "c": SURE,
+    }  # fmt: skip
+    assert [row.view.name for row in watched.shown(sort="sure").rows] == ["c", "b", "a"]
 
 
 def test_a_thousand_experiments_are_paged_and_cheap() -> None:
