@@ -1,14 +1,17 @@
 """Rows of any log as events with the same columns, in the table `events`.
 
-A row that cannot be used has a `problem` and stays in the table, so that it is counted.
+A row that cannot be used has a `problem` and stays in the table, so that it is counted. Ids are
+kept as 128 bits of MD5: DuckDB's own `hash` has collisions already among some thousand similar ids.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import MutableMapping
+from typing import Any, Final
 
 from streamduel.analysis.engine import Engine, quoted
-from streamduel.analysis.kinds import Source, sides
+from streamduel.analysis.fields import plain
+from streamduel.analysis.kinds import Source, numbers_of_winners, sides
 from streamduel.record_rules import TYPES
 
 MAX_RANKS: Final = 1000
@@ -19,11 +22,11 @@ MAX_COUNT: Final = 2**40
 SCHEMA: Final = """
 CREATE TABLE events (
     kind VARCHAR, problem VARCHAR, is_flat BOOLEAN, is_sides BOOLEAN,
-    experiment VARCHAR, key UBIGINT,
+    experiment VARCHAR, key UHUGEINT,
     a VARCHAR, b VARCHAR, winner VARCHAR, wins_a BIGINT, wins_b BIGINT, ties BIGINT,
     teams VARCHAR, clicks STRUCT(rank BIGINT, action VARCHAR, ts BIGINT)[], chances DOUBLE[],
-    docs UBIGINT[], impression UBIGINT, rank BIGINT, doc UBIGINT, action VARCHAR, arm VARCHAR,
-    ts BIGINT, client UBIGINT, segment VARCHAR
+    docs VARCHAR[], impression UHUGEINT, rank BIGINT, doc VARCHAR, action VARCHAR, arm VARCHAR,
+    ts BIGINT, client UHUGEINT, segment VARCHAR
 )
 """
 
@@ -35,6 +38,17 @@ _TEXTS: Final = (
 
 _ARRAYS: Final = ("teams", "clicks", "docs", "chances")
 """Of streamduel's own records: a string is no array."""
+
+_NO_CLICK: Final = "('-1', '-1.0', 'nan', 'none', 'null', 'na')"
+"""What other programs write for a list without clicks."""
+
+QUERY_IDS: Final = frozenset({"queryid", "qid", "searchid"})
+"""Names of columns that identify a list in some logs, and in others a query, which is repeated.
+There a record repeats another one only if all of `_CONTENT` is equal."""
+
+_CONTENT: Final = (
+    "id", "ts", "a", "b", "winner", "teams", "clicks", "clicks_a", "clicks_b", "client",
+)  # fmt: skip
 
 
 def load(engine: Engine, source: Source, experiment: str) -> None:
@@ -58,6 +72,8 @@ def load(engine: Engine, source: Source, experiment: str) -> None:
     own = source.kind != "flat"
     if not own and not {"a", "b"} <= fields.keys():
         texts["a"], texts["b"] = (quoted(arm) for arm in sides(engine, source))
+    if not own:
+        _read_foreign_values(engine, source, texts)
     columns = [f"nullif({texts[field]}, '') AS {field}" if field in texts
                else f"NULL::VARCHAR AS {field}" for field in _TEXTS]  # fmt: skip
     columns.append(f"{_segment(source)} AS segment")
@@ -73,6 +89,21 @@ def load(engine: Engine, source: Source, experiment: str) -> None:
         " impression, rank, doc, action, arm, ts, client, segment"
         f" FROM ({_values(kind, own, factor, experiment)} FROM ({raw}))",
     )
+
+
+def _read_foreign_values(engine: Engine, source: Source, texts: MutableMapping[Any, str]) -> None:
+    """Give texts of another program the meaning that streamduel's records have."""
+    if numbers := numbers_of_winners(engine, source):
+        text = texts["winner"]
+        cases = " ".join(f"WHEN {x} THEN {quoted(side)}" for x, side in numbers.items())
+        texts["winner"] = f"CASE try_cast({text} AS DOUBLE) {cases} ELSE {text} END"
+    if "clicks" in texts:
+        text = texts["clicks"]
+        texts["clicks"] = f"CASE WHEN lower({text}) NOT IN {_NO_CLICK} THEN {text} END"
+    finished = "winner" in texts or "clicks_a" in texts or {"teams", "clicks"} <= texts.keys()
+    if finished and plain(source.columns.fields.get("id", "")) in QUERY_IDS:
+        content = ", ".join(texts[field] for field in _CONTENT if field in texts)
+        texts["id"] = f"CASE WHEN {texts['id']} <> '' THEN json_array({content})::VARCHAR END"
 
 
 def _values(kind: str, own: bool, factor: float, default: str) -> str:
@@ -92,9 +123,7 @@ def _values(kind: str, own: bool, factor: float, default: str) -> str:
     SELECT {kind} AS kind, clicks_a,
       CASE WHEN kind = 'click' THEN experiment ELSE coalesce(experiment, {quoted(default)}) END
         AS experiment,
-      hash(coalesce(id, CASE WHEN kind = 'impression' THEN impression END)) AS key_or_null,
-      CASE WHEN id IS NULL AND (kind <> 'impression' OR impression IS NULL) THEN NULL
-           ELSE key_or_null END AS key,
+      md5_number(coalesce(id, CASE WHEN kind = 'impression' THEN impression END)) AS key,
       a, b,
       winner_of(winner, a, b, {own}) AS winner,
       whole(wins_a) AS wins_a, whole(wins_b) AS wins_b, coalesce(whole(ties), 0) AS ties,
@@ -102,11 +131,11 @@ def _values(kind: str, own: bool, factor: float, default: str) -> str:
       CASE WHEN {counted} THEN CASE WHEN {few} THEN {side_clicks} END ELSE {has_clicks}
       END AS clicks,
       try_cast(CASE WHEN chances IS NOT NULL THEN entries(chances) END AS DOUBLE[]) AS chances,
-      [hash(x) for x in entries(docs)] AS docs,
-      CASE WHEN impression IS NOT NULL THEN hash(impression) END AS impression,
-      whole(rank) AS rank, CASE WHEN doc IS NOT NULL THEN hash(doc) END AS doc,
+      entries(docs) AS docs,
+      md5_number(impression) AS impression,
+      whole(rank) AS rank, doc,
       left(action, 64) AS action, arm, milliseconds(ts, {factor}) AS ts,
-      CASE WHEN client IS NOT NULL THEN hash(client) END AS client, segment"""
+      md5_number(client) AS client, segment"""
 
 
 def _typed_kind() -> str:
@@ -168,7 +197,7 @@ def _segment(source: Source) -> str:
     parts = ", ".join(
         f"{quoted(column.rsplit('.', 1)[-1])}, {table.text(column)}" for column in columns
     )
-    if len(columns) == 1 and table.is_json:
+    if len(columns) == 1:
         text = table.text(columns[0])
         single = f"json_object({parts})::VARCHAR"
         return f"CASE WHEN starts_with({text}, '{{') THEN {text} ELSE {single} END"

@@ -30,6 +30,16 @@ NUMBERS_OF_SIDES: Final = 10_000
 """Rows in which the names of the sides are looked for."""
 
 
+WINNERS: Final = (
+    {1.0: "a", 0.0: "t", 2.0: "b"},
+    {1.0: "a", 2.0: "b"},
+    {1.0: "a", 0.0: "t", -1.0: "b"},
+    {1.0: "a", -1.0: "b"},
+    {1.0: "a", 0.5: "t", 0.0: "b"},
+)
+"""What numbers may mean as winners; the last is the outcome of side a."""
+
+
 @dataclass(frozen=True)
 class Source:
     """A table with the meaning of its columns.
@@ -130,6 +140,32 @@ def _check(table: Table, columns: Columns) -> None:
         f" and wins_b. Name the columns with --map FIELD=COLUMN, such as --map winner=COLUMN; they"
         f" are {listed}."
     )
+
+
+def numbers_of_winners(engine: Engine, source: Source) -> dict[str, str]:
+    """What numbers in `winner` mean: a, b or t for a tie; empty if there are none.
+
+    Raises:
+        ConfigurationError: the numbers can be read in two ways.
+    """
+    column = source.columns.fields.get("winner")
+    if column is None:
+        return {}
+    rows = engine.rows(
+        f"SELECT DISTINCT try_cast({source.table.text(column)} AS DOUBLE) AS x FROM"
+        f" (SELECT * FROM {source.table.relation} LIMIT {NUMBERS_OF_SIDES})"
+        " WHERE x IS NOT NULL ORDER BY x LIMIT 10"
+    )
+    found = {float(x) for (x,) in rows}
+    for meaning in WINNERS:
+        if found == meaning.keys():
+            return {f"{x:g}": side for x, side in meaning.items()}
+    if found and found <= {0.0, 1.0}:
+        raise ConfigurationError(
+            f"'{column[:80]}' of '{source.table.where}' has the winners 0 and 1, which can be read"
+            " in two ways; write 'a' and 'b' instead, in the file or with --sql."
+        )
+    return {}
 
 
 def sides(engine: Engine, source: Source) -> tuple[str, str]:

@@ -11,15 +11,29 @@ CREATE MACRO whole(t) AS CASE
     WHEN regexp_full_match(t, '\s*-?\d{1,16}(\.0+)?\s*') THEN try_cast(try_cast(t AS DOUBLE) AS BIGINT)
 END;
 
-CREATE MACRO python_list(t) AS replace(replace(t, '''', '"'), 'None', 'null');
+CREATE MACRO python_list(t) AS CASE
+    WHEN json_valid(t) THEN t ELSE replace(replace(t, '''', '"'), 'None', 'null')
+END;
 
 -- The entries of a JSON array, of a Python list, of 'a,b,b' or of 'abb'.
 CREATE MACRO entries(t) AS CASE
-    WHEN starts_with(t, '[') AND json_valid(t) THEN from_json(t, '["VARCHAR"]')
     WHEN starts_with(t, '[') AND json_valid(python_list(t)) THEN from_json(python_list(t), '["VARCHAR"]')
     WHEN regexp_full_match(t, '[aAbB_-]*') THEN string_split(t, '')
     ELSE string_split_regex(trim(t, '[](){} '), '\s*[,;|]\s*|\s+')
 END;
+
+-- Names of sides, as far as they cannot mean anything else.
+CREATE MACRO plain(t) AS regexp_replace(lower(t), '[^a-z0-9]', '', 'g');
+
+CREATE MACRO is_side_a(t) AS plain(t) IN (
+    'a', 'left', 'arma', 'rankera', 'modela', 'systema', 'sidea', 'teama', 'varianta',
+    'leftranker', 'arm1', 'ranker1', 'model1', 'control', 'baseline'
+);
+
+CREATE MACRO is_side_b(t) AS plain(t) IN (
+    'b', 'right', 'armb', 'rankerb', 'modelb', 'systemb', 'sideb', 'teamb', 'variantb',
+    'rightranker', 'arm2', 'ranker2', 'model2', 'treatment', 'candidate'
+);
 
 -- The side of one rank. Of streamduel's own records it is 'a', 'b' or null; others may name arms.
 CREATE MACRO side_of(x, a, b, own) AS CASE
@@ -27,8 +41,8 @@ CREATE MACRO side_of(x, a, b, own) AS CASE
     WHEN own THEN CASE WHEN x IN ('a', 'b') THEN x ELSE '?' END
     WHEN x = a THEN 'a'
     WHEN x = b THEN 'b'
-    WHEN lower(x) IN ('a', 'left') THEN 'a'
-    WHEN lower(x) IN ('b', 'right') THEN 'b'
+    WHEN is_side_a(x) THEN 'a'
+    WHEN is_side_b(x) THEN 'b'
     WHEN lower(x) IN ('', '-', '_', 'null', 'none', 'nan') THEN '-'
     ELSE '?'
 END;
@@ -44,9 +58,9 @@ CREATE MACRO winner_of(w, a, b, own) AS CASE
     WHEN w IS NULL THEN 't'
     WHEN w = a THEN 'a'
     WHEN w = b THEN 'b'
-    WHEN lower(trim(w)) IN ('a', 'left') THEN 'a'
-    WHEN lower(trim(w)) IN ('b', 'right') THEN 'b'
-    WHEN lower(trim(w)) IN ('', 'tie', 'tied', 'draw', 'none', 'null', 'nan', 'neither', 'both',
+    WHEN is_side_a(w) THEN 'a'
+    WHEN is_side_b(w) THEN 'b'
+    WHEN lower(trim(w)) IN ('', 't', 'tie', 'tied', 'draw', 'none', 'null', 'nan', 'neither', 'both',
                             'equal', 'even', '-') THEN 't'
 END;
 
@@ -62,14 +76,16 @@ CREATE MACRO clicks_of(t) AS CASE
         THEN [click_of(try_cast(x AS BIGINT), NULL, NULL) for x in regexp_extract_all(t, '\d+')]
     WHEN regexp_full_match(lower(t), '\s*\[(\s*(true|false)\s*,?)*\]\s*')
         THEN [click_of(x - 1, NULL, NULL) for x in ranks_of(regexp_extract_all(lower(t), 'true|false'))]
-    WHEN regexp_full_match(t, '\s*\[(\s*\d+\.0\s*,?)*\]\s*')
+    WHEN regexp_full_match(t, '\s*\[?(\s*\d+\.0\s*,?)*\]?\s*')
         THEN [click_of(try_cast(try_cast(x AS DOUBLE) AS BIGINT), NULL, NULL)
               for x in regexp_extract_all(t, '\d+\.0')]
-    WHEN starts_with(t, '[') AND json_valid(t)
+    WHEN starts_with(t, '[') AND json_valid(python_list(t))
         THEN [CASE WHEN json_type(x) = 'OBJECT'
-                   THEN click_of(whole(x->>'$.rank'), x->>'$.action', whole(x->>'$.ts'))
+                   THEN click_of(
+                       whole(coalesce(x->>'$.rank', x->>'$.position', x->>'$.pos')),
+                       x->>'$.action', whole(x->>'$.ts'))
                    ELSE click_of(whole(x->>'$'), NULL, NULL) END
-              for x in from_json(t, '["JSON"]')]
+              for x in from_json(python_list(t), '["JSON"]')]
 END;
 
 -- Clicks in the order of their times if each has one, else in the order of the record.

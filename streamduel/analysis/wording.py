@@ -33,13 +33,10 @@ def at_least(confidence: float) -> str:
     return f"{int(min(round(1000 * confidence, 6), 999)) / 10:.1f} %"
 
 
-def headline(name: str, found: ExperimentAnalysis) -> str:
+def verdict(found: ExperimentAnalysis) -> str:
     """The result of an experiment in a sentence."""
     confidence = f"{at_least(found.confidence)} confidence"
     if found.champion is not None:
-        return (
-            f"{readable(name)}: {readable(found.champion)} wins with {confidence}, after"
-            f" {found.duels:,} duels."
-        )
+        return f"{readable(found.champion)} wins with {confidence}, after {found.duels:,} duels."
     ahead = f"; {readable(found.leader)} is ahead" if found.leader else ""
-    return f"{readable(name)}: undecided after {found.duels:,} duels ({confidence}){ahead}."
+    return f"undecided after {found.duels:,} duels ({confidence}){ahead}."

@@ -16,6 +16,7 @@ from streamduel.analysis.analyze import JOIN_WINDOW_MS, Request
 from streamduel.analysis.analyze import analyze as analyze_log
 from streamduel.analysis.counting import Rules
 from streamduel.analysis.engine import MEMORY
+from streamduel.analysis.page import render
 from streamduel.analysis.pairs_csv import pairs_csv
 from streamduel.cli.analyze_tables import print_analysis
 from streamduel.cli.app import err, out
@@ -108,6 +109,14 @@ CsvFile = Annotated[
     Path | None,
     typer.Option("--csv", metavar="FILE", help="Write the pairs, a row for each, as CSV."),
 ]
+ReportFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--report",
+        metavar="FILE",
+        help="Write a page for people: one HTML file that loads nothing, to keep and to send.",
+    ),
+]
 
 
 def analyze(
@@ -123,6 +132,7 @@ def analyze(
     memory: Memory = MEMORY,
     json: JsonFile = None,
     csv: CsvFile = None,
+    report: ReportFile = None,
 ) -> None:
     """Say which ranker has won in a click log of any origin, and how sure that is.
 
@@ -132,12 +142,12 @@ def analyze(
 
     For example, a log of streamduel, and one with other columns:
 
-        streamduel analyze clicks.jsonl --json found.json
+        streamduel analyze clicks.jsonl --report found.html
 
         streamduel analyze logs/*.parquet --map a=left_ranker --map b=right_ranker
     """
-    outputs = [(option, path) for option, path in (("--json", json), ("--csv", csv)) if path]
-    _check_outputs(outputs)
+    outputs = (("--json", json), ("--csv", csv), ("--report", report))
+    _check_outputs([(option, path) for option, path in outputs if path is not None])
     request = Request(
         logs=logs or [],
         sql=sql,
@@ -159,6 +169,8 @@ def analyze(
         write_whole(json, msgspec.json.format(msgspec.json.encode(analysis)) + b"\n")
     if csv is not None:
         write_whole(csv, pairs_csv(analysis).encode())
+    if report is not None:
+        write_whole(report, render(analysis).encode())
 
 
 def _weights(texts: list[str]) -> dict[str, float]:

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from streamduel.analysis.report import Analysis, ExperimentAnalysis, Finding
-from streamduel.analysis.wording import at_least, headline, readable
+from streamduel.analysis.wording import at_least, readable, verdict
 
 MAX_ROWS: Final = 20
 """Of a table; `--json` and `--csv` have all."""
@@ -35,7 +35,7 @@ def _name(text: str) -> str:
 def _parts(name: str, found: ExperimentAnalysis) -> list[RenderableType]:
     colour = "bold green" if found.champion else "bold yellow"
     parts: list[RenderableType] = [
-        Text(headline(name, found), style=colour),
+        Text(f"{readable(name)}: {verdict(found)}", style=colour),
         _pairs(found),
         _sensitivity(found),
     ]
@@ -74,9 +74,7 @@ def _pairs(found: ExperimentAnalysis) -> Table:
 def _finding(found: Finding) -> str:
     if found.champion is not None:
         return f"{_name(found.champion)} {at_least(found.confidence)}"
-    return (
-        f"undecided ({_name(found.leader)} {at_least(found.confidence)})" if found.leader else "–"
-    )
+    return f"undecided {at_least(found.confidence)}" if found.leader else "–"
 
 
 def _sensitivity(found: ExperimentAnalysis) -> Table:

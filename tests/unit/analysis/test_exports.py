@@ -12,6 +12,7 @@ import pytest
 
 from streamduel.analysis.analyze import Request, analyze
 from streamduel.analysis.report import ExperimentAnalysis
+from streamduel.errors import ConfigurationError
 from tests.unit.analysis.exports import Row, json_lines, lists, winner, written
 
 ROWS = lists(2500)
@@ -83,6 +84,31 @@ SHAPES: dict[str, list[Row]] = {
         a=lambda r: r["a"], b=lambda r: r["b"], wins_a=lambda r: int(winner(r) == "a"),
         wins_b=lambda r: int(winner(r) == "b"), ties=lambda r: int(winner(r) == "tie"),
     ),
+    "winner by number": named(
+        ranker_1=lambda r: r["a"], ranker_2=lambda r: r["b"],
+        winner=lambda r: {"a": 1, "b": 2, "tie": 0}[winner(r)],
+    ),
+    "winner by sign": named(
+        a=lambda r: r["a"], b=lambda r: r["b"],
+        outcome=lambda r: {"a": 1, "b": -1, "tie": 0}[winner(r)],
+    ),
+    "winner by column": named(
+        control=lambda _: "bm25", treatment=lambda _: "ltr",
+        winner=lambda r: {"bm25": "control", "ltr": "treatment", None: None}[r.get(winner(r))],
+    ),
+    "one click": named(
+        qid=lambda r: r["id"], a=lambda r: r["a"], b=lambda r: r["b"],
+        teams=lambda r: "|".join(r["teams"]),
+        clicked_rank=lambda r: r["clicks"][0] if r["clicks"] else -1,
+    ),
+    "clicks as objects": named(
+        qid=lambda r: r["id"], a=lambda r: r["a"], b=lambda r: r["b"], teams=lambda r: r["teams"],
+        clicks=lambda r: [{"position": rank, "ts": 5} for rank in r["clicks"]],
+    ),
+    "a repeated query": named(
+        query_id=lambda r: f"query {len(r['id'])}", session_id=lambda r: r["id"],
+        a=lambda r: r["a"], b=lambda r: r["b"], winner=winner,
+    ),
     "typed, with other names": named(
         record_type=lambda _: "interleaving", impression_id=lambda r: r["id"],
         arm_a=lambda r: r["a"], arm_b=lambda r: r["b"], teams=lambda r: r["teams"],
@@ -152,6 +178,12 @@ def test_columns_with_any_name_are_mapped(tmp_path: Path) -> None:
     for suffix in ("json", "parquet"):
         path = written(tmp_path / f"x.{suffix}", rows, OPTIONS[suffix])
         check(only(path, columns=columns, experiment="mine"))
+
+
+def test_winners_that_can_be_read_in_two_ways_are_refused(tmp_path: Path) -> None:
+    rows = [{"a": r["a"], "b": r["b"], "winner": int(winner(r) == "a")} for r in ROWS]
+    with pytest.raises(ConfigurationError, match="has the winners 0 and 1"):
+        only(json_lines(tmp_path / "x.json", rows))
 
 
 def test_repeated_ids_count_once(tmp_path: Path) -> None:

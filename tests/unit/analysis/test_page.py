@@ -1,0 +1,59 @@
+"""The report is one file for people, whatever names a log has."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from streamduel.analysis.analyze import Request, analyze
+from streamduel.analysis.page import render
+from tests.unit.analysis.exports import json_lines, lists
+
+
+def report(path: Path, **settings: object) -> str:
+    return render(analyze(Request([str(path)], **settings)))  # type: ignore[arg-type]
+
+
+def test_the_report_has_every_part(tmp_path: Path) -> None:
+    rows = [{**row, "ts": row["ts"] + 86_400_000 * (n % 4)} for n, row in enumerate(lists(2000))]
+    page = report(json_lines(tmp_path / "x.json", rows), experiment="shop")
+
+    for heading in (
+        "Win rates of pairs", "If clicks were credited otherwise", "Checks", "By day",
+        "Records and clients",
+    ):  # fmt: skip
+        assert f">{heading}</h2>" in page, heading
+    assert "Segments by <bdi>country</bdi>" in page
+    assert "ltr wins with 9" in page
+    assert page.count('<svg class="interval sure"') == 1
+    assert page.count('<tr><th scope="row">2026-') == 4
+
+
+def test_the_report_loads_nothing(tmp_path: Path) -> None:
+    page = report(json_lines(tmp_path / "x.json", lists(300)))
+
+    assert "default-src 'none'" in page
+    assert re.findall(r"src=|href=|url\(|@import|https?:", page) == []
+    assert "<script" not in page
+
+
+def test_names_cannot_change_the_page(tmp_path: Path) -> None:
+    bad = "<script>alert(1)</script>" + "y" * 200
+    rows = [
+        {**row, **{side: bad for side in "ab" if row[side] == "ltr"}, "country": "<b>\x00" * 20}
+        for row in lists(1500)
+    ]
+    page = report(json_lines(tmp_path / "x.json", rows), experiment="<i>" * 50)
+
+    assert "<script" not in page
+    assert "<b>\x00" not in page
+    assert "<i>" not in page
+    assert "&lt;script&gt;alert(1)" in page
+    assert "y" * 41 not in page
+
+
+def test_an_undecided_experiment_is_shown_as_such(tmp_path: Path) -> None:
+    page = report(json_lines(tmp_path / "x.json", lists(300, lambda _: 0.5)))
+
+    assert "Undecided after 300 duels" in page
+    assert '<svg class="interval sure"' not in page
