@@ -10,35 +10,19 @@ import numpy as np
 
 from streamduel.analysis.counting import Counts, Rules
 from streamduel.analysis.report import Finding
-from streamduel.preference.arrays import Floats
 from streamduel.preference.clients import (
     ClientSums,
     confidence_of_clients,
     intervals_of_clients,
     log_evidence_of_clients,
 )
-from streamduel.preference.evidence import Winner, log_evidence, nats_of_all
+from streamduel.preference.evidence import log_evidence, nats_of_all
+from streamduel.preference.segments import leader_of
 from streamduel.preference.verdict import LEVEL, PairResult, Verdict
-from streamduel.preference.winners import condorcet_winner, wins_over
+from streamduel.preference.winners import wins_over
 
 AT_ONCE: Final = 1000
 """Pairs whose intervals are computed together, in some megabytes."""
-
-
-def leader_of(wins: Floats) -> tuple[int, Winner]:
-    """The arm that is ahead, and which winner it is by the counts.
-
-    Of several arms that beat equally many others, the one with the most wins over their pairs'
-    losses leads, and of these the first.
-
-    >>> leader_of(np.array([[0.0, 6.0, 3.0], [2.0, 0.0, 1.0], [1.0, 1.0, 0.0]]))
-    (0, 'condorcet')
-    """
-    best = condorcet_winner(wins)
-    if best is not None:
-        return best, "condorcet"
-    beaten, lead = wins_over(wins), wins.sum(axis=1) - wins.sum(axis=0)
-    return int(np.lexsort((-lead, -beaten))[0]), "copeland"
 
 
 class Judged:

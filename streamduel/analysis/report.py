@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from streamduel.preference.segments import Disagreement
 from streamduel.preference.verdict import PairResult
 
 CheckVerdict = Literal["fine", "warning", "failed", "unknown"]
@@ -37,19 +38,6 @@ class Sensitivity(Finding, frozen=True, kw_only=True):
     """
 
     rules: dict[str, Finding]
-
-
-class Disagreement(msgspec.Struct, frozen=True):
-    """Whether segments of one kind disagree.
-
-    Attributes:
-        verdict: opposite: one prefers an arm that another one does not; different: by how much;
-            none: by no more than chance.
-        sentence: the pair and the segments that differ most.
-    """
-
-    verdict: Literal["opposite", "different", "none"]
-    sentence: str
 
 
 class Check(msgspec.Struct, frozen=True):

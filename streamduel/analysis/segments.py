@@ -11,9 +11,9 @@ import msgspec
 from streamduel.analysis.counting import Part, Rules, count
 from streamduel.analysis.engine import Engine, quoted
 from streamduel.analysis.findings import Judged
-from streamduel.analysis.report import Disagreement, Finding
+from streamduel.analysis.report import Finding
 from streamduel.analysis.wording import readable
-from streamduel.preference.verdict import PairResult
+from streamduel.preference.segments import Disagreement, disagreement
 from streamduel.records import MAX_NAME, MAX_SEGMENTS
 
 MAX_VALUES: Final = 20
@@ -129,37 +129,9 @@ def disagreements_of(
     all segments hold together with a probability of 95 %.
     """
     return {
-        kind: _disagreement(kind, of_kind, arms)
+        kind: disagreement(
+            kind, {name: judged.pairs(arms) for name, judged in of_kind.items()}, readable
+        )
         for kind, of_kind in segments.items()
         if len(of_kind) > 1
     }
-
-
-def _disagreement(kind: str, segments: Mapping[str, Judged], arms: Sequence[str]) -> Disagreement:
-    by_pair: dict[tuple[str, str], list[tuple[str, PairResult]]] = {}
-    for name, judged in segments.items():
-        for pair in judged.pairs(arms):
-            by_pair.setdefault((pair.a, pair.b), []).append((name, pair))
-    worst: tuple[bool, float, str] | None = None
-    for (a, b), of_pair in by_pair.items():
-        most = max(of_pair, key=lambda each: each[1].interval[0])
-        least = min(of_pair, key=lambda each: each[1].interval[1])
-        distance = most[1].interval[0] - least[1].interval[1]
-        opposite = most[1].interval[0] > 0.5 > least[1].interval[1]
-        sentence = f"{readable(a)} over {readable(b)} has {_rate(*most)} and {_rate(*least)}"
-        if distance > 0 and (worst is None or (opposite, distance) > worst[:2]):
-            worst = (opposite, distance, sentence)
-    if worst is None:
-        return Disagreement(
-            "none", f"Segments by {readable(kind)} do not differ by more than chance."
-        )
-    if worst[0]:
-        sentence = f"Segments by {readable(kind)} disagree by more than chance: {worst[2]}."
-        return Disagreement("opposite", sentence)
-    sentence = f"Segments by {readable(kind)} differ by more than chance: {worst[2]}."
-    return Disagreement("different", sentence)
-
-
-def _rate(name: str, pair: PairResult) -> str:
-    low, high = pair.interval
-    return f"{pair.win_rate:.3f} ({low:.3f} … {high:.3f}) in {readable(name)}"

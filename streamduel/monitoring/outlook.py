@@ -13,7 +13,8 @@ WHY_NOT: Final[dict[WhyNot, str]] = {
     "computing": "The forecast is being computed.",
     "few_duels": "There are too few duels for a forecast.",
     "many_arms": "There are too many rankers for a forecast.",
-    "no_end": "No end is in sight: in most simulations the champion is not sure for long.",
+    "no_end": "No end is in sight: in most simulations the champion is still not sure after "
+    "many times the present duels.",
     "no_traffic": "There is no traffic from which a time could be told.",
     "paused": "The experiment is paused.",
     "policy": "The policy cannot be simulated.",

@@ -8,7 +8,7 @@ not overlap differ by more than chance.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -122,12 +122,17 @@ def leader_of(wins: Floats) -> tuple[int, Winner]:
     return int(np.lexsort((-lead, -beaten))[0]), "copeland"
 
 
-def disagreement(kind: str, segments: Mapping[str, Sequence[PairResult]]) -> Disagreement:
+def disagreement(
+    kind: str,
+    segments: Mapping[str, Sequence[PairResult]],
+    legible: Callable[[str], str] = str,
+) -> Disagreement:
     """Whether segments of a kind differ by more than chance.
 
     Args:
         kind: of the segments.
         segments: the pairs of each, with intervals that hold together.
+        legible: writes a name in the sentence.
     """
     by_pair: dict[tuple[str, str], list[tuple[str, PairResult]]] = {}
     for name, pairs in segments.items():
@@ -140,16 +145,21 @@ def disagreement(kind: str, segments: Mapping[str, Sequence[PairResult]]) -> Dis
         distance = most[1].interval[0] - least[1].interval[1]
         opposite = most[1].interval[0] > 0.5 > least[1].interval[1]
         if distance > 0 and (worst is None or (opposite, distance) > worst[:2]):
-            worst = (opposite, distance, f"{a} over {b} has {_rate(*most)} and {_rate(*least)}")
+            rates = " and ".join(
+                f"{_rate(pair)} in {legible(name)}" for name, pair in (most, least)
+            )
+            worst = (opposite, distance, f"{legible(a)} over {legible(b)} has {rates}")
     if worst is None:
-        return Disagreement("none", f"Segments by {kind} do not differ by more than chance.")
+        return Disagreement(
+            "none", f"Segments by {legible(kind)} do not differ by more than chance."
+        )
     verb = "disagree" if worst[0] else "differ"
     return Disagreement(
         "opposite" if worst[0] else "different",
-        f"Segments by {kind} {verb} by more than chance: {worst[2]}.",
+        f"Segments by {legible(kind)} {verb} by more than chance: {worst[2]}.",
     )
 
 
-def _rate(name: str, pair: PairResult) -> str:
+def _rate(pair: PairResult) -> str:
     low, high = pair.interval
-    return f"{pair.win_rate:.3f} ({low:.3f} … {high:.3f}) in {name}"
+    return f"{pair.win_rate:.3f} ({low:.3f} … {high:.3f})"
