@@ -237,6 +237,7 @@ def _experiment(
     return ExperimentAnalysis(
         **msgspec.structs.asdict(finding),
         seeks=judged.seeks,
+        no_winner=judged.verdict.no_winner and judged.counts.clients is None,
         credit=request.credit,
         arms=arms,
         wins=judged.verdict.wins.tolist(),

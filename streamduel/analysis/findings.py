@@ -53,6 +53,9 @@ class Judged:
             evidence = np.minimum(log_evidence(wins), by_clients)
             by_both = confidence_of_clients(evidence, leader, self.seeks)
             self.confidence = min(self.confidence, by_both)
+        beaten = wins_over(wins)
+        if np.count_nonzero(beaten == beaten.max()) > 1:  # none of them is the only best one
+            self.confidence = 0.0
         self.confidence = max(0.0, 1 - looks * (1 - self.confidence))
 
     @property

@@ -36,7 +36,11 @@ def at_least(confidence: float) -> str:
 def verdict(found: ExperimentAnalysis) -> str:
     """The result of an experiment in a sentence."""
     confidence = f"{at_least(found.confidence)} confidence"
+    after = f"after {found.duels:,} duels"
     if found.champion is not None:
-        return f"{readable(found.champion)} wins with {confidence}, after {found.duels:,} duels."
+        wins = "wins" if found.seeks == "condorcet" else "beats the most others, none beats all,"
+        return f"{readable(found.champion)} {wins} with {confidence}, {after}."
+    if found.no_winner:
+        return f"no ranker beats all others (95 % confidence), and none beats the most, {after}."
     ahead = f"; {readable(found.leader)} is ahead" if found.leader else ""
-    return f"undecided after {found.duels:,} duels ({confidence}){ahead}."
+    return f"undecided {after} ({confidence}){ahead}."

@@ -90,6 +90,11 @@ def _answer(experiment: ExperimentReport) -> str:
     ended = "" if experiment.configured else " [yellow](no longer in the configuration)[/]"
     if not experiment.decided:
         return f"[bold]undecided[/], no evidence for any champion yet{ended}"
+    if experiment.no_winner and experiment.confidence == 0:
+        return (
+            f"no arm beats all others; champion [bold green]{escape(str(experiment.champion))}[/] "
+            f"beats as many as any, confidence {at_least(experiment.unsurpassed)}{ended}"
+        )
     least = "at least " if experiment.confidence else ""
     progress = f", {percent(experiment.progress)} of the evidence for 95 %"
     return (

@@ -154,6 +154,16 @@ class Verdict:
         """(K,): whether each arm surely does not beat all others."""
         return np.asarray(self.evidence >= self.required)
 
+    @property
+    def no_winner(self) -> bool:
+        """Whether surely no arm beats all others."""
+        return bool(self.out.all())
+
+    @cached_property
+    def unsurpassed(self) -> float:
+        """A lower bound of the probability that no arm beats more others than the champion."""
+        return confidence(self.wins, self.champion, "copeland")
+
     def against(self, arm: int, rival: int) -> Interval:
         """The win rate of an arm against another, in the same numbers as `pairs`."""
         cells = ([arm], [rival])

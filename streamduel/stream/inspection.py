@@ -33,6 +33,9 @@ class ExperimentReport(msgspec.Struct, frozen=True):
             winner that the policy seeks.
         progress: how much of the evidence for a confidence of 95 % there is, from 0 to 1.
         decided: whether the champion has any evidence; without it, people are shown "undecided".
+        no_winner: whether surely no arm beats all others.
+        unsurpassed: a lower bound, valid at any time, of the probability that no arm beats more
+            others than the champion.
         evidence: for each arm, that it does not beat all others, in nats.
         required: the evidence with which an arm is out.
         pairs: each pair, with 95 % intervals that hold together, at any time.
@@ -59,6 +62,8 @@ class ExperimentReport(msgspec.Struct, frozen=True):
     confidence: float
     progress: float
     decided: bool
+    no_winner: bool
+    unsurpassed: float
     evidence: list[float]
     required: float
     pairs: list[PairResult]
@@ -147,6 +152,8 @@ def _report(saved: snapshot.ExperimentEntry, entry: snapshot.PartitionEntry) -> 
         confidence=verdict.confidence,
         progress=verdict.progress,
         decided=verdict.decided,
+        no_winner=verdict.no_winner,
+        unsurpassed=verdict.unsurpassed,
         evidence=verdict.evidence.tolist(),
         required=verdict.required,
         pairs=list(verdict.pairs(arms)),

@@ -22,7 +22,7 @@ from streamduel.monitoring.page.wording import (
     percents,
 )
 from streamduel.monitoring.recent_dead_letters import RecentDeadLetter
-from streamduel.monitoring.views import ExperimentView
+from streamduel.monitoring.views import MAX_ARMS_ON_DEMAND, ExperimentView
 from streamduel.preference.verdict import LEVEL
 from streamduel.records import Assignment, PairShare
 from streamduel.stream.timeline import Moment
@@ -189,6 +189,13 @@ def _verdict(view: ExperimentView, newest: Point | None) -> str:
     if newest.confidence >= LEVEL:
         confidence = at_least(newest.confidence)
         return f"{served}{champion} is the {winner} winner with at least {confidence} confidence."
+    small = len(view.arms) <= MAX_ARMS_ON_DEMAND
+    if small and view.verdict.no_winner and view.verdict.unsurpassed >= LEVEL:
+        confidence = at_least(view.verdict.unsurpassed)
+        return (
+            f"{served}No ranker beats all others; {champion} beats as many as any, with at least "
+            f"{confidence} confidence."
+        )
     if view.status == "finished":
         return f"Finished; only the champion, {champion}, is served."
     return f"{served}{champion} is the champion, but the duels are not decisive yet."

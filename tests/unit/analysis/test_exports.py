@@ -12,6 +12,7 @@ import pytest
 
 from streamduel.analysis.analyze import Request, analyze
 from streamduel.analysis.report import ExperimentAnalysis
+from streamduel.analysis.wording import verdict
 from streamduel.errors import ConfigurationError
 from tests.unit.analysis.exports import Row, json_lines, lists, winner, written
 
@@ -264,3 +265,27 @@ def test_temporary_files_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (tmp_path / "temporary").mkdir()
     only(json_lines(tmp_path / "x.json", SHAPES["winner by name"]))
     assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def counts(folder: Path, *beats: tuple[str, str]) -> Path:
+    """A log of counts in which the first arm of each pair wins 90 of 100 duels."""
+    log = folder / "counts.csv"
+    log.write_text("a,b,wins_a,wins_b\n" + "".join(f"{i},{j},90,10\n" for i, j in beats))
+    return log
+
+
+def test_a_cycle_has_no_champion(tmp_path: Path) -> None:
+    below = [("a", "d"), ("b", "d"), ("c", "d")]
+    found = only(counts(tmp_path, ("a", "b"), ("b", "c"), ("c", "a"), *below))
+    assert found.champion is None
+    assert found.no_winner
+    assert verdict(found).startswith("no ranker beats all others")
+
+
+def test_a_copeland_winner_is_no_condorcet_winner(tmp_path: Path) -> None:
+    # a loses to b alone; each other ranker loses to at least two.
+    beats = [("a", "c"), ("a", "d"), ("a", "e"), ("b", "a"), ("b", "e"), ("c", "b"), ("c", "e"),
+             ("d", "b"), ("d", "c"), ("e", "d")]  # fmt: skip
+    found = only(counts(tmp_path, *beats))
+    assert (found.champion, found.seeks) == ("a", "copeland")
+    assert "none beats all" in verdict(found)

@@ -136,3 +136,18 @@ def test_level_is_that_of_everything() -> None:
     assert strict.required == pytest.approx(np.log(1000))
     assert strict.progress < usual.progress
     assert strict.against(0, 1).low < usual.against(0, 1).low
+
+
+CYCLE: Floats = np.array([[0, 90, 10, 90], [10, 0, 90, 90], [90, 10, 0, 90], [10, 10, 10, 0.0]])
+
+
+def test_a_cycle_has_no_winner_and_an_unsurpassed_arm() -> None:
+    found = verdict(CYCLE)
+    assert found.no_winner
+    assert found.confidence == 0
+    assert found.unsurpassed > 0.99
+    assert verdict(CYCLE, champion=3).unsurpassed == 0
+
+
+def test_a_winner_is_no_cycle() -> None:
+    assert not verdict(ORDER).no_winner
