@@ -42,7 +42,7 @@ class TestHeatMap:
         cell(page, 0, 1).hover()
         expect(tip).to_have_css("opacity", "1")
         expect(tip).to_contain_text(re.compile(r"^ltr-v3 against .+: won [\d.,]+ of [\d.,]+ duels"))
-        expect(tip).to_contain_text("95 % confidence interval")
+        expect(tip).to_contain_text("95 % at any time")
 
     def test_details_overlap_nothing(self, world: World, open_page: NewPage) -> None:
         for viewport in ({"width": 1280, "height": 900}, PHONE):
