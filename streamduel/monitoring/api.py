@@ -71,7 +71,8 @@ class Summary(msgspec.Struct, frozen=True):
     `champion_confidence` is a lower bound, valid at any time. `champion_progress` is how much of
     the evidence for a confidence of 95 % there is. Without any, `champion_decided` is false and
     people are shown "undecided". `copeland_scores` has for each arm the share of the other arms
-    that it beats, `evidence` the evidence in nats that it does not beat all others; from
+    that it beats, `evidence` the evidence in nats that it does not beat all others, for the
+    best 100 arms at most; from
     `evidence_required` on, it is out. `settings_differ` says, by key, what `streamduel control
     apply` would change, because the configuration differs from the running experiment.
     """
@@ -114,10 +115,19 @@ class Summary(msgspec.Struct, frozen=True):
             settings_differ=list(view.differences),
             champion_progress=view.verdict.progress,
             champion_decided=view.verdict.decided,
-            evidence=dict(zip(view.arms, view.verdict.evidence.tolist(), strict=True)),
+            evidence=_evidence(view),
             evidence_required=view.verdict.required,
             forecast=Forecast.of(outlook),
         )
+
+
+def _evidence(view: ExperimentView) -> dict[str, float]:
+    """The evidence against each arm; of many arms, against the best."""
+    arms = list(range(len(view.arms)))
+    if len(arms) > MAX_MATRIX_ARMS:
+        arms = ranking(view)[:MAX_MATRIX_ARMS]
+    evidence = view.verdict.evidence_of(arms).tolist()
+    return {view.arms[arm]: found for arm, found in zip(arms, evidence, strict=True)}
 
 
 class Experiments(msgspec.Struct, frozen=True):

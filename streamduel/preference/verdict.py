@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 
 from streamduel.preference.arrays import Floats
-from streamduel.preference.elimination import Elimination
+from streamduel.preference.elimination import against_of
 from streamduel.preference.evidence import (
     Winner,
     comparisons,
@@ -147,7 +147,11 @@ class Verdict:
     @cached_property
     def evidence(self) -> Floats:
         """(K,): the evidence against "this arm beats all others", in nats; 0 if there is none."""
-        return np.maximum(Elimination(self.wins).against, 0.0)
+        return self.evidence_of(range(len(self.wins)))
+
+    def evidence_of(self, arms: Sequence[int]) -> Floats:
+        """`evidence` of some arms, (k,)."""
+        return np.maximum(against_of(self.wins, arms), 0.0)
 
     @property
     def out(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -207,9 +207,9 @@ def _arms(view: ExperimentView, order: Sequence[int]) -> list[Arm]:
     duels = (won + wins.sum(axis=0)).tolist()
     traffic = percents(_traffic(view, view.assignment))
     rows = []
-    for arm in order[:MAX_SHOWN_ARMS]:
+    shown = order[:MAX_SHOWN_ARMS]
+    for arm, evidence in zip(shown, verdict.evidence_of(shown).tolist(), strict=True):
         rate, low, high = verdict.against(best, arm)
-        evidence = float(verdict.evidence[arm])
         rows.append(
             Arm(
                 name=legible(view.arms[arm]),

@@ -10,7 +10,7 @@ import pytest
 
 from streamduel.preference.arrays import Floats
 from streamduel.preference.counts import WinCounts
-from streamduel.preference.elimination import CASH, Elimination
+from streamduel.preference.elimination import CASH, Elimination, against_of
 from streamduel.preference.evidence import RHO, log_evidence, wealth
 from tests.unit.preference.test_divergence import Duel, some_duels, wins_of
 
@@ -87,3 +87,14 @@ def test_millions_of_duels_stay_finite() -> None:
     elimination = of([(0, 1, 1.0, 2**50), (1, 2, 0.5, 2**50)], 3)
     assert np.isfinite(elimination.against).all()
     assert elimination.against.argmax() == 1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_some_arms_have_the_evidence_of_all(seed: int) -> None:
+    users = np.random.RandomState(seed)
+    wins = users.randint(0, 90, (7, 7)).astype(np.float64) / 2
+    np.fill_diagonal(wins, 0)
+    wins[2, 3] = wins[3, 2] = 0
+    whole = Elimination(wins).against
+    assert against_of(wins, range(7)).tolist() == whole.tolist()
+    assert against_of(wins, [5, 2]).tolist() == whole[[5, 2]].tolist()
