@@ -32,7 +32,7 @@ Event = Literal["started", "champion", "confidence", "finished", "running"] | Ac
 Count = Annotated[int, Meta(ge=0)]
 
 
-class Moment(msgspec.Struct, frozen=True, omit_defaults=True):
+class Moment(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """Something that happened to an experiment.
 
     `event` is a control action, or `started`, `champion` (another one), `confidence` (a champion
