@@ -102,6 +102,9 @@ class _Translator:
 
     def __init__(self, settings: FormatSettings, chosen: Chosen) -> None:
         self._named = settings.translate
+        fields = getattr(settings, "fields", None)
+        paths = [] if fields is None else fields.experiment
+        self._names = [path.rsplit(".", 1)[-1].encode() for path in paths]
         self._unnamed = settings.model_copy(update={"experiment": UNNAMED}).translate
         self._segments, self._client = chosen.segments, chosen.columns.get("client")
         self._encode = msgspec.json.Encoder().encode
@@ -121,6 +124,8 @@ class _Translator:
         return b"".join(self._encode(event) + b"\n" for event in events)
 
     def _events(self, line: bytes) -> list[InputEvent]:
+        if not any(name in line for name in self._names):  # most logs name none: half the work
+            return self._unnamed(line)
         try:
             return self._named(line)
         except Ignored as verdict:

@@ -1,0 +1,100 @@
+"""Records that change an experiment, joins at the ends of the window, and several experiments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from streamduel.analysis.analyze import Request, analyze
+from streamduel.analysis.crediting import credit_pattern, functions
+from tests.unit.analysis.exports import START, Row, json_lines
+from tests.unit.analysis.test_exports import only
+
+
+def duels(n: int, winner: str, start: int = 0, a: str = "bm25", b: str = "ltr") -> list[Row]:
+    return [
+        {"type": "duel", "id": f"{a}-{b}-{start + number}", "experiment": "search", "a": a, "b": b,
+         "winner": winner, "ts": START + start + number}
+        for number in range(n)
+    ]  # fmt: skip
+
+
+def control(action: str, at: int, arm: str | None = None) -> Row:
+    return {"type": "control", "id": f"{action}-{at}", "experiment": "search", "action": action,
+            "arm": arm, "ts": START + at}  # fmt: skip
+
+
+def test_a_reset_forgets_what_was_before_it(tmp_path: Path) -> None:
+    rows = [*duels(50, "b", start=100), control("reset", 60), *duels(50, "a")]
+    (pair,) = only(json_lines(tmp_path / "x.json", rows)).pairs
+    assert (pair.wins_a, pair.wins_b) == (0, 50)
+
+
+def test_a_retired_arm_takes_its_duels_along(tmp_path: Path) -> None:
+    rows = [*duels(150, "b"), *duels(150, "a", b="old"), control("retire_arm", 500, "old")]
+    found = only(json_lines(tmp_path / "x.json", rows))
+    assert found.arms == ["bm25", "ltr"]
+    added = [*rows, control("add_arm", 600, "old")]
+    assert only(json_lines(tmp_path / "y.json", added)).arms == ["bm25", "ltr", "old"]
+
+
+@pytest.mark.parametrize(
+    ("after", "outcome"),
+    [(0, "accepted"), (600_000, "accepted"), (600_001, "late"), (-600_000, "accepted"),
+     (-600_001, "unjoined")],
+)  # fmt: skip
+def test_a_click_is_joined_within_the_window(after: int, outcome: str, tmp_path: Path) -> None:
+    rows = [
+        *duels(5, "a"),
+        {"type": "click", "id": "c", "experiment": "search", "impression": "i", "rank": 1,
+         "ts": START + 700_000 + after},
+        {"type": "impression", "id": "i", "experiment": "search", "a": "bm25", "b": "ltr",
+         "teams": ["a", "b"], "ts": START + 700_000},
+    ]  # fmt: skip
+    found = only(json_lines(tmp_path / "x.json", rows))
+    others = {"accepted": 6, "late": 0, "unjoined": 0}
+    others[outcome] += 1
+    assert {name: found.tallies[name] for name in others} == others
+    assert found.pairs[0].wins_b == (outcome == "accepted")
+
+
+def test_experiments_are_apart_and_one_may_be_chosen(tmp_path: Path) -> None:
+    other = [{**row, "experiment": "ads", "id": row["id"]} for row in duels(150, "a")]
+    path = json_lines(tmp_path / "x.json", [*duels(150, "b"), *other])
+
+    found = analyze(Request([str(path)])).experiments
+    assert {name: each.champion for name, each in found.items()} == {"ads": "bm25", "search": "ltr"}
+    assert set(analyze(Request([str(path)], experiment="ads")).experiments) == {"ads"}
+
+
+def test_misspelt_arms_and_experiments_are_left_out(tmp_path: Path) -> None:
+    rows = [*duels(3000, "b"), *duels(2, "a", a="bm52"),
+            *[{**row, "experiment": "serach"} for row in duels(2, "a", start=9000)]]  # fmt: skip
+    analysis = analyze(Request([str(json_lines(tmp_path / "x.json", rows))]))
+
+    assert analysis.left_out == ["serach"]
+    found = analysis.experiments["search"]
+    assert found.arms == ["bm25", "ltr"]
+    assert found.tallies["dead_letter"] == 2
+
+
+def test_duels_of_one_arm_alone_teach_nothing(tmp_path: Path) -> None:
+    alone = [{**row, "b": "bm25", "winner": None, "id": f"alone {n}"}
+             for n, row in enumerate(duels(40, "a"))]  # fmt: skip
+    found = only(json_lines(tmp_path / "x.json", [*duels(100, "b"), *alone]))
+    assert (found.duels, found.alone) == (140, 40)
+    assert sum(map(sum, found.wins)) == 100
+
+
+def test_patterns_are_credited_like_lists() -> None:
+    used = functions("first_click", {"cart": 3.0, "click": 1.0})
+    assert next(iter(used)) == "first_click"
+    found = dict(zip(used, credit_pattern("b0\x1fa4:cart\x1f-5", list(used.values())), strict=True))
+    assert found == {
+        "first_click": 0, "click_count": 1, "any_click": 1, "last_click": 2, "weighted": 2,
+        "position_debiased": 2, "probabilistic": 1,
+    }  # fmt: skip
+    probabilistic = [used["probabilistic"]]
+    assert credit_pattern("b0@0.9", probabilistic) == [2]
+    assert credit_pattern("", probabilistic) == [1]
