@@ -31,9 +31,9 @@ MAX_HORIZON: Final = 1_000_000_000
 RUNS: Final = 100
 """At most, unless more are asked for: the 90 % is within some 10 % of the truth."""
 
-_WORK: Final = {"compiled": 100_000_000, "array": 100_000_000, "stepped": 1_000_000}
-"""Duels of all runs of a policy, of two arms, that take some 20 seconds, by the way they are
-simulated. In a compiled or stepped run a duel takes time in proportion to the arms."""
+_WORK: Final = 15e6
+"""Microseconds that all runs of a policy should take, by the costs below: estimates, not a clock,
+so that equal seeds give equal plans."""
 _LEAST_RUNS: Final = 5
 """A run may take this part of the work, so that at least so many have an end."""
 _COMPILE_FROM: Final = 200_000
@@ -235,15 +235,15 @@ def _simulate(
 ) -> Duration:
     """The endings of one policy's runs; the report is told the share of the work done."""
     compile_ = _expected(question) >= _COMPILE_FROM and compiled.find(name) is not None
-    work = _work(question.arms, name, compile_)
-    horizon = question.horizon or max(1, work // _LEAST_RUNS)
+    of_duel, of_look = _costs(question.arms, name, compile_)
+    horizon = question.horizon or max(1, int(_WORK / _LEAST_RUNS / of_duel))
     runs = question.runs or RUNS
     params = _parameters(question, name, horizon)
     judge = Judge(question.confidence, seeks, question.arms)
     endings: list[Ending] = []
-    done = 0
-    while len(endings) < runs and (question.runs or done < work or len(endings) < _LEAST_RUNS):
-        report(max(len(endings) / runs, 0.0 if question.runs else min(1.0, done / work)))
+    done = 0.0
+    while len(endings) < runs and (question.runs or done < _WORK or len(endings) < _LEAST_RUNS):
+        report(max(len(endings) / runs, 0.0 if question.runs else min(1.0, done / _WORK)))
         number = len(endings)
         seeds = run_seeds(question.seed, number, name)
         arms = arrangement(question.seed, number, question.arms)
@@ -252,7 +252,7 @@ def _simulate(
         policy = policies.create(name, question.arms, seed=seeds.policy, **params)
         ending = _ending(policy, environment, judge, horizon, arms, compile_)
         endings.append(ending)
-        done += ending.duels
+        done += of_duel * ending.duels + of_look * _LOOK_AGAIN * math.log(ending.duels + 1)
     report(1.0)
     return Duration(name, params, horizon, tuple(endings))
 
@@ -286,11 +286,12 @@ def _parameters(question: Question, name: str, horizon: int) -> dict[str, Any]:
     return kind.check_parameters(given, question.arms)
 
 
-def _work(n_arms: int, name: str, compile_: bool) -> int:
-    """Duels of all runs of a policy that take some seconds."""
+def _costs(n_arms: int, name: str, compile_: bool) -> tuple[float, float]:
+    """About how many microseconds a duel takes, and a look at the evidence of all pairs."""
+    look = 100 + 0.03 * n_arms**2
     if name == "uniform":
-        return _WORK["array"]
-    return 2 * _WORK["compiled" if compile_ else "stepped"] // n_arms
+        return 0.3, look
+    return 0.2 * n_arms if compile_ else 20.0 + n_arms, look
 
 
 def _expected(question: Question) -> float:
