@@ -84,8 +84,10 @@ class Engine:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.connection.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        try:
+            self.connection.close()
+        finally:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """The rows of a query that takes no noticeable time.
@@ -123,23 +125,25 @@ class Engine:
             StreamduelError: DuckDB cannot run it.
         """
         failure: list[BaseException] = []
+        # An event, because Ctrl-C in `Thread.join` makes Python take the thread for finished.
+        finished = threading.Event()
 
         def work() -> None:
             try:
                 self.connection.execute(sql)
             except BaseException as error:
                 failure.append(error)
+            finally:
+                finished.set()
 
         self._progress(what, 0.0)
-        thread = threading.Thread(target=work, name="duckdb", daemon=True)
-        thread.start()
+        threading.Thread(target=work, name="duckdb", daemon=True).start()
         try:
-            while thread.is_alive():
-                thread.join(POLL_SECONDS)
+            while not finished.wait(POLL_SECONDS):
                 self._progress(what, max(0.0, self.connection.query_progress()) / 100)
         except KeyboardInterrupt:
             self.connection.interrupt()
-            thread.join()
+            finished.wait()
             raise
         if failure:
             if isinstance(failure[0], self._duckdb.Error):

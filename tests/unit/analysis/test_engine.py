@@ -1,0 +1,41 @@
+"""The engine shows progress, can be interrupted, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import pytest
+
+from streamduel.analysis.engine import Engine
+from streamduel.errors import StreamduelError
+
+ENDLESS = "CREATE TABLE x AS SELECT count(*) FROM range(1000000000000) AS t(i) WHERE i % 7 = 8"
+
+
+def test_ctrl_c_ends_a_query_and_removes_the_temporary_folder() -> None:
+    calls = []
+
+    def progress(what: str, share: float) -> None:
+        calls.append((what, share))
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+
+    engine = Engine(progress=progress)
+    with pytest.raises(KeyboardInterrupt), engine:
+        engine.run("counting", ENDLESS)
+
+    assert calls[0] == ("counting", 0.0)
+    assert not engine.folder.exists()
+
+
+def test_an_error_of_duckdb_is_one_short_sentence() -> None:
+    with Engine() as engine, pytest.raises(StreamduelError, match="DuckDB cannot do this") as found:
+        engine.run("reading", "SELECT " + "x" * 10_000)
+    assert len(str(found.value)) < 400
+
+
+def test_queries_of_batches_and_others_may_be_mixed() -> None:
+    with Engine() as engine:
+        batches = []
+        for batch in engine.batches("SELECT * FROM range(2500)", 1000):
+            batches.append(len(batch))
+            assert engine.rows("SELECT 1") == [(1,)]
+        assert sum(batches) == 2500
