@@ -42,8 +42,9 @@ class TopTwo(WindowedPolicy):
     3. Search. If all arms are out, surely none beats all others, which is an answer, too. It
        goes on for a Copeland winner: L is drawn among the arms that may still beat more others
        than any arm surely does, and meets the largest draw of θ_jL among the arms j whose pair
-       with L is undecided. It is `finished` when there is no such L; a union over all pairs makes
-       this sure.
+       with L is undecided. If that is below 1/2, L would mostly show what it beats, which only the
+       arm with the largest expected score needs to: that arm takes its place. It is `finished`
+       when there is no such L; a union over all pairs makes this sure.
 
     With `aim` "earn" it never finishes: δ is 1/t, and L may meet itself, with θ_LL = 1/2. That has
     less regret where rankers are close (in 10⁵ duels below some 3 %), else mostly more.
@@ -156,30 +157,40 @@ class TopTwo(WindowedPolicy):
 
     def _race(self, active: Booleans, t: int) -> tuple[int, int]:
         """A leader among the arms that are in, and a rival that it does not surely beat."""
-        leader, chances = self._draw(active)
+        leader, draws = self._draw(active)
         undecided = self.elimination.safe[leader] < self._enough(self.sure_at, t)
-        return leader, self._rival(leader, chances, undecided)
+        return leader, self._rival(leader, draws, undecided)[0]
 
     def _search(self, t: int) -> tuple[int, int]:
         """A leader among the arms that may beat the most others, and a rival that may beat it."""
         sure = self.elimination.safe >= self._enough(self.most_at, t)
+        undecided = ~(sure | sure.T)
         leaders = possible_winners(sure) if self.aim == "earn" else possible_improvers(sure)
-        leader, chances = self._draw(leaders)
-        return leader, self._rival(leader, chances, ~(sure[leader] | sure[:, leader]))
+        leader, draws = self._draw(leaders)
+        rival, chance = self._rival(leader, draws, undecided[leader])
+        if chance < 0.5:  # never with `aim` "earn"
+            best = self.posterior.score.argmax().item()
+            other, chance = self._rival(best, draws, undecided[best])
+            if chance > LOW:
+                return best, other
+        return leader, rival
 
-    def _rival(self, leader: int, chances: Floats, undecided: Booleans) -> int:
-        """The largest draw against the leader, which is itself a rival if the aim is to earn."""
-        chances = np.where(undecided, chances, LOW)
+    def _rival(self, leader: int, draws: Floats, undecided: Booleans) -> tuple[int, float]:
+        """The arm with the largest draw against the leader, and the draw.
+
+        With the aim to earn the leader is a rival, too.
+        """
+        mean, deviation = self.posterior.mean[leader], self.posterior.deviation[leader]
+        chances = np.where(undecided, mean + deviation * draws, LOW)
         chances[leader] = 0.5 if self.aim == "earn" else LOWEST
-        return chances.argmax().item()
+        rival = chances.argmax().item()
+        return rival, chances.item(rival)
 
     def _draw(self, leaders: Booleans) -> tuple[int, Floats]:
-        """One of these arms with the largest draw of its score, and draws of θ_jL of all arms j."""
-        posterior, n_arms = self.posterior, self.n_arms
-        draws = normal_draws(self._generator, 2 * n_arms)
-        scores = posterior.score + posterior.score_deviation * draws[:n_arms]
-        leader = np.where(leaders, scores, -np.inf).argmax().item()
-        return leader, posterior.mean[leader] + posterior.deviation[leader] * draws[n_arms:]
+        """One of these arms with the largest draw of its score, and a normal draw for each arm."""
+        draws = normal_draws(self._generator, 2 * self.n_arms)
+        scores = self.posterior.score + self.posterior.score_deviation * draws[: self.n_arms]
+        return np.where(leaders, scores, -np.inf).argmax().item(), draws[self.n_arms :]
 
     def explain(self, first: int, second: int, arms: Sequence[str]) -> str:
         """As `Algorithm.explain`: by scores, samples and evidence."""

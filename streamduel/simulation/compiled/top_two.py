@@ -151,7 +151,12 @@ def run(
         if not racing:
             mark_possible(wagers, rules, enough)
         first = draw_leader(state, posterior, rules)
-        second = draw_rival(state, wagers, posterior, rules, first, racing, enough)
+        second, chance = draw_rival(state, wagers, posterior, rules, first, racing, enough)
+        if chance < 0.5 and not racing:
+            best = int(np.argmax(posterior.score))
+            other, chance = draw_rival(state, wagers, posterior, rules, best, racing, enough)
+            if chance > LOW:
+                first, second = best, other
         state.taken[0] += (2 * n_arms + PER_WORD - 1) // PER_WORD
         if first == second:
             state.plays[first, first] += 1
@@ -269,8 +274,8 @@ def draw_rival(
     leader: int,
     racing: bool,
     enough: float,
-) -> int:
-    """The arm with the best chance against the leader, in a race or in a search."""
+) -> tuple[int, float]:
+    """The arm with the best chance against the leader, in a race or in a search; the chance."""
     n_arms = len(rules.leaders)
     rival, best = 0, -np.inf
     for arm in range(n_arms):
@@ -285,7 +290,7 @@ def draw_rival(
             chance = posterior.mean[leader, arm] + posterior.deviation[leader, arm] * draw
         if chance > best:
             rival, best = arm, chance
-    return rival
+    return rival, best
 
 
 @compiled

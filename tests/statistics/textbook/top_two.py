@@ -14,6 +14,8 @@ Reading taken:
 - The winner has x nats against each other arm, x the least with 3 y + 2 y² + 2 y³ + … ≤ δ,
   y = exp(-x), K terms in all; 3 y are three terms. A leader in a race surely beats a rival with x;
   with `earns` it takes ln t. In a search it takes ln(K (K - 1) / δ).
+- In a search, if no arm is drawn above 1/2 against the leader, the arm with the largest expected
+  score takes its place, unless all its pairs are decided.
 - Once all arms are out, an arm that beats as many others as each other arm can, with
   ln(K (K - 1) / δ) nats of each pair, is the answer.
 - Ties are at random.
@@ -63,8 +65,8 @@ def against(wins: Ints, arm: int) -> float:
 
 
 @jitted
-def score(wins: Ints, arm: int) -> float:
-    """A draw of how many arms an arm beats."""
+def expected_score(wins: Ints, arm: int) -> tuple[float, float]:
+    """The mean and the variance of how many arms an arm beats."""
     mean, variance = 0.0, 0.0
     for j in range(len(wins)):
         if j != arm:
@@ -72,6 +74,13 @@ def score(wins: Ints, arm: int) -> float:
             chance = 0.5 * math.erfc(-z / math.sqrt(2.0))
             mean += chance
             variance += chance * (1.0 - chance)
+    return mean, variance
+
+
+@jitted
+def score(wins: Ints, arm: int) -> float:
+    """A draw of how many arms an arm beats."""
+    mean, variance = expected_score(wins, arm)
     return mean + math.sqrt(variance) * np.random.normal()  # noqa: NPY002
 
 
@@ -123,7 +132,15 @@ def search(wins: Ints, enough: float, earns: bool) -> tuple[int, int]:
     chances[leader] = 0.5
     undecided = ~sure[leader] & ~sure[:, leader]
     undecided[leader] = earns
-    return leader, largest(chances, undecided)
+    rival = largest(chances, undecided)
+    if chances[rival] < 0.5:
+        best = int(np.argmax(np.array([expected_score(wins, arm)[0] for arm in arms])))
+        left = ~sure[best] & ~sure[:, best]
+        left[best] = False
+        if left.any():
+            draws = np.array([preference(wins, arm, best) for arm in arms])
+            return best, largest(draws, left)
+    return leader, rival
 
 
 @jitted
