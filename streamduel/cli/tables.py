@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from streamduel.monitoring.page.wording import at_least, percent
+from streamduel.monitoring.page import wording
 from streamduel.preference.verdict import Interval
 from streamduel.records import Reason
 from streamduel.stream.inspection import ExperimentReport, Report
@@ -23,6 +23,16 @@ OUTCOMES: Final = {
     "capped": "capped",
 }
 """Each outcome as people read it."""
+
+
+def at_least(confidence: float) -> str:
+    """As on the page, with a space that can be typed."""
+    return wording.at_least(confidence).replace(wording.THIN, " ")
+
+
+def percent(share: float) -> str:
+    """As on the page, with a space that can be typed."""
+    return wording.percent(share).replace(wording.THIN, " ")
 
 
 def print_report(console: Console, report: Report) -> None:

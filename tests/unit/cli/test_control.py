@@ -163,9 +163,9 @@ def test_a_last_line_without_its_newline_stays_whole(
          "'search'."),
         (["other", "pause"], "unknown experiment 'other'. Configured: 'search'."),
         (["search", "puase"], "ACTION must be one of pause, resume, add-arm, retire-arm, reset, "
-         "freeze-pair, unfreeze-pair (found 'puase'); did you mean 'pause'?"),
+         "freeze-pair, unfreeze-pair, note (found 'puase'); did you mean 'pause'?"),
         (["search", "add_arm", "x"], "ACTION must be one of pause, resume, add-arm, retire-arm, "
-         "reset, freeze-pair, unfreeze-pair (found 'add_arm'); did you mean 'add-arm'?"),
+         "reset, freeze-pair, unfreeze-pair, note (found 'add_arm'); did you mean 'add-arm'?"),
         (["search", "add-arm"], "add-arm needs an ARM."),
         (["search", "retire-arm"], "retire-arm needs an ARM."),
         (["search", "reset", "bm25"],

@@ -12,8 +12,8 @@ from tests.unit.config.configurations import GONE
 TOP = "commit, dedupe, experiments, limits, monitoring, sink, snapshots, source, time"
 EXPERIMENT = (
     "aim, arms, batch_deadline_ms, batch_min_fill, batch_republish_ms, credit, decide_every, "
-    "guardrails, join_window_ms, max_per_client, no_click, policy, prior, seed, segments, slate, "
-    "smallest_difference, stop, ties"
+    "guardrails, hypothesis, join_window_ms, links, max_per_client, no_click, notes, owner, "
+    "policy, prior, seed, segments, slate, smallest_difference, stop, ties"
 )
 ARMS = "experiments.search.arms"
 POLICY = "experiments.search.policy"

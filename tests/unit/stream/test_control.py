@@ -160,7 +160,7 @@ def test_resume_explores_with_what_was_learned_during_the_pause() -> None:
 
 
 @pytest.mark.parametrize("action", ["pause", "resume"])
-def test_a_repeated_action_is_accepted_and_changes_nothing(action: str) -> None:
+def test_a_repeated_action_changes_the_timeline_alone(action: str) -> None:
     partition = search()
     partition.fold(*KNOWN, control(action))
     before, accepted = partition.knows(), partition.tallies()["accepted"]
@@ -170,6 +170,7 @@ def test_a_repeated_action_is_accepted_and_changes_nothing(action: str) -> None:
     if action == "pause":  # running, it draws its next pair at every decision
         after = partition.knows()
         after["search"]["tallies"]["accepted"] -= 1
+        assert after["search"]["timeline"]["moments"].pop()["event"] == "pause"
         assert after == before
 
 
