@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
 from typing import Any, Final
 
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition, errors
@@ -54,7 +55,16 @@ def diagnose(source: SourceSettings, sink: SinkSettings, snapshots: SnapshotSett
             others = set(admin.list_topics()) - named - {snapshots.topic}
         finally:
             admin.close()
-        elsewhere = _elsewhere(source, sorted(it for it in others if not it.startswith("_")))
+        similar = by_similarity(source.topic, [it for it in others if not it.startswith("_")])
+        if len(similar) > OTHER_TOPICS:
+            findings.append(
+                Finding(
+                    "other topics", "unknown",
+                    f"of {len(similar):,} other topics, {OTHER_TOPICS} are looked into, those with "
+                    f"names like '{source.topic}' first.",
+                )
+            )  # fmt: skip
+        elsewhere = _elsewhere(source, similar)
     except (errors.KafkaError, ConnectorError, OSError) as error:
         findings.append(Finding("other topics", "unknown", f"not looked into: {reason(error)}."))
     return Diagnosis(findings, elsewhere)
@@ -146,6 +156,21 @@ def _group(admin: Any, group: str) -> Finding:
         f"counts until its session times out."
     )
     return Finding(name, "fine", found)
+
+
+def by_similarity(name: str, topics: Iterable[str]) -> list[str]:
+    """Topics with the most similar names first: a service that misses a topic mostly misspells it.
+
+    >>> by_similarity("clicks", ["orders", "click", "clicks-v1"])
+    ['click', 'clicks-v1', 'orders']
+    """
+    matcher = SequenceMatcher(b=name, autojunk=False)
+
+    def likeness(topic: str) -> float:
+        matcher.set_seq1(topic)
+        return matcher.ratio()
+
+    return sorted(topics, key=lambda topic: (-likeness(topic), topic))
 
 
 def _elsewhere(source: SourceSettings, topics: Sequence[str]) -> dict[str, list[bytes]]:
