@@ -15,7 +15,7 @@ EXPERIMENTS: Final[Mapping[str, Mapping[str, Any]]] = {
     "fair": TWO,
     "silent": TWO,
     "unfair": TWO,
-    "cyclic": THREE,
+    "cyclic": {**THREE, "policy": {"name": "rucb"}},
     "stuck": {**THREE, "policy": {"name": "c2b", "horizon": 10_000}},
     "slow-clicks": {**TWO, "join_window_ms": 500},
     "disobedient": {**THREE, "guardrails": {"freeze_pair": ["x", "y"]}},
