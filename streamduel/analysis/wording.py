@@ -1,4 +1,4 @@
-"""Names and numbers as text; names come from outside."""
+"""Names and results as text; names come from outside."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Final
 
 from streamduel.analysis.report import ExperimentAnalysis
 from streamduel.errors import shortened
+from streamduel.preference.verdict import at_least
 
 MAX_SHOWN: Final = 40
 """Characters of a name in a sentence or a table."""
@@ -22,15 +23,6 @@ def readable(name: str, limit: int = MAX_SHOWN) -> str:
         for sign in name[: 2 * limit]
     )
     return shortened(text, limit) if text.strip() else f"«{text}»"
-
-
-def at_least(confidence: float) -> str:
-    """A lower bound of a confidence: rounded down, and never 100 %.
-
-    >>> at_least(0.954), at_least(1.0)
-    ('95.4 %', '99.9 %')
-    """
-    return f"{int(min(round(1000 * confidence, 6), 999)) / 10:.1f} %"
 
 
 def verdict(found: ExperimentAnalysis) -> str:

@@ -55,7 +55,7 @@ def apply(
 
 def _ask(count: int) -> None:
     if not sys.stdin.isatty():
-        raise ConfigurationError("nobody can answer here; with --yes the records are written.")
+        raise ConfigurationError("there is no terminal for the question; --yes writes the records.")
     what = "this experiment" if count == 1 else f"these {count} experiments"
     typer.confirm(f"Apply to {what}?", abort=True, err=True)
 

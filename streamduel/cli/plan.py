@@ -55,7 +55,7 @@ def plan(
         float,
         typer.Option(
             metavar="C",
-            help="Confidence of the answer, valid however often somebody looks.",
+            help="Confidence of the answer, valid however often you look at it.",
         ),
     ] = 0.95,
     others: Annotated[

@@ -9,8 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from streamduel.monitoring.page import wording
-from streamduel.preference.verdict import Interval
+from streamduel.preference.verdict import Interval, at_least, percent
 from streamduel.records import Reason
 from streamduel.stream.inspection import ExperimentReport, Report
 
@@ -23,16 +22,6 @@ OUTCOMES: Final = {
     "capped": "capped",
 }
 """Each outcome as people read it."""
-
-
-def at_least(confidence: float) -> str:
-    """As on the page, with a space that can be typed."""
-    return wording.at_least(confidence).replace(wording.THIN, " ")
-
-
-def percent(share: float) -> str:
-    """As on the page, with a space that can be typed."""
-    return wording.percent(share).replace(wording.THIN, " ")
 
 
 def print_report(console: Console, report: Report) -> None:

@@ -12,11 +12,11 @@ from msgspec import Meta
 from streamduel.errors import PolicyError
 from streamduel.policies.base.parameter import Real
 from streamduel.policies.base.policy import Policy
-from streamduel.policies.base.reasons import percent
 from streamduel.policies.base.state import Arm, Count, State
 from streamduel.preference.arrays import Booleans, Integers, places_of_largest
 from streamduel.preference.copeland_bounds import CopelandBounds
 from streamduel.preference.logarithm import ln
+from streamduel.preference.verdict import percent
 
 _BLOCK: Final = 4096
 """The largest number of draws of a champion proposed ahead; it bounds the memory."""

@@ -11,12 +11,12 @@ from streamduel.errors import PolicyError
 from streamduel.policies.base.normal_posterior import NormalPosterior, normal_draws
 from streamduel.policies.base.parameter import Choice, Real, Whole
 from streamduel.policies.base.prior import Prior
-from streamduel.policies.base.reasons import percent
 from streamduel.policies.base.windowed_policy import Window, WindowedPolicy
 from streamduel.preference.arrays import Booleans, Floats, Integers
 from streamduel.preference.elimination import Elimination
 from streamduel.preference.evidence import nats
 from streamduel.preference.logarithm import ln
+from streamduel.preference.verdict import percent
 
 MARGIN: Final = 1e-9
 """Nats beyond what the confidence needs, so that rounding cannot leave it just below."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import floor
 from typing import Final, NamedTuple
 
 import msgspec
@@ -35,6 +36,25 @@ from streamduel.preference.logarithm import ln
 LEVEL: Final = 0.95
 """The confidence at which a champion is called the winner, and that of intervals: the convention of
 statistics."""
+
+
+def percent(share: float) -> str:
+    """A share in per cent with one digit.
+
+    >>> percent(0.5476)
+    '54.8 %'
+    """
+    return f"{100 * share:.1f} %"
+
+
+def at_least(share: float) -> str:
+    """A lower bound of a confidence: rounded down, and never 100 %.
+
+    >>> at_least(0.954), at_least(0.99996), at_least(1.0)
+    ('95.4 %', '99.9 %', '99.9 %')
+    """
+    tenths = floor(round(1000 * share, 6))  # 0.954 is a little less than 954 thousandths
+    return f"{min(tenths, 999) / 10:.1f} %"
 
 
 class PairResult(msgspec.Struct, frozen=True):

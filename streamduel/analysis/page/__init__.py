@@ -11,8 +11,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 import streamduel
 from streamduel.analysis.report import Analysis, Day, ExperimentAnalysis
-from streamduel.analysis.wording import at_least, readable, verdict
-from streamduel.preference.verdict import LEVEL, PairResult
+from streamduel.analysis.wording import readable, verdict
+from streamduel.preference.verdict import LEVEL, PairResult, at_least
 
 MAX_ROWS: Final = 30
 """Of a table; `--json` and `--csv` have all."""

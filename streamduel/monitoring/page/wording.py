@@ -11,6 +11,7 @@ from urllib.parse import quote
 from streamduel.monitoring.figures import Figures
 from streamduel.monitoring.outlook import SURE, WHY_NOT, Outlook
 from streamduel.monitoring.views import ExperimentView
+from streamduel.preference import verdict
 
 THIN: Final = "\N{NARROW NO-BREAK SPACE}"
 """Between a number and its unit, so that no line breaks there."""
@@ -52,12 +53,8 @@ def short(number: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in per cent with one digit.
-
-    >>> percent(0.5476).replace(THIN, " ")
-    '54.8 %'
-    """
-    return f"{100 * share:.1f}{THIN}%"
+    """A share in per cent with one digit."""
+    return verdict.percent(share).replace(" ", THIN)
 
 
 def percents(shares: Sequence[float]) -> list[str]:
@@ -77,13 +74,8 @@ def percents(shares: Sequence[float]) -> list[str]:
 
 
 def at_least(share: float) -> str:
-    """A lower bound of a confidence: rounded down, and never 100 %.
-
-    >>> [at_least(share).replace(THIN, " ") for share in (0.954, 0.99996, 1.0)]
-    ['95.4 %', '99.9 %', '99.9 %']
-    """
-    tenths = math.floor(round(1000 * share, 6))  # 0.954 is a little less than 954 thousandths
-    return f"{min(tenths, 999) / 10:.1f}{THIN}%"
+    """A lower bound of a confidence: rounded down, and never 100 %."""
+    return verdict.at_least(share).replace(" ", THIN)
 
 
 def moment(seconds: float) -> str:

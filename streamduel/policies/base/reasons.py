@@ -7,11 +7,7 @@ from math import sqrt
 
 from streamduel.preference.arrays import Floats
 from streamduel.preference.bounds import UpperBounds
-
-
-def percent(share: float) -> str:
-    """A share in per cent with one digit, as text."""
-    return f"{100 * share:.1f} %"
+from streamduel.preference.verdict import percent
 
 
 def by_counts(

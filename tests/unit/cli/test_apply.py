@@ -54,7 +54,7 @@ def test_without_a_terminal_it_needs_yes(streamduel: Streamduel, folder: Path) -
     result = streamduel("control", "apply", configure(folder, CHANGES))
     assert result.status == 2
     assert result.err.endswith(
-        "streamduel: nobody can answer here; with --yes the records are written.\n"
+        "streamduel: there is no terminal for the question; --yes writes the records.\n"
     )
     assert written(folder) == []
 

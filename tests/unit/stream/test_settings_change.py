@@ -54,8 +54,8 @@ def test_decisions_follow_the_new_interval() -> None:
     partition = Partition(config(search={"policy": {"name": "uniform"}}))
     often = assignments(partition.fold(*duels(40)))
     changed = assignments(partition.fold(apply(decide_every=20)))
-    seldom = assignments(partition.fold(*duels(40, 40)))
-    assert [len(changed), len(often) > 20, len(seldom) <= 2] == [1, True, True]
+    rarely = assignments(partition.fold(*duels(40, 40)))
+    assert [len(changed), len(often) > 20, len(rarely) <= 2] == [1, True, True]
     assert settings(partition).decide_every == 20
 
 
