@@ -15,8 +15,7 @@ from benchmarks.research.play import kind_of_regret
 from benchmarks.research.worlds import World, draw, worlds
 from streamduel.policies.top_two import LOW, TopTwo
 from streamduel.preference import elimination, evidence
-from streamduel.preference.arrays import Booleans
-from streamduel.preference.elimination import UNITS, Elimination
+from streamduel.preference.elimination import NO_MARKS, UNITS, Elimination, Marks
 from streamduel.preference.regret import regrets
 from streamduel.simulation.environment import MatrixEnvironment
 from streamduel.simulation.run import SteppedRun
@@ -27,8 +26,9 @@ class LeastProven(TopTwo):
     """The challenger is the arm that the leader beats with the least evidence, without a draw."""
 
     @override
-    def _race(self, active: Booleans, t: int) -> tuple[int, int]:
-        leader, _ = super()._race(active, t)
+    def _race(self, out: Marks, t: int) -> tuple[int, int]:
+        leader, _ = super()._race(out, t)
+        self.elimination.settle()
         proven = self.elimination.safe[leader].copy()
         proven[leader] = np.inf
         return leader, int(proven.argmin())
@@ -38,29 +38,29 @@ class BestLeads(TopTwo):
     """The leader is the arm with the largest expected score, without a draw."""
 
     @override
-    def _race(self, active: Booleans, t: int) -> tuple[int, int]:
+    def _race(self, out: Marks, t: int) -> tuple[int, int]:
         with patch.object(self.posterior, "score_deviation", np.zeros(self.n_arms)):
-            return super()._race(active, t)
+            return super()._race(out, t)
 
 
 class AllLead(TopTwo):
     """An arm that is out may lead."""
 
     @override
-    def _race(self, active: Booleans, t: int) -> tuple[int, int]:
-        return super()._race(np.ones_like(active), t)
+    def _race(self, out: Marks, t: int) -> tuple[int, int]:
+        return super()._race(NO_MARKS, t)
 
 
 class ActiveOnly(TopTwo):
     """No arm that is out challenges, as long as several are in."""
 
     @override
-    def _race(self, active: Booleans, t: int) -> tuple[int, int]:
-        if np.count_nonzero(active) == 1:
-            return super()._race(active, t)
-        mean = np.where(active, self.posterior.mean, LOW)
+    def _race(self, out: Marks, t: int) -> tuple[int, int]:
+        if out.number == self.n_arms - 1:
+            return super()._race(out, t)
+        mean = np.where(out.marks, LOW, self.posterior.mean)
         with patch.object(self.posterior, "mean", mean):
-            return super()._race(active, t)
+            return super()._race(out, t)
 
 
 class Alone(Elimination):

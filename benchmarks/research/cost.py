@@ -15,18 +15,29 @@ from streamduel import policies
 from streamduel.simulation.compiled.top_two import TopTwoRun
 from streamduel.simulation.environment import MatrixEnvironment
 
-POLICIES: Final = ("top_two", "rmed1", "double_thompson")
+POLICIES: Final = ("top_two", "top_two, earn", "rmed1", "double_thompson")
+EXPLORED: Final = 64
+"""Up to so many arms, all pairs have been compared before the measurement."""
+
 ARMS: Final = (6, 16, 64, 500)
 COMPILED_ARMS: Final = 16
 
 
 def of_decision(name: str, n_arms: int, duels: int) -> float:
-    """µs to propose one duel and observe its outcome, from the start of a run."""
+    """µs to propose one duel and observe its outcome, after as many duels as there are pairs.
+
+    RMED1 begins with a duel of each pair, which it does not compute. With very many arms the
+    measurement is from the start of a run.
+    """
     chances = preferences(n_arms).tolist()
-    luck = np.random.default_rng(2).random(duels).tolist()
-    policy = policies.create(name, n_arms, seed=1)
+    label, *aim = name.split(", ")
+    policy = policies.create(label, n_arms, seed=1, **({"aim": aim[0]} if aim else {}))
+    before = n_arms * (n_arms - 1) // 2 if n_arms <= EXPLORED else 0
+    luck = np.random.default_rng(2).random(before + duels).tolist()
     began = time.process_time()
-    for chance in luck:
+    for step, chance in enumerate(luck):
+        if step == before:
+            began = time.process_time()
         pair = policy.propose()
         first, second = pair.item(0), pair.item(1)
         policy.observe(first, second, float(chance < chances[first][second]))

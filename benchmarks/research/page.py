@@ -199,21 +199,23 @@ def far_table(found: Results) -> list[str]:
 
 def cost_table(found: Results) -> list[str]:
     """µs of a decision, and of a compiled step."""
-    names = list(found["rows"][0]["cost"])
+    names, others = list(found["rows"][0]["cost"]), ("rmed1", "double_thompson")
     rows = [
         [f"{row['n_arms']}", *(f"{row['cost'][name]:,.1f}" for name in names)]
-        + [f"{row['ratio'][name]:.2f}" for name in names[1:]]
+        + [f"{row['ratio'][name]:.2f}" for name in others]
         for row in found["rows"]
     ]
-    heads = ["K", *(f"`{name}`, µs" for name in names), *(f"÷ `{name}`" for name in names[1:])]
+    heads = ["K", *(f"`{name}`, µs" for name in names), *(f"÷ `{name}`" for name in others)]
     goals = {6: 1.0, 16: 1.0, 64: 2.0}
     lines = []
     for row in found["rows"]:
         if row["n_arms"] in goals:
             ratio, goal = row["ratio"]["rmed1"], goals[row["n_arms"]]
             met = "met" if ratio <= goal else "**missed**"
+            earning = row["ratio"]["rmed1"] / row["ratio"]["top_two, earn"]
             lines.append(
-                f"- K = {row['n_arms']}: {ratio:.2f} times `rmed1`; goal: at most {goal:g}; {met}."
+                f"- K = {row['n_arms']}: {ratio:.2f} times `rmed1`, {earning:.2f} with `aim: earn`;"
+                f" goal: at most {goal:g}; {met}."
             )
         else:
             micro = row["cost"]["top_two"]

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Any, Final
 
 import numpy as np
 
 from streamduel.errors import PolicyError
-from streamduel.policies.base.normal_posterior import NormalPosterior, normal_draws
+from streamduel.policies.base.normal_posterior import NormalDraws, NormalPosterior
 from streamduel.policies.base.parameter import Choice, Real, Whole
 from streamduel.policies.base.prior import Prior
 from streamduel.policies.base.windowed_policy import Window, WindowedPolicy
 from streamduel.preference.arrays import Booleans, Floats, Integers
-from streamduel.preference.elimination import Elimination
+from streamduel.preference.elimination import NO_MARKS, Elimination, Marks, marks_of
 from streamduel.preference.evidence import nats
 from streamduel.preference.logarithm import ln
 from streamduel.preference.verdict import percent
@@ -58,7 +59,7 @@ class TopTwo(WindowedPolicy):
     Choose it unless there is a reason for another one: it needs no horizon, decides fast with any
     number of arms, and tells when it is done.
 
-    Draws from the generator, unless it has finished: normal draws (`normal_draws`), K of scores,
+    Draws from the generator, unless it has finished: normal draws (`NormalDraws`), K of scores,
     then K of preferences.
 
     Args:
@@ -125,75 +126,92 @@ class TopTwo(WindowedPolicy):
         return values
 
     def _begin(self) -> None:
-        elimination = Elimination(self._counts.wins, self.smallest_difference)
-        self.elimination = self._track(elimination)
-        self.posterior = self._track(NormalPosterior(self._counts, self.prior))
         self.out_at = -ln(1 - self.confidence)
         self.sure_at = nats(self.confidence, self.n_arms, "condorcet") + MARGIN
         if self.smallest_difference:  # of a pair, neither arm may be worse: a union over all arms
             self.sure_at = self.out_at + ln(self.n_arms) + MARGIN
         self.most_at = nats(self.confidence, self.n_arms, "copeland") + MARGIN
+        earns = self._earns = self.aim == "earn"
+        self._least = self.min_duels
+        lines = (0.0, 0.0, 0.0) if earns else (self.out_at, self.sure_at, self.most_at)
+        self.elimination = self._track(
+            Elimination(self._counts.wins, self.smallest_difference, lines, rising=earns)
+        )
+        self.posterior = self._track(NormalPosterior(self._counts, self.prior))
+        self._draws = NormalDraws(2 * self.n_arms)
+        self._known_at = -1
+        self._known: int | None = None
+        self._led = (-1, NO_MARKS, 0)
 
-    def _active(self, t: int) -> Booleans:
-        """The arms that are in."""
-        enough = self.out_at if self.aim == "identify" else ln(t)
-        active: Booleans = self.elimination.against < enough
-        return active
+    def _out(self, t: int) -> Marks:
+        """The arms that are out."""
+        return self.elimination.out(ln(t) if self._earns else self.out_at)
 
     def _choose(self, t: int) -> tuple[int, int]:
         winner = self._winner()
         if winner is not None:
             return winner, winner
-        active = self._active(t)
-        if active.any():
-            return self._race(active, t)
-        return self._search(t)
+        if self._earns:
+            line = ln(t)
+            self.elimination.set_lines(line, line, line)
+        else:
+            line = self.out_at
+        out = self.elimination.out(line)
+        return self._search(t) if out.number == self.n_arms else self._race(out, t)
 
     def _enough(self, evidence: float, t: int) -> float:
         """The evidence that decides a pair, where the answer needs `evidence`."""
-        if self.aim == "earn":
+        if self._earns:
             return ln(t)
-        return evidence if t > self.min_duels else np.inf
+        return evidence if t > self._least else inf
 
-    def _race(self, active: Booleans, t: int) -> tuple[int, int]:
+    def _race(self, out: Marks, t: int) -> tuple[int, int]:
         """A leader among the arms that are in, and a rival that it does not surely beat."""
-        leader, draws = self._draw(active)
-        undecided = self.elimination.safe[leader] < self._enough(self.sure_at, t)
-        return leader, self._rival(leader, draws, undecided)[0]
+        leader, draws = self._draw(out)
+        decided = self.elimination.surely_beaten(leader, self._enough(self.sure_at, t))
+        return leader, self._rival(leader, draws, decided)[0]
 
     def _search(self, t: int) -> tuple[int, int]:
         """A leader among the arms that may beat the most others, and a rival that may beat it."""
         sure = self.elimination.safe >= self._enough(self.most_at, t)
-        undecided = ~(sure | sure.T)
-        leaders = possible_winners(sure) if self.aim == "earn" else possible_improvers(sure)
-        leader, draws = self._draw(leaders)
-        rival, chance = self._rival(leader, draws, undecided[leader])
+        decided = sure | sure.T
+        leaders = possible_winners(sure) if self._earns else possible_improvers(sure)
+        leader, draws = self._draw(marks_of(~leaders))
+        rival, chance = self._rival(leader, draws, marks_of(decided[leader]))
         if chance < 0.5:  # never with `aim` "earn"
-            best = self.posterior.score.argmax().item()
-            other, chance = self._rival(best, draws, undecided[best])
+            best = int(self.posterior.score.argmax())
+            other, chance = self._rival(best, draws, marks_of(decided[best]))
             if chance > LOW:
                 return best, other
         return leader, rival
 
-    def _rival(self, leader: int, draws: Floats, undecided: Booleans) -> tuple[int, float]:
+    def _rival(self, leader: int, draws: Floats, decided: Marks) -> tuple[int, float]:
         """The arm with the largest draw against the leader, and the draw.
 
         With the aim to earn the leader is a rival, too.
         """
-        mean, deviation = self.posterior.mean[leader], self.posterior.deviation[leader]
-        chances = np.where(undecided, mean + deviation * draws, LOW)
-        chances[leader] = 0.5 if self.aim == "earn" else LOWEST
-        rival = chances.argmax().item()
+        posterior = self.posterior
+        chances = posterior.deviation[leader] * draws
+        chances += posterior.mean[leader]
+        if decided.number:
+            chances[decided.marks] = LOW
+        chances[leader] = 0.5 if self._earns else LOWEST
+        rival = int(chances.argmax())
         return rival, chances.item(rival)
 
-    def _draw(self, leaders: Booleans) -> tuple[int, Floats]:
-        """One of these arms with the largest draw of its score, and a normal draw for each arm."""
-        draws = normal_draws(self._generator, 2 * self.n_arms)
-        scores = self.posterior.score + self.posterior.score_deviation * draws[: self.n_arms]
-        return np.where(leaders, scores, -np.inf).argmax().item(), draws[self.n_arms :]
+    def _draw(self, out: Marks) -> tuple[int, Floats]:
+        """One of the other arms with the largest draw of its score, and a normal draw for each."""
+        draws = self._draws.take(self._generator)
+        posterior = self.posterior
+        scores = posterior.score_deviation * draws[: self.n_arms]
+        scores += posterior.score
+        if out.number:
+            scores[out.marks] = -inf
+        return int(scores.argmax()), draws[self.n_arms :]
 
     def explain(self, first: int, second: int, arms: Sequence[str]) -> str:
         """As `Algorithm.explain`: by scores, samples and evidence."""
+        self.elimination.settle()
         score, evidence = self.posterior.score, self.elimination.safe
         leader, rival = (first, second) if score[first] >= score[second] else (second, first)
         required = self.sure_at if self.aim == "identify" else ln(self._counts.duels + 1)
@@ -213,32 +231,42 @@ class TopTwo(WindowedPolicy):
         if self._winner() is not None:
             return 1
         t = self._counts.duels + 1
-        active = self._active(t)
-        if not active.any():
-            active = possible_winners(self.elimination.safe >= self._enough(self.most_at, t))
-        return int(np.count_nonzero(active))
+        n_in = self.n_arms - self._out(t).number
+        if n_in:
+            return n_in
+        leaders = possible_winners(self.elimination.safe >= self._enough(self.most_at, t))
+        return int(np.count_nonzero(leaders))
 
     def _winner(self) -> int | None:
         """The arm that surely beats all others; if surely none does, the most others."""
-        if self.aim == "earn" or self._counts.duels < self.min_duels:
+        if self._earns or self._counts.duels < self._least:
             return None
+        if self._known_at != self.elimination.turns:
+            self._known_at, self._known = self.elimination.turns, self._sure_winner()
+        return self._known
+
+    def _sure_winner(self) -> int | None:
         arm = self._counts.beats.argmax().item()
         if self._counts.beats.item(arm) == self.n_arms - 1 or self.smallest_difference:
             evidence = self.elimination.safe[arm].copy()
             evidence[arm] = np.inf
             if evidence.min() >= self.sure_at:
                 return arm
-        if (self.elimination.against < self.out_at).any():
+        if self.elimination.out(self.out_at).number < self.n_arms:
             return None
         most, won = bounds_of_score(self.elimination.safe >= self.most_at)
         return won.argmax().item() if most.max() <= won.max() else None
 
     def _leader(self) -> int:
         """The arm that beats the most others in the counts, of those that are in."""
-        active = self._active(self._counts.duels + 1)
-        if self._recent is not None or not active.any():
+        out = self._out(self._counts.duels + 1)
+        if self._recent is not None or not 0 < out.number < self.n_arms:
             return super()._leader()
-        return int(np.where(active, self._rank(), -1).argmax())
+        turn, marks, leader = self._led
+        if turn != self._counts.turns or marks is not out:
+            leader = int(np.where(out.marks, -1, self._rank()).argmax())
+            self._led = self._counts.turns, out, leader
+        return leader
 
 
 def possible_winners(sure: Booleans) -> Booleans:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from streamduel.preference.arrays import Floats
+from streamduel.preference.arrays import Floats, constants, polynomial
 from streamduel.preference.logarithm import LN2_HIGH, LN2_LOW, STEPS, TABLE
 
+SERIES = constants(2 / 3, 2 / 5, 2 / 7)
 POINTS, HIGH, LOW = (np.array(column) for column in zip(*TABLE, strict=True))
 
 
@@ -19,11 +20,17 @@ def ln_each(x: Floats) -> Floats:
     >>> ln_each(np.array([0.0, 0.5, 2.0])).tolist()
     [-inf, -0.6931471805599453, 0.6931471805599453]
     """
-    mantissa, exponent = np.frexp(np.where(x > 0, x, 1.0))
-    row = (mantissa * STEPS + 0.5).astype(np.int64) - STEPS // 2
-    point = POINTS[row]
+    positive = x > 0
+    mantissa, exponent = np.frexp(x if positive.all() else np.where(positive, x, 1.0))
+    row = (mantissa * STEPS + 0.5).astype(np.int64)
+    row -= STEPS // 2
+    point = POINTS.take(row)
     s = (mantissa - point) / (mantissa + point)
     square = s * s
-    series = square * (2 / 3 + square * (2 / 5 + square * (2 / 7)))
-    low = 2 * s + (s * series + (exponent * LN2_LOW + LOW[row]))
-    return np.where(x > 0, (exponent * LN2_HIGH + HIGH[row]) + low, -np.inf)
+    low = polynomial(square, SERIES)
+    low *= square
+    low *= s
+    low += exponent * LN2_LOW + LOW.take(row)
+    low += 2 * s
+    low += exponent * LN2_HIGH + HIGH.take(row)
+    return low if positive.all() else np.where(positive, low, -np.inf)

@@ -18,6 +18,20 @@ MAX_DUELS: Final = 2**51
 """The largest number of duels counted exactly: adding half a duel still changes a float64."""
 
 
+def distinct_pairs(first: Integers, second: Integers, n_arms: int) -> tuple[Integers, Integers]:
+    """The unordered pairs of different arms among m pairs, ascending: the lower arms, the higher.
+
+    >>> distinct_pairs(np.array([2, 0, 1, 1]), np.array([1, 2, 2, 1]), 3)
+    (array([0, 1]), array([2, 2]))
+    """
+    lower, higher = np.minimum(first, second), np.maximum(first, second)
+    met = np.zeros((n_arms, n_arms), dtype=np.bool_)
+    met[lower, higher] = True
+    met.reshape(-1)[:: n_arms + 1] = False
+    lower, higher = met.nonzero()
+    return lower, higher
+
+
 class FromCounts:
     """What follows from counts of wins and is kept up to date."""
 

@@ -42,10 +42,10 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 
 from streamduel.preference.array_logarithm import ln_each
-from streamduel.preference.arrays import Floats
+from streamduel.preference.arrays import Floats, polynomial
 from streamduel.preference.exponential import exp, exp_each
 from streamduel.preference.logarithm import ln
-from streamduel.preference.normal import scaled_tail, scaled_tail_each
+from streamduel.preference.normal import TAIL, scaled_tail
 
 Winner: TypeAlias = Literal["condorcet", "copeland"]
 
@@ -71,8 +71,8 @@ def wealth(more: float, fewer: float) -> tuple[float, float]:
     spread, lead = (more + fewer) / 4, (more - fewer) / 2  # v, Σ x - n / 2
     square = min(lead * lead / (2 * (spread + RHO)), MAX_SQUARE)  # z² / 2
     tail = scaled_tail(sqrt(square))  # 2 Φ(-z) exp(z² / 2)
-    scale = sqrt(1 + spread / RHO)
-    return (2 * exp(square) - tail) / scale, tail / scale
+    scale, won = sqrt(1 + spread / RHO), 2 * exp(square) - tail
+    return won / scale, (won if more == fewer else tail) / scale
 
 
 def wealth_each(wins: Floats, losses: Floats) -> Floats:
@@ -82,12 +82,29 @@ def wealth_each(wins: Floats, losses: Floats) -> Floats:
         wins: of any shape.
         losses: of the same shape.
     """
-    spread, lead = (wins + losses) / 4, np.abs(wins - losses) / 2
+    ahead, behind = wealth_of_pairs(np.maximum(wins, losses), np.minimum(wins, losses))
+    return np.where(wins >= losses, ahead, behind)
+
+
+def wealth_of_pairs(more: Floats, fewer: Floats) -> tuple[Floats, Floats]:
+    """`wealth` of each pair, in the same bits.
+
+    Args:
+        more: of any shape.
+        fewer: of the same shape, at most as many.
+    """
+    spread, lead = (more + fewer) / 4, (more - fewer) / 2
     square = np.minimum(lead * lead / (2 * (spread + RHO)), MAX_SQUARE)
-    tail = scaled_tail_each(np.sqrt(square))
-    won = np.where(wins >= losses, 2 * exp_each(square) - tail, tail)
-    bets: Floats = np.where(spread > 0, won / np.sqrt(1 + spread / RHO), 1.0)
-    return bets
+    t = 1 / (1 + np.sqrt(square) / 2)
+    powers = exp_each(np.array((polynomial(t, TAIL), square)))
+    scale = np.sqrt(1 + spread / RHO)
+    tail = t * powers[0]
+    won = 2 * powers[1] - tail
+    even = lead == 0
+    np.copyto(tail, won, where=even)
+    bets = np.array((won, tail)) / scale
+    bets[:, spread == 0] = 1.0
+    return bets[0], bets[1]
 
 
 def log_evidence(wins: Floats) -> Floats:
@@ -155,6 +172,23 @@ def sure_against(wins: Floats, champion: int, seeks: Winner) -> Floats:
     """
     least: Floats = comparisons(wins, champion, seeks).min(axis=1)
     return least
+
+
+def closest_challenger(wins: Floats, champion: int, seeks: Winner) -> int:
+    """The arm that is least surely worse than the champion; of several, the one that it met most.
+
+    Args:
+        wins: (K, K), as for `log_evidence`.
+        champion: an arm.
+        seeks: which winner.
+
+    >>> wins = np.array([[0.0, 560.0, 600.0], [440.0, 0.0, 500.0], [400.0, 500.0, 0.0]])
+    >>> closest_challenger(wins, 0, "condorcet")
+    1
+    """
+    worse = sure_against(wins, champion, seeks)
+    worse[champion] = np.inf
+    return int(np.lexsort((-wins[champion] - wins[:, champion], worse))[0])
 
 
 def comparisons(wins: Floats, champion: int, seeks: Winner) -> Floats:

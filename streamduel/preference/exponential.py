@@ -7,19 +7,18 @@ whose results IEEE 754 defines.
 from __future__ import annotations
 
 from math import factorial, floor, ldexp
-from typing import Final, TypeVar
+from typing import Final
 
 import numpy as np
 
-from streamduel.preference.arrays import Floats
+from streamduel.preference.arrays import Floats, constants, polynomial
 from streamduel.preference.logarithm import LN2_HIGH, LN2_LOW
-
-Real = TypeVar("Real", float, Floats)
 
 PER_LN2: Final = 1.4426950408889634
 """1 / ln 2."""
 
 C2, C3, C4, C5, C6, C7, C8, C9, C10, C11, C12 = (1 / factorial(n) for n in range(2, 13))
+SERIES: Final = constants(*(1 / factorial(n) for n in range(13)))
 
 
 def exp(x: float) -> float:
@@ -48,11 +47,12 @@ def exp_each(x: Floats) -> Floats:
     [1.0, 2.718281828459046]
     """
     k = np.floor(x * PER_LN2 + 0.5)
-    powers: Floats = np.ldexp(series((x - k * LN2_HIGH) - k * LN2_LOW), k.astype(np.int64))
+    near = polynomial((x - k * LN2_HIGH) - k * LN2_LOW, SERIES)
+    powers: Floats = np.ldexp(near, k.astype(np.int32), out=near)
     return powers
 
 
-def series(r: Real) -> Real:
+def series(r: float) -> float:
     """The exponential function near 0."""
     # fmt: off
     return 1 + r * (1 + r * (C2 + r * (C3 + r * (C4 + r * (C5 + r * (C6 + r * (C7 + r * (

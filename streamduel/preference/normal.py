@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from functools import cache
 from statistics import NormalDist
-from typing import Final, TypeVar
+from typing import Final
 
 import numpy as np
 
-from streamduel.preference.arrays import Floats
+from streamduel.preference.arrays import Floats, constants, polynomial
 from streamduel.preference.exponential import exp, exp_each
-
-Real = TypeVar("Real", float, Floats)
 
 QUANTILES: Final = 1 << 16
 """Different values of a draw: 16 bits, so that a random word gives four."""
+
+C0, C1, C2, C3, C4, C5, C6, C7, C8, C9 = (
+    -1.26551223, 1.00002368, 0.37409196, 0.09678418, -0.18628806, 0.27886807, -1.13520398,
+    1.48851587, -0.82215223, 0.17087277,
+)  # fmt: skip
+TAIL: Final = constants(C0, C1, C2, C3, C4, C5, C6, C7, C8, C9)
 
 GRID: Final = 1 << 20
 """Quantiles are rounded to multiples of 2**-20, which no C library's last bit can change."""
@@ -40,16 +44,15 @@ def scaled_tail(x: float) -> float:
 def scaled_tail_each(x: Floats) -> Floats:
     """`scaled_tail` of every element, in the same bits."""
     t = 1 / (1 + x / 2)
-    tails: Floats = t * exp_each(tail_exponent(t))
+    tails: Floats = t * exp_each(polynomial(t, TAIL))
     return tails
 
 
-def tail_exponent(t: Real) -> Real:
+def tail_exponent(t: float) -> float:
     """The polynomial in the exponent of `scaled_tail`, t from 0 to 1."""
     # fmt: off
-    return -1.26551223 + t * (1.00002368 + t * (0.37409196 + t * (0.09678418 + t * (
-        -0.18628806 + t * (0.27886807 + t * (-1.13520398 + t * (1.48851587 + t * (
-            -0.82215223 + t * 0.17087277))))))))
+    return C0 + t * (C1 + t * (C2 + t * (C3 + t * (C4 + t * (C5 + t * (C6 + t * (C7 + t * (
+        C8 + t * C9))))))))
     # fmt: on
 
 

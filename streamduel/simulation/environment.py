@@ -113,13 +113,21 @@ class MatrixEnvironment(Environment):
     @override
     def outcomes(self, first: Integers, second: Integers) -> Floats:
         apart = first != second
-        words = self.generator.words(int(np.count_nonzero(apart)))
-        u = (words >> np.uint64(11)).astype(np.int64)
-        pairs = first[apart], second[apart]
+        pairs = first * self.n_arms + second
+        if apart.all():
+            return self._outcomes_apart(pairs)
         result = np.full(len(first), 0.5)
-        result[apart] = np.where(u < self.win_below[pairs], 1.0, 0.5)
-        result[apart] -= np.where(u < self.tie_below[pairs], 0.0, 0.5)
+        result[apart] = self._outcomes_apart(pairs[apart])
         return result
+
+    def _outcomes_apart(self, pairs: Integers) -> Floats:
+        """The outcomes of duels of different arms, i K + j of each."""
+        u = (self.generator.words(len(pairs)) >> np.uint64(11)).view(np.int64)
+        won = (u < self.win_below.take(pairs)).astype(np.float64)
+        if self.ties:
+            won += u < self.tie_below.take(pairs)
+            won /= 2
+        return won
 
 
 class DriftingEnvironment(MatrixEnvironment):

@@ -26,6 +26,7 @@ from streamduel.simulation.compiled.top_two import (
     Wagers,
     posterior_of,
     refresh,
+    rules_of,
     wagers_of,
 )
 from streamduel.simulation.compiled.top_two import run as run_steps
@@ -189,6 +190,7 @@ def test_winner_by_a_tiny_gap_is_rarely_put_out() -> None:
 def ever_put_out(
     wagers: Wagers,
     posterior: Posterior,
+    rules: Rules,
     wins: Floats,
     outcomes: Floats,
     waiting: Integers,
@@ -200,6 +202,7 @@ def ever_put_out(
     Args:
         wagers: before the first duel.
         posterior: unused.
+        rules: unused.
         wins: (K, K), zeros.
         outcomes: of the duels, 1 if the rival wins.
         waiting: buffer, as long as outcomes are delayed.
@@ -212,7 +215,7 @@ def ever_put_out(
             rival, won = waiting[place], outcomes[t - len(waiting)]
             wins[rival, 0] += won
             wins[0, rival] += 1 - won
-            refresh(wagers, posterior, wins, rival, 0)
+            refresh(wagers, posterior, rules, wins, rival, 0)
             if wagers.against[0] >= enough:
                 return True
         chosen = 1
@@ -227,14 +230,15 @@ def ever_put_out(
 @pytest.mark.parametrize("direction", [1, -1])
 def test_no_choice_of_pairs_puts_an_equal_arm_out(direction: int, delay: int) -> None:
     n_arms, duels, failed = 6, 5_000, 0
-    posterior = posterior_of(TopTwo(n_arms, seed=1).posterior)
+    policy = TopTwo(n_arms, seed=1)
+    posterior, rules = posterior_of(policy.posterior), rules_of(policy)
     users = np.random.RandomState(3)
     for _ in range(EXPERIMENTS):
         wins = np.zeros((n_arms, n_arms))
         outcomes = users.choice([0.0, 0.5, 1.0], size=duels, p=[0.45, 0.1, 0.45])
         waiting = np.zeros(delay, dtype=np.int64)
         wagers = wagers_of(Elimination(wins))
-        failed += ever_put_out(wagers, posterior, wins, outcomes, waiting, direction, ENOUGH)
+        failed += ever_put_out(wagers, posterior, rules, wins, outcomes, waiting, direction, ENOUGH)
     assert failed < failure_limit(ERROR, EXPERIMENTS)
 
 

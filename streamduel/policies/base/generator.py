@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -45,6 +45,10 @@ class Generator:
     Args:
         seed: any integer from 0, of any size.
 
+    Attributes:
+        lent: the words of `lend`, or None once they have been given back.
+        ahead: how many of them have not been taken. Who takes some subtracts them.
+
     Raises:
         PolicyError: the seed is negative or not an integer.
 
@@ -59,11 +63,13 @@ class Generator:
     interval", ACM TOMACS 29(1), 2019 (`below`).
     """
 
-    __slots__ = ("_bits", "_raw")
+    __slots__ = ("_bits", "_raw", "ahead", "lent")
 
     def __init__(self, seed: int = 0) -> None:
         self._bits = np.random.PCG64(integer("seed", seed, minimum=0))
-        self._raw = self._bits.random_raw
+        self._raw: Callable[..., Any] = self._bits.random_raw
+        self.ahead = 0
+        self.lent: npt.NDArray[np.uint64] | None = None
 
     def below(self, n: int) -> int:
         """An integer from 0 to n - 1, each with the same probability.
@@ -95,7 +101,7 @@ class Generator:
             n: how many results are possible, from 2 to 2**32.
             count: the number of draws, from 0.
         """
-        words = self._raw(count)
+        words = self.words(count)
         low, shift, size = words & np.uint64(_HALF - 1), np.uint64(32), np.uint64(n)
         if np.any(words * size < np.uint64(_WORD % n)):  # `below` rejects one of them
             self.skip(_PERIOD - count)
@@ -142,7 +148,30 @@ class Generator:
         Args:
             n: how many, from 0.
         """
-        return self._raw(n)
+        words: npt.NDArray[np.uint64] = self._raw(n)
+        return words
+
+    def lend(self, n: int) -> npt.NDArray[np.uint64]:
+        """The next n words, which are only taken one by one (`ahead`); for many small draws.
+
+        Any other use of the generator takes back what is left of them.
+
+        Args:
+            n: how many, from 1.
+        """
+        self._take_back()
+        self.lent, self.ahead = self._bits.random_raw(n), n
+        self._raw = self._raw_again
+        return self.lent
+
+    def _raw_again(self, *count: int) -> Any:
+        self._take_back()
+        return self._raw(*count)
+
+    def _take_back(self) -> None:
+        if self.lent is not None:
+            self._bits.advance(_PERIOD - self.ahead)
+            self._raw, self.lent, self.ahead = self._bits.random_raw, None, 0
 
     def skip(self, n: int) -> None:
         """Continue as if n words had been drawn, in constant time.
@@ -150,6 +179,7 @@ class Generator:
         Args:
             n: how many, from 0.
         """
+        self._take_back()
         self._bits.advance(n)
 
     def permutation(self, n: int) -> list[int]:
@@ -162,6 +192,7 @@ class Generator:
 
     def state_dict(self) -> dict[str, str]:
         """The state, as JSON can hold it."""
+        self._take_back()
         state = self._bits.state["state"]
         return {"state": f"{state['state']:#034x}", "increment": f"{state['inc']:#034x}"}
 

@@ -124,8 +124,9 @@ class LeastPlayed(FromCounts):
         self._order, self._level, self._next = orders[-1], self._level + passes, 0
         length = orders.size
         if passes == soonest:
-            ends = np.isin(self._order, slots[until == soonest])
-            length += int(ends.argmax()) + 1 - len(slots)
+            ends = np.zeros(len(self._open), dtype=np.bool_)
+            ends[slots[until == soonest]] = True
+            length += int(ends[self._order].argmax()) + 1 - len(slots)
         return orders.reshape(-1)[:length]
 
     def mark_in_flight(self, first: int, second: int, in_flight: int) -> None:

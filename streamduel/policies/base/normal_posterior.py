@@ -12,11 +12,17 @@ from streamduel.policies.base.generator import Generator
 from streamduel.policies.base.prior import Belief
 from streamduel.policies.base.state import Wins
 from streamduel.preference.arrays import Floats, Integers
-from streamduel.preference.counts import FromCounts, WinCounts
+from streamduel.preference.counts import FromCounts, WinCounts, distinct_pairs
 from streamduel.preference.normal import QUANTILES, quantiles
 
 PER_WORD: Final = 4
 """Draws from one random word, 16 bits each."""
+
+FEW: Final = 10
+"""Up to so many pairs are faster one by one than as arrays."""
+
+LENT: Final = 256
+"""Words that are turned into draws at once."""
 
 
 class NormalPosterior(FromCounts):
@@ -52,34 +58,45 @@ class NormalPosterior(FromCounts):
 
     def _count_all(self) -> None:
         """Compute everything from the counts."""
-        belief, n_arms = self.belief, len(self._wins)
-        wins = self._wins if belief is None else self._wins + belief.leads
-        pairs = np.triu_indices(n_arms, k=1)
-        won, n = wins[pairs], (wins + wins.T)[pairs]
+        shape = self._wins.shape
+        self.mean: Floats = np.full(shape, 0.5)
+        self.deviation: Floats = np.zeros(shape)
+        self.beaten: Integers = np.zeros(shape, dtype=np.int64)  # P_ij in 65536ths
+        self._count(*np.triu_indices(len(self._wins), k=1))
+
+    def _count(self, first: Integers, second: Integers) -> None:
+        """Compute what depends on the counts of some pairs, in each the lower arm first."""
+        pairs, others = (first, second), (second, first)
+        won, lost = self._wins[pairs], self._wins[others]
+        if self.belief is not None:
+            won, lost = won + self.belief.leads[pairs], lost + self.belief.leads[others]
+        n = won + lost
         mean = (won + 1) / (n + 2)
-        deviation = np.sqrt(mean * (1 - mean) / (n + 3))
-        self.mean: Floats = np.full((n_arms, n_arms), 0.5)
-        self.deviation: Floats = np.zeros((n_arms, n_arms))
-        self.mean.T[pairs], self.mean[pairs] = mean, 1 - mean
-        self.deviation[pairs] = self.deviation.T[pairs] = deviation
-        self.beaten: Integers = np.zeros((n_arms, n_arms), dtype=np.int64)
-        # Φ in 65536ths, of the pairs i < j; the others have the complement.
-        self.beaten[pairs] = quantiles().searchsorted((won - wins.T[pairs]) / np.sqrt(n + 2))
-        chances = self.beaten.copy()
-        chances.T[pairs] = QUANTILES - self.beaten[pairs]
-        self.sums: list[int] = chances.sum(axis=1).tolist()
-        self.spreads: list[int] = (chances * (QUANTILES - chances)).sum(axis=1).tolist()
-        self.score: Floats = np.array(self.sums) / QUANTILES
-        self.score_deviation: Floats = np.sqrt(np.array(self.spreads)) / QUANTILES
+        self.mean[others], self.mean[pairs] = mean, 1 - mean
+        self.deviation[pairs] = self.deviation[others] = np.sqrt(mean * (1 - mean) / (n + 3))
+        beaten = quantiles().searchsorted((won - lost) / np.sqrt(n + 2))
+        self.beaten[pairs], self.beaten[others] = beaten, QUANTILES - beaten
+        sums = self.beaten.sum(axis=1)
+        spreads = (self.beaten * (QUANTILES - self.beaten)).sum(axis=1)
+        self.sums: list[int] = sums.tolist()
+        self.spreads: list[int] = spreads.tolist()
+        self.score: Floats = sums / QUANTILES
+        self.score_deviation: Floats = np.sqrt(spreads) / QUANTILES
 
     def refresh_many(self, first: Integers, second: Integers) -> None:
-        """Update what depends on the counts of many pairs; from so many on, of all at once."""
-        if len(first) < len(self._wins):
-            super().refresh_many(first, second)
+        """Update what depends on the counts of many pairs."""
+        first, second = distinct_pairs(first, second, len(self._wins))
+        if len(first) <= FEW:
+            for pair in zip(first.tolist(), second.tolist(), strict=True):
+                self.refresh(*pair)
             return
         if self.belief is not None:
+            held = self.belief.holds
             self.belief.refresh_all()
-        self._count_all()
+            if self.belief.holds != held:
+                self._count_all()
+                return
+        self._count(first, second)
 
     def refresh(self, first: int, second: int) -> None:
         """Update what depends on the counts of one pair."""
@@ -102,27 +119,42 @@ class NormalPosterior(FromCounts):
         self.deviation[first, second] = self.deviation[second, first] = deviation
         now = bisect_left(self._quantiles, (won - lost) / sqrt(n + 2))  # Φ, in 65536ths
         before = self.beaten.item(first, second)
-        if now != before:
-            self.beaten[first, second] = now
-            self._add(first, now - before, now, before)
-            self._add(second, before - now, now, before)
+        if now == before:
+            return
+        self.beaten[first, second], self.beaten[second, first] = now, QUANTILES - now
+        sums, spreads, gain = self.sums, self.spreads, now - before
+        spread = gain * (QUANTILES - now - before)  # of now (Q - now), Q being 65536
+        sums[first] += gain
+        sums[second] -= gain
+        spreads[first] += spread
+        spreads[second] += spread
+        self.score[first], self.score[second] = sums[first] / QUANTILES, sums[second] / QUANTILES
+        self.score_deviation[first] = sqrt(spreads[first]) / QUANTILES
+        self.score_deviation[second] = sqrt(spreads[second]) / QUANTILES
 
-    def _add(self, arm: int, gain: int, now: int, before: int) -> None:
-        """The chance of an arm in one pair has changed from or to `before`."""
-        self.sums[arm] += gain
-        self.spreads[arm] += now * (QUANTILES - now) - before * (QUANTILES - before)
-        self.score[arm] = self.sums[arm] / QUANTILES
-        self.score_deviation[arm] = sqrt(self.spreads[arm]) / QUANTILES
 
+class NormalDraws:
+    """Independent draws from the standard normal distribution, n at a time.
 
-def normal_draws(generator: Generator, n: int) -> Floats:
-    """Independent draws from the standard normal distribution.
-
-    Draws from the generator: ⌈n / 4⌉ words; 16 bits of a word, the lowest first, are a draw.
+    Draws from the generator: ⌈n / 4⌉ words each time; 16 bits of a word, the lowest first, are a
+    draw.
 
     Args:
-        generator: the source.
         n: how many.
     """
-    words = generator.words((n + PER_WORD - 1) // PER_WORD)
-    return quantiles().take(words.astype("<u8", copy=False).view("<u2")[:n])
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+        self._words = (n + PER_WORD - 1) // PER_WORD
+        self._times = max(1, LENT // self._words)
+        self._lent: object = None
+        self._rows: list[Floats] = []
+
+    def take(self, generator: Generator) -> Floats:
+        """(n,) draws from this generator."""
+        if not self._rows or generator.lent is not self._lent:
+            words = self._lent = generator.lend(self._times * self._words)
+            draws = quantiles().take(words.astype("<u8", copy=False).view("<u2"))
+            self._rows = list(draws.reshape(self._times, -1)[::-1, : self._n])
+        generator.ahead -= self._words
+        return self._rows.pop()

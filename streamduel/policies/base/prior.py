@@ -17,12 +17,20 @@ from streamduel.preference.counts import FromCounts
 MAX_WINS: Final = 1e6
 """Pseudo-wins of one arm over another: far more than any duels of an experiment can outweigh."""
 
+MOST: Final = 2.0
+"""The most wins that a lead counts for: more would keep a favoured arm in the lead, or the best one
+out of all duels, for long before duels contradict it."""
+
 EDGE: Final = 0.05
 """The wager on a prior expects at most this much beyond 1/2, so that a prior that exaggerates the
 preferences, but has the right order, wins it."""
 
 UNITS: Final = 1024
 """Units per nat and half duel: the wealth of 2**51 duels fits 64 bits, and sums are exact."""
+
+FEE: Final = UNITS // 128
+"""The price of each duel, whichever pair it is of: a prior is given up after 128 duels that do not
+bear it out. Otherwise one that keeps the best arm out of all duels would never be tested."""
 
 LOST: Final = -2 * UNITS
 """The wealth below which a prior is not believed: 1 nat lost."""
@@ -73,19 +81,20 @@ class Belief(FromCounts):
     """The leads of a prior, as long as the duels do not contradict it.
 
     A pair's lead is its surplus of pseudo-wins: a prior that calls two arms equal says nothing. It
-    counts as so many wins of the arm that leads.
+    counts as so many wins of the arm that leads, at most `MOST`.
 
     A wrong prior is given up for all pairs at once. In each duel, a bettor bets that the arm that
-    leads wins with the probability q = 1/2 + min(l / (2 (l + 2)), `EDGE`), l being the lead. His
-    log wealth is Σ_ij W_ij ln(2 q_ij), W the wins. The prior is believed while it is at least -1.
-    It follows from the counts alone: a prior may be believed again.
+    leads wins with the probability q = 1/2 + min(l / (2 (l + 2)), `EDGE`), l being the lead, and
+    pays a fee f of `FEE`, also in duels of pairs of which the prior says nothing. His log wealth is
+    Σ_ij W_ij (ln(2 q_ij) - f), W the wins. The prior is believed while it is at least -1. It
+    follows from the counts alone: a prior may be believed again.
 
     Args:
         wins: (K, K) the pseudo-wins.
         duels: (K, K), live: the wins in duels. The caller that adds to them calls `refresh`.
 
     Attributes:
-        stated: (K, K): [i, j] is the lead of i over j, from 0.
+        stated: (K, K): [i, j] is what the lead of i over j counts for, from 0.
         leads: (K, K), live: `stated`, or zeros when the prior is not believed.
         bets: (K, K): [i, j] is what a win of i over j adds to the log wealth, in units.
         wealth: the log wealth in half units.
@@ -93,11 +102,11 @@ class Belief(FromCounts):
     >>> duels = np.zeros((2, 2))
     >>> belief = Belief([[0, 20], [10, 0]], duels)
     >>> belief.leads.tolist(), belief.bets.tolist()
-    ([[0.0, 10.0], [0.0, 0.0]], [[0, 98], [-108, 0]])
+    ([[0.0, 2.0], [0.0, 0.0]], [[0, 90], [-116, 0]])
     >>> duels[1, 0] = 10
     >>> belief.refresh(0, 1)
     >>> belief.wealth, belief.leads.tolist()
-    (-2160, [[0.0, 0.0], [0.0, 0.0]])
+    (-2320, [[0.0, 0.0], [0.0, 0.0]])
     """
 
     def __init__(self, wins: Wins, duels: Floats) -> None:
@@ -109,10 +118,11 @@ class Belief(FromCounts):
             )
         self._wins = duels
         lead = given - given.T
-        self.stated: Floats = np.maximum(lead, 0.0)
+        self.stated: Floats = np.clip(lead, 0.0, MOST)
         size = np.abs(lead)
         edge = np.sign(lead) * np.minimum(size / (2 * (size + 2)), EDGE)
-        self.bets: Integers = np.rint(ln_each(1 + 2 * edge) * UNITS).astype(np.int64)
+        self.bets: Integers = np.rint(ln_each(1 + 2 * edge) * UNITS).astype(np.int64) - FEE
+        np.fill_diagonal(self.bets, 0)
         self.refresh_all()
 
     @property

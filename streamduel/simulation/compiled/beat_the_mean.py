@@ -31,6 +31,7 @@ class Turns(NamedTuple):
     Attributes:
         duels_in_turn: (K,) n_b; infinity for eliminated arms.
         shares: (K,) w_b / n_b; infinity for eliminated arms, nan for arms without duels.
+        extremes: the largest and the least share of the arms that are left; nan if not known.
     """
 
     working: Booleans
@@ -40,6 +41,7 @@ class Turns(NamedTuple):
     wins_in_turn: Floats
     duels_in_turn: Floats
     shares: Floats
+    extremes: Floats
 
 
 class BeatTheMeanRun(CompiledRun):
@@ -58,6 +60,7 @@ class BeatTheMeanRun(CompiledRun):
             wins_in_turn=np.zeros(n_arms),
             duels_in_turn=np.zeros(n_arms),
             shares=np.zeros(n_arms),
+            extremes=np.full(2, np.nan),
         )
         self._turns.working[own["working"]] = True
         for arm, opponents in enumerate(own["asked_by"]):
@@ -103,7 +106,7 @@ def run(state: State, turns: Turns, width: float, duels: int, until: int) -> int
         turns.played[arm, opponent] += 1
         turns.wins_in_turn[arm] += wins
         turns.duels_in_turn[arm] += 1
-        turns.shares[arm] = turns.wins_in_turn[arm] / turns.duels_in_turn[arm]
+        set_share(turns, arm, turns.wins_in_turn[arm] / turns.duels_in_turn[arm])
         duels += 1
     return duels
 
@@ -119,11 +122,13 @@ def eliminate(state: State, turns: Turns, width: float, left: int) -> int:
         fewest = least_of(turns.duels_in_turn)
         if fewest < 4 * width:  # shares differ by at most 1
             break
-        best = 0.0
-        for arm in range(len(turns.working)):
-            if turns.working[arm]:
-                best = max(best, turns.shares[arm])
-        difference = best - least_of(turns.shares)
+        if np.isnan(turns.extremes[0]):
+            best = 0.0
+            for arm in range(len(turns.working)):
+                if turns.working[arm]:
+                    best = max(best, turns.shares[arm])
+            turns.extremes[0], turns.extremes[1] = best, least_of(turns.shares)
+        difference = turns.extremes[0] - turns.extremes[1]
         if difference * difference * fewest < 4 * width:
             break
         turns.working[one_of_least(state, turns.shares)] = False
@@ -133,8 +138,21 @@ def eliminate(state: State, turns: Turns, width: float, left: int) -> int:
 
 
 @compiled
+def set_share(turns: Turns, arm: int, share: float) -> None:
+    """Set the share of an arm; the extremes are no longer known if it was one of them."""
+    extremes, before = turns.extremes, turns.shares[arm]
+    turns.shares[arm] = share
+    if before == extremes[0] or before == extremes[1]:
+        extremes[0] = np.nan
+    else:  # as long as they are not known, neither comparison is true
+        extremes[0] = max(extremes[0], share)
+        extremes[1] = min(extremes[1], share)
+
+
+@compiled
 def sum_up(turns: Turns) -> None:
     """w_b and n_b: wins and duels of each arm in its turn, against the arms that are left."""
+    turns.extremes[0] = np.nan
     for arm in range(len(turns.working)):
         wins, duels = 0.0, 0.0
         for opponent in range(len(turns.working)):

@@ -97,18 +97,6 @@ def refresh(posterior: Posterior, wins: Floats, one: int, other: int) -> None:
     posterior.width[second, first] = largest - least
 
 
-@compiled
-def better(state: State, posterior: Posterior, number: int) -> None:
-    """Set `chances` of pairs with `few` duels to 1 if θ_ij > 1/2, else to 0."""
-    taken = state.taken[0]
-    state.taken[0] += number
-    if state.taken[0] > len(state.words):  # the step will be undone
-        return
-    for place in range(number):
-        below = posterior.below[posterior.first[place], posterior.second[place]]
-        posterior.chances[place] = 1.0 if state.words[taken + place] < below else 0.0
-
-
 @kernel
 def sample(state: State, posterior: Posterior, wins: Floats, number: int) -> None:
     """Sample θ_ij of pairs into `chances`.

@@ -71,7 +71,7 @@ class CompiledRun(Run):
 
     @override
     def advance(self, until: int) -> None:
-        n_words, n_outcomes = max(_BLOCK, 4 * self._margin), _BLOCK
+        n_words, n_outcomes = max(_BLOCK, 8 * self._margin), _BLOCK
         own, users = self._generator, self._environment.generator
         before = self._before
         planned = min(until, self._state["parameters"].get("horizon", inf) - before)

@@ -12,7 +12,7 @@ from streamduel.policies.double_thompson import DoubleThompson
 from streamduel.preference.arrays import Booleans, Floats, Integers
 from streamduel.simulation.compiled import beta_posterior
 from streamduel.simulation.compiled.arithmetic import ln
-from streamduel.simulation.compiled.beta_posterior import Posterior, better, posterior, sample
+from streamduel.simulation.compiled.beta_posterior import Posterior, posterior, sample
 from streamduel.simulation.compiled.compiled_run import CompiledRun
 from streamduel.simulation.compiled.copeland_bounds import (
     CopelandBounds,
@@ -158,16 +158,22 @@ def choose_champion(
 @compiled
 def sample_few(state: State, posterior: Posterior, samples: Samples) -> None:
     """Draw θ_ij > 1/2 of all pairs with few duels and an arm of C."""
-    n_arms, n_pairs = len(samples.likely), 0
-    for first in range(n_arms):
+    n_arms, taken, likely, scores = (
+        len(samples.likely),
+        state.taken[0],
+        samples.likely,
+        samples.scores,
+    )
+    for first in range(n_arms):  # a step has enough words for all pairs; see `_words_per_step`
+        lost = 0
         for second in range(first + 1, n_arms):
-            touching = samples.likely[first] or samples.likely[second]
-            if touching and posterior.few[first, second]:
-                posterior.first[n_pairs] = first
-                posterior.second[n_pairs] = second
-                n_pairs += 1
-    better(state, posterior, n_pairs)
-    count_losses(posterior, samples, n_pairs)
+            if posterior.few[first, second] and (likely[first] or likely[second]):
+                better = state.words[taken] < posterior.below[first, second]
+                taken += 1
+                scores[second] -= better
+                lost += not better
+        scores[first] -= lost
+    state.taken[0] = taken
 
 
 @compiled

@@ -22,6 +22,8 @@ from streamduel.simulation.compiled.state import NONE, State, duel, has_words
 from streamduel.simulation.environment import Environment
 
 _MASK: Final = np.uint64(QUANTILES - 1)
+_LARGEST: Final = float(quantiles()[-1])
+"""No draw is larger."""
 
 
 class Wagers(NamedTuple):
@@ -70,6 +72,8 @@ class Rules(NamedTuple):
         min_duels: duels before which there is no winner.
         leaders: (K,) buffer: the arms that may lead.
         won: (K,) buffer: how many arms each arm surely beats.
+        possible: (K,): in a search, the arms that may lead, as long as nothing has turned.
+        turned: [0] is whether the evidence for or against an arm has crossed a line.
     """
 
     out_at: float
@@ -79,6 +83,8 @@ class Rules(NamedTuple):
     min_duels: int
     leaders: Booleans
     won: Integers
+    possible: Booleans
+    turned: Booleans
 
 
 class TopTwoRun(CompiledRun):
@@ -87,18 +93,10 @@ class TopTwoRun(CompiledRun):
     def __init__(self, policy: Policy, environment: Environment) -> None:
         super().__init__(policy, environment)
         assert isinstance(policy, TopTwo)
-        n_arms = policy.n_arms
+        policy.elimination.settle()
         self._wagers = wagers_of(policy.elimination)
         self._posterior = posterior_of(policy.posterior)
-        self._rules = Rules(
-            policy.out_at,
-            policy.sure_at,
-            policy.most_at,
-            policy.aim == "earn",
-            policy.min_duels,
-            np.zeros(n_arms, dtype=np.bool_),
-            np.zeros(n_arms, dtype=np.int64),
-        )
+        self._rules = rules_of(policy)
 
     @override
     def _words_per_step(self) -> int:
@@ -129,6 +127,16 @@ def posterior_of(posterior: NormalPosterior) -> Posterior:
     )  # fmt: skip
 
 
+def rules_of(policy: TopTwo) -> Rules:
+    """What its answer needs."""
+    n_arms, mark = policy.n_arms, np.bool_
+    return Rules(
+        policy.out_at, policy.sure_at, policy.most_at, policy.aim == "earn", policy.min_duels,
+        np.zeros(n_arms, mark), np.zeros(n_arms, np.int64), np.zeros(n_arms, mark),
+        np.ones(1, mark),
+    )  # fmt: skip
+
+
 @kernel
 def run(
     state: State, wagers: Wagers, posterior: Posterior, rules: Rules, duels: int, until: int
@@ -138,18 +146,22 @@ def run(
     while duels < until and has_words(state):
         t = duels + 1
         early = duels < rules.min_duels
-        winner = NONE if early else winner_of(state.wins, wagers, rules)
+        turned = rules.turned[0] or rules.earns or duels == rules.min_duels
+        winner = winner_of(state.wins, wagers, rules) if turned and not early else NONE
         if winner != NONE:
             state.plays[winner, winner] += until - duels
+            rules.turned[0] = True  # it is still the winner at the next call
             return until
         racing = mark_active(wagers, rules, t)
-        enough = ln(t)
-        if not rules.earns:
+        enough = ln(t) if rules.earns else np.inf
+        if not (rules.earns or early):
             enough = rules.sure_at if racing else rules.most_at
-            if early:
-                enough = np.inf
         if not racing:
-            mark_possible(wagers, rules, enough)
+            if turned:
+                mark_possible(wagers, rules, enough)
+            for arm in range(n_arms):
+                rules.leaders[arm] = rules.possible[arm]
+        rules.turned[0] = False
         first = draw_leader(state, posterior, rules)
         second, chance = draw_rival(state, wagers, posterior, rules, first, racing, enough)
         if chance < 0.5 and not racing:
@@ -163,7 +175,7 @@ def run(
         else:
             first_wins = duel(state, first, second)
             bet(posterior, state.wins, first, second, first_wins)
-            refresh(wagers, posterior, state.wins, first, second)
+            refresh(wagers, posterior, rules, state.wins, first, second)
         duels += 1
     return duels
 
@@ -173,14 +185,8 @@ def winner_of(wins: Floats, wagers: Wagers, rules: Rules) -> int:
     """The arm that surely beats all others; if surely none does, the most; or `NONE`."""
     if rules.earns:
         return NONE
-    winner, most = 0, -1
-    for arm in range(len(wins)):
-        won = 0
-        for other in range(len(wins)):
-            won += wins[arm, other] > wins[other, arm]
-        if won > most:
-            winner, most = arm, won
-    if most == len(wins) - 1 or wagers.margin > 0:
+    winner = least_beaten(wagers) if wagers.margin == 0 else most_wins(wins)
+    if wagers.most[winner] < rules.sure_at or wagers.margin > 0:
         sure = True
         for other in range(len(wins)):
             sure &= other == winner or wagers.safe[winner, other] >= rules.sure_at
@@ -189,6 +195,29 @@ def winner_of(wins: Floats, wagers: Wagers, rules: Rules) -> int:
     if mark_active(wagers, rules, 1):
         return NONE
     return copeland_winner(wagers, rules)
+
+
+@compiled
+def least_beaten(wagers: Wagers) -> int:
+    """The arm with the least evidence against it; the winner, if an arm surely beats all others."""
+    least = 0
+    for arm in range(len(wagers.most)):
+        if wagers.most[arm] < wagers.most[least]:
+            least = arm
+    return least
+
+
+@compiled
+def most_wins(wins: Floats) -> int:
+    """The arm that beats the most others in the counts; the first, if there are several."""
+    winner, most = 0, -1
+    for arm in range(len(wins)):
+        won = 0
+        for other in range(len(wins)):
+            won += wins[arm, other] > wins[other, arm]
+        if won > most:
+            winner, most = arm, won
+    return winner
 
 
 @compiled
@@ -240,7 +269,7 @@ def mark_possible(wagers: Wagers, rules: Rules, enough: float) -> None:
     surely = rules.won[count_won(wagers, rules, enough)]
     for arm in range(len(rules.leaders)):
         most = len(rules.leaders) - 1 - count_lost(wagers, arm, enough)
-        rules.leaders[arm] = most > surely or (rules.earns and most == surely)
+        rules.possible[arm] = most > surely or (rules.earns and most == surely)
 
 
 @compiled
@@ -257,9 +286,9 @@ def draw_leader(state: State, posterior: Posterior, rules: Rules) -> int:
     """The arm with the largest draw of its score among those that may lead."""
     leader, best = 0, -np.inf
     for arm in range(len(rules.leaders)):
-        if rules.leaders[arm]:
-            draw = normal(state, posterior, arm)
-            score = posterior.score[arm] + posterior.score_deviation[arm] * draw
+        mean, deviation = posterior.score[arm], posterior.score_deviation[arm]
+        if rules.leaders[arm] and mean + deviation * _LARGEST > best:
+            score = mean + deviation * normal(state, posterior, arm)
             if score > best:
                 leader, best = arm, score
     return leader
@@ -279,15 +308,17 @@ def draw_rival(
     n_arms = len(rules.leaders)
     rival, best = 0, -np.inf
     for arm in range(n_arms):
+        mean, deviation = posterior.mean[leader, arm], posterior.deviation[leader, arm]
         if arm == leader:
             chance = 0.5 if rules.earns else LOWEST
+        elif mean + deviation * _LARGEST <= best:
+            continue
         elif wagers.safe[leader, arm] >= enough or (
             not racing and wagers.safe[arm, leader] >= enough
         ):
             chance = LOW
         else:
-            draw = normal(state, posterior, n_arms + arm)
-            chance = posterior.mean[leader, arm] + posterior.deviation[leader, arm] * draw
+            chance = mean + deviation * normal(state, posterior, n_arms + arm)
         if chance > best:
             rival, best = arm, chance
     return rival, best
@@ -312,7 +343,9 @@ def bet(posterior: Posterior, wins: Floats, first: int, second: int, first_wins:
 
 
 @compiled
-def refresh(wagers: Wagers, posterior: Posterior, wins: Floats, first: int, second: int) -> None:
+def refresh(
+    wagers: Wagers, posterior: Posterior, rules: Rules, wins: Floats, first: int, second: int
+) -> None:
     """Update what depends on the counts of one pair."""
     first, second = min(first, second), max(first, second)
     won, lost = wins[first, second], wins[second, first]
@@ -320,16 +353,17 @@ def refresh(wagers: Wagers, posterior: Posterior, wins: Floats, first: int, seco
     if won < lost:
         first, second, won, lost = second, first, lost, won
     ahead, behind = wealth(won, lost)
-    set_wager(wagers, first, second, ahead)
-    set_wager(wagers, second, first, behind)
+    set_wager(wagers, rules, first, second, ahead)
+    set_wager(wagers, rules, second, first, behind)
     if wagers.margin > 0:
         gift = (won + lost) * wagers.margin
         wagers.safe[first, second] = ln(wager(won + gift, lost - gift))
         wagers.safe[second, first] = ln(wager(lost + gift, won - gift))
+        rules.turned[0] = True
 
 
 @compiled
-def set_wager(wagers: Wagers, arm: int, rival: int, on_arm: float) -> None:
+def set_wager(wagers: Wagers, rules: Rules, arm: int, rival: int, on_arm: float) -> None:
     """Set M_ij of an arm i and a rival j, and the evidence against the rival."""
     beats, before, now = wagers.beats, wagers.beats[arm, rival], ln(on_arm)
     beats[arm, rival] = now
@@ -343,8 +377,13 @@ def set_wager(wagers: Wagers, arm: int, rival: int, on_arm: float) -> None:
     term = np.int64(ln(CASH + (1 - CASH) * on_arm) * UNITS)
     wagers.units[rival] += term - wagers.terms[rival, arm]
     wagers.terms[rival, arm] = term
-    most = wagers.most[rival] - wagers.share
+    most, known = wagers.most[rival] - wagers.share, wagers.against[rival]
     wagers.against[rival] = max(wagers.units[rival] / UNITS, most) - LN2
+    rules.turned[0] |= (
+        (known < rules.out_at) != (wagers.against[rival] < rules.out_at)
+        or (before < rules.sure_at) != (now < rules.sure_at)
+        or (before < rules.most_at) != (now < rules.most_at)
+    )
 
 
 @compiled

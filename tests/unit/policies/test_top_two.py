@@ -39,7 +39,7 @@ def test_an_arm_that_is_out_meets_a_leader_that_it_beats() -> None:
     policy = TopTwo(4, seed=1)
     # 0 beats 3, and 1 and 2 beat 0, so 3 and 0 are out; but 3 beats 1 and 2, which are even.
     policy.observe([0, 3, 3, 0, 0], [3, 1, 2, 1, 2], [1.0, 1.0, 1.0, 0.0, 0.0], [99, 8, 8, 40, 40])
-    assert not policy._active(1)[[0, 3]].any()
+    assert policy._out(1).marks[[0, 3]].all()
     pairs = {tuple(sorted(pair)) for pair in policy.propose(200).tolist()}
     assert {(1, 3), (2, 3)} <= pairs
 
@@ -78,7 +78,7 @@ def test_finds_a_copeland_winner_where_no_arm_beats_all_others() -> None:
     below = 0.5 + 0.3 * np.array([[0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 1], [-1, -1, -1, 0]])
     below[:3, :3] = CYCLE  # a cycle of three that beat the fourth
     policy = after(below, 5000)
-    assert not policy._active(1).any()
+    assert policy._out(1).marks.all()
     assert policy.finished
     assert policy.champion() in {0, 1, 2}
     assert policy.candidates() == 1
@@ -91,7 +91,7 @@ def test_goes_on_while_an_arm_may_beat_more_than_the_champion() -> None:
     policy = TopTwo(4, seed=1)
     # Each arm loses to one other and beats one; who wins the two open pairs beats the most.
     policy.observe([0, 1, 2, 3], [1, 2, 3, 0], [1.0] * 4, [90] * 4)
-    assert not policy._active(1).any()
+    assert policy._out(1).marks.all()
     assert not policy.finished
     met = {tuple(sorted(pair)) for pair in policy.propose(300).tolist()}
     assert met <= {(0, 0), (1, 1), (2, 2), (3, 3), (0, 2), (1, 3)}

@@ -10,7 +10,14 @@ import pytest
 
 from streamduel.preference.arrays import Floats
 from streamduel.preference.counts import WinCounts
-from streamduel.preference.elimination import CASH, Elimination, against_of
+from streamduel.preference.elimination import (
+    CASH,
+    Elimination,
+    against_of,
+    growth,
+    growth_each,
+    wager,
+)
 from streamduel.preference.evidence import RHO, log_evidence, wealth
 from tests.unit.preference.test_divergence import Duel, some_duels, wins_of
 
@@ -77,6 +84,28 @@ def test_order_and_bulk_do_not_matter() -> None:
         assert each.beats.tolist() == one.beats.tolist()
 
 
+@pytest.mark.parametrize("margin", [0.0, 0.05])
+def test_pairs_at_once_have_the_bits_of_one_by_one(margin: float) -> None:
+    luck, counts = np.random.RandomState(3), WinCounts(7)
+    single, several = Elimination(counts.wins, margin), Elimination(counts.wins, margin)
+    for _ in range(30):
+        first, second = luck.randint(7, size=(2, 40))
+        counts.add(first, second, luck.choice([0.0, 0.5, 1.0], 40))
+        for pair in zip(first.tolist(), second.tolist(), strict=True):
+            single.refresh(*pair)
+        several.refresh_many(first, second)
+        fresh = Elimination(counts.wins, margin)
+        for it in (several, fresh):
+            assert it.beats.tolist() == single.beats.tolist()
+            assert it.safe.tolist() == single.safe.tolist()
+            assert it.against.tolist() == single.against.tolist()
+
+
+def test_an_even_pair_does_not_depend_on_who_is_named_first() -> None:
+    ahead, behind = wealth(5.0, 5.0)
+    assert ahead == behind
+
+
 def test_an_arm_that_loses_to_one_rival_is_out_and_the_winner_is_not() -> None:
     elimination = of([(0, 1, 1.0, 60), (0, 2, 1.0, 5), (2, 1, 0.0, 60)], 3)
     enough = math.log(20)
@@ -98,3 +127,75 @@ def test_some_arms_have_the_evidence_of_all(seed: int) -> None:
     whole = Elimination(wins).against
     assert against_of(wins, range(7)).tolist() == whole.tolist()
     assert against_of(wins, [5, 2]).tolist() == whole[[5, 2]].tolist()
+
+
+def test_a_won_duel_adds_no_more_than_its_bound() -> None:
+    for wins in np.arange(1, 90, 2.5):
+        for losses in np.arange(0, 90, 1.5):
+            more = math.log(wager(wins, losses)) - math.log(wager(wins - 1, losses))
+            assert more <= growth(wins, losses, 1) < 1
+            tie = math.log(wager(wins, losses + 1)) - math.log(wager(wins - 0.5, losses + 0.5))
+            assert tie <= growth(wins, losses + 1, 0.5)
+    for won in (2, 10, 40):
+        for lost in (0, 10, 40):
+            for wins, losses in ((40, 40), (60, 40), (90, 40), (40, 90)):
+                before = wager(wins - won, losses - lost)
+                assert math.log(wager(wins, losses) / before) <= growth(wins, losses, won)
+
+
+def test_bounds_of_pairs_at_once_are_those_of_each() -> None:
+    users = np.random.RandomState(1)
+    wins, losses = users.randint(0, 90, (2, 50)) / 2
+    won = np.minimum(users.choice([0.0, 0.5, 1.0, 7.0], 50), wins)
+    apart = [growth(*each) for each in zip(wins, losses, won, strict=True)]
+    assert growth_each(wins, losses, won).tolist() == pytest.approx(apart)
+
+
+@pytest.mark.parametrize("rising", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_put_off_crosses_no_line(seed: int, rising: bool) -> None:
+    users, counts = np.random.RandomState(seed), WinCounts(5)
+    lines = (0.0, 0.0, 0.0) if rising else (3.0, 4.0, 6.0)
+    lazy = Elimination(counts.wins, lines=lines, rising=rising)
+    put_off = 0
+    for t in range(1, 1000):
+        if rising:
+            lines = (math.log(t),) * 3
+            lazy.set_lines(*lines)
+        first, second = users.permutation(5)[:2].tolist()
+        first_wins = users.choice([0.0, 0.5, 1.0], p=[0.4, 0.1, 0.5] if first < second else None)
+        counts.add_one(first, second, first_wins, count=users.choice([1, 1, 1, 4]))
+        lazy.refresh(first, second)
+        exact, (out, sure, most) = Elimination(counts.wins), lines
+        assert lazy.out(out).marks.tolist() == (exact.against >= out).tolist()
+        arm = users.randint(5)
+        assert lazy.surely_beaten(arm, sure).marks.tolist() == (exact.beats[arm] >= sure).tolist()
+        assert ((lazy.safe >= most) == (exact.safe >= most)).all()
+        put_off += (lazy.beats != exact.beats).any()
+    assert put_off > 20
+    lazy.settle()
+    assert lazy.beats.tolist() == Elimination(counts.wins).beats.tolist()
+    assert lazy.against.tolist() == Elimination(counts.wins).against.tolist()
+
+
+@pytest.mark.parametrize("chance", [0.5, 0.65])
+@pytest.mark.parametrize("n_arms", [5, 9])
+def test_what_is_put_off_of_many_duels_crosses_no_line(n_arms: int, chance: float) -> None:
+    users, counts = np.random.RandomState(n_arms), WinCounts(n_arms)
+    out, sure, most = lines = (3.0, 4.0, 6.0)
+    lazy = Elimination(counts.wins, lines=lines)
+    put_off = 0
+    for _ in range(150):
+        first, second = users.randint(n_arms, size=(2, users.choice([3, 30, 60])))
+        chances = np.where(first < second, chance, 1 - chance)
+        counts.add(first, second, (users.random_sample(len(first)) < chances).astype(np.float64))
+        lazy.refresh_many(first, second)
+        exact = Elimination(counts.wins)
+        assert lazy.out(out).marks.tolist() == (exact.against >= out).tolist()
+        assert ((lazy.safe >= sure) == (exact.safe >= sure)).all()
+        assert ((lazy.safe >= most) == (exact.safe >= most)).all()
+        put_off += (lazy.beats != exact.beats).any()
+    assert put_off > 20
+    lazy.settle()
+    assert lazy.beats.tolist() == Elimination(counts.wins).beats.tolist()
+    assert lazy.against.tolist() == Elimination(counts.wins).against.tolist()

@@ -131,3 +131,20 @@ def test_damaged_states_rejected(state: dict[str, object]) -> None:
 def test_invalid_seeds_rejected(seed: object) -> None:
     with pytest.raises(PolicyError, match="seed must be an integer from 0"):
         Generator(seed)  # type: ignore[arg-type]
+
+
+def test_lent_words_are_taken_one_by_one() -> None:
+    plain, lending = Generator(3), Generator(3)
+    words = lending.lend(100)
+    assert words.tolist() == plain.words(100).tolist()
+    lending.ahead -= 40
+    plain.skip(2**128 - 60)
+    assert lending.state_dict() == plain.state_dict()
+    assert lending.lent is None
+    assert lending.lend(8).tolist() == plain.words(8).tolist()
+    lending.ahead -= 8
+    assert [lending.below(5) for _ in range(9)] == [plain.below(5) for _ in range(9)]
+    lending.lend(8)
+    lending.skip(3)
+    plain.skip(3)
+    assert lending.words(2).tolist() == plain.words(2).tolist()

@@ -66,7 +66,7 @@ def test_a_policy_begins_with_the_pairs_of_its_prior() -> None:
     prior = np.zeros((5, 5))
     prior[3], prior[3, 3], prior[1, [0, 2, 4]] = 30, 0, 30
     pairs = TopTwo(5, seed=1, prior=prior.tolist()).propose(100)
-    assert np.mean(pairs[:, 0] == 3) > 0.9
+    assert np.mean(pairs[:, 0] == 3) > 0.5, "without a prior, a fifth"
 
 
 def test_an_arm_that_leaves_takes_its_prior_along_and_a_new_one_has_none() -> None:
@@ -93,7 +93,7 @@ def test_everything_follows_from_the_counts() -> None:
         first, second, wins = luck.randint(3), luck.randint(3), luck.choice([0, 0.5, 1])
         counts.add_one(first, second, wins, luck.randint(1, 5))
         one_by_one.refresh(first, second)
-        in_bulk.refresh_many(np.arange(3), np.arange(3))
+        in_bulk.refresh_many(*np.triu_indices(3, k=1))
         assert one_by_one.belief is not None
         beliefs.add(one_by_one.belief.holds)
         assert derived(one_by_one) == derived(in_bulk) == derived(NormalPosterior(counts, WINS))
@@ -108,11 +108,20 @@ def test_a_prior_that_calls_arms_equal_says_nothing() -> None:
 def test_a_weak_winner_keeps_the_belief_and_a_loser_ends_it() -> None:
     duels = np.zeros((2, 2))
     belief = Belief([[0, 900], [100, 0]], duels)
-    for winning, held in ((5_500, True), (4_900, False)):
+    for winning, held in ((5_800, True), (4_900, False)):
         duels[0, 1], duels[1, 0] = winning, 10_000 - winning
         belief.refresh(0, 1)
         assert belief.holds is held
-        assert belief.leads.tolist() == ([[0, 800], [0, 0]] if held else [[0, 0], [0, 0]])
+        assert belief.leads.tolist() == ([[0, 2], [0, 0]] if held else [[0, 0], [0, 0]])
+
+
+def test_a_prior_that_is_never_tested_is_given_up() -> None:
+    duels = np.zeros((3, 3))
+    belief = Belief([[0, 0, 9], [0, 0, 9], [0, 0, 0]], duels)
+    for met, held in ((128, True), (130, False)):  # by the two arms that it calls equal
+        duels[0, 1] = duels[1, 0] = met / 2
+        belief.refresh(0, 1)
+        assert belief.holds is held
 
 
 def test_a_prior_is_no_evidence() -> None:
