@@ -22,6 +22,7 @@ from streamduel.analysis.counting import (
 )
 from streamduel.analysis.days import days
 from streamduel.analysis.engine import MEMORY, Engine, Progress, quoted, silent
+from streamduel.analysis.examples import examples
 from streamduel.analysis.fields import Chosen
 from streamduel.analysis.findings import Judged
 from streamduel.analysis.inputs import find
@@ -38,8 +39,10 @@ from streamduel.analysis.segments import (
     findings_of,
     judge_segments,
 )
-from streamduel.analysis.tables import query_table, tables
+from streamduel.analysis.tables import query_table, rejects, tables
+from streamduel.analysis.timeline import timelines
 from streamduel.analysis.translating import translate
+from streamduel.config.experiment import MAX_EXAMPLES
 from streamduel.errors import ConfigurationError, StreamduelError
 
 UNNAMED: Final = "experiment"
@@ -67,6 +70,7 @@ class Request:
         rules: how ties and lists without clicks count.
         join_window_ms: the join window.
         memory: DuckDB's limit.
+        examples: the most lists of the leading pair to show.
     """
 
     logs: Sequence[str]
@@ -78,6 +82,7 @@ class Request:
     rules: Rules = DEFAULT_RULES
     join_window_ms: int = JOIN_WINDOW_MS
     memory: str = MEMORY
+    examples: int = MAX_EXAMPLES
 
 
 def analyze(request: Request, progress: Progress = silent) -> Analysis:
@@ -145,6 +150,7 @@ def _findings(
     segments = find_segments(engine)
     judged = judge_segments(engine, arms, request.credit, request.rules, segments)
     tallies, unread = _tallies(engine, arms)
+    unread.update(rejects(engine))
     found = {
         name: _experiment(
             engine, request, name, arms[name], counted[Part(name)], tallies[name],
@@ -152,6 +158,14 @@ def _findings(
         )
         for name in arms
     }  # fmt: skip
+    shown = examples(engine, found, request.credit, request.examples)
+    moments = timelines(engine)
+    found = {
+        name: msgspec.structs.replace(
+            each, examples=shown.get(name, []), timeline=moments.get(name, [])
+        )
+        for name, each in found.items()
+    }
     rare = engine.rows("SELECT experiment FROM rare_experiments ORDER BY 1")
     return Analysis(found, unread, dict(ignored.most_common()), [name for (name,) in rare])
 

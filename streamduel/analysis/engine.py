@@ -166,8 +166,17 @@ class Engine:
         self._progress(what, share)
 
     def _readable(self, error: Exception) -> StreamduelError:
-        """The first line of DuckDB's message, which may go on with the whole query."""
-        text = next((line for line in str(error).splitlines() if line.strip()), "unknown error")
+        """DuckDB's message without the query; of an error in a line, not the line but the error."""
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        text = lines[0] if lines else "unknown error"
+        if text.startswith("Invalid Input Error: CSV Error on Line"):
+            told = (line for line in lines[1:] if not line.startswith("Original Line"))
+            text = f"{text.removeprefix('Invalid Input Error: ')}: {next(told, 'unknown error')}"
+        elif text.startswith("An error occurred while trying to automatically install"):
+            text = next((line for line in lines[1:] if line.startswith("Failed")), text)
+            text += "; addresses need it, files do not"
+        elif text.startswith("Out of Memory Error"):
+            text += "; a larger --memory may help"
         return StreamduelError(f"DuckDB cannot do this: {shortened(text, MAX_ERROR)}")
 
 

@@ -12,12 +12,16 @@ from typing import Any, Final
 from streamduel.analysis.engine import Engine, quoted
 from streamduel.analysis.fields import plain
 from streamduel.analysis.kinds import Source, numbers_of_winners, sides
-from streamduel.record_rules import TYPES
+from streamduel.record_rules import ACTION_FIELDS, TYPES
+from streamduel.records import MAX_NAME, MAX_NOTE
 
 MAX_RANKS: Final = 1000
 """Ranks of a list and clicks on it, as the service takes them by default."""
 
 MAX_COUNT: Final = 2**40
+
+MAX_QUERY: Final = 1024
+"""Characters of a query, as in streamduel's own records."""
 
 SCHEMA: Final = """
 CREATE TABLE events (
@@ -26,14 +30,15 @@ CREATE TABLE events (
     a VARCHAR, b VARCHAR, winner VARCHAR, wins_a BIGINT, wins_b BIGINT, ties BIGINT,
     teams VARCHAR, clicks STRUCT(rank BIGINT, action VARCHAR, ts BIGINT)[], chances DOUBLE[],
     docs VARCHAR[], impression UHUGEINT, rank BIGINT, doc VARCHAR, action VARCHAR, arm VARCHAR,
-    ts BIGINT, client UHUGEINT, segment VARCHAR
+    ts BIGINT, client UHUGEINT, segment VARCHAR, query VARCHAR,
+    detail VARCHAR, actor VARCHAR
 )
 """
 
 _TEXTS: Final = (
     "type", "experiment", "a", "b", "winner", "wins_a", "wins_b", "ties", "teams", "clicks",
     "clicks_a", "clicks_b", "docs", "chances", "impression", "rank", "doc", "action", "arm", "id",
-    "ts", "client",
+    "ts", "client", "query",
 )  # fmt: skip
 
 _ARRAYS: Final = ("teams", "clicks", "docs", "chances")
@@ -77,6 +82,7 @@ def load(engine: Engine, source: Source, experiment: str) -> None:
     columns = [f"nullif({texts[field]}, '') AS {field}" if field in texts
                else f"NULL::VARCHAR AS {field}" for field in _TEXTS]  # fmt: skip
     columns.append(f"{_segment(source)} AS segment")
+    columns.append(_control(source))
     raw = f"SELECT {', '.join(columns)} FROM {table.relation}"
     kind = _typed_kind() if own else _flat_kind(set(texts))
     factor = 1.0 if own else _time_factor(engine, source)
@@ -86,7 +92,8 @@ def load(engine: Engine, source: Source, experiment: str) -> None:
         f"reading {table.where}",
         f"INSERT INTO events SELECT kind, {_problem(own)}, {not own}, {sides_only} AS is_sides,"
         " experiment, key, a, b, winner, wins_a, wins_b, ties, teams, clicks, chances, docs,"
-        " impression, rank, doc, action, arm, ts, client, segment"
+        " impression, rank, doc, action, arm, ts, client, segment, query,"
+        " detail, actor"
         f" FROM ({_values(kind, own, factor, experiment)} FROM ({raw}))",
     )
 
@@ -135,7 +142,9 @@ def _values(kind: str, own: bool, factor: float, default: str) -> str:
       md5_number(impression) AS impression,
       whole(rank) AS rank, doc,
       left(action, 64) AS action, arm, milliseconds(ts, {factor}) AS ts,
-      md5_number(client) AS client, segment"""
+      md5_number(client) AS client, segment,
+      CASE WHEN docs IS NOT NULL THEN left(query, {MAX_QUERY}) END AS query,
+      detail, actor"""
 
 
 def _typed_kind() -> str:
@@ -178,7 +187,7 @@ def _problem(own: bool) -> str:
           THEN 'counts' END
       WHEN teams IS NULL OR contains(teams, '?') OR len(teams) > {MAX_RANKS} THEN 'teams'
       WHEN len(chances) <> len(teams) THEN 'chances'
-      WHEN len(docs) <> len(teams) THEN 'docs'
+      WHEN len(docs) <> len(teams) AND (kind = 'impression' OR {not own}) THEN 'docs'
       WHEN kind = 'interleaving' AND (
         clicks IS NULL OR len(clicks) > {MAX_RANKS}
         OR len([1 for c in clicks
@@ -202,6 +211,29 @@ def _segment(source: Source) -> str:
         single = f"json_object({parts})::VARCHAR"
         return f"CASE WHEN starts_with({text}, '{{') THEN {text} ELSE {single} END"
     return f"json_object({parts})::VARCHAR"
+
+
+def _control(source: Source) -> str:
+    """What a control record changes, and who acts; only streamduel's own logs have them."""
+    if source.kind != "own":
+        return "NULL::VARCHAR AS detail, NULL::VARCHAR AS actor"
+    text = source.table.text
+    details = {
+        "text": text("text"),
+        "arm": text("arm"),
+        "b": f"{text('a')} || ' / ' || {text('b')}",
+        "settings": f"array_to_string(list_sort(json_keys({text('settings', quotes=True)})), ', ')",
+    }
+    cases = " ".join(
+        f"WHEN {quoted(action)} THEN left({details[fields[-1]]}, {MAX_NOTE})"
+        for action, fields in ACTION_FIELDS.items()
+        if fields
+    )
+    detail = f"CASE {text('action')} {cases} END"
+    return (
+        f"CASE WHEN {text('type')} = 'control' THEN {detail} END AS detail,"
+        f" CASE WHEN {text('type')} = 'control' THEN left({text('actor')}, {MAX_NAME}) END AS actor"
+    )
 
 
 def _time_factor(engine: Engine, source: Source) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
 import lzma
 import shutil
@@ -80,8 +81,12 @@ def _paths(log: str) -> list[Path]:
                 f"the folder '{log}' has no file that ends with {', '.join(SUFFIXES)}."
             )
         return inside
-    if path.exists():
+    if path.is_file():
         return [path]
+    if path.exists():
+        raise ConfigurationError(
+            f"'{log}' must be a regular file, because it is read several times; write it to one."
+        )
     if any(sign in log for sign in "*?["):
         root = Path(path.anchor) if path.is_absolute() else Path()
         pattern = str(path.relative_to(path.anchor)) if path.is_absolute() else log
@@ -162,6 +167,10 @@ def _decompressed(path: Path, folder: Path, magic: bytes) -> Path:
 
 def _text(path: str, head: bytes, compression: Compression) -> File:
     """Text is JSON if it begins like JSON, else CSV."""
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise StreamduelError(
+            f"'{path}' is UTF-16; convert it to UTF-8, such as with iconv -f utf-16 -t utf-8."
+        )
     if b"\0" in head[:1024]:
         raise StreamduelError(
             f"'{path}' is neither JSON, CSV nor Parquet: it begins with "
@@ -175,11 +184,24 @@ def _text(path: str, head: bytes, compression: Compression) -> File:
         return File(path, "json", compression)
     if start.startswith(b"{"):
         return File(path, "json", compression, "unstructured")
+    _check_utf8(path, head)
     return File(path, "csv", compression)
+
+
+def _check_utf8(path: str, head: bytes) -> None:
+    """DuckDB would leave out rows with other encodings."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError as error:
+        line = head.count(b"\n", 0, error.start) + 1
+        raise StreamduelError(
+            f"'{path}' is not UTF-8 (byte 0x{head[error.start]:02x} in line {line}); convert it, "
+            "such as with iconv -f windows-1252 -t utf-8."
+        ) from None
 
 
 def _is_object(line: bytes) -> bool:
     try:
         return isinstance(msgspec.json.decode(line), dict)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return False

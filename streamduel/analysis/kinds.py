@@ -68,7 +68,7 @@ def source(engine: Engine, table: Table, chosen: Chosen) -> Source:
     Raises:
         ConfigurationError: nothing in it is recognised.
     """
-    rows = [msgspec.json.decode(text) for text in sample(engine, table)]
+    rows = [row for text in sample(engine, table) if (row := _decoded(text)) is not None]
     kind = _foreign(rows)
     if kind is not None:
         return Source(table, kind, Columns({}, []), rows)
@@ -86,6 +86,15 @@ def source(engine: Engine, table: Table, chosen: Chosen) -> Source:
         columns.fields.pop("type", None)
     _check(table, columns)
     return Source(table, "flat" if typed is None else "typed", columns, rows)
+
+
+def _decoded(text: str) -> dict[str, Any] | None:
+    """A row; None if it is nested too deeply."""
+    try:
+        row: dict[str, Any] = msgspec.json.decode(text)
+    except RecursionError:
+        return None
+    return row
 
 
 def _foreign(rows: Sequence[dict[str, Any]]) -> Literal["ubi", "solr"] | None:

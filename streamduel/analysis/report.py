@@ -8,6 +8,7 @@ import msgspec
 
 from streamduel.preference.segments import Disagreement
 from streamduel.preference.verdict import PairResult
+from streamduel.records import Side
 
 CheckVerdict = Literal["fine", "warning", "failed", "unknown"]
 
@@ -88,6 +89,46 @@ class Day(msgspec.Struct, frozen=True):
     win_rate: float | None
 
 
+class Moment(msgspec.Struct, frozen=True):
+    """A control record.
+
+    Attributes:
+        at: its time, in milliseconds since 1970; None if it has none.
+        event: the action.
+        text: the arm, the pair, the names of the settings, or the note.
+        actor: who acted, as the record says.
+    """
+
+    at: int | None
+    event: str
+    text: str | None
+    actor: str | None
+
+
+class Example(msgspec.Struct, frozen=True):
+    """A list of the leading pair that a user decided.
+
+    Attributes:
+        a: a ranker.
+        b: the other.
+        winner: the side that the clicks decided for.
+        query: what the user searched for.
+        docs: the documents of the first ranks.
+        teams: the sides of these ranks.
+        ranks: the number of all ranks.
+        clicks: the first ranks that were clicked, from 0.
+    """
+
+    a: str
+    b: str
+    winner: Side
+    query: str
+    docs: list[str]
+    teams: list[Side | None]
+    ranks: int
+    clicks: list[int]
+
+
 class ExperimentAnalysis(Finding, frozen=True, kw_only=True):
     """Everything about one experiment.
 
@@ -107,6 +148,8 @@ class ExperimentAnalysis(Finding, frozen=True, kw_only=True):
         tallies: records by outcome.
         clients: the unit of confidence and intervals.
         days: the duels over time.
+        examples: lists of the leader and its closest challenger that users decided.
+        timeline: the control records, the oldest first.
     """
 
     seeks: str
@@ -123,6 +166,16 @@ class ExperimentAnalysis(Finding, frozen=True, kw_only=True):
     tallies: dict[str, int]
     clients: Clients
     days: list[Day]
+    examples: list[Example] = []
+    timeline: list[Moment] = []
+
+    @property
+    def credit_rows(self) -> dict[str, Sensitivity]:
+        """`credits` as rows of a table: one row if all say the same, as in a log of winners."""
+        first, *others = self.credits.values()
+        if others and all(each == first for each in others):
+            return {"every function": first}
+        return self.credits
 
 
 class Analysis(msgspec.Struct, frozen=True):

@@ -23,6 +23,9 @@ same name with another meaning; more are parts of one table."""
 OUTER, INNER = "outer", "inner"
 """Types of the fields of JSON objects: whether the object itself has it, or an object inside."""
 
+MAX_REJECTS: Final = 100_000
+"""Rows of a file that are counted although DuckDB cannot read them."""
+
 PLAIN: Final = (
     "VARCHAR",
     "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER",
@@ -73,6 +76,11 @@ def _text_of(kind: str, value: str) -> str:
     return f"try(decode({value}))" if kind == "BLOB" else f"to_json({value})::VARCHAR"
 
 
+def _is_step(key: str) -> bool:
+    """Whether a path of DuckDB can name the key."""
+    return bool(key) and '"' not in key and "\\" not in key
+
+
 def _quoted_step(step: str) -> str:
     return '"' + step.replace('"', '\\"') + '"'
 
@@ -101,11 +109,24 @@ def table(engine: Engine, files: Sequence[File]) -> Table:
     if first.format == "parquet":
         relation = f"read_parquet({paths}, union_by_name = true)"
     else:
+        several = "union_by_name = true"  # DuckDB cannot do both
+        rejected = f"store_rejects = true, rejects_limit = {MAX_REJECTS}"
         relation = (
-            f"read_csv({paths}, header = true, all_varchar = true, union_by_name = true,"
-            f" ignore_errors = true, compression = '{first.compression}')"
+            f"read_csv({paths}, header = true, all_varchar = true, ignore_errors = true,"
+            f" {several if len(files) > 1 else rejected}, compression = '{first.compression}')"
         )
     return Table(relation, _described(engine, f"SELECT * FROM {relation}"), False, where)
+
+
+def rejects(engine: Engine) -> dict[str, int]:
+    """The rows of CSV that DuckDB could not read and left out, by reason."""
+    if not engine.rows("SELECT 1 FROM duckdb_tables() WHERE table_name = 'reject_errors'"):
+        return {}
+    rows = engine.rows(
+        "SELECT lower(error_type::VARCHAR), count(DISTINCT (file_path, line)) FROM reject_errors"
+        " JOIN reject_scans USING (scan_id, file_id) GROUP BY 1 ORDER BY 1"
+    )
+    return {f"{reason} in CSV": int(count) for reason, count in rows}
 
 
 def _described(engine: Engine, query: str) -> dict[str, str]:
@@ -147,7 +168,7 @@ def with_keys(engine: Engine, json: Table) -> Table:
         f"{json.relation} WHERE json_type(json) = 'OBJECT') GROUP BY key"
         f" ORDER BY count(*) DESC, key LIMIT {MAX_KEYS}"
     )
-    columns = {key: OUTER for (key,) in keys if '"' not in key}
+    columns = {key: OUTER for (key,) in keys if _is_step(key)}
     for key in [each for each in columns if not each.startswith("segment")]:
         path = quoted(f"$.{_quoted_step(key)}")
         inside = engine.rows(
@@ -155,7 +176,7 @@ def with_keys(engine: Engine, json: Table) -> Table:
             f" {json.relation} WHERE json_type(json, {path}) = 'OBJECT' LIMIT {SAMPLE})"
             f" ORDER BY key LIMIT {MAX_KEYS}"
         )
-        columns.update({f"{key}.{each}": INNER for (each,) in inside if '"' not in each})
+        columns.update({f"{key}.{each}": INNER for (each,) in inside if _is_step(each)})
     return Table(json.relation, columns, True, json.where)
 
 

@@ -20,6 +20,7 @@ from streamduel.analysis.page import render
 from streamduel.analysis.pairs_csv import pairs_csv
 from streamduel.cli.analyze_tables import print_analysis
 from streamduel.cli.app import err, out
+from streamduel.config.experiment import MAX_EXAMPLES
 from streamduel.errors import ConfigurationError, InterleavingError
 from streamduel.simulation.files import identity, kind, obstacle, write_whole
 
@@ -101,6 +102,16 @@ Memory = Annotated[
         help="Memory for the log, such as 2GB; the rest goes to temporary files in TMPDIR.",
     ),
 ]
+ExampleCount = Annotated[
+    int,
+    typer.Option(
+        "--examples",
+        metavar="N",
+        min=0,
+        max=MAX_EXAMPLES,
+        help="Lists of the leading rankers to show, with the users' queries; 0: none.",
+    ),
+]
 JsonFile = Annotated[
     Path | None,
     typer.Option("--json", metavar="FILE", help="Write everything that was found as JSON."),
@@ -130,6 +141,7 @@ def analyze(
     no_click: NoClickRule = "tie",
     join_window_ms: JoinWindow = JOIN_WINDOW_MS,
     memory: Memory = MEMORY,
+    examples: ExampleCount = MAX_EXAMPLES,
     json: JsonFile = None,
     csv: CsvFile = None,
     report: ReportFile = None,
@@ -158,6 +170,7 @@ def analyze(
         rules=Rules(ties, no_click),
         join_window_ms=join_window_ms,
         memory=memory,
+        examples=examples,
     )
     with _progress(err) as progress:
         try:

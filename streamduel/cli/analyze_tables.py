@@ -79,9 +79,10 @@ def _finding(found: Finding) -> str:
 
 
 def _sensitivity(found: ExperimentAnalysis) -> Table:
-    rules = list(next(iter(found.credits.values())).rules)
+    rows = found.credit_rows
+    rules = list(next(iter(rows.values())).rules)
     table = _table("If clicks were credited otherwise", "credit", *rules)
-    for credit, each in found.credits.items():
+    for credit, each in rows.items():
         table.add_row(credit, *(_finding(each.rules[rule]) for rule in rules))
     return table
 

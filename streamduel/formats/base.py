@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Annotated, Any, Final, Self
 
 from pydantic import BeforeValidator, Field, PrivateAttr, StringConstraints, field_validator
 
 from streamduel.config.experiment import Pair
 from streamduel.config.section import Name, Section
-from streamduel.formats.reading import Found, look_up, name
+from streamduel.formats.reading import Found, are_texts, look_up, name
 from streamduel.records import MAX_ACTION, MAX_NAME, InputEvent, Rejected, Side
 
 MAX_ENTRIES: Final = 1000
@@ -77,17 +78,29 @@ class FormatSettings(Section):
     def limited(self, max_ranks: int) -> Self:
         """These settings, which refuse lists with more ranks (`limits.max_ranks`)."""
         self._max_ranks = max_ranks
+        self.__dict__.pop("most_entries", None)
         return self
+
+    @cached_property
+    def most_entries(self) -> int:
+        """The most ranks of a list; kept, because pydantic takes microseconds for an attribute."""
+        return self._max_ranks
 
     def entries(self, found: Found, allowed: str) -> list[Found]:
         """The entries of an array, one for each rank; another value is Rejected."""
-        if isinstance(found.value, list) and len(found.value) > self._max_ranks:
+        if isinstance(found.value, list) and len(found.value) > self.most_entries:
             raise Rejected(
                 "invalid_record",
                 f"{found.where} has {len(found.value)} entries; limits.max_ranks allows "
-                f"{self._max_ranks}.",
+                f"{self.most_entries}.",
             )
         return found.entries(allowed)
+
+    def texts(self, found: Found, most: int) -> list[str] | None:
+        """An array of strings of 1 to `most` characters; None if its entries need a closer look."""
+        values = found.value
+        fits = isinstance(values, list) and len(values) <= self.most_entries
+        return values if fits and are_texts(values, most) else None
 
     @abstractmethod
     def translate(self, value: bytes) -> list[InputEvent]:
@@ -131,6 +144,9 @@ class FormatSettings(Section):
         """
         if isinstance(found.value, dict) and docs is not None:
             found = Found(found.where, [found.value.get(doc) for doc in docs])
+        labels = self.texts(found, MAX_NAME)
+        if labels is not None and (docs is None or len(labels) == len(docs)):
+            return [self.arms.get(label, label) for label in labels]
         by_rank = self.entries(found, "an array with an arm, or null, for each rank")
         if docs is not None and len(by_rank) != len(docs):
             raise found.misfit(f"an array with an arm, or null, for each of {len(docs)} documents")

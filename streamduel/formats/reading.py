@@ -9,6 +9,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -90,6 +91,12 @@ def control(record: dict[str, Any]) -> Control:
         raise Rejected("invalid_record", f"the control record is invalid: {error}.") from None
 
 
+@lru_cache(1024)  # configured paths are few
+def _names(path: str) -> tuple[str, list[str]]:
+    first, *rest = path.split(".")
+    return first, rest
+
+
 def look_up(record: dict[str, Any], paths: Sequence[str]) -> Found:
     """The first of these fields that the record has: names, nested ones separated by dots.
 
@@ -97,12 +104,29 @@ def look_up(record: dict[str, Any], paths: Sequence[str]) -> Found:
     Found(where='position.ordinal', value=3)
     """
     for path in paths:
-        value: Any = record
-        for name in path.split("."):
-            value = value.get(name) if isinstance(value, dict) else None
+        first, rest = _names(path)
+        value = record.get(first)
+        for name in rest:
+            if not isinstance(value, dict):
+                value = None
+                break
+            value = value.get(name)
         if value is not None and value != "":
             return Found(path, value)
     return Found(paths[0] if paths else "", None)
+
+
+def are_texts(values: Sequence[Any], most: int) -> bool:
+    """Whether all values are strings of 1 to `most` characters.
+
+    Most lists of ids are: reading each entry as a `Found` takes ten times as long.
+
+    >>> are_texts(["d1", "d2"], 2), are_texts(["d1", 2], 2), are_texts(["d1", ""], 2)
+    (True, False, False)
+    """
+    return (
+        {*map(type, values)} == {str} and len(min(values)) > 0 and len(max(values, key=len)) <= most
+    )
 
 
 def name(found: Found, allowed: str = f"a string of 1 to {MAX_NAME} characters") -> str:

@@ -22,7 +22,7 @@ from streamduel.formats.base import (
     side,
 )
 from streamduel.formats.reading import Found, look_up
-from streamduel.records import Click, Duel, Impression, InputEvent, Rejected, Side
+from streamduel.records import MAX_DOC, Click, Duel, Impression, InputEvent, Rejected, Side
 
 BULK_ACTIONS: Final = frozenset({"index", "create", "delete", "update"})
 """Lines before each document in files for OpenSearch's bulk interface."""
@@ -174,7 +174,8 @@ class UbiSettings(FormatSettings):
             raise Ignored("query without teams")
         by_rank = self.arms_by_rank(picked, docs)
         pair = pair or pair_in(by_rank)
-        teams = [side(label, pair, picked.where) for label in by_rank]
+        sides = {label: side(label, pair, picked.where) for label in dict.fromkeys(by_rank)}
+        teams = [sides[label] for label in by_rank]
         docs = docs if self.clicks_by == "doc" else None
         epoch = self._epoch(record)
         return [
@@ -253,6 +254,9 @@ class UbiSettings(FormatSettings):
         found = look_up(record, self.fields.docs)
         if found.value is None:
             return None
+        texts = self.texts(found, MAX_DOC)
+        if texts is not None:
+            return texts
         return [
             reading.document(entry) for entry in self.entries(found, "an array of documents' ids")
         ]

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import partial
 from importlib import resources
 from math import ceil
 from typing import Final, NamedTuple
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 import streamduel
 from streamduel.analysis.report import Analysis, Day, ExperimentAnalysis
 from streamduel.analysis.wording import readable, verdict
 from streamduel.preference.verdict import LEVEL, PairResult, at_least
+from streamduel.records import MAX_NOTE
+from streamduel.stream.examples import MAX_QUERY
 
 MAX_ROWS: Final = 30
 """Of a table; `--json` and `--csv` have all."""
@@ -67,14 +71,26 @@ class Page(NamedTuple):
 def render(analysis: Analysis) -> str:
     """The report as HTML."""
     templates = Environment(
-        loader=PackageLoader("streamduel.analysis.page"),
+        loader=ChoiceLoader(
+            [
+                PackageLoader("streamduel.analysis.page"),
+                PackageLoader("streamduel.monitoring.page"),  # what both show
+            ]
+        ),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    filters = {"readable": readable, "at_least": at_least, "percent": _percent, "count": _count}
-    templates.filters.update(filters)
+    templates.filters.update(
+        readable=readable,
+        legible=partial(readable, limit=MAX_QUERY),
+        written=partial(readable, limit=MAX_NOTE),
+        moment=_moment,
+        at_least=at_least,
+        percent=_percent,
+        count=_count,
+    )
     style = resources.files("streamduel.monitoring.page") / "static" / "style.css"
     return templates.get_template("report.html").render(
         pages=[_page(name, found) for name, found in analysis.experiments.items()],
@@ -85,6 +101,18 @@ def render(analysis: Analysis) -> str:
         max_rows=MAX_ROWS,
         drawing=(WIDTH, HEIGHT),
     )
+
+
+def _moment(at: int) -> str:
+    """A time in UTC; a log may contain any number.
+
+    >>> _moment(1_790_000_000_000), _moment(2**60)
+    ('2026-09-21 14:13:20 UTC', '1152921504606846976 ms')
+    """
+    try:
+        return f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    except (ValueError, OverflowError, OSError):
+        return f"{at} ms"
 
 
 def _percent(share: float) -> str:

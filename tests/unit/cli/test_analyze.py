@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -26,6 +28,20 @@ def test_the_result_is_a_sentence_and_tables(streamduel: Streamduel, log: Path) 
     assert "ltr over bm25" in result.out
     assert "If clicks were credited otherwise" in result.out
     assert "team fairness" in result.out
+
+
+def test_a_log_of_winners_has_one_row_for_every_credit_function(
+    streamduel: Streamduel, tmp_path: Path
+) -> None:
+    rows = [
+        {"id": f"q{n}", "ts": 1000 * n, "a": "ltr", "b": "bm25", "winner": "ab"[n % 2]}
+        for n in range(200)
+    ]
+    result = streamduel("analyze", json_lines(tmp_path / "log.json", rows))
+
+    assert result.status == 0
+    assert "every function" in result.out
+    assert "first_click" not in result.out
 
 
 def test_the_result_is_written_as_json_and_csv(
@@ -157,3 +173,102 @@ def test_names_from_outside_are_bounded_and_harmless(
     assert "\x1b[31m" not in result.out
     assert max(map(len, result.out.splitlines())) <= 200
     assert "[red]" in result.out
+
+
+HEADER = "id,a,b,winner,ts\n"
+ROWS = "".join(f"q{n},bm25,ltr,{'ab'[n % 2]},1790000000000\n" for n in range(20))
+RECORDS = "".join(
+    f'{{"type": "duel", "experiment": "e", "id": "q{n}", "a": "bm25", "b": "ltr", "winner": "a"}}\n'
+    for n in range(20)
+)
+
+HOSTILE = {
+    "Latin-1": (
+        (HEADER + ROWS + "é,bm25,ltr,a,1\n").encode("latin-1"),
+        "is not UTF-8 (byte 0xe9 in line 22); convert it, such as with iconv",
+    ),
+    "UTF-16": ((HEADER + ROWS).encode("utf-16"), "is UTF-16; convert it to UTF-8"),
+    "NUL in a name": ((HEADER.replace("ts", "t\0s") + ROWS).encode(), "is neither JSON, CSV nor"),
+    "a cell of 3 MB": (
+        (HEADER + f"{'x' * 3_000_000},bm25,ltr,a,1\n" + ROWS).encode(),
+        "CSV Error on Line: 1: Maximum line size of 2000000 bytes exceeded.",
+    ),
+    "brackets": (b"[" * 100_000, "Malformed JSON"),
+    "SQL in a name": (
+        (HEADER.replace("winner", '"winner""); DROP TABLE events; --"') + ROWS).encode(),
+        'they are id, a, b, winner"); DROP TABLE events; --, ts.',
+    ),
+    "an emoji's name": (b"root:x:0:0\n" * 3, "they are root:x:0:0."),
+    "a bomb": (
+        gzip.compress(RECORDS.encode() + b'{"x": "' + b"0" * 40_000_000),
+        '"maximum_object_size" of 16777216 bytes exceeded',
+    ),
+    "half a Parquet file": (b"PAR1" + b"\x15\x04" * 50, "No magic bytes found at end of file"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("export", HOSTILE)
+def test_a_hostile_export_is_one_sentence(
+    export: str, streamduel: Streamduel, tmp_path: Path
+) -> None:
+    content, sentence = HOSTILE[export]
+    (tmp_path / "log").write_bytes(content)
+
+    result = streamduel("analyze", tmp_path / "log")
+
+    assert result.status in {1, 2}
+    assert sentence in result.err
+    assert result.err.count("\n") == 1
+
+
+LEFT_OUT = {
+    "rows of another encoding": (
+        (HEADER + 4000 * ROWS).encode() + b"\xe9,bm25,ltr,a,1\nshort,bm25\n",
+        {"invalid encoding in CSV": 1, "missing columns in CSV": 1},
+    ),
+    "deep brackets": (
+        ('{"a": ' + "[" * 100_000 + "]" * 100_000 + "}\n" + RECORDS).encode(),
+        {"type": 1},
+    ),
+    "text that is not UTF-8": (RECORDS.encode() + b'{"type": "duel", "id": "\xff"}\n', {"type": 1}),
+    "NUL": (RECORDS.encode() + b'{"type": "duel\0', {"type": 1}),
+    "odd keys": (RECORDS.replace("{", '{"": 1, "x\\\\y": 2, "$": 3, "x\\"y": 4, ').encode(), {}),
+    "odd keys of other programs": (
+        RECORDS.replace('"type": "duel"', '"": 1, "x\\\\y": 2, "$": 3, "x\\"y": 4').encode(), {},
+    ),
+    "years": (
+        (HEADER + ROWS).replace("1790000000000", "9999-12-31T23:59:59Z", 9).encode()
+        + b"z,bm25,ltr,a,-0001-01-01\nzz,bm25,ltr,a,1e300\nzzz,bm25,ltr,a,-9223372036854775808\n",
+        {},
+    ),
+    "formulas and SQL": (
+        (HEADER + ROWS).replace("bm25", "=1+1").replace("ltr", "'; DROP TABLE x").encode(), {},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("export", LEFT_OUT)
+def test_what_cannot_be_read_is_counted(
+    export: str, streamduel: Streamduel, tmp_path: Path
+) -> None:
+    content, unread = LEFT_OUT[export]
+    (tmp_path / "o'; DROP TABLE events; --").write_bytes(content)
+
+    result = streamduel(
+        "analyze", tmp_path / "o'; DROP TABLE events; --", "--json", tmp_path / "found.json"
+    )
+
+    assert (result.status, result.err) == (0, "")
+    found = json.loads((tmp_path / "found.json").read_text())
+    (experiment,) = found["experiments"].values()
+    assert experiment["duels"] >= 20
+    assert found["unread"] == unread
+
+
+def test_a_pipe_is_refused(streamduel: Streamduel, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+
+    result = streamduel("analyze", tmp_path / "pipe")
+
+    assert result.status == 2
+    assert "must be a regular file, because it is read several times" in result.err
