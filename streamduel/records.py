@@ -109,6 +109,8 @@ class Interleaving(InputRecord, tag="interleaving", frozen=True, gc=False):
 
     `chances` holds for each rank the probability that its document came from side a, for the credit
     function `probabilistic`. `epoch` is the number of the assignment that the pair was drawn from.
+    `docs` holds the document of each rank, for people who look at examples; it decides nothing, and
+    anything but an id for each rank is ignored.
     """
 
     a: Name
@@ -118,6 +120,7 @@ class Interleaving(InputRecord, tag="interleaving", frozen=True, gc=False):
     chances: list[Chance | None] | None = None
     epoch: Epoch | None = None
     ts: Time | None = None
+    docs: Any = None
 
 
 class Impression(InputRecord, tag="impression", frozen=True, gc=False):

@@ -47,6 +47,9 @@ MAX_KINDS: Final = 8
 MAX_SEGMENTS: Final = 32
 """Each costs confidence of the others."""
 
+MAX_EXAMPLES: Final = 20
+"""As many as a person reads."""
+
 MAX_CELLS: Final = 200_000
 """Counts of pairs in all segments: 3 MB, judged in some tens of milliseconds."""
 
@@ -279,6 +282,14 @@ class ExperimentSettings(Section):
         " as `{class: [navigational, informational]}`. They decide nothing. A record names its"
         f" own in `segment`. At most {MAX_KINDS} kinds and {MAX_SEGMENTS} names.",
         examples=[{"class": ["navigational", "informational"]}],
+    )
+    examples: Integer = Field(
+        MAX_EXAMPLES,
+        ge=0,
+        le=MAX_EXAMPLES,
+        description="Impressions of the two leading rankers that are kept to look at: query,"
+        " documents and clicks, of records that have `query` and `docs`. With 0, no text of a"
+        " query is kept.",
     )
     stop: StopSettings = StopSettings()
     guardrails: GuardrailSettings = GuardrailSettings()

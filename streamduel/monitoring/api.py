@@ -16,6 +16,7 @@ from streamduel.monitoring.views import ExperimentView
 from streamduel.preference.segments import Disagreement, SegmentResult
 from streamduel.preference.verdict import PairResult
 from streamduel.records import Assignment, Name
+from streamduel.stream.examples import Example
 from streamduel.stream.timeline import Moment
 
 MAX_MATRIX_ARMS: Final = 100
@@ -75,6 +76,8 @@ class Summary(msgspec.Struct, frozen=True):
     best 100 arms at most; from
     `evidence_required` on, it is out. `settings_differ` says, by key, what `streamduel control
     apply` would change, because the configuration differs from the running experiment.
+    `impressions_per_client` is how many impressions the client of an impression has on average,
+    about; null if none names a client. If it is large, confidence may be too high.
     """
 
     assignment: Assignment | None
@@ -95,6 +98,7 @@ class Summary(msgspec.Struct, frozen=True):
     evidence: dict[Name, Annotated[float, Meta(ge=0)]]
     evidence_required: Annotated[float, Meta(ge=0)]
     forecast: Forecast
+    impressions_per_client: Annotated[float, Meta(ge=1)] | None
 
     @classmethod
     def of(cls, view: ExperimentView, outlook: Outlook) -> Summary:
@@ -118,6 +122,7 @@ class Summary(msgspec.Struct, frozen=True):
             evidence=_evidence(view),
             evidence_required=view.verdict.required,
             forecast=Forecast.of(outlook),
+            impressions_per_client=view.impressions.per_client or None,
         )
 
 
@@ -228,6 +233,22 @@ class RecordAnswer(msgspec.Struct, frozen=True):
         assert about is not None, "every experiment that runs has settings"
         told = (about.owner, about.hypothesis, list(about.links), about.notes)
         return cls(view.name, *told, list(view.timeline))
+
+
+class ExamplesAnswer(msgspec.Struct, frozen=True):
+    """Impressions of the two leading rankers that users decided, at most 20.
+
+    They are drawn at random from the impressions with `query` and `docs`; those of the leading pair
+    come first, the newest of them before the others.
+    """
+
+    experiment: Name
+    examples: list[Example]
+
+    @classmethod
+    def of(cls, view: ExperimentView) -> ExamplesAnswer:
+        """The examples of an experiment."""
+        return cls(view.name, list(view.examples))
 
 
 class Refusal(msgspec.Struct, frozen=True):

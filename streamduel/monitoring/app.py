@@ -133,6 +133,7 @@ def _api(metrics: Metrics, history: History) -> list[Route]:
         of_one("/api/matrix", api.MatrixAnswer.of_view),
         of_one("/api/segments", api.SegmentsAnswer.of_view),
         of_one("/api/record", api.RecordAnswer.of),
+        of_one("/api/examples", api.ExamplesAnswer.of),
         Route("/api/experiments.csv", table),
         Route("/api/openapi.json", openapi_document),
     ]

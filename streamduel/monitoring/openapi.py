@@ -9,6 +9,7 @@ import msgspec
 
 import streamduel
 from streamduel.monitoring.api import (
+    ExamplesAnswer,
     Experiments,
     Healthy,
     HistoryAnswer,
@@ -26,6 +27,7 @@ _ANSWERS: Final = (
     MatrixAnswer,
     SegmentsAnswer,
     RecordAnswer,
+    ExamplesAnswer,
     Refusal,
     Healthy,
     Unhealthy,
@@ -46,7 +48,7 @@ def document() -> dict[str, Any]:
     """The document, version 3.1 of OpenAPI.
 
     >>> sorted(document()["paths"])[:3]
-    ['/api/experiments', '/api/experiments/{name}', '/api/history/{name}']
+    ['/api/examples/{name}', '/api/experiments', '/api/experiments/{name}']
     """
     _, schemas = msgspec.json.schema_components(_ANSWERS, ref_template=_SCHEMAS)
     for schema in schemas.values():
@@ -81,6 +83,9 @@ def _paths() -> dict[str, Any]:
         ),
         "/api/record/{name}": _of_one(
             "record", "What an experiment is for, and what happened to it", RecordAnswer
+        ),
+        "/api/examples/{name}": _of_one(
+            "examples", "Impressions of the leading rankers that users decided", ExamplesAnswer
         ),
         "/healthz": {"get": _operation("alive", "Liveness", {200: Healthy, 503: Unhealthy})},
         "/readyz": {"get": _operation("ready", "Readiness", {200: Healthy, 503: Unhealthy})},

@@ -19,6 +19,8 @@ class Impressions(NamedTuple):
         unassigned: impressions of a pair that no recent assignment named.
         coins: of side a, and of each arm, what it got of things that a fair service splits evenly,
             and what its opponents got.
+        named: those that name a client.
+        per_client: how many of these the client of one has, on average.
     """
 
     shown: int
@@ -26,13 +28,23 @@ class Impressions(NamedTuple):
     ranks: tuple[int, int]
     unassigned: int
     coins: tuple[Coin, ...]
+    named: int = 0
+    per_client: float = 0.0
 
     @classmethod
     def of(cls, experiment: Experiment) -> Impressions:
         """The counts of an experiment."""
-        trust = experiment.trust
+        trust, clients = experiment.impressions.trust, experiment.impressions.clients
         coins = trust.coins(experiment.roster.arms) if trust.impressions else ()
-        return cls(trust.impressions, experiment.ties, trust.ranks, trust.unassigned, coins)
+        return cls(
+            trust.impressions,
+            experiment.duels.ties,
+            trust.ranks,
+            trust.unassigned,
+            coins,
+            clients.impressions,
+            clients.per_client,
+        )
 
 
 class GuardrailEffect(NamedTuple):

@@ -24,6 +24,7 @@ from streamduel.preference.segments import SegmentReport, judge_segments
 from streamduel.preference.verdict import LEVEL, Verdict
 from streamduel.preference.winners import copeland_scores
 from streamduel.records import Assignment, Reason
+from streamduel.stream.examples import Example
 from streamduel.stream.experiment import Experiment
 from streamduel.stream.plan import Status
 from streamduel.stream.segments import CountsOfSegments
@@ -125,6 +126,7 @@ class ExperimentView:
         settings: those in force.
         configured: those of the configuration.
         timeline: what happened, the oldest first.
+        examples: impressions that users decided.
         differences: what its configuration would change, a text for each key.
         wanted: what it waits for.
         segments: the duels by segment; None without segments.
@@ -162,6 +164,7 @@ class ExperimentView:
     settings: ExperimentSettings | None = None
     configured: ExperimentSettings | None = None
     timeline: tuple[Moment, ...] = ()
+    examples: tuple[Example, ...] = ()
     differences: tuple[str, ...] = ()
     segments: CountsOfSegments | None = None
     assessed: dict[int, Assessment] = field(default_factory=dict)
@@ -192,9 +195,9 @@ class ExperimentView:
             epoch=experiment.decisions.epoch,
             assignment=experiment.decisions.assignment,
             wins=experiment.policy.wins.copy(),
-            ties=experiment.pair_ties.matrix.astype(np.float64),
-            alone=tuple(experiment.by_arm.alone),
-            arm_duels=tuple(experiment.by_arm.fought),
+            ties=experiment.duels.pair_ties.matrix.astype(np.float64),
+            alone=tuple(experiment.duels.by_arm.alone),
+            arm_duels=tuple(experiment.duels.by_arm.fought),
             seeks=experiment.policy.seeks,
             prior=experiment.settings.prior.is_given,
             batch=experiment.decisions.batch,
@@ -209,9 +212,10 @@ class ExperimentView:
             settings=experiment.settings,
             configured=experiment.configured,
             timeline=experiment.timeline.moments,
+            examples=experiment.impressions.examples.newest_first,
             differences=_differences(experiment, arms, former),
             wanted=Wanted.of(experiment),
-            segments=experiment.segments.copy() if experiment.segments else None,
+            segments=experiment.duels.segments.copy() if experiment.duels.segments else None,
             active=new_records or (former is not None and former.active),
         )
         if former is not None and view.continues(former):

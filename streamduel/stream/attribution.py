@@ -13,28 +13,25 @@ from streamduel.connector import LogRecord
 from streamduel.records import Click, Impression, RankClick, Rejected, Segment
 from streamduel.stream.dedupe import DedupeWindow
 from streamduel.stream.disorder import Disorder
+from streamduel.stream.open_memory import OpenMemory
 from streamduel.stream.open_parts import (
     CLICK_BYTES,
     DOC_BYTES,
     Ends,
     OpenImpression,
     PendingClick,
-    Teams,
     memory_of,
 )
 from streamduel.stream.outputs import MAX_KEY_BYTES
+from streamduel.stream.patterns import Patterns
 from streamduel.stream.timers import NEVER
 
 MAX_CLICKS: Final = 1000
 """On one impression: people make a handful, so more come from a robot."""
 
-MAX_PATTERN_RANKS: Final = 2**16
-"""Ranks of all patterns of teams that impressions share in memory, 8 bytes each; the 1024 patterns
-of ten ranks have 10,240."""
-
 
 class Closed(NamedTuple):
-    """What closed when a record arrived or stream time advanced.
+    """What closed when a record arrived, when stream time advanced, or when it was evicted.
 
     Attributes:
         impressions: those whose join window closed, the oldest first.
@@ -58,23 +55,22 @@ class Attribution:
     Args:
         window_ms: length of the join window, in stream time.
         window: the partition's dedupe window.
-        max_bytes: both also end when the impressions and clicks since take more memory than this.
-            All of them count, also late ones and those that have closed: so it is known from the
-            same stretch of the click log.
+        name: of the experiment.
+        memory: of the partition; both also end when it evicts them.
+        patterns: of the partition.
         segments_of: the numbers of the segments that an impression belongs to.
     """
 
     __slots__ = (
-        "_bytes",
         "_dedupe",
         "_first",
         "_further",
         "_key",
-        "_max_bytes",
+        "_memory",
+        "_name",
         "_names",
         "_open",
         "_order",
-        "_pattern_ranks",
         "_patterns",
         "_pending",
         "_pending_since",
@@ -88,13 +84,16 @@ class Attribution:
         self,
         window_ms: int,
         window: DedupeWindow,
-        max_bytes: int,
+        name: str,
+        memory: OpenMemory,
+        patterns: Patterns,
         segments_of: Callable[[Segment | None], tuple[int, ...]] = lambda _: (),
     ) -> None:
         self._window_ms = window_ms
-        self._max_bytes = max_bytes
+        self._name = name
+        self._memory = memory
+        self._patterns = patterns
         self._segments_of = segments_of
-        self._bytes = 0  # of all impressions and clicks so far, or since a restart
         self._dedupe = window
         self._open: dict[int, OpenImpression] = {}
         self._order: deque[int] = deque()  # the keys of `_open`, the oldest first
@@ -109,8 +108,6 @@ class Attribution:
         # Impressions that had a pending click, the oldest first: their offset and the click's,
         # without those that a later impression's earlier click makes irrelevant.
         self._pending_since: deque[tuple[int, int]] = deque()
-        self._patterns: dict[Teams, Teams] = {}
-        self._pattern_ranks = 0
         self._names: dict[str, str] = {}  # as many as there have been arms
 
     def __len__(self) -> int:
@@ -134,25 +131,20 @@ class Attribution:
         Returns:
             The clicks that were pending for it, each with the verdict if it does not fit.
         """
-        teams = tuple(event.teams)
-        if teams in self._patterns:
-            teams = self._patterns[teams]
-        elif self._pattern_ranks + len(teams) < MAX_PATTERN_RANKS:
-            self._patterns[teams] = teams
-            self._pattern_ranks += len(teams) + 1
+        since = self._memory.take(memory_of(event))
+        self._watch(since)
         impression = OpenImpression(
             self._names.setdefault(event.a, event.a),
             self._names.setdefault(event.b, event.b),
-            teams,
+            self._patterns.of(event.teams)[0],
             None if event.docs is None else b"".join(map(_digest, event.docs)),
             None if event.chances is None else tuple(event.chances),
             now,
             offset,
             capped=capped,
-            since=self._bytes,
+            since=since,
             segments=self._segments_of(event.segment),
         )
-        self._bytes += memory_of(event)
         self.disorder.impressions += self._behind(event, now)
         self._open[key] = impression
         self._order.append(key)
@@ -192,8 +184,8 @@ class Attribution:
             Rejected: it does not fit its impression.
         """
         self.disorder.clicks += 1
-        since, text = self._bytes, record.value
-        self._bytes += CLICK_BYTES + (len(text) if isinstance(text, bytes) else 0)
+        text = record.value
+        since = self._memory.take(CLICK_BYTES + (len(text) if isinstance(text, bytes) else 0))
         impression = self._open.get(key)
         if impression is not None:
             if verdict := _add(impression, event, event.impression):
@@ -205,12 +197,18 @@ class Attribution:
         self._keep(key, event, record, now, since)
         return "pending"
 
+    def _watch(self, since: int) -> None:
+        """Something opens with so many bytes before it."""
+        if not self._order and not self._pending:
+            self._memory.watch(self._name, since)
+
     def _behind(self, event: Impression | Click, now: int) -> bool:
         """Whether an event happened so long before stream time that its window is over."""
         return event.ts is not None and event.ts < now - self._window_ms
 
     def _keep(self, key: int, event: Click, record: LogRecord, now: int, since: int) -> None:
         assert not isinstance(record.value, Rejected), "a click was decoded from it"
+        self._watch(since)
         if record.key != self._key:
             self._key = None if record.key is None else record.key[:MAX_KEY_BYTES]
         click = PendingClick(
@@ -239,12 +237,29 @@ class Attribution:
             offset: the record's; 0 to end only what is over by stream time.
             now: stream time.
         """
-        ends = Ends(
-            now - self._window_ms,
-            offset - self._dedupe.max_records,
-            self._bytes - self._max_bytes if offset else -1,
-        )
-        return Closed(self._close_windows(ends), self._expire_clicks(ends))
+        ends = Ends(now - self._window_ms, offset - self._dedupe.max_records)
+        return Closed(self._close_windows(ends), len(self._expire_clicks(ends)))
+
+    def evict(self) -> Closed:
+        """End what the memory of the partition has no room for."""
+        memory = self._memory
+        ends = Ends(floor=memory.floor)
+        impressions, clicks = self._close_windows(ends), self._expire_clicks(ends)
+        for last in (impressions[-1:], clicks[-1:]):
+            memory.evicted = max([memory.evicted, *(it.offset for it in last)])
+        return Closed(impressions, len(clicks))
+
+    def reclose(self, offset: int, now: int, *, at_end: bool = False) -> None:
+        """Like `close`, while a restart re-reads the click log.
+
+        The snapshot knows what was evicted. A pending click that was evicted later could still be
+        joined, so it ends by its memory, and by the snapshot only when all has been re-read.
+        """
+        evicted = self._memory.evicted
+        before, oldest = now - self._window_ms, offset - self._dedupe.max_records
+        self._close_windows(Ends(before, max(oldest, evicted)))
+        floor = self._memory.floor if offset else 0
+        self._expire_clicks(Ends(before, max(oldest, evicted) if at_end else oldest, floor))
 
     def _close_windows(self, ends: Ends) -> list[OpenImpression]:
         closed = []
@@ -258,8 +273,8 @@ class Attribution:
             closed.append(impression)
         return closed
 
-    def _expire_clicks(self, ends: Ends) -> int:
-        expired = 0
+    def _expire_clicks(self, ends: Ends) -> list[PendingClick]:
+        expired = []
         while self._pending:
             click = self._pending[0]
             if ends.spare(click.arrived_at, click.offset, click.since):
@@ -272,11 +287,10 @@ class Attribution:
                 self._first[click.impression] = further.popleft()
                 if not further:
                     del self._further[click.impression]
-            expired += 1
-            self._pending.popleft()
+            expired.append(self._pending.popleft())
             self._drop_joined()
-        self.pending -= expired
-        self.disorder.expired += expired
+        self.pending -= len(expired)
+        self.disorder.expired += len(expired)
         return expired
 
     def retime(self, since: int, now: int) -> None:
@@ -292,6 +306,13 @@ class Attribution:
             click.arrived_at = now
 
     @property
+    def memory_since(self) -> int | None:
+        """The bytes before the oldest that is open; None if nothing is."""
+        parts = [self._open[self._order[0]].since] if self._order else []
+        parts += [self._pending[0].since] if self._pending else []
+        return min(parts, default=None)
+
+    @property
     def timer(self) -> int:
         """The first stream time at which a join window is over."""
         oldest = [self._open[self._order[0]].opened_at] if self._order else []
@@ -300,9 +321,14 @@ class Attribution:
         return min(oldest) + self._window_ms + 1 if oldest else NEVER
 
     @property
+    def oldest(self) -> int | None:
+        """The offset of the oldest open impression; None if none is open."""
+        return self._open[self._order[0]].offset if self._order else None
+
+    @property
     def open_since(self) -> int | None:
         """The first offset of the records that rebuild what is open; None if nothing is."""
-        needed = [self._open[self._order[0]].offset] if self._order else []
+        needed = [] if self.oldest is None else [self.oldest]
         needed += [since for _, since in list(self._pending_since)[:1]]
         if self._pending:
             needed.append(self._pending[0].offset)

@@ -11,11 +11,45 @@ from streamduel.stream.dedupe import DedupeWindow, record_key
 class _Sighted:
     """A client and the number of its duels in the dedupe window."""
 
-    __slots__ = ("duels", "key")
+    __slots__ = ("clients", "duels", "key")
 
-    def __init__(self, key: int) -> None:
+    def __init__(self, key: int, clients: dict[int, _Sighted]) -> None:
         self.key = key
+        self.clients = clients
         self.duels = 0
+
+
+class Sightings:
+    """The duels of clients in the dedupe window, of all experiments of a partition.
+
+    Args:
+        window: the partition's dedupe window.
+    """
+
+    __slots__ = ("_queue", "_window")
+
+    def __init__(self, window: DedupeWindow) -> None:
+        self._window = window
+        # The oldest first: the number of the sighting in the dedupe window, client and duels.
+        self._queue: deque[tuple[int, _Sighted, int]] = deque()
+
+    def __len__(self) -> int:
+        """The number of sightings."""
+        return len(self._queue)
+
+    def add(self, client: _Sighted, duels: int) -> None:
+        """Count the duels of an event that the dedupe window sights next."""
+        client.duels += duels
+        self._queue.append((self._window.sighted, client, duels))
+
+    def forget(self) -> None:
+        """Forget what the dedupe window has forgotten."""
+        oldest = self._window.oldest
+        while self._queue and self._queue[0][0] < oldest:
+            _, client, duels = self._queue.popleft()
+            client.duels -= duels
+            if client.duels == 0:
+                del client.clients[client.key]
 
 
 class ClientCap:
@@ -33,38 +67,26 @@ class ClientCap:
     Args:
         limit: the most duels of one client in the dedupe window.
         seed: of the clients' keys.
-        window: the partition's dedupe window.
+        sightings: of the partition.
     """
 
-    __slots__ = ("_clients", "_limit", "_seed", "_sightings", "_window")
+    __slots__ = ("_clients", "_limit", "_seed", "_sightings")
 
-    def __init__(self, limit: int, seed: int, window: DedupeWindow) -> None:
+    def __init__(self, limit: int, seed: int, sightings: Sightings) -> None:
         self._limit = limit
         self._seed = seed
-        self._window = window
+        self._sightings = sightings
         self._clients: dict[int, _Sighted] = {}
-        # The oldest first: the number of the sighting in the dedupe window, client and duels.
-        self._sightings: deque[tuple[int, _Sighted, int]] = deque()
 
     def sight(self, event: InputEvent) -> bool:
         """Count an event that the dedupe window sights next; True if it exceeds the cap."""
         if event.client is None or isinstance(event, Click | Control):
             return False
-        self._forget()
+        self._sightings.forget()
         duels = event.wins_a + event.wins_b + event.ties if isinstance(event, Duels) else 1
         key = record_key(event.client, self._seed)
         client = self._clients.get(key)
         if client is None:
-            client = self._clients[key] = _Sighted(key)
-        client.duels += duels
-        self._sightings.append((self._window.sighted, client, duels))
+            client = self._clients[key] = _Sighted(key, self._clients)
+        self._sightings.add(client, duels)
         return client.duels > self._limit
-
-    def _forget(self) -> None:
-        """Forget the sightings that the dedupe window has forgotten."""
-        oldest = self._window.oldest
-        while self._sightings and self._sightings[0][0] < oldest:
-            _, client, duels = self._sightings.popleft()
-            client.duels -= duels
-            if client.duels == 0:
-                del self._clients[client.key]

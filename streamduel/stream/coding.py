@@ -22,6 +22,7 @@ from streamduel.records import (
     Interleaving,
     RankClick,
     Rejected,
+    Side,
 )
 from streamduel.stream.open_parts import OpenImpression
 from streamduel.stream.roster import Roster
@@ -34,19 +35,20 @@ NO_DUEL: Final = -1
 SPECIAL: Final = -2
 """The code of a record that is handled individually, because it is not one duel: `duels`,
 `impression`, `click` and `control`."""
-MAX_CODES: Final = 4096
-"""Codes of `duel` records that are kept: all of them for up to 36 arms; none with a cap per
-client, or segments."""
 OUTCOMES: Final = 3
 FIRST_WINS: Final = (0.0, 1.0, 0.5)
 """The outcome for the first arm: b wins, a wins, a tie."""
 _B_WINS, _A_WINS, TIE = 0, 1, 2
+WINNERS: Final[tuple[Side | None, ...]] = ("b", "a", None)
+"""The side that wins, by outcome."""
 
 
 class Coder:
     """Turns events into codes: (first arm · K + second arm) · 3 + outcome, or a negative one.
 
-    The code of a `duel` follows from a, b and winner: `codes[a][b][winner]` keeps it.
+    The code of a plain `duel` is `firsts[a] + seconds[b] + winners[winner]`; of an arm with itself,
+    a policy ignores the outcome. Another record has no entry in one of them, nor has any `duel`
+    with a cap per client or segments, for which its other fields count, too.
 
     Args:
         settings: the experiment's.
@@ -54,13 +56,13 @@ class Coder:
         limits: bounds of a record.
 
     Attributes:
-        codes: of `duel` records seen before; always the same object.
+        plain: `firsts`, `seconds` and `winners`; always the same objects.
         by_code: first arm, second arm and outcome of every code, to look many up at once.
     """
 
     __slots__ = (
-        "_coders", "_credit", "_drops_unclicked", "_kept", "_max_codes", "_max_duels", "_max_ranks",
-        "_roster", "_winners", "by_code", "codes",
+        "_coders", "_credit", "_drops_unclicked", "_is_plain", "_max_duels", "_max_ranks",
+        "_roster", "_winners", "by_code", "plain",
     )  # fmt: skip
 
     def __init__(self, settings: ExperimentSettings, roster: Roster, limits: LimitSettings) -> None:
@@ -74,14 +76,12 @@ class Coder:
             Click: _special,
             Control: _special,
         }
-        self.codes: dict[str, dict[str, dict[str | None, int]]] = {}
+        self.plain: tuple[dict[str, int], dict[str, int], dict[str | None, int]] = {}, {}, {}
         self.configure(settings)
 
     def configure(self, settings: ExperimentSettings) -> None:
         """Credit what comes by these settings."""
-        # Without kept codes, every `duel` takes the path that looks at its client and segment.
-        is_plain = settings.max_per_client is None and not settings.segments
-        self._max_codes = MAX_CODES if is_plain else 0
+        self._is_plain = settings.max_per_client is None and not settings.segments
         self._credit = settings.credit.create()
         self._drops_unclicked = settings.no_click == "drop"
         tie = TIE if settings.ties == "half" else NO_DUEL
@@ -89,10 +89,17 @@ class Coder:
         self.renumber()
 
     def renumber(self) -> None:
-        """Discard all codes, because arm indices have changed."""
-        self.codes.clear()
-        self._kept = 0
-        self.by_code = _duels_by_code(len(self._roster.arms))
+        """Compute all codes again, because arm indices have changed."""
+        n_arms = len(self._roster.arms)
+        self.by_code = _duels_by_code(n_arms)
+        firsts, seconds, winners = self.plain
+        firsts.clear()
+        seconds.clear()
+        winners.clear()
+        if self._is_plain:
+            winners.update((side, code) for side, code in self._winners.items() if code >= 0)
+            for arm, index in self._roster.index.items():
+                firsts[arm], seconds[arm] = index * n_arms * OUTCOMES, index * OUTCOMES
 
     def code(self, event: InputEvent) -> int:
         """The code of an event.
@@ -115,20 +122,17 @@ class Coder:
         outcome = TIE if event.a == event.b else self._winners.get(event.winner)
         if outcome is None:
             raise _contradiction(event)
-        code = _code(known, event, outcome)
-        if known is self._roster.index and self._kept < self._max_codes:
-            self._kept += 1
-            self.codes.setdefault(event.a, {}).setdefault(event.b, {})[event.winner] = code
-        return code
+        return _code(known, event, outcome)
 
     def _interleaving(self, event: Interleaving, known: Mapping[str, Any]) -> int:
         self._check_known(event, known)
-        self._check_ranks(teams=event.teams, clicks=event.clicks, chances=event.chances)
-        chances = event.chances
-        if event.a == event.b or (chances is not None and len(chances) != len(event.teams)):
+        chances, teams, given = event.chances, event.teams, event.clicks
+        if len(teams) > self._max_ranks or len(given) > self._max_ranks or chances is not None:
+            self._check_ranks(teams=teams, clicks=given, chances=chances)
+        if event.a == event.b or (chances is not None and len(chances) != len(teams)):
             raise _contradiction(event)
-        clicks = [RankClick(it) if isinstance(it, int) else it for it in event.clicks]
         try:
+            clicks = [RankClick(it) if isinstance(it, int) else it for it in given]
             return _code(known, event, self._credited(event, clicks))
         except IndexError:
             raise _contradiction(event) from None

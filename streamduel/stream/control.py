@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, assert_never
 
 from streamduel.records import Control, Rejected
 from streamduel.stream import settings_change
-from streamduel.stream.segments import Segments
-from streamduel.stream.tallies import ArmTallies, PairTies
 
 if TYPE_CHECKING:
     from streamduel.stream.experiment import Experiment
@@ -38,10 +36,8 @@ def apply(control: Control, experiment: Experiment, offset: int) -> None:
             decisions.guardrails.frozen = None
         case "reset":
             decisions.reset()
-            experiment.by_arm = ArmTallies.of(len(roster.arms))
-            experiment.pair_ties = PairTies(len(roster.arms))
-            segments = experiment.settings.segments
-            experiment.segments = Segments(segments, len(roster.arms), experiment.segments.since)
+            experiment.duels.reset(experiment.settings)
+            experiment.impressions.reset(experiment.settings)
         case "add_arm":
             _add_arm(experiment, str(control.arm), offset)
         case "retire_arm":
@@ -56,7 +52,7 @@ def apply(control: Control, experiment: Experiment, offset: int) -> None:
 
 def _add_arm(experiment: Experiment, arm: str, offset: int) -> None:
     experiment.roster.check_new(arm)
-    if experiment.segments and not experiment.segments.has_room:
+    if experiment.duels.segments and not experiment.duels.segments.has_room:
         raise Rejected(
             "invalid_record",
             f"arm '{arm[:80]}' cannot be added: there are too many segments for one more arm.",

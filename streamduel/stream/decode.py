@@ -5,12 +5,13 @@ The fast path is one call of msgspec. What explains a mistake runs only for a re
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, get_args
 
 import msgspec
 import numpy as np
 
+from streamduel.connector import LogRecord
 from streamduel.errors import shown
 from streamduel.formats import Translator
 from streamduel.formats.base import MAX_ENTRIES
@@ -24,6 +25,9 @@ never depends on the depth of the call stack."""
 
 REFUSED: Final = (msgspec.DecodeError, TypeError, UnicodeDecodeError, Rejected)
 """Exceptions of decoding; a TypeError is that of a value which is None."""
+
+BULK_BYTES: Final = 2**22
+"""Records that are decoded together: their events may take ten times as much memory."""
 
 CHUNK: Final = 2**18
 """Bytes of a record whose brackets are counted at a time: a few arrays of them fit into a cache."""
@@ -40,17 +44,10 @@ take a second."""
 class RecordDecoder:
     """Decodes records of at most `max_record_bytes`.
 
-    For ASCII of at most `plain_bytes` bytes, `plain` returns the same event faster; when it raises,
-    `verdict` explains the exception.
-
     Args:
         max_record_bytes: a larger record is refused.
         translate: translates the records of a foreign format; None for streamduel's own.
         max_ranks: bounds the arrays and objects of a record in a foreign format.
-
-    Attributes:
-        plain: msgspec's decoder.
-        plain_bytes: up to this length a record cannot break any bound.
 
     >>> decode = RecordDecoder(max_record_bytes=1000)
     >>> decode(b'{"type":"duel","id":"1","experiment":"s","a":"x","b":"y","winner":"a"}')
@@ -69,9 +66,35 @@ class RecordDecoder:
         self._max_ranks = max_ranks
         self._max_record_bytes = max_record_bytes
         self._translate = translate
-        self.plain: Callable[[bytes], InputEvent] = msgspec.json.Decoder(InputEvent).decode
+        self._plain: Callable[[bytes], InputEvent] = msgspec.json.Decoder(InputEvent).decode
         # JSON of n bytes is nested at most n / 2 deep: shorter records need no closer look.
-        self.plain_bytes = min(max_record_bytes, 2 * MAX_NESTING)
+        self._plain_bytes = min(max_record_bytes, 2 * MAX_NESTING)
+
+    def leading(self, records: Sequence[LogRecord]) -> list[InputEvent | Exception]:
+        """What the first records contain: all of them, or fewer if they are large.
+
+        Args:
+            records: at least one.
+
+        Returns:
+            For each record its event, or the exception that `verdict` explains.
+        """
+        plain, most = self._plain, self._plain_bytes
+        events: list[InputEvent | Exception] = []
+        size = 0
+        for record in records:
+            value: Any = record.value
+            try:
+                if len(value) <= most and value.isascii():
+                    events.append(plain(value))
+                    continue
+                events.append(self(value))
+                size += len(value)
+            except REFUSED as error:
+                events.append(error)
+            if size > BULK_BYTES:
+                break
+        return events
 
     def __call__(self, value: bytes | Rejected | None) -> InputEvent:
         """The event in a record's value.
@@ -82,11 +105,11 @@ class RecordDecoder:
         """
         try:
             text: Any = value  # None and a Rejected have no length: a TypeError
-            if len(text) > self.plain_bytes:
+            if len(text) > self._plain_bytes:
                 self._check_bounds(text)
             if not text.isascii():
                 text.decode()  # msgspec does not check the text of fields that it skips
-            return self.plain(text)
+            return self._plain(text)
         except REFUSED as error:
             raise self.verdict(value, error) from None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import mmh3
@@ -46,8 +47,8 @@ class DedupeWindow:
     An id is remembered as a 128-bit key (see `record_key`): 1 million take about 110 MB.
 
     The caller advances stream time and offsets (`advance`, and `begin_block` before the first
-    record at or after `block_end`). For a key that is not in `keys`, the fold's inner loop adds it
-    to `keys` and `order` without a call; `sight` would do no more.
+    record at or after `block_end`). For a key that is not in `keys`, the fold adds it to `keys` and
+    `order` without a call; `sight` would do no more.
 
     Attributes:
         keys: remembered keys; expired ones may not be removed yet.
@@ -110,12 +111,12 @@ class DedupeWindow:
             last = self._firsts[self._head] if self._head < stretches else self.sighted
             for _ in range(last - self._forgotten):
                 self._forget()
-        self._begin_stretch(stream_time, offset)
+        self._begin_stretch(stream_time, offset, self.sighted)
 
     def begin_block(self, offset: int) -> None:
         """The record at `offset`, the first at or after `block_end`, is next."""
         self.trim()
-        self._begin_stretch(self._times[-1], offset)
+        self._begin_stretch(self._times[-1], offset, self.sighted)
 
     def retime(self, since: int, now: int) -> None:
         """Date sightings at `now` that are dated later, or whose record is at or after `since`.
@@ -141,6 +142,33 @@ class DedupeWindow:
         self.order.append(key)
         return duplicate
 
+    def sight_new(self, keys: Sequence[int], advances: Sequence[tuple[int, int, int]]) -> bool:
+        """`advance` and `sight` for several records of a block, if that forgets and finds nothing.
+
+        Args:
+            keys: of the records.
+            advances: for each record with which stream time advances, in their order: its index
+                in `keys`, stream time, and its offset.
+
+        Returns:
+            False if a key may be remembered already, or one would be forgotten; then nothing has
+            changed.
+        """
+        if advances and self._times[self._head] < advances[-1][1] - self._max_ms:
+            return False
+        before = len(self.keys)
+        if not self.keys.isdisjoint(keys):
+            return False
+        self.keys.update(keys)
+        if len(self.keys) < before + len(keys):  # one is repeated among them
+            self.keys.difference_update(keys)
+            return False
+        sighted = self.sighted
+        self.order.extend(keys)
+        for index, stream_time, offset in advances:
+            self._begin_stretch(stream_time, offset, sighted + index)
+        return True
+
     def trim(self) -> None:
         """Forget what exceeds `max_records`: before each answer, not with each record."""
         while len(self.order) > self.max_records:
@@ -161,9 +189,8 @@ class DedupeWindow:
         self.trim()
         return self._forgotten
 
-    def _begin_stretch(self, stream_time: int, offset: int) -> None:
+    def _begin_stretch(self, stream_time: int, offset: int, sighted: int) -> None:
         self.block_end = ((offset >> BLOCK_BITS) + 1) << BLOCK_BITS
-        sighted = self.sighted
         if self._head < len(self._firsts) and self._firsts[-1] == sighted:
             self._times[-1], self._offsets[-1] = stream_time, offset  # it has no sightings
             return

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Annotated
+
+import msgspec
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
-@dataclass(slots=True)
-class Disorder:
-    """Counts since the process started: no part of the state.
+class Disorder(msgspec.Struct):
+    """Counts of an experiment, which decide nothing.
 
     A record is behind if its own time is before stream time by more than the join window: in the
     order of time, it would have come earlier.
@@ -19,10 +22,10 @@ class Disorder:
         impressions: impressions behind; an expired click may have waited for one of them.
     """
 
-    clicks: int = 0
-    late: int = 0
-    expired: int = 0
-    impressions: int = 0
+    clicks: Count = 0
+    late: Count = 0
+    expired: Count = 0
+    impressions: Count = 0
 
     @property
     def lost(self) -> int:

@@ -27,21 +27,21 @@ from streamduel.records import (
     InputEvent,
     Interleaving,
     Rejected,
-    Segment,
 )
 from streamduel.stream import control
-from streamduel.stream.attribution import Attribution
+from streamduel.stream.alarms import alarms
+from streamduel.stream.attribution import Attribution, Closed
 from streamduel.stream.client_cap import ClientCap
-from streamduel.stream.coding import FIRST_WINS, NO_DUEL, OUTCOMES, TIE, Coder
+from streamduel.stream.coding import FIRST_WINS, NO_DUEL, OUTCOMES, Coder
 from streamduel.stream.decisions import Decisions
 from streamduel.stream.dedupe import record_key
+from streamduel.stream.disorder import Disorder
+from streamduel.stream.impressions import Impressions
 from streamduel.stream.plan import Plan
 from streamduel.stream.roster import Roster
-from streamduel.stream.segments import Segments
 from streamduel.stream.shared import PULSE, Shared
-from streamduel.stream.tallies import ArmTallies, Outcomes, PairTies
+from streamduel.stream.tallies import DuelTallies, Outcomes
 from streamduel.stream.timeline import Timeline
-from streamduel.stream.trust import Trust
 
 
 class Experiment:
@@ -69,24 +69,22 @@ class Experiment:
         coder: codes of duels, for the present arms.
         code: the code of an event, or an exception: see `Coder`, also for the next two.
         check_at: checks an event of an earlier offset.
-        codes: codes of `duel` records by a, b and winner.
+        plain: what the codes of plain `duel` records consist of.
         attribution: open impressions and pending clicks.
         client_cap: tells which records exceed the cap of their client; None without a cap.
         decisions: policy, plan and assignments.
+        disorder: what the order of the click log has cost.
         outcomes: the number of records by outcome.
-        by_arm: the number of duels by arm.
-        pair_ties: the number of duels that were ties, by pair.
-        segments: the duels by segment.
-        ties: impressions and duels won by neither side, dropped ones included.
+        duels: the duels by arm, pair and segment.
+        impressions: what its impressions tell about its data.
         timeline: what happened to it.
-        trust: counts that tell whether ranker services interleave as asked.
     """
 
     __slots__ = (
-        "_changes", "_credited", "_shared", "applied", "attribution", "begun", "buffer", "by_arm",
-        "check_at", "client_cap", "code", "coder", "codes", "configured", "decisions", "due",
-        "name", "outcomes", "pair_ties", "roster", "seed", "segments", "settings",
-        "started_at", "ties", "timeline", "trust",
+        "_changes", "_credited", "_shared", "applied", "attribution", "begun", "buffer", "check_at",
+        "client_cap", "code", "coder", "configured", "decisions", "disorder", "due", "duels",
+        "impressions", "name", "outcomes", "plain", "roster", "seed", "settings", "started_at",
+        "timeline",
     )  # fmt: skip
 
     def __init__(
@@ -106,33 +104,33 @@ class Experiment:
         self.buffer = array("q")
         self._changes = 0
         self._credited = 0  # of the buffer, from impressions, which were counted on arrival
+        most = settings.max_per_client
+        self.client_cap = None if most is None else ClientCap(most, seed, shared.sightings)
+        if state is None:
+            self.roster = Roster(name, settings.arms)
+            self.outcomes = Outcomes()
+        else:
+            self.roster = Roster(name, state["arms"], state["added"], state["retired"])
+            self.outcomes = msgspec.convert(state["tallies"], Outcomes)
+        self.duels = DuelTallies(settings, len(self.roster.arms), state)
         join_window_ms = settings.join_window(shared.join_window_ms)
         self.attribution = Attribution(
             join_window_ms,
             shared.window,
-            shared.limits.max_open_bytes,
-            self._segments_of,
+            name,
+            shared.memory,
+            shared.patterns,
+            self.duels.segments_of,
         )
-        most = settings.max_per_client
-        self.client_cap = None if most is None else ClientCap(most, seed, shared.window)
-        if state is None:
-            self.roster = Roster(name, settings.arms)
-            self.by_arm = ArmTallies.of(len(self.roster.arms))
-            self.pair_ties = PairTies(len(self.roster.arms))
-            self.outcomes, self.ties, self.trust = Outcomes(), 0, Trust()
-        else:
-            self.roster = Roster(name, state["arms"], state["added"], state["retired"])
-            self.by_arm = msgspec.convert(state["by_arm"], ArmTallies)
-            self.pair_ties = PairTies(len(self.roster.arms), state.get("pair_ties", ()))
-            self.outcomes = msgspec.convert(state["tallies"], Outcomes)
-            self.ties, self.trust = state["ties"], Trust(state["trust"])
-        saved = {} if state is None else state.get("segments", {})
-        self.segments = Segments(settings.segments, len(self.roster.arms), **saved)
+        self.disorder = msgspec.convert((state or {}).get("disorder", {}), Disorder)
+        if state is None:  # else a restart re-reads clicks that are counted already
+            self.attribution.disorder = self.disorder
         self.timeline = Timeline((state or {}).get("timeline"))
+        self.impressions = Impressions(settings, shared.patterns, state)
         self.decisions = Decisions(name, settings, shared.partition, self.roster, state)
         self.coder = Coder(settings, self.roster, shared.limits)
         self.code, self.check_at = self.coder.code, self.coder.check_at
-        self.codes = self.coder.codes
+        self.plain = self.coder.plain
         self.due = self.decisions.until_due
 
     # Records.
@@ -164,52 +162,48 @@ class Experiment:
     ) -> None:
         if code < 0:
             self.outcomes.accepted += 1
-            self.ties += 1
+            self.duels.ties += 1
             return
-        if self.segments:
-            self._count_segments(self.segments.numbers(event.segment), code)
+        if event.segment is not None:
+            self.duels.in_segments(self.duels.segments_of(event.segment), code)
         self.buffer.append(code)
         if len(self.buffer) >= self.due:
             self.decide_if_due(record.offset, now)
 
-    def _segments_of(self, segment: Segment | None) -> tuple[int, ...]:
-        return self.segments.numbers(segment) if self.segments else ()
-
-    def _count_segments(self, numbers: tuple[int, ...], code: int) -> None:
-        """Count one duel in some segments."""
-        pair, outcome = divmod(code, OUTCOMES)
-        first, second = divmod(pair, len(self.roster.arms))
-        losses, wins, ties = (int(outcome == each) for each in range(OUTCOMES))
-        self.segments.count(numbers, first, second, wins, losses, ties)
-
     def _interleaving(
         self, event: Interleaving, code: int, key: int, record: LogRecord, now: int
     ) -> None:
-        self.trust.shown(event.a, event.b, event.teams, event.epoch, now)
+        self.impressions.count(event, now)
+        if event.docs is not None and event.query is not None:
+            self._show(event, record.offset)
+            self.impressions.examples.decide(event, event.clicks, code, record.offset, now)
         self._duel(event, code, key, record, now)
 
     def _duels(self, event: Duels, _code: int, _key: int, record: LogRecord, now: int) -> None:
         self.learn()
         self.outcomes.accepted += 1
-        self.ties += event.ties
         first, second = self.roster.index[event.a], self.roster.index[event.b]
         ties = event.ties if self.settings.ties == "half" else 0
-        numbers = self.segments.numbers(event.segment)
-        self.segments.count(numbers, first, second, event.wins_a, event.wins_b, ties)
-        outcomes = [(1.0, event.wins_a), (0.0, event.wins_b)]
-        if self.settings.ties == "half":
-            outcomes.append((0.5, event.ties))
-        for first_wins, count in outcomes:
+        self.duels.accepted_counts(event, first, second, ties)
+        for first_wins, count in ((1.0, event.wins_a), (0.0, event.wins_b), (0.5, ties)):
             # Beyond what a float64 counts exactly, more duels could not be told apart.
             if 0 < count <= MAX_DUELS - self.policy.duels:
                 self.decisions.observe(first, second, first_wins, count)
-                self.by_arm.count(first, second, count)
-                if first_wins == 0.5:
-                    self.pair_ties.count(first, second, count)
+                self.duels.learned_counts(first, second, first_wins, count)
                 self.decisions.advance(count)
         self.due = self.decisions.until_due
         if self.due <= 0:
             self.decide(record.offset, now)
+
+    def _show(self, event: Impression | Interleaving, offset: int) -> None:
+        """Draw an impression as an example, or do not."""
+        examples = self.impressions.examples
+        if examples.due(self.policy.duels + len(self.buffer)):
+            self.learn()
+            if self.decisions.plan is not None:
+                champion = self.decisions.plan.champion
+                examples.lead(self.policy, champion, self.roster.arms, offset)
+        examples.show(event, offset)
 
     def _impression(
         self, event: Impression, _code: int, key: int, record: LogRecord, now: int
@@ -225,7 +219,9 @@ class Experiment:
             self.outcomes.capped += 1
         else:
             self.outcomes.accepted += 1
-            self.trust.shown(event.a, event.b, event.teams, event.epoch, now)
+            self.impressions.count(event, now)
+            if event.docs is not None and event.query is not None:
+                self._show(event, record.offset)
         opened = self.attribution.open(key, event, record.offset, now, capped=capped)
         for click, verdict in opened:
             if verdict is None:
@@ -283,13 +279,11 @@ class Experiment:
         if buffered > room:
             del self.buffer[room:]  # beyond it, a float64 cannot count one duel more
         if buffered == 1 and self.buffer:  # a decision after every duel: faster without numpy
-            pair, outcome = divmod(self.buffer.pop(), OUTCOMES)
+            code = self.buffer.pop()
+            pair, outcome = divmod(code, OUTCOMES)
             first, second = divmod(pair, len(self.roster.arms))
             self.decisions.observe(first, second, FIRST_WINS[outcome])
-            self.by_arm.count(first, second)
-            if outcome == TIE and first != second:
-                self.ties += 1
-                self.pair_ties.count(first, second)
+            self.duels.learned(first, second, code)
         else:
             self._learn_many(np.frombuffer(self.buffer, np.int64))
             del self.buffer[:]
@@ -300,11 +294,7 @@ class Experiment:
         firsts, seconds, outcomes = self.coder.by_code
         duels = policies.Duels(firsts[codes], seconds[codes], outcomes[codes])
         self.decisions.learn(duels)
-        self.by_arm.count_many(duels.first, duels.second)
-        ties = np.flatnonzero((duels.first != duels.second) & (codes % OUTCOMES == TIE))
-        if len(ties):
-            self.ties += len(ties)
-            self.pair_ties.count_many(duels.first[ties], duels.second[ties])
+        self.duels.learned_many(duels)
 
     def _close_windows(self, until: int, offset: int, now: int) -> None:
         """Close join windows, credit their impressions, and decide whenever a decision is due.
@@ -316,21 +306,30 @@ class Experiment:
             offset: the last record that a decision takes into account.
             now: stream time.
         """
-        closed = self.attribution.close(until, now)
+        self._credit_closed(self.attribution.close(until, now), offset, now)
+
+    def evict(self, offset: int, now: int) -> None:
+        """Close the join windows that the partition's memory has no room for."""
+        self._credit_closed(self.attribution.evict(), offset, now)
+
+    def _credit_closed(self, closed: Closed, offset: int, now: int) -> None:
         self.outcomes.unjoined += closed.unjoined
         self._changes += closed.unjoined + len(closed.impressions)
-        index = self.roster.index
+        index, examples = self.roster.index, self.impressions.examples
         for number, impression in enumerate(closed.impressions):
             if number % PULSE == PULSE - 1:
                 self._shared.pulse()
             code = NO_DUEL if impression.capped else self.coder.closed(impression)
+            if examples.waiting:
+                at, clicks = impression.opened_at, impression.clicks
+                examples.decide(impression, clicks, code, impression.offset, at)
             if code >= 0:
-                if impression.segments and impression.offset >= self.segments.since:
-                    self._count_segments(impression.segments, code)
+                if impression.segments and impression.offset >= self.duels.segments.since:
+                    self.duels.in_segments(impression.segments, code)
                 self.buffer.append(code)
                 self._credited += 1
             elif not impression.capped and {impression.a, impression.b} <= index.keys():
-                self.ties += 1
+                self.duels.ties += 1
             if len(self.buffer) >= self.due:
                 self.decide_if_due(offset, now)
 
@@ -381,7 +380,7 @@ class Experiment:
         """Stream time was set back to `now`, before the record after `offset`."""
         self._changes += 1
         self.learn()
-        self.trust.rewind(now)
+        self.impressions.trust.rewind(now)
         plan = self.decisions.plan
         self._decided(plan, self.decisions.rewind(offset, now, self._records), now)
 
@@ -389,8 +388,8 @@ class Experiment:
         self.due = self.decisions.until_due
         plan = self.decisions.plan
         if plan is not None and plan != before:
-            self.trust.decided(before, plan, self.decisions.epoch, now)
-        self.timeline.decided(before, self.decisions, now)
+            self.impressions.trust.decided(before, plan, self.decisions.epoch, now)
+        self.timeline.decided(before, self.decisions, now, lambda: alarms(self))
         if assignment is not None:
             self._shared.outputs.assign(assignment)
         self.set_timer()
@@ -439,12 +438,10 @@ class Experiment:
             **({"applied": self.applied} if self.applied else {}),
             **self.roster.state(),
             **self.decisions.state(),
-            "by_arm": msgspec.to_builtins(self.by_arm),
+            **self.duels.state(),
             "tallies": self.outcomes.state(capped=self.client_cap is not None),
-            "ties": self.ties,
-            "pair_ties": self.pair_ties.state(),
-            "trust": self.trust.state(),
+            **self.impressions.state(),
             "timeline": self.timeline.state(),
+            **({"disorder": structs.asdict(self.disorder)} if self.disorder.clicks else {}),
             "open": self.open,
-            **({"segments": self.segments.state()} if self.segments else {}),
         }

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from streamduel.connector import ControlMarker, LogRecord
 from streamduel.formats import Ignored
-from streamduel.records import Control, Duel, InputEvent, Rejected
-from streamduel.stream.decode import REFUSED
+from streamduel.records import Control, Duel, InputEvent, Interleaving, Rejected
 from streamduel.stream.dedupe import record_key
 from streamduel.stream.experiment import Experiment
 from streamduel.stream.marked_controls import MarkedControls
 from streamduel.stream.routing import Router, timestamp_of
 from streamduel.stream.shared import Shared
 from streamduel.stream.stream_time import StreamClock
+
+RUN: Final = 256
+"""Records that are decoded together: few enough that one record that must be applied alone costs
+little, and enough that the work for each run does not count."""
+
+MIN_RUN: Final = 16
+"""Fewer duels before the next decision are applied one by one."""
 
 
 class Fold:
@@ -62,29 +68,78 @@ class Fold:
         self._moved(before, offset, offset)
 
     def _apply_own(self, records: Sequence[LogRecord]) -> None:
-        """The inner loop: a duel of a known pair, the most frequent record, needs no call."""
-        decode, window = self._router.decode, self._window
-        plain, plain_bytes = decode.plain, decode.plain_bytes
-        keys, order, key_of = window.keys, window.order, record_key
-        experiments, name = self._experiments, None
+        """Decode records together, and apply those up to the next decision together."""
+        start, length = 0, RUN
+        while start < len(records):
+            run = records[start : start + length]
+            events = self._router.decode.leading(run)
+            run = run if len(events) == len(run) else run[: len(events)]
+            first = self._experiments.get(getattr(events[0], "experiment", ""))
+            room = 0 if first is None else first.due - len(first.buffer)
+            if first is None or len(run) > room or not self._apply_duels(first, run, events):
+                self._apply_each(run, events)
+            start += len(run)
+            length = RUN if first is None else min(max(first.due - len(first.buffer), MIN_RUN), RUN)
+
+    def _apply_duels(
+        self, experiment: Experiment, records: Sequence[LogRecord], events: Sequence[Any]
+    ) -> bool:
+        """Apply a run of records at once, as `_apply_each` does, if each is just one more duel.
+
+        Args:
+            experiment: of the first event.
+            records: at most as many as are due.
+            events: theirs, or exceptions of decoding.
+
+        Returns:
+            Whether all records are new plain duels of this experiment, or all are finished
+            impressions that become duels, and nothing expires meanwhile. Otherwise nothing has
+            changed.
+        """
+        codes = _codes(experiment, events)
+        if codes is None:
+            return False
+        times: list[Any] = [record.timestamp for record in records]
+        if None in times:
+            pairs = zip(times, events, strict=True)
+            times = [event.ts if time is None else time for time, event in pairs]
+            if None in times:
+                return False
+        moves = self._clock.advances(times)
+        if moves is None or (moves and times[moves[-1]] >= self._shared.timers.next):
+            return False
+        keys = [record_key(event.id, experiment.seed) for event in events]
+        advances = [(index, times[index], records[index].offset) for index in moves]
+        if not self._window.sight_new(keys, advances):
+            return False
+        if type(events[0]) is Interleaving:
+            experiment.impressions.count_many(events, times, self._clock.now)
+        self._clock.add_plain(times, moves)
+        experiment.buffer.fromlist(codes)
+        if len(experiment.buffer) >= experiment.due:
+            experiment.decide_if_due(records[-1].offset, self._clock.now)
+        return True
+
+    def _apply_each(self, records: Sequence[LogRecord], events: Sequence[Any]) -> None:
+        """Apply records one by one."""
+        window, experiments, name = self._window, self._experiments, None
+        keys, order = window.keys, window.order
         clock = self._clock
         hear, threshold = clock.evidence.append, clock.threshold
-        for record in records:
-            value: Any = record.value
-            try:
-                event = (
-                    plain(value) if len(value) <= plain_bytes and value.isascii() else decode(value)
-                )
-                if event.experiment != name:
-                    if event.experiment not in experiments:
-                        raise self._router.unknown(event)
-                    experiment, name = experiments[event.experiment], event.experiment
-                    codes, buffer, seed = experiment.codes, experiment.buffer, experiment.seed
-            except REFUSED as error:
-                self._refuse(record, error)
+        for record, event in zip(records, events, strict=True):
+            if isinstance(event, Exception):
+                self._refuse(record, event)
                 continue
+            if event.experiment != name:
+                if event.experiment not in experiments:
+                    self._refuse(record, self._router.unknown(event))
+                    continue
+                experiment, name = experiments[event.experiment], event.experiment
+                firsts, seconds, winners = experiment.plain
+                buffer, seed = experiment.buffer, experiment.seed
             try:
-                code = codes[event.a][event.b][event.winner] if type(event) is Duel else -1
+                is_duel = type(event) is Duel
+                code = firsts[event.a] + seconds[event.b] + winners[event.winner] if is_duel else -1
             except KeyError:
                 code = -1
             if code < 0:
@@ -99,7 +154,7 @@ class Fold:
             else:
                 self._advance(timestamp, record.offset)
                 threshold = clock.threshold
-            key = key_of(event.id, seed)
+            key = record_key(event.id, seed)
             if key not in keys:
                 keys.add(key)
                 order.append(key)
@@ -111,7 +166,7 @@ class Fold:
                 experiment.decide_if_due(record.offset, clock.now)
 
     def _apply_other(self, event: InputEvent, experiment: Experiment, record: LogRecord) -> None:
-        """Apply a record that is not a duel of a known pair."""
+        """Apply a record that is not a plain duel."""
         try:
             if type(event) is Control:
                 self._router.controls.check(event, record.offset)
@@ -119,7 +174,10 @@ class Fold:
         except Rejected as verdict:
             experiment.reject(record, verdict)
         else:
-            self._advance(timestamp_of(record, [(event, experiment)]), record.offset)
+            timestamp = record.timestamp
+            if timestamp is None:
+                timestamp = -1 if event.ts is None else event.ts
+            self._advance(timestamp, record.offset)
             self._apply(event, experiment, code, record)
 
     def _apply_foreign(self, records: Sequence[LogRecord]) -> None:
@@ -148,6 +206,8 @@ class Fold:
         if self._window.sight(key):
             experiment.outcomes.duplicate += 1
             return
+        if self._shared.memory.exceeded:
+            self._evict(record.offset)
         try:
             if capped:
                 experiment.cap(event, key, record, self._clock.now)
@@ -155,6 +215,15 @@ class Fold:
                 experiment.apply(event, code, key, record, self._clock.now)
         except Rejected as verdict:
             experiment.reject(record, verdict)
+
+    def _evict(self, offset: int) -> None:
+        """Make room in the partition's memory for the record at an offset."""
+        experiments = self._experiments
+        for name in self._shared.memory.overdue(
+            lambda name: experiments[name].attribution.memory_since
+        ):
+            self._shared.pulse()
+            experiments[name].evict(offset, self._clock.now)
 
     def _refuse(self, record: LogRecord, error: Exception) -> None:
         """Apply a record that decoding refused: most are dead letters."""
@@ -172,8 +241,12 @@ class Fold:
 
     def _advance(self, timestamp: int, offset: int) -> None:
         """Hear the timestamp of the valid record at an offset, before it is applied."""
-        before = self._clock.now
-        since = self._clock.add(timestamp, offset)
+        clock = self._clock
+        if 0 <= timestamp <= clock.threshold:
+            clock.evidence.append(timestamp)
+            return
+        before = clock.now
+        since = clock.add(timestamp, offset)
         if since is not None:
             self._moved(before, since, offset)
 
@@ -193,3 +266,29 @@ class Fold:
             for name in self._shared.timers.due(now):
                 self._shared.pulse()
                 self._experiments[name].expire(offset - 1, now)
+
+
+def _codes(experiment: Experiment, events: Sequence[Any]) -> list[int] | None:
+    """The codes of events that are all plain duels of an experiment, or all finished impressions.
+
+    None if they are not, or if one does not become a duel.
+    """
+    (firsts, seconds, winners), name = experiment.plain, experiment.name
+    try:
+        if type(events[0]) is Interleaving and firsts:
+            code, kind = experiment.code, Interleaving
+            codes = [
+                code(it)
+                for it in events
+                if type(it) is kind and it.experiment == name
+                if it.docs is None or it.query is None  # else it may be an example
+            ]
+        else:
+            codes = [
+                firsts[it.a] + seconds[it.b] + winners[it.winner]
+                for it in events
+                if it.experiment == name
+            ]
+    except (AttributeError, KeyError, Rejected):  # other types have no `winner`
+        return None
+    return codes if len(codes) == len(events) and min(codes) >= 0 else None

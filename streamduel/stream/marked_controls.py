@@ -54,6 +54,8 @@ class MarkedControls:
             now: stream time.
         """
         due = list(self._router.controls.due(marker))
+        if marker.skipped:
+            return
         for control in due:
             record = Controlled(marker.offset, marker.timestamp, control.key, control.value)
             try:

@@ -38,7 +38,7 @@ class OpenImpression(msgspec.Struct, gc=False):
         offset: the record's.
         clicks: in order of arrival.
         capped: whether it exceeds the cap of its client, and becomes no duel.
-        since: bytes of all impressions and clicks before it.
+        since: bytes of all impressions and clicks of the partition before it.
         segments: the numbers of its segments.
     """
 
@@ -71,7 +71,7 @@ class PendingClick(msgspec.Struct, gc=False):
         offset: the record's.
         key: the record's key, cut to the length that a dead letter repeats.
         value: the record's, for the dead letter if the click does not fit its impression.
-        since: bytes of all impressions and clicks before it.
+        since: bytes of all impressions and clicks of the partition before it.
     """
 
     impression: int | None
@@ -99,9 +99,9 @@ class Ends(NamedTuple):
         floor: what has fewer bytes before it is over.
     """
 
-    before: int
-    oldest: int
-    floor: int
+    before: int = 0
+    oldest: int = -1
+    floor: int = 0
 
     def spare(self, at: int, offset: int, since: int) -> bool:
         """Whether something that arrived then is not over."""

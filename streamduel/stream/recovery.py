@@ -163,11 +163,13 @@ class Recovery:
                 if duplicate or since is None or record.offset < since:
                     continue
                 if isinstance(event, Impression | Click):
-                    experiment.attribution.close(record.offset, self.clock.now)
+                    experiment.attribution.reclose(record.offset, self.clock.now)
                 if isinstance(event, Impression):
                     experiment.attribution.open(
                         key, event, record.offset, self.clock.now, capped=capped
                     )
+                    if not capped:
+                        experiment.impressions.examples.show(event, record.offset, again=True)
                 elif isinstance(event, Click):
                     impression = record_key(event.impression, experiment.seed)
                     with suppress(Rejected):
@@ -194,7 +196,7 @@ class Recovery:
         now = self.clock.now
         if since < offset or now < before:
             for experiment in self._experiments.values():
-                experiment.attribution.close(0, before)
+                experiment.attribution.reclose(0, before)
                 experiment.attribution.retime(since, now)
             self._window.retime(since, now)
         self._window.advance(now, offset)
@@ -215,5 +217,7 @@ class Recovery:
             reset = ClockReset(self.entry.next, clock.state())
             self._set(reset)
         for experiment in self._experiments.values():
-            experiment.attribution.close(0, clock.now)
+            experiment.attribution.reclose(0, clock.now, at_end=True)
+            experiment.impressions.examples.resume(experiment.attribution.oldest)
+            experiment.attribution.disorder = experiment.disorder
         return reset

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from streamduel.connector import PartitionCommit, Snapshot
 from streamduel.errors import ConfigurationError
@@ -188,6 +188,7 @@ class Move:
             next=begin,
             window=start,
             open_since=None,
+            evicted=UNSET,
             mark=Mark(begin, start),
             clock=clock,
             window_clock=clock,

@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 from msgspec import structs
 
-from streamduel.connector import LogRecord
+from streamduel.connector import ControlMarker, LogRecord
 
 Action = Literal["skip", "time", "new_log", "repartition"]
 
@@ -67,10 +67,20 @@ class Repairs:
         ]
 
     def without_skipped(self, records: Sequence[LogRecord]) -> Sequence[LogRecord]:
-        """Leave out the records to be skipped; re-reading them leaves them out as well."""
+        """Leave out the records to be skipped; re-reading them leaves them out as well.
+
+        A marker of control records stays, and says that they have no effect: otherwise they would
+        be forwarded again after a restart.
+        """
         if not records or records[0].offset > self._last_skipped:
             return records
-        return [record for record in records if record.offset not in self._skipped]
+        kept: list[LogRecord] = []
+        for record in records:
+            if record.offset not in self._skipped:
+                kept.append(record)
+            elif isinstance(record, ControlMarker):
+                kept.append(record._replace(skipped=True))
+        return kept
 
     def due(self, offset: int) -> Repair | None:
         """The next change of stream time, if it comes before the record at an offset."""

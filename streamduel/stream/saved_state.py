@@ -9,6 +9,9 @@ import msgspec
 from msgspec import Meta, structs
 
 from streamduel.records import Assignment
+from streamduel.stream.client_sketch import ClientSketchState
+from streamduel.stream.disorder import Disorder
+from streamduel.stream.examples import ExamplesState
 from streamduel.stream.plan import Plan, Status
 from streamduel.stream.segments import SegmentsState
 from streamduel.stream.tallies import ArmTallies, Outcomes, TieRow
@@ -78,6 +81,9 @@ class _State(msgspec.Struct):
     applied: dict[str, Any] = {}
     segments: SegmentsState | None = None
     timeline: TimelineState | None = None
+    examples: ExamplesState | None = None
+    disorder: Disorder | None = None
+    clients: ClientSketchState | None = None
 
 
 def check(name: str, state: Mapping[str, Any]) -> None:
@@ -103,6 +109,9 @@ def check(name: str, state: Mapping[str, Any]) -> None:
             if not 0 <= first < second < len(arms):
                 raise ValueError("its segments have duels of no pair of its arms")
     named = set(saved.guardrails.frozen or ())
+    if saved.examples is not None:
+        named |= {*(saved.examples.leading or ())}
+        named |= {arm for each in saved.examples.kept for arm in (each.a, each.b)}
     if saved.plan is not None:
         named |= {saved.plan.champion}
         named |= {arm for pair in saved.plan.pairs for arm in (pair.first, pair.second)}

@@ -46,7 +46,10 @@ def apply(experiment: Experiment, changes: Mapping[str, Any], offset: int) -> No
     for arm in arms[len(roster.arms) :]:
         join(experiment, arm, offset)
     if after.segments != before.segments:
-        experiment.segments = experiment.segments.changed(after.segments, offset)
+        experiment.duels.segments = experiment.duels.segments.changed(after.segments, offset)
+    if after.examples != before.examples:
+        impressions = experiment.impressions
+        impressions.examples = impressions.examples.changed(after.examples)
     experiment.settings = after
     experiment.applied = {
         **experiment.applied, **after.model_dump(mode="json", include=set(changes))
@@ -62,20 +65,16 @@ def pending(experiment: Experiment) -> list[rules.Difference]:
 
 def join(experiment: Experiment, arm: str, offset: int) -> None:
     """Count for a new arm, which the policy compares already; then renumber the coder."""
-    experiment.by_arm.add_arm()
-    experiment.pair_ties.add_arm()
-    experiment.segments.add_arm()
+    experiment.duels.add_arm()
     experiment.roster.add(arm, offset)
 
 
 def leave(experiment: Experiment, arm: str, offset: int) -> None:
     """Count no more for an arm that the policy has forgotten; then renumber the coder."""
     index = experiment.roster.index[arm]
-    experiment.by_arm.retire_arm(index)
-    experiment.pair_ties.retire_arm(index)
-    experiment.segments.retire_arm(index)
+    experiment.duels.retire_arm(index)
     experiment.roster.retire(arm, offset)
-    experiment.trust.retire_arm(arm)
+    experiment.impressions.retire_arm(arm)
 
 
 def _arms(roster: Roster, wanted: Sequence[str]) -> list[str]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from streamduel.config.model import LimitSettings
+from streamduel.stream.client_cap import Sightings
 from streamduel.stream.dedupe import DedupeWindow
+from streamduel.stream.open_memory import OpenMemory
 from streamduel.stream.outputs import Outputs
+from streamduel.stream.patterns import Patterns
 from streamduel.stream.timers import Timers
 
 PULSE: Final = 256
@@ -28,6 +31,9 @@ class Shared:
         outputs: assignments and dead letters.
         limits: bounds of a record.
         pulse: called every so often while one record causes much work.
+        memory: of what is open.
+        sightings: duels of clients in the dedupe window.
+        patterns: of teams.
     """
 
     partition: int
@@ -37,3 +43,10 @@ class Shared:
     outputs: Outputs
     limits: LimitSettings
     pulse: Callable[[], None]
+    memory: OpenMemory = field(init=False)
+    sightings: Sightings = field(init=False)
+    patterns: Patterns = field(init=False, default_factory=Patterns)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "memory", OpenMemory(self.limits.max_open_bytes))
+        object.__setattr__(self, "sightings", Sightings(self.window))

@@ -46,7 +46,7 @@ START_OVER: Final = (
     "it is complete"
 )
 
-UNHASHED: Final = frozenset({"pair_ties", "timeline"})
+UNHASHED: Final = frozenset({"pair_ties", "timeline", "examples", "disorder", "clients"})
 """Parts of an experiment's state that decide nothing and are not in its hash."""
 
 MAX_INTEGER: Final = 2**63 - 1
@@ -87,6 +87,7 @@ class PartitionEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         window_clock: its state at `window`; None where format 6 was folded.
         resets: where stream time was set since `window`, by a repair or a change of the
             configuration.
+        evicted: the last offset since `open_since` that was evicted; left out if none was.
     """
 
     topic: str
@@ -108,6 +109,7 @@ class PartitionEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     clock: ClockState | None = None
     window_clock: ClockState | None = None
     resets: list[ClockReset] = []
+    evicted: int | msgspec.UnsetType = msgspec.UNSET
 
 
 class ExperimentEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -318,8 +320,7 @@ def _check_offsets(entry: PartitionEntry, place: str) -> None:
     """Refuse offsets that cannot be."""
     window, mark = entry.window, entry.mark
     offsets = [window.offset, mark.offset, mark.start.offset]
-    if entry.open_since is not None:
-        offsets.append(entry.open_since)
+    offsets += [it for it in (entry.open_since, entry.evicted) if isinstance(it, int)]
     times = [entry.stream_time, window.stream_time, mark.start.stream_time]
     for repair in entry.repairs:
         offsets.append(min(repair.at, 0))

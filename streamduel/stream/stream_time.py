@@ -123,6 +123,26 @@ class StreamClock:
         """Records that were beyond the limit until they left the evidence."""
         return self._disobeyed - self._count_ahead()
 
+    def advances(self, timestamps: Sequence[int]) -> list[int] | None:
+        """The indexes of the records with which stream time would advance to their timestamps.
+
+        None if one of them has no timestamp, or one beyond the limit.
+        """
+        if self._limit is None or min(timestamps) < 0:
+            return None
+        found, now = [], self.now
+        for index, timestamp in enumerate(timestamps):
+            if timestamp > now:
+                found.append(index)
+                now = timestamp
+        return found if now <= self._limit else None
+
+    def add_plain(self, timestamps: Sequence[int], advances: Sequence[int]) -> None:
+        """`add` each of some timestamps, for which `advances` has returned these indexes."""
+        self.evidence.extend(timestamps[-EVIDENCE:])
+        if advances:
+            self.now = timestamps[advances[-1]]
+
     def _count_ahead(self) -> int:
         if self._limit is None:
             return len(self._ahead)

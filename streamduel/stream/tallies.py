@@ -1,15 +1,21 @@
-"""Tallies of an experiment: records by outcome, duels by arm, and ties by pair."""
+"""Tallies of an experiment: records by outcome; duels by arm, pair and segment."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Annotated, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 import numpy as np
 from msgspec import structs
 
+from streamduel.config.experiment import ExperimentSettings
+from streamduel.policies import Duels
 from streamduel.preference.arrays import Integers
+from streamduel.records import Duels as CountedDuels
+from streamduel.records import Segment
+from streamduel.stream.coding import OUTCOMES, TIE
+from streamduel.stream.segments import Segments
 
 TieRow: TypeAlias = tuple[int, int, Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]]
 """Two arms, the lower first, and the number of their ties."""
@@ -147,6 +153,116 @@ class PairTies:
         first, second = np.nonzero(np.triu(self.matrix))
         rows: list[list[int]] = np.stack((first, second, self.matrix[first, second]), 1).tolist()
         return rows
+
+
+class DuelTallies:
+    """The duels of an experiment by arm, pair and segment, for people; they decide nothing.
+
+    Args:
+        settings: of the experiment.
+        n_arms: K.
+        state: a former `state()`; None for no duels.
+
+    Attributes:
+        by_arm: the number of duels by arm.
+        pair_ties: the number of duels that were ties, by pair.
+        segments: the duels by segment.
+        ties: impressions and duels won by neither side, dropped ones included.
+    """
+
+    __slots__ = ("by_arm", "pair_ties", "segments", "ties")
+
+    def __init__(
+        self, settings: ExperimentSettings, n_arms: int, state: Mapping[str, Any] | None = None
+    ) -> None:
+        if state is None:
+            self.by_arm = ArmTallies.of(n_arms)
+            self.pair_ties = PairTies(n_arms)
+            self.segments = Segments(settings.segments, n_arms)
+            self.ties = 0
+        else:
+            self.by_arm = msgspec.convert(state["by_arm"], ArmTallies)
+            self.pair_ties = PairTies(n_arms, state.get("pair_ties", ()))
+            self.segments = Segments(settings.segments, n_arms, **state.get("segments", {}))
+            self.ties = state["ties"]
+
+    def learned(self, first: int, second: int, code: int) -> None:
+        """Count one duel that the policy has learned.
+
+        Args:
+            first: its first arm.
+            second: its second arm.
+            code: its code, see `Coder`.
+        """
+        self.by_arm.count(first, second)
+        if code % OUTCOMES == TIE and first != second:
+            self.ties += 1
+            self.pair_ties.count(first, second)
+
+    def learned_many(self, duels: Duels) -> None:
+        """Count duels that the policy has learned, as `learned` for each."""
+        self.by_arm.count_many(duels.first, duels.second)
+        ties = np.flatnonzero(duels.first_wins == 0.5)
+        if len(ties):
+            firsts, seconds = duels.first[ties], duels.second[ties]
+            apart = firsts != seconds
+            self.ties += int(np.count_nonzero(apart))
+            self.pair_ties.count_many(firsts[apart], seconds[apart])
+
+    def learned_counts(self, first: int, second: int, first_wins: float, times: int) -> None:
+        """Count equal duels of a `duels` record that the policy has learned."""
+        self.by_arm.count(first, second, times)
+        if first_wins == 0.5:
+            self.pair_ties.count(first, second, times)
+
+    def accepted_counts(self, event: CountedDuels, first: int, second: int, ties: int) -> None:
+        """Count a `duels` record by segment, and its ties.
+
+        Args:
+            event: the record.
+            first: the index of its arm `a`.
+            second: the index of its arm `b`.
+            ties: those that count; the record's, or none where ties are dropped.
+        """
+        self.ties += event.ties
+        numbers = self.segments.numbers(event.segment)
+        self.segments.count(numbers, first, second, event.wins_a, event.wins_b, ties)
+
+    def segments_of(self, segment: Segment | None) -> tuple[int, ...]:
+        """The segments that a record belongs to."""
+        return self.segments.numbers(segment) if self.segments else ()
+
+    def in_segments(self, numbers: tuple[int, ...], code: int) -> None:
+        """Count one duel in some segments."""
+        pair, outcome = divmod(code, OUTCOMES)
+        first, second = divmod(pair, len(self.by_arm.alone))
+        losses, wins, ties = (int(outcome == each) for each in range(OUTCOMES))
+        self.segments.count(numbers, first, second, wins, losses, ties)
+
+    def add_arm(self) -> None:
+        """Append an arm."""
+        for each in (self.by_arm, self.pair_ties, self.segments):
+            each.add_arm()
+
+    def retire_arm(self, arm: int) -> None:
+        """Remove an arm and its duels; the other arms keep their counts against each other."""
+        for each in (self.by_arm, self.pair_ties, self.segments):
+            each.retire_arm(arm)
+
+    def reset(self, settings: ExperimentSettings) -> None:
+        """Forget all duels, but not the number of `ties`."""
+        n_arms = len(self.by_arm.alone)
+        self.by_arm, self.pair_ties = ArmTallies.of(n_arms), PairTies(n_arms)
+        self.segments = Segments(settings.segments, n_arms, self.segments.since)
+
+    def state(self) -> dict[str, Any]:
+        """What the hard state contains."""
+        return {
+            "by_arm": msgspec.to_builtins(self.by_arm),
+            "ties": self.ties,
+            "pair_ties": self.pair_ties.state(),
+            **({"segments": self.segments.state()} if self.segments else {}),
+        }
 
 
 def _add(counts: list[int], arms: Integers, times: int) -> list[int]:

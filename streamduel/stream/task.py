@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from streamduel.config import Config
 from streamduel.config.experiment import ExperimentSettings
@@ -139,6 +139,8 @@ class PartitionTask:
         self.ignored.update(entry.ignored)
         self.controls.restore(entry.control, entry.next)
         self.resume_offset = entry.mark.start.offset
+        if entry.evicted is not UNSET:
+            self._shared.memory.evicted = entry.evicted
         self._recovery = Recovery(
             entry, self._window, self._router, self.experiments, self._max_advance
         )
@@ -325,6 +327,7 @@ class PartitionTask:
                 self._recovery.entry,
                 next=self.next_offset,
                 log_id=self._log_id,
+                repairs=self.repairs.written,
                 control=self.controls.entry(),
             )
         self._log_id = self._log_id or self._log.log_id(self.partition)
@@ -332,6 +335,7 @@ class PartitionTask:
         opened = (experiment.attribution.open_since for experiment in self.experiments.values())
         open_since = min((offset for offset in opened if offset is not None), default=None)
         mark, window_clock = self._marks.last(open_since)
+        evicted = self._shared.memory.evicted
         self._resets = [reset for reset in self._resets if reset.offset >= mark.start.offset]
         return PartitionEntry(
             topic=self._log.topic,
@@ -351,4 +355,5 @@ class PartitionTask:
             clock=self.clock.state(),
             window_clock=window_clock,
             resets=self._resets,
+            evicted=UNSET if open_since is None or evicted < open_since else evicted,
         )

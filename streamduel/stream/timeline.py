@@ -12,6 +12,8 @@ from streamduel.record_rules import ACTION_FIELDS
 from streamduel.records import Action, Control
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from streamduel.stream.decisions import Decisions
     from streamduel.stream.plan import Plan
 
@@ -28,7 +30,10 @@ LEVELS: Final = (0.9, 0.95, 0.99)
 _CHECK_AGAIN: Final = 20
 """After n duels, confidence is computed again n/20 duels later."""
 
-Event = Literal["started", "champion", "confidence", "finished", "running"] | Action
+MAX_ALARMS: Final = 20
+"""Alarms that are kept: one may come and go."""
+
+Event = Literal["started", "champion", "confidence", "finished", "running", "alarm"] | Action
 Count = Annotated[int, Meta(ge=0)]
 
 
@@ -36,9 +41,10 @@ class Moment(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """Something that happened to an experiment.
 
     `event` is a control action, or `started`, `champion` (another one), `confidence` (a champion
-    has reached 0.9, 0.95 or 0.99 for the first time), `finished`, or `running` (again). `at` is
-    stream time in milliseconds, `duels` the number of duels then. `text` is the arm, the pair, the
-    level, the names of the settings, or the note; `actor` is who acted, as the control record says.
+    has reached 0.9, 0.95 or 0.99 for the first time), `finished`, `running` (again), or `alarm`
+    (something is wrong with the data). `at` is stream time in milliseconds, `duels` the number of
+    duels then. `text` is the arm, the pair, the level, the names of the settings, the note, or what
+    is wrong; `actor` is who acted, as the control record says.
     """
 
     at: Annotated[int, Meta(ge=0)]
@@ -54,12 +60,14 @@ class TimelineState(msgspec.Struct):
     Attributes:
         moments: the oldest first.
         level: the largest of `LEVELS` that the present champion has reached; 0 for none.
-        check_at: the number of duels at which confidence is computed next.
+        check_at: the number of duels at which confidence and alarms are computed next.
+        alarms: what was wrong at the last check.
     """
 
     moments: list[Moment] = []
     level: float = 0.0
     check_at: Count = 0
+    alarms: list[str] = []
 
 
 class Timeline:
@@ -89,13 +97,20 @@ class Timeline:
         if control.action in {"reset", "add_arm", "retire_arm", "apply"}:
             self._state.level, self._state.check_at = 0.0, 0
 
-    def decided(self, before: Plan | None, decisions: Decisions, now: int) -> None:
+    def decided(
+        self,
+        before: Plan | None,
+        decisions: Decisions,
+        now: int,
+        alarms: Callable[[], Iterable[str]] = tuple,
+    ) -> None:
         """A decision has been taken.
 
         Args:
             before: the plan until then.
             decisions: with the present plan.
             now: stream time.
+            alarms: returns what is wrong with the data.
         """
         plan, policy, state = decisions.plan, decisions.policy, self._state
         if plan is None:
@@ -117,12 +132,22 @@ class Timeline:
             if reached > state.level:
                 state.level = reached
                 self._add(Moment(now, policy.duels, "confidence", f"{reached:.0%} {plan.champion}"))
+            wrong = list(alarms())
+            for text in wrong:
+                if text not in state.alarms:
+                    self._add(Moment(now, policy.duels, "alarm", text))
+            state.alarms = wrong
 
     def _add(self, moment: Moment) -> None:
         moments = self._state.moments
         moments.append(moment)
-        champions = [at for at, it in enumerate(moments) if it.event == "champion"]
-        if len(champions) > MAX_CHAMPIONS or (len(moments) > MAX_MOMENTS and champions):
+        champions, alarms = (
+            [at for at, it in enumerate(moments) if it.event == event]
+            for event in ("champion", "alarm")
+        )
+        if len(alarms) > MAX_ALARMS:
+            del moments[alarms[0]]
+        elif len(champions) > MAX_CHAMPIONS or (len(moments) > MAX_MOMENTS and champions):
             del moments[champions[0]]
         elif len(moments) > MAX_MOMENTS:
             del moments[0]

@@ -1,8 +1,4 @@
-"""Trust: detects unfair interleaving and unassigned pairs.
-
-The rank r of a list, from 0, has the prominence 1/(r + 1). The lead of side a is the prominence of
-its ranks minus that of side b's ranks.
-"""
+"""Trust: detects unfair interleaving and unassigned pairs."""
 
 from __future__ import annotations
 
@@ -10,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from streamduel.records import Side
+from streamduel.stream.patterns import WHOLE, Patterns
 from streamduel.stream.plan import Plan
 
 GRACE_MS: Final = 3_600_000
@@ -19,41 +16,12 @@ may still arrive: caches, batch uploads and sessions that keep their pair are no
 IN_FORCE: Final = -1
 """In place of the last epoch of a pair, if the plan in force contains it."""
 
-WHOLE: Final = 1000
-"""Leads are whole thousandths of the prominence of all ranks of a list: their sum is exact on every
-machine."""
-
-MAX_PATTERN_RANKS: Final = 2**16
-"""Ranks of all patterns of teams whose features are kept, 8 bytes each; the 1024 patterns of ten
-ranks have 10,240."""
-
 EVEN: Final = ("documents", "top ranks", "prominent ranks")
 """What must balance for each arm and for side a, in this order: see `Trust.coins`."""
 
-Look = tuple[int, int, int, int, int]
 Coin = tuple[float, float]
 
 _SHOWN, _OURS, _THEIRS, _OUR_TOPS, _THEIR_TOPS, _LEAD = range(6)
-
-
-def look_of(teams: Sequence[Side | None]) -> Look:
-    """The features of an interleaved list.
-
-    Returns:
-        Documents of side a, and of side b; whether the top rank is a's, and b's; and the lead of
-        side a, in thousandths of the prominence of all ranks.
-
-    >>> look_of(["a", "b", "b"]), look_of(["a", "a", "b"])
-    ((1, 2, 1, 0, 91), (2, 1, 1, 0, 636))
-    """
-    ours, theirs = teams.count("a"), teams.count("b")
-    if not teams:
-        return 0, 0, 0, 0, 0
-    prominence = [1 / (rank + 1) for rank in range(len(teams))]
-    signs = [(team == "a") - (team == "b") for team in teams]
-    lead = sum(sign * each for sign, each in zip(signs, prominence, strict=True))
-    top = teams[0]
-    return ours, theirs, int(top == "a"), int(top == "b"), round(WHOLE * lead / sum(prominence))
 
 
 class Trust:
@@ -68,6 +36,7 @@ class Trust:
     the pair must have been in the plan then.
 
     Args:
+        patterns: of the partition.
         state: a former `state()`; None for a new experiment.
 
     Attributes:
@@ -77,14 +46,14 @@ class Trust:
     __slots__ = (
         "_arms",
         "_assigned",
-        "_kept_ranks",
-        "_looks",
+        "_patterns",
         "_pruned_at",
         "_sides",
         "unassigned",
     )
 
-    def __init__(self, state: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, patterns: Patterns, state: Mapping[str, Any] | None = None) -> None:
+        self._patterns = patterns
         self.unassigned: int = state["unassigned"] if state else 0
         self._pruned_at: int = state["pruned_at"] if state else 0
         self._sides: list[int] = list(state["sides"]) if state else [0] * 6
@@ -95,8 +64,6 @@ class Trust:
         self._assigned: dict[tuple[str, str], tuple[int, int]] = {
             (a, b): (until, at) for a, b, until, at in pairs
         }
-        self._looks: dict[tuple[Side | None, ...], Look] = {}
-        self._kept_ranks = 0
 
     def decided(self, before: Plan | None, plan: Plan, epoch: int, now: int) -> None:
         """A plan replaces another, with the assignment of this epoch."""
@@ -126,14 +93,7 @@ class Trust:
         self, a: str, b: str, teams: Sequence[Side | None], epoch: int | None, now: int
     ) -> None:
         """Count an interleaved impression."""
-        pattern = tuple(teams)
-        look = self._looks.get(pattern)
-        if look is None:
-            look = look_of(pattern)
-            if self._kept_ranks + len(pattern) < MAX_PATTERN_RANKS:
-                self._looks[pattern] = look
-                self._kept_ranks += len(pattern) + 1
-        ours, theirs, top, other_top, lead = look
+        ours, theirs, top, other_top, lead = self._patterns.of(teams)[1]
         arms = self._arms
         for tally in (self._sides, arms.get(a) or self._tally(a)):
             tally[_SHOWN] += 1

@@ -30,7 +30,7 @@ from streamduel.monitoring.page.wording import (
     wait,
 )
 from streamduel.monitoring.recent_dead_letters import RecentDeadLetter, RecentDeadLetters
-from streamduel.stream.timeline import MAX_CHAMPIONS, MAX_MOMENTS
+from streamduel.stream.timeline import MAX_ALARMS, MAX_CHAMPIONS, MAX_MOMENTS
 
 PAGE_HEADERS: Final = {
     "content-security-policy": (
@@ -103,6 +103,7 @@ class Pages:
             evidence_mark=EVIDENCE_MARK,
             max_moments=MAX_MOMENTS,
             max_champions=MAX_CHAMPIONS,
+            max_alarms=MAX_ALARMS,
         )
 
     def overview(self, query: Mapping[str, str]) -> str:

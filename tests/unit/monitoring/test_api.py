@@ -125,6 +125,38 @@ def test_the_table_of_experiments_as_csv(service: Service) -> None:
     assert [row["experiment"] for row in found] == ["search", "ads, old"]
 
 
+def test_examples_are_shown_as_text(service: Service) -> None:
+    """Queries and documents come from users: they are neither markup nor control characters."""
+    running = task(config({"search": ARMS}))
+    shown = {
+        "type": "interleaving", "experiment": "search", "a": "ltr", "b": "bm25",
+        "query": "<script>alert(1)</script>\u202e", "teams": ["b", None, *"ab" * 5],
+        "docs": ["<b>7</b>", "both", *(f"d{rank}" for rank in range(10))], "clicks": [0, 11, 11],
+    }  # fmt: skip
+    counted = {"type": "duels", "experiment": "search", "id": "n", "a": "ltr", "b": "bm25"}
+    fold(
+        running,
+        encode({**counted, "wins_a": 510, "wins_b": 500, "ties": 0}),
+        *(encode({**shown, "id": number}) for number in ("first", "second")),
+    )
+    commit(service.monitoring.observer, running)
+    [found] = answered(service, "/api/examples/search")["examples"]
+    assert (found["query"], found["winner"], found["clicks"]) == (shown["query"], "b", [0, 11])
+    page = service.get("/experiments/search").text
+    assert "<script>alert" not in page
+    assert "\u202e" not in page
+    for text in (
+        "“<bdi>&lt;script&gt;alert(1)&lt;/script&gt;\\u202e</bdi>”",
+        '<td></td>      <td class="clicked"><bdi>&lt;b&gt;7&lt;/b&gt;</bdi> <b>clicked</b></td>',
+        '<td colspan="2" class=""><bdi>both</bdi></td>',
+        "<bdi>bm25</bdi> <b>won</b>",
+        "2 more ranks, clicked: 12<",
+        "Record at offset 2<",
+    ):
+        assert text in page.replace("\n", "")
+    assert service.get("/api/examples/nothing").status_code == 404
+
+
 def test_the_record_of_an_experiment(service: Service) -> None:
     about = {
         "owner": "alice", "hypothesis": "ltr wins", "links": ["https://example.org/1"],

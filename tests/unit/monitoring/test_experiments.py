@@ -103,6 +103,7 @@ def test_the_summary_of_an_experiment(service: Service) -> None:
         "evidence": dict(zip(ARMS, view.verdict.evidence.tolist(), strict=True)),
         "evidence_required": view.verdict.required,
         "settings_differ": [],
+        "impressions_per_client": None,
         "forecast": {"seconds": None, "low": None, "high": None, "why_not": "computing"},
     }
     assert 0 < found["champion_progress"] < 1

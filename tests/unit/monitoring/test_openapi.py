@@ -58,8 +58,9 @@ def test_the_document_names_every_address_of_the_api(service: Service) -> None:
     assert document == openapi.document()
     assert document["openapi"] == "3.1.0"
     assert set(document["paths"]) == {
-        "/api/experiments", "/api/experiments/{name}", "/api/history/{name}", "/api/matrix/{name}",
-        "/api/record/{name}", "/api/segments/{name}", "/healthz", "/readyz",
+        "/api/examples/{name}", "/api/experiments", "/api/experiments/{name}",
+        "/api/history/{name}", "/api/matrix/{name}", "/api/record/{name}", "/api/segments/{name}",
+        "/healthz", "/readyz",
     }  # fmt: skip
     for path, item in document["paths"].items():
         assert "get" in item, path
@@ -75,6 +76,7 @@ def test_the_document_names_every_address_of_the_api(service: Service) -> None:
         ("/api/matrix/search", api.MatrixAnswer),
         ("/api/segments/search", api.SegmentsAnswer),
         ("/api/record/search", api.RecordAnswer),
+        ("/api/examples/search", api.ExamplesAnswer),
     ],
 )
 def test_no_answer_has_a_field_that_is_not_described(

@@ -97,14 +97,14 @@ def test_a_capped_impression_joins_its_clicks_and_is_no_duel() -> None:
     assert told(partition) == {"accepted": 5, "capped": 1}
     partition.fold_at(START + WINDOW + 1, duel(9, client=None))
     experiment = partition.task.experiments["search"]
-    assert (partition.duels(), experiment.ties) == (4, 0)
+    assert (partition.duels(), experiment.duels.ties) == (4, 0)
     assert not experiment.attribution
 
 
 def test_a_capped_list_is_not_checked_for_fairness() -> None:
     partition = Partition(config())
     partition.fold(*(text(INTERLEAVING, id=f"i-{n}", client="u-1") for n in range(5)))
-    assert partition.task.experiments["search"].trust.impressions == CAP
+    assert partition.task.experiments["search"].impressions.trust.impressions == CAP
 
 
 def test_clicks_and_control_records_are_not_capped() -> None:

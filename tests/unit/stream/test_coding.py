@@ -21,7 +21,7 @@ from streamduel.records import (
     RankClick,
     Rejected,
 )
-from streamduel.stream.coding import MAX_CODES, NO_DUEL, SPECIAL, Coder
+from streamduel.stream.coding import NO_DUEL, SPECIAL, Coder
 from streamduel.stream.roster import Roster
 
 ARMS = ["bm25", "ltr-v1", "ltr-v2"]
@@ -59,7 +59,9 @@ def test_a_code_contains_both_arms_and_the_outcome() -> None:
         code = coder.code(duel(a, b, winner))
         seen.add(code)
         assert meaning(coder, code) == (i, j, OUTCOMES[winner] if i != j else 0.5)
-        assert coder.codes[a][b][winner] == code
+        firsts, seconds, winners = coder.plain
+        if a != b:
+            assert firsts[a] + seconds[b] + winners[winner] == code
     assert min(seen) == 0 + 2  # the first arm with itself
     assert max(seen) < len(coder.by_code[0]) == 27
 
@@ -139,23 +141,13 @@ def test_adding_or_retiring_must_name_an_arm() -> None:
         assert coder.code(msgspec.structs.replace(event, arm="unknown")) == SPECIAL
 
 
-def test_the_number_of_kept_codes_is_limited() -> None:
-    arms = [f"arm-{number}" for number in range(60)]
-    coder, _ = coder_of(arms)
-    told = [duel(a, b, winner) for a, b in product(arms, arms) for winner in ("a", "b")]
-    codes = [coder.code(event) for event in told]
-    remembered = sum(len(row) for rows in coder.codes.values() for row in rows.values())
-    assert remembered == MAX_CODES < len(told)
-    assert [coder.code(event) for event in told] == codes
-
-
 def test_a_change_of_arms_drops_all_codes() -> None:
     coder, roster = coder_of()
-    before, codes = coder.code(duel("bm25", "ltr-v2", "a")), coder.codes
+    before, plain = coder.code(duel("bm25", "ltr-v2", "a")), coder.plain
     roster.retire("ltr-v1", 3)
     coder.renumber()
-    assert coder.codes is codes, "the inner loop holds it"
-    assert not codes
+    assert all(it is was for it, was in zip(coder.plain, plain, strict=True)), "the fold holds them"
+    assert "ltr-v1" not in plain[0]
     after = coder.code(duel("bm25", "ltr-v2", "a"))
     assert after != before
     assert meaning(coder, after) == (0, 1, 1.0)
@@ -163,16 +155,15 @@ def test_a_change_of_arms_drops_all_codes() -> None:
     assert "retired at offset 3" in refusal(coder, duel("bm25", "ltr-v1", "a"))
 
 
-def test_renumbering_makes_room_for_new_codes() -> None:
-    arms = [f"arm-{number}" for number in range(60)]
-    coder, roster = coder_of(arms)
-    for a, b in product(arms, arms):
-        coder.code(duel(a, b, "a"))
-        coder.code(duel(a, b, "b"))
-    roster.retire("arm-0", 3)
-    coder.renumber()
-    coder.code(duel("arm-58", "arm-59", "a"))
-    assert coder.codes["arm-58"]["arm-59"]["a"] >= 0
+@pytest.mark.parametrize("changes", [{"max_per_client": 3}, {"segments": {"class": ["x"]}}])
+def test_no_duel_is_plain_whose_other_fields_count(changes: dict[str, Any]) -> None:
+    coder, _ = coder_of(**changes)
+    assert coder.plain == ({}, {}, {})
+
+
+def test_a_tie_that_is_dropped_is_not_plain() -> None:
+    coder, _ = coder_of(ties="drop")
+    assert coder.plain[2] == {"a": 1, "b": 0}
 
 
 def test_an_event_valid_at_its_offset_passes_the_later_check() -> None:

@@ -83,7 +83,7 @@ def test_a_new_arm_has_no_duels_and_the_others_keep_theirs(
     informed.fold(control("add_arm", "dense"))
     assert informed.wins() == np.pad(WINS, (0, 1)).tolist()
     assert informed.duels() == FOUGHT
-    assert informed.task.experiments["search"].by_arm.alone == [0, 1, 0, 0]
+    assert informed.task.experiments["search"].duels.by_arm.alone == [0, 1, 0, 0]
     informed.fold(duel(1, "dense", "bm25"), bulk("ltr-v2", "dense", 3, 4))
     assert informed.wins()[3] == [1, 0, 4, 0]
     assert informed.duels() == FOUGHT + 8
@@ -107,7 +107,7 @@ def test_a_retired_arm_takes_its_wins_and_losses_along(
     assert informed.wins() == WINS[np.ix_(keep, keep)].tolist()
     assert informed.duels() == FOUGHT
     alone = [0, 1, 0]
-    assert informed.task.experiments["search"].by_arm.alone == [alone[at] for at in keep]
+    assert informed.task.experiments["search"].duels.by_arm.alone == [alone[at] for at in keep]
     published = assignments(commit)
     for number in range(60):
         published += assignments(informed.fold(duel(number, *left)))
@@ -195,7 +195,7 @@ def test_a_reset_forgets_all_duels_and_nothing_else(informed: Partition) -> None
     assert informed.tallies() == {**tallies, "accepted": tallies["accepted"] + 1}
     experiment = informed.task.experiments["search"]
     assert experiment.roster.arms == ["bm25", "ltr-v2", "dense"]
-    assert experiment.by_arm.alone == [0, 0, 0]
+    assert experiment.duels.by_arm.alone == [0, 0, 0]
     assert letters(informed.fold(duel(2, "ltr-v1", "bm25"), control("add_arm", "ltr-v1"))) != []
 
 
@@ -317,7 +317,7 @@ def test_an_experiments_control_records_do_not_touch_another() -> None:
 def test_duels_against_retired_arms_stay_counted() -> None:
     def by_arm(partition: Partition) -> ArmTallies:
         partition.task.experiments["search"].learn()
-        return partition.task.experiments["search"].by_arm
+        return partition.task.experiments["search"].duels.by_arm
 
     partition = Partition()
     partition.fold(
@@ -340,7 +340,7 @@ def test_ties_of_a_pair_follow_its_arms() -> None:
     def ties(partition: Partition) -> list[list[int]]:
         experiment = partition.task.experiments["search"]
         experiment.learn()
-        return experiment.pair_ties.state()
+        return experiment.duels.pair_ties.state()
 
     partition = Partition()
     partition.fold(
@@ -365,4 +365,4 @@ def test_dropped_ties_are_no_ties_of_a_pair() -> None:
     partition.fold(duel(1, "bm25", "ltr-v1", "tie"), bulk("bm25", "ltr-v1", 3, 4))
     experiment = partition.task.experiments["search"]
     experiment.learn()
-    assert (experiment.ties, experiment.pair_ties.state()) == (1, [])
+    assert (experiment.duels.ties, experiment.duels.pair_ties.state()) == (1, [])

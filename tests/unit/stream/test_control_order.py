@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamduel.config import Config
-from streamduel.connector import ControlMarker, ControlRecord, LogRecord
+from streamduel.connector import ControlMarker, ControlRecord, LogRecord, Snapshot
 from streamduel.errors import SnapshotError
 from streamduel.records import Control
-from streamduel.stream import snapshot
+from streamduel.stream import repair, snapshot
 from streamduel.stream.control_order import ControlEntry
 from streamduel.stream.routing import ClickLog
 from streamduel.stream.task import PartitionTask
@@ -96,6 +96,19 @@ def test_a_marker_brings_all_records_up_to_its_own() -> None:
     stream = Stream(**TOPIC)
     told = stream.fold([control(0), control(3, action="resume")], [control(3), control(4)])
     assert [it.id for it in told] == ["c-0", "c-3", "c-4"]
+
+
+def test_a_skipped_marker_takes_its_record_with_it() -> None:
+    stream = Stream(**TOPIC)
+    stream.fold(text(DUEL))
+    stream.entries |= repair.skip(Snapshot(1, stream.entries), 0, 1, "by hand").entries
+    stream.restart(**TOPIC)
+    stream.fold(control(0))
+    stream.restart(**TOPIC)
+    assert stream.task.controls.next == 1  # it is not forwarded again
+    stream.fold(control(0), control(1, action="note", text="later"))
+    assert stream.status == "running"
+    assert stream.tallies() == {"accepted": 2, "duplicate": 1}
 
 
 def test_a_repeated_id_takes_effect_once() -> None:

@@ -10,13 +10,12 @@ import pytest
 
 from streamduel.record_rules import TYPES
 from streamduel.records import Rejected
-from streamduel.stream.decode import RecordDecoder
+from tests.unit.stream.dead_letters import told, verdict
 from tests.unit.stream.folding import (
     DUEL,
     DUELS,
     INTERLEAVING,
     Partition,
-    config,
     letters,
     text,
 )
@@ -36,32 +35,6 @@ FIELDS: dict[str, str] = {
     "teams": TEAMS, "clicks": CLICKS,
 }  # fmt: skip
 OPTIONAL = {"winner", "teams", "clicks"}
-
-
-def told(it: object) -> str:
-    """The name of a case: the sentence, not the record."""
-    return it if isinstance(it, str) else ""
-
-
-def dead_letter(value: bytes | None, key: bytes | None = None, **parts: Any) -> dict[str, Any]:
-    """The dead letter of a value, folded between two valid records."""
-    before, after = text(DUEL, id="before"), text(DUEL, id="after", winner="b")
-    disturbed, undisturbed = Partition(config(**parts)), Partition(config(**parts))
-    commit = disturbed.fold(before, value, after, key=key)
-    others = [undisturbed.fold(before)]
-    undisturbed.task.next_offset = 2
-    others.append(undisturbed.fold(after))
-    (letter,) = letters(commit)
-    assert letter["offset"] == 1
-    assert disturbed.tallies()["accepted"] == 2
-    assert disturbed.knows() == undisturbed.knows()
-    assert commit.assignments == [message for other in others for message in other.assignments]
-    return letter
-
-
-def verdict(value: bytes | None, **parts: Any) -> tuple[str, str]:
-    letter = dead_letter(value, **parts)
-    return letter["reason"], letter["error"]
 
 
 @pytest.mark.parametrize(
@@ -265,63 +238,6 @@ def test_an_experiment_without_a_near_name_gets_no_suggestion() -> None:
     )  # fmt: skip
 
 
-def nested(opening: bytes, closing: bytes) -> bytes:
-    """A valid record with brackets in an ignored field."""
-    return text(DUEL, note="?").replace(b'"?"', opening + closing)
-
-
-@pytest.mark.parametrize("levels", [200, 1_000, 100_000])
-@pytest.mark.parametrize("where", ["alone", "in a field", "in an ignored field"])
-def test_deep_nesting_is_refused_in_every_field(levels: int, where: str) -> None:
-    brackets = b"[" * levels, b"]" * levels
-    if where == "alone":
-        value, depth = b"[" + b"".join(brackets) + b"]", levels + 1
-    elif where == "in a field":
-        value, depth = text(DUEL, id="?").replace(b'"?"', b"".join(brackets)), levels + 1
-    else:
-        value, depth = nested(*brackets), levels + 1
-    assert verdict(value) == (
-        "invalid_record",
-        f"the record is nested {depth} levels deep; at most 200 are allowed.",
-    )
-
-
-@pytest.mark.parametrize(
-    "value",
-    [b"[" * 100_000, b'{"a":' * 1_000, nested(b"[" * 300, b"]" * 299), nested(b"[" * 300, b"")],
-    ids=told,
-)
-def test_unclosed_deep_nesting_is_invalid_json(value: bytes) -> None:
-    assert verdict(value) == (
-        "invalid_json", "the value is not JSON: its brackets do not match.",
-    )  # fmt: skip
-
-
-def test_nesting_up_to_the_limit_and_brackets_in_text_are_accepted() -> None:
-    partition = Partition()
-    brackets = nested(b"[" * 199, b"]" * 199), text(DUEL, id="2", note="[" * 1_000)
-    assert not letters(partition.fold(*brackets))
-    assert partition.tallies()["accepted"] == 2
-
-
-def test_a_record_of_ten_megabytes_is_too_large() -> None:
-    value = text(DUEL, note="x" * 10_000_000)
-    assert verdict(value) == (
-        "too_large",
-        f"the record has {len(value)} bytes; limits.max_record_bytes allows 1048576.",
-    )
-
-
-@pytest.mark.parametrize(("spare", "refused"), [(0, False), (-1, True)])
-def test_the_size_limit_is_exact(spare: int, refused: bool) -> None:
-    value = text(DUEL, note="x" * 1_000)
-    limits = {"max_record_bytes": len(value) + spare}
-    partition = Partition(config(limits=limits))
-    assert [letter["reason"] for letter in letters(partition.fold(value))] == (
-        ["too_large"] if refused else []
-    )
-
-
 def test_a_record_in_the_wrong_partition_names_the_right_one() -> None:
     partition = Partition(home=lambda experiment: int(experiment == "search"))
     (letter,) = letters(partition.fold(text(DUEL)))
@@ -392,32 +308,6 @@ def test_the_sentence_for_an_origin(
     record: dict[str, Any], fields: dict[str, Any], sentence: str
 ) -> None:
     assert verdict(text(record, **fields)) == ("invalid_record", sentence)
-
-
-def test_the_verdict_does_not_depend_on_the_depth_of_the_call_stack() -> None:
-    decode = RecordDecoder(2**20)
-
-    def below(frames: int) -> object:
-        return below(frames - 1) if frames else decode(nested(b"[" * 199, b"]" * 199))
-
-    assert below(0) == below(500)
-
-
-@pytest.mark.parametrize(
-    ("value", "sentence"),
-    [
-        (text(DUELS, wins_a=10**6, wins_b=1, ties=0),
-         "wins_a, wins_b and ties add up to 1000001 duels; limits.max_duels_per_record allows "
-         "1000000."),
-        (text(INTERLEAVING, teams=["a"] * 1001, clicks=[]),
-         "teams has 1001 entries; limits.max_ranks allows 1000."),
-        (text(INTERLEAVING, clicks=[0] * 1001),
-         "clicks has 1001 entries; limits.max_ranks allows 1000."),
-    ],
-    ids=told,
-)  # fmt: skip
-def test_a_record_above_a_limit_names_the_limit(value: bytes, sentence: str) -> None:
-    assert verdict(value) == ("invalid_record", sentence)
 
 
 class Skipped(NamedTuple):

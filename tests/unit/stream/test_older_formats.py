@@ -14,7 +14,7 @@ from streamduel.config import load
 from streamduel.errors import SnapshotError
 from streamduel.service import serve
 from streamduel.stream.routing import ClickLog
-from streamduel.stream.snapshot import FORMAT, state_hash
+from streamduel.stream.snapshot import FORMAT, UNHASHED, state_hash
 from streamduel.stream.task import PartitionTask
 from streamduel.testing import Record
 from streamduel_kafka.partitions import home_partition
@@ -59,11 +59,11 @@ def snapshot_file(folder: Path) -> dict[str, object]:
 def states(folder: Path) -> dict[str, object]:
     """The states of all experiments but the ended one, which stays as release 0.1 wrote it.
 
-    Without ties by pair, which release 0.1 did not count.
+    Without what release 0.1 did not count, such as ties by pair.
     """
     entries = snapshot_file(folder)["partitions"]["0"]["entries"]  # type: ignore[index]
     return {
-        name: {**entry["state"], "pair_ties": None, "timeline": None}
+        name: {part: value for part, value in entry["state"].items() if part not in UNHASHED}
         for name, entry in entries.items()
         if name.startswith("experiment/") and entry["ended_at"] is None
     }
@@ -142,13 +142,14 @@ def test_kafka_entries_of_format_6_are_continued(partition: int) -> None:
 
 
 def without_evidence(entries: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Entries without what format 6 lacks: times to judge stream time by, ties, timeline."""
+    """Entries without what format 6 lacks, such as times to judge stream time by, and ties."""
     lacking = {"clock", "window_clock", "resets", "checksum", "entries"}
     bare = {}
     for name, entry in entries.items():
         bare[name] = {key: it for key, it in entry.items() if key not in lacking}
         if "state" in entry:
-            bare[name]["state"] = {**entry["state"], "pair_ties": None, "timeline": None}
+            state = entry["state"].items()
+            bare[name]["state"] = {part: it for part, it in state if part not in UNHASHED}
     return bare
 
 

@@ -155,7 +155,7 @@ def test_arms_join_and_leave_together_with_the_settings_that_name_them() -> None
     assert (partition.wins()[0][1], partition.duels()) == (between, 30)
     partition.fold(text(DUEL, id="x", a="dense", b="ltr-v1"))
     assert partition.wins()[2] == [1, 0, 0]
-    assert experiment.by_arm.fought == [21, 20, 1]
+    assert experiment.duels.by_arm.fought == [21, 20, 1]
     assert partition.restarted().knows() == partition.knows()
 
 

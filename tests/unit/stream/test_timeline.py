@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
 
 from streamduel.connector import PartitionCommit
+from streamduel.records import Control
 from streamduel.stream.snapshot import state_hash
-from streamduel.stream.timeline import MAX_CHAMPIONS, MAX_MOMENTS, Moment, Timeline
+from streamduel.stream.timeline import MAX_ALARMS, MAX_CHAMPIONS, MAX_MOMENTS, Moment, Timeline
 from streamduel.testing import Record
 from tests.unit.stream.folding import (
     CONTROL,
@@ -156,3 +158,33 @@ def test_state_without_a_timeline_begins_one_and_hashes_equal() -> None:
     assert timeline(again) == ()
     again.fold(control("note", text="hello"))
     assert told(again)[-1] == ("note", "hello", "alice")
+
+
+def test_an_alarm_is_told_when_it_begins() -> None:
+    partition = Partition(config(search={"decide_every": 1}))
+    partition.fold(*(text(DUEL, id=f"a-{number}") for number in range(30)))
+    partition.fold(*(text(DUEL, id=f"b-{number}", a="nobody") for number in range(20)))
+    assert [it for it in told(partition) if it[0] == "alarm"] == []
+    partition.fold(*(text(DUEL, id=f"c-{number}") for number in range(5)))
+    assert told(partition)[-1] == ("alarm", "dead letters", None)
+    partition = partition.restarted()
+    partition.fold(*(text(DUEL, id=f"d-{number}") for number in range(3000)))
+    partition.fold(*(text(DUEL, id=f"e-{number}", b="nobody") for number in range(80)))
+    assert len([it for it in told(partition) if it[0] == "alarm"]) == 1
+    partition.fold(*(text(DUEL, id=f"f-{number}") for number in range(400)))
+    assert [it for it in told(partition) if it[0] == "alarm"] == 2 * [
+        ("alarm", "dead letters", None)
+    ]
+
+
+def test_alarms_do_not_push_out_what_people_did() -> None:
+    partition = Partition(config(search={"decide_every": 1}))
+    decisions = partition.task.experiments["search"].decisions
+    kept = Timeline()
+    kept.acted(Control("n", "search", "note", text="x"), 0, 0)
+    for number in range(200):
+        partition.fold(text(DUELS, id=f"w{number}", wins_a=1 + int(1.06**number), wins_b=0))
+        wrong = [] if number % 2 else ["services do not interleave fairly"]
+        kept.decided(decisions.plan, decisions, number, partial(list, wrong))
+    assert [it.text for it in kept.moments if it.event == "note"] == ["x"]
+    assert len([it for it in kept.moments if it.event == "alarm"]) == MAX_ALARMS

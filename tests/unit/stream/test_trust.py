@@ -13,7 +13,8 @@ import pytest
 from streamduel.interleaving import probabilistic, team_draft
 from streamduel.interleaving.base import Team
 from streamduel.preference.evidence import unfairness
-from streamduel.stream.trust import GRACE_MS, WHOLE, look_of
+from streamduel.stream.patterns import WHOLE, look_of
+from streamduel.stream.trust import GRACE_MS
 from tests.unit.stream.folding import (
     ARMS,
     CONTROL,
@@ -82,9 +83,9 @@ def seen(teams: Interleave, impressions: int, seed: int = 1) -> float:
 
 
 def suspicion(partition: Partition, impressions: int) -> float:
-    trust = partition.task.experiments["search"].trust
+    trust = partition.task.experiments["search"].impressions.trust
     assert trust.impressions == impressions
-    again = partition.restarted().task.experiments["search"].trust
+    again = partition.restarted().task.experiments["search"].impressions.trust
     assert again.state() == trust.state()
     return unfairness(trust.coins(ARMS))
 
@@ -150,7 +151,7 @@ def shown(number: int, a: str, b: str) -> bytes:
 
 def test_impressions_of_unassigned_pairs_are_counted() -> None:
     partition = Partition(config(search={"guardrails": {"freeze_pair": ["bm25", "ltr-v1"]}}))
-    trust = partition.task.experiments["search"].trust
+    trust = partition.task.experiments["search"].impressions.trust
     partition.fold_at(START, shown(1, "bm25", "ltr-v1"), shown(2, "ltr-v1", "bm25"))
     assert trust.unassigned == 0, "whichever side"
     partition.fold_at(START, shown(3, "bm25", "ltr-v2"))
@@ -172,7 +173,7 @@ def test_impressions_of_unassigned_pairs_are_counted() -> None:
 
 def test_a_record_with_an_epoch_is_checked_against_that_assignment() -> None:
     partition = Partition(config(search={"guardrails": {"freeze_pair": ["bm25", "ltr-v1"]}}))
-    trust = partition.task.experiments["search"].trust
+    trust = partition.task.experiments["search"].impressions.trust
 
     def serve(number: int, a: str, b: str, epoch: int) -> int:
         partition.fold_at(START, text(json.loads(shown(number, a, b)), epoch=epoch))
@@ -194,13 +195,13 @@ def test_a_record_with_an_epoch_is_checked_against_that_assignment() -> None:
     assert serve(5, "bm25", "ltr-v2", third) == 3
     assert serve(6, "bm25", "ltr-v2", second) == 3
     assert serve(7, "bm25", "ltr-v1", 1) == 3, "its earlier time in the plan is forgotten"
-    again = partition.restarted().task.experiments["search"].trust
+    again = partition.restarted().task.experiments["search"].impressions.trust
     assert again.state() == trust.state()
 
 
 def test_the_order_of_a_pair_does_not_matter() -> None:
     partition = Partition(config(search={"arms": ["x", "y"]}))
-    trust = partition.task.experiments["search"].trust
+    trust = partition.task.experiments["search"].impressions.trust
     partition.fold(text(CONTROL, id="f", action="freeze_pair", a="y", b="x"))
     partition.fold(text(CONTROL, id="u", action="unfreeze_pair"))
     partition.fold(shown(1, "y", "x"), text(json.loads(shown(2, "x", "y")), epoch=99))
@@ -210,7 +211,7 @@ def test_the_order_of_a_pair_does_not_matter() -> None:
 def test_the_counts_of_a_retired_arm_are_dropped() -> None:
     partition = Partition()
     partition.fold(shown(1, "bm25", "ltr-v2"), shown(2, "ltr-v1", "ltr-v2"))
-    trust = partition.task.experiments["search"].trust
+    trust = partition.task.experiments["search"].impressions.trust
     assert {*trust.state()["arms"]} == {*ARMS}
     partition.fold(text(CONTROL, action="retire_arm", arm="ltr-v2"))
     assert {*trust.state()["arms"]} == {"bm25", "ltr-v1"}
@@ -233,4 +234,4 @@ def test_ties_are_counted_even_if_dropped(ties: str) -> None:
         partition.fold_at(START, *map(text, records))
         partition.fold_at(START + 11, text(DUEL, id="8"))
         partition.task.experiments["search"].learn()
-        assert partition.task.experiments["search"].ties == 1 + 1 + 7 + 1
+        assert partition.task.experiments["search"].duels.ties == 1 + 1 + 7 + 1

@@ -1,0 +1,79 @@
+"""What the impressions of an experiment tell about its data; nothing of it decides anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from streamduel.config.experiment import ExperimentSettings
+from streamduel.records import Impression, Interleaving
+from streamduel.stream.client_sketch import ClientSketch
+from streamduel.stream.examples import Examples
+from streamduel.stream.patterns import Patterns
+from streamduel.stream.trust import Trust
+
+
+class Impressions:
+    """Counts and examples of the impressions of an experiment.
+
+    Args:
+        settings: of the experiment.
+        patterns: the team patterns of the partition.
+        state: a former `state()`; None for a new experiment.
+
+    Attributes:
+        trust: counts that tell whether ranker services interleave as asked.
+        clients: how many impressions a client has.
+        examples: impressions to look at.
+    """
+
+    __slots__ = ("clients", "examples", "trust")
+
+    def __init__(
+        self, settings: ExperimentSettings, patterns: Patterns, state: Mapping[str, Any] | None
+    ) -> None:
+        saved = state or {}
+        self.trust = Trust(patterns, saved.get("trust"))
+        self.clients = ClientSketch(saved.get("clients"))
+        self.examples = Examples(settings.examples, saved.get("examples"))
+
+    def count(self, event: Impression | Interleaving, now: int) -> None:
+        """Count one impression that is no duplicate.
+
+        Args:
+            event: the impression.
+            now: stream time.
+        """
+        self.trust.shown(event.a, event.b, event.teams, event.epoch, now)
+        if event.client is not None:
+            self.clients.add(event.client)
+
+    def count_many(self, events: Sequence[Interleaving], times: Sequence[int], now: int) -> None:
+        """As `count` for each of them, while stream time follows their timestamps.
+
+        Args:
+            events: the impressions.
+            times: their timestamps, none beyond the limit of stream time.
+            now: stream time before them.
+        """
+        for event, time in zip(events, times, strict=True):
+            now = max(now, time)
+            self.count(event, now)
+
+    def reset(self, settings: ExperimentSettings) -> None:
+        """Forget the clients and the examples; how services interleave stays known."""
+        self.clients, self.examples = ClientSketch(), Examples(settings.examples)
+
+    def retire_arm(self, arm: str) -> None:
+        """Forget an arm."""
+        self.trust.retire_arm(arm)
+        self.examples.retire_arm(arm)
+
+    def state(self) -> dict[str, Any]:
+        """What the hard state contains."""
+        clients, examples = self.clients.state(), self.examples.state()
+        return {
+            "trust": self.trust.state(),
+            **({"examples": examples} if examples else {}),
+            **({"clients": clients} if clients else {}),
+        }

@@ -1,0 +1,72 @@
+"""Patterns of teams: each is kept once for all impressions of a partition that have it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from operator import mul
+from typing import Final
+
+from streamduel.records import Side
+from streamduel.stream.open_parts import Teams
+
+MAX_PATTERN_RANKS: Final = 2**16
+"""Ranks of all patterns that are kept, 8 bytes each; the 1024 patterns of ten ranks have 10,240."""
+
+WHOLE: Final = 1000
+"""Leads are whole thousandths of the prominence of all ranks of a list: their sum is exact on every
+machine."""
+
+_SIGNS: Final[Mapping[Side | None, int]] = {"a": 1, "b": -1, None: 0}
+
+Look = tuple[int, int, int, int, int]
+
+
+def look_of(teams: Sequence[Side | None]) -> Look:
+    """The features of an interleaved list.
+
+    The rank r of a list, from 0, has the prominence 1/(r + 1). The lead of side a is the prominence
+    of its ranks minus that of side b's ranks.
+
+    Returns:
+        Documents of side a, and of side b; whether the top rank is a's, and b's; and the lead of
+        side a, in thousandths of the prominence of all ranks.
+
+    >>> look_of(["a", "b", "b"]), look_of(["a", "a", "b"])
+    ((1, 2, 1, 0, 91), (2, 1, 1, 0, 636))
+    """
+    ours, theirs = teams.count("a"), teams.count("b")
+    if not teams:
+        return 0, 0, 0, 0, 0
+    prominence, whole = _prominence(len(teams))
+    lead = sum(map(mul, map(_SIGNS.__getitem__, teams), prominence))
+    top = teams[0]
+    return ours, theirs, int(top == "a"), int(top == "b"), round(WHOLE * lead / whole)
+
+
+@lru_cache(maxsize=16)
+def _prominence(ranks: int) -> tuple[tuple[float, ...], float]:
+    """That of each rank of a list, and of all together."""
+    each = tuple(1 / (rank + 1) for rank in range(ranks))
+    return each, sum(each)
+
+
+class Patterns:
+    """The patterns of one partition, as many as `MAX_PATTERN_RANKS` allows."""
+
+    __slots__ = ("_kept", "_ranks")
+
+    def __init__(self) -> None:
+        self._kept: dict[Teams, tuple[Teams, Look]] = {}
+        self._ranks = 0
+
+    def of(self, teams: Sequence[Side | None]) -> tuple[Teams, Look]:
+        """A pattern, the same object whenever it is kept, and its features."""
+        pattern = tuple(teams)
+        found = self._kept.get(pattern)
+        if found is None:
+            found = pattern, look_of(pattern)
+            if self._ranks + len(pattern) < MAX_PATTERN_RANKS:
+                self._kept[pattern] = found
+                self._ranks += len(pattern) + 1
+        return found
