@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -78,6 +79,7 @@ class ControlMarker(NamedTuple):
         offset: of the marker in the click log, as `timestamp` and `key`.
         controls: the records; empty if they were delivered with an earlier marker.
         value: always None.
+        skipped: `streamduel repair` skips it, and with it the records.
     """
 
     offset: int
@@ -85,6 +87,7 @@ class ControlMarker(NamedTuple):
     key: bytes | None
     controls: Sequence[ControlRecord]
     value: None = None
+    skipped: bool = False
 
 
 class Message(NamedTuple):
@@ -373,6 +376,7 @@ def own_connector_names() -> list[str]:
     return sorted(it.name for it in points if it.dist is not None and it.dist.name == "streamduel")
 
 
+@cache
 def load_connector(name: str) -> Connector:
     """Import an installed connector.
 

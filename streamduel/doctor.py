@@ -36,7 +36,14 @@ QUIET_MS: Final = 3_600_000
 """A newest record that is older than this is worth a warning."""
 
 MISSING: Final = "does not exist"
-"""In the error of a snapshots' topic that is not created yet, about which there is a finding."""
+"""In the error of a snapshots' topic that is missing, about which there is a finding."""
+
+NOT_YET: Final = "does not exist yet"
+"""In the error of a topic that `streamduel run` creates, about which there is a finding."""
+
+NO_SNAPSHOTS: Final = (
+    "there are none yet; `streamduel run` starts at the beginning of the click log."
+)
 
 MAX_SENTENCES: Final = 5
 """Kinds of refused records that are told, the most frequent first."""
@@ -73,7 +80,8 @@ def examine(loaded: LoadedConfig, now: float | None = None) -> Iterator[Finding]
     try:
         sample = _read(loaded)
     except StreamduelError as error:
-        yield Finding("records", "failed", str(error))
+        if NOT_YET not in str(error):
+            yield Finding("records", "failed", str(error))
         sample = _Sample()
     yield from _snapshots(loaded, sample, saved)
     if sample.log is not None:
@@ -138,20 +146,26 @@ def _snapshots(
                         continuity.in_force(each)
                 saved[partition] = snapshot.Saved(entry, experiments, place)
     except StreamduelError as error:
-        yield Finding("snapshots", "warning" if MISSING in str(error) else "failed", str(error))
+        if NOT_YET in str(error):
+            yield Finding("snapshots", "fine", NO_SNAPSHOTS)
+        else:
+            yield Finding("snapshots", "warning" if MISSING in str(error) else "failed", str(error))
         return
     if not saved:
-        found_none = (
-            "there are none yet; `streamduel run` starts at the beginning of the click log."
-        )
-        yield Finding("snapshots", "fine", found_none)
+        yield Finding("snapshots", "fine", NO_SNAPSHOTS)
         return
     waiting = sum(
         max(0, sample.next.get(partition, each.partition.next) - each.partition.next)
         for partition, each in saved.items()
     )
-    behind = f"; {waiting:,} records of the click log are not in them" if waiting else ""
-    yield Finding("snapshots", "fine", f"those of {len(saved)} partition(s) are intact{behind}.")
+    them = (
+        "1 record of the click log is"
+        if waiting == 1
+        else (f"{waiting:,} records of the click log are")
+    )
+    behind = f"; {them} not in them" if waiting else ""
+    partitions = "1 partition" if len(saved) == 1 else f"{len(saved)} partitions"
+    yield Finding("snapshots", "fine", f"those of {partitions} are intact{behind}.")
     yield from _differences(loaded, saved)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from kafka import KafkaProducer, errors
+from kafka import errors
 
 from streamduel.errors import ConnectorError, UncertainError
-from streamduel_kafka.clients import connect_at_start, is_fatal, reason
-from streamduel_kafka.kafka_python import discard
+from streamduel_kafka.client import ProducerOptions
+from streamduel_kafka.connecting import connect_at_start, is_fatal, reason
 from streamduel_kafka.partitions import home_partition
 from streamduel_kafka.rights import Rights
 from streamduel_kafka.settings import SourceSettings
@@ -20,16 +20,6 @@ APPEND_SECONDS: Final = 15.0
 
 # The producer gives up after the time above and says why; this only bounds its own defects.
 GRACE_SECONDS: Final = 5.0
-
-PRODUCER: dict[str, Any] = {
-    "client_id": "streamduel-append",
-    # On every in-sync replica, and once even if the producer has to send it again.
-    "acks": "all",
-    "enable_idempotence": True,
-    "delivery_timeout_ms": int(1000 * APPEND_SECONDS),
-    "max_block_ms": int(1000 * APPEND_SECONDS),
-    "metrics_enabled": False,
-}
 
 
 def append_record(settings: SourceSettings, key: bytes, value: bytes) -> str:
@@ -50,16 +40,18 @@ def append_record(settings: SourceSettings, key: bytes, value: bytes) -> str:
             topic, setting = settings.control_topic, "source.control_topic"
             partitions = topics.require_control(topic, None, "Write")
     partition = home_partition(key.decode(), partitions)
-    producer = connect_at_start(KafkaProducer, settings.client_settings, APPEND_SECONDS, **PRODUCER)
+    options = ProducerOptions(
+        client_id="streamduel-append", seconds=APPEND_SECONDS, block_seconds=APPEND_SECONDS
+    )
+    producer = connect_at_start(options, settings.client_settings, APPEND_SECONDS)
     try:
-        future = producer.send(topic, value=value, key=key, partition=partition)
-        offset = future.get(timeout=APPEND_SECONDS + GRACE_SECONDS).offset
+        offset = producer.send(topic, key, value, partition).wait(APPEND_SECONDS + GRACE_SECONDS)
     except (errors.KafkaError, ValueError) as error:
         # ValueError: the topic, or that partition of it, has disappeared from the metadata.
         refused = Rights(settings.client_settings).refused(error, "Write", topic, setting)
         raise refused or _failed(f"{setting} '{topic}'", error) from error
     finally:
-        discard(producer)
+        producer.discard()
     return f"{topic}-{partition}@{offset}"
 
 

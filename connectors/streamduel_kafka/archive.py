@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
-from kafka import KafkaConsumer, TopicPartition, errors
+from kafka import TopicPartition, errors
 
-from streamduel.connector import MAX_BATCH_BYTES, Message, Snapshot
+from streamduel.connector import LogRecord, Message, Snapshot
 from streamduel.errors import ConnectorError, SnapshotError
-from streamduel.kafka_batches import bound_reads
 from streamduel.records import Rejected
-from streamduel_kafka.clients import COMMAND_SECONDS, connect_at_start, reason
+from streamduel_kafka.client import Consumer, ConsumerOptions
+from streamduel_kafka.connecting import COMMAND_SECONDS, connect_at_start, reason
 from streamduel_kafka.rights import Rights
 from streamduel_kafka.settings import SinkSettings, SnapshotSettings
 from streamduel_kafka.topics import Topics
 
-READER: dict[str, Any] = {
-    "isolation_level": "read_committed",
-    "enable_auto_commit": False,
-    # Where compaction moves the beginning during the reading: continue there, nothing is missed.
-    "auto_offset_reset": "earliest",
-    # As much as possible at once: a partition of snapshots is read alone.
-    "max_partition_fetch_bytes": 8 * 1024 * 1024,
-    "metrics_enabled": False,
-}
+READER = ConsumerOptions(
+    client_id="streamduel-reader",
+    # As much as possible at once: a partition of snapshots is read alone. Where compaction moves
+    # the beginning during the reading, it continues there, and nothing is missed.
+    partition_bytes=8 * 1024 * 1024,
+)
 
 # A topic ends with the marker of a transaction, which is no record: kafka-python waits for more
 # until this is over, so it is short. The request stays in flight across polls.
@@ -52,8 +48,8 @@ class Closed(Exception):  # noqa: N818 - no error: the reader was asked to stop
 
 
 def read_present(
-    consumer: Any, partitions: list[TopicPartition], closing: threading.Event
-) -> Iterator[Any]:
+    consumer: Consumer, partitions: list[TopicPartition], closing: threading.Event
+) -> Iterator[LogRecord]:
     """Read every visible record below the present ends, in order within a partition.
 
     Raises:
@@ -61,17 +57,13 @@ def read_present(
         ConnectorError: a batch is too large or broken.
         Closed: `closing` was set.
     """
-    milliseconds = int(1000 * ASK_SECONDS)
-    begins = consumer.beginning_offsets(partitions, timeout_ms=milliseconds)
-    ends = consumer.end_offsets(partitions, timeout_ms=milliseconds)
-    bound_reads(consumer, MAX_BATCH_BYTES)
-    consumer.assign(partitions)
-    for at in partitions:
-        consumer.seek(at, begins[at])
-    while any(_behind(consumer, at, ends[at]) for at in partitions):
+    begins = consumer.begins(partitions, ASK_SECONDS)
+    ends = consumer.stable_ends(partitions, ASK_SECONDS)
+    consumer.assign(begins)
+    while any(consumer.position(at) < ends[at] for at in partitions):
         if closing.is_set():
             raise Closed
-        for at, records in consumer.poll(timeout_ms=int(1000 * POLL_SECONDS)).items():
+        for at, records in consumer.poll(POLL_SECONDS).items():
             for record in records:
                 if isinstance(record.value, Rejected):
                     raise ConnectorError(
@@ -82,27 +74,30 @@ def read_present(
                     yield record
 
 
-def _behind(consumer: Any, at: TopicPartition, end: int) -> bool:
-    position = consumer.position(at, timeout_ms=0)
-    return position is None or position < end
-
-
-def read_snapshot(consumer: Any, at: TopicPartition, closing: threading.Event) -> Snapshot | None:
+def read_snapshot(
+    consumer: Consumer, at: TopicPartition, closing: threading.Event
+) -> tuple[Snapshot | None, int]:
     """Read the newest visible snapshot from a partition of the snapshots' topic.
+
+    Returns:
+        The snapshot, and the offset of its newest record at `NEXT_OFFSET`, which tells it from
+        others with the same next offset.
 
     Raises:
         SnapshotError: the partition holds something else.
         KafkaError, Closed: see `read_present`.
     """
     found: dict[bytes, bytes] = {}
+    written = -1
     for record in read_present(consumer, [at], closing):
         if record.key is None:
             continue  # a compacted topic accepts no such record
         if record.value is None:
             found.pop(record.key, None)
-        else:
+        elif isinstance(record.value, bytes):
             found[record.key] = record.value
-    return assemble(found, at)
+            written = record.offset if record.key == NEXT_OFFSET else written
+    return assemble(found, at), written
 
 
 def assemble(found: Mapping[bytes, bytes], at: TopicPartition) -> Snapshot | None:
@@ -153,16 +148,16 @@ class KafkaArchive:
     def load(self, partition: int) -> Snapshot | None:
         """The newest visible snapshot of a partition."""
         topic = self._snapshots.topic
-        consumer = connect_at_start(KafkaConsumer, self._snapshots.client_settings, **READER)
+        consumer = connect_at_start(READER, self._snapshots.client_settings)
         try:
-            return read_snapshot(consumer, TopicPartition(topic, partition), self._closing)
+            return read_snapshot(consumer, TopicPartition(topic, partition), self._closing)[0]
         except errors.KafkaError as error:
             rights = Rights(self._snapshots.client_settings)
             raise rights.refused(error, "Read", topic, "snapshots.topic") or ConnectorError(
                 f"the snapshots in '{topic}' cannot be read: {reason(error)}."
             ) from error
         finally:
-            consumer.close(autocommit=False)
+            consumer.close()
 
     def published(self) -> Iterator[Message]:
         """Every committed assignment, oldest first within an experiment.
@@ -173,12 +168,12 @@ class KafkaArchive:
         topic = self._sink.assignments
         with Topics(self._sink) as topics:
             topics.require_published(topic)
-        consumer = connect_at_start(KafkaConsumer, self._sink.client_settings, **READER)
+        consumer = connect_at_start(READER, self._sink.client_settings)
         try:
-            numbers = sorted(consumer.partitions_for_topic(topic))
+            numbers = consumer.partitions(topic, ASK_SECONDS)
             partitions = [TopicPartition(topic, number) for number in numbers]
             for record in read_present(consumer, partitions, self._closing):
-                if record.value is not None:
+                if isinstance(record.value, bytes):
                     yield Message(record.key, record.value)
         except Closed:
             return
@@ -188,7 +183,7 @@ class KafkaArchive:
                 f"the assignments in '{topic}' cannot be read: {reason(error)}."
             ) from error
         finally:
-            consumer.close(autocommit=False)
+            consumer.close()
 
     def close(self) -> None:
         """Stop readers in other threads."""

@@ -15,16 +15,16 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 import structlog
-from kafka import KafkaConsumer, KafkaProducer, TopicPartition, errors
+from kafka import TopicPartition, errors
 
 from streamduel.connector import ControlMarker, ControlRecord, LogRecord
 from streamduel.errors import ConnectorError
-from streamduel_kafka.clients import connect_at_start, is_fatal, reason
-from streamduel_kafka.kafka_python import discard
+from streamduel_kafka.client import ConsumerOptions, Producer, ProducerOptions, Sent
+from streamduel_kafka.connecting import connect_at_start, is_fatal, reason
 from streamduel_kafka.rights import Rights
 from streamduel_kafka.settings import SourceSettings
 
@@ -37,24 +37,14 @@ LOOK_SECONDS: Final = 0.1
 # The longest that a question about offsets, or a record for the click log, may block a poll.
 ASK_SECONDS: Final = 2.0
 
-READER: dict[str, Any] = {
-    "client_id": "streamduel-control",
-    "isolation_level": "read_committed",
-    "enable_auto_commit": False,
-    # Deleted records are missed by `resolve`, where it matters.
-    "auto_offset_reset": "earliest",
-    "metrics_enabled": False,
-}
+# Deleted records are missed by `resolve`, where it matters.
+READER: Final = ConsumerOptions(client_id="streamduel-control")
 
 # Not in the transaction of a commit: a marker that is written twice has no effect, so it needs no
 # transaction; and in one it would be visible only after the commit, and fold with the next.
-WRITER: dict[str, Any] = {
-    "client_id": "streamduel-markers",
-    "acks": "all",
-    "enable_idempotence": True,
-    "max_block_ms": int(1000 * ASK_SECONDS),
-    "metrics_enabled": False,
-}
+WRITER: Final = ProducerOptions(
+    client_id="streamduel-markers", seconds=120.0, block_seconds=ASK_SECONDS
+)
 
 _BEGINNING: Final = b'{"type":"control_marker"'
 
@@ -121,12 +111,12 @@ class ControlLog:
         self._partitions: dict[int, _Partition] = {}
         self._looked_at = 0.0
         self._waiting = False
-        self._sent: list[tuple[int, int, Any]] = []  # partition, control offset, future
+        self._sent: list[tuple[int, int, Sent]] = []  # with partition and control offset
         self._ends: dict[TopicPartition, int] | None = None
-        self._consumer = connect_at_start(KafkaConsumer, settings.client_settings, **READER)
-        self._producer: Any = None
+        self._consumer = connect_at_start(READER, settings.client_settings)
+        self._producer: Producer | None = None
         if forwards:
-            self._producer = connect_at_start(KafkaProducer, settings.client_settings, **WRITER)
+            self._producer = connect_at_start(WRITER, settings.client_settings)
 
     def seek(self, partition: int, offset: int) -> None:
         """Deliver the records of a partition from this offset on.
@@ -154,9 +144,7 @@ class ControlLog:
             self._assign()
 
     def _assign(self) -> None:
-        self._consumer.assign([self._at(number) for number in self._partitions])
-        for number, partition in self._partitions.items():
-            self._consumer.seek(self._at(number), partition.position)
+        self._consumer.assign({self._at(n): it.position for n, it in self._partitions.items()})
 
     def look(self) -> None:
         """Read new control records, and write a marker for each.
@@ -169,7 +157,7 @@ class ControlLog:
             return
         self._looked_at = now
         try:
-            fetched = self._consumer.poll(timeout_ms=0)
+            fetched = self._consumer.poll(0)
         except errors.KafkaError as error:
             if is_fatal(error) or not error.retriable:
                 setting = "source.control_topic"
@@ -182,20 +170,16 @@ class ControlLog:
         for at, found in fetched.items():
             records = self._partitions[at.partition].records
             for record in found:
-                records[record.offset] = ControlRecord(record.offset, record.key, record.value)
+                value = record.value if isinstance(record.value, bytes) else None
+                records[record.offset] = ControlRecord(record.offset, record.key, value)
         for number, partition in self._partitions.items():
-            partition.position = max(partition.position, self._position(number))
-        if self._forwards:
+            position = self._consumer.position(self._at(number))
+            partition.position = max(partition.position, position)
+        if self._producer is not None:
             self._check_sent()
-            self._forward()
+            self._forward(self._producer)
 
-    def _position(self, number: int) -> int:
-        try:
-            return self._consumer.position(self._at(number), timeout_ms=0) or 0
-        except errors.KafkaError:  # where the beginning has moved, until it is known
-            return 0
-
-    def _forward(self) -> None:
+    def _forward(self, producer: Producer) -> None:
         for number, partition in self._partitions.items():
             for offset, control in list(partition.records.items()):
                 if offset >= partition.marked:
@@ -203,24 +187,20 @@ class ControlLog:
                     id_ = f"{self._topic}-{number}@{offset}"
                     marker = Marker(id_, name, offset, digest(control.value))
                     try:
-                        future = self._producer.send(
-                            self._click_topic,
-                            value=msgspec.json.encode(marker),
-                            key=control.key,
-                            partition=number,
-                        )
+                        value = msgspec.json.encode(marker)
+                        sent = producer.send(self._click_topic, control.key, value, number)
                     except (errors.KafkaError, ValueError) as error:
                         self._not_sent(number, offset, error)
                         break
-                    self._sent.append((number, offset, future))
+                    self._sent.append((number, offset, sent))
                     partition.marked = offset + 1
 
     def _check_sent(self) -> None:
-        done = [it for it in self._sent if it[2].is_done]
-        self._sent = [it for it in self._sent if not it[2].is_done]
-        for number, offset, future in done:
-            if future.failed():
-                self._not_sent(number, offset, future.exception)
+        done = [it for it in self._sent if it[2].done]
+        self._sent = [it for it in self._sent if not it[2].done]
+        for number, offset, sent in done:
+            if sent.error is not None:
+                self._not_sent(number, offset, sent.error)
 
     def _not_sent(self, number: int, offset: int, error: Exception) -> None:
         if is_fatal(error):
@@ -295,7 +275,7 @@ class ControlLog:
 
     def _check_deleted(self, number: int, wanted: int) -> None:
         try:
-            begin = self._consumer.beginning_offsets([self._at(number)], int(1000 * ASK_SECONDS))
+            begin = self._consumer.begins([self._at(number)], ASK_SECONDS)
         except errors.KafkaError:
             return
         if wanted >= begin[self._at(number)]:
@@ -313,7 +293,7 @@ class ControlLog:
         """The present end of a partition, asked once per poll: what was polled is older."""
         if self._ends is None or at not in self._ends:
             try:
-                found = self._consumer.end_offsets([at], timeout_ms=int(1000 * ASK_SECONDS))
+                found = self._consumer.stable_ends([at], ASK_SECONDS)
             except errors.KafkaError as error:
                 log.debug("end unknown", topic=self._topic, error=reason(error))
                 return None
@@ -325,9 +305,9 @@ class ControlLog:
 
     def close(self) -> None:
         """Close the clients."""
-        self._consumer.close(autocommit=False)
+        self._consumer.close()
         if self._producer is not None:
-            discard(self._producer)
+            self._producer.discard()
 
 
 def open_control(settings: SourceSettings, *, forwards: bool) -> ControlLog | None:

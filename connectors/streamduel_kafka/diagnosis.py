@@ -5,23 +5,33 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from typing import Any, Final
+from typing import Final, TypeVar
 
-from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition, errors
+from kafka import TopicPartition, errors
 
 from streamduel.diagnosis import Diagnosis, Finding
 from streamduel.errors import ConnectorError
 from streamduel.kafka_codecs import CODECS, BrokenError, decompressed
 from streamduel_kafka.archive import READER
-from streamduel_kafka.clients import connect_at_start, reason
+from streamduel_kafka.client import AdminOptions
+from streamduel_kafka.connecting import connect_at_start, reason
+from streamduel_kafka.instance import likely_name
+from streamduel_kafka.kafka_python.admin import PythonAdmin, open_admin
+from streamduel_kafka.rights import Rights
 from streamduel_kafka.settings import SinkSettings, SnapshotSettings, SourceSettings
-from streamduel_kafka.topics import Topics
+from streamduel_kafka.topics import BOUND_IT, Topics
 
 REACH_SECONDS: Final = 5.0
 """For a connection: a running cluster answers within a second."""
 
+COORDINATOR_SECONDS: Final = 10.0
+PAUSE_SECONDS: Final = 0.2
+"""For a coordinator: a cluster creates the topics of its coordinators when they are first asked."""
+
 READ_SECONDS: Final = 5.0
 """For a look into other topics."""
+
+Answer = TypeVar("Answer")
 
 OTHER_TOPICS: Final = 50
 OTHER_PARTITIONS: Final = 200
@@ -48,11 +58,12 @@ def diagnose(source: SourceSettings, sink: SinkSettings, snapshots: SnapshotSett
     findings += _codecs()
     elsewhere: Mapping[str, Sequence[bytes]] = {}
     try:
-        admin = connect_at_start(KafkaAdminClient, source.client_settings, REACH_SECONDS)
+        admin = _open_admin(source)
         try:
-            findings.append(_group(admin, source.group))
+            findings.append(_group(admin, source))
+            findings.append(_transactions(admin, source))
             named = {source.topic, source.control_topic, sink.assignments, sink.dead_letters}
-            others = set(admin.list_topics()) - named - {snapshots.topic}
+            others = admin.topics() - named - {snapshots.topic}
         finally:
             admin.close()
         similar = by_similarity(source.topic, [it for it in others if not it.startswith("_")])
@@ -65,9 +76,18 @@ def diagnose(source: SourceSettings, sink: SinkSettings, snapshots: SnapshotSett
                 )
             )  # fmt: skip
         elsewhere = _elsewhere(source, similar)
-    except (errors.KafkaError, ConnectorError, OSError) as error:
+    except (errors.KafkaError, ConnectorError, OSError, RuntimeError) as error:
         findings.append(Finding("other topics", "unknown", f"not looked into: {reason(error)}."))
     return Diagnosis(findings, elsewhere)
+
+
+def _open_admin(source: SourceSettings) -> PythonAdmin:
+    """A client that may ask for groups and transactions: that of kafka-python, whichever is set.
+
+    librdkafka cannot ask for transactions.
+    """
+    settings = {key: value for key, value in source.client_settings.items() if key != "client"}
+    return open_admin(settings, AdminOptions(), REACH_SECONDS)
 
 
 def _topics(
@@ -87,11 +107,11 @@ def _topics(
         if source.control_topic is not None:
             topics.require_log(source.topic, None, "Write")
         topics.require_every_record(source.topic)
-        return f"has {partitions} partitions and can be read"
+        return f"has {_partitions(partitions)} and can be read"
 
     def control() -> str:
         found = topics.require_control(str(source.control_topic), partitions, create=False)
-        return f"has {found} partitions and can be read"
+        return f"has {_partitions(found)} and can be read"
 
     def assignments() -> str:
         topics.require_assignments(sink.assignments)
@@ -103,7 +123,7 @@ def _topics(
 
     def state() -> str:
         found = topics.require_snapshots(snapshots.topic, partitions)
-        return f"is compacted, has {found} partitions and can be read"
+        return f"is compacted, has {_partitions(found)} and can be read"
 
     yield _tried("source.topic", source.topic, log, creates=creates)
     if source.control_topic is not None:
@@ -111,6 +131,16 @@ def _topics(
     yield _tried("sink.assignments", sink.assignments, assignments, creates=creates)
     yield _tried("sink.dead_letters", sink.dead_letters, dead_letters, creates=creates)
     yield _tried("snapshots.topic", snapshots.topic, state, creates=creates)
+    for topic, compression in topics.unbounded.items():
+        yield Finding(
+            "decompression", "warning",
+            f"'{topic}' has compression.type={compression}: with source.client confluent, a small "
+            f"batch of gzip or lz4 can exhaust the memory; {BOUND_IT}.",
+        )  # fmt: skip
+
+
+def _partitions(count: int) -> str:
+    return "1 partition" if count == 1 else f"{count} partitions"
 
 
 def _tried(name: str, topic: str, check: Callable[[], str], *, creates: bool) -> Finding:
@@ -119,7 +149,7 @@ def _tried(name: str, topic: str, check: Callable[[], str], *, creates: bool) ->
     except ConnectorError as error:
         if creates and "does not exist" in str(error):
             found = f"'{topic}' does not exist yet; `streamduel run` creates it."
-            return Finding(name, "warning", found)
+            return Finding(name, "fine", found)
         return Finding(name, "failed", str(error))
 
 
@@ -140,22 +170,53 @@ def _codecs() -> Iterator[Finding]:
         yield Finding("codecs", "fine", f"batches can be read in {names}.")
 
 
-def _group(admin: Any, group: str) -> Finding:
-    name = "source.group"
+def _answer(ask: Callable[[], Answer]) -> Answer:
+    """The answer, once the coordinator knows it: on a new cluster, that takes some seconds."""
+    deadline = time.monotonic() + COORDINATOR_SECONDS
+    while True:
+        try:
+            return ask()
+        except errors.KafkaError as error:
+            if not error.retriable or time.monotonic() > deadline:
+                raise
+        time.sleep(PAUSE_SECONDS)
+
+
+def _group(admin: PythonAdmin, source: SourceSettings) -> Finding:
+    name, group = "source.group", source.group
     try:
-        members = len(admin.describe_groups([group])[group]["members"])
-    except errors.GroupIdNotFoundError:
-        members = 0
+        members = _answer(lambda: admin.members(group))
+    except errors.GroupAuthorizationFailedError as error:
+        refusal = Rights(source.client_settings, group).refused(error, "Read")
+        return Finding(name, "failed", str(refusal))
     except errors.KafkaError as error:
         return Finding(name, "unknown", f"'{group}' cannot be described: {reason(error)}.")
     if members == 0:
         found = f"no process is in the group '{group}': nothing reads the click log at present."
         return Finding(name, "warning", found)
     found = (
-        f"{members} process(es) of the group '{group}' read the click log; one that has stopped "
-        f"counts until its session times out."
+        f"{'1 process' if members == 1 else f'{members} processes'} of the group '{group}' "
+        f"{'reads' if members == 1 else 'read'} the click log; one that has stopped counts until "
+        "its session times out."
     )
     return Finding(name, "fine", found)
+
+
+def _transactions(admin: PythonAdmin, source: SourceSettings) -> Finding:
+    """Whether a process on this host may see its transactions, and so perhaps write them.
+
+    To begin one would end that of a process that runs.
+    """
+    name = "transactions"
+    transactional_id = f"streamduel-{source.group}-{likely_name(source.instance)}"
+    try:
+        _answer(lambda: admin.find_transactions(transactional_id))
+    except errors.TransactionalIdAuthorizationFailedError as error:
+        rights = Rights(source.client_settings, transactional_id=transactional_id)
+        return Finding(name, "failed", str(rights.refused(error, "Write")))
+    except errors.KafkaError as error:
+        return Finding(name, "unknown", f"'{transactional_id}' is not found: {reason(error)}.")
+    return Finding(name, "fine", f"those of '{transactional_id}' can be found.")
 
 
 def by_similarity(name: str, topics: Iterable[str]) -> list[str]:
@@ -176,25 +237,23 @@ def by_similarity(name: str, topics: Iterable[str]) -> list[str]:
 def _elsewhere(source: SourceSettings, topics: Sequence[str]) -> dict[str, list[bytes]]:
     """The newest values of topics that are not configured."""
     found: dict[str, list[bytes]] = {}
-    consumer = connect_at_start(KafkaConsumer, source.client_settings, REACH_SECONDS, **READER)
+    consumer = connect_at_start(READER, source.client_settings, REACH_SECONDS)
     try:
         places = [
             TopicPartition(topic, number)
             for topic in topics[:OTHER_TOPICS]
-            for number in sorted(consumer.partitions_for_topic(topic) or ())
+            for number in consumer.partitions(topic, READ_SECONDS)
         ][:OTHER_PARTITIONS]
-        ends = consumer.end_offsets(places) if places else {}
-        begins = consumer.beginning_offsets(places) if places else {}
+        ends = consumer.stable_ends(places, READ_SECONDS) if places else {}
+        begins = consumer.begins(places, READ_SECONDS) if places else {}
         left = {at for at in places if ends[at] > begins[at]}
-        consumer.assign(sorted(left))
-        for at in left:
-            consumer.seek(at, max(begins[at], ends[at] - NEWEST))
+        consumer.assign({at: max(begins[at], ends[at] - NEWEST) for at in sorted(left)})
         deadline = time.monotonic() + READ_SECONDS
         while left and time.monotonic() < deadline:
-            for at, records in consumer.poll(timeout_ms=100).items():
-                values = [record.value for record in records if record.value is not None]
+            for at, records in consumer.poll(0.1).items():
+                values = [it.value for it in records if isinstance(it.value, bytes)]
                 found.setdefault(at.topic, []).extend(values[:NEWEST])
                 left.discard(at)
     finally:
-        consumer.close(autocommit=False)
+        consumer.close()
     return found

@@ -76,6 +76,11 @@ class Instance:
         self.close()
 
 
+def likely_name(name: str | None) -> str:
+    """The name that a first process on this host gets."""
+    return name or f"{_host()}-0"
+
+
 def _lock(path: Path) -> int | None:
     """Open and lock a file; None if another process has locked it."""
     # O_NOFOLLOW: another user may have put a symbolic link into the temporary directory.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import structlog
 from kafka import TopicPartition, errors
 
 from streamduel.errors import ConnectorError
-from streamduel_kafka import kafka_python
-from streamduel_kafka.clients import is_fatal, reason
+from streamduel_kafka.client import Consumer
+from streamduel_kafka.connecting import is_fatal, reason
 from streamduel_kafka.rights import Rights
 
 log = structlog.stdlib.get_logger(__name__)
@@ -26,7 +26,7 @@ TRY_SECONDS: Final = 2.0
 # The lag is for monitoring; it may be missing once.
 LAG_SECONDS: Final = 1.0
 
-# Between two attempts, where kafka-python reports an error at once instead of waiting.
+# Between two attempts, where a client reports an error at once instead of waiting.
 PAUSE_SECONDS: Final = 0.1
 
 # By default the broker aborts a transaction 60 s after it began, and checks that every 10 s: one
@@ -83,7 +83,7 @@ class Offsets:
         rights: what this client may do.
     """
 
-    def __init__(self, consumer: Any, topic: str, rights: Rights) -> None:
+    def __init__(self, consumer: Consumer, topic: str, rights: Rights) -> None:
         self._consumer = consumer
         self._topic = topic
         self._rights = rights
@@ -99,10 +99,10 @@ class Offsets:
         while (rest := deadline - time.monotonic()) > 0:
             wait = min(rest, ASK_SECONDS)
             try:
-                begin = self._consumer.beginning_offsets([at], timeout_ms=int(1000 * wait))[at]
-                high = kafka_python.high_watermarks(self._consumer, [at], wait)[at]
+                begin = self._consumer.begins([at], wait)[at]
+                high = self._consumer.high_watermarks([at], wait)[at]
                 # After the high watermark, so that it is never behind the last stable offset.
-                end = self._consumer.end_offsets([at], timeout_ms=int(1000 * wait))[at]
+                end = self._consumer.stable_ends([at], wait)[at]
             except errors.KafkaError as error:
                 if is_fatal(error):
                     raise self.unreadable(error) from error
@@ -123,7 +123,7 @@ class Offsets:
         """The high watermark of each partition; empty without an answer in time."""
         asked = [TopicPartition(self._topic, partition) for partition in partitions]
         try:
-            found = kafka_python.high_watermarks(self._consumer, asked, LAG_SECONDS)
+            found = self._consumer.high_watermarks(asked, LAG_SECONDS)
         except errors.KafkaError as error:
             log.debug("lag unknown", topic=self._topic, error=reason(error))
             return {}
@@ -134,8 +134,8 @@ class Offsets:
         asked = [TopicPartition(self._topic, partition) for partition in partitions]
         try:
             # In this order a record written in between does not look as if it were held back.
-            high = kafka_python.high_watermarks(self._consumer, asked, LAG_SECONDS)
-            stable = self._consumer.end_offsets(asked, timeout_ms=int(1000 * LAG_SECONDS))
+            high = self._consumer.high_watermarks(asked, LAG_SECONDS)
+            stable = self._consumer.stable_ends(asked, LAG_SECONDS)
         except errors.KafkaError as error:
             log.debug("lag unknown", topic=self._topic, error=reason(error))
             return {}

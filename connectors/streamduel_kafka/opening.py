@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-import contextlib
-
-from kafka import KafkaConsumer, TopicPartition, errors
-from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+import structlog
 
 from streamduel.connector import SourceOptions
-from streamduel.kafka_batches import bound_reads
-from streamduel_kafka.clients import COMMAND_SECONDS, CONSUMER, connect_at_start
+from streamduel_kafka.client import ConsumerOptions, Membership
+from streamduel_kafka.connecting import COMMAND_SECONDS, connect_at_start
 from streamduel_kafka.control_log import open_control
 from streamduel_kafka.instance import Instance
-from streamduel_kafka.offsets import ASK_SECONDS
 from streamduel_kafka.partitions import GroupOwnership, WholeLog
 from streamduel_kafka.rights import Rights
 from streamduel_kafka.settings import SourceSettings
 from streamduel_kafka.source import KafkaSource
-from streamduel_kafka.topics import Topics
+from streamduel_kafka.topics import BOUND_IT, Topics
+
+log = structlog.stdlib.get_logger(__name__)
 
 # Kafka recommends at most a third of the session timeout. A process without partitions notices by
-# its heartbeats that the broker is away, within 5 s (see `kafka_python.connected`).
+# its heartbeats that the broker is away, within 5 s (see `Consumer.connected`).
 HEARTBEAT_MS = 1500
+
+# A topic that was deleted and recreated is noticed by its id, which comes with the metadata.
+METADATA_SECONDS = 5.0
 
 
 def open_source(settings: SourceSettings, options: SourceOptions) -> KafkaSource:
@@ -38,33 +39,26 @@ def open_source(settings: SourceSettings, options: SourceOptions) -> KafkaSource
         if settings.control_topic is not None:
             topics.require_log(settings.topic, None, "Write")  # for the markers
             topics.require_control(settings.control_topic, found.partitions)
+    for topic, compression in topics.unbounded.items():
+        log.warning(
+            "decompression not bounded", topic=topic, compression=compression, advice=BOUND_IT
+        )
     purpose = f"{sorted(settings.bootstrap_servers)} {settings.group}"
     instance = Instance(settings.instance, purpose)
     try:
-        consumer = connect_at_start(
-            KafkaConsumer,
-            settings.client_settings,
-            group_id=settings.group,
-            group_instance_id=instance.name,
-            client_id=f"streamduel-{instance.name}",
-            # Eager (see GroupOwnership); and a partition stays where its state is.
-            partition_assignment_strategy=[StickyPartitionAssignor],
-            max_poll_records=settings.max_poll_records,
+        member = Membership(
+            instance=instance.name,
             session_timeout_ms=settings.session_timeout_ms,
-            heartbeat_interval_ms=min(HEARTBEAT_MS, settings.session_timeout_ms // 3),
+            heartbeat_ms=min(HEARTBEAT_MS, settings.session_timeout_ms // 3),
             max_poll_interval_ms=settings.max_poll_interval_ms,
-            **CONSUMER,
         )
+        reader = _reader(settings, options, f"streamduel-{instance.name}", member)
+        consumer = connect_at_start(reader, settings.client_settings)
     except BaseException:
         instance.close()
         raise
-    bound_reads(consumer, options.max_batch_bytes)
-    ownership = GroupOwnership(consumer)
-    consumer.subscribe([settings.topic], listener=ownership)
-    # Only to have the topic's metadata before joining the group: a leader that does not know the
-    # partitions assigns none at first, and rebalances soon after.
-    with contextlib.suppress(errors.KafkaError):
-        consumer.beginning_offsets([TopicPartition(settings.topic, 0)], int(1000 * ASK_SECONDS))
+    ownership = GroupOwnership()
+    consumer.subscribe(settings.topic, ownership)
     rights = Rights(settings.client_settings, settings.group)
     return KafkaSource(
         consumer, ownership, settings.topic, found, rights,
@@ -84,14 +78,29 @@ def open_log(settings: SourceSettings, options: SourceOptions) -> KafkaSource:
         if settings.control_topic is not None:
             topics.require_control(settings.control_topic, found.partitions, create=False)
     consumer = connect_at_start(
-        KafkaConsumer,
-        settings.client_settings,
-        client_id="streamduel-log",
-        max_poll_records=settings.max_poll_records,
-        **CONSUMER,
+        _reader(settings, options, "streamduel-log"), settings.client_settings
     )
-    bound_reads(consumer, options.max_batch_bytes)
     ownership = WholeLog(consumer, settings.topic, found.partitions)
     rights = Rights(settings.client_settings)
     control = open_control(settings, forwards=False)
     return KafkaSource(consumer, ownership, settings.topic, found, rights, control=control)
+
+
+def _reader(
+    settings: SourceSettings,
+    options: SourceOptions,
+    client_id: str,
+    member: Membership | None = None,
+) -> ConsumerOptions:
+    return ConsumerOptions(
+        client_id=client_id,
+        group=settings.group if member is not None else None,
+        membership=member,
+        # An offset that the topic does not hold is an error, see `KafkaSource`.
+        skips_deleted=False,
+        max_records=settings.max_poll_records,
+        max_batch_bytes=options.max_batch_bytes,
+        # `partition_bytes`, 1 MB by default, are some 3,000 records of a usual click log: about
+        # one poll, so that all partitions are fetched from again at once.
+        metadata_seconds=METADATA_SECONDS,
+    )

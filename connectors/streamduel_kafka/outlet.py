@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
 
-from kafka import OffsetAndMetadata, TopicPartition, errors
+from kafka import TopicPartition, errors
 
 from streamduel.connector import Failpoint, PartitionCommit, Snapshot, Source
 from streamduel.errors import ConnectorError, Fenced
 from streamduel_kafka import transaction
 from streamduel_kafka.archive import NEXT_OFFSET
-from streamduel_kafka.clients import unreachable
+from streamduel_kafka.client import Sent
+from streamduel_kafka.connecting import unreachable
 from streamduel_kafka.instance import Instance
 from streamduel_kafka.settings import SinkSettings, SnapshotSettings
 from streamduel_kafka.snapshots import SnapshotLoader
@@ -55,6 +55,7 @@ class KafkaOutlet:
         self._source = source
         self._instance = instance
         self._failpoint = failpoint
+        self._written: dict[int, Sent] = {}  # the records at NEXT_OFFSET, by partition
 
     def load(self, partition: int) -> Snapshot | None:
         """The snapshot of a partition's last commit; see `SnapshotLoader.load`."""
@@ -74,16 +75,17 @@ class KafkaOutlet:
                 send(self._settings.dead_letters, key, value)
         self._failpoint("kafka: outputs sent")
         for commit in commits:
-            entries = {name.encode(): entry for name, entry in commit.entries.items()}
-            entries[NEXT_OFFSET] = str(commit.next_offset).encode()
-            for name, entry in entries.items():
-                send(self._snapshots.topic, name, entry, partition=commit.partition)
+            topic, at = self._snapshots.topic, commit.partition
+            for name, entry in commit.entries.items():
+                send(topic, name.encode(), entry, partition=at)
+            next_offset = str(commit.next_offset).encode()
+            self._written[at] = send(topic, NEXT_OFFSET, next_offset, partition=at)
 
     def finish(self, commits: Sequence[PartitionCommit]) -> None:
         """Commit the transaction, with the offsets of the partitions."""
         deadline = time.monotonic() + transaction.COMMIT_SECONDS
         group = None
-        offsets: dict[TopicPartition, Any] = {}
+        offsets: dict[TopicPartition, tuple[int, Sent]] = {}
         if self._source is not None:
             group = self._source.group
             # Without a generation the broker would check nothing (see GroupOwnership).
@@ -97,7 +99,7 @@ class KafkaOutlet:
                 raise
             for each in commits:
                 at = TopicPartition(self._source.topic, each.partition)
-                offsets[at] = OffsetAndMetadata(each.next_offset, "", -1)
+                offsets[at] = each.next_offset, self._written[each.partition]
         self._transactions.finish(offsets, group, self._failpoint, deadline)
 
     def close(self) -> None:

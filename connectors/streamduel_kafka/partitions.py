@@ -8,8 +8,9 @@ from collections.abc import Collection
 from typing import Any, NamedTuple, Protocol
 
 from kafka import TopicPartition
-from kafka.consumer.subscription_state import ConsumerRebalanceListener
 from kafka.partitioner.default import murmur2
+
+from streamduel_kafka.client import Consumer
 
 
 # Called for every record of the click log, for the few experiments there are; bounded, because keys
@@ -29,7 +30,7 @@ class Assigned(NamedTuple):
 
     Attributes:
         partitions: all of them, not only new ones.
-        group: the membership that owns them (kafka-python's ConsumerGroupMetadata), which commits
+        group: the membership that owns them (the client's own object), which commits
             must carry; None if there is none, so that nothing can be committed.
     """
 
@@ -47,12 +48,11 @@ class Ownership(Protocol):
         """The present ownership if it changed since the last call, else None."""
 
 
-class GroupOwnership(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-python is untyped
+class GroupOwnership:
     """Records the decisions of the consumer group.
 
-    kafka-python calls it in its own thread, while `KafkaConsumer.poll` waits in ours (only that
-    method drives the joining of a group); `latest` is called after it. These methods change the
-    consumer's memory only: a request would wait for the thread that runs them.
+    The client calls it during `Consumer.poll`, kafka-python in a thread of its own; `latest` is
+    called after it.
 
     Why a commit of a member that lost its partitions is refused: a commit carries the generation
     in which the partitions were assigned, recorded in the very call that assigns them. Partitions
@@ -64,23 +64,16 @@ class GroupOwnership(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-p
     therefore a recorded generation, not the present one.
     """
 
-    def __init__(self, consumer: Any) -> None:
-        self._consumer = consumer
+    def __init__(self) -> None:
         self._events: deque[Assigned] = deque()
 
-    def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:  # noqa: ARG002
+    def revoked(self) -> None:
         """Before a new generation: all partitions are given up (eager protocol)."""
         self._events.append(NOTHING)
 
-    def on_partitions_lost(self, lost: Collection[TopicPartition]) -> None:  # noqa: ARG002
-        """This member was removed from the group."""
-        self._events.append(NOTHING)
-
-    def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
+    def assigned(self, partitions: Collection[TopicPartition], group: Any) -> None:
         """A new generation has assigned these partitions."""
-        hold(self._consumer, assigned)
-        partitions = frozenset(each.partition for each in assigned)
-        self._events.append(Assigned(partitions, self._consumer.group_metadata()))
+        self._events.append(Assigned(frozenset(each.partition for each in partitions), group))
 
     def latest(self) -> Assigned | None:
         """The ownership after all decisions since the last call; None if there were none."""
@@ -93,25 +86,11 @@ class GroupOwnership(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-p
 class WholeLog:
     """Ownership of all partitions, from the first call on, without a group."""
 
-    def __init__(self, consumer: Any, topic: str, partitions: int) -> None:
-        assigned = [TopicPartition(topic, partition) for partition in range(partitions)]
-        consumer.assign(assigned)
-        hold(consumer, assigned)
+    def __init__(self, consumer: Consumer, topic: str, partitions: int) -> None:
+        consumer.assign_held([TopicPartition(topic, number) for number in range(partitions)])
         self._assigned: Assigned | None = Assigned(frozenset(range(partitions)), None)
 
     def latest(self) -> Assigned | None:
         """All partitions, once."""
         assigned, self._assigned = self._assigned, None
         return assigned
-
-
-def hold(consumer: Any, assigned: Collection[TopicPartition]) -> None:
-    """Make these partitions deliver nothing until `Source.seek`.
-
-    Each gets some position: without one kafka-python would fetch the group's committed offset, and
-    wait for it while a transaction of the former owner is open; and it would continue at the old
-    position of a partition that this process owned before.
-    """
-    consumer.pause(*assigned)
-    for each in assigned:
-        consumer.seek(each, 0)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any
+from dataclasses import replace
 
 import structlog
-from kafka import KafkaConsumer, TopicPartition, errors
+from kafka import TopicPartition, errors
 
 from streamduel.connector import Snapshot
 from streamduel.errors import ConnectorError, SnapshotError
 from streamduel_kafka.archive import ASK_SECONDS, READER, Closed, read_snapshot
-from streamduel_kafka.clients import connect, is_fatal, reason
-from streamduel_kafka.kafka_python import connected
+from streamduel_kafka.client import Committed, Consumer
+from streamduel_kafka.connecting import connect, is_fatal, reason
 from streamduel_kafka.rights import Rights
 from streamduel_kafka.settings import SnapshotSettings
 from streamduel_kafka.source import KafkaSource
@@ -64,8 +64,11 @@ class SnapshotLoader:
         A transaction is decided in one place and then marked in every partition it wrote to, one
         by one. So a snapshot may be committed and not visible here yet. The committed offset is in
         the same transaction, and the broker is asked for one that no open transaction will change
-        (kafka-python requires that of a "read_committed" consumer, and repeats the question until
-        it gets it). As long as the snapshot has another offset, its marker is still to come.
+        (the clients require that of a "read_committed" consumer, and repeat the question until they
+        get it). As long as the snapshot has another offset, its marker is still to come.
+
+        A commit may leave the offset where it is: a new experiment starts, a repair is written.
+        So the metadata of the committed offset says where in the snapshots' topic it was written.
 
         It may never come: a broker that is killed just after a commit, and has no replica to take
         over, can lose the markers (seen with Kafka 4.3). Then the error says what to do.
@@ -112,52 +115,60 @@ class SnapshotLoader:
     def _attempt(self, partition: int) -> Snapshot | None:
         # Ends what a former process of this name left open, which would otherwise have to time out.
         self._transactions.settle()
-        options = {"group_id": self._source.group_id} if self._source else {}
-        consumer = connect(
-            KafkaConsumer, self._settings.client_settings, ASK_SECONDS, **READER, **options
-        )
+        reader = replace(READER, group=self._source.group_id) if self._source else READER
+        consumer = connect(reader, self._settings.client_settings, ASK_SECONDS)
         try:
             # In this order: only this process could commit between the two, and it does not.
             committed = self._committed(consumer, partition)
             at = TopicPartition(self._settings.topic, partition)
-            snapshot = read_snapshot(consumer, at, self._closing)
+            snapshot, written = read_snapshot(consumer, at, self._closing)
         finally:
-            consumer.close(autocommit=False)
-        self._check(partition, snapshot, committed)
+            consumer.close()
+        self._check(partition, snapshot, written, committed)
         return snapshot
 
-    def _committed(self, consumer: Any, partition: int) -> int | None:
+    def _committed(self, consumer: Consumer, partition: int) -> Committed | None:
         if self._source is None:
             return None
         at = TopicPartition(self._source.topic, partition)
         try:
-            offset: int | None = consumer.committed(at, timeout_ms=int(1000 * ASK_SECONDS))
+            return consumer.committed(at, ASK_SECONDS)
         except errors.KafkaTimeoutError:
-            if not connected(consumer):
+            if not consumer.answers(ASK_SECONDS):
                 raise
             raise _Pending(
                 f"the offset of partition {partition} in group '{self._source.group_id}' is held "
                 f"by a transaction for longer than any may last; {HANGING}"
             ) from None
-        return offset
 
-    def _check(self, partition: int, snapshot: Snapshot | None, committed: int | None) -> None:
+    def _check(
+        self, partition: int, snapshot: Snapshot | None, written: int, committed: Committed | None
+    ) -> None:
         if committed is None:
             return  # a new group, or one whose offsets expired while it was away
         assert self._source is not None
         group = self._source.group_id
         if snapshot is None:
             raise _Pending(
-                f"group '{group}' has committed offset {committed} of partition {partition}, but "
-                f"snapshots.topic '{self._settings.topic}' has no snapshot of it; was the topic "
-                "emptied, or is the group another program's? Use a new group to start again."
+                f"group '{group}' has committed offset {committed.offset} of partition "
+                f"{partition}, but snapshots.topic '{self._settings.topic}' has no snapshot of it; "
+                "was the topic emptied, or is the group another program's? Use a new group to "
+                "start again."
             )
-        if snapshot.next_offset != committed:
+        if snapshot.next_offset != committed.offset:
             raise _Pending(
                 f"the snapshot of partition {partition} goes to offset {snapshot.next_offset}, but "
-                f"group '{group}' has committed {committed}; {HANGING} If there is none, the "
-                f"offsets were reset by hand: set this one to {snapshot.next_offset}, where the "
-                "snapshot continues."
+                f"group '{group}' has committed {committed.offset}; {HANGING} If there is "
+                f"none, the offsets were reset by hand: set this one to {snapshot.next_offset}, "
+                "where the snapshot continues."
+            )
+        expected = committed.metadata
+        if expected.isdecimal() and written < int(expected):
+            raise _Pending(
+                f"the snapshot of partition {partition} was written at offset {written} of "
+                f"'{self._settings.topic}', but group '{group}' has committed the one at "
+                f"{expected}; {HANGING} If there is none, the topic was replaced: set the group's "
+                f"offset to {committed.offset} by hand, where the snapshot continues."
             )
 
     def close(self) -> None:

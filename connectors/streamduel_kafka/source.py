@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,8 +13,8 @@ from kafka import TopicPartition, errors
 
 from streamduel.connector import LogRecord, Poll
 from streamduel.errors import ConnectorError, Fenced
-from streamduel_kafka import kafka_python
-from streamduel_kafka.clients import (
+from streamduel_kafka.client import Consumer, Found
+from streamduel_kafka.connecting import (
     BOOTSTRAP_SECONDS,
     damaged,
     is_fatal,
@@ -39,7 +39,6 @@ from streamduel_kafka.partitions import (
     home_partition,
 )
 from streamduel_kafka.rights import Rights
-from streamduel_kafka.topics import Found
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -48,7 +47,7 @@ class KafkaSource:
     """A topic as a click log.
 
     Args:
-        consumer: kafka-python's, set up by `open_source` or `open_log`.
+        consumer: set up by `open_source` or `open_log`.
         ownership: decides which partitions this process owns.
         topic: the topic's name.
         found: its partitions and its id.
@@ -60,7 +59,7 @@ class KafkaSource:
 
     def __init__(
         self,
-        consumer: Any,
+        consumer: Consumer,
         ownership: Ownership,
         topic: str,
         found: Found,
@@ -100,7 +99,7 @@ class KafkaSource:
     @property
     def connected(self) -> bool:
         """Whether at least one broker answers; may be asked from any thread."""
-        return kafka_python.connected(self._consumer)
+        return self._consumer.connected
 
     @property
     def group(self) -> Any:
@@ -134,18 +133,18 @@ class KafkaSource:
             polled = self._poll(timeout)
             missed, self._missed = self._missed, {}
             return replace(polled, missed=missed) if missed else polled
-        self._consumer.pause(*map(self._at, self._delivering))
+        self._consumer.hold([*map(self._at, self._delivering)])
         try:
             return self._poll(timeout)
         finally:
             # After a rebalance there are none: the others wait for `seek`.
             here = self._consumer.assignment()
-            self._consumer.resume(*here.intersection(map(self._at, self._delivering)))
+            self._consumer.resume(here.intersection(map(self._at, self._delivering)))
 
     def _poll(self, timeout: float) -> Poll:
         again, self._reannounce = self._reannounce, False
         fetched = self._fetch(0 if again else timeout)
-        check_same(self._topic, self._id, kafka_python.topic_id(self._consumer, self._topic))
+        check_same(self._topic, self._id, self._consumer.topic_id(self._topic))
         assigned = self._ownership.latest()
         lost: list[int] = []
         gained: list[int] = []
@@ -175,7 +174,7 @@ class KafkaSource:
 
     def ask_log(self) -> None:
         """Ask a broker for the topic's id; `confirm_log` waits for the answer."""
-        self._asked = kafka_python.ask_topic_id(self._consumer) if self._id else None
+        self._asked = self._consumer.ask_topic_id(self._topic) if self._id else None
 
     def confirm_log(self, deadline: float) -> None:
         """Check that everything delivered before `ask_log` is from the topic that was opened.
@@ -189,7 +188,7 @@ class KafkaSource:
         while self._asked is not None:
             wait = min(TRY_SECONDS, max(0.0, deadline - time.monotonic()))
             try:
-                found = kafka_python.await_topic_id(self._consumer, self._topic, self._asked, wait)
+                found = self._consumer.await_topic_id(self._topic, self._asked, wait)
             except (errors.KafkaError, OSError) as error:
                 if time.monotonic() > deadline:
                     why = f"Kafka does not describe '{self._topic}': {reason(error)}"
@@ -208,12 +207,10 @@ class KafkaSource:
         with contextlib.suppress(Fenced):
             self.confirm_log(time.monotonic() + ASK_SECONDS)
 
-    def _fetch(self, timeout: float) -> dict[TopicPartition, list[Any]]:
+    def _fetch(self, timeout: float) -> Mapping[TopicPartition, Sequence[LogRecord]]:
         started = time.monotonic()
         try:
-            fetched: dict[TopicPartition, list[Any]] = self._consumer.poll(
-                timeout_ms=int(1000 * timeout)
-            )
+            return self._consumer.poll(timeout)
         except errors.OffsetOutOfRangeError as error:
             self._recheck_log()
             self._out_of_range(error.args[0])
@@ -231,9 +228,6 @@ class KafkaSource:
             rest = timeout - (time.monotonic() - started)
             time.sleep(max(0.0, min(rest, PAUSE_SECONDS)))
             return {}
-        if self._instance is not None and kafka_python.displaced(self._consumer):
-            raise name_taken()
-        return fetched
 
     def _gain(self, gained: Sequence[int]) -> None:
         if gained and gained[-1] >= self._partitions:
@@ -246,7 +240,7 @@ class KafkaSource:
         self._missed.clear()
         if self._control is not None:
             self._control.keep(gained)
-        self._consumer.pause(*map(self._at, gained))
+        self._consumer.hold([*map(self._at, gained)])
 
     def reannounce(self) -> None:
         """Report all owned partitions as lost and gained at the next poll."""
@@ -274,8 +268,7 @@ class KafkaSource:
                 raise truncated(at, start, bounds.end)
         self._targets[partition] = bounds
         self._consumer.seek(at, start)
-        kafka_python.drop_fetched(self._consumer, at)
-        self._consumer.resume(at)
+        self._consumer.resume([at])
         self._delivering.add(partition)
         return start
 
@@ -330,13 +323,11 @@ class KafkaSource:
         return self._offsets.stable_offset_lags(partitions)
 
     def _position(self, partition: int) -> int:
-        # Always known: `hold` and `seek` set it, "auto_offset_reset" none keeps it. It moves past
-        # the markers of transactions, which are never delivered.
-        return int(self._consumer.position(self._at(partition), timeout_ms=0))
+        return self._consumer.position(self._at(partition))
 
     def close(self) -> None:
         """Close the consumer. A static member keeps its partitions until its session times out."""
-        self._consumer.close(autocommit=False)
+        self._consumer.close()
         if self._control is not None:
             self._control.close()
         if self._instance is not None:

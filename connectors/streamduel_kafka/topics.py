@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import structlog
-from kafka import KafkaAdminClient, errors
-from kafka.admin import ConfigResource, ConfigResourceType
+from kafka import errors
 
 from streamduel.errors import ConnectorError
-from streamduel_kafka.clients import (
+from streamduel_kafka.client import AdminOptions, Found
+from streamduel_kafka.connecting import (
     BOOTSTRAP_SECONDS,
     connect_at_start,
     reason,
     unreachable,
 )
-from streamduel_kafka.kafka_python import shown_topic_id
 from streamduel_kafka.rights import Rights, missing
 from streamduel_kafka.settings import Cluster
 from streamduel_kafka.transaction import MAX_REQUEST_BYTES
@@ -31,6 +29,14 @@ COMPACTED = {"cleanup.policy": "compact"}
 
 # Whatever the brokers' default is: an event log keeps every record.
 KEPT = {"cleanup.policy": "delete"}
+
+# Values of `compression.type` with which no batch can exhaust the memory of librdkafka.
+BOUNDED = frozenset({"snappy", "uncompressed", "zstd"})
+
+BOUND_IT = (
+    "if you do not trust all its writers, set compression.type of the topic to zstd, snappy or "
+    "uncompressed, or take source.client kafka-python"
+)
 
 CONTROL = {
     **KEPT,
@@ -57,22 +63,12 @@ class New(NamedTuple):
     configs: dict[str, str]
 
 
-class Found(NamedTuple):
-    """An existing topic.
-
-    Attributes:
-        partitions: how many it has.
-        id: its id; None with brokers before Kafka 2.8.
-        rights: what this user may do with it; None with brokers before Kafka 2.3.
-    """
-
-    partitions: int
-    id: str | None
-    rights: Sequence[str] | None = None
-
-
 class Topics:
     """Checks topics, and creates them if the settings allow it.
+
+    Attributes:
+        unbounded: `compression.type` of the logs that were checked, by topic, if a small batch can
+            exhaust the memory of the client.
 
     Raises:
         ConnectorError: from every method, with what is wrong and how to fix it.
@@ -82,7 +78,8 @@ class Topics:
         self._cluster = cluster
         self._settings = cluster.client_settings
         self._rights = Rights(self._settings)
-        self._admin: Any = connect_at_start(KafkaAdminClient, self._settings, seconds)
+        self._admin = connect_at_start(AdminOptions(), self._settings, seconds)
+        self.unbounded: dict[str, str] = {}
 
     def require_log(self, topic: str, create: int | None, operation: str = "Read") -> Found:
         """The click log; if it is missing, create it with so many partitions.
@@ -111,6 +108,8 @@ class Topics:
                 f"--alter --entity-type topics --entity-name {topic} --add-config "
                 "cleanup.policy=delete."
             )
+        if self._cluster.client == "confluent" and found["compression.type"] not in BOUNDED:
+            self.unbounded[topic] = found["compression.type"]
         facts = {
             "topic": topic,
             "timestamps": found["message.timestamp.type"],
@@ -202,23 +201,12 @@ class Topics:
         return found
 
     def _find(self, topic: str) -> Found | None:
-        found = self._admin.describe_topics([topic])[0]
-        kind = errors.for_code(found["error_code"])
-        if kind is errors.UnknownTopicOrPartitionError:
-            return None
-        if kind is not errors.NoError:
-            raise kind()
-        identity = shown_topic_id(found.get("topic_id"))
-        return Found(len(found["partitions"]), identity, found.get("authorized_operations"))
+        return self._admin.find(topic)
 
     def _create(self, topic: str, new: New) -> None:
-        described = {
-            "num_partitions": new.partitions,
-            "replication_factor": self._cluster.replication_factor,
-            "configs": new.configs,
-        }
+        replicas = self._cluster.replication_factor
         try:
-            self._admin.create_topics({topic: described})
+            self._admin.create(topic, new.partitions, replicas, new.configs)
         except errors.TopicAlreadyExistsError:
             pass  # another instance has created it
         except (
@@ -230,10 +218,10 @@ class Topics:
             # Its text is the whole request; its class tells what is wrong.
             raise ConnectorError(
                 f"topic '{topic}' could not be created with {new.partitions} partitions and "
-                f"replication factor {self._cluster.replication_factor} (-1: the brokers' "
+                f"replication factor {replicas} (-1: the brokers' "
                 f"default): {type(error).__name__}."
             ) from error
-        self._admin.wait_for_topics([topic], timeout_ms=int(1000 * CREATE_SECONDS))
+        self._admin.await_topic(topic, CREATE_SECONDS)
         log.info("topic created", topic=topic, partitions=new.partitions)
 
     def _require_compacted(self, topic: str, why: str) -> None:
@@ -251,15 +239,10 @@ class Topics:
 
     def _configs(self, topic: str) -> dict[str, str] | None:
         """The settings of a topic; None for a user without DescribeConfigs."""
-        resource = ConfigResource(ConfigResourceType.TOPIC, topic)
         try:
-            found = self._admin.describe_configs([resource], config_filter="all")
-        except errors.TopicAuthorizationFailedError:
-            return None
+            return self._admin.configs(topic)
         except errors.KafkaError as error:
             raise self._unusable(error) from error
-        entries = found.get("topic", {}).get(topic, {})  # empty without the right
-        return {name: entry["value"] for name, entry in entries.items()} or None
 
     def _unusable(self, error: errors.KafkaError) -> ConnectorError:
         if error.retriable:

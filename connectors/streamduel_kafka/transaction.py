@@ -7,12 +7,12 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from kafka import KafkaProducer, TopicPartition, errors
+from kafka import TopicPartition, errors
 
 from streamduel.connector import Failpoint
 from streamduel.errors import ConnectorError, Fenced
-from streamduel_kafka import kafka_python
-from streamduel_kafka.clients import connect, is_fatal, name_taken, reason
+from streamduel_kafka.client import Committed, Producer, ProducerOptions, Sent
+from streamduel_kafka.connecting import connect, is_fatal, name_taken, reason
 from streamduel_kafka.rights import Rights
 
 # Longer than an election of a leader or the restart of a broker usually takes, and half of the
@@ -27,23 +27,14 @@ ABORT_SECONDS = 2.0
 # What a topic accepts is its own setting, 1 MB unless it is raised.
 MAX_REQUEST_BYTES = 16 * 1024 * 1024
 
-PRODUCER: dict[str, Any] = {
-    "max_request_size": MAX_REQUEST_BYTES,
-    # A commit ends with an explicit flush. Until then collect records: fewer, larger requests.
-    "linger_ms": 5,
-    "batch_size": 512 * 1024,
-    # kafka-python sleeps this long while the markers of the former transaction are being written,
-    # as is nearly always so when commits follow one another; the markers take some 10 ms.
-    "retry_backoff_ms": 10,
-    # The controller declares a broker dead 9 s (`broker.session.timeout.ms`) after its last
-    # heartbeat, one of which comes every 2 s. Until then the leaders of all partitions with a
-    # replica there wait for it. Two seconds more, and a commit succeeds instead of being repeated;
-    # not longer, because of a leader that hangs its successor is asked only after this time.
-    "request_timeout_ms": 11_000,
-    "delivery_timeout_ms": int(1000 * COMMIT_SECONDS),
-    "max_block_ms": int(1000 * COMMIT_SECONDS),
-    "metrics_enabled": False,  # unused, and they cost time for each record
-}
+# The controller declares a broker dead 9 s (`broker.session.timeout.ms`) after its last heartbeat,
+# one of which comes every 2 s. Until then the leaders of all partitions with a replica there wait
+# for it. Two seconds more, and a commit succeeds instead of being repeated; not longer, because of
+# a leader that hangs its successor is asked only after this time.
+REQUEST_SECONDS = 11.0
+
+# A commit ends with an explicit flush. Until then collect records: fewer, larger requests.
+LINGER_MS = 5
 
 # Another producer registered with this transactional id; the broker has aborted our transaction.
 REPLACED = (errors.InvalidProducerEpochError, errors.ProducerFencedError)
@@ -54,7 +45,8 @@ TOO_LARGE = (errors.MessageSizeTooLargeError, errors.RecordListTooLargeError)
 class Transactions:
     """A transactional producer that is replaced after every error.
 
-    Replaced, because kafka-python 3.0 cannot continue safely. It keeps the offsets of a refused
+    Replaced, because no client says after which errors it can continue safely, and kafka-python 3.0
+    cannot. It keeps the offsets of a refused
     transaction and would commit them with the next one; and after a failed batch it may renew its
     epoch, which aborts the transaction, and then report the commit as done. So a commit begins
     only when every record is known to be written, and a producer that had an error is never used
@@ -74,12 +66,12 @@ class Transactions:
         self._id = transactional_id
         self._rights = Rights(settings, transactional_id=transactional_id)
         self.timeout_ms = timeout_ms
-        self._producer: Any = None
-        self._sent: list[tuple[Any, str, int]] = []  # futures, topics, and bytes
+        self._producer: Producer | None = None
+        self._sent: list[tuple[Sent, str, int]] = []  # with topics and bytes
         # `settle` is called by the threads that load snapshots, too.
         self._lock = threading.Lock()
 
-    def settle(self) -> None:
+    def settle(self) -> Producer:
         """Register a producer if there is none, which ends the former one's transaction.
 
         Raises:
@@ -87,21 +79,25 @@ class Transactions:
         """
         with self._lock:
             if self._producer is not None:
-                return
-            producer = connect(
-                KafkaProducer,
-                self._settings,
-                COMMIT_SECONDS,
+                return self._producer
+            options = ProducerOptions(
+                client_id=f"streamduel-producer-{self._id}",
+                seconds=COMMIT_SECONDS,
+                block_seconds=COMMIT_SECONDS,
+                request_seconds=REQUEST_SECONDS,
                 transactional_id=self._id,
                 transaction_timeout_ms=self.timeout_ms,
-                **PRODUCER,
+                max_record_bytes=MAX_REQUEST_BYTES,
+                linger_ms=LINGER_MS,
             )
+            producer = connect(options, self._settings, COMMIT_SECONDS)
             try:
-                producer.init_transactions()
+                producer.init_transactions(COMMIT_SECONDS)
             except BaseException:
-                kafka_python.discard(producer)
+                producer.discard()
                 raise
             self._producer = producer
+            return producer
 
     def refused(self, error: BaseException) -> ConnectorError | None:
         """The error for an answer of `settle` that refuses a right; None for any other."""
@@ -116,34 +112,37 @@ class Transactions:
         """
         self._sent.clear()
         try:
-            self.settle()
-            self._producer.begin_transaction()
+            self.settle().begin_transaction()
         except (errors.KafkaError, OSError) as error:
             raise self._failed(error) from error
 
     def send(
         self, topic: str, key: bytes | None, value: bytes, partition: int | None = None
-    ) -> None:
+    ) -> Sent:
         """Add a record; without a partition, the key decides.
 
         Raises:
             Fenced: it could not be added; nothing of the transaction will be visible.
             ConnectorError: it could not be added, a permanent error.
         """
+        if self._producer is None:
+            raise Fenced("the transaction was aborted; nothing of it is visible")
         try:
-            future = self._producer.send(topic, value=value, key=key, partition=partition)
+            sent = self._producer.send(topic, key, value, partition)
         except (errors.KafkaError, ValueError) as error:
             # ValueError: the topic, or that partition of it, has disappeared from the metadata.
             raise self._failed(error, _record(topic, len(value))) from error
-        self._sent.append((future, topic, len(value)))
+        self._sent.append((sent, topic, len(value)))
+        return sent
 
     def finish(
-        self, offsets: Mapping[TopicPartition, Any], group: Any, failpoint: Failpoint,
-        deadline: float,
+        self, offsets: Mapping[TopicPartition, tuple[int, Sent]], group: Any,
+        failpoint: Failpoint, deadline: float,
     ) -> None:  # fmt: skip
         """Commit the records and, as this member of the group, the offsets.
 
-        Until the deadline, by the monotonic clock.
+        With each offset, that of a record of the transaction is stored as metadata. Until the
+        deadline, by the monotonic clock.
 
         Raises:
             Fenced: nothing is visible, or that is unknown; the owner of the partitions finds the
@@ -153,35 +152,39 @@ class Transactions:
         if self._producer is None:
             raise Fenced("the transaction was aborted; nothing of it is visible")
         try:
-            self._flush(deadline)
+            self._flush(self._producer, deadline)
             failpoint("kafka: records written")
             if group is not None:
                 rest = deadline - time.monotonic()
-                kafka_python.send_offsets(self._producer, offsets, group, rest)
+                stored = {
+                    at: Committed(offset, str(sent.wait(0)))
+                    for at, (offset, sent) in offsets.items()
+                }
+                self._producer.send_offsets(stored, group, rest)
                 failpoint("kafka: offsets written")
-            kafka_python.commit_transaction(self._producer, deadline - time.monotonic())
+            self._producer.commit_transaction(deadline - time.monotonic())
         except errors.KafkaError as error:
             raise self._failed(error) from error
         failpoint("kafka: committed")
 
-    def _flush(self, deadline: float) -> None:
-        self._producer.flush(timeout=max(0.0, deadline - time.monotonic()))
-        for future, _, _ in self._sent:
+    def _flush(self, producer: Producer, deadline: float) -> None:
+        producer.flush(deadline - time.monotonic())
+        for sent, _, _ in self._sent:
             # Done by now, unless the batch had to be split into smaller ones.
-            future.get(timeout=max(0.0, deadline - time.monotonic()))
+            sent.wait(deadline - time.monotonic())
 
     def _failed(self, error: Exception, what: str = "a commit") -> Fenced | ConnectorError:
         with self._lock:
             producer, self._producer = self._producer, None
         cause: BaseException = error
         if producer is not None:
-            cause = kafka_python.transaction_error(producer) or error
+            cause = producer.cause() or error
             if isinstance(cause, TOO_LARGE) and not isinstance(error, TOO_LARGE):
                 what = self._too_large() or what
             if not isinstance(cause, (errors.KafkaTimeoutError, *REPLACED)):
                 # An open transaction would delay the next owner of the partitions.
-                kafka_python.abort_transaction(producer, ABORT_SECONDS)
-            kafka_python.discard(producer)
+                producer.abort_transaction(ABORT_SECONDS)
+            producer.discard()
         if isinstance(cause, TOO_LARGE):
             return ConnectorError(
                 f"{what} is too large for Kafka ({reason(cause)}); raise max.message.bytes of the "
@@ -202,8 +205,8 @@ class Transactions:
         The records of one batch are refused together.
         """
         refused = [
-            (size, topic) for future, topic, size in self._sent
-            if isinstance(future.exception, TOO_LARGE)
+            (size, topic) for sent, topic, size in self._sent
+            if isinstance(sent.error, TOO_LARGE)
         ]  # fmt: skip
         size, topic = max(refused, default=(0, ""))
         return _record(topic, size) if refused else None
@@ -213,8 +216,8 @@ class Transactions:
         with self._lock:
             producer, self._producer = self._producer, None
         if producer is not None:
-            kafka_python.abort_transaction(producer, ABORT_SECONDS)
-            kafka_python.discard(producer)
+            producer.abort_transaction(ABORT_SECONDS)
+            producer.discard()
 
 
 def _record(topic: str, size: int) -> str:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from random import SystemRandom
-from typing import Any, Final, Protocol, Self, TypedDict, Unpack
+from typing import Any, Final, Literal, Protocol, Self, TypedDict, Unpack
 
 import msgspec
 
@@ -121,22 +121,29 @@ class Assignments:
         bootstrap_servers: str | Sequence[str],
         topic: str = "assignments",
         *,
+        client: Literal["kafka-python", "confluent"] = "kafka-python",
         kafka: Mapping[str, Any] | None = None,
         **options: Unpack[Options],
     ) -> Self:
-        """Follow the assignments topic; needs the extra `kafka`.
+        """Follow the assignments topic; needs the extra `kafka`, or `fast` for confluent.
 
         Only committed records are read. Brokers may be unavailable, at the start and later.
 
         Args:
             bootstrap_servers: `host:port` of one or more brokers, as a list or separated by commas.
             topic: the assignments topic.
-            kafka: further settings of kafka-python's `KafkaConsumer`, such as `security_protocol`.
+            client: the library that reads it.
+            kafka: further settings of kafka-python's `KafkaConsumer`, such as `security_protocol`,
+                or of librdkafka, such as `security.protocol`.
             **options: see `Assignments`.
 
         Raises:
-            ClientError: a setting is invalid, or kafka-python is not installed.
+            ClientError: a setting is invalid, or the library is not installed.
         """
+        if client not in {"kafka-python", "confluent"}:
+            raise ClientError(f"client must be 'kafka-python' or 'confluent' (found {client!r}).")
+        if client == "confluent":
+            return cls(_confluent_feed(bootstrap_servers, topic, kafka), **options)
         try:
             from streamduel.client.kafka import KafkaFeed  # noqa: PLC0415 - an optional extra
         except ImportError:
@@ -258,3 +265,16 @@ class Assignments:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _confluent_feed(
+    servers: str | Sequence[str], topic: str, settings: Mapping[str, Any] | None
+) -> Feed:
+    try:
+        from streamduel.client.confluent_feed import ConfluentFeed  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise ClientError(
+            "assignments by confluent need confluent-kafka; install streamduel-client[fast] "
+            "or streamduel[fast]."
+        ) from None
+    return ConfluentFeed(servers, topic, settings)

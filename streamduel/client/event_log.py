@@ -257,6 +257,7 @@ class EventLog:
         merged: Merged[Any],
         clicks: Sequence[int | RankClick],
         *,
+        docs: bool = False,
         record_id: str | None = None,
         ts: int | None = None,
         **origin: Unpack[Origin],
@@ -265,7 +266,8 @@ class EventLog:
 
         The clicks are the clicked ranks, from 0, or `RankClick`s with time and action. A ranker
         that was served alone is logged as a `duel` of the ranker with itself. A list without
-        documents is not logged, and None is returned.
+        documents is not logged, and None is returned. With `docs`, the documents are logged, as
+        text, so that the status page can show examples of records with a `query`.
         """
         if not merged.docs:
             return None
@@ -281,6 +283,7 @@ class EventLog:
                 clicks=list(clicks),
                 chances=merged.chances,
                 epoch=draw.epoch,
+                docs=[str(document) for document in merged.docs] if docs else None,
                 **origin,
             )
         )

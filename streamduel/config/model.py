@@ -78,8 +78,8 @@ class LimitSettings(Section):
         2**28,
         ge=2**12,
         le=2**36,
-        description="Memory of the open impressions and pending clicks of one experiment. With"
-        " more, the oldest join windows close earlier.",
+        description="Memory of the open impressions and pending clicks of one partition, of all its"
+        " experiments together. With more, the oldest join windows close earlier.",
     )
     max_duels_per_record: Integer = Field(
         1_000_000,
@@ -127,6 +127,45 @@ class MonitoringSettings(Section):
     )
 
 
+class SparkSettings(Section):
+    """`streamduel-spark`: counts duels upstream, for experiments that outgrow a core."""
+
+    topic: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$", max_length=249, strict=True)] = Field(
+        description="The topic of raw records, which ranker services write; the job writes `duels`"
+        " records into `source.topic`.",
+        examples=["raw-clicks"],
+    )
+    checkpoint: Annotated[str, Field(min_length=1, max_length=4096, strict=True)] = Field(
+        description="Where Spark keeps its state: a folder, or an address such as"
+        " `s3a://bucket/path` that all its executors reach.",
+        examples=["checkpoint/"],
+    )
+    slice_ms: Integer = Field(
+        10_000,
+        ge=100,
+        le=86_400_000,
+        description="Length of a time slice: each pair gets one `duels` record per slice. Slices of"
+        " impressions are at least a tenth of the join window long.",
+    )
+    lateness_ms: Integer = Field(
+        10_000,
+        ge=0,
+        le=86_400_000,
+        description="How far behind the newest record a record may be, by its timestamp; later ones"
+        " are dropped and counted.",
+    )
+    interval_ms: Integer = Field(
+        5_000, ge=0, le=3_600_000, description="Time between the starts of two Spark batches."
+    )
+    partitions: Integer = Field(
+        8,
+        ge=1,
+        le=10_000,
+        description="Parts into which the job divides ids, each counted by one core at a time; as"
+        " many as there are cores. A checkpoint keeps its number.",
+    )
+
+
 class Config(Section):
     """The whole configuration."""
 
@@ -140,6 +179,9 @@ class Config(Section):
     limits: LimitSettings = LimitSettings()
     commit: CommitSettings = CommitSettings()
     monitoring: MonitoringSettings | None = MonitoringSettings()
+    spark: SparkSettings | None = Field(
+        None, description="The Spark job, which counts duels upstream; see docs/scale.md."
+    )
     experiments: Annotated[dict[Name, ExperimentSettings], Field(min_length=1)] = Field(
         description="Each experiment by its name, which its records carry."
     )

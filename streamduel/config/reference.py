@@ -148,7 +148,7 @@ def _core() -> Iterator[str]:
     keys = core_keys()
     for top in dict.fromkeys(key.where[0] for key in keys):
         own, *within = (key for key in keys if key.where[0] == top)
-        null = " `null` serves nothing." if own.schema.get("nullable") else ""
+        null = " `null` turns it off." if own.schema.get("nullable") else ""
         yield f"## `{top}`\n\n{own.meaning}{null}\n\n"
         yield _table([key for key in within if "properties" not in key.schema])
 
@@ -184,8 +184,18 @@ def reference() -> str:
             for connector in own_connector_names()
             if connector != DEFAULT_CONNECTOR
         ]
-    parts += ["\n" * (len(key.where) == 1) + _entry(key) for key in core_keys()]
-    return "".join(parts)
+    return "".join([*parts, *_core_entries()])
+
+
+def _core_entries() -> Iterator[str]:
+    """The entries of the core; those of a section that is left out by default are comments."""
+    left_out = False
+    for key in core_keys():
+        if len(key.where) == 1:
+            yield "\n"
+            left_out = "properties" in key.schema and key.schema.get("default", "") is None
+        entry = _entry(key)
+        yield textwrap.indent(entry, "# ") if left_out else entry
 
 
 def _section(section: str, connector: str) -> str:
@@ -205,7 +215,7 @@ def _entry(key: Key) -> str:
         # A key without a default has an example in its model.
         line += f" {in_yaml(schema['examples'][0]) if key.required else key.default}"
     elif schema.get("nullable"):
-        comment += " null serves nothing."
+        comment += " null turns it off."
     margin = f"{indent}# "
     comment = textwrap.fill(comment, WIDTH, initial_indent=margin, subsequent_indent=margin)
     return f"{comment}\n{indent}{line}\n"

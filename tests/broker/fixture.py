@@ -49,6 +49,22 @@ Any one of these gives them a broker:
   3. install Java 17 or newer and Maven: the tests fetch Apache Kafka once and run it here."""
 
 
+CLIENT = os.environ.get("STREAMDUEL_TEST_CLIENT", "kafka-python")
+"""The `source.client` of the services that tests start, where a test does not try both."""
+
+CLIENTS = ("kafka-python", "confluent")
+
+on_both_clients = pytest.mark.parametrize("client", CLIENTS, indirect=True)
+"""Runs a test with each of streamduel's clients of Kafka."""
+
+
+@pytest.fixture
+def client(request: pytest.FixtureRequest) -> str:
+    """The `source.client` of this test: `CLIENT`, and each of them with `on_both_clients`."""
+    chosen: str = getattr(request, "param", CLIENT)
+    return chosen
+
+
 REFUSED_SOCKETS = pytest.mark.filterwarnings("ignore:unclosed <(socket|ssl):ResourceWarning")
 """kafka-python leaves a socket that was refused to the garbage collector, which then warns."""
 

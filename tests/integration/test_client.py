@@ -21,9 +21,10 @@ from streamduel.client import (
     Written,
 )
 from streamduel.client import kafka as client_kafka
+from streamduel.client.confluent_feed import ConfluentFeed
 from streamduel.client.kafka import KafkaFeed, KafkaWriter
 from streamduel_kafka.partitions import home_partition
-from tests.broker.fixture import Broker, Topics
+from tests.broker.fixture import Broker, Topics, on_both_clients
 from tests.broker.local_kafka import LocalKafka
 from tests.unit.client.bed import PATIENCE, alone, eventually
 
@@ -67,15 +68,16 @@ def read(servers: str, topic: str) -> list[Any]:
         return sorted(found, key=lambda record: (record.partition, record.offset))
 
 
+@on_both_clients
 def test_committed_assignments_are_followed_and_aborted_ones_never_seen(
-    kafka: Broker, topics: Topics
+    kafka: Broker, topics: Topics, client: Any
 ) -> None:
     servers, topic = kafka.bootstrap_servers, topics(3, compacted=True)
     with publisher(servers, topic) as streamduel:
         publish(streamduel, topic, alone("x", 1), alone("p", 1, experiment="ads"))
         publish(streamduel, topic, alone("x", 2))
         publish(streamduel, topic, alone("never", 9), commit=False)
-        with Assignments.from_kafka(servers, topic) as assignments:
+        with Assignments.from_kafka(servers, topic, client=client) as assignments:
             assert assignments.wait_for("search", PATIENCE)
             assert assignments.wait_for("ads", PATIENCE)
             eventually(lambda: assignments.draw("search") == Draw("x", "x", 2))
@@ -86,21 +88,27 @@ def test_committed_assignments_are_followed_and_aborted_ones_never_seen(
             assert assignments.draw("ads") == Draw("p", "p", 1)
 
 
-def test_a_tombstone_does_no_harm(kafka: Broker, topics: Topics) -> None:
+@on_both_clients
+def test_a_tombstone_does_no_harm(kafka: Broker, topics: Topics, client: Any) -> None:
     servers, topic = kafka.bootstrap_servers, topics(1, compacted=True)
     with KafkaProducer(bootstrap_servers=servers) as producer:
         producer.send(topic, key=b"old", value=None)
         producer.send(topic, key=b"search", value=alone("x").encode())
-    with Assignments.from_kafka(servers, topic) as assignments:
+    with Assignments.from_kafka(servers, topic, client=client) as assignments:
         assert assignments.wait_for("search", PATIENCE)
 
 
+@pytest.mark.parametrize("kind", [KafkaFeed, ConfluentFeed])
 def test_a_missing_topic_is_waited_for_and_not_created(
-    kafka: Broker, topics: Topics, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    kind: Any,
+    kafka: Broker,
+    topics: Topics,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setattr("streamduel.client.feeds.MAX_PAUSE", 0.1)
     missing = f"{topics(1)}-missing"
-    feed = KafkaFeed(kafka.bootstrap_servers, missing)
+    feed = kind(kafka.bootstrap_servers, missing)
     for _ in range(2):
         with pytest.raises(ClientError, match=f"^there is no topic '{missing}'"):
             feed.poll()

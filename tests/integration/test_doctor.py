@@ -12,7 +12,7 @@ from kafka import KafkaProducer
 from streamduel.config import load
 from streamduel.doctor import examine
 from streamduel.testing import duel
-from tests.broker.fixture import Broker, Topics
+from tests.broker.fixture import CLIENTS, Broker, Topics, on_both_clients
 from tests.faults.kafka_runs import PARTITIONS, Run, configure
 from tests.faults.processes import run_service, streamduel
 
@@ -21,8 +21,8 @@ pytestmark = pytest.mark.kafka
 ARMS = ["bm25", "ltr-v1"]
 
 
-def checks(run: Run) -> dict[str, tuple[str, str]]:
-    return {it.name: (it.verdict, it.sentence) for it in examine(load(run.config))}
+def checks(run: Run, now: float | None = None) -> dict[str, tuple[str, str]]:
+    return {it.name: (it.verdict, it.sentence) for it in examine(load(run.config), now)}
 
 
 def send(kafka: Broker, topic: str, count: int, experiment: str = "search") -> None:
@@ -57,6 +57,56 @@ def test_topics_records_and_readers(kafka: Broker, service: Run) -> None:
     )
     assert "5 records of the click log are not in them" in found["snapshots"][1]
     assert found["clocks"][0] == "fine"
+
+
+@on_both_clients
+def test_before_the_first_run_missing_topics_are_fine(
+    kafka: Broker, topics: Topics, tmp_path: Path, client: str
+) -> None:
+    new = f"new-{client}"
+    run = configure(
+        tmp_path / "run", kafka.bootstrap_servers, f"{new}-clicks", topics,
+        {"client": client, "create_topics": True},
+        sink={"connector": "kafka", "assignments": f"{new}-a", "dead_letters": f"{new}-d"},
+        snapshots={"connector": "kafka", "topic": f"{new}-s"},
+        experiments={"search": {"arms": ARMS}},
+    )  # fmt: skip
+    done = streamduel("doctor", run.config, "--json")
+    answer = json.loads(done.stdout)
+    assert (done.returncode, answer["works"]) == (0, True)
+    found = {it["name"]: (it["verdict"], it["sentence"]) for it in answer["checks"]}
+    not_fine = {name for name, (verdict, _) in found.items() if verdict != "fine"}
+    assert not_fine <= {"source.group", "other topics"}
+    assert found["source.topic"][1].endswith("does not exist yet; `streamduel run` creates it.")
+    assert found["source.group"][1].startswith("no process is in the group ")
+    assert found["snapshots"][1].startswith("there are none yet; ")
+    assert "records" not in found
+
+
+def test_the_clients_tell_the_same(kafka: Broker, topics: Topics, tmp_path: Path) -> None:
+    log, found, now = topics(1), {}, time.time()
+    send(kafka, log, 3)
+    sections = {
+        "sink": {"connector": "kafka", "assignments": topics(1, compacted=True),
+                 "dead_letters": topics(1)},
+        "snapshots": {"connector": "kafka", "topic": topics(1, compacted=True)},
+        "experiments": {"search": {"arms": ARMS}},
+    }  # fmt: skip
+    for client in CLIENTS:
+        run = configure(
+            tmp_path / client, kafka.bootstrap_servers, log, topics,
+            {"client": client, "group": "same"}, **sections,
+        )  # fmt: skip
+        found[client] = checks(run, now)
+    decompression = found["confluent"].pop("decompression")
+    assert decompression[0] == "warning"
+    assert decompression[1].startswith(f"'{log}' has compression.type=producer: with source.client")
+    counted = [each.pop("other topics")[0] for each in found.values()]  # other tests create some
+    assert len(set(counted)) == 1
+    shown = {name: sentence for name, (_, sentence) in found["kafka-python"].items()}
+    assert {name: sentence for name, (_, sentence) in found["confluent"].items()} == shown
+    assert found["kafka-python"]["transactions"][0] == "fine"
+    assert shown["source.topic"] == f"'{log}' has 1 partition and can be read."
 
 
 def test_a_service_that_writes_to_another_topic_is_found(

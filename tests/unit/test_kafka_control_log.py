@@ -7,12 +7,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from kafka import KafkaConsumer, TopicPartition, errors
+from kafka import TopicPartition, errors
 
 from streamduel.connector import ControlMarker, LogRecord
 from streamduel.errors import ConnectorError
 from streamduel.testing import Record
 from streamduel_kafka import control_log
+from streamduel_kafka.client import ConsumerOptions
 from streamduel_kafka.control_log import ControlLog, Marker, digest
 from streamduel_kafka.settings import SourceSettings
 
@@ -27,16 +28,13 @@ class Topic:
         self.begin, self.end, self.read = 0, 5, True
         self.at = 0
 
-    def assign(self, partitions: list[TopicPartition]) -> None:
-        """Do nothing."""
+    def assign(self, positions: dict[TopicPartition, int]) -> None:
+        self.at = positions.get(AT, self.at)
 
-    def seek(self, _at: TopicPartition, offset: int) -> None:
-        self.at = offset
-
-    def position(self, _at: TopicPartition, timeout_ms: int) -> int:
+    def position(self, _at: TopicPartition) -> int:
         return self.at
 
-    def poll(self, timeout_ms: int) -> dict[TopicPartition, list[Any]]:
+    def poll(self, seconds: float) -> dict[TopicPartition, list[Any]]:
         if not self.read:
             return {}
         found = [
@@ -47,10 +45,10 @@ class Topic:
         self.at = self.end
         return {AT: found}
 
-    def beginning_offsets(self, _: Any, _ms: int) -> dict[TopicPartition, int]:
+    def begins(self, _: Any, seconds: float) -> dict[TopicPartition, int]:
         return {AT: self.begin}
 
-    def end_offsets(self, _: Any, timeout_ms: int) -> dict[TopicPartition, int]:
+    def stable_ends(self, _: Any, seconds: float) -> dict[TopicPartition, int]:
         return {AT: self.end}
 
 
@@ -61,11 +59,10 @@ class Markers:
         self.sent: list[Marker] = []
         self.error: Exception | None = None
 
-    def send(self, _topic: str, *, value: bytes, key: bytes, partition: int) -> Any:
+    def send(self, _topic: str, key: bytes, value: bytes, partition: int) -> Any:
         assert (key, partition) == (b"search", 0)
         self.sent.append(msgspec.json.decode(value, type=Marker))
-        failed = self.error is not None
-        return SimpleNamespace(is_done=True, failed=lambda: failed, exception=self.error)
+        return SimpleNamespace(done=True, error=self.error)
 
 
 @pytest.fixture
@@ -80,8 +77,8 @@ def markers() -> Markers:
 
 @pytest.fixture(autouse=True)
 def _connected(monkeypatch: pytest.MonkeyPatch, topic: Topic, markers: Markers) -> None:
-    def connect(kind: Any, _settings: Any, **_options: Any) -> Any:
-        return topic if kind is KafkaConsumer else markers
+    def connect(options: Any, _settings: Any) -> Any:
+        return topic if isinstance(options, ConsumerOptions) else markers
 
     monkeypatch.setattr(control_log, "connect_at_start", connect)
     monkeypatch.setattr(control_log, "LOOK_SECONDS", 0.0)

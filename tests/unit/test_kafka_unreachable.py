@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from streamduel.connector import SourceOptions
 from streamduel.errors import ConnectorError
-from streamduel_kafka import clients
+from streamduel_kafka import connecting
 from streamduel_kafka.archive import open_archive
 from streamduel_kafka.opening import open_log, open_source
 from streamduel_kafka.settings import SinkSettings, SnapshotSettings, SourceSettings
@@ -40,11 +40,11 @@ def test_a_wrong_address_is_told_soon(
 ) -> None:
     waited = []
 
-    def connect(_kind: Any, _settings: Any, patience: float, **_options: Any) -> Any:
+    def connect(_options: Any, _settings: Any, patience: float) -> Any:
         waited.append(patience)
         raise errors.KafkaTimeoutError("Unable to bootstrap")
 
-    monkeypatch.setattr(clients, "connect", connect)
+    monkeypatch.setattr(connecting, "connect", connect)
     with capture_logs() as logs, pytest.raises(ConnectorError, match="cannot be reached"):
         opens()
     assert waited == [2, seconds - 2]

@@ -63,6 +63,15 @@ def on_files(tmp_path: Path) -> ConnectorFixture:
 
 @pytest.fixture
 def on_kafka(kafka: KafkaBroker, topics: Topics) -> ConnectorFixture:
+    return _on_kafka(kafka, topics, "kafka-python")
+
+
+@pytest.fixture
+def on_confluent(kafka: KafkaBroker, topics: Topics) -> ConnectorFixture:
+    return _on_kafka(kafka, topics, "confluent")
+
+
+def _on_kafka(kafka: KafkaBroker, topics: Topics, client: str) -> ConnectorFixture:
     topic = topics(1)
 
     def append(values: Sequence[bytes]) -> None:
@@ -71,7 +80,11 @@ def on_kafka(kafka: KafkaBroker, topics: Topics) -> ConnectorFixture:
                 producer.send(topic, value, partition=0)
             producer.flush()
 
-    shared = {"connector": "kafka", "bootstrap_servers": kafka.bootstrap_servers}
+    shared = {
+        "connector": "kafka",
+        "client": client,
+        "bootstrap_servers": kafka.bootstrap_servers,
+    }
     return ConfiguredConnector(
         load_connector("kafka"),
         {**shared, "topic": topic, "group": topic, "session_timeout_ms": 6000},
@@ -81,7 +94,14 @@ def on_kafka(kafka: KafkaBroker, topics: Topics) -> ConnectorFixture:
     )
 
 
-@pytest.fixture(params=["memory", "files", pytest.param("kafka", marks=pytest.mark.kafka)])
+@pytest.fixture(
+    params=[
+        "memory",
+        "files",
+        pytest.param("kafka", marks=pytest.mark.kafka),
+        pytest.param("confluent", marks=pytest.mark.kafka),
+    ]
+)
 def connector(request: pytest.FixtureRequest) -> ConnectorFixture:
     made: ConnectorFixture = request.getfixturevalue(f"on_{request.param}")
     return made

@@ -24,7 +24,7 @@ from streamduel_kafka.opening import open_log, open_source
 from streamduel_kafka.outlet import KafkaOutlet, open_outlet
 from streamduel_kafka.settings import SinkSettings, SnapshotSettings, SourceSettings
 from streamduel_kafka.source import KafkaSource
-from tests.broker.fixture import Topics
+from tests.broker.fixture import CLIENT, Topics
 
 # Seconds to wait: longer than anything takes on a loaded machine.
 PATIENCE = 60.0
@@ -52,11 +52,13 @@ class Bed:
     dead_letters: str
     snapshots: str
     group: str
+    client: str = CLIENT
     stack: ExitStack = field(default_factory=ExitStack)
 
     def source_settings(self, **changes: Any) -> SourceSettings:
         base = {
             "bootstrap_servers": self.servers,
+            "client": self.client,
             "topic": self.topic,
             "group": self.group,
             "session_timeout_ms": 6000,
@@ -67,13 +69,18 @@ class Bed:
     def sink_settings(self, **changes: Any) -> SinkSettings:
         base = {
             "bootstrap_servers": self.servers,
+            "client": self.client,
             "assignments": self.assignments,
             "dead_letters": self.dead_letters,
         }
         return SinkSettings.model_validate(base | changes)
 
     def snapshot_settings(self, **changes: Any) -> SnapshotSettings:
-        base = {"bootstrap_servers": self.servers, "topic": self.snapshots}
+        base = {
+            "bootstrap_servers": self.servers,
+            "client": self.client,
+            "topic": self.snapshots,
+        }
         return SnapshotSettings.model_validate(base | changes)
 
     def source(self, **changes: Any) -> KafkaSource:
@@ -138,7 +145,7 @@ class Bed:
             return offset
 
 
-def make_bed(servers: str, topics: Topics, partitions: int = 4) -> Bed:
+def make_bed(servers: str, topics: Topics, partitions: int = 4, *, client: str = CLIENT) -> Bed:
     topic = topics(partitions)
     return Bed(
         servers,
@@ -147,6 +154,7 @@ def make_bed(servers: str, topics: Topics, partitions: int = 4) -> Bed:
         dead_letters=topics(1),
         snapshots=topics(partitions, compacted=True),
         group=f"group of {topic}",
+        client=client,
     )
 
 
@@ -169,6 +177,13 @@ def work(partition: int, next_offset: int, text: str = "") -> PartitionCommit:
 def commit(outlet: Outlet, *commits: PartitionCommit) -> None:
     outlet.write(commits)
     outlet.finish(commits)
+
+
+def flush(outlet: KafkaOutlet) -> None:
+    """Wait until the brokers have what was written, of a transaction that is still open."""
+    producer = outlet._transactions._producer
+    assert producer is not None
+    producer.flush(PATIENCE)
 
 
 def polls(source: KafkaSource) -> Iterator[Poll]:

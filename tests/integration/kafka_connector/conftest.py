@@ -9,8 +9,8 @@ from tests.integration.kafka_connector.bed import Bed, make_bed
 
 
 @pytest.fixture
-def bed(kafka: Broker, topics: Topics) -> Iterator[Bed]:
-    bed = make_bed(kafka.bootstrap_servers, topics)
+def bed(kafka: Broker, topics: Topics, client: str) -> Iterator[Bed]:
+    bed = make_bed(kafka.bootstrap_servers, topics, client=client)
     with bed.stack:
         yield bed
 

@@ -13,6 +13,7 @@ from kafka import KafkaAdminClient
 
 from streamduel.client.event_log import EventLog
 from streamduel.client.kafka import KafkaFeed, KafkaWriter
+from tests.broker.fixture import CLIENT
 from tests.broker.fixture import without_broker as no_broker
 from tests.broker.local_kafka import BrokerUnavailableError
 from tests.broker.secured import PASSWORD, Grant, SecuredKafka, make_keys
@@ -87,6 +88,7 @@ class Secured:
         path = self.folder / f"{user}.yaml"
         shared = self.broker.client_settings(user) | {
             "connector": "kafka",
+            "client": CLIENT,
             "sasl_plain_password_file": str(self.broker.keys / "password"),
         }
         experiment = {"arms": ["bm25", "ltr"], "policy": {"name": "rucb"}, "seed": 7}
@@ -185,6 +187,23 @@ def test_the_documented_lists_are_enough(secured: Secured) -> None:
     assert result.status == 0, result.err
     assert "unknown" not in result.err
     assert "click log opened topic=clicks timestamps=CreateTime" in result.err
+
+
+@pytest.mark.parametrize("left", [None, SERVICE[1], SERVICE[-1]], ids=str)
+def test_doctor_tells_rights_to_group_and_transactions(
+    secured: Secured, left: Grant | None
+) -> None:
+    user = "run" if left is None else user_without("run", left)
+    lines = secured.streamduel(user, "doctor", "CONFIG").out.splitlines()
+    failed = [line for line in lines if line.startswith("failed")]
+    if left is None:
+        assert failed == []
+        return
+    [line] = failed
+    name = "source.group" if left.kind == "group" else "transactions"
+    assert line.split(": ")[0].split() == ["failed", name]
+    what = f"{left.operation} {left.kind} '{left.name.rstrip('*')}"
+    assert f"Kafka does not allow user '{user}' to {what}" in line
 
 
 @pytest.mark.parametrize(

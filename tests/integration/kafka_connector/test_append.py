@@ -2,6 +2,7 @@
 
 import socket
 import time
+from functools import partial
 
 import pytest
 
@@ -9,6 +10,7 @@ from streamduel.connector import load_connector
 from streamduel.errors import ConnectorError, UncertainError
 from streamduel_kafka import append as append_module
 from streamduel_kafka.append import append_record as append
+from streamduel_kafka.client import ProducerOptions
 from streamduel_kafka.partitions import home_partition
 from tests.broker.fixture import Topics
 from tests.integration.kafka_connector.bed import Bed, gain, read, start, without_broker
@@ -48,7 +50,8 @@ def test_a_refused_record_is_an_error(bed: Bed, topics: Topics) -> None:
 def test_without_an_answer_the_outcome_is_uncertain(
     bed: Bed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(append_module.PRODUCER, "linger_ms", 3000)  # not sent before
+    lingering = partial(ProducerOptions, linger_ms=3000)  # not sent before
+    monkeypatch.setattr(append_module, "ProducerOptions", lingering)
     monkeypatch.setattr(append_module, "APPEND_SECONDS", 1.0)
     monkeypatch.setattr(append_module, "GRACE_SECONDS", 0.0)
     with pytest.raises(UncertainError, match="did not say that the record was written"):

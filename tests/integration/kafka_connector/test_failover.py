@@ -5,7 +5,7 @@ import time
 import pytest
 
 from tests.broker.cluster import OFFSETS, TRANSACTIONS, LocalCluster
-from tests.broker.fixture import Topics
+from tests.broker.fixture import Topics, on_both_clients
 from tests.integration.kafka_connector.bed import (
     commit,
     gain,
@@ -23,11 +23,12 @@ ALLOWED = 10.0
 
 
 @without_broker
+@on_both_clients
 @pytest.mark.parametrize("role", ["transactions", "group", "log", "snapshots"])
 def test_a_commit_outlives_the_leader(
-    cluster: LocalCluster, cluster_topics: Topics, role: str
+    cluster: LocalCluster, cluster_topics: Topics, role: str, client: str
 ) -> None:
-    bed = make_bed(cluster.bootstrap_servers, cluster_topics, partitions=1)
+    bed = make_bed(cluster.bootstrap_servers, cluster_topics, partitions=1, client=client)
     with bed.stack:
         source = bed.source(session_timeout_ms=45_000, max_poll_interval_ms=60_000)
         start(source, gain(source, 1))

@@ -1,5 +1,6 @@
 """After any failure, work continues from the last commit, which is complete or absent."""
 
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -11,9 +12,10 @@ from kafka.admin import MemberToRemove
 from streamduel.connector import Message, Outlet, PartitionCommit, Snapshot
 from streamduel.errors import ConnectorError, Fenced, SnapshotError
 from streamduel_kafka import archive, snapshots, transaction
+from streamduel_kafka.client import Consumer
 from streamduel_kafka.snapshots import SnapshotLoader
 from streamduel_kafka.source import KafkaSource
-from tests.broker.fixture import Broker
+from tests.broker.fixture import Broker, on_both_clients
 from tests.faults.processes import fork, was_killed
 from tests.integration.kafka_connector.bed import (
     Bed,
@@ -30,7 +32,7 @@ from tests.integration.kafka_connector.bed import (
 )
 from tests.integration.kafka_connector.worker import commit_twice
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, on_both_clients]
 
 FIRST = snapshot(10, experiment=b"first 0:10")
 SECOND = snapshot(20, experiment=b"second 0:20")
@@ -144,7 +146,6 @@ def test_a_commit_without_a_broker_times_out_and_is_repeated(
         pytest.skip("the tests must not restart this broker")
     # Shorter than the broker's restart.
     monkeypatch.setattr(transaction, "COMMIT_SECONDS", 1.0)
-    monkeypatch.setitem(transaction.PRODUCER, "max_block_ms", 1000)
     bed.produce(10, 0)
     source = bed.source(session_timeout_ms=30_000, max_poll_interval_ms=60_000)
     start(source, gain(source))
@@ -170,7 +171,7 @@ def test_a_commit_without_a_broker_times_out_and_is_repeated(
 def test_loading_waits_for_the_broker(bed: Bed, kafka: Broker) -> None:
     if not kafka.can_restart:
         pytest.skip("the tests must not restart this broker")
-    source = bed.source(session_timeout_ms=30_000)
+    source = bed.source(session_timeout_ms=30_000, max_poll_interval_ms=30_000)
     start(source, gain(source))
     outlet = bed.outlet(source)
     commit(outlet, work(0, 0))
@@ -278,22 +279,43 @@ def test_a_hanging_transaction(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> Non
         bed.outlet(log).load(0)
 
 
-def test_a_late_marker(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("offset", [1, 0], ids=["", "unchanged"])
+def test_a_late_marker(bed: Bed, monkeypatch: pytest.MonkeyPatch, offset: int) -> None:
     """The offset is committed and the snapshot not visible yet: read again."""
+    read, shown = archive.read_snapshot, list[tuple[Snapshot | None, int]]()
+
+    def late(
+        consumer: Consumer, at: TopicPartition, closing: threading.Event
+    ) -> tuple[Snapshot | None, int]:
+        return shown.pop() if shown else read(consumer, at, closing)
+
     source = bed.source()
     start(source, gain(source))
     outlet = bed.outlet(source)
     commit(outlet, work(0, 0, "old "))
-    old = outlet.load(0)
+    old = snapshot(0, experiment=b"old 0:0")
+    assert outlet.load(0) == old
     bed.produce(1, 0)
-    commit(outlet, work(0, 1, "new "))
-    shown = [old, old, None]
-    really = archive.read_snapshot
-    monkeypatch.setattr(
-        snapshots, "read_snapshot", lambda *asked: shown.pop() if shown else really(*asked)
-    )
-    assert outlet.load(0) == snapshot(1, experiment=b"new 0:1")
+    commit(outlet, work(0, offset, "new "))
+    monkeypatch.setattr(snapshots, "read_snapshot", late)
+    shown += [(old, 1), (old, 1), (None, -1)]
+    assert outlet.load(0) == snapshot(offset, experiment=b"new 0:%d" % offset)
     assert not shown
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_replaced_topic_of_snapshots(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it says to do helps."""
+    source = bed.source()
+    start(source, gain(source))
+    outlet = bed.outlet(source)
+    commit(outlet, work(0, 0))
+    read = archive.read_snapshot
+    monkeypatch.setattr(snapshots, "read_snapshot", lambda *asked: (read(*asked)[0], 0))
+    with pytest.raises(SnapshotError, match=r"at offset 0 of .* the one at \d+; .* replaced: set"):
+        outlet.load(0)
+    reset(bed, 0)
+    assert outlet.load(0) == snapshot(0, experiment=b"0:0")
 
 
 def test_an_entry_can_be_deleted(bed: Bed) -> None:

@@ -9,6 +9,7 @@ import pytest
 from streamduel.errors import ConnectorError
 from streamduel_kafka.settings import SinkSettings, SnapshotSettings, SourceSettings
 from streamduel_kafka.topics import Topics
+from tests.broker.fixture import on_both_clients
 from tests.broker.fixture import without_broker as no_broker
 from tests.broker.local_kafka import BrokerUnavailableError
 from tests.broker.secured import SecuredKafka, make_keys
@@ -57,20 +58,23 @@ def settings(kafka: SecuredKafka, **more: Any) -> dict[str, Any]:
     } | more
 
 
-def test_tls_with_a_password(secure: SecuredKafka, keys: Path) -> None:
-    shared, context = settings(secure), {"directory": keys}
-    bed = Bed(secure.bootstrap_servers, "clicks", "assignments", "letters", "snapshots", "g")
+@on_both_clients
+def test_tls_with_a_password(secure: SecuredKafka, keys: Path, client: str) -> None:
+    shared, context = settings(secure, client=client), {"directory": keys}
+    names = [f"{name}-{client}" for name in ("clicks", "assignments", "letters", "snapshots", "g")]
+    log, assignments, letters, snapshots, group = names
+    bed = Bed(secure.bootstrap_servers, log, assignments, letters, snapshots, group)
 
     def validated(model: Any, **own: str) -> Any:
         return model.model_validate(shared | own, context=context)
 
-    setattr(bed, "source_settings", lambda: validated(SourceSettings, topic="clicks", group="g"))  # noqa: B010
+    setattr(bed, "source_settings", lambda: validated(SourceSettings, topic=log, group=group))  # noqa: B010
     setattr(  # noqa: B010
         bed,
         "sink_settings",
-        lambda: validated(SinkSettings, assignments="assignments", dead_letters="letters"),
+        lambda: validated(SinkSettings, assignments=assignments, dead_letters=letters),
     )
-    setattr(bed, "snapshot_settings", lambda: validated(SnapshotSettings, topic="snapshots"))  # noqa: B010
+    setattr(bed, "snapshot_settings", lambda: validated(SnapshotSettings, topic=snapshots))  # noqa: B010
     with bed.stack:
         source = bed.source()
         start(source, gain(source, 1))
@@ -81,6 +85,7 @@ def test_tls_with_a_password(secure: SecuredKafka, keys: Path) -> None:
 
 
 @without_broker
+@on_both_clients
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
@@ -88,7 +93,7 @@ def test_tls_with_a_password(secure: SecuredKafka, keys: Path) -> None:
             {"sasl_plain_password_file": None, "sasl_plain_password": "battery staple"},
             r"refused the credentials \(sasl_mechanism PLAIN, user 'ada'\)|the password of 'ada'",
         ),
-        ({"ssl_cafile": None}, "cannot be reached at .* certificate verify failed"),
+        ({"ssl_cafile": None}, "cannot be reached at .*certificate verify failed"),
         (
             {"security_protocol": "PLAINTEXT", "sasl_mechanism": None},
             r"cannot be reached at .* security_protocol \(found PLAINTEXT\)",
@@ -97,9 +102,9 @@ def test_tls_with_a_password(secure: SecuredKafka, keys: Path) -> None:
     ids=["password", "certificate", "protocol"],
 )
 def test_refused_connections_have_a_reason(
-    secure: SecuredKafka, keys: Path, change: dict[str, Any], problem: str
+    secure: SecuredKafka, keys: Path, client: str, change: dict[str, Any], problem: str
 ) -> None:
-    asked = settings(secure, topic="clicks", group="g", **change)
+    asked = settings(secure, topic="clicks", group="g", client=client, **change)
     validated = SourceSettings.model_validate(asked, context={"directory": keys})
     with pytest.raises(ConnectorError, match=problem) as caught:
         Topics(validated, seconds=3.0)

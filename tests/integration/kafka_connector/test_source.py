@@ -1,8 +1,10 @@
 """Reading the click log, and changes of ownership."""
 
+import sys
 import time
 from collections.abc import Sequence
 from contextlib import closing
+from typing import Any
 
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer, TopicPartition, errors
@@ -10,10 +12,10 @@ from structlog.typing import EventDict
 
 from streamduel.connector import LogRecord, Poll, SourceOptions
 from streamduel.errors import ConnectorError
-from streamduel_kafka import clients, kafka_python
+from streamduel_kafka import opening
 from streamduel_kafka import source as source_module
 from streamduel_kafka.opening import open_source
-from tests.broker.fixture import Topics
+from tests.broker.fixture import Topics, on_both_clients
 from tests.integration.kafka_connector.bed import (
     Bed,
     commit,
@@ -26,7 +28,7 @@ from tests.integration.kafka_connector.bed import (
     work,
 )
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, on_both_clients]
 
 
 def delete_records(bed: Bed, partition: int, before: int) -> None:
@@ -212,18 +214,37 @@ def test_partitions_move_when_members_join_and_leave(bed: Bed) -> None:
     assert sorted(lost) == sorted(halves[0])
 
 
+def test_processes_with_different_clients_share_a_group(bed: Bed) -> None:
+    """As in a rolling restart that changes the client."""
+    bed.produce(2, 0)
+    first = bed.source(instance="first", client="kafka-python")
+    second = bed.source(instance="second", client="confluent")
+    halves = gain_all(first, second, counts=[2, 2])
+    assert sorted([*halves[0], *halves[1]]) == [0, 1, 2, 3]
+    owner = first if 0 in halves[0] else second
+    start(owner, [0])
+    assert mapping(read(owner, 2)) == {0: [0, 1]}
+
+
+def generation_of(group: Any) -> int:
+    if isinstance(group, bytes):  # librdkafka's, of the version 2: prefix, generation, names
+        assert group.startswith(b"CGMDv2:")
+        return int.from_bytes(group[7:11], sys.byteorder)
+    return int(group.generation_id)
+
+
 def test_a_restarted_member_keeps_its_partitions(bed: Bed) -> None:
     first = bed.source(instance="first")
     second = open_source(bed.source_settings(instance="second"), SourceOptions())
     with closing(second):
         halves = gain_all(first, second, counts=[2, 2])
-        generation = first.group.generation_id
+        generation = generation_of(first.group)
     again = bed.source(instance="second")
     assert gain(again, 2) == halves[1]
     for _ in range(20):
         poll = first.poll(0.1)
         assert not poll.lost
-    assert again.group.generation_id == first.group.generation_id == generation
+    assert generation_of(again.group) == generation_of(first.group) == generation
 
 
 def test_another_process_of_the_same_name(bed: Bed) -> None:
@@ -236,10 +257,11 @@ def test_another_process_of_the_same_name(bed: Bed) -> None:
 
 
 def test_a_commit_after_another_process_of_the_same_name(bed: Bed) -> None:
-    first = bed.source(instance="same", session_timeout_ms=30_000)
+    patient = {"session_timeout_ms": 30_000, "max_poll_interval_ms": 30_000}
+    first = bed.source(instance="same", **patient)
     start(first, gain(first))
     outlet = bed.outlet(first)
-    second = bed.source(instance="same", session_timeout_ms=30_000)
+    second = bed.source(instance="same", **patient)
     gain(second)
     with pytest.raises(ConnectorError, match=r"source\.instance"):
         commit(outlet, work(0, 0))
@@ -248,7 +270,7 @@ def test_a_commit_after_another_process_of_the_same_name(bed: Bed) -> None:
 
 def test_more_partitions_than_at_start(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     # By default a consumer asks for metadata every five minutes.
-    monkeypatch.setitem(clients.CONSUMER, "metadata_max_age_ms", 100)
+    monkeypatch.setattr(opening, "METADATA_SECONDS", 0.1)
     source = bed.source()
     gain(source)
     with KafkaAdminClient(bootstrap_servers=bed.servers) as admin:
@@ -299,7 +321,7 @@ def test_retriable_errors_are_empty_polls(
     start(source, gain(source))
     bed.produce(1, 0)
 
-    def fail(**_: int) -> None:
+    def fail(_: float) -> None:
         raise errors.NotLeaderForPartitionError
 
     with monkeypatch.context() as patch:
@@ -322,7 +344,7 @@ def test_permanent_errors_end_the_source(
 ) -> None:
     source = bed.source()
 
-    def fail(**_: int) -> None:
+    def fail(_: float) -> None:
         raise error
 
     monkeypatch.setattr(source._consumer, "poll", fail)
@@ -345,7 +367,7 @@ def test_a_right_that_is_taken_away_ends_the_source(
 ) -> None:
     source = bed.source()
 
-    def fail(**_: int) -> None:
+    def fail(_: float) -> None:
         raise error
 
     monkeypatch.setattr(source._consumer, "poll", fail)
@@ -364,8 +386,8 @@ def test_seek_without_a_broker(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> Non
         raise errors.KafkaTimeoutError
 
     with monkeypatch.context() as patch:
-        patch.setattr(source._consumer, "end_offsets", fail)
-        patch.setattr(kafka_python, "high_watermarks", fail)
+        patch.setattr(source._consumer, "stable_ends", fail)
+        patch.setattr(source._consumer, "high_watermarks", fail)
         with pytest.raises(ConnectorError, match=r"the beginning of partition 0 of .* cannot"):
             source.seek(0, None)
         assert source.seek(0, 3) == 3  # not checked: a poll would find it out of range
@@ -382,6 +404,6 @@ def test_seek_without_permission(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> N
     def fail(*_: object, **__: object) -> None:
         raise errors.TopicAuthorizationFailedError({bed.topic})
 
-    monkeypatch.setattr(source._consumer, "beginning_offsets", fail)
+    monkeypatch.setattr(source._consumer, "begins", fail)
     with pytest.raises(ConnectorError, match=rf"to Read topic .{bed.topic}. \(source\.topic\)"):
         source.seek(0, 0)

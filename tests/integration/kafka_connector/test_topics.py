@@ -12,7 +12,7 @@ from structlog.typing import EventDict
 from streamduel.connector import SourceOptions, no_failpoint
 from streamduel.errors import ConnectorError
 from streamduel_kafka import connector
-from streamduel_kafka.topics import Found
+from streamduel_kafka.client import Found
 from streamduel_kafka.topics import Topics as Checks
 from tests.broker.fixture import Topics
 from tests.integration.kafka_connector.bed import Bed, gain
@@ -116,6 +116,15 @@ def test_the_log_says_where_timestamps_come_from(
     bed.source()
     (line,) = [line for line in logged if line["event"] == "click log opened"]
     assert (line["topic"], line["timestamps"]) == (bed.topic, kind)
+
+
+def test_unbounded_decompression_is_told_at_start_only(bed: Bed, logged: list[EventDict]) -> None:
+    settings = bed.source_settings(client="confluent")
+    told = {"topic": bed.topic, "compression": "producer"}
+    for opened, times in ((connector.open_log, 0), (connector.open_source, 1)):
+        opened(settings, SourceOptions()).close()
+        lines = [line for line in logged if line["event"] == "decompression not bounded"]
+        assert [{key: line[key] for key in told} for line in lines] == [told] * times
 
 
 def test_missing_brokers(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:

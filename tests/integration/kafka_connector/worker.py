@@ -4,7 +4,7 @@ from contextlib import closing
 from typing import Any
 
 from tests.faults.processes import die
-from tests.integration.kafka_connector.bed import Bed, commit, gain, start, work
+from tests.integration.kafka_connector.bed import Bed, commit, flush, gain, start, work
 
 SESSION_TIMEOUT_MS = 3000
 """How long the group waits for the killed process; the commits take a fraction of it."""
@@ -27,6 +27,6 @@ def commit_twice(
         commit(outlet, work(0, 10, "first "))
         second = True
         outlet.write([work(0, 20, "second ")])
-        outlet._transactions._producer.flush()
+        flush(outlet)
         kill("everything written")
         outlet.finish([work(0, 20, "second ")])

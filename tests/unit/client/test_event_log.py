@@ -113,11 +113,12 @@ def test_duels(log: EventLog, kept: Kept) -> None:
 def test_whole_impressions(log: EventLog, kept: Kept) -> None:
     bought = RankClick(1, ts=6, action="buy")
     log.interleaving("search", PAIR, SHOWN, [0, bought], record_id="i-1", ts=5)
-    assert logged(log, kept) == [
-        Interleaving(
-            "i-1", "search", "bm25", "ltr", ["a", "b", None], [0, bought], epoch=17, ts=5
-        )
-    ]  # fmt: skip
+    log.interleaving("search", PAIR, SHOWN, [0, bought], record_id="i-2", ts=5, docs=True)
+    without, with_docs = logged(log, kept)
+    assert without == Interleaving(
+        "i-1", "search", "bm25", "ltr", ["a", "b", None], [0, bought], epoch=17, ts=5
+    )
+    assert with_docs.docs == [str(document) for document in SHOWN.docs]
 
 
 def test_a_ranker_alone_is_logged_as_a_duel_without_winner(log: EventLog, kept: Kept) -> None:

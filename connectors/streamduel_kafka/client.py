@@ -1,0 +1,295 @@
+"""The seam to a client of Kafka: all that this connector asks of one, whichever is configured.
+
+`kafka_python` and `confluent` implement it; `connecting.connect` picks one. Both speak of the
+protocol in the words of kafka-python: `TopicPartition`, and one class in `kafka.errors` for each
+error code. Every wait has a limit, in seconds, and raises KafkaTimeoutError when it ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from kafka import TopicPartition
+
+from streamduel.connector import MAX_BATCH_BYTES, LogRecord
+
+
+class Listener(Protocol):
+    """Hears about the partitions of a group's member, in the thread that polls or another one."""
+
+    def revoked(self) -> None:
+        """All partitions are given up: before a new generation, or because they are lost."""
+
+    def assigned(self, partitions: Collection[TopicPartition], group: Any) -> None:
+        """A new generation assigned these partitions; `group` is the membership in it.
+
+        They deliver nothing until `Consumer.resume`.
+        """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Membership:
+    """A static member of a group.
+
+    Attributes:
+        instance: its name, the same after a restart.
+        session_timeout_ms: without a heartbeat for so long, its partitions are reassigned.
+        heartbeat_ms: between two heartbeats.
+        max_poll_interval_ms: without a poll for so long, its partitions are reassigned.
+    """
+
+    instance: str
+    session_timeout_ms: int
+    heartbeat_ms: int
+    max_poll_interval_ms: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConsumerOptions:
+    """A consumer; it reads committed records only, and commits nothing itself.
+
+    Attributes:
+        client_id: its name in the broker's log and quotas.
+        group: whose offsets it asks for; None without one.
+        membership: how it takes part in the group; None if it does not.
+        skips_deleted: whether it goes on at the beginning of a partition where its position was
+            deleted; else that is an OffsetOutOfRangeError.
+        max_records: of one poll.
+        max_batch_bytes: a compressed batch with more bytes becomes one `Rejected` record.
+        partition_bytes: fetched of one partition at a time; a larger batch comes alone.
+        metadata_seconds: how often it asks for the metadata of its topics.
+    """
+
+    client_id: str = "streamduel"
+    group: str | None = None
+    membership: Membership | None = None
+    skips_deleted: bool = True
+    max_records: int = 500
+    max_batch_bytes: int = MAX_BATCH_BYTES
+    partition_bytes: int = 1024 * 1024
+    metadata_seconds: float = 300.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProducerOptions:
+    """A producer; its records are on every in-sync replica, and once each.
+
+    Attributes:
+        client_id: its name in the broker's log and quotas.
+        seconds: after which a record that is not written has failed.
+        block_seconds: the longest that `Producer.send` waits for metadata.
+        request_seconds: after which an unanswered request is repeated.
+        transactional_id: None without transactions.
+        transaction_timeout_ms: the broker aborts an open transaction after this long.
+        max_record_bytes: the client refuses larger records itself.
+        linger_ms: how long it collects records for a larger request.
+    """
+
+    client_id: str = "streamduel"
+    seconds: float
+    block_seconds: float
+    request_seconds: float = 10.0
+    transactional_id: str | None = None
+    transaction_timeout_ms: int = 60_000
+    max_record_bytes: int = 1024 * 1024
+    linger_ms: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdminOptions:
+    """A client that asks for, and creates, topics."""
+
+    client_id: str = "streamduel-admin"
+
+
+class Found(NamedTuple):
+    """An existing topic.
+
+    Attributes:
+        partitions: how many it has.
+        id: its id; None with brokers before Kafka 2.8.
+        rights: what this user may do with it, in capitals; None with brokers before Kafka 2.3.
+    """
+
+    partitions: int
+    id: str | None
+    rights: Sequence[str] | None = None
+
+
+class Committed(NamedTuple):
+    """What a group has committed for a partition.
+
+    Attributes:
+        offset: of the next record.
+        metadata: what was stored with it; empty after the offset was set by hand.
+    """
+
+    offset: int
+    metadata: str = ""
+
+
+class Consumer(Protocol):
+    """Reads topics. All methods but `connected` are called by one thread.
+
+    Every method that asks a broker raises KafkaError.
+    """
+
+    @property
+    def connected(self) -> bool:
+        """Whether a broker answers, and the leaders of the assigned partitions do.
+
+        Makes no request; may be asked from any thread.
+        """
+
+    def subscribe(self, topic: str, listener: Listener) -> None:
+        """Join the group; `poll` reports to the listener."""
+
+    def assign(self, positions: Mapping[TopicPartition, int]) -> None:
+        """Deliver these partitions from these offsets on, and no others."""
+
+    def assign_held(self, partitions: Collection[TopicPartition]) -> None:
+        """Own these partitions, which deliver nothing until `resume`."""
+
+    def assignment(self) -> set[TopicPartition]:
+        """The partitions at present."""
+
+    def hold(self, partitions: Collection[TopicPartition]) -> None:
+        """Deliver nothing of these partitions until `resume`."""
+
+    def resume(self, partitions: Collection[TopicPartition]) -> None:
+        """Deliver these partitions again, from their positions on."""
+
+    def seek(self, at: TopicPartition, offset: int) -> None:
+        """Change the position of a partition."""
+
+    def position(self, at: TopicPartition) -> int:
+        """The offset from which the next record comes; moves past markers of transactions."""
+
+    def poll(self, seconds: float) -> Mapping[TopicPartition, Sequence[LogRecord]]:
+        """Wait for records.
+
+        Raises:
+            OffsetOutOfRangeError: with the positions, by partition.
+            CorruptRecordError: a batch is damaged.
+            FencedInstanceIdError: another process uses this member's name.
+            KafkaError: see `kafka.errors`.
+        """
+
+    def begins(
+        self, partitions: Sequence[TopicPartition], seconds: float
+    ) -> dict[TopicPartition, int]:
+        """The offset of the first record of each partition."""
+
+    def stable_ends(
+        self, partitions: Sequence[TopicPartition], seconds: float
+    ) -> dict[TopicPartition, int]:
+        """The last stable offset of each partition, up to which committed records are readable."""
+
+    def high_watermarks(
+        self, partitions: Sequence[TopicPartition], seconds: float
+    ) -> dict[TopicPartition, int]:
+        """The end of each partition, with the records behind open transactions."""
+
+    def committed(self, at: TopicPartition, seconds: float) -> Committed | None:
+        """What the group has committed, once no open transaction holds more; None if nothing."""
+
+    def answers(self, seconds: float) -> bool:
+        """Whether a broker answers now."""
+
+    def partitions(self, topic: str, seconds: float) -> list[int]:
+        """The partitions of a topic, in order; none if it is missing."""
+
+    def topic_id(self, topic: str) -> str | None:
+        """The id of a topic as of the newest metadata; makes no request.
+
+        None while it is unknown, and with brokers before Kafka 2.8.
+        """
+
+    def ask_topic_id(self, topic: str) -> Any:
+        """Ask a broker for the id of a topic, and do not wait."""
+
+    def await_topic_id(self, topic: str, asked: Any, seconds: float) -> str | None:
+        """The answer to `ask_topic_id`; None if there is no such topic."""
+
+    def close(self) -> None:
+        """Close it; a static member stays in its group."""
+
+
+class Sent(Protocol):
+    """A record on its way."""
+
+    @property
+    def done(self) -> bool:
+        """Whether it is written, or has failed."""
+
+    @property
+    def error(self) -> Exception | None:
+        """Why it has failed, if it has."""
+
+    def wait(self, seconds: float) -> int:
+        """The offset at which it is written; raises its error."""
+
+
+class Producer(Protocol):
+    """Writes records. Every method but `discard` raises KafkaError."""
+
+    def send(
+        self, topic: str, key: bytes | None, value: bytes, partition: int | None = None
+    ) -> Sent:
+        """Write a record soon; without a partition, its key decides as in every client of Kafka.
+
+        Raises:
+            KafkaError, ValueError: it cannot be written.
+        """
+
+    def flush(self, seconds: float) -> None:
+        """Wait until every record is written or has failed."""
+
+    def init_transactions(self, seconds: float) -> None:
+        """Register the transactional id, which ends the transaction of a former producer."""
+
+    def begin_transaction(self) -> None:
+        """Begin one."""
+
+    def send_offsets(
+        self, offsets: Mapping[TopicPartition, Committed], group: Any, seconds: float
+    ) -> None:
+        """Add offsets to the transaction, as the member that `Listener.assigned` named."""
+
+    def commit_transaction(self, seconds: float) -> None:
+        """Commit."""
+
+    def abort_transaction(self, seconds: float) -> None:
+        """Abort; never raises: the broker aborts after a timeout, too."""
+
+    def cause(self) -> BaseException | None:
+        """The error that made the transaction fail, if a later one hides it."""
+
+    def discard(self) -> None:
+        """Close it in any state, within seconds."""
+
+
+class Admin(Protocol):
+    """Asks for topics. Every method but `close` raises KafkaError."""
+
+    def find(self, topic: str) -> Found | None:
+        """A topic; None if it is missing."""
+
+    def create(
+        self, topic: str, partitions: int, replicas: int, configs: Mapping[str, str]
+    ) -> None:
+        """Create a topic."""
+
+    def await_topic(self, topic: str, seconds: float) -> None:
+        """Wait until a new topic can be used."""
+
+    def configs(self, topic: str) -> dict[str, str] | None:
+        """The settings of a topic; None without the right to see them."""
+
+    def topics(self) -> set[str]:
+        """All topics that this user may see."""
+
+    def close(self) -> None:
+        """Close it."""

@@ -1,0 +1,102 @@
+"""Which brokers answer a client of confluent-kafka, by its statistics."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+from typing import Any, ClassVar, Final
+
+import msgspec
+from kafka import TopicPartition
+
+# Answers take milliseconds, a fetch without records 50; on a slow network, a second. With the time
+# between two statistics this must stay below the 5 s within which an absent broker makes a process
+# not ready.
+ANSWER_MICROSECONDS: Final = 2_500_000
+
+
+# Without statistics, and between two questions.
+QUIET_SECONDS: Final = 1.5
+
+
+class _Broker(msgspec.Struct):
+    nodeid: int
+    state: str
+    rxidle: int = -1
+    waitresp_cnt: int = 0
+
+
+class _Partition(msgspec.Struct):
+    leader: int = -1
+
+
+class _Topic(msgspec.Struct):
+    partitions: dict[str, _Partition]
+
+
+class _Statistics(msgspec.Struct):
+    brokers: dict[str, _Broker]
+    topics: dict[str, _Topic]
+
+
+_decode: Final = msgspec.json.Decoder(_Statistics).decode
+
+
+class Brokers:
+    """The newest statistics of a client, as far as they say which brokers answer.
+
+    They come within polls. While nothing is polled, a broker is asked in the background.
+    """
+
+    INTERVAL_MS: ClassVar[int] = 500
+
+    def __init__(self) -> None:
+        self._newest: _Statistics | None = None
+        self._updated = time.monotonic()
+        self._asked: tuple[Any, float] | None = None  # a future, and since when
+
+    def update(self, statistics: str) -> None:
+        """Called by librdkafka, within a poll."""
+        self._newest = _decode(statistics)
+        self._updated = time.monotonic()
+        self._asked = None
+
+    def quiet(self, ask: Callable[[], Any]) -> bool:
+        """Whether nothing was polled for a while, and a question is not answered in time.
+
+        Args:
+            ask: asks a broker anything, and returns a future.
+        """
+        now, asked = time.monotonic(), self._asked
+        if now - self._updated < QUIET_SECONDS:
+            return False
+        if asked is None or (asked[0].done() and asked[0].exception() is None):
+            if asked is None or now - asked[1] >= QUIET_SECONDS:
+                self._asked = ask(), now
+            return False
+        return now - asked[1] > ANSWER_MICROSECONDS / 1e6
+
+    def connected(self, assigned: Collection[TopicPartition]) -> bool:
+        """Whether a broker answers, and the leaders of these partitions do."""
+        found = self._newest
+        if found is None:
+            return True  # it answered when the client was opened
+        answering = {each.nodeid for each in found.brokers.values() if _answers(each)}
+        silent = {each.nodeid for each in found.brokers.values() if _overdue(each)} - {-1}
+        leaders = {_leader(found, at) for at in assigned}
+        return bool(answering) and not leaders & silent
+
+
+def _leader(found: _Statistics, at: TopicPartition) -> int:
+    topic = found.topics.get(at.topic)
+    partition = topic.partitions.get(str(at.partition)) if topic is not None else None
+    return partition.leader if partition is not None else -1
+
+
+def _answers(broker: _Broker) -> bool:
+    return broker.state == "UP" and not _overdue(broker)
+
+
+def _overdue(broker: Any) -> bool:
+    """Whether nothing arrives although an answer is due."""
+    return bool(broker.waitresp_cnt) and broker.rxidle > ANSWER_MICROSECONDS

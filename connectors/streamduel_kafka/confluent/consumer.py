@@ -1,0 +1,387 @@
+"""Consumers of confluent-kafka."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import uuid
+from collections import deque
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+from itertools import groupby, islice
+from typing import Any, Final, NamedTuple
+
+import structlog
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, Message
+from confluent_kafka import TopicPartition as Place
+from confluent_kafka.admin import OffsetSpec
+from kafka import TopicPartition, errors
+
+from streamduel.connector import LogRecord
+from streamduel_kafka.client import AdminOptions, Committed, ConsumerOptions, Listener
+from streamduel_kafka.confluent.admin import ConfluentAdmin, open_admin
+from streamduel_kafka.confluent.brokers import Brokers
+from streamduel_kafka.confluent.failures import translated, translating
+from streamduel_kafka.confluent.opening import Errors, await_cluster, configuration
+from streamduel_kafka.confluent.positions import Positions
+from streamduel_kafka.confluent.topic_ids import TopicIds
+from streamduel_kafka.confluent.unread import UnreadBatches
+
+log = structlog.stdlib.get_logger(__name__)
+
+FETCH_BYTES: Final = 16 * 2**20
+"""Of all partitions together, per broker."""
+
+CONSUMER: Final[dict[str, Any]] = {
+    "isolation.level": "read_committed",
+    "enable.auto.commit": False,
+    "enable.auto.offset.store": False,
+    # Tells the position behind the markers of transactions.
+    "enable.partition.eof": True,
+    "check.crcs": True,
+    "fetch.max.bytes": FETCH_BYTES,
+    "fetch.wait.max.ms": 50,
+    # By default librdkafka waits a second before it fetches again from a partition of which enough
+    # is queued; and while a poll empties the queue, nothing is fetched: reading took 3.6 times as
+    # long.
+    "fetch.queue.backoff.ms": 5,
+    "queued.min.messages": 50_000,
+    # What was fetched and is not polled yet, decompressed. A batch more is exceeded.
+    "queued.max.messages.kbytes": 16 * 1024,
+    "fetch.error.backoff.ms": 100,
+}
+
+CLOSE_SECONDS: Final = 3.0
+"""librdkafka has no limit of its own."""
+
+RECEIVE_BYTES: Final = FETCH_BYTES + 2**20
+"""The least limit of an answer: a fetch and its frame."""
+
+CONTROL: Final = frozenset({KafkaError._MAX_POLL_EXCEEDED, KafkaError._ALL_BROKERS_DOWN})
+"""Reported by librdkafka, which then goes on by itself."""
+
+
+class Record(NamedTuple):
+    """A `LogRecord`."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+
+
+_record = partial(tuple.__new__, Record)
+
+
+class ConfluentConsumer:
+    """See `streamduel_kafka.client.Consumer`."""
+
+    def __init__(
+        self,
+        consumer: Consumer,
+        admin: ConfluentAdmin,
+        heard: Errors,
+        brokers: Brokers,
+        unread: UnreadBatches,
+        options: ConsumerOptions,
+    ) -> None:
+        self._consumer = consumer
+        self._admin = admin
+        self._heard = heard
+        self._brokers = brokers
+        self._unread = unread
+        self._options = options
+        self._positions = Positions(consumer)
+        self._closing = False
+        self._failed: deque[errors.KafkaError] = deque()
+        self._reread: set[TopicPartition] = set()  # in the present poll
+        self._topic_ids = TopicIds(admin, options.metadata_seconds)
+
+    @property
+    def connected(self) -> bool:
+        """See the protocol."""
+        if self._brokers.quiet(self._admin.ping):
+            return False
+        return self._brokers.connected(self._positions.assigned)
+
+    def subscribe(self, topic: str, listener: Listener) -> None:
+        """See the protocol."""
+
+        def assigned(consumer: Consumer, places: list[Place]) -> None:
+            if self._closing:  # a closed consumer can be told nothing any more
+                return
+            partitions = [TopicPartition(each.topic, each.partition) for each in places]
+            self._positions.hold_all(partitions)
+            listener.assigned(partitions, consumer.consumer_group_metadata())
+
+        def revoked(_consumer: Consumer, _places: list[Place]) -> None:
+            self._positions.drop()
+            listener.revoked()
+
+        with translating():
+            self._consumer.subscribe(
+                [topic], on_assign=assigned, on_revoke=revoked, on_lost=revoked
+            )
+
+    def assign(self, positions: Mapping[TopicPartition, int]) -> None:
+        """See the protocol."""
+        with translating():
+            self._positions.assign(positions)
+
+    def assign_held(self, partitions: Collection[TopicPartition]) -> None:
+        """See the protocol."""
+        with translating():
+            self._positions.hold_all(partitions)
+
+    def assignment(self) -> set[TopicPartition]:
+        """See the protocol."""
+        return set(self._positions.assigned)
+
+    def hold(self, partitions: Collection[TopicPartition]) -> None:
+        """See the protocol."""
+        with translating():
+            self._positions.hold(partitions)
+
+    def resume(self, partitions: Collection[TopicPartition]) -> None:
+        """See the protocol."""
+        with translating():
+            self._positions.resume(partitions)
+
+    def seek(self, at: TopicPartition, offset: int) -> None:
+        """See the protocol."""
+        with translating():
+            self._positions.seek(at, offset)
+
+    def position(self, at: TopicPartition) -> int:
+        """See the protocol."""
+        return self._positions.of(at)
+
+    def poll(self, seconds: float) -> Mapping[TopicPartition, Sequence[LogRecord]]:
+        """See the protocol."""
+        if self._failed:
+            raise self._failed.popleft()
+        with translating():
+            self._positions.restart()  # where the last poll met an offset out of range
+            # `consume` with a timeout would wait for all its records.
+            first = self._consumer.poll(seconds)
+            if first is None:
+                self._check_fatal()
+                return {}
+            messages = [first, *self._consumer.consume(self._options.max_records - 1, 0)]
+        found: dict[TopicPartition, Sequence[LogRecord]] = {}
+        self._reread.clear()
+        for at, run in _runs(messages):
+            self._take(found, at, run)
+        self._check_fatal()
+        if not found and self._failed:
+            raise self._failed.popleft()
+        return found
+
+    def _take(
+        self,
+        found: dict[TopicPartition, Sequence[LogRecord]],
+        at: TopicPartition,
+        messages: list[Message],
+    ) -> None:
+        """Add consecutive messages of one partition."""
+        if at in self._reread:
+            return
+        if any(map(Message.error, messages)):
+            for failed, group in groupby(messages, lambda each: bool(each.error())):
+                if failed:
+                    for each in group:
+                        self._report(found, at, each)
+                else:
+                    self._take(found, at, list(group))
+            return
+        records = self._positions.passed(at, _records(messages))
+        if records:
+            found[at] = [*found[at], *records] if at in found else records
+
+    def _report(
+        self,
+        found: dict[TopicPartition, Sequence[LogRecord]],
+        at: TopicPartition,
+        message: Message,
+    ) -> None:
+        """Handle an error, which librdkafka delivers as a message."""
+        error = message.error()
+        assert error is not None
+        code, offset = error.code(), message.offset()
+        if at in self._reread:
+            return
+        if code == KafkaError._PARTITION_EOF:
+            self._positions.reach(at, -1 if offset is None else offset)
+        elif code in CONTROL:
+            log.warning("reading interrupted", error=error.str())
+        elif code == KafkaError._AUTO_OFFSET_RESET:
+            if at in self._positions.delivering:
+                self._positions.stop(at)
+                self._failed.append(errors.OffsetOutOfRangeError({at: self._positions.of(at)}))
+        elif code in (KafkaError._BAD_COMPRESSION, KafkaError._BAD_MSG):
+            if at in self._positions.delivering:
+                self._read_batch(found, at)
+        elif code == KafkaError._FATAL:
+            # The one error that is fatal for a consumer of the classic protocol.
+            self._heard.fatal = errors.FencedInstanceIdError(error.str())
+        elif code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            self._failed.append(errors.TopicAuthorizationFailedError({at.topic}))
+        elif code == KafkaError.GROUP_AUTHORIZATION_FAILED and self._options.membership is None:
+            log.debug("group not allowed", error=error.str())  # a reader asks it for nothing
+        else:
+            self._failed.append(translated(error))
+
+    def _read_batch(
+        self, found: dict[TopicPartition, Sequence[LogRecord]], at: TopicPartition
+    ) -> None:
+        """Read the batch at the position with the other client, and continue behind it.
+
+        librdkafka may have reported the batch several times before this poll, so what else the
+        poll has of the partition is ignored; it is fetched again. So is a batch of a second
+        partition: a poll must not take as long as many of them. A failure is raised by a later
+        poll: this one has records of other partitions.
+        """
+        position = self._positions.of(at)
+        if not self._reread:
+            try:
+                records, position = self._unread.read(at, position)
+            except errors.KafkaError as error:
+                self._failed.append(error)
+            else:
+                if records:
+                    found[at] = [*found.get(at, ()), *records]
+        self._reread.add(at)
+        self._positions.seek(at, position)
+
+    def _check_fatal(self) -> None:
+        if self._heard.fatal is not None:
+            raise self._heard.fatal
+
+    def begins(
+        self, partitions: Sequence[TopicPartition], seconds: float
+    ) -> dict[TopicPartition, int]:
+        """See the protocol."""
+        return self._admin.offsets(partitions, OffsetSpec.earliest(), seconds)
+
+    def stable_ends(
+        self, partitions: Sequence[TopicPartition], seconds: float
+    ) -> dict[TopicPartition, int]:
+        """See the protocol."""
+        return self._admin.offsets(partitions, OffsetSpec.latest(), seconds)
+
+    def high_watermarks(
+        self, partitions: Sequence[TopicPartition], seconds: float
+    ) -> dict[TopicPartition, int]:
+        """See the protocol."""
+        return self._admin.offsets(
+            partitions, OffsetSpec.latest(), seconds, IsolationLevel.READ_UNCOMMITTED
+        )
+
+    def committed(self, at: TopicPartition, seconds: float) -> Committed | None:
+        """See the protocol."""
+        with translating():
+            found = self._consumer.committed([Place(*at)], seconds)[0]
+        if found.error is not None:
+            raise translated(found.error)
+        return Committed(found.offset, found.metadata or "") if found.offset >= 0 else None
+
+    def answers(self, seconds: float) -> bool:
+        """See the protocol."""
+        try:
+            self._admin.reach(seconds)
+        except errors.KafkaError:
+            return False
+        return True
+
+    def partitions(self, topic: str, seconds: float) -> list[int]:
+        """See the protocol."""
+        found = self._admin.found(self._admin.ask(topic, seconds), seconds)
+        return list(range(found.partitions)) if found is not None else []
+
+    def topic_id(self, topic: str) -> str | None:
+        """See the protocol."""
+        return self._topic_ids.newest(topic)
+
+    def ask_topic_id(self, topic: str) -> Any:
+        """See the protocol."""
+        return self._admin.ask(topic)
+
+    def await_topic_id(self, topic: str, asked: Any, seconds: float) -> str | None:
+        """See the protocol."""
+        found = self._admin.found(asked, seconds)
+        identity = found.id if found is not None else None
+        self._topic_ids.note(topic, identity)
+        return identity
+
+    def close(self) -> None:
+        """See the protocol."""
+        if self._closing:
+            return
+        self._unread.close()
+        if self._options.membership is not None and not self._positions.assigned:
+            # An assignment that arrives during `close` blocks it permanently.
+            with contextlib.suppress(errors.KafkaError), translating():
+                self._consumer.unsubscribe()
+                self._consumer.poll(0)
+        self._closing = True
+        closer = threading.Thread(target=self._consumer.close, name="closing", daemon=True)
+        closer.start()
+        closer.join(CLOSE_SECONDS)
+
+
+def _runs(messages: list[Message]) -> list[tuple[TopicPartition, list[Message]]]:
+    """Cut messages where the partition changes: a fetch of one partition comes in a piece."""
+    places = zip(map(Message.topic, messages), map(Message.partition, messages), strict=True)
+    left = iter(messages)
+    return [
+        (TopicPartition(*place), list(islice(left, sum(1 for _ in run))))
+        for place, run in groupby(places)
+    ]
+
+
+def _records(messages: list[Message]) -> list[Record]:
+    times = [stamp for _, stamp in map(Message.timestamp, messages)]
+    columns = zip(
+        map(Message.offset, messages), times, map(Message.key, messages),
+        map(Message.value, messages), strict=True,
+    )  # fmt: skip
+    return list(map(_record, columns))
+
+
+def open_consumer(
+    settings: Mapping[str, Any], options: ConsumerOptions, seconds: float
+) -> ConfluentConsumer:
+    """Connect a consumer, within this time."""
+    heard, brokers = Errors(), Brokers()
+    member = options.membership
+    more: dict[str, Any] = {
+        **CONSUMER,
+        "client.id": options.client_id,
+        # librdkafka needs one, and never joins it unless it subscribes.
+        "group.id": options.group or f"streamduel-reader-{uuid.uuid4()}",
+        "auto.offset.reset": "earliest" if options.skips_deleted else "error",
+        "fetch.message.max.bytes": options.partition_bytes,
+        # Ends the decompression of zstd.
+        "receive.message.max.bytes": max(options.max_batch_bytes, RECEIVE_BYTES),
+        "topic.metadata.refresh.interval.ms": int(1000 * options.metadata_seconds),
+    }
+    if member is not None:
+        more |= {
+            "group.instance.id": member.instance,
+            "partition.assignment.strategy": "range",  # eager, see `GroupOwnership`
+            "session.timeout.ms": member.session_timeout_ms,
+            "heartbeat.interval.ms": member.heartbeat_ms,
+            "max.poll.interval.ms": member.max_poll_interval_ms,
+            "statistics.interval.ms": Brokers.INTERVAL_MS,
+            "stats_cb": brokers.update,
+        }
+    with translating():
+        consumer = Consumer(configuration(settings, heard, **more))
+    try:
+        await_cluster(consumer, heard, seconds, lambda: consumer.poll(0))
+        admin = open_admin(settings, AdminOptions(client_id=options.client_id), seconds)
+    except BaseException:
+        consumer.close()
+        raise
+    unread = UnreadBatches(settings, options)
+    return ConfluentConsumer(consumer, admin, heard, brokers, unread, options)

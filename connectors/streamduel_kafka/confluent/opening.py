@@ -1,0 +1,116 @@
+"""Settings and the first connection of clients of confluent-kafka."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from confluent_kafka import KafkaError, KafkaException
+from kafka import errors
+
+from streamduel_kafka.confluent.failures import translated
+
+# Of the settings of this connector, which have kafka-python's names.
+NAMES: Final = {
+    "security_protocol": "security.protocol",
+    "ssl_cafile": "ssl.ca.location",
+    "ssl_certfile": "ssl.certificate.location",
+    "ssl_keyfile": "ssl.key.location",
+    "ssl_crlfile": "ssl.crl.location",
+    "ssl_ciphers": "ssl.cipher.suites",
+    "ssl_password": "ssl.key.password",
+    "sasl_mechanism": "sasl.mechanism",
+    "sasl_plain_username": "sasl.username",
+    "sasl_plain_password": "sasl.password",
+    "sasl_kerberos_service_name": "sasl.kerberos.service.name",
+}
+
+SOCKET_MS: Final = 10_000
+"""A broker that does not answer is noticed after this long."""
+
+COMMON: Final[dict[str, Any]] = {
+    # As with kafka-python: a broker that is back, and a new leader, are noticed soon.
+    "reconnect.backoff.max.ms": 500,
+    "socket.timeout.ms": SOCKET_MS,
+    "socket.nagle.disable": True,
+    "allow.auto.create.topics": False,
+    # Its lines repeat, without limit, what it reports to `Errors`.
+    "log_level": 2,
+}
+
+TRY_SECONDS: Final = 0.25
+"""Between two looks for why the brokers are not reached."""
+
+NO_TOPIC: Final = "."
+"""A name that no topic can have: a question that every broker can answer in a few bytes."""
+
+# librdkafka's lines; quiet wherever kafka-python's are.
+log = logging.getLogger("kafka.librdkafka")
+
+
+class Errors:
+    """Errors that librdkafka reports beside the calls.
+
+    Attributes:
+        fatal: one after which the client is of no use.
+        refused: one that says why the brokers were not reached.
+    """
+
+    def __init__(self) -> None:
+        self.fatal: errors.KafkaError | None = None
+        self.refused: errors.KafkaError | None = None
+        self._last = ""
+
+    def __call__(self, error: KafkaError) -> None:
+        """Called by librdkafka, within calls of the client."""
+        found = translated(error)
+        if error.str() != self._last:
+            self._last = error.str()
+            log.warning("%s", self._last)
+        if error.fatal():
+            self.fatal = self.fatal or found
+        elif error.code() != KafkaError._ALL_BROKERS_DOWN and not isinstance(
+            self.refused, errors.SaslAuthenticationFailedError
+        ):
+            self.refused = found
+
+
+def configuration(settings: Mapping[str, Any], heard: Errors, **more: Any) -> dict[str, Any]:
+    """The configuration of librdkafka, from the settings of this connector."""
+    made = {**COMMON, "bootstrap.servers": ",".join(settings["bootstrap_servers"])}
+    made |= {ours: settings[name] for name, ours in NAMES.items() if name in settings}
+    if not settings.get("ssl_check_hostname", True):
+        made["ssl.endpoint.identification.algorithm"] = "none"
+    return made | more | {"error_cb": heard, "logger": log}
+
+
+def await_cluster(client: Any, heard: Errors, seconds: float, serve: Callable[[], object]) -> None:
+    """Wait for the first answer of a broker.
+
+    Args:
+        client: of any kind.
+        heard: what it reports.
+        seconds: for which to wait.
+        serve: lets the client report errors.
+
+    Raises:
+        KafkaError: why there is none.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        rest = max(0.0, deadline - time.monotonic())
+        try:
+            client.list_topics(NO_TOPIC, timeout=max(0.001, min(TRY_SECONDS, rest)))
+        except KafkaException as error:
+            log.debug("no answer: %s", error)
+        else:
+            return
+        serve()
+        if heard.fatal is not None:
+            raise heard.fatal
+        if isinstance(heard.refused, errors.SaslAuthenticationFailedError):
+            raise heard.refused
+        if rest <= 0:
+            raise heard.refused or errors.KafkaTimeoutError(f"no answer within {seconds:.0f} s")

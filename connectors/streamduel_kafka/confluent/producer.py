@@ -1,0 +1,249 @@
+"""Producers of confluent-kafka."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final
+
+from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import TopicPartition as Place
+from kafka import TopicPartition, errors
+
+from streamduel_kafka.client import Committed, ProducerOptions
+from streamduel_kafka.confluent.failures import translated, translating
+from streamduel_kafka.confluent.opening import SOCKET_MS, Errors, await_cluster, configuration
+
+PRODUCER: Final[dict[str, Any]] = {
+    "acks": "all",
+    "enable.idempotence": True,
+    # As every other client: the key's murmur2; without a key, any partition.
+    "partitioner": "murmur2_random",
+    "batch.size": 512 * 1024,
+    # Bytes of records that wait: a commit has some megabytes.
+    "queue.buffering.max.kbytes": 256 * 1024,
+}
+
+IDLE_MS: Final = 2000
+"""After which a connection that carries nothing is closed.
+
+A commit sends offsets to the coordinator of the group that librdkafka knows from the commit before.
+If that one is dead, librdkafka asks for its successor only when some connection opens or closes,
+and else waits without limit. While it waits, the other connections are idle.
+
+Those that wait for a slow answer count as idle, too: they open again, and librdkafka repeats the
+request, which the broker executes once.
+"""
+
+# While the queue is full.
+PAUSE_SECONDS: Final = 0.01
+
+PURGED: Final = frozenset({KafkaError._PURGE_INFLIGHT, KafkaError._PURGE_QUEUE})
+"""Of records that are not written because another one of the transaction failed."""
+
+CAUSE_SECONDS: Final = 0.5
+"""For the reports of a failed transaction, of which the first ones may be of purged records."""
+
+CLOSE_SECONDS: Final = 1.0
+
+GRACE_SECONDS: Final = 1.0
+"""For librdkafka to end a call by its own timeout."""
+
+MAX_REQUEST_BYTES: Final = 1_000_000_000
+
+
+class _Sent:
+    """See `streamduel_kafka.client.Sent`."""
+
+    __slots__ = ("_error", "_failed", "_offset", "_serve")
+
+    def __init__(
+        self,
+        serve: Callable[[float], object],
+        failed: Callable[[errors.KafkaError], object],
+    ) -> None:
+        self._serve = serve
+        self._failed = failed
+        self._error: errors.KafkaError | None = None
+        self._offset: int | None = None
+
+    def delivered(self, error: KafkaError | None, message: Message[Any, Any]) -> None:
+        """Called by librdkafka."""
+        if error is None:
+            self._offset = message.offset()
+        else:
+            self._error = translated(error)
+            if error.code() not in PURGED:
+                self._failed(self._error)
+
+    @property
+    def done(self) -> bool:
+        """See the protocol."""
+        if self._offset is None and self._error is None:
+            self._serve(0)
+        return self._offset is not None or self._error is not None
+
+    @property
+    def error(self) -> Exception | None:
+        """See the protocol."""
+        return self._error
+
+    def wait(self, seconds: float) -> int:
+        """See the protocol."""
+        deadline = time.monotonic() + seconds
+        while not self.done:
+            rest = deadline - time.monotonic()
+            if rest <= 0:
+                raise errors.KafkaTimeoutError(f"no answer within {seconds:.0f} s")
+            self._serve(rest)
+        if self._error is not None:
+            raise self._error
+        assert self._offset is not None
+        return self._offset
+
+
+class ConfluentProducer:
+    """See `streamduel_kafka.client.Producer`."""
+
+    def __init__(self, producer: Producer, heard: Errors, block_seconds: float) -> None:
+        self._producer = producer
+        self._heard = heard
+        self._block = block_seconds
+        self._failures: list[errors.KafkaError] = []
+
+    def send(
+        self, topic: str, key: bytes | None, value: bytes, partition: int | None = None
+    ) -> _Sent:
+        """See the protocol."""
+        sent = _Sent(self._serve, self._failures.append)
+        deadline = time.monotonic() + self._block
+        place: dict[str, Any] = {} if partition is None else {"partition": partition}
+        while True:
+            try:
+                with translating():
+                    self._producer.produce(topic, value, key, on_delivery=sent.delivered, **place)
+            except BufferError:
+                if time.monotonic() > deadline:
+                    raise errors.KafkaTimeoutError("the queue of records is full") from None
+                self._serve(PAUSE_SECONDS)
+            except errors.KafkaError as error:
+                raise (self._heard.fatal or error) from error.__cause__
+            else:
+                return sent
+
+    def _serve(self, seconds: float) -> None:
+        """Wait for reports of delivery."""
+        with translating():
+            self._producer.poll(seconds)
+
+    def flush(self, seconds: float) -> None:
+        """See the protocol."""
+        with translating():
+            left = self._producer.flush(max(0.0, seconds))
+        if left:
+            raise errors.KafkaTimeoutError(f"no answer within {seconds:.0f} s")
+
+    def init_transactions(self, seconds: float) -> None:
+        """See the protocol."""
+        _within(seconds, self._producer.init_transactions)
+
+    def begin_transaction(self) -> None:
+        """See the protocol."""
+        with translating():
+            self._producer.begin_transaction()
+
+    def send_offsets(
+        self, offsets: Mapping[TopicPartition, Committed], group: Any, seconds: float
+    ) -> None:
+        """See the protocol."""
+        places = [Place(at.topic, at.partition, *each) for at, each in offsets.items()]
+        _within(seconds, partial(self._producer.send_offsets_to_transaction, places, group))
+
+    def commit_transaction(self, seconds: float) -> None:
+        """See the protocol."""
+        _within(seconds, self._producer.commit_transaction)
+
+    def abort_transaction(self, seconds: float) -> None:
+        """See the protocol."""
+        with contextlib.suppress(errors.KafkaError), translating():
+            self._producer.purge()
+            _within(seconds, self._producer.abort_transaction)
+
+    def cause(self) -> BaseException | None:
+        """See the protocol."""
+        with contextlib.suppress(errors.KafkaError), translating():  # what it heard is below
+            self._producer.flush(CAUSE_SECONDS)
+        return next(iter(self._failures), None) or self._heard.fatal
+
+    def discard(self) -> None:
+        """See the protocol."""
+        with contextlib.suppress(errors.KafkaError), translating():
+            self._producer.purge()
+            self._producer.flush(CLOSE_SECONDS)
+
+
+def _within(seconds: float, call: Callable[[float], None]) -> None:
+    """Make a call of a transaction, and wait no longer than this.
+
+    librdkafka exceeds its own timeout: seen with `send_offsets_to_transaction` when the
+    leader of a partition was killed. The thread that waits for it is left behind, with a producer
+    that is never used again.
+
+    Raises:
+        KafkaError: refused, or not answered in time.
+    """
+    outcome: list[BaseException | None] = []
+    rest = max(0.001, seconds)
+
+    def run() -> None:
+        try:
+            call(rest)
+        except BaseException as error:
+            outcome.append(error)
+        else:
+            outcome.append(None)
+
+    thread = threading.Thread(target=run, name="transaction", daemon=True)
+    thread.start()
+    thread.join(rest + GRACE_SECONDS)
+    if not outcome:
+        raise errors.KafkaTimeoutError(f"no answer within {seconds:.0f} s")
+    with translating():
+        if outcome[0] is not None:
+            raise outcome[0]
+
+
+def open_producer(
+    settings: Mapping[str, Any], options: ProducerOptions, seconds: float
+) -> ConfluentProducer:
+    """Connect a producer, within this time."""
+    heard = Errors()
+    milliseconds = int(1000 * options.seconds)
+    more: dict[str, Any] = {
+        **PRODUCER,
+        "client.id": options.client_id,
+        "request.timeout.ms": int(1000 * options.request_seconds),
+        "message.max.bytes": min(options.max_record_bytes, MAX_REQUEST_BYTES),
+        "linger.ms": options.linger_ms,
+    }
+    if options.transactional_id is not None:
+        # librdkafka requires both times to be within that of the transaction.
+        milliseconds = min(milliseconds, options.transaction_timeout_ms)
+        more |= {
+            "transactional.id": options.transactional_id,
+            "transaction.timeout.ms": options.transaction_timeout_ms,
+            "socket.timeout.ms": min(SOCKET_MS, options.transaction_timeout_ms),
+            "connections.max.idle.ms": IDLE_MS,
+        }
+    more["message.timeout.ms"] = max(milliseconds, options.linger_ms + 1)
+    with translating():
+        producer = Producer(configuration(settings, heard, **more))
+    try:
+        await_cluster(producer, heard, seconds, lambda: producer.poll(0))
+    except BaseException:
+        producer.purge()
+        raise
+    return ConfluentProducer(producer, heard, options.block_seconds)

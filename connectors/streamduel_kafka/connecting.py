@@ -1,0 +1,187 @@
+"""Connecting the configured client of Kafka, and classifying its errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, overload
+
+import structlog
+from kafka import errors
+
+from streamduel.errors import ConnectorError
+from streamduel_kafka.client import (
+    Admin,
+    AdminOptions,
+    Consumer,
+    ConsumerOptions,
+    Producer,
+    ProducerOptions,
+)
+
+log = structlog.stdlib.get_logger(__name__)
+
+# A running cluster answers within a second; one that starts at the same time as this process takes
+# most of half a minute.
+BOOTSTRAP_SECONDS = 30.0
+
+# Of a command that a person waits for, on a cluster that runs already.
+COMMAND_SECONDS = 10.0
+
+# A wrong address is told after this long, although the wait goes on.
+HINT_SECONDS = 2.0
+
+# Permanent errors: retrying does not help.
+FATAL = (
+    errors.ClusterAuthorizationFailedError,
+    errors.FencedInstanceIdError,
+    errors.GroupAuthorizationFailedError,
+    errors.GroupMaxSizeReachedError,
+    errors.IncompatibleBrokerVersion,
+    errors.InconsistentGroupProtocolError,
+    errors.InvalidSessionTimeoutError,
+    errors.InvalidTopicError,
+    errors.KafkaConfigurationError,
+    errors.LogTruncationError,
+    errors.SaslAuthenticationFailedError,
+    errors.TopicAuthorizationFailedError,
+    errors.TransactionalIdAuthorizationFailedError,
+    errors.UnsupportedVersionError,
+)
+
+# A wrong address, a wrong protocol, or no broker.
+UNREACHABLE = (
+    errors.InvalidReceiveError,
+    errors.KafkaConnectionError,
+    errors.KafkaTimeoutError,
+    OSError,
+)
+
+
+Options = ConsumerOptions | ProducerOptions | AdminOptions
+
+
+def chosen(settings: Mapping[str, Any]) -> Any:
+    """The client that the settings name, imported now.
+
+    Raises:
+        ConnectorError: it is not installed.
+    """
+    if settings["client"] == "confluent":
+        try:
+            import streamduel_kafka.confluent as found  # noqa: PLC0415 - only where it is used
+        except ImportError as missing:
+            raise ConnectorError(
+                f"source.client confluent needs a package that is not installed ({missing.name}); "
+                "install streamduel[fast], or take kafka-python."
+            ) from missing
+        return found
+    import streamduel_kafka.kafka_python as default  # noqa: PLC0415
+
+    return default
+
+
+@overload
+def connect(options: ConsumerOptions, settings: Mapping[str, Any], seconds: float) -> Consumer: ...
+@overload
+def connect(options: ProducerOptions, settings: Mapping[str, Any], seconds: float) -> Producer: ...
+@overload
+def connect(options: AdminOptions, settings: Mapping[str, Any], seconds: float) -> Admin: ...
+def connect(options: Options, settings: Mapping[str, Any], seconds: float) -> Any:
+    """Open the client that these options describe, or leave nothing open.
+
+    Raises:
+        KafkaError: the brokers were not reached in time, or refused the client.
+        ConnectorError: the client is not installed.
+    """
+    client = chosen(settings)
+    rest = {name: value for name, value in settings.items() if name != "client"}
+    if isinstance(options, ConsumerOptions):
+        return client.open_consumer(rest, options, seconds)
+    if isinstance(options, ProducerOptions):
+        return client.open_producer(rest, options, seconds)
+    return client.open_admin(rest, options, seconds)
+
+
+@overload
+def connect_at_start(
+    options: ConsumerOptions, settings: Mapping[str, Any], seconds: float = ...
+) -> Consumer: ...
+@overload
+def connect_at_start(
+    options: ProducerOptions, settings: Mapping[str, Any], seconds: float = ...
+) -> Producer: ...
+@overload
+def connect_at_start(
+    options: AdminOptions, settings: Mapping[str, Any], seconds: float = ...
+) -> Admin: ...
+def connect_at_start(
+    options: Any, settings: Mapping[str, Any], seconds: float = BOOTSTRAP_SECONDS
+) -> Any:
+    """As `connect`, with an error message for the user who starts the process.
+
+    Raises:
+        ConnectorError: see `connect`.
+    """
+    first = min(seconds, HINT_SECONDS)
+    try:
+        try:
+            return connect(options, settings, first)
+        except (errors.KafkaError, OSError, ValueError) as error:
+            if seconds == first or not isinstance(error, UNREACHABLE):
+                raise
+            log.warning(
+                "broker not reached", error=str(unreachable(settings, error)),
+                advice=f"trying for {seconds - first:.0f} s more",
+            )  # fmt: skip
+        return connect(options, settings, seconds - first)
+    except (errors.KafkaError, OSError, ValueError) as error:
+        raise unreachable(settings, error) from error
+
+
+def unreachable(settings: Mapping[str, Any], error: Exception) -> ConnectorError:
+    """The error for brokers that cannot be used, with the settings to check."""
+    servers = ",".join(settings["bootstrap_servers"])
+    if isinstance(error, errors.SaslAuthenticationFailedError):
+        return ConnectorError(
+            f"Kafka at {servers} refused the credentials "
+            f"(sasl_mechanism {settings.get('sasl_mechanism')}, user "
+            f"{settings.get('sasl_plain_username')!r}): {reason(error)}."
+        )
+    if isinstance(error, UNREACHABLE):
+        protocol, user = settings["security_protocol"], settings.get("sasl_plain_username")
+        # A lost connection may be a refused password (see `kafka_python.opening`).
+        password = f", and the password of {user!r}" if user else ""
+        return ConnectorError(
+            f"Kafka cannot be reached at {servers} ({reason(error)}); check bootstrap_servers, "
+            f"security_protocol (found {protocol}) with its settings{password}."
+        )
+    return ConnectorError(f"Kafka at {servers} cannot be used: {reason(error)}.")
+
+
+def name_taken() -> ConnectorError:
+    """The error for a process whose `source.instance` another process uses too."""
+    return ConnectorError(
+        "another process joined the group under this process's name, and took over its partitions; "
+        "give every process its own source.instance, or stop the other one."
+    )
+
+
+def damaged(topic: str, error: Exception) -> ConnectorError:
+    """The error for a batch whose checksum is wrong, which may be right on another replica."""
+    return ConnectorError(
+        f"topic '{topic}' cannot be read: a batch is damaged ({reason(error)}). Nothing was "
+        "skipped. Restart to read it again; if that does not help, let another replica lead the "
+        "partition, or delete its records up to the batch (kafka-delete-records.sh)."
+    )
+
+
+def is_fatal(error: BaseException) -> bool:
+    """Whether an error is permanent."""
+    return isinstance(error, FATAL)
+
+
+def reason(error: BaseException) -> str:
+    """The error in a few words, to be put into a sentence."""
+    if not any(error.args):  # kafka-python raises some without arguments, or with None
+        return type(error).__name__
+    return str(error).rstrip(".")

@@ -1,0 +1,96 @@
+"""The admin client of kafka-python."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from kafka import KafkaAdminClient, errors
+from kafka.admin import ConfigResource, ConfigResourceType
+
+from streamduel_kafka.client import AdminOptions, Found
+from streamduel_kafka.kafka_python.opening import opened
+from streamduel_kafka.kafka_python.private import shown_topic_id
+
+
+class PythonAdmin:
+    """See `streamduel_kafka.client.Admin`."""
+
+    def __init__(self, admin: Any) -> None:
+        self._admin = admin
+
+    def find(self, topic: str) -> Found | None:
+        """See the protocol."""
+        found = self._admin.describe_topics([topic])[0]
+        kind = errors.for_code(found["error_code"])
+        if kind is errors.UnknownTopicOrPartitionError:
+            return None
+        if kind is not errors.NoError:
+            raise kind()
+        identity = shown_topic_id(found.get("topic_id"))
+        return Found(len(found["partitions"]), identity, found.get("authorized_operations"))
+
+    def create(
+        self, topic: str, partitions: int, replicas: int, configs: Mapping[str, str]
+    ) -> None:
+        """See the protocol."""
+        described = {
+            "num_partitions": partitions,
+            "replication_factor": replicas,
+            "configs": dict(configs),
+        }
+        self._admin.create_topics({topic: described})
+
+    def await_topic(self, topic: str, seconds: float) -> None:
+        """See the protocol."""
+        self._admin.wait_for_topics([topic], timeout_ms=int(1000 * seconds))
+
+    def configs(self, topic: str) -> dict[str, str] | None:
+        """See the protocol."""
+        resource = ConfigResource(ConfigResourceType.TOPIC, topic)
+        try:
+            found = self._admin.describe_configs([resource], config_filter="all")
+        except errors.TopicAuthorizationFailedError:
+            return None
+        entries = found.get("topic", {}).get(topic, {})  # empty without the right
+        return {name: entry["value"] for name, entry in entries.items()} or None
+
+    def members(self, group: str) -> int:
+        """The number of members of a group; 0 if there is none.
+
+        Raises:
+            KafkaError: the brokers cannot tell, or refuse.
+        """
+        found = self._admin.describe_groups([group])[group]
+        if found["error"] is None:
+            return len(found["members"])
+        # The client gives a text, such as "[Error 16] NotCoordinatorError: ".
+        kind = errors.for_code(int(re.findall(r"-?\d+", found["error"])[0]))
+        if kind is errors.GroupIdNotFoundError:
+            return 0
+        raise kind()
+
+    def find_transactions(self, transactional_id: str) -> None:
+        """Ask for the transactions of an id.
+
+        Raises:
+            TransactionalIdAuthorizationFailedError: without the right to see them.
+            KafkaError: the brokers cannot tell.
+        """
+        with suppress(errors.TransactionalIdNotFoundError):
+            self._admin.describe_transactions([transactional_id])
+
+    def topics(self) -> set[str]:
+        """See the protocol."""
+        return set(self._admin.list_topics())
+
+    def close(self) -> None:
+        """See the protocol."""
+        self._admin.close()
+
+
+def open_admin(settings: Mapping[str, Any], options: AdminOptions, seconds: float) -> PythonAdmin:
+    """Connect an admin client, within this time."""
+    return PythonAdmin(opened(KafkaAdminClient, settings, seconds, client_id=options.client_id))

@@ -1,0 +1,145 @@
+"""Assignments from their Kafka topic, read with confluent-kafka."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
+
+from streamduel.client.feeds import FeedRecord
+from streamduel.errors import ClientError
+
+log = logging.getLogger(__name__)
+
+POLL_SECONDS: Final = 0.5
+"""A poll without records returns after this long; `close` waits for it."""
+
+MOST_RECORDS: Final = 1000
+"""Of one poll."""
+
+METADATA_SECONDS: Final = 5.0
+"""Timeout of the topic's metadata; an answer takes milliseconds."""
+
+FIXED: Final[Mapping[str, Any]] = {
+    # Uncommitted assignments are not published yet, and may never be.
+    "isolation.level": "read_committed",
+    # The topic is compacted: it has little more than the newest assignment of each experiment.
+    # Every instance of a service reads all of it, without offsets.
+    "auto.offset.reset": "earliest",
+    "enable.auto.commit": False,
+    "enable.auto.offset.store": False,
+    "allow.auto.create.topics": False,
+}
+
+DEFAULTS: Final[Mapping[str, Any]] = {
+    # librdkafka's default waits up to 10 s between two attempts to reconnect.
+    "reconnect.backoff.max.ms": 2000,
+    # What was fetched and not polled yet; the topic has some kB for each experiment.
+    "queued.max.messages.kbytes": 16 * 1024,
+    "log_level": 2,  # what goes wrong is in `_note`
+}
+
+RESERVED: Final = frozenset({"bootstrap.servers", "group.id", "group.instance.id", "error_cb"})
+"""Settings that a service cannot choose."""
+
+
+class ConfluentFeed:
+    """Reads a topic of assignments from its beginning, and follows it.
+
+    librdkafka reconnects to brokers. After an error from which it does not recover the consumer is
+    replaced, and the topic is read from its beginning.
+    """
+
+    every = 0.0  # `poll` waits
+
+    def __init__(
+        self, servers: str | Sequence[str], topic: str, chosen: Mapping[str, Any] | None = None
+    ) -> None:
+        for name in chosen or {}:  # without its value, which may be a password
+            if name in FIXED or name in RESERVED:
+                raise ClientError(f"the setting '{name}' of librdkafka cannot be changed here.")
+        self._settings = {
+            **DEFAULTS,
+            **(chosen or {}),
+            **FIXED,
+            "bootstrap.servers": servers if isinstance(servers, str) else ",".join(servers),
+            # librdkafka needs one, and does not join it.
+            "group.id": f"streamduel-client-{uuid.uuid4()}",
+        }
+        self._topic = topic
+        self._assigned = False
+        # Only this tells whether the settings are valid; a wrong one is an error of the caller.
+        self._consumer: Consumer | None = self._open()
+
+    def _open(self) -> Consumer:
+        try:
+            return Consumer({**self._settings, "error_cb": _note})
+        except (KafkaException, TypeError, ValueError) as error:
+            raise ClientError(f"confluent-kafka refuses its settings: {_said(error)}.") from None
+
+    def poll(self) -> list[FeedRecord]:
+        """The new records."""
+        try:
+            if self._consumer is None:
+                self._consumer = self._open()
+            if not self._assigned:
+                self._assign(self._consumer)
+            first = self._consumer.poll(POLL_SECONDS)
+            messages = [] if first is None else [first]
+            if messages:  # with a timeout, `consume` would wait for so many
+                messages += self._consumer.consume(MOST_RECORDS - 1, 0)
+            for message in messages:
+                if (error := message.error()) is not None:
+                    self._check(error)
+        except KafkaException as error:
+            self.close()
+            raise ClientError(f"topic '{self._topic}' cannot be read: {_said(error)}.") from None
+        except BaseException:
+            self.close()
+            raise
+        found = []
+        for message in messages:
+            value = message.value()
+            if message.error() is None and value is not None:  # no tombstone
+                found.append(FeedRecord(value, message.timestamp()[1] / 1000))
+        return found
+
+    def _assign(self, consumer: Consumer) -> None:
+        described = consumer.list_topics(self._topic, METADATA_SECONDS).topics[self._topic]
+        if described.error is not None:
+            if described.error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                raise KafkaException(described.error)
+            raise ClientError(f"there is no topic '{self._topic}'.")
+        consumer.assign(
+            [TopicPartition(self._topic, it, OFFSET_BEGINNING) for it in described.partitions]
+        )
+        self._assigned = True
+
+    def _check(self, error: KafkaError) -> None:
+        """Raise an error from which librdkafka does not recover."""
+        if error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED or error.retriable():
+            log.debug("topic '%s': %s", self._topic, error.str())  # nothing is asked of the group
+            return
+        raise KafkaException(error)
+
+    def close(self) -> None:
+        """Close the consumer."""
+        consumer, self._consumer, self._assigned = self._consumer, None, False
+        if consumer is not None:
+            with contextlib.suppress(KafkaException, RuntimeError):
+                consumer.close()
+
+
+def _note(error: KafkaError) -> None:
+    """Called by librdkafka, which goes on by itself."""
+    log.debug("%s", error.str())
+
+
+def _said(error: Exception) -> str:
+    first = error.args[0] if error.args else error
+    said = first.str() if isinstance(first, KafkaError) else str(first)
+    return said.rstrip(".")

@@ -1,0 +1,34 @@
+"""Errors of librdkafka as those of kafka-python."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+from kafka import errors
+
+from streamduel_kafka.confluent.failures import translating
+
+
+def fenced() -> KafkaException:
+    return KafkaException(KafkaError(KafkaError._FENCED, "a newer instance", fatal=True))
+
+
+def test_an_error_has_the_class_of_its_code() -> None:
+    with pytest.raises(errors.ProducerFencedError, match="a newer instance"), translating():
+        raise fenced()
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_an_error_behind_those_of_callbacks_is_found(times: int) -> None:
+    error: BaseException = fenced()
+    for _ in range(times):
+        hidden = SystemError("returned a result with an exception set")
+        hidden.__cause__ = error
+        error = hidden
+    with pytest.raises(errors.ProducerFencedError, match="a newer instance"), translating():
+        raise error
+
+
+def test_another_error_of_python_stays_as_it_is() -> None:
+    with pytest.raises(SystemError, match="of another kind"), translating():
+        raise SystemError("of another kind") from ValueError()
