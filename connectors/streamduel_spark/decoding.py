@@ -1,0 +1,256 @@
+"""Decoding: from raw records to parts of slices, and to messages that are written as they are."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from streamduel.errors import similar
+from streamduel.interleaving.credit import Click as CreditClick
+from streamduel.record_rules import contradiction
+from streamduel.records import (
+    Click,
+    Control,
+    Duel,
+    Duels,
+    Impression,
+    InputEvent,
+    Interleaving,
+    Rejected,
+    Segment,
+)
+from streamduel.stream.decode import RecordDecoder
+from streamduel.stream.outputs import dead_letter
+from streamduel_spark.crediting import A_WINS, B_WINS, TIE, Crediting
+from streamduel_spark.parts import Clicked, Finished, Forwarded, Group, Output, Shown, Tally, digest
+from streamduel_spark.plan import EMPTY, Lane, Plan, key_of, seed_of
+
+MAX_LETTERS: Final = 1000
+"""Dead letters that one `Decoder` writes; further ones are only counted, because the driver holds
+those of a batch in memory."""
+
+_WINNERS: Final = {"a": A_WINS, "b": B_WINS, "tie": TIE}
+
+
+class RawRecord(NamedTuple):
+    """One record of the raw topic; a `LogRecord` of streamduel."""
+
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+
+
+class Place(NamedTuple):
+    """Where a part belongs.
+
+    Attributes:
+        bucket: which of the buckets; all that an id concerns is in one.
+        lane: the lane.
+        start: the beginning of its slice.
+    """
+
+    bucket: int
+    lane: Lane
+    start: int
+
+
+class Decoder:
+    """Decodes records; what they become is in `parts` and `outputs` afterwards.
+
+    Args:
+        plan: the experiments and limits.
+        topic: the name of the raw topic, for dead letters.
+
+    Attributes:
+        parts: the parts of slices by their place.
+        newest: the largest time of the parts at a place.
+        letters: dead letters so far.
+        counts: records by what became of them.
+    """
+
+    def __init__(self, plan: Plan, topic: str) -> None:
+        self._plan, self._topic = plan, topic
+        limits = plan.limits
+        self._decode = RecordDecoder(limits.max_record_bytes, None, limits.max_ranks)
+        self._crediting = Crediting(plan.experiments)
+        self._lanes: dict[tuple[str, str], Lane] = {}
+        self._seeds: dict[str, int] = {}
+        self._now = 0
+        self.parts: dict[Place, list[Finished | Shown | Clicked]] = {}
+        self.newest: dict[Place, int] = {}
+        self.letters = 0
+        self.counts: Counter[str] = Counter()
+
+    def read(self, records: Iterable[RawRecord]) -> Iterator[Output]:
+        """Decode records, and yield the messages that are written as they are."""
+        # A clock that is ahead would make all other records late: the future counts as now.
+        self._now = time.time_ns() // 1_000_000
+        for record in records:
+            try:
+                event = self._decode(record.value)
+                self._check(event)
+            except Rejected as verdict:
+                self.counts["dead letters"] += 1
+                if self.letters < MAX_LETTERS:
+                    self.letters += 1
+                    letter = dead_letter(record, verdict, self._topic, record.partition)
+                    place = record.partition, record.offset
+                    yield Forwarded(place, self._plan.dead_letters, letter.key, letter.value)
+                continue
+            if isinstance(event, Control):
+                self.counts["control records"] += 1
+                place = record.partition, record.offset
+                yield Forwarded(place, "", event.experiment.encode(), record.value or b"")
+            else:
+                self._HANDLERS[type(event)](self, event, record)
+
+    def take(self) -> tuple[dict[Place, list[Finished | Shown | Clicked]], dict[Place, int], Tally]:
+        """Parts, newest times and counts since the last call."""
+        taken = self.parts, self.newest, Tally(dict(self.counts))
+        self.parts, self.newest, self.counts = {}, {}, Counter()
+        return taken
+
+    def _check(self, event: InputEvent) -> None:
+        """Check what the types of the fields cannot express.
+
+        Raises:
+            Rejected: the record becomes a dead letter.
+        """
+        if event.experiment not in self._plan.experiments:
+            hint = similar(event.experiment, list(self._plan.experiments)) or "."
+            raise Rejected(
+                "unknown_experiment", f"unknown experiment '{event.experiment[:80]}'{hint}"
+            )
+        if isinstance(event, Impression | Interleaving):
+            self._check_ranks(event)
+        most = self._plan.limits.max_duels_per_record
+        if isinstance(event, Duels) and (found := event.wins_a + event.wins_b + event.ties) > most:
+            raise Rejected(
+                "invalid_record",
+                f"wins_a, wins_b and ties add up to {found} duels; limits.max_duels_per_record "
+                f"allows {most}.",
+            )
+        if problem := contradiction(event):
+            raise Rejected("invalid_record", problem)
+
+    def _check_ranks(self, event: Impression | Interleaving) -> None:
+        most = self._plan.limits.max_ranks
+        for field in ("teams", "docs", "clicks", "chances"):
+            entries = len(getattr(event, field, None) or ())
+            if entries > most:
+                raise Rejected(
+                    "invalid_record",
+                    f"{field} has {entries} entries; limits.max_ranks allows {most}.",
+                )
+
+    def _duel(self, event: Duel, record: RawRecord) -> None:
+        if event.a == event.b:
+            self.counts["served alone"] += 1  # it changes no count, and `duels` cannot hold it
+        else:
+            self._finished(event, record, _WINNERS[event.winner or "tie"])
+
+    def _interleaving(self, event: Interleaving, record: RawRecord) -> None:
+        clicks = [
+            CreditClick(it) if isinstance(it, int) else CreditClick(it.rank, it.action, it.ts)
+            for it in event.clicks
+        ]
+        outcome = self._crediting.outcome(
+            event.experiment, _teams(event.teams), event.chances, clicks
+        )
+        self._finished(event, record, outcome)
+
+    def _duels(self, event: Duels, record: RawRecord) -> None:
+        self._finished(event, record, TIE, (event.wins_a, event.wins_b, event.ties))
+
+    def _finished(
+        self,
+        event: Duel | Duels | Interleaving,
+        record: RawRecord,
+        outcome: int,
+        wins: tuple[int, int, int] | None = None,
+    ) -> None:
+        self.counts["finished"] += 1
+        key, ts = key_of(event.id, self._seed(event.experiment)), self._ts(record)
+        group = self._group(event)
+        part = Finished(key, ts, record.partition, record.offset, group, outcome, wins)
+        self._put("duel", event.experiment, key, part)
+
+    def _impression(self, event: Impression, record: RawRecord) -> None:
+        self.counts["impressions"] += 1
+        key = key_of(event.id, self._seed(event.experiment))
+        docs = None if event.docs is None else b"".join(map(digest, event.docs))
+        part = Shown(
+            key, self._ts(record), record.partition, record.offset, self._group(event),
+            _teams(event.teams), docs, event.chances,
+        )  # fmt: skip
+        self._put("impression", event.experiment, key, part)
+
+    def _click(self, event: Click, record: RawRecord) -> None:
+        self.counts["clicks"] += 1
+        seed = self._seed(event.experiment)
+        key = key_of(event.impression, seed)
+        doc = digest(event.doc or "") if event.rank is None else None
+        own = key_of(f"{event.id}\0{event.impression}", seed)
+        part = Clicked(
+            key, self._ts(record), record.partition, record.offset, own,
+            event.rank, doc, event.action, event.ts,
+        )  # fmt: skip
+        self._put("click", event.experiment, key, part)
+
+    _HANDLERS: Final[dict[type, Callable[..., None]]] = {
+        Duel: _duel,
+        Duels: _duels,
+        Interleaving: _interleaving,
+        Impression: _impression,
+        Click: _click,
+    }
+
+    def _ts(self, record: RawRecord) -> int:
+        return max(0, min(record.timestamp, self._now))
+
+    def _seed(self, experiment: str) -> int:
+        if experiment not in self._seeds:
+            self._seeds[experiment] = seed_of(experiment)
+        return self._seeds[experiment]
+
+    def _group(self, event: Duel | Duels | Interleaving | Impression) -> Group:
+        configured = self._plan.experiments[event.experiment].segments
+        known = segment_text(event.segment, configured) if configured else EMPTY
+        return event.experiment, event.a, event.b, known
+
+    def _put(self, kind: str, experiment: str, key: int, part: Finished | Shown | Clicked) -> None:
+        lane = self._lanes.get((kind, experiment))
+        if lane is None:
+            lane = self._lanes[kind, experiment] = self._plan.lane(kind, experiment)
+        place = Place(key % self._plan.spark.partitions, lane, lane.slice_of(part.ts))
+        if place not in self.parts:
+            self.parts[place], self.newest[place] = [], 0
+        self.parts[place].append(part)
+        self.newest[place] = max(self.newest[place], part.ts)
+
+
+def segment_text(segment: Segment | None, configured: Any) -> str:
+    """The configured segments that a record names, as JSON, in an order of their own.
+
+    Names that are not configured are left out: they come from outside, and might be any number.
+
+    >>> segment_text({"country": "de", "class": "other"}, {"country": ["de", "fr"]})
+    '{"country":"de"}'
+    """
+    if isinstance(segment, str):
+        is_known = any(segment in names for names in configured.values())
+        return msgspec.json.encode(segment).decode() if is_known else EMPTY
+    named = sorted((segment or {}).items())
+    return msgspec.json.encode(
+        {kind: name for kind, name in named if name in configured.get(kind, ())}
+    ).decode()
+
+
+def _teams(teams: Iterable[str | None]) -> str:
+    return "".join(team or "-" for team in teams)

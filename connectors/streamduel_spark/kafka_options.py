@@ -1,0 +1,81 @@
+"""The options of Spark's Kafka source, from the keys of streamduel's Kafka connector."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from streamduel.errors import ConfigurationError
+
+_LOGIN: Final = {
+    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
+    "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
+    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
+}
+
+
+def kafka_options(source: BaseModel, topic: str) -> dict[str, str]:
+    """The options that read a topic as the source does.
+
+    Certificates are passed as text: the executors have no files of ours.
+
+    Args:
+        source: the source's settings.
+        topic: the topic.
+
+    Raises:
+        ConfigurationError: a setting has no equivalent.
+    """
+    keys: Any = source
+    options = {
+        "subscribe": topic,
+        "startingOffsets": "earliest",
+        "groupIdPrefix": f"{keys.group}-spark",
+        "kafka.bootstrap.servers": ",".join(keys.bootstrap_servers),
+        "kafka.isolation.level": "read_committed",
+        "kafka.security.protocol": keys.security_protocol,
+    }
+    if keys.security_protocol.endswith("SSL"):
+        options |= _encryption(keys)
+    if keys.sasl_mechanism is not None:
+        options |= _authentication(keys)
+    return options
+
+
+def _encryption(keys: Any) -> dict[str, str]:
+    options = {}
+    if not keys.ssl_check_hostname:
+        options["kafka.ssl.endpoint.identification.algorithm"] = ""
+    if keys.ssl_cafile is not None:
+        options["kafka.ssl.truststore.type"] = "PEM"
+        options["kafka.ssl.truststore.certificates"] = _text(keys.ssl_cafile)
+    if keys.ssl_certfile is not None:
+        options["kafka.ssl.keystore.type"] = "PEM"
+        options["kafka.ssl.keystore.certificate.chain"] = _text(keys.ssl_certfile)
+        options["kafka.ssl.keystore.key"] = _text(keys.ssl_keyfile or keys.ssl_certfile)
+    if keys.ssl_password is not None:
+        options["kafka.ssl.key.password"] = keys.ssl_password.get_secret_value()
+    return options
+
+
+def _authentication(keys: Any) -> dict[str, str]:
+    if keys.sasl_mechanism not in _LOGIN:
+        raise ConfigurationError(
+            f"source.sasl_mechanism must be one of {', '.join(_LOGIN)} for streamduel-spark (found "
+            f"'{keys.sasl_mechanism}')."
+        )
+    password = keys.sasl_plain_password.get_secret_value()
+    user, word = (_quoted(text) for text in (keys.sasl_plain_username, password))
+    login = f"{_LOGIN[keys.sasl_mechanism]} required username={user} password={word};"
+    return {"kafka.sasl.mechanism": keys.sasl_mechanism, "kafka.sasl.jaas.config": login}
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")

@@ -1,0 +1,218 @@
+"""Writing: what the slices of a Spark batch counted, each batch exactly once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+import mmh3
+import msgspec
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.errors import KafkaError
+from kafka.structs import OffsetAndMetadata
+
+from streamduel.errors import ConfigurationError, ConnectorError
+from streamduel.records import Duels
+from streamduel_spark.parts import Counted, Forwarded, Group, Output, Tally
+from streamduel_spark.plan import EMPTY, Lane
+
+ANSWER_MS: Final = 60_000
+"""An election of leaders takes seconds; a batch that fails is repeated after a restart."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Message(NamedTuple):
+    """A message for a topic; without one, for the topic that streamduel reads."""
+
+    topic: str
+    key: bytes | None
+    value: bytes
+
+
+class Batch(NamedTuple):
+    """What a Spark batch writes, and records by outcome."""
+
+    messages: list[Message]
+    tally: Counter[str]
+
+
+def merge(outputs: Iterable[Output], max_duels: int) -> Batch:
+    """One `duels` record of each pair and slice, and what is forwarded, in a fixed order.
+
+    All buckets close a slice in the same Spark batch, because they share the watermark.
+
+    Args:
+        outputs: of all buckets.
+        max_duels: a record counts at most so many duels; more become several records.
+    """
+    counts: dict[tuple[int, str, Group], list[int]] = {}
+    forwarded: list[Forwarded] = []
+    tally: Counter[str] = Counter()
+    for output in outputs:
+        if isinstance(output, Tally):
+            tally.update(output.counts)
+        elif isinstance(output, Forwarded):
+            forwarded.append(output)
+        else:
+            total = counts.setdefault((output.start, output.lane, output.group), [0, 0, 0])
+            for place, count in enumerate((output.wins_a, output.wins_b, output.ties)):
+                total[place] += count
+    forwarded.sort(key=lambda it: it.place)
+    messages = [Message(it.topic, it.key, it.value) for it in forwarded]
+    for (start, lane, group), total in sorted(counts.items()):
+        tally["duels"] += sum(total)
+        counted = Counted(group, lane, start, *total)
+        records = records_of(counted, max_duels)
+        messages.extend(Message("", group[0].encode(), _encode(record)) for record in records)
+    return Batch(messages, tally)
+
+
+def records_of(counted: Counted, max_duels: int) -> list[Duels]:
+    """The `duels` records of one pair in one slice.
+
+    Their ids follow from experiment, pair, segments and slice alone: when a slice is counted again,
+    in another run of the job, streamduel drops the second records as duplicates.
+
+    >>> group = ("search", "bm25", "ltr", "{}")
+    >>> [(it.id, it.wins_a) for it in records_of(Counted(group, "duel-0-1000", 7000, 3, 0, 0), 2)]
+    [('duel-0-1000-7000-1abf46a745894676-0', 2), ('duel-0-1000-7000-1abf46a745894676-1', 1)]
+    """
+    experiment, a, b, segments = counted.group
+    text = "\0".join((a, b, segments))
+    pair = mmh3.hash_bytes(text)[:8].hex()
+    rest = [counted.wins_a, counted.wins_b, counted.ties]
+    segment = None if segments == EMPTY else msgspec.json.decode(segments)
+    end = counted.start + Lane.parse(counted.lane).slice_ms
+    records: list[Duels] = []
+    while any(rest):
+        room, taken = max_duels, []
+        for place, count in enumerate(rest):
+            taken.append(min(count, room))
+            room -= taken[place]
+            rest[place] -= taken[place]
+        id_ = f"{counted.lane}-{counted.start}-{pair}-{len(records)}"
+        wins_a, wins_b, ties = taken
+        records.append(Duels(id_, experiment, a, b, wins_a, wins_b, ties, end, segment=segment))
+    return records
+
+
+class Written(NamedTuple):
+    """The last batch that was written.
+
+    Attributes:
+        checkpoint: what identifies the checkpoint, whose batches are numbered from 0.
+        number: the batch's.
+        partitions: of the job.
+    """
+
+    checkpoint: str
+    number: int
+    partitions: int
+
+
+class Sink:
+    """Writes each Spark batch in one Kafka transaction, which also commits the batch's number.
+
+    Spark repeats the last batch after a crash. The number of the last one that was written is the
+    offset of a consumer group, so that a repeated batch is recognised however long it took.
+
+    Args:
+        settings: the client settings of streamduel's Kafka connector. A few records per batch are
+            written, always with kafka-python.
+        topic: the topic that streamduel reads.
+        group: the consumer group, also the transactional id: it ends the transaction of a job that
+            still runs, or was killed, and refuses that job from then on.
+        partitions: of the job; a checkpoint keeps its number.
+    """
+
+    def __init__(
+        self, settings: Mapping[str, Any], topic: str, group: str, partitions: int
+    ) -> None:
+        self._settings = {name: value for name, value in settings.items() if name != "client"}
+        self._topic, self._group = topic, group
+        self._partitions = partitions
+        self._place = TopicPartition(topic, 0)
+        self._producer: Any = None
+        self._last: Written | None = None
+
+    def open(self, *topics: str) -> None:
+        """Connect, end an earlier transaction, and read which batch was written last.
+
+        Raises:
+            ConnectorError: Kafka does not answer, a topic is missing, or it refuses.
+        """
+        servers = ", ".join(self._settings["bootstrap_servers"])
+        try:
+            with KafkaConsumer(
+                group_id=self._group, enable_auto_commit=False, **self._settings
+            ) as consumer:
+                for topic in topics:
+                    if not consumer.partitions_for_topic(topic):
+                        raise ConnectorError(
+                            f"there is no topic '{topic}' on {servers}; create it first."
+                        )
+                self._producer = KafkaProducer(
+                    transactional_id=self._group, transaction_timeout_ms=ANSWER_MS,
+                    **self._settings,
+                )  # fmt: skip
+                self._producer.init_transactions()
+                found = consumer.committed(self._place, metadata=True, timeout_ms=ANSWER_MS)
+        except (KafkaError, OSError) as error:
+            raise ConnectorError(
+                f"Kafka on {servers} does not answer, or refuses: {error}"
+            ) from error
+        if found is not None and found.metadata:
+            checkpoint, _, partitions = found.metadata.partition(" ")
+            self._last = Written(checkpoint, found.offset - 1, int(partitions))
+
+    def check(self, checkpoint: str) -> None:
+        """Check that the settings of the job fit its checkpoint.
+
+        Raises:
+            ConfigurationError: they do not.
+        """
+        last = self._last
+        if last and last.checkpoint == checkpoint and last.partitions != self._partitions:
+            raise ConfigurationError(
+                f"spark.partitions must stay {last.partitions} with this checkpoint (found "
+                f"{self._partitions}); another number needs a new spark.checkpoint."
+            )
+
+    def write(self, checkpoint: str, number: int, messages: Iterable[Message]) -> bool:
+        """Write a batch; False if it was written before.
+
+        Args:
+            checkpoint: what identifies the checkpoint, whose batches are numbered from 0.
+            number: the batch's.
+            messages: its messages.
+
+        Raises:
+            ConnectorError: it may or may not be written; after a restart, it is known.
+        """
+        last = self._last
+        if last and last.checkpoint == checkpoint and number <= last.number:
+            return False
+        metadata = f"{checkpoint} {self._partitions}"
+        try:
+            self._producer.begin_transaction()
+            sent = [
+                self._producer.send(topic or self._topic, value, key=key)
+                for topic, key, value in messages
+            ]
+            self._producer.send_offsets_to_transaction(
+                {self._place: OffsetAndMetadata(number + 1, metadata, -1)}, self._group
+            )
+            for future in sent:
+                future.get(ANSWER_MS / 1000)
+            self._producer.commit_transaction()
+        except (KafkaError, OSError) as error:
+            raise ConnectorError(f"Kafka did not take batch {number}: {error}") from error
+        self._last = Written(checkpoint, number, self._partitions)
+        return True
+
+    def close(self) -> None:
+        """Close the producer."""
+        if self._producer is not None:
+            self._producer.close(timeout=5)

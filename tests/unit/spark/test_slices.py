@@ -1,0 +1,153 @@
+"""What the job counts, drops and forwards, by hand."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import mmh3
+import pytest
+
+from streamduel.config import Config
+from streamduel_spark.decoding import MAX_LETTERS, RawRecord
+from streamduel_spark.plan import Lane, buckets, key_of, seed_of
+from tests.unit.spark.cluster import Job, raw, spark
+from tests.unit.stream.folding import CONTROL, DUEL, DUELS, INTERLEAVING, text
+
+START = 1_700_000_000_000
+KEY = 5_047_077_780_816_767_399
+"""Written down once: a checkpoint outlives the machine."""
+
+IMPRESSION: dict[str, Any] = {
+    "type": "impression", "id": "i-1", "experiment": "search", "a": "ltr-v1", "b": "bm25",
+    "teams": ["a", "b", None], "docs": ["d1", "d2", "d3"],
+}  # fmt: skip
+CLICK: dict[str, Any] = {
+    "type": "click", "id": "c-1", "experiment": "search", "impression": "i-1", "rank": 0,
+}  # fmt: skip
+
+
+def job(**settings: Any) -> Job:
+    search = {"arms": ["bm25", "ltr-v1", "ltr-v2"], "join_window_ms": 2000}
+    return Job(Config.model_validate({
+        "source": {}, "sink": {}, "snapshots": {}, "experiments": {"search": search},
+        "spark": spark(lateness_ms=0, **settings), "limits": {"max_duels_per_record": 4},
+    }))  # fmt: skip
+
+
+def written(job: Job, *records: RawRecord) -> list[dict[str, Any]]:
+    """What a batch writes, with what later batches write of it."""
+    last = RawRecord(0, 10**6, START + 10**9, None, text(CLICK, id="last", impression="-"))
+    batches = [job.batch(records), job.batch([last]), job.batch([]), job.batch([])]
+    return [json.loads(message.value) for batch in batches for message in batch.messages]
+
+
+def counts(found: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    return [(it["a"], it["b"], it["wins_a"], it["wins_b"], it["ties"]) for it in found]
+
+
+def test_a_pair_has_one_record_per_slice_whatever_the_order_of_its_arms() -> None:
+    values = [
+        text(DUEL, id="1"), text(DUEL, id="2", a="ltr-v1", b="bm25"),
+        text(INTERLEAVING, id="3"), text(DUEL, id="4", winner="tie"),
+    ]  # fmt: skip
+    assert counts(written(job(), *raw(values, START))) == [("bm25", "ltr-v1", 2, 1, 1)]
+    assert len(written(job(), *raw(values, START, step_ms=1000))) == 4
+
+
+def test_more_duels_than_a_record_may_count_are_several_records() -> None:
+    values = [text(DUELS, id=str(number), wins_a=2, wins_b=1) for number in range(2)]
+    found = written(job(), *raw(values, START))
+    assert counts(found) == [("bm25", "ltr-v1", 4, 0, 0), ("bm25", "ltr-v1", 0, 2, 0)]
+    assert len({it["id"] for it in found}) == 2
+
+
+def test_an_id_follows_from_pair_and_slice_alone() -> None:
+    once = written(job(), *raw([text(DUEL, id="1")], START))
+    again = written(job(), *raw([text(DUEL, id="x"), text(DUEL, id="y")], START + 1))
+    assert [it["id"] for it in once] == [it["id"] for it in again]
+
+
+LOST, JOINED = (0, 0, 1), (0, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"), [(-2001, LOST), (-2000, JOINED), (2000, JOINED), (2001, LOST)]
+)
+def test_a_click_is_joined_within_the_join_window(
+    after: int, expected: tuple[int, int, int]
+) -> None:
+    records = [
+        RawRecord(0, 0, START, None, text(IMPRESSION)),
+        RawRecord(1, 0, START + after, None, text(CLICK, rank=None, doc="d1")),
+    ]
+    assert counts(written(job(), *records)) == [("bm25", "ltr-v1", *expected)]
+
+
+def test_control_records_are_forwarded_as_they_are() -> None:
+    value = text(CONTROL, id="pause")
+    batch = job().batch(raw([value], START))
+    assert [(it.topic, it.key, it.value) for it in batch.messages] == [("", b"search", value)]
+
+
+def test_a_duel_of_an_arm_with_itself_is_left_out() -> None:
+    alone = text(DUEL, b="bm25", winner=None)
+    testing = job()
+    assert testing.batch(raw([alone], START)).tally["served alone"] == 1
+    assert written(testing) == []
+
+
+def test_what_cannot_be_used_is_a_dead_letter() -> None:
+    values = [
+        b"{", None, text(DUEL, experiment="serach"), text(CLICK, rank=None),
+        text(DUELS, wins_a=5), text(INTERLEAVING, teams=["a"] * 1001),
+    ]  # fmt: skip
+    batch = job().batch(raw(values, START))
+    letters = [json.loads(it.value) for it in batch.messages if it.topic == "dead-letters"]
+    assert [(it["offset"], it["reason"]) for it in letters] == [
+        (0, "invalid_json"), (1, "invalid_record"), (2, "unknown_experiment"),
+        (3, "invalid_record"), (4, "invalid_record"), (5, "invalid_record"),
+    ]  # fmt: skip
+    assert letters[2]["error"] == "unknown experiment 'serach'; did you mean 'search'?"
+
+
+def test_a_flood_of_dead_letters_is_only_counted() -> None:
+    batch = job().batch(raw([b"{"] * (MAX_LETTERS + 5), START))
+    assert len(batch.messages) == MAX_LETTERS
+    assert batch.tally["dead letters"] == MAX_LETTERS + 5
+
+
+def test_a_clock_that_is_ahead_makes_no_other_record_late() -> None:
+    testing = job()
+    century = 100 * 365 * 86_400_000
+    testing.batch([RawRecord(0, 0, START + century, None, text(DUEL, id="ahead"))])
+    now = testing.watermark
+    testing.batch([])
+    assert now <= testing.watermark < START + century
+
+
+def test_state_is_dropped_when_nothing_can_need_it() -> None:
+    testing = job()
+    values = [text(IMPRESSION), text(CLICK), text(DUEL)]
+    written(testing, *raw(values, START))
+    later = [RawRecord(0, 10**6 + n, START + n * 10**9, None, text(DUEL, id=f"t{n}"))
+             for n in range(2, 6)]  # fmt: skip
+    for record in later:
+        testing.batch([record])
+    kept = [key for store in testing.stores for key in store if str(START)[:6] in key]
+    assert all("seen" in key or int(key.split("/")[1]) > START + 10**9 for key in kept), kept
+
+
+def test_each_spark_partition_has_one_bucket() -> None:
+    found = [mmh3.hash(number.to_bytes(4, "little"), 42) % 7 for number in buckets(7)]
+    assert found == list(range(7))
+
+
+def test_slices_of_impressions_end_with_the_clicks_that_they_need() -> None:
+    impressions, clicks = (Lane(kind, 2500, 1000) for kind in ("impression", "click"))
+    last_click = impressions.slice_of(3000) + 999 + 2500
+    assert impressions.due(3000) >= clicks.due(clicks.slice_of(last_click))
+
+
+def test_a_key_is_the_same_on_every_machine() -> None:
+    assert key_of("i-1", seed_of("search")) == KEY
