@@ -14,7 +14,7 @@ import yaml
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
 
-from tests.broker.fixture import Broker, Topics
+from tests.broker.fixture import CLIENT, Broker, Topics
 from tests.faults.files_runs import POLICY
 from tests.faults.processes import hashes, inspect
 from tests.logs import ARMS, values
@@ -50,7 +50,7 @@ def configure(
     document = {
         "source": {
             "connector": "kafka", "bootstrap_servers": servers, "topic": log,
-            "group": assignments, **(source or {}),
+            "group": assignments, "client": CLIENT, **(source or {}),
         },
         "sink": {"connector": "kafka", "assignments": assignments, "dead_letters": dead_letters},
         "snapshots": {"connector": "kafka", "topic": topics(PARTITIONS, compacted=True)},
@@ -64,11 +64,17 @@ def configure(
 
 
 def configure_faults(
-    folder: Path, servers: str, log: str, topics: Topics, window_records: int = 20_000
+    folder: Path,
+    servers: str,
+    log: str,
+    topics: Topics,
+    window_records: int = 20_000,
+    client: str = CLIENT,
 ) -> Run:
     """A configuration for the click logs of `make_log`: short timeouts, many small polls."""
+    source = {"session_timeout_ms": 6000, "max_poll_records": 2000, "client": client}
     return configure(
-        folder, servers, log, topics, {"session_timeout_ms": 6000, "max_poll_records": 2000},
+        folder, servers, log, topics, source,
         dedupe={"window_records": window_records, "window_ms": 3_600_000},
         experiments={
             name: {"arms": list(ARMS), "policy": POLICY, "decide_every": 20, "seed": seed}

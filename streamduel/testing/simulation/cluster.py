@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import random
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from streamduel.connector import Snapshot
+from streamduel.connector import ControlRecord, Snapshot
+from streamduel.testing.broker import START
 from streamduel.testing.records import Record
 from streamduel.testing.simulation.group import Group, Refused
+from streamduel.testing.simulation.workload import home
 
 ASSIGNMENTS: Final = ("assignments", 0)
 DEAD_LETTERS: Final = ("dead-letters", 0)
@@ -21,7 +23,10 @@ NEXT_OFFSET: Final = "_next"
 """The key under which a commit keeps its `next_offset`; no entry's name begins with '_'."""
 
 LOG_ID: Final = "simulated"
-"""The id of the click log's topic."""
+"""The id of the click log's first topic."""
+
+NO_METADATA: Final = -1
+"""Of an offset that was set by hand."""
 
 Place = tuple[str, int]
 """A topic and one of its partitions."""
@@ -32,9 +37,10 @@ class NotReady(Exception):  # noqa: N818 - no error: the client asks again
 
 
 class Write(NamedTuple):
-    """A record that a transaction wrote."""
+    """A record that a transaction wrote at an offset."""
 
     transaction: Transaction
+    offset: int
     key: str | bytes | None
     value: bytes
 
@@ -50,6 +56,7 @@ class Transaction:
         unmarked: where it wrote, as long as no marker there says how it was decided.
         writes: all its records.
         offsets: the committed offset of each partition, if it commits.
+        metadata: what is stored with each.
     """
 
     producer: str
@@ -58,6 +65,7 @@ class Transaction:
     unmarked: dict[Place, None] = field(default_factory=dict)
     writes: list[tuple[Place, Write]] = field(default_factory=list)
     offsets: dict[int, int] = field(default_factory=dict)
+    metadata: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -75,6 +83,7 @@ class Cluster:
 
     Args:
         clicks: the click log, per partition; a producer appends it step by step.
+        controls: the control topic, per partition, likewise.
         rng: draws the assignment of partitions.
         session_ms: the session timeout of the group.
         transaction_ms: the timeout of transactions.
@@ -84,13 +93,18 @@ class Cluster:
         now: milliseconds.
         starts: per partition, the first offset that retention has left.
         high: per partition, the number of records that were appended.
+        control_high: the same of the control topic.
         stable: per partition, how many of them are not behind an open transaction.
         offsets: the group's committed offsets.
+        metadata: what was committed with them.
+        log_id: the id of the click log's topic.
+        snapshots: the topic of the snapshots.
     """
 
     def __init__(
         self,
-        clicks: Sequence[Sequence[Record]],
+        clicks: Sequence[list[Record]],
+        controls: Sequence[Sequence[ControlRecord]],
         rng: random.Random,
         session_ms: int,
         transaction_ms: int,
@@ -98,14 +112,16 @@ class Cluster:
     ) -> None:
         self.now = 0
         self.clicks = clicks
-        self.starts = [0] * len(clicks)
-        self.high = [0] * len(clicks)
-        self.stable = [0] * len(clicks)
+        self.controls = controls
+        self.log_id = LOG_ID
+        self.snapshots = SNAPSHOTS
+        self._empty()
         self.group = Group(len(clicks), rng, session_ms)
-        self.offsets: dict[int, int] = {}
         self.markers: list[tuple[Transaction, Place]] = []
+        self._resets: dict[int, tuple[int, int]] = {}
         self._damaged: list[tuple[Place, Write, Write]] = []
         self._logs: dict[Place, list[Write]] = defaultdict(list)
+        self._written: Counter[Place] = Counter()
         self._producers: dict[str, _Producer] = defaultdict(_Producer)
         self._transaction_ms = transaction_ms
         self._committed = committed
@@ -122,9 +138,50 @@ class Cluster:
         """The offset after so many records."""
         return self.clicks[partition][count - 1].offset + 1 if count else 0
 
+    def append(self, partition: int, key: bytes | None, value: bytes) -> None:
+        """A process of the service appends a record to the click log."""
+        log, at = self.clicks[partition], self.high[partition]
+        offset = self.end(partition, at)
+        log[at:] = [
+            Record(offset, value, log[at - 1].timestamp if at else START, key),
+            *(record._replace(offset=record.offset + 1) for record in log[at:]),
+        ]
+        self.high[partition] += 1
+
+    def read_controls(self, partition: int, position: int) -> Sequence[ControlRecord]:
+        """The record of the control topic at a position, if there is one."""
+        return self.controls[partition][position : min(position + 1, self.control_high[partition])]
+
     def delete(self, partition: int, offset: int) -> None:
         """Retention deletes the click log up to an offset."""
         self.starts[partition] = max(self.starts[partition], offset)
+
+    def replace_log(self, clicks: Sequence[list[Record]]) -> None:
+        """Delete the topic, and with it the group's offsets, and create it again, empty.
+
+        With another number of partitions, the snapshots have another topic. There is no control
+        topic.
+        """
+        if len(clicks) != len(self.clicks):
+            self.snapshots += "'"
+        self.log_id += "'"
+        self.clicks, self.controls = clicks, [[] for _ in clicks]
+        self._resets.clear()
+        self._empty()
+        self.group.replace(len(clicks))
+
+    def _empty(self) -> None:
+        partitions = len(self.clicks)
+        self.starts = [0] * partitions
+        self.high = [0] * partitions
+        self.control_high = [0] * partitions
+        self.stable = [0] * partitions
+        self.offsets: dict[int, int] = {}
+        self.metadata: dict[int, int] = {}
+
+    def home(self, experiment: str) -> int:
+        """The partition of an experiment."""
+        return home(experiment, len(self.clicks))
 
     # Transactions.
 
@@ -148,23 +205,27 @@ class Cluster:
         epoch: int,
         place: Place,
         records: Iterable[tuple[str | bytes | None, bytes]],
-    ) -> None:
-        """Append records to a partition, in the producer's transaction."""
+    ) -> int:
+        """Append records to a partition, in the producer's transaction; the last one's offset."""
         transaction = self._open(producer, epoch)
         transaction.unmarked[place] = None
         for key, value in records:
-            write = Write(transaction, key, value)
+            self._written[place] += 1
+            write = Write(transaction, self._written[place], key, value)
             self._logs[place].append(write)
             transaction.writes.append((place, write))
+        return self._written[place]
 
     def add_offsets(
-        self, producer: str, epoch: int, member: str, generation: int, offsets: dict[int, int]
-    ) -> None:
+        self, producer: str, epoch: int, member: str, generation: int, offsets: dict[int, int],
+        metadata: dict[int, int],
+    ) -> None:  # fmt: skip
         """TxnOffsetCommit: add the group's offsets to the transaction, as a member of the group."""
         self.group.check(member, generation)
         transaction = self._open(producer, epoch)
         transaction.unmarked[OFFSETS] = None
         transaction.offsets.update(offsets)
+        transaction.metadata.update(metadata)
 
     def finish(self, producer: str, epoch: int, status: str) -> None:
         """EndTxn: decide the producer's transaction."""
@@ -202,6 +263,7 @@ class Cluster:
         del transaction.unmarked[place]
         if place == OFFSETS and transaction.status == "committed":
             self.offsets.update(transaction.offsets)
+            self.metadata.update(transaction.metadata)
 
     def expire(self) -> None:
         """Remove silent members from the group, and abort transactions that are open too long."""
@@ -241,16 +303,21 @@ class Cluster:
                 visible.append(write)
         return visible
 
-    def snapshot(self, partition: int) -> Snapshot | None:
+    def snapshot_offset(self, partition: int) -> int:
+        """Where the newest committed record of a partition's snapshot was written."""
+        return max((write.offset for write in self.read((self.snapshots, partition))), default=-1)
+
+    def snapshot(self, partition: int, topic: str | None = None) -> Snapshot | None:
         """The newest committed entries of a partition's snapshot."""
-        entries = {str(write.key): write.value for write in self.read((SNAPSHOTS, partition))}
+        place = (topic or self.snapshots, partition)
+        entries = {str(write.key): write.value for write in self.read(place)}
         entries = {name: value for name, value in entries.items() if value}  # else a tombstone
         next_offset = entries.pop(NEXT_OFFSET, None)
         return None if next_offset is None else Snapshot(int(next_offset), entries)
 
     def compact(self, partition: int) -> None:
         """Compact a snapshot: of committed records, the newest of each key stay."""
-        place = (SNAPSHOTS, partition)
+        place = (self.snapshots, partition)
         visible = self.read(place)
         newest = {write.key: index for index, write in enumerate(visible)}
         kept = [write for index, write in enumerate(visible) if newest[write.key] == index]
@@ -262,27 +329,45 @@ class Cluster:
 
     def damage(self, partition: int, rng: random.Random) -> str:
         """Change a byte of a snapshot entry, delete the entry, or bring an older one back."""
-        place = (SNAPSHOTS, partition)
+        place = (self.snapshots, partition)
         writes = [write for write in self.read(place) if write.key != NEXT_OFFSET and write.value]
         if not writes:
             return "nothing to damage"
         older = rng.choice(writes)
         newest = next(write for write in reversed(writes) if write.key == older.key)
-        value = rng.choice((older.value, b"", _garbled(newest.value, rng)))
+        former, latest = (it.transaction.offsets.get(partition) for it in (older, newest))
+        # An older entry of the same offset may make a former snapshot complete: nothing tells.
+        other = older.value if former != latest else b""
+        value = rng.choice((other, b"", _garbled(newest.value, rng)))
         bad = newest._replace(value=value)
         log = self._logs[place]
         log[next(at for at, write in enumerate(log) if write is newest)] = bad
         self._damaged.append((place, bad, newest))
         return f"damages {newest.key!r} of partition {partition}"
 
+    def reset_offset(self, partition: int, by: int) -> None:
+        """Set a committed offset by hand, which drops its metadata."""
+        former = self.offsets[partition], self.metadata[partition]
+        self.offsets[partition], self.metadata[partition] = former[0] + by, NO_METADATA
+        self._resets[partition] = former
+
+    @property
+    def has_resets(self) -> bool:
+        """Whether an offset is set by hand."""
+        return bool(self._resets)
+
     def repair(self) -> None:
-        """Bring the damaged entries back from a backup."""
+        """Bring damaged entries back from a backup, and set offsets back that were set by hand."""
+        for partition, former in self._resets.items():
+            if self.metadata.get(partition) == NO_METADATA:
+                self.offsets[partition], self.metadata[partition] = former
+        self._resets.clear()
         while self._damaged:
             place, bad, good = self._damaged.pop()
             self._logs[place] = [good if write is bad else write for write in self._logs[place]]
 
-    def committed(self, partition: int) -> int | None:
-        """The committed offset, once no open transaction can change it (require_stable)."""
+    def committed(self, partition: int) -> tuple[int, int] | None:
+        """The committed offset and its metadata, once nothing can change it (require_stable)."""
         for state in self._producers.values():
             transaction = state.transaction
             if (
@@ -291,7 +376,9 @@ class Cluster:
                 and OFFSETS in transaction.unmarked
             ):
                 raise NotReady
-        return self.offsets.get(partition)
+        if partition not in self.offsets:
+            return None
+        return self.offsets[partition], self.metadata[partition]
 
 
 def _garbled(value: bytes, rng: random.Random) -> bytes:

@@ -46,6 +46,12 @@ class Group:
         self._joined = 0
         self._generation = 0
 
+    def replace(self, partitions: int) -> None:
+        """The topic is replaced by one with so many partitions; all members have left."""
+        self._partitions = partitions
+        self._members.clear()
+        self._generation += 1
+
     def join(self, instance: str, now: int) -> str:
         """Join as a static member; returns the member id."""
         self._joined += 1

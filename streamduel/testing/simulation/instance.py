@@ -1,28 +1,24 @@
-"""The source and the outlet of a simulated process: what the Kafka connector does, on the model.
-
-Every request to the cluster may be the last thing that the process does, may fail, may be answered
-too late or never, and may be overtaken by any request of another process.
-"""
+"""The source and the outlet of a simulated process: what the Kafka connector does, on the model."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from streamduel.connector import PartitionCommit, Poll, Snapshot
 from streamduel.errors import ConnectorError, Fenced
 from streamduel.testing.simulation.cluster import (
     ASSIGNMENTS,
     DEAD_LETTERS,
-    LOG_ID,
     NEXT_OFFSET,
-    SNAPSHOTS,
-    Cluster,
+    NO_METADATA,
     NotReady,
     Place,
 )
+from streamduel.testing.simulation.controls import SimulatedControls
 from streamduel.testing.simulation.group import Displaced, Refused, UnknownMember
+from streamduel.testing.simulation.network import Network, Unreachable
 
 if TYPE_CHECKING:
     from streamduel.testing.records import Record
@@ -36,39 +32,22 @@ RETRY_SECONDS = 0.005
 """Between two attempts to load a snapshot."""
 
 
-class Unreachable(Exception):  # noqa: N818 - as the network puts it
-    """No answer came; the request may have been executed, or may be executed later."""
-
-
-class Network(Protocol):
-    """The connection of one process to the cluster."""
-
-    name: str
-    cluster: Cluster
-
-    def sleep(self, seconds: float) -> None:
-        """Let other processes act for a time."""
-
-    def request(self, step: str, request: Callable[[], Answer]) -> Answer:
-        """Let other processes act, and execute a request.
-
-        Raises:
-            Unreachable: there is no answer.
-            Refused: the cluster refuses it.
-            NotReady: the cluster cannot answer yet.
-        """
-
-
 class SimulatedSource:
-    """A `Source` of the model's click log, as a static member of its group."""
+    """A `Source` of the model's click log, as a static member of its group.
+
+    Args:
+        network: the connection of its process.
+        controlled: whether there is a control topic.
+    """
 
     topic = "clicks"
 
-    def __init__(self, network: Network, home: Callable[[str], int]) -> None:
+    def __init__(self, network: Network, *, controlled: bool = False) -> None:
+        self._controls = SimulatedControls(network) if controlled else None
         self._network = network
         self._cluster = network.cluster
         self.partitions = len(self._cluster.clicks)
-        self.home = home
+        self.home = self._cluster.home
         self.connected = True
         self.membership: tuple[str, int] | None = None
         """Member id and generation that own the partitions; commits must carry them."""
@@ -81,6 +60,10 @@ class SimulatedSource:
     def owns(self, partition: int) -> bool:
         """Whether this process owns a partition, and has called `seek` for it."""
         return partition in self._positions
+
+    def granted(self, partition: int) -> bool:
+        """Whether the group has assigned a partition to this process."""
+        return partition in self._assigned
 
     def poll(self, timeout: float, *, hold: bool = False) -> Poll:
         """Fetch, then ask for the ownership: records of a partition that is lost are dropped."""
@@ -95,12 +78,22 @@ class SimulatedSource:
         if again or changed:
             lost, self._assigned = sorted(self._assigned), self._owned()
             self._positions.clear()
+            if self._controls is not None:
+                self._controls.keep(())
             return Poll(lost, sorted(self._assigned))
         for partition, records in fetched.items():
             self._positions[partition] = records[-1].offset + 1
         if not fetched:
             self._network.sleep(timeout)
-        return Poll(records=fetched)
+        if self._controls is None:
+            return Poll(records=fetched)
+        self._controls.look()
+        return Poll(records=self._controls.merge(fetched, self._positions.__setitem__))
+
+    def seek_control(self, partition: int, offset: int) -> None:
+        """Deliver the control records of a partition from this offset on."""
+        assert self._controls is not None, "only with a control topic"
+        self._controls.seek(partition, offset)
 
     def _fetch(self) -> dict[int, Sequence[Record]]:
         fetched = {
@@ -153,7 +146,7 @@ class SimulatedSource:
 
     def log_id(self, partition: int) -> str | None:  # noqa: ARG002
         """The topic's id."""
-        return LOG_ID
+        return self._cluster.log_id
 
     def caught_up(self, partition: int) -> bool:
         """Whether the end at the time of `seek` was reached."""
@@ -192,6 +185,7 @@ class SimulatedOutlet:
         self._source = source
         self._epoch: int | None = None
         self._registering = False
+        self._written: dict[int, int] = {}
 
     def load(self, partition: int) -> Snapshot | None:
         """The snapshot that belongs to the committed offset; waits until there is one."""
@@ -200,11 +194,17 @@ class SimulatedOutlet:
             try:
                 self._register()
                 committed = network.request("committed", lambda: cluster.committed(partition))
-                found = network.request("snapshot", lambda: cluster.snapshot(partition))
+                found, written = network.request(
+                    "snapshot",
+                    lambda: (cluster.snapshot(partition), cluster.snapshot_offset(partition)),
+                )
             except (Unreachable, NotReady):
                 pass
             else:
-                if committed is None or (found and found.next_offset == committed):
+                if committed is None:
+                    return found
+                offset, metadata = committed
+                if found and found.next_offset == offset and metadata in {NO_METADATA, written}:
                     return found
             network.sleep(RETRY_SECONDS)
 
@@ -231,16 +231,17 @@ class SimulatedOutlet:
             self._produce(DEAD_LETTERS, _messages(commit.dead_letters for commit in commits))
             for commit in commits:
                 entries = {**commit.entries, NEXT_OFFSET: str(commit.next_offset).encode()}
-                self._produce((SNAPSHOTS, commit.partition), list(entries.items()))
+                place = (self._cluster.snapshots, commit.partition)
+                self._written[commit.partition] = self._produce(place, list(entries.items()))
         except (Unreachable, Refused, NotReady) as error:
             raise self._failed(error) from error
 
-    def _produce(self, place: Place, records: list[tuple[Any, bytes]]) -> None:
+    def _produce(self, place: Place, records: list[tuple[Any, bytes]]) -> int:
         if not records:
-            return
+            return -1
         name, epoch = self._network.name, self._epoch
         assert epoch is not None
-        _repeated(
+        return _repeated(
             self._network,
             f"produce {place[0]}",
             lambda: self._cluster.produce(name, epoch, place, records),
@@ -256,9 +257,11 @@ class SimulatedOutlet:
         if membership is None or not all(self._source.owns(each.partition) for each in commits):
             raise self._failed(Refused("this process does not own the partitions"))
         offsets = {commit.partition: commit.next_offset for commit in commits}
+        written = {commit.partition: self._written[commit.partition] for commit in commits}
         try:
             self._network.request(
-                "add offsets", lambda: cluster.add_offsets(name, epoch, *membership, offsets)
+                "add offsets",
+                lambda: cluster.add_offsets(name, epoch, *membership, offsets, written),
             )
             self._network.request("commit", lambda: cluster.finish(name, epoch, "committed"))
         except (Unreachable, Refused, NotReady) as error:

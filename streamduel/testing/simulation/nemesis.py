@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from streamduel.stream import snapshot
+from streamduel.testing.simulation.operator import OPERATOR, Operator, Repair
+from streamduel.testing.simulation.replacement import Replacement
 
 if TYPE_CHECKING:
     from streamduel.testing.simulation.process import Process
@@ -32,11 +34,13 @@ class Nemesis:
         kinds: list[Callable[[], str]] = [
             self._crash, self._pause, self._cut, self._lose, self._replace, self._scale,
             self._abort, self._retain, self._compact, self._hold_back,
-            self._damage,
+            self._damage, self._repair, self._replace_log, self._reset_offset,
+            self._slow_down,
         ]  # fmt: skip
         self._kinds = rng.sample(kinds, rng.randint(1, len(kinds)))
         self._rate = rng.choice((0.002, 0.01, 0.03))
         self._long = schedule.session_ms
+        self._repaired = 0
 
     def act(self) -> None:
         """Perhaps do something."""
@@ -82,7 +86,7 @@ class Nemesis:
     def _replace(self) -> str:
         """Start a second process of the same name, as an orchestrator does for a silent machine."""
         victim = self._victim()
-        if victim is None:
+        if victim is None or isinstance(victim, Operator):
             return "nothing to replace"
         victim.paused_until = self._schedule.cluster.now + self._duration()
         self._schedule.start(victim.name)
@@ -94,7 +98,7 @@ class Nemesis:
         return f"wants {schedule.instances} instances"
 
     def _abort(self) -> str:
-        name = self._rng.choice(self._schedule.names())
+        name = self._rng.choice(self._schedule.names() or [OPERATOR])
         self._schedule.cluster.abort_any(name)
         return f"aborts the transaction of {name}"
 
@@ -103,11 +107,51 @@ class Nemesis:
         cluster = self._schedule.cluster
         partition = self._rng.randrange(len(cluster.clicks))
         found = cluster.snapshot(partition)
-        if found is None or self._schedule.damaged:
+        if found is None or self._schedule.damaged or self._schedule.repair is not None:
             return "nothing to delete"
         offset = snapshot.read(found.entries, partition).partition.window.offset
         cluster.delete(partition, offset)
         return f"deletes partition {partition} up to {offset}"
+
+    def _repair(self) -> str:
+        """An operator stops the service, and repairs a partition."""
+        schedule = self._schedule
+        if schedule.repair is not None:
+            return "an operator repairs already"
+        partition = self._rng.randrange(len(schedule.cluster.clicks))
+        self._repaired += 1
+        schedule.repair = Repair(partition, self._rng, self._repaired)
+        return f"an operator begins to repair partition {partition}"
+
+    def _replace_log(self) -> str:
+        """An operator stops the service, replaces the click log, and continues with the state."""
+        schedule = self._schedule
+        if schedule.repair is not None or schedule.workload.controlled:
+            return "no operator replaces the click log"
+        self._repaired += 1
+        replacement = Replacement(schedule.workload, self._rng, self._repaired)
+        schedule.repair = replacement
+        return f"an operator begins to replace the click log: {len(replacement.clicks)} partitions"
+
+    def _reset_offset(self) -> str:
+        """Somebody sets a committed offset, and sets it back: until then, no process restores."""
+        cluster = self._schedule.cluster
+        partition = self._rng.randrange(len(cluster.clicks))
+        if cluster.has_resets:
+            cluster.repair()
+            return "sets the offsets back"
+        if not cluster.settled or partition not in cluster.offsets:
+            return "no offset to set"
+        cluster.reset_offset(partition, self._rng.choice((-5, -1, 1, 5)))
+        return f"sets the committed offset of partition {partition}"
+
+    def _slow_down(self) -> str:
+        """The leader of a partition of the snapshots writes its markers late."""
+        schedule = self._schedule
+        partition = self._rng.randrange(len(schedule.cluster.clicks))
+        schedule.slow = schedule.cluster.snapshots, partition
+        schedule.slow_until = schedule.cluster.now + self._duration()
+        return f"holds back the markers of {schedule.slow} until {schedule.slow_until}"
 
     def _compact(self) -> str:
         cluster = self._schedule.cluster

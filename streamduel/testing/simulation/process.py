@@ -13,7 +13,8 @@ from streamduel.errors import StreamduelError
 from streamduel.stream.runner import Runner
 from streamduel.testing.broker import Crash
 from streamduel.testing.simulation.cluster import Cluster
-from streamduel.testing.simulation.instance import SimulatedOutlet, SimulatedSource, Unreachable
+from streamduel.testing.simulation.instance import SimulatedOutlet, SimulatedSource
+from streamduel.testing.simulation.network import Unreachable
 
 if TYPE_CHECKING:
     from streamduel.testing.simulation.schedule import Schedule
@@ -73,8 +74,14 @@ class Process:
         self.threads[thread] = 0
 
     def _serve(self) -> None:
-        source = SimulatedSource(self, self._schedule.workload.home)
-        outlet = SimulatedOutlet(self, source)
+        source = SimulatedSource(self, controlled=self._schedule.workload.controlled)
+        try:
+            self._run(source, SimulatedOutlet(self, source))
+        except StreamduelError as error:
+            self.exited = error
+        self._dead = True  # its other threads end with it
+
+    def _run(self, source: SimulatedSource, outlet: SimulatedOutlet) -> None:
         runner = Runner(
             self._config,
             source,
@@ -83,11 +90,7 @@ class Process:
             failpoint=self.turn,
             restorer=_Threads(self),
         )
-        try:
-            runner.run(lambda: self.stopping)
-        except StreamduelError as error:
-            self.exited = error
-        self._dead = True  # its other threads end with it
+        runner.run(lambda: self.stopping)
 
     def crash(self) -> None:
         """End it, wherever it is."""

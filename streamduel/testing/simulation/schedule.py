@@ -14,11 +14,13 @@ from greenlet import getcurrent, greenlet
 from structlog.typing import EventDict
 
 from streamduel.errors import ConnectorError, SnapshotError
-from streamduel.testing.simulation.cluster import Cluster, NotReady, Transaction
+from streamduel.testing.simulation.cluster import Cluster, NotReady, Place, Transaction
 from streamduel.testing.simulation.group import Refused
 from streamduel.testing.simulation.history import History, Violation
 from streamduel.testing.simulation.nemesis import Nemesis
+from streamduel.testing.simulation.operator import Operator, Repair
 from streamduel.testing.simulation.process import Process
+from streamduel.testing.simulation.replacement import Replacement
 from streamduel.testing.simulation.workload import workload
 
 MAX_TURNS: Final = 20_000
@@ -69,8 +71,10 @@ class Schedule:
         trace: time, actor and step, in order.
         late: requests that are still on their way.
         instances: how many processes are wanted.
+        repair: what an operator repairs, with all other processes stopped.
         damaged: a snapshot was damaged, so that a process may refuse it.
         held_until: no marker is written and no record becomes readable before this time.
+        slow: where no marker is written before the time `slow_until`.
     """
 
     def __init__(self, seed: int) -> None:
@@ -81,13 +85,16 @@ class Schedule:
         self.history = History(self.workload)
         self.session_ms = rng.choice((100, 400))
         self.cluster = Cluster(
-            self.workload.clicks, rng, self.session_ms, rng.choice((300, 1500)), self._committed
-        )
+            self.workload.clicks, self.workload.controls, rng, self.session_ms,
+            rng.choice((300, 1500)), self._committed,
+        )  # fmt: skip
         self.thread = getcurrent()
         self.late: list[Callable[[], object]] = []
-        self.held_until = 0
+        self.held_until = self.slow_until = 0
+        self.slow: Place | None = None
         self.damaged = False
         self.instances = rng.randint(1, 3)
+        self.repair: Repair | Replacement | None = None
         self._rng = rng
         self._processes: list[Process] = []
         self._started = self._commits = self._turns = 0
@@ -101,7 +108,9 @@ class Schedule:
     # Processes.
 
     def names(self) -> list[str]:
-        """The names of the wanted processes."""
+        """The names of the wanted processes; none while an operator repairs."""
+        if self.repair is not None:
+            return []
         return [f"streamduel-{number}" for number in range(self.instances)]
 
     def running(self) -> list[Process]:
@@ -120,20 +129,31 @@ class Schedule:
                 self._check_exit(process)
                 process.crash()
         self._processes = self.running()
+        if self.repair is not None and not self._processes:
+            self._operate(self.repair)
+            return
         names = self.names()
         present = {process.name for process in self._processes}
         for process in self._processes:
-            process.stopping = process.name not in names
+            process.stopping = process.name not in names  # an operator does not listen
         for name in names:
             if name not in present:
                 self.start(name)
+
+    def _operate(self, repair: Repair | Replacement) -> None:
+        """Start an operator, until one has repaired what is to be repaired."""
+        if repair.done:
+            self.repair = None
+        elif repair.begin(self.cluster):
+            self._started += 1
+            self._processes.append(Operator(self, repair))
 
     def _check_exit(self, process: Process) -> None:
         error = process.exited
         displaced = isinstance(error, ConnectorError) and "taken" in str(error)
         if isinstance(error, SnapshotError) and self.damaged:
             self.cluster.repair()
-        elif error is not None and not displaced:
+        elif error is not None and not displaced and not isinstance(process, Operator):
             raise Violation(f"{process.name} ended: {type(error).__name__}: {error}")
 
     def _committed(self, transaction: Transaction) -> None:
@@ -141,7 +161,7 @@ class Schedule:
         self.trace.append(
             (self.cluster.now, transaction.producer, f"COMMITS {transaction.offsets}")
         )
-        self.history.committed(transaction)
+        self.history.committed(transaction, self.cluster)
 
     def _report(self, error: Exception) -> str:
         what = str(error) if isinstance(error, Violation) else f"{type(error).__name__}: {error}"
@@ -249,18 +269,27 @@ class Schedule:
             self._orchestrate()
         if cluster.now < self.held_until:
             return
-        if cluster.markers:
-            cluster.mark(rng.randrange(len(cluster.markers)))
+        self._mark()
         partition = rng.randrange(len(cluster.clicks))
         if rng.random() < self._pace:
             cluster.high[partition] = min(
                 len(cluster.clicks[partition]), cluster.high[partition] + rng.randint(1, 10)
             )
+        if self.workload.controlled and rng.random() < self._pace:
+            written = cluster.control_high[partition] + 1
+            cluster.control_high[partition] = min(written, len(cluster.controls[partition]))
         cluster.stable[partition] = rng.randint(cluster.stable[partition], cluster.high[partition])
+
+    def _mark(self) -> None:
+        markers = self.cluster.markers
+        waits = self.slow if self.cluster.now < self.slow_until else None
+        due = [index for index, (_, place) in enumerate(markers) if place != waits]
+        if due:
+            self.cluster.mark(self._rng.choice(due))
 
     def _heal(self) -> None:
         """No more faults."""
-        self.held_until = 0
+        self.held_until = self.slow_until = 0
         self.cluster.repair()
         self._pace = 1.0
         for process in self._processes:
@@ -268,4 +297,4 @@ class Schedule:
             process.loses = None
 
     def _finished(self) -> bool:
-        return self.history.ends == self.cluster.offsets
+        return self.repair is None and self.history.is_complete(self.cluster)

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from streamduel.config import Config
+from streamduel.connector import ControlRecord
 from streamduel.records import Rejected
 from streamduel.testing.broker import START
 from streamduel.testing.records import Record
@@ -28,9 +29,11 @@ POLICIES: Final[tuple[dict[str, Any], ...]] = (
     {"name": "scb"},
 )
 
+FORGED: Final = b'{"type":"control_marker","id":"m","control_offset":0,"digest":"0"}'
+
 JUNK: Final = (
     Rejected("too_large", "the batch at offsets 0 to 9 is too large."),
-    b"", b"{", b"\xff\xfe", b"[1]", b'{"type": "mystery", "id": "1", "experiment": "e0"}',
+    FORGED, b"", b"{", b"\xff\xfe", b"[1]", b'{"type": "mystery", "id": "1", "experiment": "e0"}',
     b'{"type": "duel", "id": "u", "experiment": "nowhere", "a": "x", "b": "y", "winner": "a"}',
     b'{"type": "duel", "id": "u", "experiment": "e1", "a": "bm25", "b": "nobody", "winner": "a"}',
 )  # fmt: skip
@@ -67,14 +70,22 @@ class Workload(NamedTuple):
     Attributes:
         config: several experiments, with small windows.
         clicks: the click log, per partition.
+        controls: the control topic, per partition.
     """
 
     config: Config
     clicks: list[list[Record]]
+    controls: list[list[ControlRecord]]
 
-    def home(self, experiment: str) -> int:
-        """The partition of an experiment."""
-        return home(experiment, len(self.clicks))
+    def next_log(self, rng: random.Random) -> list[list[Record]]:
+        """The click log of a topic that replaces the first; it may have other partitions."""
+        partitions = rng.choice((len(self.clicks), 1, 2, 3))
+        return [each.log() for each in _partitions(rng, list(self.config.experiments), partitions)]
+
+    @property
+    def controlled(self) -> bool:
+        """Whether there is a control topic."""
+        return self.config.control_topic is not None
 
 
 def home(experiment: str, partitions: int) -> int:
@@ -87,9 +98,11 @@ def workload(rng: random.Random) -> Workload:
     partitions = rng.choice((1, 2, 2, 3, 4))
     names = [f"e{number}" for number in range(rng.randint(1, 5))]
     window_ms = rng.choice((50, 200, 1000))
+    controlled = rng.random() < 0.25
     config = Config.model_validate(
         {
-            "source": {}, "sink": {}, "snapshots": {},
+            "source": {"control_topic": "control"} if controlled else {},
+            "sink": {}, "snapshots": {},
             "dedupe": {"window_records": rng.choice((5, 20, 60)), "window_ms": window_ms},
             "limits": {
                 "max_ranks": rng.choice((3, 1000)),
@@ -104,11 +117,9 @@ def workload(rng: random.Random) -> Workload:
             "experiments": {name: _experiment(rng, window_ms) for name in names},
         }
     )  # fmt: skip
-    clicks = [
-        _Partition(rng, [name for name in names if home(name, partitions) == number], names).log()
-        for number in range(partitions)
-    ]
-    return Workload(config, clicks)
+    made = _partitions(rng, names, partitions)
+    clicks = [each.log() for each in made]
+    return Workload(config, clicks, [each.controls() if controlled else [] for each in made])
 
 
 def _experiment(rng: random.Random, window_ms: int) -> dict[str, Any]:
@@ -130,6 +141,13 @@ def _experiment(rng: random.Random, window_ms: int) -> dict[str, Any]:
     if rng.random() < 0.3:
         settings["guardrails"] = {"fallback": {"arm": rng.choice(arms), "idle_ms": 1000}}
     return settings
+
+
+def _partitions(rng: random.Random, names: list[str], partitions: int) -> list[_Partition]:
+    return [
+        _Partition(rng, [name for name in names if home(name, partitions) == number], names)
+        for number in range(partitions)
+    ]
 
 
 class _Partition:
@@ -155,6 +173,18 @@ class _Partition:
             records.append(Record(offset, value, stamp, rng.choice(self._names).encode()))
             offset += 1 if rng.random() < 0.9 else rng.randint(2, 5)
         return records
+
+    def controls(self) -> list[ControlRecord]:
+        rng = self._rng
+        made = []
+        for offset in range(rng.randint(0, 8)):
+            name = rng.choice(self._names)
+            event = {"type": "control", "id": f"c{rng.randrange(20)}", "experiment": name}
+            value = _encode({**event, **rng.choice(CONTROLS)})
+            if rng.random() < 0.1:
+                value = b'{"type": "control"'
+            made.append(ControlRecord(offset, name.encode(), value))
+        return made
 
     def _value(self, number: int) -> Any:
         rng = self._rng

@@ -9,17 +9,19 @@ from msgspec import structs
 
 from streamduel.connector import Snapshot
 from streamduel.policies.base.generator import Generator
-from streamduel.stream import snapshot
+from streamduel.stream import repair, snapshot
+from streamduel.stream.control_order import ControlOrder
 from streamduel.stream.experiment import Experiment
 from streamduel.stream.snapshot import PartitionEntry
 from streamduel.stream.task import PartitionTask
 from streamduel.testing.simulation.cluster import Cluster, NotReady
+from streamduel.testing.simulation.controls import Marker, SimulatedControls
 from streamduel.testing.simulation.instance import (
     RETRY_SECONDS,
     SimulatedOutlet,
     SimulatedSource,
-    Unreachable,
 )
+from streamduel.testing.simulation.network import Unreachable
 
 
 def expired_clicks_not_saved(patch: pytest.MonkeyPatch) -> None:
@@ -33,9 +35,9 @@ def finished_by_a_former_member(patch: pytest.MonkeyPatch) -> None:
 
     def unchecked(
         cluster: Cluster, producer: str, epoch: int, member: str, _generation: int,
-        offsets: dict[int, int],
+        *offsets: dict[int, int],
     ) -> None:  # fmt: skip
-        add(cluster, producer, epoch, member, -1, offsets)
+        add(cluster, producer, epoch, member, -1, *offsets)
 
     patch.setattr(Cluster, "add_offsets", unchecked)
 
@@ -43,23 +45,30 @@ def finished_by_a_former_member(patch: pytest.MonkeyPatch) -> None:
 def offsets_of_a_refused_transaction(patch: pytest.MonkeyPatch) -> None:
     """A producer was used again after an error: it kept the offsets of the refused transaction."""
     add = Cluster.add_offsets
-    kept: dict[tuple[Cluster, str], dict[int, int]] = {}
+    kept: dict[tuple[Cluster, str], tuple[dict[int, int], dict[int, int]]] = {}
 
     def keeping(
         cluster: Cluster, producer: str, epoch: int, member: str, generation: int,
-        offsets: dict[int, int],
+        *offsets: dict[int, int],
     ) -> None:  # fmt: skip
-        all_offsets = kept.setdefault((cluster, producer), {})
-        all_offsets.update(offsets)
-        add(cluster, producer, epoch, member, generation, dict(all_offsets))
-        all_offsets.clear()
+        both = kept.setdefault((cluster, producer), ({}, {}))
+        for former, present in zip(both, offsets, strict=True):
+            former.update(present)
+        add(cluster, producer, epoch, member, generation, *map(dict, both))
+        del kept[cluster, producer]
 
     patch.setattr(Cluster, "add_offsets", keeping)
 
 
 def restored_beside_an_open_transaction(patch: pytest.MonkeyPatch) -> None:
     """The committed offset was read while the former owner's transaction could still change it."""
-    patch.setattr(Cluster, "committed", lambda cluster, partition: cluster.offsets.get(partition))
+
+    def committed(cluster: Cluster, partition: int) -> tuple[int, int] | None:
+        if partition not in cluster.offsets:
+            return None
+        return cluster.offsets[partition], cluster.metadata[partition]
+
+    patch.setattr(Cluster, "committed", committed)
 
 
 def restored_before_the_marker(patch: pytest.MonkeyPatch) -> None:
@@ -75,6 +84,16 @@ def restored_before_the_marker(patch: pytest.MonkeyPatch) -> None:
                 network.sleep(RETRY_SECONDS)
 
     patch.setattr(SimulatedOutlet, "load", load)
+
+
+def told_by_the_offset_alone(patch: pytest.MonkeyPatch) -> None:
+    """A snapshot was taken for that of a later commit with the same offset."""
+    written = Cluster.snapshot_offset
+
+    def newest(cluster: Cluster, partition: int) -> int:
+        return cluster.metadata.get(partition, written(cluster, partition))
+
+    patch.setattr(Cluster, "snapshot_offset", newest)
 
 
 def read_from_the_window_alone(patch: pytest.MonkeyPatch) -> None:
@@ -103,6 +122,37 @@ def damage_accepted(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(snapshot, "_check_together", lambda *_: None)
 
 
+def forwarded_again_after_a_crash(patch: pytest.MonkeyPatch) -> None:
+    """The position in the control topic was not restored: all its records took effect again."""
+    patch.setattr(ControlOrder, "restore", lambda _order, _entry, _offset: None)
+
+
+def dead_letter_before_its_record(patch: pytest.MonkeyPatch) -> None:
+    """A marker did not wait for a control record that was written and not read yet."""
+    resolve = SimulatedControls._resolve
+
+    def impatient(controls: SimulatedControls, number: int, marker: Marker) -> object:
+        found = resolve(controls, number, marker)
+        return "unknown" if found == "waits" else found
+
+    patch.setattr(SimulatedControls, "_resolve", impatient)
+
+
+def repair_lost_by_the_next_commit(patch: pytest.MonkeyPatch) -> None:
+    """What an operator had written was not written again with the partition's entry."""
+    entry = PartitionTask._partition_entry
+
+    def forgetful(task: PartitionTask) -> PartitionEntry:
+        return structs.replace(entry(task), repairs=[])
+
+    patch.setattr(PartitionTask, "_partition_entry", forgetful)
+
+
+def moved_with_former_offsets(patch: pytest.MonkeyPatch) -> None:
+    """State that continued in another click log kept the offsets of the former one."""
+    patch.setattr(repair, "_moved", lambda saved, _begin: saved)
+
+
 DEFECTS: Mapping[str, Callable[[pytest.MonkeyPatch], None]] = {
     defect.__name__: defect
     for defect in (
@@ -111,9 +161,14 @@ DEFECTS: Mapping[str, Callable[[pytest.MonkeyPatch], None]] = {
         offsets_of_a_refused_transaction,
         restored_beside_an_open_transaction,
         restored_before_the_marker,
+        told_by_the_offset_alone,
         read_from_the_window_alone,
         generator_not_saved,
         folded_on_after_a_refusal,
         damage_accepted,
+        forwarded_again_after_a_crash,
+        dead_letter_before_its_record,
+        repair_lost_by_the_next_commit,
+        moved_with_former_offsets,
     )
 }
