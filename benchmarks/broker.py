@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,13 +47,20 @@ def experiments(partitions: int) -> list[str]:
     raise AssertionError("unreachable")
 
 
-def fill(servers: str, topic: str, partitions: int, count: int, n_arms: int) -> None:
-    """Write `count` duels, spread evenly over the partitions."""
+def fill(
+    servers: str,
+    topic: str,
+    partitions: int,
+    count: int,
+    n_arms: int,
+    made: Callable[[int, int, str, int], Iterator[bytes]] = duel_values,
+) -> None:
+    """Write `count` records, by default duels, spread evenly over the partitions."""
     tell(f"filling topic '{topic}' with {count:,} records")
     logs: list[Iterator[bytes]] = []
     names = experiments(partitions)
     for partition, name in enumerate(names):
-        logs.append(duel_values(count // partitions, n_arms, name, seed=partition))
+        logs.append(made(count // partitions, n_arms, name, partition))
     with KafkaProducer(bootstrap_servers=servers, **PRODUCER) as producer:
         for values in zip(*logs, strict=True):
             for partition, value in enumerate(values):
@@ -71,9 +78,11 @@ def write_configuration(
         servers: of the broker.
         topic: the click log.
         names: the experiments.
-        **settings: `interval_ms`, `n_arms` and `decide_every`.
+        **settings: `interval_ms`, `n_arms`, `decide_every` and `client`; `run`, the name of its
+            group and outputs, and `instance`, its own name in the group.
     """
-    run = f"run-{next(_numbers)}"
+    run = settings.get("run") or f"run-{next(_numbers)}"
+    instance = settings.get("instance", run)
     experiment = {
         "arms": arms(settings.get("n_arms", 6)),
         "decide_every": settings.get("decide_every", 100),
@@ -82,10 +91,11 @@ def write_configuration(
     document = {
         "source": {
             "connector": "kafka",
+            "client": settings.get("client", "kafka-python"),
             "bootstrap_servers": servers,
             "topic": topic,
             "group": run,
-            "instance": run,
+            "instance": instance,
             "create_topics": True,
         },
         "sink": {
@@ -98,6 +108,6 @@ def write_configuration(
         "monitoring": None,
         "experiments": dict.fromkeys(names, experiment),
     }
-    path = directory / f"{run}.yaml"
+    path = directory / f"{instance}.yaml"
     path.write_text(json.dumps(document))
     return path

@@ -25,8 +25,8 @@ POLL = 5000
 """Records folded at once: as many as in a poll of the Kafka connector."""
 
 METHOD = """\
-Records in memory, in batches of 5,000; a new `PartitionTask` per repetition, with decisions and
-assignments, without commits. The reference decodes the same list with
+Records in memory, in batches of 5,000; a new `PartitionTask` per repetition, with decisions of
+`top_two`, the default, and assignments, without commits. The reference decodes the same list with
 `msgspec.json.Decoder(InputEvent)`. Processor time of the process; fold and reference alternate;
 median (min–max) of the repetitions, the ratio within each turn. The garbage collector has the
 service's thresholds."""
@@ -57,8 +57,12 @@ def cases(quick: bool) -> list[Case]:
     duels = made.records(made.duel_values(count, 6))
     small = {"window_records": count // 8}
     every_100 = configuration(6, 100)
+    shown = made.records(made.interleaving_values(count, 6))
+    few = made.records(made.duel_values(count // 8, 64))
     return [
-        Case("duels", every_100, duels, ratio=4),
+        Case("duels", every_100, duels, ratio=2.5),
+        Case("duels, a decision per 10,000", configuration(6, 10_000), duels, ratio=2.5),
+        Case("duels, RUCB", with_policy(every_100, "rucb"), duels),
         Case("duels, dedupe window full", configuration(6, 100, dedupe=small), duels),
         Case(
             "duels, each in a millisecond of its own",
@@ -66,18 +70,29 @@ def cases(quick: bool) -> list[Case]:
             made.records(made.duel_values(count, 6), per_millisecond=1),
         ),
         Case("duels, 2 % duplicates, 1 % poison", every_100, _dirty(count)),
+        Case("interleaved impressions", every_100, shown, ratio=4),
         Case(
-            "interleaved impressions",
-            every_100,
-            made.records(made.interleaving_values(count, 6)),
+            "interleaved impressions, a decision per 10,000",
+            configuration(6, 10_000),
+            shown,
+            ratio=4,
         ),
+        Case("duels, K = 64", configuration(64, 100), few),
+        Case("duels, K = 64, a decision after each", configuration(64, 1), few, microseconds=40),
         Case(
-            "duels, K = 64, a decision after each",
-            configuration(64, 1),
-            made.records(made.duel_values(count // 8, 64)),
-            microseconds=25,
+            "duels, K = 64, a decision after each, RUCB",
+            with_policy(configuration(64, 1), "rucb"),
+            few,
+            microseconds=15,
         ),
     ]
+
+
+def with_policy(config: Config, name: str) -> Config:
+    """The configuration with another policy than the default."""
+    search = config.experiments["search"].model_dump()
+    experiments = {"search": {**search, "policy": {"name": name}}}
+    return Config.model_validate({**config.model_dump(), "experiments": experiments})
 
 
 def _dirty(count: int) -> list[Record]:

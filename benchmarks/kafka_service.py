@@ -9,95 +9,125 @@ from __future__ import annotations
 
 import gc
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
-from kafka import KafkaConsumer, TopicPartition
+from kafka import TopicPartition
 
 from benchmarks.broker import create_topic, experiments, fill, write_configuration
 from benchmarks.measure import Spread, in_fresh_process, in_turns, percentile, ratios
 from benchmarks.meter import Meter, Run, serve_to_end
+from benchmarks.records import duel_values, interleaving_values
 from benchmarks.report import Goal, Result, alone
 from streamduel.service import GC_THRESHOLDS
-from streamduel_kafka.clients import CONSUMER
+from streamduel_kafka.client import ConsumerOptions
+from streamduel_kafka.connecting import connect
 from streamduel_kafka.settings import SourceSettings
 from tests.broker.local_kafka import LocalKafka
 
 PARTITIONS = 4
 ARMS = 6
-LEAST_SHARE = 0.6
+CLIENTS = ("kafka-python", "confluent")
+CONNECT_SECONDS = 10.0
+
+LEAST_SHARE = {
+    ("kafka-python", "duels"): 0.8,
+    ("kafka-python", "impressions"): 0.65,
+    ("confluent", "duels"): 0.35,
+    ("confluent", "impressions"): 0.2,
+}
+"""The service's records per second of processor time, as a share of reading alone."""
+
+VALUES = {"duels": duel_values, "impressions": interleaving_values}
 
 METHOD = """\
-{count:,} duels of about 250 bytes in 4 partitions of one topic, an experiment each, K = 6,
+{count:,} {kind} in 4 partitions of one topic, an experiment each, K = 6,
 `decide_every: 100`, all other settings by default, no monitoring. "Reading alone" is
-kafka-python's `KafkaConsumer` with the connector's settings, which polls to the end and discards
-the records. The service is `streamduel.service.serve(…, until_end=True)` with its own consumer
-group and topics. Each run is a new process, both alternate, and the ratio is within each turn.
+the connector's own consumer of that client, which polls to the end and discards the records.
+The service is `streamduel.service.serve(…, until_end=True)` with its own consumer
+group and topics. Each run is a new process, all alternate, and the ratio is within each turn.
 The clock starts when the first poll with records returns (they do not count) and stops when the
 last batch is delivered, or for the service when the last commit is visible. The broker shares the
-cores with the client; processor time per record, of the client process only, is therefore the
-more reliable figure."""
+cores with the client; processor time per record, of the client process only, all threads, is
+therefore the more reliable figure, and the goals are for it."""
 
 WHERE = """\
-The runs of the service above: the shares of its time in the source's poll, the fold and the commit;
-median (min–max)."""
+The runs of the service with kafka-python above: the shares of its time in the source's poll, the
+fold and the commit; median (min–max)."""
 
 
-def read_to_end(servers: str, topic: str) -> Run:
+def read_to_end(servers: str, topic: str, client: str) -> Run:
     """Read a topic with the connector's settings, and discard the records."""
     gc.set_threshold(*GC_THRESHOLDS)
     meter = Meter()
-    default = SourceSettings.model_fields["max_poll_records"].default
-    consumer = KafkaConsumer(bootstrap_servers=servers, max_poll_records=default, **CONSUMER)
+    settings = SourceSettings.model_validate(
+        {"bootstrap_servers": servers, "topic": topic, "group": "alone", "client": client}
+    )
+    options = ConsumerOptions(max_records=settings.max_poll_records, skips_deleted=False)
+    consumer = connect(options, settings.client_settings, CONNECT_SECONDS)
     partitions = [TopicPartition(topic, number) for number in range(PARTITIONS)]
-    consumer.assign(partitions)
-    consumer.seek_to_beginning(*partitions)
-    left = sum(consumer.end_offsets(partitions).values())
+    left = sum(consumer.stable_ends(partitions, CONNECT_SECONDS).values())
+    consumer.assign(dict.fromkeys(partitions, 0))
     while left:
-        records = sum(map(len, consumer.poll(timeout_ms=200).values()))
+        records = sum(map(len, consumer.poll(0.2).values()))
         left -= records
         meter.delivered(records, 0.0)
     meter.stop()
-    consumer.close(autocommit=False)
+    consumer.close()
     return meter.run
 
 
 def measure(quick: bool) -> list[Result]:
-    """Measure reading and the service in turn."""
+    """Measure reading and the service in turn, with both clients."""
     count = 100_000 if quick else 800_000
+    results: list[Result] = []
     with tempfile.TemporaryDirectory() as directory, LocalKafka() as broker:
-        servers = broker.bootstrap_servers
-        create_topic(servers, "clicks", PARTITIONS)
-        fill(servers, "clicks", PARTITIONS, count, ARMS)
+        for kind, made in VALUES.items():
+            create_topic(broker.bootstrap_servers, kind, PARTITIONS)
+            fill(broker.bootstrap_servers, kind, PARTITIONS, count, ARMS, made)
+            runs = _runs(Path(directory), broker.bootstrap_servers, kind)
+            found = in_turns(runs, 2 if quick else 7)
+            results.append(_throughput(count, kind, found))
+            if kind == "duels":
+                results.append(_where(found["kafka-python", "service"]))
+    return results
+
+
+def _runs(directory: Path, servers: str, topic: str) -> dict[tuple[str, str], Callable[[], Run]]:
+    def read(client: str) -> Run:
+        return in_fresh_process(read_to_end, servers, topic, client)
+
+    def serve(client: str) -> Run:
         names = experiments(PARTITIONS)
+        path = write_configuration(directory, servers, topic, names, client=client)
+        return in_fresh_process(serve_to_end, path)
 
-        def read() -> Run:
-            return in_fresh_process(read_to_end, servers, "clicks")
-
-        def serve() -> Run:
-            path = write_configuration(Path(directory), servers, "clicks", names)
-            return in_fresh_process(serve_to_end, path)
-
-        runs = in_turns({"kafka: reading": read, "kafka: service": serve}, 2 if quick else 7)
-    reading, serving = runs.values()
-    return [_throughput(count, reading, serving), _where(serving)]
+    return {
+        (client, name): partial(run, client)
+        for client in CLIENTS
+        for name, run in (("reading", read), ("service", serve))
+    }
 
 
-def _throughput(count: int, reading: Sequence[Run], serving: Sequence[Run]) -> Result:
-    rows = []
-    for name, runs in (("reading alone", reading), ("the whole service", serving)):
-        speed = Spread.of([run.per_second for run in runs])
-        cpu = Spread.of([run.cpu_microseconds for run in runs])
-        rows.append([name, speed.text(0), cpu.text()])
-    share = ratios([run.per_second for run in serving], [run.per_second for run in reading])
-    cheap = ratios(
-        [run.cpu_microseconds for run in reading], [run.cpu_microseconds for run in serving]
-    )
-    rows.append(["service ÷ reading (of processor time: inverse)", share.text(), cheap.text()])
-    goal = Goal("service ÷ reading, records/s", share.median, at_least=LEAST_SHARE)
-    columns = ["", "records/s", "processor time per record, µs"]
-    method = METHOD.format(count=count)
-    return Result("The service on Apache Kafka", method, columns, rows, [goal])
+def _throughput(count: int, kind: str, found: Mapping[tuple[str, str], Sequence[Run]]) -> Result:
+    rows, goals = [], []
+    for client in CLIENTS:
+        reading, serving = found[client, "reading"], found[client, "service"]
+        for name, runs in (("reading alone", reading), ("the whole service", serving)):
+            speed = Spread.of([run.per_second for run in runs])
+            cpu = Spread.of([run.cpu_microseconds for run in runs])
+            rows.append([f"{client}: {name}", speed.text(0), cpu.text()])
+        share = ratios([run.per_second for run in serving], [run.per_second for run in reading])
+        cheap = ratios(
+            [run.cpu_microseconds for run in reading], [run.cpu_microseconds for run in serving]
+        )
+        rows.append([f"{client}: service ÷ reading", share.text(), cheap.text()])
+        what = f"{kind} with {client}, service ÷ reading, records per processor time"
+        goals.append(Goal(what, cheap.median, at_least=LEAST_SHARE[client, kind]))
+    columns = ["", "records/s", "processor time per record, µs (ratio: inverse)"]
+    method = METHOD.format(count=count, kind=kind)
+    return Result(f"The service on Apache Kafka: {kind}", method, columns, rows, goals)
 
 
 def _where(serving: Sequence[Run]) -> Result:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import argparse
 import gc
 import logging
+import math
+import statistics
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,14 +34,16 @@ from benchmarks.crowd import (
 from benchmarks.measure import Spread, in_fresh_process, in_turns, ratios, tell
 from benchmarks.papers.picture import Curve, add, finish, panels, save
 from benchmarks.policy_regret import PAGE, put_in
-from benchmarks.report import Result, markdown
+from benchmarks.report import Goal, Result, markdown
 from streamduel.service import GC_THRESHOLDS
 
-POLICIES: Final = ("rucb", "double_thompson")
+POLICIES: Final = ("top_two", "rucb")
 DECIDE_EVERY: Final = 100
 """Duels between two decisions, so that the cost of records dominates that of decisions."""
 MIN_RECORDS: Final = 20_000
 """Records of a run: some five polls, so that the median commit is not one of the first."""
+MAX_RECORDS: Final = 400_000
+"""Records of a run: with more experiments than that allows, each has fewer."""
 MIN_EXPERIMENTS: Final = 100
 """With fewer experiments, their memory is less than the variation of a process's memory."""
 
@@ -51,11 +55,13 @@ RECORDS = """\
 {most:,} experiments of {arms} arms, folded one at a time, or several together in one task, a
 record of each in turn. Each has the same duels and takes the same decisions either way, so the
 difference is the cost of sharing a task. Records in memory, 5,000 at a time, no commits; processor
-time; median (min–max), the ratio within each turn."""
+time; median (min–max), the ratio within each turn. *Slope*: the exponent of the cost as a power of
+the number of experiments, from 10 on."""
 
 PROCESSES = """\
 Fresh processes that read a YAML file, start, fold {duels} duels of each experiment in turn from a
-JSON Lines file (more if that makes few polls), and commit to files after each poll of a megabyte.
+JSON Lines file (more if that makes few polls, fewer if it makes more than {most:,} records), and
+commit to files after each poll of a megabyte.
 {arms} arms, `decide_every: {every}`, a dedupe window of {window:,} ids, so that memory is that of
 the experiments. *Each*: resident set beyond that of a process with one experiment, per further one.
 All times are processor time, medians of {repetitions}. *Start*: after the configuration is read,
@@ -83,9 +89,9 @@ class Plan:
 
 
 FULL: Final = Plan(
-    numbers=(1, 10, 100, 1_000),
+    numbers=(1, 10, 100, 1_000, 10_000),
     folds={
-        Case(name, every): n for every, n in ((DECIDE_EVERY, 500), (1, 50)) for name in POLICIES
+        Case(name, every): n for every, n in ((DECIDE_EVERY, 100), (1, 10)) for name in POLICIES
     },
     duels=200,
     repetitions=3,
@@ -145,12 +151,17 @@ def _runs(plan: Plan, folder: Path) -> tuple[Runs, Restarts]:
             path = write_service(
                 folder / f"{policy}-{number}-{turn}",
                 Case(policy, DECIDE_EVERY),
-                logs(number, max(plan.duels, MIN_RECORDS // number)),
+                logs(number, _duels(plan, number)),
                 dedupe={"window_records": WINDOW},
             )
             runs[policy, number].append(in_fresh_process(run, path))
             restarts[policy, number].append(in_fresh_process(restart, path))
     return runs, restarts
+
+
+def _duels(plan: Plan, number: int) -> int:
+    """The duels of each of so many experiments."""
+    return min(max(plan.duels, MIN_RECORDS // number), max(1, MAX_RECORDS // number))
 
 
 def results(plan: Plan, found: Found) -> list[Result]:
@@ -169,12 +180,28 @@ def _of_records(plan: Plan, found: Found) -> Result:
                 f"{duels:,}",
                 *(Spread.of(values).text() for values in folds),
                 ratios(folds[-1], folds[0]).text(),
+                f"{slope(plan.numbers, [median(values) for values in folds]):.2f}",
             ]
         )
     heads = [f"{number:,} together, µs" for number in plan.numbers]
-    columns = ["policy", "duels each", *heads, f"{most:,} ÷ 1"]
+    columns = ["policy", "duels each", *heads, f"{most:,} ÷ 1", "slope"]
     title = f"Time per record of {most:,} experiments"
-    return Result(title, RECORDS.format(most=most, arms=ARMS), columns, rows)
+    goals = [
+        Goal(f"slope of cost over experiments, {row[0]}", float(row[-1]), at_most=0.1)
+        for row in rows
+    ]
+    return Result(title, RECORDS.format(most=most, arms=ARMS), columns, rows, goals)
+
+
+def slope(numbers: Sequence[int], costs: Sequence[float]) -> float:
+    """The exponent of the cost as a power of the number, from ten experiments on.
+
+    >>> slope([1, 10, 100], [9.0, 2.0, 20.0])
+    1.0
+    """
+    logs_of = [(math.log(n), math.log(c)) for n, c in zip(numbers, costs, strict=True) if n >= 10]
+    fitted = statistics.linear_regression(*zip(*logs_of, strict=True))
+    return round(fitted.slope, 9)
 
 
 def _of_processes(plan: Plan, found: Found) -> Result:
@@ -184,8 +211,9 @@ def _of_processes(plan: Plan, found: Found) -> Result:
         "reading, s", "start, s", "restart, s", "commit, ms", "scrape, ms", "again, ms",
     ]  # fmt: skip
     method = PROCESSES.format(
-        arms=ARMS, duels=plan.duels, every=DECIDE_EVERY, window=WINDOW, repetitions=plan.repetitions
-    )
+        arms=ARMS, duels=plan.duels, every=DECIDE_EVERY, window=WINDOW, most=MAX_RECORDS,
+        repetitions=plan.repetitions,
+    )  # fmt: skip
     return Result("A process with many experiments", method, columns, rows)
 
 

@@ -99,9 +99,9 @@ def _time_polls(meter: Meter) -> None:
     poll = KafkaSource.poll
 
     @functools.wraps(poll)
-    def timed(self: KafkaSource, timeout: float) -> Poll:
+    def timed(self: KafkaSource, timeout: float, *, hold: bool = False) -> Poll:
         began = time.monotonic()
-        brought = poll(self, timeout)
+        brought = poll(self, timeout, hold=hold)
         records = sum(map(len, brought.records.values()))
         meter.delivered(records, time.monotonic() - began)
         return brought

@@ -65,15 +65,17 @@ def duel_values(
         yield (_DUEL % fields).encode()
 
 
-def interleaving_values(count: int, n_arms: int) -> Iterator[bytes]:
+def interleaving_values(
+    count: int, n_arms: int, experiment: str = "search", seed: int = 1
+) -> Iterator[bytes]:
     """Interleaved impressions of ten ranks and up to three clicks."""
-    luck, names = random.Random(1), arms(n_arms)
+    luck, names = random.Random(seed), arms(n_arms)
     for number in range(count):
         first, second = luck.sample(names, 2)
         event = {
             "type": "interleaving",
             "id": f"{luck.getrandbits(128):032x}",
-            "experiment": "search",
+            "experiment": experiment,
             "ts": START + number // 50,
             "a": first,
             "b": second,

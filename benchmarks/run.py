@@ -2,8 +2,9 @@
 
     python benchmarks/run.py [--quick] [--only fold kafka_service …] [--output FILE]
 
-Without options all benchmarks run, which takes about twenty minutes, and RESULTS.md is written.
-With `--quick` or `--only` nothing is written unless `--output` names a file.
+Without options all benchmarks run, which takes about forty minutes, and RESULTS.md is written.
+With `--quick` or `--only` nothing is written unless `--output` names a file. The section on other
+stream processors has a command of its own, `python -m benchmarks.peers`, and is kept.
 """
 
 from __future__ import annotations
@@ -21,24 +22,31 @@ from benchmarks import (
     commit_interval,
     dedupe_memory,
     fold,
+    hostile,
     kafka_service,
+    latency,
     machine,
     many_experiments,
     memory,
     policies,
+    processes,
     scrape,
     simulation_speed,
 )
 from benchmarks.measure import tell
+from benchmarks.peers import page as peers
 from benchmarks.report import Benchmark, Goal, Result, markdown, show
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
 
 BENCHMARKS: dict[str, Benchmark] = {
     "fold": fold.measure,
+    "hostile": hostile.measure,
     "attribution": attribution.measure,
     "policies": policies.measure,
     "kafka_service": kafka_service.measure,
+    "latency": latency.measure,
+    "processes": processes.measure,
     "commit_interval": commit_interval.measure,
     "dedupe_memory": dedupe_memory.measure,
     "memory": memory.measure,
@@ -138,7 +146,8 @@ def main() -> None:
     output = given.output or (RESULTS if whole else None)
     if output is not None:
         changed = machine.code_digest() != code
-        output.write_text(document(results, loads, quick=given.quick, changed=changed))
+        page = document(results, loads, quick=given.quick, changed=changed)
+        output.write_text(f"{page}\n{peers.section(output)}")
         tell(f"written to {output}")
 
 
