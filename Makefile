@@ -29,6 +29,9 @@ CAN_INSTALL = test "$$(id -u)" = 0 && command -v apt-get >/dev/null
 APT = DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300
 UV_VERSION = 0.13.8
 
+# The tests start hundreds of processes, which would compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help run test test-unit test-broker test-programs test-image faults soak kafka lint bench docs image \
 	compose audit lock dist version clean broker-tools program-tools image-tools
@@ -76,7 +79,7 @@ lint: $(VENV)/dev.stamp ## Check style, types and who imports whom
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/dev.stamp broker-tools ## Measure throughput, latency and memory on this machine
+bench: $(VENV)/dev.stamp broker-tools ## Measure throughput, latency and memory; other stream processors: python -m benchmarks.peers
 	$(BIN)/python benchmarks/run.py $(BENCH_ARGS)
 
 docs: $(VENV)/dev.stamp ## Build the documentation site; then open build/site/index.html
@@ -93,7 +96,7 @@ audit: $(VENV)/dev.stamp ## Look up known vulnerabilities of the image's package
 
 lock: $(VENV)/dev.stamp ## Pin the packages of the container image
 	$(BIN)/pip install --quiet uv==$(UV_VERSION)
-	$(BIN)/uv pip compile pyproject.toml --extra kafka --upgrade --generate-hashes \
+	$(BIN)/uv pip compile pyproject.toml --extra fast --upgrade --generate-hashes \
 		--universal --python-version 3.11 --custom-compile-command 'make lock' --quiet \
 		--output-file requirements.lock
 
@@ -122,7 +125,7 @@ $(VENV)/made.stamp: pyproject.toml
 	@touch $@
 
 $(VENV)/run.stamp: $(VENV)/made.stamp
-	$(BIN)/pip install --quiet --editable '.[kafka]'
+	$(BIN)/pip install --quiet --editable '.[fast]'
 	@touch $@
 
 $(VENV)/dev.stamp: $(VENV)/made.stamp

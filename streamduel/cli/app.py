@@ -12,7 +12,6 @@ from typer.core import TyperCommand, TyperGroup
 
 from streamduel import __version__
 from streamduel.errors import ConfigurationError, SnapshotError, StreamduelError
-from streamduel.logging import redact, set_up
 
 COMMANDS: Final = {
     "run": "Run the service: read clicks, update the policy, publish assignments.",
@@ -38,8 +37,8 @@ MISTAKE: Final = 2
 FAILURE: Final = 1
 """Exit status of every other error."""
 
-out = Console()
-err = Console(stderr=True)
+out = Console(emoji=False)
+err = Console(stderr=True, emoji=False)
 
 
 class LazyCommand(TyperCommand):
@@ -87,6 +86,8 @@ def _set_up(
     ] = 0,
 ) -> None:
     """Find the best of K rankers from the clicks of real users."""
+    from streamduel.logging import set_up  # noqa: PLC0415 - takes 0.1 s; --help needs none of it
+
     context.obj = verbose
     set_up("text", verbose)
 
@@ -111,6 +112,8 @@ def main() -> None:
     try:
         _group()()
     except StreamduelError as error:
+        from streamduel.logging import redact  # noqa: PLC0415 - as above
+
         sentence = redact(f"streamduel: {error}")
         err.print(sentence, markup=False, highlight=False, soft_wrap=True)
         sys.exit(exit_status(error))

@@ -21,11 +21,14 @@ class FileOrder(Observer):
     def __init__(self) -> None:
         self._found: dict[str, Disorder] = {}
 
+    def restored(self, task: PartitionTask) -> None:
+        """Note what earlier runs have lost."""
+        self._found.update({name: it.disorder for name, it in task.experiments.items()})
+
     def committed(self, tasks: Sequence[PartitionTask], seconds: float) -> None:  # noqa: ARG002
         """Note the newest counts."""
         for task in tasks:
-            for name, experiment in task.experiments.items():
-                self._found[name] = experiment.attribution.disorder
+            self.restored(task)
 
     def check(self) -> None:
         """Check that the order has cost no experiment more than 1 % of its clicks.

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
 
 from streamduel.cli.app import out
 from streamduel.cli.arguments import AsJson, ConfigPath, Quiet, load_config, print_json
-from streamduel.cli.changes import read_changes
+from streamduel.config import LoadedConfig
 from streamduel.errors import StreamduelError
+
+if TYPE_CHECKING:
+    from streamduel.cli.changes import Change
 
 AgainstState = Annotated[
     bool,
@@ -49,7 +52,7 @@ def validate(
     """Check a configuration without starting anything."""
     try:
         loaded = load_config(config)
-        changes = list(read_changes(loaded)) if against_state else []
+        changes = _read_changes(loaded) if against_state else []
     except StreamduelError as error:
         if as_json:
             print_json(Validity(valid=False, errors=str(error).splitlines()))
@@ -76,3 +79,9 @@ def validate(
     elif against_state:
         lines.append("The running experiments are as configured.")
     out.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
+
+
+def _read_changes(loaded: LoadedConfig) -> list[Change]:
+    from streamduel.cli.changes import read_changes  # noqa: PLC0415 - imports the whole stream
+
+    return list(read_changes(loaded))

@@ -49,7 +49,7 @@ def page(served: str, open_page: NewPage) -> Page:
 
 
 def test_a_reader_finds_a_page_by_searching(page: Page) -> None:
-    page.get_by_role("textbox", name="Search").fill("retire-arm")
+    page.get_by_role("textbox", name="Search").press_sequentially("retire-arm")
     page.locator(".md-search-result__link").first.click()
     expect(page.locator("article h1")).to_contain_text("Experiments")
 
@@ -60,7 +60,7 @@ def test_a_site_on_a_disk_is_searched_too(site: Path, browser: Browser, start: s
     others: list[str] = []
     page.on("request", lambda asked: others.append(asked.url))
     page.goto((site / start).as_uri())
-    page.get_by_role("textbox", name="Search").fill("holdout")
+    page.get_by_role("textbox", name="Search").press_sequentially("holdout")
     page.locator(".md-search-result__link").first.click()
     expect(page.locator("article h1")).to_have_text(re.compile("Experiments|Glossary"))
     assert all(url.startswith(("file:", "data:", "blob:", "about:")) for url in others)

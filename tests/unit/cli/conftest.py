@@ -5,9 +5,11 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from streamduel.cli import app as cli
+from streamduel.simulation.matrices import ARXIV
 from tests.unit.cli.commands import (
     LOG,
     Result,
@@ -46,3 +48,11 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def folder(finished: Path, tmp_path: Path) -> Path:
     """A copy of the folder, which a test may change."""
     return shutil.copytree(finished, tmp_path / "copy")
+
+
+@pytest.fixture
+def matrix(tmp_path: Path) -> Path:
+    """The file of a preference matrix."""
+    path = tmp_path / "arxiv.txt"
+    np.savetxt(path, ARXIV, fmt="%.2f")
+    return path

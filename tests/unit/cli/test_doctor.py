@@ -85,7 +85,7 @@ def test_arms_and_settings_are_those_that_run(streamduel: Streamduel, tmp_path: 
         file.write(dated(9, a="late") + b"\n")
     found = checks(streamduel, configure(tmp_path, {"experiments.search.slate": 3}))
     assert found["records"][0] == "fine"
-    assert found["snapshots"][1].endswith("; 1 records of the click log are not in them.")
+    assert found["snapshots"][1].endswith("; 1 record of the click log is not in them.")
     assert found["settings"][0] == "warning"
     assert "slate" in found["settings"][1]
 

@@ -211,6 +211,8 @@ def test_run_says_that_the_order_of_a_file_loses_clicks(tmp_path: Path, first: s
     assert "the order of the lines lost " in result.err
     assert "of 300 clicks of experiment 'search'" in result.err
     assert "streamduel analyze" in result.err
+    again = run(config, "--until-end")
+    assert (again.status, again.err) == (1, result.err), "the state is as wrong as before"
 
 
 def test_a_missing_click_log_is_an_error(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 import subprocess
@@ -166,10 +167,12 @@ def test_lines_of_a_live_pipe_are_committed_on_a_signal(
 
 
 def _next_offset(streamduel: Streamduel, folder: Path) -> int:
-    """The next offset of the newest snapshot; 0 without one."""
+    """The next offset of the newest snapshot; 0 before the first commit."""
     if not (folder / "state" / "snapshot.json").exists():
         return 0
-    experiments = inspected(streamduel, folder)["experiments"]
+    result = streamduel("inspect", folder / "search.yaml", "--json")
+    experiments = json.loads(result.out)["experiments"]
+    assert result.status == (0 if experiments else 1)
     return int(experiments["search"]["offset"]["next"]) if experiments else 0
 
 

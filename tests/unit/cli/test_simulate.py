@@ -3,55 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
-import select
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from streamduel.policies import DEFAULT
 from streamduel.simulation.matrices import ARXIV
-from tests.unit.cli.commands import SECONDS, Result, Streamduel
-
-# A shell's background job ignores Ctrl-C, and so does all that it starts: not here.
-COMMAND = [
-    sys.executable, "-c",
-    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
-    "from streamduel.cli.app import main; main()",
-    "simulate",
-]  # fmt: skip
-LONG = ["--policy", "uniform", "--horizon", "1000", "--runs", "200", "--no-compile"]
-
-
-@pytest.fixture
-def matrix(tmp_path: Path) -> Path:
-    path = tmp_path / "arxiv.txt"
-    np.savetxt(path, ARXIV, fmt="%.2f")
-    return path
-
-
-def run(*arguments: object, folder: Path) -> Result:
-    """The command in a process of its own."""
-    done = subprocess.run(
-        [*COMMAND, *map(str, arguments)],
-        capture_output=True, text=True, check=False, timeout=SECONDS, cwd=folder,
-    )  # fmt: skip
-    return Result(done.returncode, done.stdout, done.stderr)
-
-
-def loaded(path: Path) -> dict[str, Any]:
-    """A report without its durations."""
-    report: dict[str, Any] = json.loads(path.read_text())
-    for policy in report["policies"]:
-        assert policy.pop("seconds_per_run") > 0
-    return report
+from tests.unit.cli.commands import Streamduel
+from tests.unit.cli.simulating import loaded, run
 
 
 def test_json_follows_the_contract(matrix: Path, tmp_path: Path) -> None:
@@ -331,113 +291,3 @@ def test_help_shows_an_example(streamduel: Streamduel) -> None:
         "--until-sure",
     ):
         assert f" {option} " in text
-
-
-def started(folder: Path, *more: str) -> subprocess.Popen[str]:
-    """A long simulation in the background, at least three of whose runs are finished."""
-    process = subprocess.Popen(
-        [*COMMAND, "--matrix", "arxiv.txt", *LONG, "--json", "r.json", *more],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder,
-    )  # fmt: skip
-    journal, deadline = folder / "r.json.journal", time.monotonic() + SECONDS
-    while not (journal.exists() and journal.read_bytes().count(b"\n") > 3):
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    return process
-
-
-def gone(pid: int) -> bool:
-    """Whether no process has this parent any more."""
-    for status in Path("/proc").glob("[0-9]*/status"):
-        try:
-            lines = status.read_text().splitlines()
-        except OSError:  # it has just ended
-            continue
-        if f"PPid:\t{pid}" in lines and "State:\tZ (zombie)" not in lines:
-            return False
-    return True
-
-
-@pytest.mark.parametrize("jobs", ["1", "2"])
-def test_ctrl_c_shows_finished_runs_and_the_same_command_continues(
-    matrix: Path, tmp_path: Path, jobs: str
-) -> None:
-    process = started(tmp_path, "--jobs", jobs)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=SECONDS)
-    assert process.returncode == 130
-    assert "uniform" in out
-    assert "Traceback" not in err
-    assert err.startswith("Interrupted with ")
-    assert err.endswith("kept in r.json.journal; the same command continues from there.\n")
-    assert not (tmp_path / "r.json").exists()
-    assert (tmp_path / "r.json.journal").exists()
-    assert gone(process.pid)
-    check_resumed(tmp_path)
-
-
-@pytest.mark.parametrize("jobs", ["1", "2"])
-def test_after_a_kill_the_same_command_continues(matrix: Path, tmp_path: Path, jobs: str) -> None:
-    process = started(tmp_path, "--jobs", jobs)
-    process.kill()
-    process.communicate(timeout=SECONDS)
-    check_resumed(tmp_path)
-
-
-def check_resumed(folder: Path) -> None:
-    """A restart plays only the missing runs and gives the results of an undisturbed run."""
-    before = (folder / "r.json.journal").read_bytes().count(b"\n") - 1
-    assert 3 <= before < 200
-    arguments = ["--matrix", "arxiv.txt", *LONG]
-    resumed = run(*arguments, "--json", "r.json", folder=folder)
-    assert resumed.status == 0, resumed.err
-    assert not (folder / "r.json.journal").exists()
-    undisturbed = run(*arguments, "--json", "u.json", folder=folder)
-    assert undisturbed.status == 0, undisturbed.err
-    assert loaded(folder / "r.json") == loaded(folder / "u.json")
-
-
-def test_ctrl_c_during_the_imports(tmp_path: Path) -> None:
-    code = """
-import builtins, runpy
-real = builtins.__import__
-def interrupted(name, globals=None, locals=None, fromlist=(), level=0):
-    if name == "streamduel.cli":
-        raise KeyboardInterrupt
-    return real(name, globals, locals, fromlist, level)
-builtins.__import__ = interrupted
-runpy.run_module("streamduel", run_name="__main__")
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=SECONDS
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
-
-
-def test_a_terminal_shows_a_bar(matrix: Path, tmp_path: Path) -> None:
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [*COMMAND, "--matrix", "arxiv.txt", *LONG, "--jobs", "1"],
-        stdout=subprocess.PIPE, stderr=theirs, cwd=tmp_path,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
-    )  # fmt: skip
-    os.close(theirs)
-    seen, deadline = b"", time.monotonic() + SECONDS
-    while b"200" not in seen:
-        assert time.monotonic() < deadline, seen
-        if select.select([ours], [], [], 0.1)[0]:
-            seen += os.read(ours, 65536)
-    process.send_signal(signal.SIGINT)
-    while process.poll() is None:
-        if select.select([ours], [], [], 0.1)[0]:
-            try:
-                seen += os.read(ours, 65536)
-            except OSError:  # the terminal is closed
-                break
-    out, _ = process.communicate(timeout=SECONDS)
-    os.close(ours)
-    assert process.returncode == 130
-    assert b"simulating" in seen
-    assert b"with --json or --journal, finished runs would be kept" in seen
-    assert b"simulating" not in out

@@ -9,11 +9,11 @@ from streamduel.connector import connector_names
 from streamduel.interleaving.credit import CREDITS
 from tests.unit.config.configurations import GONE
 
-TOP = "commit, dedupe, experiments, limits, monitoring, sink, snapshots, source, time"
+TOP = "commit, dedupe, experiments, limits, monitoring, sink, snapshots, source, spark, time"
 EXPERIMENT = (
     "aim, arms, batch_deadline_ms, batch_min_fill, batch_republish_ms, credit, decide_every, "
-    "guardrails, hypothesis, join_window_ms, links, max_per_client, no_click, notes, owner, "
-    "policy, prior, seed, segments, slate, smallest_difference, stop, ties"
+    "examples, guardrails, hypothesis, join_window_ms, links, max_per_client, no_click, notes, "
+    "owner, policy, prior, seed, segments, slate, smallest_difference, stop, ties"
 )
 ARMS = "experiments.search.arms"
 POLICY = "experiments.search.policy"
@@ -267,6 +267,12 @@ MISTAKES: list[tuple[str, Any, str]] = [
        f"experiments.search: policy 'rucb' has no parameter '{taken}'; it has 'alpha', "
        f"'champion_set', 'window'.") for taken in ("seed", "n_arms", "self")),
     (POLICY, {"name": "rucb", 5: 5}, f"{POLICY} has the key 5; a key must be a string."),
+    ("spark", {"topic": "raw"},
+     "spark.checkpoint is missing: where Spark keeps its state: a folder, or an address such as"
+     " `s3a://bucket/path` that all its executors reach."),
+    ("spark", {"topic": "raw", "checkpoint": "c", "slice_ms": 10},
+     "spark.slice_ms must be an integer from 100 to 86400000 (found 10)."),
+
     # Connectors.
     ("source.control_topic", "control",
      "source: control_topic needs the connector kafka; in a file, control records come in the click"

@@ -68,15 +68,15 @@ def test_passwords_of_the_configuration_are_hidden(
 CONNECT = """
 import sys
 from pathlib import Path
-from kafka import KafkaAdminClient
 from streamduel.logging import LogFormat, hide, log_uncaught, redact, set_up
 from streamduel.config import load
-from streamduel_kafka.clients import connect_at_start
+from streamduel_kafka.client import AdminOptions
+from streamduel_kafka.connecting import connect_at_start
 set_up("json", 3)
 log_uncaught()
 source = load(Path(sys.argv[1]), {}).source
 hide(source)
-connect_at_start(KafkaAdminClient, source.client_settings, seconds=0.3)
+connect_at_start(AdminOptions(), source.client_settings, seconds=0.3)
 """
 
 
