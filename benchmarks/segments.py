@@ -40,7 +40,7 @@ LATER: Final = f"one, after {POOLED:,} one for each"
 
 
 class Found(NamedTuple):
-    """What came of an experiment.
+    """The result of an experiment.
 
     Attributes:
         regret: the sum of its duels' regret.
@@ -70,7 +70,7 @@ def experiment(
         gaps: (K, K), the regret of a duel of each pair.
         duels: how many there are.
         run: its number.
-        name: tells runs of the same number apart.
+        name: distinguishes runs of the same number.
         prior: (K, K), pseudo-wins that it starts from.
     """
     seeds = run_seeds(SEED, run, name)
@@ -91,7 +91,7 @@ def outcomes(segments: list[Floats], run: int) -> dict[str, tuple[float, float]]
     """By the arrangement of experiments, the regret and the impressions until all are sure.
 
     The segment of an impression does not depend on the pair that it shows. So an experiment of all
-    traffic meets the mean of the preferences.
+    traffic observes the mean of the preferences.
     """
     gaps = [regrets(each, "condorcet") for each in segments]
     mixed, gap = np.tensordot(SHARES, segments, 1), np.tensordot(SHARES, gaps, 1)

@@ -171,17 +171,17 @@ class Source(Protocol):
 
     @property
     def connected(self) -> bool:
-        """Whether the click log can be reached now; cheap, asked after every poll."""
+        """Whether the click log can be reached now; cheap, called after every poll."""
 
     def home(self, experiment: str) -> int:
         """The partition to which the records of an experiment belong."""
 
     def log_id(self, partition: int) -> str | None:
-        """What tells the click log of a partition from a later one of the same name.
+        """What distinguishes the click log of a partition from a later one of the same name.
 
         Offsets of one click log mean nothing in another. A source that notices another click log
         under the same name while it reads raises a ConnectorError from `poll`. None if nothing
-        tells them apart.
+        distinguishes them.
         """
 
     def poll(self, timeout: float, *, hold: bool = False) -> Poll:
@@ -266,10 +266,10 @@ class Outlet(Protocol):
         """
 
     def finish(self, commits: Sequence[PartitionCommit]) -> None:
-        """Make everything written since the last commit visible, all at once.
+        """Make everything written since the last commit visible, all of it together.
 
         Raises:
-            Fenced: nothing became visible, or it is not known whether; `load` tells.
+            Fenced: nothing became visible, or that is unknown; `load` shows which.
             ConnectorError: a permanent error.
         """
 

@@ -22,13 +22,13 @@ from streamduel.stream.routing import ClickLog
 from streamduel.stream.task import PartitionTask
 
 NEWEST: Final = 200
-"""Newest records of each partition that are looked at."""
+"""The newest records of each partition that are read."""
 
 MAX_PARTITIONS: Final = 100
-"""Partitions of which records are looked at."""
+"""The most partitions of which records are read."""
 
 READ_SECONDS: Final = 10.0
-"""For reading them all."""
+"""Timeout of reading all of them."""
 
 POLL_SECONDS: Final = 0.2
 
@@ -36,17 +36,17 @@ QUIET_MS: Final = 3_600_000
 """A newest record that is older than this is worth a warning."""
 
 MISSING: Final = "does not exist"
-"""In the error of a snapshots' topic that is missing, about which there is a finding."""
+"""Part of the error of a missing snapshots' topic, for which there is a finding already."""
 
 NOT_YET: Final = "does not exist yet"
-"""In the error of a topic that `streamduel run` creates, about which there is a finding."""
+"""Part of the error of a topic that `streamduel run` creates; there is a finding already."""
 
 NO_SNAPSHOTS: Final = (
     "there are none yet; `streamduel run` starts at the beginning of the click log."
 )
 
 MAX_SENTENCES: Final = 5
-"""Kinds of refused records that are told, the most frequent first."""
+"""Kinds of refused records that are reported, the most frequent first."""
 
 
 @dataclass
@@ -345,7 +345,7 @@ def _span(milliseconds: int) -> str:
 
 
 def _elsewhere(loaded: LoadedConfig, elsewhere: Mapping[str, Iterable[bytes]]) -> Iterator[Finding]:
-    """Whether records of a configured experiment come in another log."""
+    """Whether records of a configured experiment are in another click log."""
     decoder = _decoder(loaded)
     for topic, values in sorted(elsewhere.items()):
         for value in values:

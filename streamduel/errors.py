@@ -63,8 +63,8 @@ class UncertainError(ConnectorError):
 class Fenced(StreamduelError):  # noqa: N818 - the field's word for it
     """This process lost the partitions of its commit.
 
-    Nothing of the commit became visible, or it is not known whether; `Outlet.load` tells. The
-    runner discards its uncommitted work; the partitions' new owner repeats it.
+    Nothing of the commit became visible, or that is unknown; `Outlet.load` shows which. The runner
+    discards its uncommitted work; the partitions' new owner repeats it.
     """
 
 

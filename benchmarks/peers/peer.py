@@ -33,9 +33,9 @@ class Peer:
         variant: of the program.
         share: of the records that it gets; a slow peer gets fewer.
         unchanged: whether it publishes nothing where nothing changed: then its committed offsets,
-            which become visible with its results, tell how far it is.
+            which become visible with its results, show its progress.
         ours: whether it is streamduel.
-        uncommitted: whether it reads records of open transactions, and cannot be told not to.
+        uncommitted: whether it always reads records of open transactions.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Appending one record to a click log that other programs write to as well."""
+"""Appends one record to a click log to which other programs write, too."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def append_line(path: Path, value: bytes) -> str:
 
 
 def _lock(file: int, path: Path) -> None:
-    """Exclude other commands: two that both find the last newline missing would both add it."""
+    """Exclude other commands: two of them could both add a missing last newline."""
     deadline = time.monotonic() + LOCK_SECONDS
     try:
         while not lock_descriptor(file, blocking=False):

@@ -27,7 +27,7 @@ LOCK: Final = ".lock"
 FORMAT: Final = 3
 
 UNSEALED: Final = 2
-"""The only older format that is read; it has no checksum."""
+"""The only older format that can be read; it has no checksum."""
 
 
 RESTORE: Final = (
@@ -106,7 +106,7 @@ class FileArchive:
                 yield Message(None, line.rstrip(b"\n"))
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no file is open."""
 
 
 class FileOutlet:

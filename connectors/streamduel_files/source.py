@@ -98,7 +98,7 @@ class FileSource:
         return PARTITION
 
     def log_id(self, partition: int) -> str | None:  # noqa: ARG002 - there is one
-        """The hash of the first line, which a copy of the file has too.
+        """The hash of the first line, which a copy of the file has, too.
 
         None as long as it has no complete line, and for standard input and pipes.
         """
@@ -117,7 +117,7 @@ class FileSource:
     def poll(self, timeout: float, *, hold: bool = False) -> Poll:
         """The lines of the next chunk of the file."""
         if hold:
-            return Poll()  # nobody can take the file away
+            return Poll()  # a file has one possible owner
         if not self._announced:
             self._announced = True
             lost, self._lost = self._lost, []

@@ -18,22 +18,22 @@ from streamduel_kafka.topics import Topics
 
 READER = ConsumerOptions(
     client_id="streamduel-reader",
-    # As much as possible at once: a partition of snapshots is read alone. Where compaction moves
-    # the beginning during the reading, it continues there, and nothing is missed.
+    # As much as possible per request: a partition of snapshots is read alone. Where compaction
+    # moves the beginning during the reading, it continues there, and nothing is missed.
     partition_bytes=8 * 1024 * 1024,
 )
 
-# A topic ends with the marker of a transaction, which is no record: kafka-python waits for more
-# until this is over, so it is short. The request stays in flight across polls.
+# A topic ends with the marker of a transaction, which is no record: kafka-python waits this long
+# for more records, so it is short. The request stays in flight across polls.
 POLL_SECONDS = 0.02
 
-# For one question about offsets; while the broker is down the caller retries.
+# Timeout of one request for offsets; while the broker is down the caller retries.
 ASK_SECONDS = 5.0
 
 # The key of the record that holds the snapshot's next offset. No entry's name starts with `$`.
 NEXT_OFFSET = b"$next_offset"
 
-# Of an offset: Kafka's are below 2**63.
+# The most digits of an offset: Kafka's offsets are below 2**63.
 MAX_DIGITS = 19
 
 
@@ -80,8 +80,8 @@ def read_snapshot(
     """Read the newest visible snapshot from a partition of the snapshots' topic.
 
     Returns:
-        The snapshot, and the offset of its newest record at `NEXT_OFFSET`, which tells it from
-        others with the same next offset.
+        The snapshot, and the offset of its newest record at `NEXT_OFFSET`, which distinguishes it
+        from others with the same next offset.
 
     Raises:
         SnapshotError: the partition holds something else.
@@ -131,7 +131,7 @@ def assemble(found: Mapping[bytes, bytes], at: TopicPartition) -> Snapshot | Non
 
 
 class KafkaArchive:
-    """Published assignments and snapshots; what is being committed now may be missing."""
+    """Published assignments and snapshots; those that are being committed may be missing."""
 
     compacted = True
 

@@ -1,8 +1,8 @@
-"""The seam to a client of Kafka: all that this connector asks of one, whichever is configured.
+"""The interface to a client of Kafka: the requests of this connector, whichever is configured.
 
-`kafka_python` and `confluent` implement it; `connecting.connect` picks one. Both speak of the
-protocol in the words of kafka-python: `TopicPartition`, and one class in `kafka.errors` for each
-error code. Every wait has a limit, in seconds, and raises KafkaTimeoutError when it ends.
+`kafka_python` and `confluent` implement it; `connecting.connect` picks one. Both use the types of
+kafka-python: `TopicPartition`, and one class in `kafka.errors` for each error code. Every wait has
+a limit, in seconds, and raises KafkaTimeoutError when it expires.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from streamduel.connector import MAX_BATCH_BYTES, LogRecord
 
 
 class Listener(Protocol):
-    """Hears about the partitions of a group's member, in the thread that polls or another one."""
+    """Receives the assignments of a group member, in the thread that polls or another one."""
 
     def revoked(self) -> None:
         """All partitions are given up: before a new generation, or because they are lost."""
@@ -25,7 +25,7 @@ class Listener(Protocol):
     def assigned(self, partitions: Collection[TopicPartition], group: Any) -> None:
         """A new generation assigned these partitions; `group` is the membership in it.
 
-        They deliver nothing until `Consumer.resume`.
+        The partitions deliver nothing until `Consumer.resume`.
         """
 
 
@@ -35,9 +35,9 @@ class Membership:
 
     Attributes:
         instance: its name, the same after a restart.
-        session_timeout_ms: without a heartbeat for so long, its partitions are reassigned.
-        heartbeat_ms: between two heartbeats.
-        max_poll_interval_ms: without a poll for so long, its partitions are reassigned.
+        session_timeout_ms: after this long without a heartbeat, its partitions are reassigned.
+        heartbeat_ms: the time between two heartbeats.
+        max_poll_interval_ms: after this long without a poll, its partitions are reassigned.
     """
 
     instance: str
@@ -52,13 +52,13 @@ class ConsumerOptions:
 
     Attributes:
         client_id: its name in the broker's log and quotas.
-        group: whose offsets it asks for; None without one.
+        group: the group whose offsets it reads; None without one.
         membership: how it takes part in the group; None if it does not.
-        skips_deleted: whether it goes on at the beginning of a partition where its position was
+        skips_deleted: whether it continues at the beginning of a partition if its position was
             deleted; else that is an OffsetOutOfRangeError.
-        max_records: of one poll.
+        max_records: the most records of one poll.
         max_batch_bytes: a compressed batch with more bytes becomes one `Rejected` record.
-        partition_bytes: fetched of one partition at a time; a larger batch comes alone.
+        partition_bytes: the most bytes of one partition per fetch; a larger batch comes alone.
         metadata_seconds: how often it asks for the metadata of its topics.
     """
 
@@ -74,13 +74,13 @@ class ConsumerOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ProducerOptions:
-    """A producer; its records are on every in-sync replica, and once each.
+    """A producer; it writes each record once, to every in-sync replica.
 
     Attributes:
         client_id: its name in the broker's log and quotas.
-        seconds: after which a record that is not written has failed.
+        seconds: the time after which a record that is not written has failed.
         block_seconds: the longest that `Producer.send` waits for metadata.
-        request_seconds: after which an unanswered request is repeated.
+        request_seconds: the time after which an unanswered request is repeated.
         transactional_id: None without transactions.
         transaction_timeout_ms: the broker aborts an open transaction after this long.
         max_record_bytes: the client refuses larger records itself.
@@ -99,7 +99,7 @@ class ProducerOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class AdminOptions:
-    """A client that asks for, and creates, topics."""
+    """A client that describes and creates topics."""
 
     client_id: str = "streamduel-admin"
 
@@ -110,7 +110,7 @@ class Found(NamedTuple):
     Attributes:
         partitions: how many it has.
         id: its id; None with brokers before Kafka 2.8.
-        rights: what this user may do with it, in capitals; None with brokers before Kafka 2.3.
+        rights: the operations that this user may perform, in capitals; None before Kafka 2.3.
     """
 
     partitions: int
@@ -122,8 +122,8 @@ class Committed(NamedTuple):
     """What a group has committed for a partition.
 
     Attributes:
-        offset: of the next record.
-        metadata: what was stored with it; empty after the offset was set by hand.
+        offset: the offset of the next record.
+        metadata: the text stored with it; empty after an administrator has set the offset.
     """
 
     offset: int
@@ -131,16 +131,16 @@ class Committed(NamedTuple):
 
 
 class Consumer(Protocol):
-    """Reads topics. All methods but `connected` are called by one thread.
+    """Reads topics. All methods except `connected` are called by one thread.
 
-    Every method that asks a broker raises KafkaError.
+    Every method that sends a request raises KafkaError.
     """
 
     @property
     def connected(self) -> bool:
         """Whether a broker answers, and the leaders of the assigned partitions do.
 
-        Makes no request; may be asked from any thread.
+        Makes no request; may be called from any thread.
         """
 
     def subscribe(self, topic: str, listener: Listener) -> None:
@@ -150,7 +150,7 @@ class Consumer(Protocol):
         """Deliver these partitions from these offsets on, and no others."""
 
     def assign_held(self, partitions: Collection[TopicPartition]) -> None:
-        """Own these partitions, which deliver nothing until `resume`."""
+        """Assign these partitions; they deliver nothing until `resume`."""
 
     def assignment(self) -> set[TopicPartition]:
         """The partitions at present."""
@@ -193,7 +193,7 @@ class Consumer(Protocol):
         """The end of each partition, with the records behind open transactions."""
 
     def committed(self, at: TopicPartition, seconds: float) -> Committed | None:
-        """What the group has committed, once no open transaction holds more; None if nothing."""
+        """The group's committed offset, once no transaction can change it; None without one."""
 
     def answers(self, seconds: float) -> bool:
         """Whether a broker answers now."""
@@ -208,7 +208,7 @@ class Consumer(Protocol):
         """
 
     def ask_topic_id(self, topic: str) -> Any:
-        """Ask a broker for the id of a topic, and do not wait."""
+        """Request the id of a topic from a broker, without waiting."""
 
     def await_topic_id(self, topic: str, asked: Any, seconds: float) -> str | None:
         """The answer to `ask_topic_id`; None if there is no such topic."""
@@ -218,11 +218,11 @@ class Consumer(Protocol):
 
 
 class Sent(Protocol):
-    """A record on its way."""
+    """A record that is being written."""
 
     @property
     def done(self) -> bool:
-        """Whether it is written, or has failed."""
+        """Whether the record is written, or has failed."""
 
     @property
     def error(self) -> Exception | None:
@@ -233,12 +233,12 @@ class Sent(Protocol):
 
 
 class Producer(Protocol):
-    """Writes records. Every method but `discard` raises KafkaError."""
+    """Writes records. Every method except `discard` raises KafkaError."""
 
     def send(
         self, topic: str, key: bytes | None, value: bytes, partition: int | None = None
     ) -> Sent:
-        """Write a record soon; without a partition, its key decides as in every client of Kafka.
+        """Write a record in the background; without a partition, its key decides.
 
         Raises:
             KafkaError, ValueError: it cannot be written.
@@ -272,7 +272,7 @@ class Producer(Protocol):
 
 
 class Admin(Protocol):
-    """Asks for topics. Every method but `close` raises KafkaError."""
+    """Describes and creates topics. Every method except `close` raises KafkaError."""
 
     def find(self, topic: str) -> Found | None:
         """A topic; None if it is missing."""

@@ -24,10 +24,10 @@ log = structlog.stdlib.get_logger(__name__)
 # most of half a minute.
 BOOTSTRAP_SECONDS = 30.0
 
-# Of a command that a person waits for, on a cluster that runs already.
+# Timeout of a command for which a person waits, on a cluster that already runs.
 COMMAND_SECONDS = 10.0
 
-# A wrong address is told after this long, although the wait goes on.
+# A wrong address is reported after this long, although the wait continues.
 HINT_SECONDS = 2.0
 
 # Permanent errors: retrying does not help.

@@ -1,12 +1,12 @@
 """The control topic: its records take effect where the click log has their markers.
 
 The owner of partition n reads partition n of the control topic, and appends a marker for each
-record to partition n of the click log. A reader of the click log that meets a marker delivers the
-record itself. So the click log alone has the order, for every reader, always the same.
+record to partition n of the click log. A reader of the click log that finds a marker delivers the
+record itself. So the click log alone defines the order, which is the same for every reader.
 
-Whoever writes clicks can write markers, too. A marker has the digest of its record, so it can only
-name a record that exists: its author can make a control record that is already written take effect
-a moment earlier, and nothing else.
+A program that may write clicks can write markers, too. A marker has the digest of its record, so it
+can only name a record that exists: its author can make a control record that is already written
+take effect a moment earlier, and nothing else.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from streamduel_kafka.settings import SourceSettings
 
 log = structlog.stdlib.get_logger(__name__)
 
-# Between two looks at the control topic; an action then takes effect with the next commit or the
-# one after it.
+# The time between two reads of the control topic; an action then takes effect with the next commit
+# or the one after it.
 LOOK_SECONDS: Final = 0.1
 
-# The longest that a question about offsets, or a record for the click log, may block a poll.
+# The longest that a request for offsets, or a record for the click log, may block a poll.
 ASK_SECONDS: Final = 2.0
 
-# Deleted records are missed by `resolve`, where it matters.
+# `resolve` notices deleted records that a marker names.
 READER: Final = ConsumerOptions(client_id="streamduel-control")
 
 # Not in the transaction of a commit: a marker that is written twice has no effect, so it needs no
@@ -219,7 +219,7 @@ class ControlLog:
         records: Mapping[int, Sequence[LogRecord]],
         rewind: Callable[[int, int], None],
     ) -> dict[int, Sequence[LogRecord]]:
-        """Put a `ControlMarker` in place of each marker.
+        """Replace each marker by a `ControlMarker`.
 
         A marker whose control record is not read yet holds its partition back: `rewind` is called
         with the partition and the marker's offset, from which to deliver again.
@@ -254,7 +254,7 @@ class ControlLog:
     def _resolve(
         self, number: int, marker: Marker
     ) -> Sequence[ControlRecord] | Literal["waits", "unknown"]:
-        """The control records that take effect at a marker: those before it never had one."""
+        """The control records that take effect at a marker, with earlier ones without a marker."""
         partition, wanted = self._partitions[number], marker.control_offset
         if wanted < partition.next:
             return ()

@@ -22,23 +22,23 @@ from streamduel_kafka.settings import SinkSettings, SnapshotSettings, SourceSett
 from streamduel_kafka.topics import BOUND_IT, Topics
 
 REACH_SECONDS: Final = 5.0
-"""For a connection: a running cluster answers within a second."""
+"""Timeout of a connection: a running cluster answers within a second."""
 
 COORDINATOR_SECONDS: Final = 10.0
 PAUSE_SECONDS: Final = 0.2
-"""For a coordinator: a cluster creates the topics of its coordinators when they are first asked."""
+"""Timeout and pause of requests to a coordinator: its topic is created at the first request."""
 
 READ_SECONDS: Final = 5.0
-"""For a look into other topics."""
+"""Timeout of reading other topics."""
 
 Answer = TypeVar("Answer")
 
 OTHER_TOPICS: Final = 50
 OTHER_PARTITIONS: Final = 200
-"""That are looked into, at most."""
+"""The most other topics, and the most partitions of them, that are read."""
 
 NEWEST: Final = 3
-"""Records of each partition of another topic that are looked at."""
+"""The newest records of each partition of another topic that are read."""
 
 
 def diagnose(source: SourceSettings, sink: SinkSettings, snapshots: SnapshotSettings) -> Diagnosis:
@@ -82,9 +82,9 @@ def diagnose(source: SourceSettings, sink: SinkSettings, snapshots: SnapshotSett
 
 
 def _open_admin(source: SourceSettings) -> PythonAdmin:
-    """A client that may ask for groups and transactions: that of kafka-python, whichever is set.
+    """A client that can describe groups and transactions: kafka-python, whichever is configured.
 
-    librdkafka cannot ask for transactions.
+    librdkafka cannot describe transactions.
     """
     settings = {key: value for key, value in source.client_settings.items() if key != "client"}
     return open_admin(settings, AdminOptions(), REACH_SECONDS)
@@ -205,7 +205,7 @@ def _group(admin: PythonAdmin, source: SourceSettings) -> Finding:
 def _transactions(admin: PythonAdmin, source: SourceSettings) -> Finding:
     """Whether a process on this host may see its transactions, and so perhaps write them.
 
-    To begin one would end that of a process that runs.
+    Beginning a transaction would abort that of a running process.
     """
     name = "transactions"
     transactional_id = f"streamduel-{source.group}-{likely_name(source.instance)}"
@@ -220,7 +220,7 @@ def _transactions(admin: PythonAdmin, source: SourceSettings) -> Finding:
 
 
 def by_similarity(name: str, topics: Iterable[str]) -> list[str]:
-    """Topics with the most similar names first: a service that misses a topic mostly misspells it.
+    """Topics with the most similar names first: a wrong topic is mostly a misspelled name.
 
     >>> by_similarity("clicks", ["orders", "click", "clicks-v1"])
     ['click', 'clicks-v1', 'orders']

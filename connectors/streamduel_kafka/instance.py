@@ -27,8 +27,8 @@ class Instance:
     """A name that no other process of this host uses for the same purpose at the same time.
 
     It is `<host>-<slot>`, the slot being the first whose lock file is free. The kernel frees a lock
-    when its process ends, in any way: a killed process gets its name back at once, and with it its
-    partitions (static membership) and its open transaction (transactional id).
+    when its process ends, in any way: a killed process gets its name back immediately, and with it
+    its partitions (static membership) and its open transaction (transactional id).
 
     Args:
         name: the configured name; used as it is, without a lock.

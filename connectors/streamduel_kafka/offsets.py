@@ -1,4 +1,4 @@
-"""Questions to the brokers about the offsets of the click log."""
+"""Requests to the brokers for the offsets of the click log."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from streamduel_kafka.rights import Rights
 
 log = structlog.stdlib.get_logger(__name__)
 
-# The longest that a question about offsets may block everything else. Answers take milliseconds;
-# while the broker is down, the loop of polls is the better place to wait.
+# The longest that a request for offsets may block everything else. Answers take milliseconds; while
+# the broker is down, the loop of polls is the better place to wait.
 ASK_SECONDS: Final = 5.0
 
-# For one broker, which may be away, to answer a question that every broker can answer.
+# Timeout of one broker, which may be down, for a request that every broker can answer.
 TRY_SECONDS: Final = 2.0
 
-# The lag is for monitoring; it may be missing once.
+# Timeout of the lag, which is for monitoring only and may be missing.
 LAG_SECONDS: Final = 1.0
 
-# Between two attempts, where a client reports an error at once instead of waiting.
+# The time between two attempts, where a client reports an error immediately instead of waiting.
 PAUSE_SECONDS: Final = 0.1
 
 # By default the broker aborts a transaction 60 s after it began, and checks that every 10 s: one
@@ -75,7 +75,7 @@ class Standstill:
 
 
 class Offsets:
-    """Asks the brokers.
+    """Requests offsets from the brokers.
 
     Args:
         consumer: the source's.

@@ -18,7 +18,7 @@ from streamduel_kafka.topics import BOUND_IT, Topics
 log = structlog.stdlib.get_logger(__name__)
 
 # Kafka recommends at most a third of the session timeout. A process without partitions notices by
-# its heartbeats that the broker is away, within 5 s (see `Consumer.connected`).
+# its heartbeats that the broker is down, within 5 s (see `Consumer.connected`).
 HEARTBEAT_MS = 1500
 
 # A topic that was deleted and recreated is noticed by its id, which comes with the metadata.
@@ -101,6 +101,6 @@ def _reader(
         max_records=settings.max_poll_records,
         max_batch_bytes=options.max_batch_bytes,
         # `partition_bytes`, 1 MB by default, are some 3,000 records of a usual click log: about
-        # one poll, so that all partitions are fetched from again at once.
+        # one poll, so that all partitions are fetched again at the same time.
         metadata_seconds=METADATA_SECONDS,
     )

@@ -13,8 +13,8 @@ from kafka.partitioner.default import murmur2
 from streamduel_kafka.client import Consumer
 
 
-# Called for every record of the click log, for the few experiments there are; bounded, because keys
-# may be any number of names that are not experiments.
+# Called for every record of the click log; there are few experiments, but keys may be any number of
+# other names, so the cache is bounded.
 @functools.lru_cache(maxsize=4096)
 def home_partition(experiment: str, partitions: int) -> int:
     """The partition that Kafka's default partitioner, in Java too, picks for this key.

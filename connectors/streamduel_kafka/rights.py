@@ -11,7 +11,7 @@ from streamduel.errors import ConnectorError
 
 
 def missing(wanted: Collection[str], granted: Collection[str] | None) -> list[str]:
-    """The operations that are wanted and not granted.
+    """The operations that are needed and not granted.
 
     Args:
         wanted: the operations, as `kafka-acls.sh` calls them.

@@ -25,7 +25,7 @@ log = structlog.stdlib.get_logger(__name__)
 # for a slow broker.
 BROKER_SECONDS = 20.0
 
-# Between two attempts: at first as long as the markers of a transaction usually take, then longer.
+# Pauses between two attempts: at first as long as transaction markers usually take, then longer.
 MIN_PAUSE_SECONDS = 0.05
 MAX_PAUSE_SECONDS = 1.0
 
@@ -70,8 +70,8 @@ class SnapshotLoader:
         A commit may leave the offset where it is: a new experiment starts, a repair is written.
         So the metadata of the committed offset says where in the snapshots' topic it was written.
 
-        It may never come: a broker that is killed just after a commit, and has no replica to take
-        over, can lose the markers (seen with Kafka 4.3). Then the error says what to do.
+        The marker may never come: a broker that is killed just after a commit, and has no replica
+        to take over, can lose the markers (seen with Kafka 4.3). Then the error says what to do.
 
         Raises:
             SnapshotError: snapshot and committed offset do not belong together.

@@ -173,7 +173,7 @@ class KafkaSource:
         self._control.seek(partition, offset)
 
     def ask_log(self) -> None:
-        """Ask a broker for the topic's id; `confirm_log` waits for the answer."""
+        """Request the topic's id from a broker; `confirm_log` waits for the answer."""
         self._asked = self._consumer.ask_topic_id(self._topic) if self._id else None
 
     def confirm_log(self, deadline: float) -> None:
@@ -292,7 +292,8 @@ class KafkaSource:
     def caught_up(self, partition: int) -> bool:
         """Whether the partition's last stable offset at the time of `seek` has been reached.
 
-        What is behind it belongs to a transaction that may never end; a line in the log says so.
+        Records behind it belong to a transaction that may never end; a line in the application log
+        says so.
         """
         target = self._targets[partition]
         if target is None:
@@ -313,7 +314,7 @@ class KafkaSource:
     def lags(self, partitions: Sequence[int]) -> dict[int, int]:
         """The distance of the high watermarks from the positions, transactions' markers included.
 
-        Records behind an open transaction count: they wait, too.
+        Records behind an open transaction count, too.
         """
         ends = self._offsets.high_watermarks(partitions)
         return {number: max(0, high - self._position(number)) for number, high in ends.items()}

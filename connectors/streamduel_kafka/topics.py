@@ -82,7 +82,7 @@ class Topics:
         self.unbounded: dict[str, str] = {}
 
     def require_log(self, topic: str, create: int | None, operation: str = "Read") -> Found:
-        """The click log; if it is missing, create it with so many partitions.
+        """The click log; if it is missing, create it with this number of partitions.
 
         `create` None never creates it. `operation` is what the caller does with it.
         """
@@ -215,7 +215,7 @@ class Topics:
         ) as error:
             raise self._rights.lacks("Create", "topic", topic) from error
         except errors.BrokerResponseError as error:
-            # Its text is the whole request; its class tells what is wrong.
+            # Its text is the whole request; its class shows what is wrong.
             raise ConnectorError(
                 f"topic '{topic}' could not be created with {new.partitions} partitions and "
                 f"replication factor {replicas} (-1: the brokers' "

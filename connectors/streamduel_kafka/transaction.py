@@ -45,12 +45,11 @@ TOO_LARGE = (errors.MessageSizeTooLargeError, errors.RecordListTooLargeError)
 class Transactions:
     """A transactional producer that is replaced after every error.
 
-    Replaced, because no client says after which errors it can continue safely, and kafka-python 3.0
-    cannot. It keeps the offsets of a refused
-    transaction and would commit them with the next one; and after a failed batch it may renew its
-    epoch, which aborts the transaction, and then report the commit as done. So a commit begins
-    only when every record is known to be written, and a producer that had an error is never used
-    again.
+    It is replaced because no client documents after which errors it can continue safely, and
+    kafka-python 3.0 cannot. kafka-python keeps the offsets of a refused transaction and would
+    commit them with the next one; and after a failed batch it may renew its epoch, which aborts the
+    transaction, and then report the commit as done. So a commit begins only when every record is
+    known to be written, and a producer that had an error is never used again.
 
     The next producer registers with the same transactional id: the broker then completes whatever
     the former one left open, and refuses the former one from then on.
@@ -100,7 +99,7 @@ class Transactions:
             return producer
 
     def refused(self, error: BaseException) -> ConnectorError | None:
-        """The error for an answer of `settle` that refuses a right; None for any other."""
+        """The error if an answer to `settle` refuses a right; None for any other answer."""
         return self._rights.refused(error, "Write")
 
     def begin(self) -> None:
@@ -170,7 +169,7 @@ class Transactions:
     def _flush(self, producer: Producer, deadline: float) -> None:
         producer.flush(deadline - time.monotonic())
         for sent, _, _ in self._sent:
-            # Done by now, unless the batch had to be split into smaller ones.
+            # It is written by now, unless the batch had to be split into smaller ones.
             sent.wait(deadline - time.monotonic())
 
     def _failed(self, error: Exception, what: str = "a commit") -> Fenced | ConnectorError:

@@ -31,7 +31,7 @@ from streamduel_spark.parts import (
 from streamduel_spark.plan import SEEN_SPANS, Lane, Plan
 
 MAX_CLICKS: Final = 1000
-"""On one impression, as streamduel counts them."""
+"""The most clicks on one impression, as in streamduel."""
 
 INDEX: Final = "index"
 
@@ -125,7 +125,7 @@ class Bucket:
         yield Tally({"duplicates": len(parts) - len(fresh)})
 
     def _close_clicks(self, lane: Lane, start: int) -> Tally:
-        """Keep the clicks without duplicates until no impression can need them."""
+        """Keep the clicks, without duplicates, until no impression can need them."""
         parts = [part for body in self._bodies(lane, start) for part in unpack_clicked(body)]
         parts.sort(key=lambda part: (part.ts, part.partition, part.offset))
         fresh = self._fresh(lane, start, [part.own for part in parts])
@@ -209,7 +209,7 @@ class Bucket:
 
 
 def _credited(impression: Shown, clicks: list[Clicked], tally: Counter[str]) -> list[CreditClick]:
-    """The clicks of an impression in their order, without what does not fit."""
+    """The clicks of an impression in their order, without those that do not fit it."""
     clicks.sort(key=lambda click: (click.ts, click.partition, click.offset))
     found: list[CreditClick] = []
     for click in clicks:

@@ -32,7 +32,7 @@ NEEDED: Final = {"pyspark": "pyspark", "pandas": "pandas", "pyarrow": "pyarrow",
 """Packages of the extra `spark`, by the module that they contain."""
 
 POLL_SECONDS: Final = 0.5
-"""Between two looks at the query; a signal is heeded at once."""
+"""The time between two checks of the query; a signal takes effect immediately."""
 
 out, err = Console(emoji=False), Console(stderr=True, emoji=False)
 app = typer.Typer(
@@ -92,7 +92,7 @@ def run(
         ),
     ] = None,
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print nothing but errors and lost records.")
+        bool, typer.Option("--quiet", "-q", help="Print only errors and lost records.")
     ] = False,
 ) -> None:
     """Count the raw records of `spark.topic`, and write `duels` records into `source.topic`.
@@ -106,7 +106,7 @@ def run(
 
     SIGTERM or Ctrl-C stops the job with status 0. After any end the next start continues from the
     checkpoint, and nothing is written twice. Install it with `pip install 'streamduel[spark]'`; it
-    needs Java 17 or later. docs/scale.md has the rest.
+    needs Java 17 or later. docs/scale.md has the details.
     """
     settings = dict(_settings(conf or []))
     loaded = _load(config)
@@ -135,7 +135,7 @@ def _plan(loaded: LoadedConfig) -> Plan:
     """The plan of a configuration.
 
     Raises:
-        ConfigurationError: it does not suit the job.
+        ConfigurationError: the job cannot run with it.
     """
     config, spark = loaded.config, loaded.config.spark
     if spark is None:

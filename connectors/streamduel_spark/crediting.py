@@ -18,7 +18,7 @@ MAX_PATTERNS: Final = 2**16
 """Patterns whose outcome is remembered; ten ranks and one or two clicks have some hundred."""
 
 Pattern = tuple[tuple[int, str, str, float | None], ...]
-"""Of each click in order: rank, action, team and chance. Nothing else of a list decides."""
+"""Rank, action, team and chance of each click, in order: all that the credit depends on."""
 
 
 class Crediting:

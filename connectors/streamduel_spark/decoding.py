@@ -1,4 +1,4 @@
-"""Decoding: from raw records to parts of slices, and to messages that are written as they are."""
+"""Decoding: from raw records to parts of slices, and to messages that are written unchanged."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Place(NamedTuple):
     """Where a part belongs.
 
     Attributes:
-        bucket: which of the buckets; all that an id concerns is in one.
+        bucket: the number of the bucket; all records that concern an id are in one bucket.
         lane: the lane.
         start: the beginning of its slice.
     """
@@ -61,7 +61,7 @@ class Place(NamedTuple):
 
 
 class Decoder:
-    """Decodes records; what they become is in `parts` and `outputs` afterwards.
+    """Decodes records into parts of slices, and into messages that are written unchanged.
 
     Args:
         plan: the experiments and limits.
@@ -71,7 +71,7 @@ class Decoder:
         parts: the parts of slices by their place.
         newest: the largest time of the parts at a place.
         letters: dead letters so far.
-        counts: records by what became of them.
+        counts: records by outcome.
     """
 
     def __init__(self, plan: Plan, topic: str) -> None:
@@ -88,8 +88,9 @@ class Decoder:
         self.counts: Counter[str] = Counter()
 
     def read(self, records: Iterable[RawRecord]) -> Iterator[Output]:
-        """Decode records, and yield the messages that are written as they are."""
-        # A clock that is ahead would make all other records late: the future counts as now.
+        """Decode records, and yield the messages that are written unchanged."""
+        # A clock that is ahead would make all other records late, so a time in the future counts as
+        # now.
         self._now = time.time_ns() // 1_000_000
         for record in records:
             try:
@@ -238,7 +239,7 @@ class Decoder:
 def segment_text(segment: Segment | None, configured: Any) -> str:
     """The configured segments that a record names, as JSON, in an order of their own.
 
-    Names that are not configured are left out: they come from outside, and might be any number.
+    Names that are not configured are left out: records may contain any number of them.
 
     >>> segment_text({"country": "de", "class": "other"}, {"country": ["de", "fr"]})
     '{"country":"de"}'

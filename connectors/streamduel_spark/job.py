@@ -39,7 +39,7 @@ _ROWS: Final = pa.schema([
     ("body", pa.binary()),
 ])  # fmt: skip
 ROWS: Final = "bucket int, at timestamp, lane string, start bigint, body binary"
-"""A chunk of a slice; or, without `lane` and `at`, an output that concerns no slice."""
+"""A chunk of a slice; or, without `lane` and `at`, an output that belongs to no slice."""
 
 
 def create_session(
@@ -90,7 +90,7 @@ def start(
     Args:
         session: Spark.
         plan: the experiments and limits.
-        options: of Spark's Kafka source.
+        options: those of Spark's Kafka source.
         sink: writes the batches.
         report: called after each batch, with its number and the records by outcome.
         checkpoint: where Spark keeps its state.
@@ -187,7 +187,7 @@ class Slices(StatefulProcessor):
         rows: Iterator[pd.DataFrame],
         timerValues: Any,  # noqa: ARG002, N803
     ) -> Iterator[pd.DataFrame]:
-        """Keep chunks; what concerns no slice goes on at once."""
+        """Keep chunks; outputs that belong to no slice are passed on immediately."""
         bucket = Bucket(self._plan, self._store, self._crediting)
         for frame in rows:
             passed = []

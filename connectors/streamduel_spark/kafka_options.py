@@ -19,7 +19,7 @@ _LOGIN: Final = {
 def kafka_options(source: BaseModel, topic: str) -> dict[str, str]:
     """The options that read a topic as the source does.
 
-    Certificates are passed as text: the executors have no files of ours.
+    Certificates are passed as text: the executors do not have the files.
 
     Args:
         source: the source's settings.

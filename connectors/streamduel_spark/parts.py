@@ -1,4 +1,4 @@
-"""What the stages of the job pass on, as msgpack: parts of slices, and what slices counted."""
+"""What the stages of the job pass on, as msgpack: parts of slices, and counts of slices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Group = tuple[str, str, str, str]
 """What duels are counted by: experiment, two arms, and segments as JSON."""
 
 DOC_BYTES: Final = 5
-"""Kept of a document's hash, as streamduel keeps it."""
+"""Bytes kept of a document's hash, as in streamduel."""
 
 
 class Finished(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -88,7 +88,7 @@ class Chunk(msgspec.Struct, frozen=True, array_like=True):
     """Parts of one slice, as they were read together.
 
     Attributes:
-        keys: the key of each, 8 bytes each: most chunks of clicks hold none that is looked for.
+        keys: the key of each, 8 bytes each, to skip chunks of clicks without a key that is needed.
         body: the parts.
     """
 
@@ -117,7 +117,7 @@ class Counted(msgspec.Struct, frozen=True, tag="counted", array_like=True):
 
 
 class Forwarded(msgspec.Struct, frozen=True, tag="forwarded", array_like=True):
-    """A message that is written as it is.
+    """A message that is written unchanged.
 
     Attributes:
         place: partition and offset of the raw record, which orders messages.
@@ -155,5 +155,5 @@ def chunk_of(parts: Sequence[Finished | Shown | Clicked]) -> bytes:
 
 
 def digest(doc: str) -> bytes:
-    """What is kept of a document's id."""
+    """The bytes that are kept of a document's id."""
     return mmh3.hash_bytes(doc)[:DOC_BYTES]

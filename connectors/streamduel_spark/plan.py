@@ -1,4 +1,4 @@
-"""What the executors must know of the configuration, without any password."""
+"""The parts of the configuration that the executors need, without any password."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ JOIN_SLICES: Final = 10
 when each of them closes, so more slices would cost more than they save in delay."""
 
 SEEN_SPANS: Final = 16
-"""Spans into which the dedupe window divides remembered ids: it forgets a whole span at once."""
+"""Spans into which the dedupe window divides remembered ids: it forgets one span at a time."""
 
 EMPTY: Final = "{}"
 """The segments of a record that belongs to none, as JSON."""
@@ -55,7 +55,7 @@ class Lane(NamedTuple):
         return ts - ts % self.slice_ms
 
     def due(self, start: int) -> int:
-        """The watermark at which a slice is over: nothing that it needs can still come."""
+        """The watermark at which a slice is over: no record that it needs can still arrive."""
         end = start + self.slice_ms
         if self.kind == "impression":  # all slices of clicks that it may need are over
             return self.slice_of(end + self.window_ms - 1) + self.slice_ms
@@ -68,7 +68,7 @@ class Plan(NamedTuple):
     """The experiments, the limits, and how records are divided.
 
     Attributes:
-        experiments: settings by name.
+        experiments: their settings, by name.
         limits: of a record.
         spark: the settings of the job.
         dedupe_ms: how long an id is remembered, at least.

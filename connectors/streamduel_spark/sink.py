@@ -1,4 +1,4 @@
-"""Writing: what the slices of a Spark batch counted, each batch exactly once."""
+"""Writes the counts of the slices of a Spark batch, each batch exactly once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Message(NamedTuple):
-    """A message for a topic; without one, for the topic that streamduel reads."""
+    """A message for a topic; without a topic, for the one that streamduel reads."""
 
     topic: str
     key: bytes | None
@@ -32,20 +32,20 @@ class Message(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What a Spark batch writes, and records by outcome."""
+    """The messages of a Spark batch, and its records by outcome."""
 
     messages: list[Message]
     tally: Counter[str]
 
 
 def merge(outputs: Iterable[Output], max_duels: int) -> Batch:
-    """One `duels` record of each pair and slice, and what is forwarded, in a fixed order.
+    """One `duels` record of each pair and slice, and forwarded messages, in a fixed order.
 
     All buckets close a slice in the same Spark batch, because they share the watermark.
 
     Args:
         outputs: of all buckets.
-        max_duels: a record counts at most so many duels; more become several records.
+        max_duels: the most duels of a record; more duels become several records.
     """
     counts: dict[tuple[int, str, Group], list[int]] = {}
     forwarded: list[Forwarded] = []
@@ -103,7 +103,7 @@ class Written(NamedTuple):
 
     Attributes:
         checkpoint: what identifies the checkpoint, whose batches are numbered from 0.
-        number: the batch's.
+        number: the number of the batch.
         partitions: of the job.
     """
 
@@ -185,7 +185,7 @@ class Sink:
 
         Args:
             checkpoint: what identifies the checkpoint, whose batches are numbered from 0.
-            number: the batch's.
+            number: the number of the batch.
             messages: its messages.
 
         Raises:

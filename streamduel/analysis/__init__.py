@@ -1,1 +1,1 @@
-"""What a finished or running click log says, whoever wrote it: `streamduel analyze`."""
+"""`streamduel analyze`: which ranker has won in a click log of any origin."""

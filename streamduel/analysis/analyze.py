@@ -90,7 +90,7 @@ def analyze(request: Request, progress: Progress = silent) -> Analysis:
 
     Args:
         request: the log and the settings.
-        progress: is told how far it is.
+        progress: called with the progress.
 
     Raises:
         ConfigurationError: a setting is wrong, or nothing in the log is recognised.

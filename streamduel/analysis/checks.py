@@ -34,7 +34,7 @@ WHOLE: Final = 1000
 
 
 Coins = Mapping[str, tuple[float, float]]
-"""By who is compared with the opponents: own number and theirs."""
+"""By side or arm: the own number, and that of the opponents."""
 
 
 class Facts(NamedTuple):

@@ -38,7 +38,7 @@ class Engine:
 
     Args:
         memory: DuckDB's limit of memory, such as `2GB`.
-        progress: is told how far a long query is.
+        progress: called with the progress of a long query.
 
     Raises:
         ConfigurationError: DuckDB is not installed, or the limit is no amount of memory.

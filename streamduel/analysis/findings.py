@@ -34,7 +34,7 @@ class Judged:
     Args:
         counts: the duels.
         rules: which ties count.
-        looks: at how many such parts people look: all are right together.
+        looks: the number of such parts that are reported; all are right together.
 
     Attributes:
         verdict: with duels as the unit.
@@ -64,7 +64,7 @@ class Judged:
         return round(float(self.verdict.wins.sum())) + self.counts.alone
 
     def finding(self, arms: Sequence[str]) -> Finding:
-        """What to tell people."""
+        """The finding for people."""
         fought = float(self.verdict.wins.sum())
         ahead = fought > 0 and wins_over(self.verdict.wins)[self.verdict.champion] > 0
         leader = arms[self.verdict.champion] if ahead else None

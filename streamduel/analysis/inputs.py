@@ -1,4 +1,4 @@
-"""The files of a click log: formats are told by content, so that names do not matter."""
+"""The files of a click log; formats are detected from the content, not from the names."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ REMOTE: Final = ("s3://", "gs://", "gcs://", "r2://", "az://", "http://", "https
 """Addresses that DuckDB reads itself."""
 
 HEAD: Final = 65_536
-"""Bytes of a file from which its format is told."""
+"""Bytes of a file from which its format is detected."""
 
 MAX_FILES: Final = 100_000
 
@@ -105,7 +105,7 @@ def _inside(folder: Path) -> Iterator[Path]:
 
 
 def _remote(address: str) -> File:
-    """An address that DuckDB reads itself; the name tells the format."""
+    """An address that DuckDB reads itself; the name determines the format."""
     name = address.split("?", maxsplit=1)[0].lower()
     compression: Compression = (
         "gzip" if name.endswith(".gz") else "zstd" if name.endswith(".zst") else "none"
@@ -139,7 +139,7 @@ def _local(path: Path, folder: Path) -> File:
 
 
 def _zstd(path: Path) -> File:
-    """A file that only DuckDB can decompress here: its name tells what is inside."""
+    """A file that only DuckDB can decompress here: its name determines the format."""
     stem = path.name.lower().removesuffix(".zst").removesuffix(".zstd")
     return File(str(path), "csv" if stem.endswith((".csv", ".tsv")) else "json", "zstd")
 

@@ -3,7 +3,7 @@
 The service folds a log in its order; here every record is at its own time. Of records with one id,
 the earliest counts. A click belongs to the impression that it names if their times are at most one
 join window apart; rows without a time are joined at any distance. A `reset` forgets the records
-before it, and an arm that is retired at the end takes its duels along.
+before it, and the duels of an arm that is retired at the end are removed.
 """
 
 from __future__ import annotations

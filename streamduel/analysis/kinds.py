@@ -50,7 +50,7 @@ class Source:
             without type; ubi, solr: to be translated.
         columns: where the fields are.
         sample: some of its rows.
-        unnamed: the text in place of an experiment that is not named.
+        unnamed: the text that rows without an experiment's name have instead.
         sides_only: whether of each list only the clicks of each side are known.
     """
 

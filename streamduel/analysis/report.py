@@ -135,7 +135,7 @@ class ExperimentAnalysis(Finding, frozen=True, kw_only=True):
     Attributes:
         seeks: the winner that the champion is: `condorcet`, it beats all others; `copeland`, none
             beats all others, and it beats the most.
-        no_winner: whether surely no arm beats all others; with clients this is not told.
+        no_winner: whether surely no arm beats all others; unknown with clients as the unit.
         credit: the credit function that decided.
         arms: K names.
         wins: (K, K), [i, j] is how often i has beaten j, a tie being half a win each way.

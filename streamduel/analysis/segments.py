@@ -17,7 +17,7 @@ from streamduel.preference.segments import Disagreement, disagreement
 from streamduel.records import MAX_NAME, MAX_SEGMENTS
 
 MAX_VALUES: Final = 20
-"""Segments of one kind that are looked at, the largest: each costs confidence of the others."""
+"""Segments of one kind that are analyzed, the largest: each lowers the others' confidence."""
 
 MAX_TEXTS: Final = 10_000
 """Different texts that are read, the most frequent."""

@@ -11,7 +11,7 @@ from streamduel.analysis.inputs import File
 from streamduel.errors import ConfigurationError
 
 SAMPLE: Final = 1000
-"""Rows from which the kind of a log is told."""
+"""Rows from which the kind of a log is detected."""
 
 MAX_KEYS: Final = 1000
 """Fields of JSON objects that are looked at; the most frequent ones."""
@@ -54,7 +54,7 @@ class Table:
 
         Args:
             column: its name; nested fields have dots.
-            quotes: of JSON: keep the quotes of a string, to tell it from an array.
+            quotes: of JSON: keep the quotes of a string, to distinguish it from an array.
         """
         if self.is_json:
             steps = [column] if self.columns.get(column) == OUTER else column.split(".")

@@ -56,8 +56,8 @@ Map = Annotated[
     typer.Option(
         "--map",
         metavar="FIELD=COLUMN",
-        help="Name the column of a field, where it does not find itself: a, b, winner, teams,"
-        " clicks, id, ts, client, segment, … Give segment several times for several.",
+        help="Name the column of a field that is not recognised: a, b, winner, teams, clicks, id,"
+        " ts, client, segment, … segment may be given several times.",
     ),
 ]
 CreditName = Annotated[
@@ -91,7 +91,7 @@ JoinWindow = Annotated[
         "--join-window-ms",
         metavar="MS",
         min=0,
-        help="How far a click may be from its list, in milliseconds.",
+        help="The longest time between a list and its clicks, in milliseconds.",
     ),
 ]
 Memory = Annotated[
@@ -125,7 +125,7 @@ ReportFile = Annotated[
     typer.Option(
         "--report",
         metavar="FILE",
-        help="Write a page for people: one HTML file that loads nothing, to keep and to send.",
+        help="Write a report: one HTML file that loads nothing from elsewhere.",
     ),
 ]
 
@@ -146,7 +146,7 @@ def analyze(
     csv: CsvFile = None,
     report: ReportFile = None,
 ) -> None:
-    """Say which ranker has won in a click log of any origin, and how sure that is.
+    """Show which ranker has won in a click log of any origin, and with what confidence.
 
     The order of the rows does not matter: clicks are joined to their lists by their times, and
     repeated records count once. A champion is named with 95 % confidence; otherwise the experiment
@@ -221,7 +221,7 @@ def _check_outputs(outputs: list[tuple[str, Path]]) -> None:
 
 @contextmanager
 def _progress(console: Console) -> Iterator[Callable[[str, float], None]]:
-    """A bar for the present step; without a terminal nothing is shown."""
+    """A progress bar for the present step; without a terminal nothing is shown."""
     if not console.is_terminal:
         yield lambda _what, _share: None
         return

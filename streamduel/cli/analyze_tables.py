@@ -14,7 +14,7 @@ from streamduel.analysis.wording import readable, verdict
 from streamduel.preference.verdict import at_least
 
 MAX_ROWS: Final = 20
-"""Of a table; `--json` and `--csv` have all."""
+"""Rows of a table; `--json` and `--csv` have all."""
 
 _COLOURS: Final = {"fine": "green", "warning": "yellow", "failed": "red", "unknown": "dim"}
 

@@ -20,17 +20,17 @@ COMMANDS: Final = {
     "replay": "Fold the click log again and compare every assignment with the published one.",
     "doctor": "Check topics or files, rights, snapshots, clocks and the newest records.",
     "control": "Change a running experiment: pause, resume, reset, arms, pairs; apply settings.",
-    "repair": "Continue past a record, a wrong stream time, or in another click log.",
-    "analyze": "Say which ranker has won in a click log of any origin, and how sure that is.",
+    "repair": "Skip a record, set stream time, or continue in another click log.",
+    "analyze": "Show which ranker has won in a click log of any origin, and with what confidence.",
     "demo": "Watch streamduel find the best of six rankers in about a minute.",
     "simulate": "Measure the regret of policies on known preferences.",
-    "plan": "Tell how many impressions and days it takes until the champion is known.",
+    "plan": "Estimate how many impressions and days it takes until the champion is known.",
     "policies": "List every policy with its parameters, their defaults, and its paper.",
 }
 """Each command with its summary. `streamduel.cli.NAME` has the function NAME that runs it."""
 
 FORMS: Final[dict[str, tuple[str, ...]]] = {"control": ("apply", "note")}
-"""First words after a command with which it has other arguments, in a module of their own."""
+"""Subcommands: words after a command, each with its own arguments and module."""
 
 MISTAKE: Final = 2
 """Exit status of a mistake in the configuration or on the command line."""

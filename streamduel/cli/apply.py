@@ -1,4 +1,4 @@
-"""`streamduel control apply`: the configuration becomes that of the running experiments."""
+"""`streamduel control apply`: applies a changed configuration to the running experiments."""
 
 from __future__ import annotations
 

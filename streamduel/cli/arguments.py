@@ -18,7 +18,7 @@ ConfigPath = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Print nothing but errors; the exit status tells.")
+    bool, typer.Option("--quiet", "-q", help="Print only errors; see the exit status.")
 ]
 
 

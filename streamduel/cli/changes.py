@@ -32,7 +32,7 @@ class Change(NamedTuple):
 
     @property
     def applicable(self) -> bool:
-        """Whether a control record can apply all of it."""
+        """Whether a control record can apply all differences."""
         return self.refused is None and not any(it.fixed for it in self.differences)
 
     def __str__(self) -> str:

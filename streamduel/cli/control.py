@@ -52,7 +52,7 @@ ActorName = Annotated[
     typer.Option(
         "--actor",
         metavar="NAME",
-        help="Who acts; the application log repeats it.  [default: user@host]",
+        help="Who acts; the application log shows it.  [default: user@host]",
     ),
 ]
 
@@ -70,8 +70,9 @@ def control(
     """Change a running experiment: pause, resume, reset, arms, pairs; apply settings.
 
     Writes one control record to the click log, or to the control topic if there is one, and does
-    not wait until the service has read it. The record takes effect in log order, also in a replay.
-    An action that is impossible, such as retiring an unknown arm, becomes a dead letter.
+    not wait until the service has read it. The record takes effect at its place in the click log,
+    also in a replay. An action that is impossible, such as retiring an unknown arm, becomes a dead
+    letter.
 
     The record's `ts` is the present time. In a file, it advances stream time; in Kafka, the
     broker's timestamp does.

@@ -99,7 +99,7 @@ def demo(
     Simulated users search for recipes. A simulated search service shows each user one list with the
     results of two rankers and logs the clicks; streamduel reads the click log and says which two
     rankers to interleave next. Everything runs in this process on files, without Kafka. At the end
-    the demo names the ranker that is truly the best, and the regret of showing all pairs equally.
+    the demo names the ranker that really is the best, and the regret of showing all pairs equally.
 
     Ctrl-C ends the demo with the result so far and exit status 0. At the end of the demo, the
     status page is served until you press Enter. Without a terminal, the demo prints a line every

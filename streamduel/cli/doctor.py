@@ -19,8 +19,8 @@ COLOURS: Final = {"fine": "green", "warning": "yellow", "failed": "bold red", "u
 def doctor(config: ConfigPath, as_json: AsJson = False) -> None:
     """Check topics or files, rights, snapshots, clocks and the newest records.
 
-    Tells whether the service would work, whether the newest records of the click log would count,
-    and what to do otherwise, a line for each check. It may run beside the service: it writes
+    Shows, in a line for each check, whether the service would work, whether the newest records of
+    the click log would count, and what to do if not. It may run beside the service: it writes
     nothing and owns no partition. Exits with 1 if something would keep the service from working.
 
     For example:

@@ -1,4 +1,4 @@
-"""Whether the order of the lines of a file has cost clicks."""
+"""Whether clicks are lost because the lines of a file are not in the order of time."""
 
 from __future__ import annotations
 

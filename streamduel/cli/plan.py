@@ -49,7 +49,7 @@ def plan(
         ),
     ] = 1.0,
     policy: Annotated[
-        str, typer.Option(metavar="NAME", help="Who chooses the pairs; see `streamduel policies`.")
+        str, typer.Option(metavar="NAME", help="Chooses the pairs; see `streamduel policies`.")
     ] = DEFAULT,
     confidence: Annotated[
         float,
@@ -103,16 +103,16 @@ def plan(
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Draw a .png, .svg or .pdf: who is sure after how long."),
+        typer.Option(metavar="FILE", help="Draw a .png, .svg or .pdf: sure experiments over days."),
     ] = None,
 ) -> None:
-    """Tell how many impressions and days it takes until the champion is known.
+    """Estimate how many impressions and days it takes until the champion is known.
 
     Simulates experiments with the policy itself, until the service would report its champion with
-    the confidence; median and 90 % are of these experiments. To compare: pairs chosen uniformly,
-    and an A/B test of fixed length.
+    the confidence; median and 90 % are of these experiments. For comparison, the table shows pairs
+    chosen uniformly, and an A/B test of fixed length.
 
-    For example, four rankers, 20,000 lists a day, of which 30 % get clicks that tell:
+    For example, four rankers, 20,000 lists a day, of which 30 % get clicks that prefer a ranker:
 
         streamduel plan --arms 4 --difference 0.03 --impressions-per-day 20000 --click-share 0.3
     """
@@ -231,7 +231,7 @@ def _sentences(made: Plan) -> list[str]:
 
 
 def _link(made: Plan) -> str:
-    """What links the A/B test with the duels."""
+    """The assumption that relates the A/B test to the duels."""
     if made.question.shared:
         return (
             f" That assumes that {100 * made.question.shared:.10g} % of the users click also if "

@@ -1,4 +1,4 @@
-"""`streamduel repair`: documented ways out of a damaged click log or clock."""
+"""`streamduel repair`: repairs after a damaged click log or a wrong clock."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ACTIONS: Final[dict[str, frozenset[str]]] = {
     "new-log": frozenset(),
     "repartition": frozenset({"from"}),
 }
-"""The options of each action, all of them required but `to`."""
+"""The options of each action; all of them are required except `to`."""
 
 ActionName = Annotated[
     str, typer.Argument(metavar="ACTION", help=", ".join(ACTIONS) + ".", show_default=False)
@@ -92,7 +92,7 @@ def repair(
     former: Former = None,
     dry_run: DryRun = False,
 ) -> None:
-    """Continue past a record, a wrong stream time, or in another click log.
+    """Skip a record, set stream time, or continue in another click log.
 
     Stop the service first: the command needs its partitions. It reads the snapshots, changes them
     in one commit, and writes what it did into them, so that `streamduel replay` agrees. With
@@ -109,9 +109,9 @@ def repair(
       kept; the fold continues with the first record of the new log.
 
     - **repartition** `--from FORMER`: the topic has another number of partitions, or `source` names
-      a topic with another number. Each experiment moves to its new home partition. CONFIG must
-      name a new `source.group` and new `snapshots`; if it names a new `source.topic`, also a new
-      `source.control_topic`, if there is one.
+      a topic with another number. Each experiment moves to its new home partition. CONFIG must name
+      a new `source.group` and new `snapshots`; with a new `source.topic`, a control topic must be
+      new, too.
 
     For example:
 
@@ -343,7 +343,7 @@ def _repartition(
 
 
 def _control_topic(topic: str | None, move: repairs.Move) -> list[str]:
-    """From where on the control topic counts, if there is one."""
+    """A sentence: from which offset on the control topic is read, if there is one."""
     if topic is None:
         return []
     continued = [str(partition) for partition in move.begins if move.continues(partition)]

@@ -112,7 +112,7 @@ def _serve(
 
 
 def _announce(host: str, port: int, form: LogFormat) -> None:
-    """Say where monitoring is served, also where only warnings are logged."""
+    """Print or log the address of the monitoring, also if only warnings are logged."""
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}/"  # brackets for IPv6
     if form == "text":
         err.print(f"status page and metrics on {url}", markup=False, highlight=False)

@@ -51,7 +51,7 @@ class _Source:
 
 @dataclass(frozen=True, slots=True)
 class _Outputs:
-    """The files to write, and the look of the plots."""
+    """The files to write, and the style of the plots."""
 
     json: Path | None
     journal: Path | None

@@ -78,7 +78,7 @@ DelayText = Annotated[
 Slate = Annotated[
     str,
     typer.Option(
-        metavar="N", help="Duels proposed at once, before any of their outcomes is known."
+        metavar="N", help="Duels proposed together, before any of their outcomes is known."
     ),
 ]
 Checkpoints = Annotated[str, typer.Option(metavar="N", help="Checkpoints per power of ten.")]

@@ -21,7 +21,7 @@ OUTCOMES: Final = {
     "unjoined": "unjoined clicks",
     "capped": "capped",
 }
-"""Each outcome as people read it."""
+"""Each outcome in words."""
 
 
 def print_report(console: Console, report: Report) -> None:

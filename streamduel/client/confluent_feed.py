@@ -19,7 +19,7 @@ POLL_SECONDS: Final = 0.5
 """A poll without records returns after this long; `close` waits for it."""
 
 MOST_RECORDS: Final = 1000
-"""Of one poll."""
+"""The most messages of one poll."""
 
 METADATA_SECONDS: Final = 5.0
 """Timeout of the topic's metadata; an answer takes milliseconds."""
@@ -72,7 +72,7 @@ class ConfluentFeed:
         }
         self._topic = topic
         self._assigned = False
-        # Only this tells whether the settings are valid; a wrong one is an error of the caller.
+        # Only this shows whether the settings are valid; a wrong one is an error of the caller.
         self._consumer: Consumer | None = self._open()
 
     def _open(self) -> Consumer:
@@ -135,7 +135,7 @@ class ConfluentFeed:
 
 
 def _note(error: KafkaError) -> None:
-    """Called by librdkafka, which goes on by itself."""
+    """Called by librdkafka, which continues by itself."""
     log.debug("%s", error.str())
 
 

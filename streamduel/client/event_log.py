@@ -60,7 +60,7 @@ class EventLog:
     twice; streamduel counts it once, by its `id`.
 
     **When the buffer is full**, because the click log has been unavailable for long, a record is
-    dropped and counted in `dropped` (`full="drop"`: searches go on without a log), or the method
+    dropped and counted in `dropped` (`full="drop"`: searches continue without a log), or the method
     raises (`full="raise"`). Records left after the timeout of `close` are dropped, too.
 
     **The methods that log a record** return its id. `record_id` must be unique within the

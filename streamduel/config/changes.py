@@ -13,8 +13,8 @@ from streamduel.config.messages import mistakes
 from streamduel.errors import ConfigurationError, PolicyError, shortened
 
 FIXED: Final = ("join_window_ms", "max_per_client")
-"""Settings with which a restart reads the last stretch of the click log again: impressions that
-were joined, or capped, with another value would be joined or capped differently."""
+"""Settings that a restart needs to read the last stretch of the click log again: with another
+value, it would join and cap impressions differently."""
 
 
 class Difference(NamedTuple):

@@ -1,4 +1,4 @@
-"""The YAML file: parsed strictly, with the line of every key, and no part repeated in errors."""
+"""The YAML file: parsed strictly, with the line of every key; errors quote no part of it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Document:
     def place(self, location: Sequence[str | int]) -> str:
         """Where a value comes from: an environment variable, or a line of the file.
 
-        For a value that does not exist, the innermost mapping that does counts.
+        For a value that does not exist, it is the place of the innermost mapping that exists.
         """
         for length in range(len(location), 0, -1):
             if variable := self.variables.get(tuple(location[:length])):

@@ -34,7 +34,7 @@ DESCRIPTIVE: Final = ("owner", "hypothesis", "links", "notes")
 """Settings that are only shown. They are not part of the state."""
 
 MAX_TEXT: Final = 4000
-"""Characters of a text that people write."""
+"""The most characters of a descriptive text."""
 
 MAX_LINKS: Final = 20
 
@@ -42,13 +42,13 @@ Link = Annotated[str, Field(pattern=r"^https?://[^\s\"<>]+$", max_length=2048)]
 Action = Annotated[str, Field(min_length=1, max_length=MAX_ACTION, strict=True)]
 Weight = Annotated[float, Field(strict=True, ge=-MAX_WEIGHT, le=MAX_WEIGHT)]
 MAX_KINDS: Final = 8
-"""As many as a record can name."""
+"""The most kinds that a record can name."""
 
 MAX_SEGMENTS: Final = 32
-"""Each costs confidence of the others."""
+"""Each further segment lowers the confidence of the others."""
 
 MAX_EXAMPLES: Final = 20
-"""As many as a person reads."""
+"""The most examples that a person is likely to read."""
 
 MAX_CELLS: Final = 200_000
 """Counts of pairs in all segments: 3 MB, judged in some tens of milliseconds."""

@@ -139,7 +139,7 @@ def _settings(
     for section, connector in connectors.items():
         raw = dict(getattr(config, section))
         if section == "source":
-            raw.pop("format", None)  # of no interest to the connector
+            raw.pop("format", None)  # the connector does not use it
         elif raw["connector"] == config.source["connector"]:
             found += _share(section, raw, config.source, connector.shared_settings)
         model = settings_model(section, connector)

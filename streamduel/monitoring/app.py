@@ -176,7 +176,7 @@ def _pages(pages: Pages) -> list[Route]:
 
 
 class _InTurn:
-    """Begins one answer in each turn of the event loop; answers to probes begin at once.
+    """Begins one answer in each turn of the event loop; answers to probes begin immediately.
 
     Otherwise a probe would wait until a page is rendered for each of many clients.
     """

@@ -19,8 +19,9 @@ from streamduel.stream.task import PartitionTask
 log = structlog.stdlib.get_logger(__name__)
 
 CHAMPION_SECONDS: Final = 60.0
-"""Between two lines about the champion of one experiment. While two arms are about equal the
-champion may change with every decision, and a thousand experiments share one application log."""
+"""The time between two lines about the champion of one experiment. While two arms are about equal
+the champion may change with every decision, and a thousand experiments share one application
+log."""
 
 STATUS_EVENTS: Final = {
     "paused": "experiment paused",
@@ -30,7 +31,7 @@ STATUS_EVENTS: Final = {
 
 
 class _State(NamedTuple):
-    """The parts of an experiment whose changes are logged at once."""
+    """The parts of an experiment whose changes are logged immediately."""
 
     status: str
     stage: str

@@ -1,4 +1,4 @@
-"""When each experiment will be sure, at today's traffic: computed little by little, at the rim.
+"""When each experiment will be sure, at today's traffic: computed in small parts.
 
 A forecast in duels is costly, so it is made when the duels have grown by some per cent. With the
 rate of duels of the last day it becomes a time, every second.
@@ -18,10 +18,10 @@ from streamduel.monitoring.views import ExperimentView
 from streamduel.simulation.forecast import Forecast, Situation, forecast
 
 MAX_ARMS: Final = 50
-"""Preparing a simulation of more arms takes longer than one may hold up the fold."""
+"""Preparing a simulation of more arms would delay the fold for too long."""
 
 LEAST_DUELS: Final = 10
-"""For each arm: before, the forecast would tell the prior, not the experiment."""
+"""Duels for each arm before a forecast: with fewer, it would only reflect its prior."""
 
 AGAIN: Final = 1.05
 """A forecast is made again when there are that many times the duels."""
@@ -31,14 +31,14 @@ WINDOW_MS: Final = 86_400_000
 
 LEAST_MS: Final = 10_000
 LEAST_TRAFFIC: Final = 20
-"""A rate needs so much stream time and so many duels."""
+"""The least stream time and the fewest duels for a rate."""
 
 SILENCE_SECONDS: Final = 600.0
 SILENT_GAPS: Final = 50
 """No traffic: nothing for ten minutes and for as long as fifty records take."""
 
 _SPACING_MS: Final = WINDOW_MS // 64
-"""Between two samples of the traffic."""
+"""The time between two samples of the traffic."""
 
 
 class Traffic:
@@ -74,7 +74,7 @@ class Traffic:
 
     @property
     def rate(self) -> float | None:
-        """Duels per second; None if there are too few to tell."""
+        """Duels per second; None if there are too few."""
         if not self._samples:
             return None
         (began, before), (at, now) = self._samples[0], self._samples[-1]
@@ -124,7 +124,7 @@ class Forecasts:
         self._at_work: tuple[ExperimentView, Generator[None, None, Forecast]] | None = None
 
     def update(self, figures: Figures) -> None:
-        """Take notice of the present figures: traffic, and what has to be computed."""
+        """Note the present figures: traffic, and the forecasts to compute."""
         known, due = dict[str, _Experiment](), list[ExperimentView]()
         outlooks = dict[str, Outlook]()
         for partition in figures.partitions.values():
@@ -174,7 +174,7 @@ class Forecasts:
         return view
 
     def _step(self, view: ExperimentView, ahead: Generator[None, None, Forecast]) -> None:
-        """Go on with a forecast; keep it if that was the end."""
+        """Continue a forecast; store it when it is complete."""
         try:
             next(ahead)
         except StopIteration as ended:
@@ -228,7 +228,7 @@ def outlook(
 
 
 def _why_not(view: ExperimentView) -> WhyNot | None:
-    """Why a forecast is out of the question, whatever the simulations say."""
+    """Why there can be no forecast, whatever the simulations say."""
     if view.status != "running":
         return "paused"
     if len(view.arms) > MAX_ARMS:

@@ -21,7 +21,7 @@ MAX_POINTS: Final = 240
 """Per experiment: as many as a curve 500 pixels wide can show, in 10 kB."""
 
 INTERVAL_SECONDS: Final = 1.0
-"""Between two updates; experiments change with a commit, some twice a second."""
+"""The time between two updates; experiments change with a commit, some twice a second."""
 
 WORK_SECONDS: Final = 0.002
 """At least this long is worked between two pauses: acquiring the GIL, and the fold acquiring it

@@ -19,17 +19,17 @@ WHY_NOT: Final[dict[WhyNot, str]] = {
     "paused": "The experiment is paused.",
     "policy": "The policy cannot be simulated.",
 }
-"""Why it cannot be said, for people."""
+"""Why there is no forecast, for people."""
 
 
 class Outlook(NamedTuple):
     """When an experiment will be sure, in seconds from now, at today's traffic.
 
     Attributes:
-        median: in half of the simulations; 0 if it is sure, NaN if it cannot be said.
+        median: in half of the simulations; 0 if it is sure, NaN without a forecast.
         low: in one of ten.
         high: in nine of ten; NaN if that is after the horizon.
-        why_not: why it cannot be said; None if it can.
+        why_not: why there is no forecast; None if there is one.
     """
 
     median: float
@@ -39,7 +39,7 @@ class Outlook(NamedTuple):
 
     @classmethod
     def unknown(cls, why_not: WhyNot) -> Outlook:
-        """It cannot be said."""
+        """An outlook without a forecast."""
         return cls(nan, why_not=why_not)
 
 

@@ -102,7 +102,7 @@ class _Connection(H11Protocol):
 
     def _close_oldest(self, among: Collection[Any]) -> Any:
         oldest = min(among, key=lambda each: each._deadline.when())
-        self.connections.discard(oldest)  # at once: `abort` does it in the next turn of the loop
+        self.connections.discard(oldest)  # now: `abort` does it in the next turn of the loop
         oldest.transport.abort()
         return oldest
 
@@ -129,7 +129,7 @@ class _Server(uvicorn.Server):
             asyncio.get_running_loop().add_reader(listener, self._accept, listener)
 
     def _accept(self, listener: socket.socket) -> None:
-        """Accept everything that waits, and close at once what is more than `MAX_ACCEPTED`.
+        """Accept all waiting connections, and immediately close those beyond `MAX_ACCEPTED`.
 
         The oldest connections close first; those whose request has arrived close last.
         """

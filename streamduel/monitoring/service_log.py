@@ -20,12 +20,12 @@ from streamduel.stream.task import PartitionTask
 log = structlog.stdlib.get_logger(__name__)
 
 OUTLIER_SECONDS: Final = 60.0
-"""Between two lines about time outliers of one partition: a client with a wrong clock causes one
-with each of its records."""
+"""The time between two lines about time outliers of one partition: a client with a wrong clock
+causes one with each of its records."""
 
 DEAD_LETTER_SECONDS: Final = 60.0
-"""Between two lines about dead letters of one reason: a broken producer causes thousands a second,
-and each of them has its explanation in the dead-letter topic."""
+"""The time between two lines about dead letters of one reason: a broken producer causes thousands a
+second, and each of them has its explanation in the dead-letter topic."""
 
 MAX_NAMES: Final = 20
 """Experiments named when the service starts, so that the line stays short; more are counted."""

@@ -1,7 +1,7 @@
 """Immutable copies of partitions and experiments, made when a commit has become visible.
 
-The runner's thread makes them and goes on; a scrape in another thread reads them later, as often as
-it likes. Neither thread waits for the other.
+The runner's thread makes them and continues; a scrape in another thread reads them later, any
+number of times. Neither thread waits for the other.
 """
 
 from __future__ import annotations
@@ -333,7 +333,7 @@ class PartitionView:
         saved_at: when its newest snapshot was written or read, by the observer's clock.
         experiments: by name.
         dead_letters: counts by reason.
-        time_outliers: records that stream time has not obeyed.
+        time_outliers: records that stream time has not followed.
         missed: offsets that the click log lost before this process folded them.
     """
 

@@ -16,7 +16,7 @@ from streamduel.preference.elimination import condorcet_winner_possible
 
 
 class AutoState(State):
-    """Whether it has switched, when it looks next, and the state of the algorithm at work."""
+    """Whether it has switched, when it checks next, and the state of the algorithm at work."""
 
     switched: bool
     look_at: Count
@@ -29,14 +29,14 @@ class Auto(Policy):
     RMED1 is fast and has little regret if there is a Condorcet winner. If there is none, its regret
     grows linearly. So when every arm has surely lost to another one (`condorcet_winner_possible`),
     Double Thompson Sampling continues from the same counts, and finds a Copeland winner. If there
-    is a Condorcet winner, the probability that it ever switches is at most δ, though it looks
+    is a Condorcet winner, the probability that it ever switches is at most δ, although it checks
     repeatedly; Double Thompson Sampling finds that winner, too. It does not switch back, except
     with a change of arms, after which it starts with RMED1 from the counts. `stage` is the name of
     the algorithm at work.
 
-    It looks when it is asked for a pair, if there have been 1 % more duels of different arms since
-    it last looked, and at least K. The number of duels needed depends on the gaps: about
-    430 for each pair of a cycle in which arms win 60 % of their duels, 11,000 at 52 %.
+    It checks whether to switch when it is asked for a pair, if there have been 1 % more duels of
+    different arms since the last check, and at least K. The number of duels needed depends on the
+    gaps: about 430 for each pair of a cycle in which arms win 60 % of their duels, 11,000 at 52 %.
 
     `TopTwo` supersedes it: it has less regret with and without a Condorcet winner, because it does
     not wait for a switch. Among five close rankers without a winner the switch came after 55,000
@@ -44,7 +44,7 @@ class Auto(Policy):
     experiments that run with it.
 
     Both algorithms have their default parameters, treat delayed outcomes as they do alone, and draw
-    from the generator what they draw alone; looking draws nothing.
+    from the generator what they draw alone; a check draws nothing.
 
     Args:
         delta: δ, between 0 and 1; smaller switches with more evidence, and later.
@@ -96,7 +96,7 @@ class Auto(Policy):
         return self._inner._choose(t)
 
     def _look(self) -> None:
-        """If it is time, switch unless there may be a Condorcet winner.
+        """If a check is due, switch unless there may be a Condorcet winner.
 
         Duels of an arm with itself do not count: they have no winner, and many of them proposed
         ahead must have the same effect as one by one.
@@ -109,9 +109,9 @@ class Auto(Policy):
         self._no_sooner = self._counts.duels + self._look_at - informative
 
     def _next_look(self, informative: int) -> int:
-        """The number of duels of different arms at which it looks next.
+        """The number of duels of different arms at which it checks next.
 
-        A look costs O(K²): one per K duels costs about as much per duel as a step of RMED1, and
+        A check costs O(K²): one per K duels costs about as much per duel as a step of RMED1, and
         less later on. One per cent more duels adds little evidence.
         """
         return informative + max(self.n_arms, informative // 100)

@@ -19,7 +19,7 @@ from streamduel.preference.logarithm import ln
 from streamduel.preference.power import power
 
 DRAWS: Final = 1024
-"""The most steps of the plan of a batch: some 50 ms. A step then stands for several duels."""
+"""The most steps of the plan of a batch: some 50 ms. A step of a larger batch is several duels."""
 
 LEAST: Final = 20
 """A batch that is expected to give the answer early has at least a twentieth of its full size, so
@@ -42,17 +42,17 @@ class BatchedTopTwo(BatchedPolicy):
 
     A round plans its batch with `TopTwo` on a copy of the counts: each pair that it chooses counts
     as a duel with its expected outcome, and the next choice is made with these counts. So the plan
-    goes on to other pairs where the batch is expected to decide one, as single duels would. It ends
-    when the answer is expected, or at the size of the round. How often each pair was chosen is its
-    quota.
+    continues with other pairs once the batch is expected to decide one, as single duels would. It
+    ends when the answer is expected, or at the size of the round. How often each pair was chosen is
+    its quota.
 
     Round 1 compares each pair ⌊T^(1/B)⌋ times. Each following one may add to the duels so far by
     the factor that would lead to T with round B, and the last one may take all that are left. When
     a round is complete, the answer of `TopTwo` with the counts of real duels ends exploration;
     after B rounds the champion is left.
 
-    The answer is as sure as that of `TopTwo`: plans steer choices, and expected outcomes are in no
-    evidence. The champion after B rounds without an answer is not sure.
+    The answer is as sure as that of `TopTwo`: plans only steer choices, and expected outcomes are
+    no evidence. The champion after B rounds without an answer is not sure.
 
     Draws from the generator: when a batch is planned, those of `TopTwo` for each of at most 1024
     steps; for each duel, one of those that the batch lacks.

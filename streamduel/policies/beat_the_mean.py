@@ -25,9 +25,9 @@ class BeatTheMeanState(State):
 class BeatTheMean(Policy):
     """Finds the best arm even if the arms are only roughly ordered; needs T, with much regret.
 
-    The arms take turns; the arm in turn meets a random other one, so that its share of wins is its
-    probability to beat the mean of the arms left. When the best and the worst share differ by more
-    than both confidence radii, the worst arm is eliminated, and the duels in which it was the
+    The arms take turns; the arm in turn duels with a random other one, so that its share of wins is
+    its probability to beat the mean of the arms left. When the best and the worst share differ by
+    more than both confidence radii, the worst arm is eliminated, and the duels in which it was the
     opponent are removed from the shares of the others. The last arm is then served alone.
 
     Where the paper leaves something open: the opponent is another arm, since a duel of an arm with
@@ -38,7 +38,7 @@ class BeatTheMean(Policy):
     delayed: a pair belongs to the arm in whose turn it was last proposed. Unproposed duels are in
     the counts only.
 
-    Of all policies here this one explores longest. It is included for comparison.
+    Of all policies here, this one explores the longest. It is included for comparison.
 
     Draws from the generator: the arm in turn among those with equally few duels, its opponent, and
     the worst arm among equals.

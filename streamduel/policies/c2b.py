@@ -18,17 +18,17 @@ class C2B(BatchedPolicy):
     """Finds the Condorcet winner in O(ln T) rounds with O(K² ln² K + K ln T) regret; needs T.
 
     In each round the arm that surely beats the most others is the candidate. The arms that it
-    surely beats meet only the candidate; all others meet all arms, so that a winner that is not
-    the candidate can become it. Once the winner is the candidate it stays so, and the duels of its
-    K - 1 pairs eliminate its rivals. The rounds grow geometrically, so a few of them suffice: for
-    services that cannot adapt after every click. RMED, which does, has less regret. Without a
-    Condorcet winner a wrong champion may be left for good.
+    surely beats duel only with the candidate; all others duel with all arms, so that a winner that
+    is not the candidate can become the candidate. Once the winner is the candidate, it stays the
+    candidate, and the duels of its K - 1 pairs eliminate its rivals. The rounds grow geometrically,
+    so a few of them suffice: for services that cannot adapt after every click. RMED, which does,
+    has less regret. Without a Condorcet winner, a wrong champion may remain permanently.
 
     Where the paper leaves something open: a pair is compared q_r times in a round, once even where
-    lines 9 and 11 name it twice, and an arm never meets itself before it is the last.
-    q_r = max(1, ⌊q^r⌋) with an exact power. c_ij is infinite for pairs never compared. D_r and
-    the candidate follow from the counts at the end of the last round, the radius with its q_(r-1);
-    in round 1 no arm has been beaten and all pairs are compared. Ties for the candidate are broken
+    lines 9 and 11 name it twice, and an arm never duels with itself before it is the last.
+    q_r = max(1, ⌊q^r⌋) with an exact power. c_ij is infinite for pairs never compared. D_r and the
+    candidate follow from the counts at the end of the last round, the radius with its q_(r-1); in
+    round 1 no arm has been beaten and all pairs are compared. Ties for the candidate are broken
     uniformly at random. Counts accumulate over rounds. Elimination is permanent; if it would
     eliminate all arms, it is delayed by a round. "log" is the natural logarithm.
 
@@ -46,7 +46,7 @@ class C2B(BatchedPolicy):
             regret. q = T^(1/B) is above 1 for every B, since T is.
         elimination: when arm i leaves. `kl`, the text of section 4: when I_i - I* > ln T + f(K),
             with I_i = Σ N_ij d(p̂_ij, 1/2) over all j that beat i, I* the least of all arms, and
-            f(K) = 0.3 K^1.01. `kl_anytime`: with ln t, t the duels so far, in place of ln T; this
+            f(K) = 0.3 K^1.01. `kl_anytime`: with ln t, t the duels so far, instead of ln T; this
             reproduces the published figures, but sometimes eliminates the winner (of six arXiv
             rankers with T = 10⁵, in 7 of 1,000 runs with B = ⌊ln T⌋; `kl` in none).
             `hoeffding`, line 13: when p̂_ji > 1/2 + sqrt(ln(K² B T) / 2 N_ij) for an active j;

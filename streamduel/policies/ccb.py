@@ -37,7 +37,7 @@ class CCB(Policy):
     beats at most as many as its upper bounds allow and at least as many as its lower bounds prove.
     The champion c is drawn from the arms that may beat the most; its challenger d is, among the
     arms whose pair with c is undecided, the one most likely to beat c. When all pairs of c are
-    decided, it meets itself, which has no regret.
+    decided, it duels with itself, which has no regret.
 
     Two kinds of memory make it fast. B holds the arms that may have been the winner throughout;
     they are preferred as champions. B^i holds arms that once surely beat i, as many as it takes to
@@ -55,7 +55,7 @@ class CCB(Policy):
     of line 10 and, if it falls so, the pair; the coin of line 11; c; the coin of line 13; d among
     ties. So line 10 takes no coin while no pair on the shortlists is undecided, and in the long
     run, when all pairs of the arms of C_t are decided, a step draws only c, and nothing if the
-    winner is unique. `propose_ahead` takes such steps at once, up to the next at which a bound
+    winner is unique. `propose_ahead` takes such steps together, up to the next at which a bound
     crosses 1/2.
 
     Unproposed duels count like all others. Line 9 draws its conclusions when a pair is asked for,

@@ -27,13 +27,14 @@ class CopelandPBRState(State):
 class CopelandPBR(EvenPolicy):
     """Races all pairs until an arm surely beats the most others, then serves it; needs T.
 
-    In each round every active pair meets once. After it, the intervals p̂_ij ± c(n_ij), c(n) =
-    sqrt(ln(2 K² n_max / δ) / 2n), give the sure winners, and so how many arms an arm beats at least
-    and at most. Arm i is surely better than j when it beats more than j can. An arm is settled when
-    another one is surely better, or when it is surely better than all others. A pair is closed once
-    it is decided, or both of its arms are settled. With no pair left, the arm that surely beats the
-    most is served. It is right with probability 1 - δ, needs no arm that beats all others, and
-    explores O(K² ln(KT)) duels; CCB and SCB explore less. It is included for comparison.
+    In each round every active pair duels once. After the round, the intervals p̂_ij ± c(n_ij), c(n)
+    = sqrt(ln(2 K² n_max / δ) / 2n), give the sure winners, and so how many arms an arm beats at
+    least and at most. Arm i is surely better than j when it beats more than j can. An arm is
+    settled when another one is surely better, or when it is surely better than all others. A pair
+    is closed once it is decided, or both of its arms are settled. With no pair left, the arm that
+    surely beats the most is served. It is right with probability 1 - δ, needs no arm that beats all
+    others, and explores O(K² ln(KT)) duels; CCB and SCB explore less. It is included for
+    comparison.
 
     The paper's algorithm selects the k best arms and ends; it has no regret. It is followed for k =
     1, with n_max = T and δ = 1/T, so that the sampling ends with a sure result or with the horizon.
@@ -42,7 +43,7 @@ class CopelandPBR(EvenPolicy):
     (with the printed "more" the best arm could not be selected for k = 1); among arms that surely
     beat equally many, one is drawn once.
 
-    Rounds are counted by n_ij: round r is complete when every active pair has met r times. So
+    Rounds are counted by n_ij: round r is complete when every active pair has duelled r times. So
     delayed and unproposed duels count towards the next rounds; conclusions are drawn when the next
     pair is asked for after a round is complete. A closed pair is not opened again; its further
     duels may still change the sure winners.
@@ -88,8 +89,8 @@ class CopelandPBR(EvenPolicy):
             played = int(wins.item(first, second) + wins.item(second, first))
             if played < self._round or self._any_in_flight:
                 return first, second
-            # No active pair has met less often: the round is complete, and so are further ones of
-            # unproposed duels.
+            # No active pair has duelled less often: the round is complete, and so are further ones
+            # of unproposed duels.
             self._round = played + 1
             if self._may_conclude():
                 self._conclude()

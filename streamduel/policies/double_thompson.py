@@ -22,7 +22,7 @@ class DoubleThompson(WindowedPolicy):
     Thompson sampling, twice: preferences are drawn from their posterior distribution,
     θ_ij ~ Beta(w_ij + 1, w_ji + 1). The champion c is the arm that beats the most others in a first
     sample; the challenger d is the arm with the best chance against c in a second, independent one.
-    c itself has 1/2 there, so a champion that no arm seems to beat meets itself, which has no
+    c itself has 1/2 there, so a champion that no arm seems to beat duels with itself, which has no
     regret. Confidence bounds restrict both choices: c must be one of the arms that may beat the
     most others by their upper bounds u_cj, and d must not surely beat c, l_dc ≤ 1/2, since that
     pair is decided. The regret is O(K² ln T), with a Condorcet winner O(K ln T + K² ln ln T).
@@ -31,7 +31,8 @@ class DoubleThompson(WindowedPolicy):
     that may be c. Ties are broken uniformly at random. An unseen pair has u = 2, l = -1; a tied
     duel counts 1/2 in both parameters of the Beta distribution. d may be c.
 
-    Delayed outcomes and unproposed duels count in full. Duels in flight count in n of the bounds.
+    Delayed outcomes and unproposed duels count like all others. Duels in flight count in n of the
+    bounds.
 
     Choose it where a published algorithm with a bound for both kinds of winner is wanted: of those
     here it has the least regret in most simulations; `TopTwo` has less in most. A step costs more

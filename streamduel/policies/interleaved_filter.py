@@ -32,15 +32,15 @@ class InterleavedFilterState(State):
 class InterleavedFilter1(Policy):
     """Finds the best arm with probability 1 - 1/T if the arms have a total order; needs T.
 
-    One arm is the candidate. It meets every remaining arm once per pass. After a pass, arms that it
-    has beaten with confidence 1 - δ, δ = 1/(T K²), are eliminated; when an arm has beaten it with
-    that confidence, the candidate is eliminated instead, and the winner is the next candidate, with
-    empty statistics. The last arm is then served alone.
+    One arm is the candidate. It duels with every remaining arm once per pass. After a pass, arms
+    that it has beaten with confidence 1 - δ, δ = 1/(T K²), are eliminated; when an arm has beaten
+    it with that confidence, the candidate is eliminated instead, and the winner is the next
+    candidate, with empty statistics. The last arm is then served alone.
 
     Where the paper leaves something open: beaten arms are eliminated first, then the candidate is
     examined; of several arms that beat it, the one with the lowest estimate follows it. A pass is
-    complete when every remaining arm has met the candidate once more since it became one; in it,
-    the arms come in an order drawn once.
+    complete when every remaining arm has duelled once more with the candidate since it became one;
+    in a pass, the arms come in an order drawn once.
 
     Delayed outcomes and unproposed duels count if they are of the candidate and a remaining arm,
     and are observed while it is the candidate. All others are in the counts only.
@@ -121,9 +121,10 @@ class InterleavedFilter1(Policy):
         return np.stack((np.full(len(due), self._candidate), due), axis=1), np.ones_like(due)
 
     def _idle_passes(self, played: float) -> int:
-        """How many passes end without a decision, for any outcomes, plus one; all have met alike.
+        """How many passes end without a decision, for any outcomes, plus one.
 
-        With s wins more on one side than on the other, k duels all won by that side make
+        All rivals have the same number n of duels with the candidate. With s wins more on one side
+        than on the other, k duels all won by that side make
         n (p - 1/2)² = (s + k)² / (4 (n + k)), which reaches D at
         k = 2D - s + 2 sqrt(D² + D (n - s)).
         """
@@ -142,7 +143,7 @@ class InterleavedFilter1(Policy):
         return lost
 
     def _least_played(self, played: Floats) -> int:
-        """The rival met least often, duels in flight included; among equals by priority."""
+        """The rival with the fewest duels, those in flight included; among equals by priority."""
         order = (played + self._in_flight) * self.n_arms + self._priority
         return int(np.where(self._rivals, order, _FAR).argmin())
 

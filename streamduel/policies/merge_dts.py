@@ -21,10 +21,10 @@ class MergeDTS(MergingPolicy):
     every pair from its posterior; the champion c is the arm that beats the most others of the group
     in this sample. In a second, independent sample, d is the arm least likely to beat c. So the
     likely best arm of the group soon eliminates the likely worst, where MergeRUCB chooses the
-    challenger that is hardest to decide. The last arm meets only itself.
+    challenger that is hardest to decide. The last arm duels only with itself.
 
     Where the paper leaves something open: as in `MergeRUCB`, but a group with one arm left joins
-    the next group at once, and they are one group from then on.
+    the next group immediately, and they are one group from then on.
 
     `failure` is the paper's ε, `partition` its M, `constant` its C. With the defaults the bounds
     are as wide as in the theory, and arms are eliminated late. The authors' experiments have

@@ -13,8 +13,8 @@ class MergeRUCB(MergingPolicy):
     Arms duel in small groups; those that surely lose are eliminated, and when half are eliminated,
     the groups are merged. In a group, the champion c is any of its arms; its challenger d is the
     other one with the largest u_jc, the best chance to beat it. A decided pair eliminates an arm,
-    so that no arm is compared for long with a much better or much worse one. The last arm meets
-    only itself: with probability 1 - δ it is the Condorcet winner.
+    so that no arm is compared for long with a much better or much worse one. The last arm duels
+    only with itself: with probability 1 - δ it is the Condorcet winner.
 
     RUCB compares all pairs: with few arms its regret is far smaller, since C, which grows with K²
     and 1/δ, makes the bounds of MergeRUCB wide from the first duel on. This one is for hundreds of
@@ -23,8 +23,8 @@ class MergeRUCB(MergingPolicy):
 
     Where the paper leaves something open: x/0 := 1, so an unseen pair's bound is 2 (a pair seen a
     few times has more, and comes first). All beaten arms of a group are eliminated together; if all
-    are beaten, as after many duels at once, the one that beats the most arms stays. A group with
-    one arm is skipped, and if all are such, they are merged. Groups are merged, at most once a
+    are beaten, as after many duels in one call, the one that beats the most arms stays. A group
+    with one arm is skipped, and if all are such, they are merged. Groups are merged, at most once a
     step, when at most K / 2^S arms are left in stage S. Counts and t continue from stage to stage.
     The arms are cut into groups in the order that breaks ties of the champion; a last group of less
     than p/2 arms is part of the one before it.

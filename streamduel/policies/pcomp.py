@@ -21,7 +21,7 @@ class PCompState(BatchedState):
 class PComp(BatchedPolicy):
     """Compares every pair of active arms in growing rounds; O(K² ln T) regret in O(ln T) rounds.
 
-    In round r each active pair meets q_r times. Then every arm is eliminated that lost to another
+    In round r each active pair duels q_r times. Then every arm is eliminated that lost to another
     by more than the radius γ_r, which shrinks from round to round; the Condorcet winner stays with
     probability 1 - 1/T. It is the simplest batched policy, and the baseline of the others: C2B,
     which compares beaten arms with its candidate only, has the better bound.
@@ -40,7 +40,7 @@ class PComp(BatchedPolicy):
     Draws from the generator: for each duel, one of those that the batch lacks.
 
     Args:
-        accumulate: estimate from all duels so far, with N_ij in place of q_r.
+        accumulate: estimate from all duels so far, with N_ij instead of q_r.
 
     >>> import numpy as np
     >>> preferences = np.array([[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]])

@@ -33,19 +33,19 @@ class RelativeConfidenceSampling(Policy):
     θ_ji = 1 - θ_ij. The arm c that beats all others in this sample is the champion: an arm is
     champion as often as it may be the best. If there is none, it is the arm that has been champion
     least often. The challenger d is, as in RUCB, the arm with the largest upper bound u_jc, and may
-    be c itself. When the best arm is known, it is nearly always champion, and meets itself. Needs
-    no T; no bound on its regret is proved. Its regret is below RUCB's, its step costs more.
+    be c itself. When the best arm is known, it is nearly always champion, and duels with itself.
+    Needs no T; no bound on its regret is proved. Its regret is below RUCB's, its step costs more.
 
     Where the paper leaves something open: both ways to be champion count; t is the number of duels
     seen plus 1; x/0 := 1, so an unseen pair's bound is 2. Ties are broken at random, c giving way
     to another arm.
 
     Of the sample only the arm that beats all others matters, and its θ are independent. So only the
-    θ that decide are drawn: an arm, first the leader, meets all others; of those that beat it, the
-    one that beats the most arms in the counts meets the rest; and so on, until an arm has beaten
-    all that were left, and then meets those it has not met yet. This takes K - 1 draws if the
-    leader wins, and about 3 K without any duels, instead of the K (K - 1) / 2 of a whole sample,
-    and each result has the same probability.
+    θ that decide are drawn: an arm, first the leader, is compared with all others; of those that
+    beat it, the one that beats the most arms in the counts is compared with the rest; and so on,
+    until an arm has beaten all that were left, and is then compared with those that it has not been
+    compared with yet. This takes K - 1 draws if the leader wins, and about 3 K without any duels,
+    instead of the K (K - 1) / 2 of a whole sample, and each result has the same probability.
 
     Delayed and unproposed duels count like all others. Duels in flight narrow the bounds by which d
     is chosen, but not the posterior; every proposed c counts as champion.

@@ -37,20 +37,20 @@ class RMED1(Policy):
     smallest I_i is the likeliest winner. Any other arm is drawn only while I_i - I_i* ≤ ln t +
     f(K): until a winner would have such duels with a probability below 1/t. Arms come in passes
     over a list; the arms that satisfy this during a pass are the list of the next. An arm l from
-    the list meets i* if i* may be ahead of it, else the arm that is furthest ahead of it. i*, ahead
-    of all, meets itself, which has no regret; soon it is alone in the list.
+    the list duels with i* if i* may be ahead of it, else with the arm that is furthest ahead of it.
+    i*, ahead of all, duels with itself, which has no regret; soon it is alone in the list.
 
     f(K) = 0.3 K^1.01 keeps the winner in the list through unlucky first duels; the bounds need an
     exponent above 1. The regret for finite T is O(K ln T) + O(K^(2+ε)).
 
     Where the paper leaves something open: the fixed order of the arms, and with it that of the
-    first K (K - 1) / 2 duels, in which all pairs meet once, is drawn from the seed. t counts all
-    duels from 1, those of an arm with itself too. Of several equally likely winners or
-    equally strong opponents one is drawn at random. A mean over no duels is 1/2.
+    first K (K - 1) / 2 duels, in which all pairs duel once, is drawn from the seed. t counts all
+    duels from 1, those of an arm with itself too. Of several equally likely winners or equally
+    strong opponents one is drawn at random. A mean over no duels is 1/2.
 
-    Delayed outcomes and unproposed duels count in full. At first a pair is due until its duel has
-    been observed; pairs in flight are not proposed again. Then the list continues with the observed
-    duels, and a pair whose outcome never came is due again before the next pass.
+    Delayed outcomes and unproposed duels count like all others. At first a pair is due until its
+    duel has been observed; pairs in flight are not proposed again. Then the list continues with the
+    observed duels, and a pair whose outcome never came is due again before the next pass.
 
     Choose it where one ranker surely beats all others and a decision must take microseconds:
     `TopTwo` and Double Thompson Sampling have less regret in most simulations, at a higher cost of
@@ -141,11 +141,11 @@ class RMED1(Policy):
             self._exploring = True
 
     def _needed(self, t: int) -> int:  # noqa: ARG002 - for RMED2
-        """L: how often every pair must have met before the list continues."""
+        """L: how often every pair must have duelled before the list continues."""
         return 1
 
     def _due(self, times: int) -> tuple[int, int] | None:
-        """The next pair, in turn, that has met less often, duels in flight included."""
+        """The next pair, in turn, that has duelled less often, duels in flight included."""
         if times <= self._explored:
             return None
         firsts, seconds = self._pairs
@@ -217,7 +217,7 @@ class RMED1(Policy):
         return self.propose(known), np.ones(known, dtype=np.int64)
 
     def _lacking(self, times: int) -> int:
-        """How many duels are missing until every pair has met so often."""
+        """How many duels are missing until every pair has duelled this often."""
         if times <= self._explored:
             return 0
         met = self._counts.plays[tuple(self._pairs)]

@@ -16,19 +16,19 @@ class RMED2(RMED1):
 
     To rule out arm l, evidence may come from any arm that beats it; a nat of it costs
     (Δ_*l + Δ_*j) / d⁺(μ_lj, 1/2) against arm j, where Δ_*j is the gap of j to i*, and d⁺ the
-    divergence if l is behind, else 0. l meets the cheapest opponent, b(l); and i* itself, so as not
-    to rely on b alone, if it has met i* fewer than 1 / ln ln t times as often. For accurate means,
-    every pair must have met α ln ln t times before each pass.
+    divergence if l is behind, else 0. l duels with the cheapest opponent, b(l); and with i* itself,
+    so as not to rely on b alone, if it has duelled with i* fewer than 1 / ln ln t times as often.
+    For accurate means, every pair must have duelled α ln ln t times before each pass.
 
     Better than RMED1 only for a very large T: this exploration costs K² ln ln T.
 
     Where the paper leaves something open: α ln ln t and 1 / ln ln t are taken as they are; so
-    before t = 16 (α = 3) every pair meets at most three times, and for ln ln t < 0, b(l) is met.
-    The exploration comes before a pass, not within it. If no arm is ahead of l, Algorithm 2
-    chooses. Negative costs stay negative.
+    before t = 16 (α = 3) every pair duels at most three times, and for ln ln t < 0, b(l) is the
+    opponent. The exploration comes before a pass, not within it. If no arm is ahead of l, Algorithm
+    2 chooses. Negative costs stay negative.
 
     Draws from the generator, each only if there is more than one choice: i*; then b(l), and if it
-    is not met, as RMED1.
+    is not the opponent, as RMED1.
 
     >>> import numpy as np
     >>> preferences = np.array([[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]])

@@ -18,7 +18,7 @@ class RMED2FHState(RMED1State):
 class RMED2FH(RMED2):
     """RMED2 for a known horizon: explores first, and then keeps each arm's opponent.
 
-    All pairs meet ⌈α ln ln T⌉ times first; b(l) is then computed for every arm l and kept. While l
+    All pairs duel ⌈α ln ln T⌉ times first; b(l) is then computed for every arm l and kept. While l
     is ahead of it, Algorithm 2 chooses. The rest is as in `RMED2`; in the authors' experiments it
     is slightly better than RMED1 at large T.
 
@@ -53,7 +53,7 @@ class RMED2FH(RMED2):
         self._first_meetings = super()._needed(self.horizon)
         self._kept: list[int | None] | None = None  # b(l) of every arm, once it is fixed
 
-    def _needed(self, t: int) -> int:  # noqa: ARG002 - T takes its place
+    def _needed(self, t: int) -> int:  # noqa: ARG002 - depends on T alone
         return self._first_meetings
 
     def _due(self, times: int) -> tuple[int, int] | None:

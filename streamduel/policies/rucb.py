@@ -25,7 +25,7 @@ class RUCB(WindowedPolicy):
     A champion c is drawn from the arms that may be the winner: all their upper bounds u_cj are at
     least 1/2. Its challenger d is the arm with the best chance to beat it, the largest u_jc. The
     bounds of a winner stay above 1/2; those of its challengers fall below, until the largest bound
-    against it is its own 1/2 and it meets only itself, which has no regret.
+    against it is its own 1/2 and it duels only with itself, which has no regret.
 
     Where the paper leaves something open: x/0 := 1, so an unseen pair's bound is 1 + 1 = 2. t is
     the number of duels seen plus 1, those of an arm with itself included. d may be c, namely

@@ -68,8 +68,9 @@ class CondorcetSavage(_Savage):
 
     Where the paper leaves something open: "least compared" is among the pairs of two arms that are
     left, ties uniformly at random; pairs are examined when the next one is asked for, after each
-    duel if duels are observed one by one. Elimination is permanent. After many duels at once, every
-    arm may lose to another, as in a cycle: then the one of them that beats the most arms stays.
+    duel if duels are observed one by one. Elimination is permanent. After many duels in one call,
+    every arm may lose to another, as in a cycle: then the one of them that beats the most arms
+    stays.
 
     All duels count, delayed and unproposed ones too; outcomes of an eliminated arm change only the
     counts. Duels in flight count as played.

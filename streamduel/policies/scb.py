@@ -45,7 +45,7 @@ class SCB(Policy):
     An arm's Copeland score is the mean of a coin: draw an opponent, and see whether the arm beats
     it. So K arms are a bandit with K coins, and the coin with the highest mean is wanted: in each
     round every remaining arm tosses its coin once, and an arm whose mean is surely below another's
-    is eliminated. Few arms can have a high score, so few are left soon, and most pairs never meet.
+    is eliminated. Few arms can have a high score, so few are left soon, and most pairs never duel.
     The price: a drawn pair is played until it is decided, however close and unimportant it is.
 
     Time is divided into epochs of T_r = 4, 16, 256, 65,536, 2^32, ... duels. Each starts without

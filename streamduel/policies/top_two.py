@@ -31,33 +31,33 @@ class TopTwo(WindowedPolicy):
     """Names the Condorcet winner with a confidence that is valid at any time, and soon.
 
     An experimenter waits for an answer: the champion, or that there is none, with 95 % confidence.
-    Policies that only have little regret give it late or never, because a policy that is convinced
-    of its champion compares the champion with itself, which tells nothing.
+    Policies for little regret answer late or never: once the champion is likely to be the winner,
+    they compare it with itself, which gives no evidence.
 
     1. Race. An arm w is in until the wager against "w beats all others" has won 1/δ
        (`Elimination`). The leader L is the arm with the largest draw of its Copeland score among
        those that are in. The challenger is the arm with the largest draw of θ_jL among those that
-       L does not surely beat yet. L never meets itself, which would tell nothing.
+       L does not surely beat yet. L never duels with itself, which would give no evidence.
     2. Answer. An arm that surely beats each other one is the winner (`error_of` has what that
-       needs); it is `finished`, and the winner meets itself. This assumes nothing.
-    3. Search. If all arms are out, surely none beats all others, which is an answer, too. It
-       goes on for a Copeland winner: L is drawn among the arms that may still beat more others
-       than any arm surely does, and meets the largest draw of θ_jL among the arms j whose pair
-       with L is undecided. If that is below 1/2, L would mostly show what it beats, which only the
-       arm with the largest expected score needs to: that arm takes its place. It is `finished`
-       when there is no such L; a union over all pairs makes this sure.
+       needs); it is `finished`, and the winner duels with itself. This assumes nothing.
+    3. Search. If all arms are out, surely none beats all others, which is an answer, too. The
+       policy then looks for a Copeland winner: L is drawn among the arms that may still beat more
+       others than any arm surely does; its challenger has the largest draw of θ_jL among the arms j
+       whose pair with L is undecided. If that draw is below 1/2, L would mostly prove which arms it
+       beats, and only the arm with the largest expected score needs such a proof: that arm replaces
+       L. The policy is `finished` when there is no such L; a union over all pairs makes this sure.
 
-    With `aim` "earn" it never finishes: δ is 1/t, and L may meet itself, with θ_LL = 1/2. That has
-    less regret where rankers are close (in 10⁵ duels below some 3 %), else mostly more.
+    With `aim` "earn" it never finishes: δ is 1/t, and L may duel with itself, with θ_LL = 1/2. That
+    has less regret where rankers are close (in 10⁵ duels below some 3 %), else mostly more.
 
-    Everything follows from the counts and from draws, so delayed and unproposed duels count in
-    full, and duels in flight spread by chance.
+    Everything follows from the counts and from draws, so delayed and unproposed duels count like
+    all others, and random draws spread the duels in flight.
 
     With a `prior` the draws start from its leads, until the duels contradict it (`Belief`). It only
     steers choices: the wagers, the champion and the answer's confidence count duels alone.
 
     Choose it unless there is a reason for another one: it needs no horizon, decides fast with any
-    number of arms, and tells when it is done.
+    number of arms, and ends with an answer.
 
     Draws from the generator, unless it has finished: normal draws (`NormalDraws`), K of scores,
     then K of preferences.
@@ -188,7 +188,7 @@ class TopTwo(WindowedPolicy):
     def _rival(self, leader: int, draws: Floats, decided: Marks) -> tuple[int, float]:
         """The arm with the largest draw against the leader, and the draw.
 
-        With the aim to earn the leader is a rival, too.
+        With the aim to earn, the leader itself is a rival, too.
         """
         posterior = self.posterior
         chances = posterior.deviation[leader] * draws

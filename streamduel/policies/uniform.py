@@ -10,7 +10,7 @@ from streamduel.policies.base.policy import Policy
 from streamduel.preference.arrays import Integers
 
 _BLOCK: Final = 1 << 16
-"""Duels foreseen at once: no outcome changes any, and their arrays take 2 MB."""
+"""The most duels proposed ahead: no outcome changes them, and their arrays take 2 MB."""
 
 
 class Uniform(Policy):

@@ -1,9 +1,9 @@
 """Evidence with clients as the unit, for duels that are independent among clients only.
 
-Several duels of one client (a user or a session) are not independent: who prefers an arm once
-prefers it again. So a client's duels of a pair are one wager. Let n be their number and s the wins
-of arm i less n / 2. A client counts as at most m duels: y = s min(1, m / n), so that
-y ≥ -m / 2. If i does not beat j, the mean of y is at most 0, whatever n is. For every λ in
+Several duels of one client (a user or a session) are not independent: a client that prefers an arm
+once is likely to prefer it again. So a client's duels of a pair are one wager. Let n be their
+number and s the wins of arm i less n / 2. A client counts as at most m duels: y = s min(1, m / n),
+so that y ≥ -m / 2. If i does not beat j, the mean of y is at most 0, whatever n is. For every λ in
 [0, 2 / m), with ψ(t) = -ln(1 - t) - t and c = m / 2,
 
     exp(λ y - ψ(λ c) y² / c²) ≤ 1 + λ y,
@@ -18,7 +18,7 @@ It assumes that clients are independent, and that neither how many duels a clien
 pairs it is shown depends on what it prefers. It holds at the end of the data: a client who returns
 changes its wager, so the guarantee is not for repeated looks.
 
-The squares adapt to what clients do: if their duels are as good as independent, Q is what n coins
+The squares adapt to the clients: if their duels are practically independent, Q is what n coins
 would give, and nothing is lost; if each client always prefers one arm, Q is n times as large.
 
 Source: X. Fan, I. Grama and Q. Liu, "Exponential inequalities for martingales with applications",

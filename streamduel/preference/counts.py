@@ -47,7 +47,7 @@ class FromCounts:
             self.refresh(*divmod(pair, n_arms))
 
     def mark_in_flight(self, first: int, second: int, in_flight: int) -> None:
-        """Note how many duels of a pair are proposed and have no outcome yet; 0 ends it."""
+        """Note how many duels of a pair are in flight; 0 if none is."""
 
 
 class CountsState(msgspec.Struct, forbid_unknown_fields=True):
@@ -134,7 +134,7 @@ class WinCounts:
         first_wins: Floats,
         count: Integers | None = None,
     ) -> None:
-        """Count m entries at once; the same as `add_one` for each of them.
+        """Count m entries together; the same as `add_one` for each of them.
 
         Args:
             first: (m,) arms.

@@ -15,7 +15,7 @@ from streamduel.preference.evidence import RHO, wealth, wealth_each, wealth_of_p
 from streamduel.preference.logarithm import ln
 
 CASH: Final = 0.3
-"""The share of a pair's wager that is not bet: a rival that loses costs at most ln(1/0.3) nats."""
+"""The share of a pair's wager that is not bet: a losing rival costs at most ln(1/0.3) nats."""
 
 LN2: Final = ln(2)
 
@@ -27,11 +27,11 @@ ROUNDING: Final = 1e-3
 """Nats; far more than `wealth` is off, which approximates Φ."""
 
 EXACT: Final = (-inf, -inf, -inf)
-"""Lines that all values are above."""
+"""Lines below all values."""
 
 
 class Marks(NamedTuple):
-    """Some arms, and until when.
+    """Some arms, and how long they stay the same.
 
     Attributes:
         marks: (K,).
@@ -57,7 +57,7 @@ NO_MARKS: Final = Marks(np.zeros(0, dtype=np.bool_), 0)
 
 
 FEW: Final = 10
-"""Up to so many pairs are faster one by one than as arrays."""
+"""Up to this many pairs are faster one by one than as arrays."""
 
 
 class Elimination(FromCounts):
@@ -73,20 +73,22 @@ class Elimination(FromCounts):
     is a nonnegative supermartingale that begins at 1, and changes only with its own pair. So are
     their product and the mean of all M_jw, which is no smaller than max_j M_jw / (K - 1): E_w is at
     most a supermartingale, and by Ville's inequality ever reaches 1/δ with a probability of at most
-    δ. Therefore: the Condorcet winner, if there is one, is ever put out with a probability of at
+    δ. Therefore: the Condorcet winner, if there is one, is ever eliminated with a probability of at
     most δ. There is no union over arms or pairs. The product gains when several rivals are better
     than w, the maximum when one of many is.
 
     All sums are of integers: they are functions of the counts, not of the order of the duels.
 
-    Most duels decide nothing, so with `lines` what they change is computed when it may matter
-    (`growth`): each arm has some nats that its lost duels may add until a line is in reach.
+    Most duels decide nothing, so with `lines` the effect of duels is computed only when it may
+    matter (`growth`): the lost duels of an arm may add some nats before its evidence can reach a
+    line.
 
     Args:
         wins: (K, K), live: [i, j] is how often i has beaten j, a tie being half a win each way. The
             caller that adds to them calls `refresh`.
         margin: a difference in preference that does not matter, from 0 to below 1/2.
-        lines: what `against` and, twice, `safe` is compared with; by default nothing is put off.
+        lines: what `against` and, twice, `safe` is compared with; by default everything is computed
+            immediately.
         rising: whether the caller raises `lines` (`set_lines`).
 
     Attributes:

@@ -18,7 +18,7 @@ By Ville's inequality, M_n(p) ever reaches 1/α with a probability of at most α
 depend on all outcomes so far, as with a bandit. Outcomes may be delayed or in another order, if the
 delay does not depend on the winner.
 
-To tell that arm i beats arm j, only positive λ are of use. The mean over the positive half of the
+To show that arm i beats arm j, only positive λ are useful. The mean over the positive half of the
 same distribution, with p = 1/2 and z = (Σ x - n / 2) / sqrt(v + ρ), Φ the normal distribution, is
 
     M_ij = 2 Φ(z) exp(z² / 2) sqrt(ρ / (v + ρ)),
@@ -175,7 +175,7 @@ def sure_against(wins: Floats, champion: int, seeks: Winner) -> Floats:
 
 
 def closest_challenger(wins: Floats, champion: int, seeks: Winner) -> int:
-    """The arm that is least surely worse than the champion; of several, the one that it met most.
+    """The arm with the least evidence of being worse than the champion; of several, by duels.
 
     Args:
         wins: (K, K), as for `log_evidence`.
@@ -283,7 +283,7 @@ def intervals(wins: Floats, delta: float) -> tuple[Floats, Floats]:
         delta: δ, between 0 and 1.
 
     Returns:
-        (K, K) each: the lower and the upper bounds, within [0, 1]; 0 and 1 for pairs never met.
+        (K, K) each: the lower and the upper bounds, within [0, 1]; 0 and 1 for pairs without duels.
 
     >>> lower, upper = intervals(np.array([[0.0, 560.0], [440.0, 0.0]]), delta=0.05)
     >>> lower.round(3).tolist()[0], upper.round(3).tolist()[0]
@@ -333,9 +333,9 @@ def confidence(wins: Floats, champion: int, seeks: Winner) -> float:
 def unfairness(counts: Iterable[tuple[float, float]]) -> float:
     """The confidence that one of some pairs of counts is not from a fair coin, at any time.
 
-    This is a test for a sample-ratio mismatch that a dashboard may show all the time: the
+    This is a test for a sample-ratio mismatch that is valid at every look at a dashboard: the
     probability that fair coins ever reach x is at most 1 - x. A toss may also be split between the
-    sides, such as half a tie each, if both sides are equal on average.
+    sides, as a tie is, if both sides are equal on average.
 
     Args:
         counts: the counts of both sides, for each coin.
@@ -346,7 +346,7 @@ def unfairness(counts: Iterable[tuple[float, float]]) -> float:
     >>> round(unfairness([(520, 480)]), 3), round(unfairness([(600, 400), (500, 500)]), 6)
     (0.0, 1.0)
 
-    Source: as for `streamduel.preference.evidence`; both directions, and all coins, at once.
+    Source: as for `streamduel.preference.evidence`; both directions, and all coins, together.
     """
     both = np.array([pair for count in counts for pair in (count, count[::-1])], dtype=np.float64)
     if not len(both):

@@ -2,7 +2,7 @@
 
 A confidence bound compares with ln t, and one bit in it can decide a duel. `math.log` and
 `numpy.log` differ in the last bit between C libraries and between processors; +, -, *, / and
-`frexp` do not, because IEEE 754 says what they return. Pure Python, because ranker services use it
+`frexp` do not, because IEEE 754 defines their results. Pure Python, because ranker services use it
 without numpy; `ln_each` of `streamduel.preference.array_logarithm` is for arrays.
 """
 
@@ -41,7 +41,7 @@ def ln(x: float) -> float:
     ln(m / p) = 2 artanh(s), s = (m - p) / (m + p), |s| < 1/128: four terms of the series leave less
     than 2**-64. The error is below 1 unit in the last place (2 are promised), also next to 1, where
     e ln 2 and ln p cancel exactly; therefore ln(t + 1) > ln(t) for every integer t below 2**46,
-    more duels than anybody will serve.
+    more duels than any experiment has.
 
     Args:
         x: a count of duels, or a real number, greater than 0 and at most 2**1000.

@@ -49,7 +49,7 @@ class RecentCounts(WinCounts):
     once, or one entry for millions of them, give the same counts as one by one.
 
     A duel of an arm with itself has no winner, but takes room like any other. Otherwise a policy
-    that has settled, whose champion meets only itself, would never forget.
+    whose champion duels only with itself would never forget.
 
     Subtraction undoes addition exactly, all counts being multiples of 1/2 (`WinCounts`).
 
@@ -129,7 +129,7 @@ class RecentCounts(WinCounts):
         self._forget(newest - BLOCKS + 1)
         start = self._start(self._oldest)
         # Entry e has the duels from ends[e] - count[e] to ends[e] - 1. Those before `start` are
-        # forgotten at once.
+        # forgotten immediately.
         ends = begin + (np.arange(1, len(first) + 1) if count is None else np.cumsum(count))
         kept = slice(int(np.searchsorted(ends, start, side="right")), None)
         first, second, first_wins, ends = first[kept], second[kept], first_wins[kept], ends[kept]

@@ -1,6 +1,6 @@
-"""What the duels of each segment say of the winner, and whether segments disagree.
+"""What the duels of each segment say about the winner, and whether segments disagree.
 
-Several segments are looked at, so each is judged more strictly: with S segments, the probability of
+Several segments are examined, so each is judged more strictly: with S segments, the probability of
 any wrong claim in one of them is at most 1/S of 5 %. All intervals of all pairs of all segments
 then hold together, at all times, with 95 % probability, so segments whose intervals of a pair do
 not overlap differ by more than chance.

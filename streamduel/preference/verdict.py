@@ -133,7 +133,7 @@ class Verdict:
 
         Args:
             wins: (K, K): [i, j] is how often i has beaten j, a tie being half a win each way.
-            ties: (K, K), symmetric: how many duels of each pair were ties. Ties that nobody has
+            ties: (K, K), symmetric: how many duels of each pair were ties. Ties that were not
                 counted may be missing; a pair's half wins then show that there was one.
             champion: an arm.
             seeks: which winner.
@@ -220,7 +220,7 @@ class Verdict:
             rivals = order[place + 1 :]
             won, lost, ties = self.wins[a, rivals], self.wins[rivals, a], self.ties[a, rivals]
             low, high = intervals_of(won, lost, self._joint)
-            # Of an odd number of ties that nobody counted, a half is left on each side.
+            # Of an odd number of ties that were not counted, a half is left on each side.
             wins, losses = (np.floor(np.maximum(side - ties / 2, 0)) for side in (won, lost))
             columns = (won, won + lost, wins, losses, low, high)
             rows = zip(rivals.tolist(), *(each.tolist() for each in columns), strict=True)

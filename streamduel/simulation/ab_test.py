@@ -1,4 +1,4 @@
-"""The size of an A/B test that would tell what the duels tell: the yardstick of a plan."""
+"""The size of an A/B test that would give the same answer as the duels of a plan."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def check_times(horizon: int) -> list[int]:
 
 
 class Judge:
-    """Tells whether the service would report an answer with enough confidence.
+    """Determines whether the service would report an answer with enough confidence.
 
     The confidence in the champion is `streamduel.preference.evidence.confidence`, for the winner
     that the policy seeks. A policy that seeks a Condorcet winner has another possible answer: there
@@ -77,7 +77,7 @@ class Judge:
         """The answer, if there is one after the duels so far."""
         wins = run.wins
         most = most_evidence(wins)
-        # The champion is asked late: a compiled run rebuilds its policy to tell it.
+        # The champion comes last: a compiled run must rebuild its policy for it.
         if (
             _is_decided(most >= self._sure_at, self.seeks)
             and confidence(wins, run.champion(), self.seeks) >= self._level
@@ -95,8 +95,8 @@ class Judge:
 def most_evidence(wins: Floats) -> Floats:
     """A close upper bound of `streamduel.preference.evidence.log_evidence`, in a tenth of its time.
 
-    It has 2 exp(z² / 2) in place of 2 Φ(z) exp(z² / 2). Its sum over the rivals of an arm is also
-    an upper bound of `Elimination.against`.
+    It has 2 exp(z² / 2) instead of 2 Φ(z) exp(z² / 2). Its sum over the rivals of an arm is also an
+    upper bound of `Elimination.against`.
 
     Args:
         wins: (K, K), as for `log_evidence`.

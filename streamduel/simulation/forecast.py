@@ -92,7 +92,7 @@ def forecast(situation: Situation, seed: int, runs: int = RUNS) -> Generator[Non
     """Simulate, in small steps between which the caller may pause.
 
     Each simulation draws the preferences from what the duels leave possible (the posterior of each
-    pair, see `PRIOR`), and lets the policy go on with the present counts. Duels of an arm with
+    pair, see `PRIOR`), and continues the policy with the present counts. Duels of an arm with
     itself are not simulated beyond those that the policy wants.
 
     Args:

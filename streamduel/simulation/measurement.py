@@ -151,7 +151,7 @@ class _RegretAccount:
 
 
 def _judge(settings: Settings, policy: Policy) -> Judge | None:
-    """Who tells when there is an answer, if that is asked."""
+    """Determines when there is an answer, if that is wanted."""
     if settings.until_sure is None:
         return None
     return Judge(settings.until_sure, policy.seeks, policy.n_arms)

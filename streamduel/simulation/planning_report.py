@@ -17,7 +17,7 @@ _LOOKS: Final[tuple[dict[str, Any], ...]] = (
     {"color": "#0072B2"},
     {"color": "#D55E00", "linestyle": (0, (5, 1.5))},
 )
-"""Of the palette of Okabe and Ito; the dashes tell the lines apart without colour."""
+"""Of the palette of Okabe and Ito; the dashes distinguish the lines without colour."""
 
 
 def report(plan: Plan) -> dict[str, Any]:

@@ -25,7 +25,8 @@ BANDS: Final = ("error", "quantiles")
 _COLOURS: Final = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#56B4E9", "#E69F00", "#8A7F00",
 )  # fmt: skip
-"""The palette of Okabe and Ito, which colour-blind readers can tell apart, with a darker yellow."""
+"""The palette of Okabe and Ito, which colour-blind readers can distinguish, with a darker
+yellow."""
 _DASHES: Final[tuple[Any, ...]] = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (8, 2)))
 _MARKERS: Final = "os^DvPX*<>hd"
 _BAND_LABELS: Final = {
@@ -64,7 +65,7 @@ def draw(
     If it was measured, the share of runs that had an answer is at the bottom: where a line crosses
     0.5 is the median number of duels until an answer.
 
-    Colours, dashes and markers all differ, so that the lines can be told apart without colour.
+    Colours, dashes and markers all differ, so that the lines can be distinguished without colour.
 
     Args:
         results: of at least one run.

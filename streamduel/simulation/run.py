@@ -16,14 +16,14 @@ from streamduel.simulation.delay import Delay
 from streamduel.simulation.environment import Environment
 
 _MAX_FORESEEN: Final = 1 << 20
-"""Duels foreseen at once; their arrays take about 50 MB."""
+"""The most duels proposed ahead; their arrays take about 50 MB."""
 
 
 class Run(ABC):
     """A policy in an environment, which can be advanced to any number of duels.
 
     Args:
-        policy: must not be told outcomes from elsewhere after this.
+        policy: must not observe outcomes from elsewhere after this.
         environment: must not be drawn from elsewhere after this.
 
     Attributes:
@@ -64,7 +64,7 @@ class Run(ABC):
 
 
 class SteppedRun(Run):
-    """A run in Python: one duel after the other, or a foreseeable stretch at once.
+    """A run in Python: one duel after the other, or duels proposed ahead together.
 
     >>> from streamduel import policies
     >>> from streamduel.simulation.environment import MatrixEnvironment
@@ -128,7 +128,7 @@ class DelayedRun(Run):
     due at the same time are observed in the order of their duels.
 
     Args:
-        policy: must not be told outcomes from elsewhere after this.
+        policy: must not observe outcomes from elsewhere after this.
         environment: must not be drawn from elsewhere after this.
         delay: the distribution of delays.
         slate: duels that the policy proposes at a time. The policy knows of the duels in flight

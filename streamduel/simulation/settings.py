@@ -1,4 +1,4 @@
-"""The settings of a simulation: everything that its results depend on, checked at once."""
+"""The settings of a simulation: everything that its results depend on, checked together."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from streamduel.simulation.delay import Delay
 from streamduel.simulation.environment import checked_ties
 
 MAX_SLATE: Final = 1_000_000
-"""The most duels that a policy proposes at once."""
+"""The most duels that a policy proposes together."""
 
 PER_DECADE: Final = 10
 """Checkpoints between a power of ten and the next."""

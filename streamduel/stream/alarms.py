@@ -1,4 +1,4 @@
-"""Alarms: what is wrong with the data of an experiment, for its timeline."""
+"""Alarms: problems with the data of an experiment, for its timeline."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from streamduel.stream.experiment import Experiment
 
 UNFAIR: Final = 0.99
-"""From this confidence on, services are reported as unfair, as by the alert: one in a hundred fair
-experiments ever reaches it."""
+"""From this confidence on, interleaving is reported as unfair, as by the alert: one in a hundred
+fair experiments ever reaches it."""
 
 TOLERATED: Final = 0.01
 """The share of records that may be lost: one in a hundred changes no result that is worth acting
@@ -24,7 +24,7 @@ FEW: Final = 20
 
 
 def alarms(experiment: Experiment) -> Iterator[str]:
-    """What is wrong at present, as texts that stay the same as long as it is wrong."""
+    """The present problems, as texts that stay the same as long as the problem lasts."""
     outcomes, trust = experiment.outcomes, experiment.impressions.trust
     lost, accepted = outcomes.late + outcomes.unjoined, outcomes.accepted
     if trust.impressions and unfairness(trust.coins(experiment.roster.arms)) > UNFAIR:

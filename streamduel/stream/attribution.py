@@ -27,7 +27,7 @@ from streamduel.stream.patterns import Patterns
 from streamduel.stream.timers import NEVER
 
 MAX_CLICKS: Final = 1000
-"""On one impression: people make a handful, so more come from a robot."""
+"""The most clicks on one impression: people make a handful, so more come from a robot."""
 
 
 class Closed(NamedTuple):
@@ -48,9 +48,9 @@ class Attribution:
     The join window of an impression is open for `window_ms` of stream time; a click that arrives
     before its impression is pending as long. Both end earlier if the partition has had as many
     records since as the dedupe window holds: the dedupe window may then have forgotten the
-    impression's id, and only an impression that it remembers is open. So the dedupe window tells
-    for every click whether its impression is open, late or still to come, and what is open can be
-    rebuilt exactly from the last stretch of the click log.
+    impression's id, and only an impression that it remembers is open. So the dedupe window decides
+    for every click whether its impression is open, closed or has not arrived, and the last stretch
+    of the click log rebuilds all that is open.
 
     Args:
         window_ms: length of the join window, in stream time.
@@ -198,7 +198,7 @@ class Attribution:
         return "pending"
 
     def _watch(self, since: int) -> None:
-        """Something opens with so many bytes before it."""
+        """Note that an impression or a click opens with this many bytes before it."""
         if not self._order and not self._pending:
             self._memory.watch(self._name, since)
 
@@ -231,17 +231,17 @@ class Attribution:
         self.pending += 1
 
     def close(self, offset: int, now: int) -> Closed:
-        """End what is over when the record at an offset arrives, and what is over by stream time.
+        """Close the windows that are over when the record at an offset arrives, or by stream time.
 
         Args:
-            offset: the record's; 0 to end only what is over by stream time.
+            offset: the record's; 0 to close only windows that are over by stream time.
             now: stream time.
         """
         ends = Ends(now - self._window_ms, offset - self._dedupe.max_records)
         return Closed(self._close_windows(ends), len(self._expire_clicks(ends)))
 
     def evict(self) -> Closed:
-        """End what the memory of the partition has no room for."""
+        """Close the windows for which the partition has no memory left."""
         memory = self._memory
         ends = Ends(floor=memory.floor)
         impressions, clicks = self._close_windows(ends), self._expire_clicks(ends)
@@ -252,8 +252,9 @@ class Attribution:
     def reclose(self, offset: int, now: int, *, at_end: bool = False) -> None:
         """Like `close`, while a restart re-reads the click log.
 
-        The snapshot knows what was evicted. A pending click that was evicted later could still be
-        joined, so it ends by its memory, and by the snapshot only when all has been re-read.
+        The snapshot contains what was evicted. A pending click that was evicted later could still
+        be joined, so it ends by its memory, and by the snapshot only when everything has been
+        re-read.
         """
         evicted = self._memory.evicted
         before, oldest = now - self._window_ms, offset - self._dedupe.max_records

@@ -38,7 +38,7 @@ class Sightings:
         return len(self._queue)
 
     def add(self, client: _Sighted, duels: int) -> None:
-        """Count the duels of an event that the dedupe window sights next."""
+        """Count the duels of an event that enters the dedupe window next."""
         client.duels += duels
         self._queue.append((self._window.sighted, client, duels))
 
@@ -53,7 +53,7 @@ class Sightings:
 
 
 class ClientCap:
-    """Tells which records exceed the cap of their client.
+    """Decides which records exceed the cap of their client.
 
     A record is capped if its client would have more than `limit` duels in the dedupe window with
     it. Every duel that the window remembers counts, also those of duplicates and of capped records:
@@ -79,7 +79,7 @@ class ClientCap:
         self._clients: dict[int, _Sighted] = {}
 
     def sight(self, event: InputEvent) -> bool:
-        """Count an event that the dedupe window sights next; True if it exceeds the cap."""
+        """Count an event that enters the dedupe window next; True if it exceeds the cap."""
         if event.client is None or isinstance(event, Click | Control):
             return False
         self._sightings.forget()

@@ -36,12 +36,12 @@ class ClientSketch:
 
     With n impressions of each client, that is m = Σ n² / Σ n. It is 1 if all clients are different,
     and large if a few have most of the impressions. Duels of one client are not independent: in the
-    worst case, the impressions are worth no more than one in m of them.
+    worst case, the impressions are worth no more than 1/m of their number.
 
-    Each client adds to one counter, or subtracts from it; both are told by its hash. The sum of the
-    squares of all counters is Σ n², on average over the hashes (M. Charikar, K. Chen and M.
-    Farach-Colton, "Finding frequent items in data streams", ICALP 2002). No client is kept. It is
-    a function of the click log, and decides nothing.
+    Each client adds to one counter, or subtracts from it; its hash determines the counter and the
+    sign. The sum of the squares of all counters is Σ n², on average over the hashes (M. Charikar,
+    K. Chen and M. Farach-Colton, "Finding frequent items in data streams", ICALP 2002). No client
+    is kept. It is a function of the click log, and decides nothing.
 
     Args:
         state: a former `state()`; None for a new experiment, or one of an older release.

@@ -1,4 +1,4 @@
-"""Codes: a duel as a small integer, so that a policy learns a thousand at once."""
+"""Codes: a duel as a small integer, so that a policy learns a thousand in one step."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Coder:
 
     Attributes:
         plain: `firsts`, `seconds` and `winners`; always the same objects.
-        by_code: first arm, second arm and outcome of every code, to look many up at once.
+        by_code: first arm, second arm and outcome of every code, to look many up together.
     """
 
     __slots__ = (
@@ -80,7 +80,7 @@ class Coder:
         self.configure(settings)
 
     def configure(self, settings: ExperimentSettings) -> None:
-        """Credit what comes by these settings."""
+        """Credit records from now on by these settings."""
         self._is_plain = settings.max_per_client is None and not settings.segments
         self._credit = settings.credit.create()
         self._drops_unclicked = settings.no_click == "drop"
@@ -202,7 +202,7 @@ def _contradiction(event: InputEvent) -> Rejected:
 
 
 def _duels_by_code(n_arms: int) -> tuple[Integers, Integers, Floats]:
-    """First arm, second arm and outcome of every code, to look many up at once."""
+    """First arm, second arm and outcome of every code, to look many up together."""
     pairs, outcomes = np.divmod(np.arange(n_arms * n_arms * OUTCOMES), OUTCOMES)
     first, second = np.divmod(pairs, n_arms)
     return first, second, np.array(FIRST_WINS)[outcomes]

@@ -48,7 +48,7 @@ class ControlOrder:
     whose offset was passed before is a duplicate.
 
     Where control records come from is a setting that may change. The offset of each change is part
-    of the state, so that recovery and replay judge older records as they were judged.
+    of the state, so that recovery and replay treat older records as the service did.
 
     Args:
         origin: where control records come from, as configured.
@@ -86,10 +86,10 @@ class ControlOrder:
             self.origins.append((offset, self._origin))
 
     def judge_as(self, entry: ControlEntry | None) -> None:
-        """Judge the whole click log as the service did that wrote this entry, for a replay.
+        """Treat the whole click log as the service did that wrote this entry, for a replay.
 
         Raises:
-            SnapshotError: it applied records of a control topic that is not configured.
+            SnapshotError: the service applied records of a control topic that is not configured.
         """
         self.origins = [(0, "log")] if entry is None else list(entry.origins)
         if entry is not None and entry.topic not in (None, self._topic):

@@ -26,8 +26,8 @@ class Decisions:
     """Owns what an experiment decides: policy, plan, guardrails, batch and pause.
 
     A decision is due after a number of duels (`until_due`), for a batched policy when its batch may
-    be complete, or at a stream time (`timer`); and at once after a control record. It is published
-    if it changes the plan, or if the last assignment must be renewed.
+    be complete, or at a stream time (`timer`); and immediately after a control record. It is
+    published if it changes the plan, or if the last assignment must be renewed.
 
     Args:
         name: name of the experiment.
@@ -107,12 +107,12 @@ class Decisions:
     # Duels.
 
     def observe(self, first: int, second: int, first_wins: float, count: int = 1) -> None:
-        """Tell the policy duels of one pair with the same outcome."""
+        """Let the policy observe duels of one pair with the same outcome."""
         self.policy.observe(first, second, first_wins, count)
         self.guardrails.count(first, second, count)
 
     def learn(self, duels: Duels) -> None:
-        """Tell the policy many duels."""
+        """Let the policy learn many duels."""
         self.policy.learn(duels)
         self.guardrails.count_many(duels.first, duels.second)
 
@@ -187,8 +187,8 @@ class Decisions:
     def until_due(self) -> int:
         """Duels until a decision is due.
 
-        A batch may still lack some then, namely as many as were surplus: ask again when they are
-        learned.
+        A batch may still lack some duels then, if other pairs had surplus duels: call again when
+        the duels are learned.
         """
         batched = self._open_batch
         if self._renewal.expires:
@@ -209,8 +209,9 @@ class Decisions:
     def _open_batch(self) -> BatchedPolicy | None:
         """The policy, if its open batch, and not a number of duels, determines the next decision.
 
-        This holds from the decision that publishes a batch to the one that publishes something
-        else, whatever is learned meanwhile, so the times of learning do not matter.
+        The batch determines it from the decision that publishes the batch to the next one that
+        publishes something else, whatever is learned meanwhile, so the times of learning do not
+        matter.
         """
         if not self._batched:  # a flag: isinstance with an abstract class takes 0.5 µs
             return None

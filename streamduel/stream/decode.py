@@ -1,6 +1,7 @@
 """Decoding: from the bytes of a record to an event, or to the verdict on it.
 
-The fast path is one call of msgspec. What explains a mistake runs only for a refused record.
+The fast path is one call of msgspec. The code that explains a mistake runs only for a refused
+record.
 """
 
 from __future__ import annotations
@@ -133,7 +134,7 @@ class RecordDecoder:
         """The events in a record's value, in whatever format.
 
         Raises:
-            Rejected: there is none, and there should be.
+            Rejected: the record should contain an event, and does not.
             Ignored: the record, of a foreign click log, is not about rankers.
         """
         if self._translate is None or value is None or isinstance(value, Rejected):

@@ -48,7 +48,7 @@ class DedupeWindow:
 
     The caller advances stream time and offsets (`advance`, and `begin_block` before the first
     record at or after `block_end`). For a key that is not in `keys`, the fold adds it to `keys` and
-    `order` without a call; `sight` would do no more.
+    `order` without a call; `sight` would do the same.
 
     Attributes:
         keys: remembered keys; expired ones may not be removed yet.
@@ -143,7 +143,7 @@ class DedupeWindow:
         return duplicate
 
     def sight_new(self, keys: Sequence[int], advances: Sequence[tuple[int, int, int]]) -> bool:
-        """`advance` and `sight` for several records of a block, if that forgets and finds nothing.
+        """`advance` and `sight` for several records of a block, if no key is forgotten or repeated.
 
         Args:
             keys: of the records.
@@ -170,7 +170,7 @@ class DedupeWindow:
         return True
 
     def trim(self) -> None:
-        """Forget what exceeds `max_records`: before each answer, not with each record."""
+        """Forget the sightings beyond `max_records`: before each answer, not with each record."""
         while len(self.order) > self.max_records:
             self._forget()
         following = self._head + 1

@@ -30,8 +30,8 @@ MAX_RANKS: Final = 10
 """Ranks kept of a list: the first page of most search engines."""
 
 PASSES: Final = 256
-"""After as many open impressions the next are drawn half as often: this many texts wait in memory,
-and as many again for each doubling of the traffic within a join window."""
+"""After this many open impressions, the next ones are drawn half as often: this many texts wait in
+memory, and as many again for each doubling of the traffic within a join window."""
 
 _CHECK_AGAIN: Final = 20
 """After n duels, the leading pair is found again n/20 duels later."""
@@ -131,7 +131,7 @@ class Examples:
         return tuple(sorted(newest, key=lambda each: not self._leads(each.a, each.b)))
 
     def due(self, duels: int) -> bool:
-        """Whether the leading pair is to be found again after so many duels."""
+        """Whether the leading pair must be found again after this many duels."""
         return self.limit > 0 and duels >= self._state.check_at
 
     def lead(self, policy: Policy, champion: str, arms: Sequence[str], offset: int) -> None:
@@ -152,12 +152,12 @@ class Examples:
             self.waiting.clear()
 
     def show(self, event: Impression | Interleaving, offset: int, *, again: bool = False) -> None:
-        """Draw an impression, or do not; its query and documents must be logged.
+        """Draw an impression by the hash of its id; its query and documents must be logged.
 
         Args:
             event: the impression.
             offset: the record's.
-            again: it was counted before a restart.
+            again: whether it was counted before a restart.
         """
         if not self._leads(event.a, event.b):
             return
@@ -188,7 +188,7 @@ class Examples:
         offset: int,
         at: int,
     ) -> None:
-        """The window of an impression has closed: keep it, if it was drawn and has a winner.
+        """Keep an impression whose window has closed, if it was drawn and has a winner.
 
         Args:
             shown: the impression.
@@ -217,7 +217,7 @@ class Examples:
         )  # fmt: skip
 
     def _place(self, draw: int) -> int | None:
-        """The example that makes room for this one; the number of examples if none must."""
+        """The index of the example that this one replaces; the number of examples if none."""
         kept = self._state.kept
         if len(kept) < self.limit:
             return len(kept)

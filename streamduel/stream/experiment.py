@@ -45,7 +45,7 @@ from streamduel.stream.timeline import Timeline
 
 
 class Experiment:
-    """Turns credited records into duels, tells them to the policy, and lets it decide.
+    """Turns credited records into duels, reports them to the policy, and lets it decide.
 
     A duel is first buffered as a small integer (`Coder`), so that a thousand of them between two
     decisions are learned in a few array operations. Duels reach the policy in the order of the
@@ -71,13 +71,13 @@ class Experiment:
         check_at: checks an event of an earlier offset.
         plain: what the codes of plain `duel` records consist of.
         attribution: open impressions and pending clicks.
-        client_cap: tells which records exceed the cap of their client; None without a cap.
+        client_cap: decides which records exceed the cap of their client; None without a cap.
         decisions: policy, plan and assignments.
-        disorder: what the order of the click log has cost.
+        disorder: the clicks that the order of the click log has cost.
         outcomes: the number of records by outcome.
         duels: the duels by arm, pair and segment.
-        impressions: what its impressions tell about its data.
-        timeline: what happened to it.
+        impressions: statistics and examples of its impressions.
+        timeline: what happened to the experiment.
     """
 
     __slots__ = (
@@ -186,7 +186,7 @@ class Experiment:
         ties = event.ties if self.settings.ties == "half" else 0
         self.duels.accepted_counts(event, first, second, ties)
         for first_wins, count in ((1.0, event.wins_a), (0.0, event.wins_b), (0.5, ties)):
-            # Beyond what a float64 counts exactly, more duels could not be told apart.
+            # A float64 cannot count more duels exactly.
             if 0 < count <= MAX_DUELS - self.policy.duels:
                 self.decisions.observe(first, second, first_wins, count)
                 self.duels.learned_counts(first, second, first_wins, count)
@@ -196,7 +196,7 @@ class Experiment:
             self.decide(record.offset, now)
 
     def _show(self, event: Impression | Interleaving, offset: int) -> None:
-        """Draw an impression as an example, or do not."""
+        """Offer an impression as an example."""
         examples = self.impressions.examples
         if examples.due(self.policy.duels + len(self.buffer)):
             self.learn()
@@ -269,7 +269,7 @@ class Experiment:
     # Duels.
 
     def learn(self) -> None:
-        """Tell the policy the buffered duels, in their order."""
+        """Let the policy learn the buffered duels, in their order."""
         buffered = len(self.buffer)
         if buffered == 0:
             return
@@ -309,7 +309,7 @@ class Experiment:
         self._credit_closed(self.attribution.close(until, now), offset, now)
 
     def evict(self, offset: int, now: int) -> None:
-        """Close the join windows that the partition's memory has no room for."""
+        """Close the join windows for which the partition has no memory left."""
         self._credit_closed(self.attribution.evict(), offset, now)
 
     def _credit_closed(self, closed: Closed, offset: int, now: int) -> None:

@@ -16,8 +16,8 @@ from streamduel.stream.shared import Shared
 from streamduel.stream.stream_time import StreamClock
 
 RUN: Final = 256
-"""Records that are decoded together: few enough that one record that must be applied alone costs
-little, and enough that the work for each run does not count."""
+"""Records that are decoded together: few enough that a record that must be applied alone costs
+little, and enough that the fixed work of each run does not matter."""
 
 MIN_RUN: Final = 16
 """Fewer duels before the next decision are applied one by one."""
@@ -84,7 +84,7 @@ class Fold:
     def _apply_duels(
         self, experiment: Experiment, records: Sequence[LogRecord], events: Sequence[Any]
     ) -> bool:
-        """Apply a run of records at once, as `_apply_each` does, if each is just one more duel.
+        """Apply a run of records together, as `_apply_each` does, if each is just one more duel.
 
         Args:
             experiment: of the first event.
@@ -240,7 +240,7 @@ class Fold:
             experiment.reject(record, verdict)
 
     def _advance(self, timestamp: int, offset: int) -> None:
-        """Hear the timestamp of the valid record at an offset, before it is applied."""
+        """Advance stream time by the valid record at an offset, before it is applied."""
         clock = self._clock
         if 0 <= timestamp <= clock.threshold:
             clock.evidence.append(timestamp)

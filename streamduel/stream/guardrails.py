@@ -115,7 +115,7 @@ class Guardrails:
 
     @property
     def at_work(self) -> bool:
-        """Whether any of them may change a policy's plan."""
+        """Whether any guardrail may change a policy's plan."""
         limits = self.settings
         return bool(self.frozen or limits.control_arm or limits.max_share is not None)
 

@@ -1,4 +1,4 @@
-"""What the impressions of an experiment tell about its data; nothing of it decides anything."""
+"""Statistics and examples of the impressions of an experiment; no decision uses them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Impressions:
         state: a former `state()`; None for a new experiment.
 
     Attributes:
-        trust: counts that tell whether ranker services interleave as asked.
+        trust: counts that show whether ranker services interleave as assigned.
         clients: how many impressions a client has.
         examples: impressions to look at.
     """

@@ -40,7 +40,7 @@ class ExperimentReport(msgspec.Struct, frozen=True):
         required: the evidence with which an arm is out.
         pairs: each pair, with 95 % intervals that hold together, at any time.
         timeline: what happened, the oldest first.
-        prior: whether a prior steers its choices; it counts nowhere as duels.
+        prior: whether a prior steers the choices of its policy.
         configured: whether the configuration still has it.
         segments: what each segment says, by kind and name, with the confidence corrected for their
             number; empty without segments.

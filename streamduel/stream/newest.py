@@ -28,7 +28,7 @@ def newest_time(log: Source, partition: int, following: int) -> int | None:
     Args:
         log: the click log; its partition has been gained.
         partition: the partition.
-        following: an offset of the partition at which to look for its end.
+        following: an offset of the partition from which its end is found.
     """
     start = log.seek(partition, following)
     end = start + log.lags([partition]).get(partition, 0)

@@ -9,10 +9,10 @@ from streamduel.stream.task import PartitionTask
 
 
 class Observer:
-    """Is called after each event of the runner; every method of this base class does nothing.
+    """Base class of observers: the runner calls a method after each event. All do nothing here.
 
-    Every method is called in the runner's thread and must return at once. The tasks passed to it
-    may be read during the call only, because the fold continues with them afterwards.
+    Every method is called in the runner's thread and must return immediately. The tasks passed to
+    it may be read during the call only, because the fold continues with them afterwards.
     """
 
     def turned(self) -> None:

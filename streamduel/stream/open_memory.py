@@ -1,4 +1,4 @@
-"""The memory of what is open in one partition, and what is evicted when it takes too much."""
+"""The memory of open impressions and pending clicks of a partition, and their eviction."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from heapq import heappop, heappush, heapreplace
 class OpenMemory:
     """The bound on open impressions and pending clicks, shared by a partition's experiments.
 
-    Every impression and every click takes its memory from one count, which never decreases: also
-    late ones and those that have closed. What has less of it before it than the count minus
-    `max_bytes` is evicted. So what is evicted is known from the same stretch of the click log.
+    Every impression and every click adds its memory to one count, which never decreases: also late
+    ones and those that have closed. Whatever was added before the count reached its present value
+    minus `max_bytes` is evicted. So the same stretch of the click log determines what is evicted.
 
     Args:
         max_bytes: the bound.
 
     Attributes:
         taken: bytes of all impressions and clicks so far, or since a restart.
-        evicted: the offset of the last record that was evicted; -1 if none was. All of an earlier
-            offset are over, too.
+        evicted: the offset of the last record that was evicted; -1 if none was. Records of an
+            earlier offset are evicted, too.
 
     >>> memory, oldest = OpenMemory(1000), {"ads": 0, "search": 300}
     >>> memory.watch("ads", memory.take(300))
@@ -34,13 +34,13 @@ class OpenMemory:
         self._max_bytes = max_bytes
         self.taken = 0
         self.evicted = -1
-        # Of each experiment with anything open, a place that its oldest is at or after.
+        # For each experiment with anything open, a lower bound of the bytes before its oldest.
         self._oldest: list[tuple[int, str]] = []
         self._watched: set[str] = set()
 
     @property
     def floor(self) -> int:
-        """What has fewer bytes before it is over."""
+        """The bytes before which everything is evicted."""
         return self.taken - self._max_bytes
 
     @property
@@ -55,15 +55,15 @@ class OpenMemory:
         return since
 
     def watch(self, name: str, since: int) -> None:
-        """An experiment with nothing open gets something, with so many bytes before it."""
+        """Note what an experiment opens first, with this many bytes before it."""
         if name not in self._watched:
             self._watched.add(name)
             heappush(self._oldest, (since, name))
 
     def overdue(self, oldest: Callable[[str], int | None]) -> Iterator[str]:
-        """The experiments with something to evict, that with the oldest first.
+        """The experiments with something to evict, the one with the oldest first.
 
-        The caller evicts it before it asks for the next.
+        The caller evicts it before it requests the next.
 
         Args:
             oldest: the bytes before the oldest that an experiment has open; None if nothing is.

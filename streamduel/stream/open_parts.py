@@ -1,4 +1,4 @@
-"""What waits for more records: open impressions and pending clicks, and when they are over."""
+"""Open impressions and pending clicks, which wait for more records, and when they end."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ DOC_BYTES: Final = 5
 shown is mistaken for one that was once in 10^11 times; and the ids themselves take far more."""
 
 IMPRESSION_BYTES: Final = 300
-"""Of an open impression without ranks, in memory; a rank has up to 8 bytes in `teams`, `DOC_BYTES`
-in `docs` and 32 in `chances`."""
+"""Bytes of an open impression without ranks, in memory; a rank has up to 8 bytes in `teams`,
+`DOC_BYTES` in `docs` and 32 in `chances`."""
 
 CLICK_BYTES: Final = 300
-"""Of a pending click without its record's text, in memory."""
+"""Bytes of a pending click without its record's text, in memory."""
 
 Teams = tuple[Side | None, ...]
 
@@ -59,7 +59,7 @@ class PendingClick(msgspec.Struct, gc=False):
     """A click that arrived before its impression, with its record.
 
     A million of them, in records of 200 bytes, take about 600 MB with the dedupe window: of the
-    record, only its text and what a click is credited by are kept.
+    record, only its text and the fields for the credit are kept.
 
     Attributes:
         impression: key of the impression; None once it has arrived.
@@ -87,7 +87,7 @@ class PendingClick(msgspec.Struct, gc=False):
 
     @property
     def timestamp(self) -> None:
-        """Not kept: no dead letter contains it."""
+        """None: it is not kept, because no dead letter contains it."""
 
 
 class Ends(NamedTuple):

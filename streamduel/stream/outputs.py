@@ -17,7 +17,7 @@ MAX_MESSAGE_BYTES: Final = 1_000_000
 """A dead letter must fit a topic with Kafka's default `max.message.bytes` of 1,048,588."""
 
 KEPT_BYTES: Final = 131_072
-"""Kept of a value that does not fit: JSON may write each byte with six characters."""
+"""Bytes kept of a value that does not fit: JSON may write each byte with six characters."""
 
 MAX_KEY_BYTES: Final = 4 * MAX_NAME
 """A record's key is an experiment's name, of at most 4 bytes per character."""

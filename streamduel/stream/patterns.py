@@ -46,7 +46,7 @@ def look_of(teams: Sequence[Side | None]) -> Look:
 
 @lru_cache(maxsize=16)
 def _prominence(ranks: int) -> tuple[tuple[float, ...], float]:
-    """That of each rank of a list, and of all together."""
+    """The prominence of each rank of a list, and of all ranks together."""
     each = tuple(1 / (rank + 1) for rank in range(ranks))
     return each, sum(each)
 

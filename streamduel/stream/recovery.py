@@ -111,7 +111,7 @@ class Recovery:
     """Re-applies records from before the snapshot, without counting them or emitting outputs.
 
     Args:
-        entry: the snapshot's partition entry, which holds until something new is folded.
+        entry: the snapshot's partition entry, which is valid until a new record is folded.
         window: the dedupe window, still empty.
         router: decodes the partition's records.
         experiments: the experiments of the partition, by name.

@@ -1,8 +1,8 @@
 """What `streamduel repair` writes: changed snapshot entries, as ordinary commits.
 
-A repair changes a partition only at the offset where its fold stands, or later. Its entry in
-`PartitionEntry.repairs`, and the `origin/` entries of a state that was moved to another click log,
-are what a replay needs to agree.
+A repair changes a partition only at the next offset of its fold, or later. A replay needs its entry
+in `PartitionEntry.repairs`, and the `origin/` entries of a state that was moved to another click
+log.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from streamduel.stream.snapshot import Entries, ExperimentEntry, PartitionEntry,
 from streamduel.stream.stream_time import ClockState, StreamClock
 
 EARLIER = -1
-"""In place of an offset in the click log before: earlier than every record of the present one."""
+"""Replaces offsets of the former click log: earlier than every record of the present one."""
 
 
 def read(found: Snapshot, partition: int) -> Saved:
@@ -123,8 +123,8 @@ class Move:
     def check_control_topic(self, topic: str | None) -> None:
         """Refuse a control topic whose records would take effect twice, or not at all.
 
-        A partition that continues goes on in its partition of the control topic; one that begins
-        again reads its partition of the control topic from the beginning.
+        A partition that continues also continues in its partition of the control topic; one that
+        begins again reads its partition of the control topic from the beginning.
 
         Args:
             topic: the configured control topic; None if there is none.

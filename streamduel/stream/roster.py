@@ -11,7 +11,7 @@ from streamduel.errors import similar
 from streamduel.records import Rejected
 
 MAX_NAMES: Final = 10_000
-"""In all: a retired arm's name is kept, so that it never means another ranker."""
+"""The most names, retired arms included: they are kept, so that none means another ranker."""
 
 
 class Roster:
@@ -105,7 +105,7 @@ class Roster:
         self._number()
 
     def retire(self, arm: str, offset: int) -> None:
-        """Let a checked arm compete no more, from the record after this offset on."""
+        """Retire a checked arm, from the record after this offset on."""
         self.arms.remove(arm)
         self._retired[arm] = offset
         self._number()

@@ -34,13 +34,13 @@ IDLE_POLL: Final = 0.2
 """Timeout of a poll, in seconds, when nothing is due; a stop signal is noticed within it."""
 
 RESTORE_POLL: Final = 0.01
-"""Timeout of a poll, in seconds, while a snapshot is being loaded, to use it at once."""
+"""Timeout of a poll, in seconds, while a snapshot is being loaded, to use it without delay."""
 
 LAG_INTERVAL: Final = 5.0
 """Seconds between two measurements of the lag, each a request to the broker."""
 
 SLICE: Final = 500
-"""Records that are folded between two looks at the clock: some 0.3 ms of usual duels, and seconds
+"""Records that are folded between two reads of the clock: some 0.3 ms of usual duels, and seconds
 of the costliest decisions among a thousand arms."""
 
 HOLD_INTERVAL: Final = 1.0

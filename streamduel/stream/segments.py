@@ -47,7 +47,7 @@ class CountsOfSegments(NamedTuple):
 class Segments:
     """The wins and ties of each pair of arms, in each configured segment.
 
-    They decide nothing. A duel of an arm with itself counts nowhere.
+    No decision uses them. A duel of an arm with itself is not counted.
 
     Args:
         configured: the names of the segments, by kind.

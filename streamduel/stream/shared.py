@@ -15,8 +15,8 @@ from streamduel.stream.patterns import Patterns
 from streamduel.stream.timers import Timers
 
 PULSE: Final = 256
-"""Join windows that are closed between two pulses: after an hour without records, one record closes
-all that were open, and each may be followed by a decision."""
+"""Join windows that are closed between two calls of `pulse`: after an hour without records, one
+record closes all that were open, and each may be followed by a decision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,8 @@ class Shared:
         timers: one for each experiment.
         outputs: assignments and dead letters.
         limits: bounds of a record.
-        pulse: called every so often while one record causes much work.
-        memory: of what is open.
+        pulse: called from time to time while one record causes much work.
+        memory: of open impressions and pending clicks.
         sightings: duels of clients in the dedupe window.
         patterns: of teams.
     """

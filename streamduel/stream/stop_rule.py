@@ -17,7 +17,7 @@ exploration ends at most a hundredth later than with a check after every duel.""
 class StopRule:
     """Ends exploration when the champion is the winner with the configured confidence.
 
-    The confidence holds at all times together, so it may be checked as often as one likes.
+    The confidence holds at all times together, so it may be checked any number of times.
 
     Args:
         settings: the confidence, None to explore without end, and the minimum number of duels.

@@ -16,8 +16,8 @@ import msgspec
 from streamduel.records import MAX_TIME
 
 EVIDENCE: Final = 31
-"""Records whose timestamps are compared. Up to 15 of them may have wrong clocks, and a gap in
-traffic is passed with the 16th record behind it. Odd, so that the median is one of them."""
+"""Records whose timestamps are compared. Up to 15 of them may have wrong clocks, and stream time
+passes a gap in traffic with the 16th record after it. Odd, so that the median is one of them."""
 
 _LOW, _MIDDLE, _HIGH = 7, 15, 23
 """Quartiles and median of the evidence, by rank."""
@@ -33,7 +33,7 @@ class ClockState(msgspec.Struct, frozen=True, array_like=True):
 
     Attributes:
         now: stream time.
-        limit: timestamps up to it are obeyed; None before there are `EVIDENCE` records.
+        limit: stream time follows timestamps up to it; None before there are `EVIDENCE` records.
         evidence: timestamps of the last valid records, the oldest first.
         ahead: timestamps and offsets of records of the evidence that are ahead of stream time.
         disobeyed: records that were ahead when they arrived and were not reached since, those of
@@ -67,19 +67,20 @@ class StreamClock:
     it `_REACH` times the distance to the nearer quartile. The limit is computed again with each
     timestamp beyond it, and stream time then advances to the largest of the last timestamps within.
 
-    The first records of a partition are all obeyed, because there is nothing to compare them with.
-    With the last of `EVIDENCE` records they are weighed, and stream time may fall this once.
+    Stream time follows all of the first records of a partition, because there is nothing to compare
+    them with. The last of `EVIDENCE` records allows the comparison; stream time may decrease then,
+    and only then.
 
     The state is a function of the records alone. Records without a timestamp do not take part.
 
     Args:
-        max_advance_ms: how far ahead of what is plausible a timestamp is obeyed.
+        max_advance_ms: how far ahead of what is plausible stream time follows a timestamp.
         state: a former `state()`; None for a new partition.
 
     Attributes:
         now: stream time.
         evidence: the last timestamps. For one from 0 up to `threshold`, the fold's inner loop
-            appends it here without a call; `add` would do no more.
+            appends it here without a call; `add` would do the same.
         newest_ahead: timestamp and offset of the newest record that was beyond the limit since the
             process began.
 
@@ -149,12 +150,12 @@ class StreamClock:
         return sum(timestamp > self.now for timestamp in self.evidence)
 
     def add(self, timestamp: int, offset: int) -> int | None:
-        """Hear the timestamp of the valid record at an offset; a negative one is none.
+        """Process the timestamp of the valid record at an offset; a negative one is none.
 
         Returns:
             The offset from which on records have the present stream time as their own, if the
             record is ahead of stream time or has changed it. It is the record's own offset; but
-            when stream time has passed a gap, that of the first record behind the gap.
+            when stream time has passed a gap, that of the first record after the gap.
         """
         if timestamp < 0:
             return None
@@ -244,11 +245,11 @@ class LargestTimestamp:
         self.now = now
 
     def add(self, timestamp: int, offset: int) -> int | None:
-        """Hear the timestamp of the record at an offset; see `StreamClock.add`."""
+        """Process the timestamp of the record at an offset; see `StreamClock.add`."""
         if timestamp <= self.now:
             return None
         self.now = timestamp
         return offset
 
     def state(self) -> None:
-        """None: stream time is all there is."""
+        """None: there is no state besides stream time."""

@@ -42,7 +42,7 @@ class Outcomes(msgspec.Struct):
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """The number of all records."""
         return sum(structs.astuple(self))
 
     def state(self, *, capped: bool) -> dict[str, int]:
@@ -61,8 +61,8 @@ class Outcomes(msgspec.Struct):
 class ArmTallies(msgspec.Struct):
     """The number of duels of each arm since the experiment began or was reset.
 
-    A policy's own counts fall when it forgets old duels, or when an arm retires and takes the duels
-    against it along. These do not.
+    A policy's own counts decrease when it forgets old duels, or when an arm retires and the duels
+    against it are removed. These counts do not.
 
     Attributes:
         alone: (K,), how often each arm was served alone.
@@ -107,8 +107,8 @@ class ArmTallies(msgspec.Struct):
 class PairTies:
     """How many duels of each pair were ties.
 
-    The wins of a policy contain a tie as half a win each way, which tells nothing about the number
-    of ties. State of releases before this count holds none: earlier ties are unknown.
+    The wins of a policy contain a tie as half a win each way, which does not show the number of
+    ties. State of releases before this count holds none: earlier ties are unknown.
 
     Args:
         n_arms: K.
@@ -156,7 +156,7 @@ class PairTies:
 
 
 class DuelTallies:
-    """The duels of an experiment by arm, pair and segment, for people; they decide nothing.
+    """The duels of an experiment by arm, pair and segment, for people; no decision uses them.
 
     Args:
         settings: of the experiment.

@@ -29,7 +29,7 @@ from streamduel.stream.timers import Timers
 
 
 def _no_pulse() -> None:
-    """The pulse of a fold that nobody waits for."""
+    """Do nothing: the pulse of a fold without a runner."""
 
 
 class PartitionTask:
@@ -49,7 +49,7 @@ class PartitionTask:
         partition: the partition.
         entries: the snapshot entries to restore; None for a new partition.
         place: where the entries are stored, for error messages.
-        pulse: called every so often while one record causes much work.
+        pulse: called from time to time while one record causes much work.
 
     Attributes:
         repairs: what `streamduel repair` wrote; a replay sets it.
@@ -198,8 +198,9 @@ class PartitionTask:
     def set_stream_time(self, now: int) -> None:
         """Set stream time before the next record, as `streamduel repair` asks.
 
-        What is dated later is dated at `now`, and assignments that were published later are
-        published again. The click log must have been re-read up to the snapshot's offset.
+        Impressions and clicks that are dated later are dated at `now`, and assignments that were
+        published later are published again. The click log must have been re-read up to the
+        snapshot's offset.
 
         Args:
             now: milliseconds.
@@ -272,7 +273,7 @@ class PartitionTask:
 
     @property
     def time_outliers(self) -> int:
-        """Valid records that stream time has not obeyed, since the beginning of the click log."""
+        """Valid records that stream time has not followed, since the beginning of the click log."""
         return self.clock.outliers
 
     @property

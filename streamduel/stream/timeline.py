@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from streamduel.stream.plan import Plan
 
 MAX_MOMENTS: Final = 100
-"""Kept: some 10 kB of a snapshot at most, without notes."""
+"""Moments that are kept: some 10 kB of a snapshot at most, without notes."""
 
 MAX_CHAMPIONS: Final = 20
 """Changes of the champion that are kept. While arms are about equal, there is one after every few
-duels, and they must not push out what people did."""
+duels, and they must not replace control actions."""
 
 LEVELS: Final = (0.9, 0.95, 0.99)
 """Confidences whose first crossing by a champion is a moment."""
@@ -44,7 +44,7 @@ class Moment(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     has reached 0.9, 0.95 or 0.99 for the first time), `finished`, `running` (again), or `alarm`
     (something is wrong with the data). `at` is stream time in milliseconds, `duels` the number of
     duels then. `text` is the arm, the pair, the level, the names of the settings, the note, or what
-    is wrong; `actor` is who acted, as the control record says.
+    is wrong; `actor` is the actor of the control record.
     """
 
     at: Annotated[int, Meta(ge=0)]
@@ -73,7 +73,7 @@ class TimelineState(msgspec.Struct):
 class Timeline:
     """The moments of one experiment; the oldest are forgotten, changes of champion first.
 
-    It decides nothing.
+    No decision uses it.
 
     Args:
         state: a former `state()`; None for a new experiment, or one of an older release.

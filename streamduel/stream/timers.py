@@ -93,7 +93,7 @@ class BatchTimer:
         self.opened_at = self.published_at = now
 
     def rewind(self, now: int) -> None:
-        """Stream time was set back: nothing has happened later."""
+        """Stream time was set back: later times become this one."""
         self.opened_at = None if self.opened_at is None else min(self.opened_at, now)
         self.published_at = min(self.published_at, now)
 
@@ -128,7 +128,8 @@ class RenewalTimer:
     """Publishes an experiment's assignment again before it expires, as long as records come.
 
     Halfway through the validity of an assignment, the timer checks whether there were records. If
-    there were, the assignment is renewed. If not, it expires, and the next duel renews it at once.
+    there were, the assignment is renewed. If not, it expires, and the next duel renews it
+    immediately.
 
     Stream time is 0 before the first record of the click log. An assignment published then does
     not expire, because the time is not known yet; the first record renews it.

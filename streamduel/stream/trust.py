@@ -11,10 +11,10 @@ from streamduel.stream.plan import Plan
 
 GRACE_MS: Final = 3_600_000
 """For an hour after an assignment has replaced a pair, the pair may still be served and its records
-may still arrive: caches, batch uploads and sessions that keep their pair are no fault."""
+may still arrive: caches, batch uploads and sessions that keep their pair are normal."""
 
 IN_FORCE: Final = -1
-"""In place of the last epoch of a pair, if the plan in force contains it."""
+"""Replaces the last epoch of a pair while the plan in force contains the pair."""
 
 EVEN: Final = ("documents", "top ranks", "prominent ranks")
 """What must balance for each arm and for side a, in this order: see `Trust.coins`."""

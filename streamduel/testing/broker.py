@@ -189,7 +189,7 @@ class MemorySource:
 
 
 class MemoryOutlet:
-    """An `Outlet` and an `Archive`: a commit that is not finished is gone with the process."""
+    """An `Outlet` and an `Archive`: an unfinished commit is lost with the process."""
 
     compacted = False
 

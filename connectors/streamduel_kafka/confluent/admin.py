@@ -21,18 +21,18 @@ from streamduel_kafka.confluent.opening import NO_TOPIC, Errors, await_cluster, 
 
 ASK_SECONDS: Final = 10.0
 
-# Between two looks whether a new topic can be used.
+# The time between two checks whether a new topic can be used.
 PAUSE_SECONDS: Final = 0.05
 
 NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
-"""Of a topic on a broker before Kafka 2.8."""
+"""The topic id that brokers before Kafka 2.8 report."""
 
 SHOWN: Final = str.maketrans("+/", "-_")
 """Topic ids as Kafka's tools show them."""
 
 
 def answer(future: Any, seconds: float) -> Any:
-    """The result of a question.
+    """The result of a request.
 
     Raises:
         KafkaError: refused, or not answered in time.
@@ -52,7 +52,7 @@ class ConfluentAdmin:
         self._admin = admin
 
     def ask(self, topic: str, seconds: float = ASK_SECONDS) -> Any:
-        """Ask for a topic, and do not wait."""
+        """Request a topic, without waiting."""
         with translating():
             asked = self._admin.describe_topics(
                 TopicCollection([topic]),
@@ -119,12 +119,12 @@ class ConfluentAdmin:
             return set(self._admin.list_topics(timeout=ASK_SECONDS).topics)
 
     def ping(self) -> Any:
-        """Ask anything, and do not wait."""
+        """Send any request, without waiting."""
         with translating():
             return self._admin.describe_cluster(request_timeout=ASK_SECONDS)
 
     def reach(self, seconds: float) -> None:
-        """Ask anything."""
+        """Send any request, and wait for the answer."""
         with translating():
             self._admin.list_topics(NO_TOPIC, timeout=max(seconds, 0.001))
 

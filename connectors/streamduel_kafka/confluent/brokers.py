@@ -15,7 +15,7 @@ from kafka import TopicPartition
 ANSWER_MICROSECONDS: Final = 2_500_000
 
 
-# Without statistics, and between two questions.
+# The time without statistics before a request, and between two requests.
 QUIET_SECONDS: Final = 1.5
 
 
@@ -45,7 +45,8 @@ _decode: Final = msgspec.json.Decoder(_Statistics).decode
 class Brokers:
     """The newest statistics of a client, as far as they say which brokers answer.
 
-    They come within polls. While nothing is polled, a broker is asked in the background.
+    Statistics arrive within polls. While nothing is polled, a request is sent to a broker in the
+    background.
     """
 
     INTERVAL_MS: ClassVar[int] = 500
@@ -62,10 +63,10 @@ class Brokers:
         self._asked = None
 
     def quiet(self, ask: Callable[[], Any]) -> bool:
-        """Whether nothing was polled for a while, and a question is not answered in time.
+        """Whether nothing was polled for a while, and a request is not answered in time.
 
         Args:
-            ask: asks a broker anything, and returns a future.
+            ask: sends any request to a broker, and returns a future.
         """
         now, asked = time.monotonic(), self._asked
         if now - self._updated < QUIET_SECONDS:

@@ -30,13 +30,13 @@ from streamduel_kafka.confluent.unread import UnreadBatches
 log = structlog.stdlib.get_logger(__name__)
 
 FETCH_BYTES: Final = 16 * 2**20
-"""Of all partitions together, per broker."""
+"""The most bytes of a fetch from one broker, of all partitions together."""
 
 CONSUMER: Final[dict[str, Any]] = {
     "isolation.level": "read_committed",
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
-    # Tells the position behind the markers of transactions.
+    # Reports the position behind the markers of transactions.
     "enable.partition.eof": True,
     "check.crcs": True,
     "fetch.max.bytes": FETCH_BYTES,
@@ -46,7 +46,7 @@ CONSUMER: Final[dict[str, Any]] = {
     # long.
     "fetch.queue.backoff.ms": 5,
     "queued.min.messages": 50_000,
-    # What was fetched and is not polled yet, decompressed. A batch more is exceeded.
+    # Fetched bytes that are not polled yet, decompressed; exceeded by at most one batch.
     "queued.max.messages.kbytes": 16 * 1024,
     "fetch.error.backoff.ms": 100,
 }
@@ -55,10 +55,10 @@ CLOSE_SECONDS: Final = 3.0
 """librdkafka has no limit of its own."""
 
 RECEIVE_BYTES: Final = FETCH_BYTES + 2**20
-"""The least limit of an answer: a fetch and its frame."""
+"""The smallest allowed limit of an answer: a fetch and its frame."""
 
 CONTROL: Final = frozenset({KafkaError._MAX_POLL_EXCEEDED, KafkaError._ALL_BROKERS_DOWN})
-"""Reported by librdkafka, which then goes on by itself."""
+"""Errors that librdkafka reports, and after which it continues by itself."""
 
 
 class Record(NamedTuple):
@@ -108,7 +108,7 @@ class ConfluentConsumer:
         """See the protocol."""
 
         def assigned(consumer: Consumer, places: list[Place]) -> None:
-            if self._closing:  # a closed consumer can be told nothing any more
+            if self._closing:  # a closed consumer accepts no calls
                 return
             partitions = [TopicPartition(each.topic, each.partition) for each in places]
             self._positions.hold_all(partitions)

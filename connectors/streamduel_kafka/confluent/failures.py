@@ -1,4 +1,4 @@
-"""Errors of librdkafka, in the words of the seam: the classes of `kafka.errors`."""
+"""Errors of librdkafka, translated to the classes of `kafka.errors`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OWN: Final[dict[int, type[errors.KafkaError]]] = {
 
 
 class TransientError(errors.KafkaError):  # type: ignore[misc] # kafka-python is untyped
-    """An error of librdkafka after which it goes on by itself."""
+    """An error of librdkafka after which it continues by itself."""
 
     retriable = True
 
@@ -47,7 +47,7 @@ def translated(error: KafkaError) -> errors.KafkaError:
 
 @contextlib.contextmanager
 def translating() -> Iterator[None]:
-    """Raise the errors of librdkafka as those of the seam."""
+    """Raise the errors of librdkafka as classes of `kafka.errors`."""
     try:
         yield
     except KafkaException as error:

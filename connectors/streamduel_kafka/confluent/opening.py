@@ -12,7 +12,7 @@ from kafka import errors
 
 from streamduel_kafka.confluent.failures import translated
 
-# Of the settings of this connector, which have kafka-python's names.
+# librdkafka's names of this connector's settings, which have kafka-python's names.
 NAMES: Final = {
     "security_protocol": "security.protocol",
     "ssl_cafile": "ssl.ca.location",
@@ -41,10 +41,10 @@ COMMON: Final[dict[str, Any]] = {
 }
 
 TRY_SECONDS: Final = 0.25
-"""Between two looks for why the brokers are not reached."""
+"""The time between two checks why the brokers are not reached."""
 
 NO_TOPIC: Final = "."
-"""A name that no topic can have: a question that every broker can answer in a few bytes."""
+"""A name that no topic can have: every broker can answer a request for it in a few bytes."""
 
 # librdkafka's lines; quiet wherever kafka-python's are.
 log = logging.getLogger("kafka.librdkafka")

@@ -27,15 +27,15 @@ R = TypeVar("R", bound=_Placed)
 class Positions:
     """Knows the position of each partition itself.
 
-    librdkafka's own position is unknown before the first record, does not move past the markers of
-    transactions, and is the one to which a paused partition returns, `seek` or not.
+    librdkafka's own position is unknown before the first record, and does not move past the markers
+    of transactions; a paused partition returns to it, even after `seek`.
 
-    A partition is assigned when it delivers for the first time, from an offset that is known: with
-    "the end" librdkafka asks the broker, and an answer that comes late moves the position there,
-    past records that were not delivered.
+    A partition is assigned when it delivers for the first time, from a known offset: for "the end"
+    librdkafka asks the broker, and a late answer would move the position past records that were not
+    delivered.
 
     Args:
-        consumer: whose partitions these are.
+        consumer: the consumer that owns the partitions.
     """
 
     def __init__(self, consumer: Consumer) -> None:
@@ -57,7 +57,7 @@ class Positions:
         self._assign()
 
     def hold_all(self, partitions: Collection[TopicPartition]) -> None:
-        """Own these partitions, and deliver nothing of them."""
+        """Add these partitions, and deliver nothing from them."""
         self._unpause()
         self._next = dict.fromkeys(partitions, 0)
         self._placed, self.delivering = set(), set()
@@ -101,7 +101,7 @@ class Positions:
         self.restart()
 
     def stop(self, at: TopicPartition) -> None:
-        """Note that librdkafka has stopped to fetch: the partition does not hold its position."""
+        """Note that librdkafka has stopped fetching: the partition does not hold its position."""
         self._placed.discard(at)
 
     def restart(self) -> None:
@@ -119,7 +119,7 @@ class Positions:
             self._place(at)
 
     def _place(self, at: TopicPartition) -> None:
-        """Make librdkafka fetch from the position on; what it has fetched so far is dropped."""
+        """Make librdkafka fetch from the position on; records fetched before are dropped."""
         deadline = time.monotonic() + SEEK_SECONDS
         while True:
             try:

@@ -20,37 +20,37 @@ from streamduel_kafka.confluent.opening import SOCKET_MS, Errors, await_cluster,
 PRODUCER: Final[dict[str, Any]] = {
     "acks": "all",
     "enable.idempotence": True,
-    # As every other client: the key's murmur2; without a key, any partition.
+    # As in every other client: murmur2 of the key; without a key, any partition.
     "partitioner": "murmur2_random",
     "batch.size": 512 * 1024,
-    # Bytes of records that wait: a commit has some megabytes.
+    # The most bytes of waiting records: a commit has some megabytes.
     "queue.buffering.max.kbytes": 256 * 1024,
 }
 
 IDLE_MS: Final = 2000
-"""After which a connection that carries nothing is closed.
+"""The time after which an idle connection is closed.
 
 A commit sends offsets to the coordinator of the group that librdkafka knows from the commit before.
-If that one is dead, librdkafka asks for its successor only when some connection opens or closes,
-and else waits without limit. While it waits, the other connections are idle.
+If that coordinator is dead, librdkafka asks for its successor only when some connection opens or
+closes, and otherwise waits without limit. While it waits, the other connections are idle.
 
-Those that wait for a slow answer count as idle, too: they open again, and librdkafka repeats the
-request, which the broker executes once.
+Connections that wait for a slow answer count as idle, too: they open again, and librdkafka repeats
+the request, which the broker executes once.
 """
 
-# While the queue is full.
+# The time between two attempts while the queue is full.
 PAUSE_SECONDS: Final = 0.01
 
 PURGED: Final = frozenset({KafkaError._PURGE_INFLIGHT, KafkaError._PURGE_QUEUE})
 """Of records that are not written because another one of the transaction failed."""
 
 CAUSE_SECONDS: Final = 0.5
-"""For the reports of a failed transaction, of which the first ones may be of purged records."""
+"""Timeout of the reports of a failed transaction; the first ones may be of purged records."""
 
 CLOSE_SECONDS: Final = 1.0
 
 GRACE_SECONDS: Final = 1.0
-"""For librdkafka to end a call by its own timeout."""
+"""The extra time in which librdkafka should end a call by its own timeout."""
 
 MAX_REQUEST_BYTES: Final = 1_000_000_000
 
@@ -189,8 +189,8 @@ def _within(seconds: float, call: Callable[[float], None]) -> None:
     """Make a call of a transaction, and wait no longer than this.
 
     librdkafka exceeds its own timeout: seen with `send_offsets_to_transaction` when the
-    leader of a partition was killed. The thread that waits for it is left behind, with a producer
-    that is never used again.
+    leader of a partition was killed. The thread that waits for the call is abandoned, with a
+    producer that is never used again.
 
     Raises:
         KafkaError: refused, or not answered in time.

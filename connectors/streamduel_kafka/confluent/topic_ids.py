@@ -18,7 +18,7 @@ class TopicIds:
 
     Args:
         admin: asks for them.
-        seconds: between two questions about a topic.
+        seconds: the time between two requests for a topic.
     """
 
     def __init__(self, admin: ConfluentAdmin, seconds: float) -> None:
@@ -28,7 +28,7 @@ class TopicIds:
         self._asked: dict[str, tuple[Any, float]] = {}
 
     def note(self, topic: str, identity: str | None) -> None:
-        """Note the answer to another question."""
+        """Note the answer to another request."""
         self._known[topic] = identity
 
     def newest(self, topic: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Batches that librdkafka cannot read: kafka-python reads those, or says what is wrong with them.
+"""Batches that librdkafka cannot read: kafka-python reads them, or reports what is wrong.
 
 librdkafka reports a batch that it cannot decompress, or whose decompression would exceed its limit,
 and fetches it again and again.
@@ -17,7 +17,7 @@ from streamduel.connector import LogRecord
 from streamduel_kafka.client import Consumer, ConsumerOptions
 
 SECONDS: Final = 5.0
-"""To connect, and to read one batch."""
+"""Timeout of connecting and of reading one batch."""
 
 
 class UnreadBatches:
@@ -25,7 +25,7 @@ class UnreadBatches:
 
     Args:
         settings: of the client.
-        options: of the consumer that met the batch.
+        options: of the consumer that reported the batch.
     """
 
     def __init__(self, settings: Mapping[str, Any], options: ConsumerOptions) -> None:
@@ -34,7 +34,7 @@ class UnreadBatches:
         self._consumer: Consumer | None = None
 
     def read(self, at: TopicPartition, position: int) -> tuple[Sequence[LogRecord], int]:
-        """Read on from a position.
+        """Continue reading from a position.
 
         Returns:
             Records, among which a `Rejected` stands for a batch, and the position behind them.

@@ -61,7 +61,7 @@ class PythonAdmin:
         """The number of members of a group; 0 if there is none.
 
         Raises:
-            KafkaError: the brokers cannot tell, or refuse.
+            KafkaError: the brokers do not know, or refuse.
         """
         found = self._admin.describe_groups([group])[group]
         if found["error"] is None:
@@ -77,7 +77,7 @@ class PythonAdmin:
 
         Raises:
             TransactionalIdAuthorizationFailedError: without the right to see them.
-            KafkaError: the brokers cannot tell.
+            KafkaError: the brokers do not know.
         """
         with suppress(errors.TransactionalIdNotFoundError):
             self._admin.describe_transactions([transactional_id])

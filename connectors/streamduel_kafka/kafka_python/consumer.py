@@ -70,7 +70,7 @@ class PythonConsumer:
         self.place(partitions)
 
     def place(self, partitions: Collection[TopicPartition]) -> None:
-        """Hold partitions that are new here.
+        """Pause partitions that this process gained.
 
         Each gets some position: without one kafka-python would fetch the group's committed offset,
         and wait for it while a transaction of the former owner is open; and it would continue at

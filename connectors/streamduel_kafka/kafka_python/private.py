@@ -29,11 +29,11 @@ ANSWER_SECONDS = 3.0
 # Above the timeout of every request but that of joining a group.
 REGULAR_SECONDS = 20.0
 
-# A connection takes milliseconds. On a slow network it may take longer: the attempt goes on, and
-# meanwhile another broker may have become the one to ask.
+# A connection takes milliseconds. On a slow network it may take longer: the attempt continues, and
+# meanwhile another broker may have become the coordinator.
 READY_SECONDS = 1.0
 
-# Between two questions which broker coordinates a transaction, while that one is away.
+# The time between two requests for the coordinator of a transaction, while it is down.
 PAUSE_SECONDS = 0.1
 
 # A producer with nothing left to send closes in milliseconds.
@@ -41,7 +41,7 @@ CLOSE_SECONDS = 1.0
 
 
 class NetClient(KafkaNetClient):  # type: ignore[misc] # kafka-python is untyped
-    """kafka-python's network client, for producers whose broker is away."""
+    """kafka-python's network client, for producers whose broker is down."""
 
     def await_ready(self, node_id: Any, timeout_ms: float = 1000 * READY_SECONDS) -> bool:
         """Wait until there is a connection to a broker; False if there is none in time.
@@ -73,8 +73,8 @@ def connected(consumer: Any) -> bool:
     noticed at once, a broker that stops answering after `ANSWER_SECONDS`: a fetch is always in
     flight, and without partitions a heartbeat after at most `HEARTBEAT_MS`.
 
-    Defect: no public method tells. `bootstrap_connected` is true only during the bootstrap, and the
-    metric `connection-count` counts attempts too.
+    Defect: no public method shows it. `bootstrap_connected` is true only during the bootstrap, and
+    the metric `connection-count` counts attempts, too.
     """
     client = consumer._client
     known = client._manager._conns
@@ -122,8 +122,8 @@ def topic_id(consumer: Any, topic: str) -> str | None:
 
     Makes no request. None while the topic is missing, and with brokers before Kafka 2.8.
 
-    Defect: no public method tells. The consumer itself only logs that the id has changed, and goes
-    on reading at its old position.
+    Defect: no public method returns it. The consumer itself only logs that the id has changed, and
+    continues reading at its old position.
     """
     return shown_topic_id(consumer._client.cluster.topic_id(topic))
 
@@ -185,7 +185,7 @@ def displaced(consumer: Any) -> bool:
     """Whether another member of the same `group_instance_id` has replaced this one in the group.
 
     Defect: a heartbeat that is refused with FencedInstanceIdError is only logged. The heartbeats
-    stop, and the consumer goes on reading. In a stable member that is not about to rejoin nothing
+    stop, and the consumer continues reading. In a stable member that is not about to rejoin nothing
     else stops them.
     """
     coordinator = consumer._coordinator

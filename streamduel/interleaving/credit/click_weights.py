@@ -25,7 +25,7 @@ MAX_ETA: Final = 10
 """Far above any measured value: from 3 on, the tenth rank outweighs a thousand clicks above it."""
 
 POWER_LAW_RANKS: Final = 100
-"""Ranks that the power law tells apart; users rarely read further."""
+"""Ranks that the power law distinguishes; users rarely read further."""
 
 
 @credit_function(

@@ -77,7 +77,7 @@ class Algorithm(ABC):
     def explain(self, first: int, second: int, arms: Sequence[str]) -> str:
         """Why two different arms are compared now, in a sentence with the numbers that decide.
 
-        For people only; asking changes nothing. By default it tells what is counted.
+        For people only; asking changes nothing. By default it states the counts.
 
         Args:
             first: an arm.

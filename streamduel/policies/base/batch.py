@@ -34,7 +34,7 @@ class Batch(FromCounts):
     with all of them, since some may be lost.
 
     The weights of the pairs are in a Fenwick tree: a draw takes log2 K² steps, and so does an
-    observed duel. Only opening a batch and counting many duels at once take all pairs.
+    observed duel. Only opening a batch and counting many duels together process all pairs.
 
     Args:
         counts: the duels seen. The caller that adds to them calls `refresh`.

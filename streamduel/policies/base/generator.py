@@ -47,7 +47,7 @@ class Generator:
 
     Attributes:
         lent: the words of `lend`, or None once they have been given back.
-        ahead: how many of them have not been taken. Who takes some subtracts them.
+        ahead: how many of them have not been taken. A caller that takes some subtracts them.
 
     Raises:
         PolicyError: the seed is negative or not an integer.

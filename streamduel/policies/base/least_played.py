@@ -27,7 +27,7 @@ class LeastPlayed(FromCounts):
 
     A pass goes through the pairs that have been played least, all equally often, in an order that
     is drawn when it begins. That is as random as a draw among the ties at every duel, but costs one
-    sort per pass, and many passes can be drawn at once.
+    sort per pass, and many passes can be drawn together.
 
     A pair that is closed, or played without having been proposed, drops out of the pass. A duel in
     flight counts as played; a pass begun because of that is discarded when none is in flight.

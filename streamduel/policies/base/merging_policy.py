@@ -57,7 +57,7 @@ class MergingPolicy(Policy):
     arm left joins the next one (`joins`) or waits until the groups are merged.
 
     Attributes:
-        joins: whether a single arm joins the next group at once.
+        joins: whether a single arm joins the next group immediately.
     """
 
     joins: ClassVar[bool]

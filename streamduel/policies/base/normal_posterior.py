@@ -19,24 +19,24 @@ PER_WORD: Final = 4
 """Draws from one random word, 16 bits each."""
 
 FEW: Final = 10
-"""Up to so many pairs are faster one by one than as arrays."""
+"""Up to this many pairs are faster one by one than as arrays."""
 
 LENT: Final = 256
-"""Words that are turned into draws at once."""
+"""Words that are turned into draws together."""
 
 
 class NormalPosterior(FromCounts):
-    """What a Thompson draw of K arms needs, so that it costs O(K) and no Beta draw.
+    """The values for a Thompson draw of K arms in O(K), without any Beta draw.
 
-    After w wins and l losses the preference of a pair is about normal, with the mean
+    After w wins and l losses the preference of a pair is approximately normal, with the mean
     (w + 1) / (n + 2) and the variance m (1 - m) / (n + 3) of its Beta distribution. Whether arm i
-    beats arm j is about a coin with P_ij = Φ((w - l) / sqrt(n + 2)); so how many arms i beats is
-    about normal with the mean Σ_j P_ij and the variance Σ_j P_ij (1 - P_ij). A draw of it
-    stands for a draw of all θ_ij.
+    beats arm j is approximately a coin with P_ij = Φ((w - l) / sqrt(n + 2)); so how many arms i
+    beats is approximately normal, with the mean Σ_j P_ij and the variance Σ_j P_ij (1 - P_ij). One
+    draw of this number replaces a draw of all θ_ij.
 
     A duel changes one pair, in constant time. The sums are of integers: they do not depend on
-    the order of the duels. With a prior, the leads in which it is believed (`Belief`) count as
-    wins; when that changes, all pairs are computed again.
+    the order of the duels. With a prior that is believed, its leads (`Belief`) count as wins; when
+    that changes, all pairs are computed again.
 
     Args:
         counts: the wins. The caller that adds to them calls `refresh`.

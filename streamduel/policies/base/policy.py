@@ -46,7 +46,7 @@ class Policy(Algorithm):
     Observing is counting: outcomes may come late, in any order and by the million (with a
     `WindowedPolicy` that forgets, their order matters). An algorithm draws its conclusions from the
     counts, such as to eliminate an arm or to begin a round, when it is asked for the next pair.
-    Given one duel at a time this is the published algorithm; given many at once, it is the same
+    Given one duel at a time this is the published algorithm; given many in one call, it is the same
     algorithm with fewer points at which it draws conclusions.
 
     A policy with a parameter `horizon` plans for that many duels; afterwards it proposes its

@@ -1,4 +1,4 @@
-"""A prior: what is known before the first duel, and when a policy stops believing it."""
+"""A prior: what is known before the first duel, and when a policy ignores it."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ UNITS: Final = 1024
 """Units per nat and half duel: the wealth of 2**51 duels fits 64 bits, and sums are exact."""
 
 FEE: Final = UNITS // 128
-"""The price of each duel, whichever pair it is of: a prior is given up after 128 duels that do not
-bear it out. Otherwise one that keeps the best arm out of all duels would never be tested."""
+"""The fee for each duel of any pair: a prior is abandoned after 128 duels that do not support it.
+Otherwise a prior that keeps the best arm out of all duels would never be tested."""
 
 LOST: Final = -2 * UNITS
 """The wealth below which a prior is not believed: 1 nat lost."""
@@ -83,7 +83,7 @@ class Belief(FromCounts):
     A pair's lead is its surplus of pseudo-wins: a prior that calls two arms equal says nothing. It
     counts as so many wins of the arm that leads, at most `MOST`.
 
-    A wrong prior is given up for all pairs at once. In each duel, a bettor bets that the arm that
+    A wrong prior is abandoned for all pairs together. In each duel, a bettor bets that the arm that
     leads wins with the probability q = 1/2 + min(l / (2 (l + 2)), `EDGE`), l being the lead, and
     pays a fee f of `FEE`, also in duels of pairs of which the prior says nothing. His log wealth is
     Σ_ij W_ij (ln(2 q_ij) - f), W the wins. The prior is believed while it is at least -1. It

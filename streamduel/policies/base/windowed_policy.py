@@ -34,7 +34,7 @@ class WindowedPolicy(Policy):
     algorithm that uses all duels explores less the longer it has run, and notices a change later.
     With a window τ it uses the last τ duels, or a few less (`RecentCounts`), as in sliding-window
     UCB: the counts are those of the recent duels, and t is their number plus 1, so that bonuses
-    have ln min(t, τ) in place of ln t. It never stops exploring; therefore the regret grows in
+    have ln min(t, τ) instead of ln t. It never stops exploring; therefore the regret grows in
     proportion to time, more slowly with a larger window.
 
     The champion beats the most arms in the recent duels; pairs without recent duels count with all

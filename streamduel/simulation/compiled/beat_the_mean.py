@@ -45,7 +45,7 @@ class Turns(NamedTuple):
 
 
 class BeatTheMeanRun(CompiledRun):
-    """A run of Beat the Mean; the kernel counts the duels of the last arm with itself at once."""
+    """A run of Beat the Mean; one step counts all duels of the last arm with itself."""
 
     def __init__(self, policy: Policy, environment: Environment) -> None:
         super().__init__(policy, environment)

@@ -59,7 +59,7 @@ class Hypotheses(NamedTuple):
 
 
 class CCBRun(CompiledRun):
-    """A run of CCB; like CCB, the kernel counts the duels of a sole winner with itself at once."""
+    """A run of CCB; as in CCB, one step counts all duels of a sole winner with itself."""
 
     def __init__(self, policy: Policy, environment: Environment) -> None:
         super().__init__(policy, environment)

@@ -19,7 +19,7 @@ from streamduel.simulation.environment import Environment, MatrixEnvironment
 from streamduel.simulation.run import Run
 
 _BLOCK: Final = 1 << 12
-"""Words drawn at once: few enough that rewinding most of them costs nothing."""
+"""Words drawn together: few enough that rewinding most of them costs nothing."""
 
 _MAX_WORDS: Final = 1 << 14
 """Per pair of arms: far more than any step takes; a step that needs more would never end."""

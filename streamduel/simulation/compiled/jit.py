@@ -75,7 +75,7 @@ def share(
             function itself.
 
     Returns:
-        The function as it was: Python code goes on calling it uncompiled.
+        The function as it was: Python code continues to call it uncompiled.
     """
     source = function if implementation is None else implementation
     options: Any = {"forceinline": True, **_OPTIONS}

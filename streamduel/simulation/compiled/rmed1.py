@@ -80,7 +80,7 @@ _NOW: Final = np.dtype(
 
 
 class RMED1Run(CompiledRun):
-    """A run of RMED1; like RMED1, the kernel counts the duels of a sole arm at once."""
+    """A run of RMED1; like RMED1, the kernel counts the duels of a sole arm in one step."""
 
     def __init__(self, policy: Policy, environment: Environment) -> None:
         super().__init__(policy, environment)

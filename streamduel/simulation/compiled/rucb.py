@@ -37,7 +37,7 @@ class Bounds(NamedTuple):
 
 
 class RUCBRun(CompiledRun):
-    """A run of RUCB; like RUCB, the kernel counts the duels of a champion with itself at once."""
+    """A run of RUCB; as in RUCB, one step counts all duels of a champion with itself."""
 
     def __init__(self, policy: Policy, environment: Environment) -> None:
         super().__init__(policy, environment)

@@ -88,7 +88,7 @@ class Rules(NamedTuple):
 
 
 class TopTwoRun(CompiledRun):
-    """A run of top-two; the kernel counts the duels of an arm with itself at once."""
+    """A run of top-two; the kernel counts the duels of an arm with itself in one step."""
 
     def __init__(self, policy: Policy, environment: Environment) -> None:
         super().__init__(policy, environment)

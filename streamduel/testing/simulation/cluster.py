@@ -26,7 +26,7 @@ LOG_ID: Final = "simulated"
 """The id of the click log's first topic."""
 
 NO_METADATA: Final = -1
-"""Of an offset that was set by hand."""
+"""The metadata of an offset that an administrator has set."""
 
 Place = tuple[str, int]
 """A topic and one of its partitions."""
@@ -336,7 +336,8 @@ class Cluster:
         older = rng.choice(writes)
         newest = next(write for write in reversed(writes) if write.key == older.key)
         former, latest = (it.transaction.offsets.get(partition) for it in (older, newest))
-        # An older entry of the same offset may make a former snapshot complete: nothing tells.
+        # An older entry of the same offset may make a former snapshot complete, which nothing
+        # shows.
         other = older.value if former != latest else b""
         value = rng.choice((other, b"", _garbled(newest.value, rng)))
         bad = newest._replace(value=value)
@@ -346,18 +347,18 @@ class Cluster:
         return f"damages {newest.key!r} of partition {partition}"
 
     def reset_offset(self, partition: int, by: int) -> None:
-        """Set a committed offset by hand, which drops its metadata."""
+        """Set a committed offset as an administrator, which drops its metadata."""
         former = self.offsets[partition], self.metadata[partition]
         self.offsets[partition], self.metadata[partition] = former[0] + by, NO_METADATA
         self._resets[partition] = former
 
     @property
     def has_resets(self) -> bool:
-        """Whether an offset is set by hand."""
+        """Whether an administrator has set an offset."""
         return bool(self._resets)
 
     def repair(self) -> None:
-        """Bring damaged entries back from a backup, and set offsets back that were set by hand."""
+        """Restore damaged entries, and the offsets that an administrator has set."""
         for partition, former in self._resets.items():
             if self.metadata.get(partition) == NO_METADATA:
                 self.offsets[partition], self.metadata[partition] = former

@@ -140,7 +140,7 @@ class SimulatedControls:
     def merge(
         self, records: Mapping[int, Sequence[Record]], rewind: Callable[[int, int], None]
     ) -> dict[int, Sequence[LogRecord]]:
-        """Put a `ControlMarker` in place of each marker.
+        """Replace each marker by a `ControlMarker`.
 
         A marker whose control record is not read yet holds its partition back: `rewind` is called
         with the partition and the marker's offset, from which to deliver again.

@@ -28,7 +28,7 @@ class _Member:
 class Group:
     """Members, generations and the assignment of partitions.
 
-    A generation begins at once when a member joins or is removed. Members learn of it when they
+    A generation begins immediately when a member joins or is removed. Members learn of it when they
     next ask; until then they have the old generation, which commits are refused for. A process that
     joins under the name of a present member takes its place in the same generation.
 
@@ -72,7 +72,7 @@ class Group:
         return self._generation, state.partitions
 
     def keep(self, instance: str, now: int) -> None:
-        """A heartbeat of the client's own thread, which goes on while the process is busy."""
+        """A heartbeat of the client's own thread, which continues while the process is busy."""
         for state in self._members.values():
             if state.instance == instance:
                 state.seen = now

@@ -134,7 +134,7 @@ class Nemesis:
         return f"an operator begins to replace the click log: {len(replacement.clicks)} partitions"
 
     def _reset_offset(self) -> str:
-        """Somebody sets a committed offset, and sets it back: until then, no process restores."""
+        """Change a committed offset until it is restored: until then, no process restores."""
         cluster = self._schedule.cluster
         partition = self._rng.randrange(len(cluster.clicks))
         if cluster.has_resets:

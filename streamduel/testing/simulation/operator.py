@@ -47,7 +47,7 @@ class Repair:
     Args:
         partition: the partition.
         rng: draws what is done.
-        number: tells it from other repairs.
+        number: distinguishes it from other repairs.
     """
 
     def __init__(self, partition: int, rng: random.Random, number: int) -> None:

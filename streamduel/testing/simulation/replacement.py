@@ -39,7 +39,7 @@ class Replacement:
     Args:
         workload: draws the records of the new topic.
         rng: for it.
-        number: tells it from other repairs.
+        number: distinguishes it from other repairs.
     """
 
     def __init__(self, workload: Workload, rng: random.Random, number: int) -> None:

@@ -234,7 +234,7 @@ class Schedule:
                 raise Violation(f"{problem} within {MAX_TURNS} turns after the last fault.")
 
     def _turn(self) -> None:
-        """Time passes, the cluster does something, and one thread goes on to its next call."""
+        """Time passes, the cluster does something, and one thread continues to its next call."""
         rng, cluster = self._rng, self.cluster
         self._turns += 1
         cluster.now += int(4 * rng.random())
