@@ -206,7 +206,7 @@ def outlook(
         now: by the observer's clock.
     """
     why_not = _why_not(view)
-    if view.status == "finished" or (why_not != "many_arms" and view.is_sure):
+    if why_not != "many_arms" and view.is_sure:
         return SURE
     if why_not is not None:
         return Outlook.unknown(why_not)
@@ -230,7 +230,7 @@ def outlook(
 def _why_not(view: ExperimentView) -> WhyNot | None:
     """Why there can be no forecast, whatever the simulations say."""
     if view.status != "running":
-        return "paused"
+        return "finished" if view.status == "finished" else "paused"
     if len(view.arms) > MAX_ARMS:
         return "many_arms"
     if view.wins.sum() < LEAST_DUELS * len(view.arms):

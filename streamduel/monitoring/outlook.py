@@ -6,16 +6,17 @@ from math import nan
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 WhyNot: TypeAlias = Literal[
-    "computing", "few_duels", "many_arms", "no_end", "no_traffic", "paused", "policy"
+    "computing", "few_duels", "finished", "many_arms", "no_end", "no_traffic", "paused", "policy"
 ]
 
 WHY_NOT: Final[dict[WhyNot, str]] = {
     "computing": "The forecast is being computed.",
     "few_duels": "There are too few duels for a forecast.",
+    "finished": "Exploration has ended.",
     "many_arms": "There are too many rankers for a forecast.",
     "no_end": "No end is in sight: in most simulations the champion is still not sure after "
     "many times the present duels.",
-    "no_traffic": "There is no traffic from which a time could be told.",
+    "no_traffic": "There is no traffic to estimate a time from.",
     "paused": "The experiment is paused.",
     "policy": "The policy cannot be simulated.",
 }

@@ -125,6 +125,7 @@ class Timeline:
         if plan.status != before.status and "paused" not in (plan.status, before.status):
             event: Event = "finished" if plan.status == "finished" else "running"
             self._add(Moment(now, policy.duels, event, plan.champion))
+            state.check_at = min(state.check_at, policy.duels)  # the confidence with which it ended
         if policy.duels >= state.check_at:
             state.check_at = policy.duels + 1 + policy.duels // _CHECK_AGAIN
             sure = confidence(policy.wins, policy.champion(), policy.seeks)

@@ -122,7 +122,7 @@ def outlook(found: Outlook) -> str:
     >>> outlook(Outlook(181_440.0, 103_680.0, 388_800.0)).replace(THIN, " ")
     "Sure in 2.1 d at today's traffic (80 %: 1.2 d to 4.5 d)."
     >>> outlook(Outlook.unknown("no_traffic"))
-    'There is no traffic from which a time could be told.'
+    'There is no traffic to estimate a time from.'
     """
     if found.why_not is not None:
         return WHY_NOT[found.why_not]

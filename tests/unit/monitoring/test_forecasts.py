@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from streamduel.monitoring.api import Forecast as Answer
 from streamduel.monitoring.collector import Metrics
 from streamduel.monitoring.forecasts import WINDOW_MS, Forecasts, Traffic
+from streamduel.monitoring.forecasts import outlook as outlook_of
 from streamduel.monitoring.history import History, HistoryThread
 from streamduel.monitoring.outlook import SURE, Outlook
 from streamduel.monitoring.page.wording import THIN, outlook
@@ -118,6 +120,18 @@ def test_no_duels_no_traffic_no_end_and_a_pause_are_told_apart() -> None:
     samples = scrape(watched.metrics.registry)
     assert math.isnan(value(samples, "forecast_seconds", experiment="search"))
     assert Answer.of(watched.outlook()) == Answer(None, None, None, "paused")
+
+
+def test_without_certainty_there_is_no_time_after_the_end() -> None:
+    """Exploration can end with less confidence than is waited for, such as at a horizon."""
+    watched = Watched()
+    watched.fold("ba" * 30)
+    watched.outlook()
+    running = watched.metrics.figures.experiment("search")
+    assert running is not None
+    ended = replace(running, status="finished")
+    assert not ended.is_sure
+    assert outlook_of(ended, None, None, 1.0, 0.0).why_not == "finished"
 
 
 def test_without_timestamps_there_is_no_rate() -> None:

@@ -88,6 +88,17 @@ def test_the_end_of_exploration_is_told() -> None:
     assert events.index("finished") < events.index("apply") < events.index("running")
 
 
+def test_the_confidence_with_which_exploration_ended_is_told() -> None:
+    """Later duels may lower the confidence that is shown, and it is checked every 5 % only."""
+    partition = Partition()
+    for number in range(1, 1000):
+        rival, won = ("bm25", "ltr-v1")[number % 2], int(number % 11 < 7)
+        partition.fold(wins(number, "ltr-v2", rival, won, 1 - won))
+    found = [(it.event, it.text, it.duels) for it in timeline(partition)]
+    (ended,) = (duels for event, _, duels in found if event == "finished")
+    assert ("confidence", "95% ltr-v2", ended) in found
+
+
 def test_a_note_changes_nothing_else() -> None:
     noted, other = Partition(), Partition()
     for number in range(30):
