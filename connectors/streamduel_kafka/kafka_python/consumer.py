@@ -109,6 +109,8 @@ class PythonConsumer:
 
     def poll(self, seconds: float) -> Mapping[TopicPartition, Sequence[LogRecord]]:
         """See the protocol."""
+        if self._static:
+            private.continue_joining(self._consumer)
         found: Mapping[TopicPartition, Sequence[LogRecord]] = self._consumer.poll(
             timeout_ms=int(1000 * seconds)
         )

@@ -192,6 +192,18 @@ def displaced(consumer: Any) -> bool:
     return coordinator.stable() and not coordinator.rejoining and not coordinator._heartbeat_enabled
 
 
+def continue_joining(consumer: Any) -> None:
+    """Let the next poll finish a rebalance that this member has begun.
+
+    Defect: if a rebalance began because the topic has more partitions, and its answer arrives after
+    the timeout of the poll, no later poll takes the answer: the member stays in the group without
+    partitions, permanently.
+    """
+    coordinator = consumer._coordinator
+    if coordinator.rejoining:
+        coordinator.request_rejoin()
+
+
 def send_offsets(
     producer: Any, offsets: Mapping[TopicPartition, Any], group: Any, seconds: float
 ) -> None:

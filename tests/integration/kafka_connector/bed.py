@@ -4,9 +4,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
-import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from streamduel.connector import (
@@ -28,18 +27,6 @@ from tests.broker.fixture import CLIENT, Topics
 
 # Seconds to wait: longer than anything takes on a loaded machine.
 PATIENCE = 60.0
-
-Test = TypeVar("Test", bound=Callable[..., None])
-
-
-def without_broker(test: Test) -> Test:
-    """Marks a test during which connections are refused.
-
-    kafka-python leaves a refused socket to the garbage collector, which then warns.
-    """
-    unclosed = pytest.mark.filterwarnings("ignore:unclosed <(socket|ssl):ResourceWarning")
-    marked: Test = pytest.mark.usefixtures("_collected")(unclosed(test))
-    return marked
 
 
 @dataclass
@@ -186,17 +173,17 @@ def flush(outlet: KafkaOutlet) -> None:
     producer.flush(PATIENCE)
 
 
-def polls(source: KafkaSource) -> Iterator[Poll]:
-    """Poll until `PATIENCE` is over."""
+def polls(source: KafkaSource, seconds: float = 0.1) -> Iterator[Poll]:
+    """Poll for some seconds each until `PATIENCE` is over."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
-        yield source.poll(0.1)
+        yield source.poll(seconds)
     raise AssertionError(f"no such poll within {PATIENCE:.0f} s")
 
 
-def gain(source: KafkaSource, count: int = 4) -> list[int]:
+def gain(source: KafkaSource, count: int = 4, seconds: float = 0.1) -> list[int]:
     """Poll until so many partitions are gained in one poll."""
-    return next(list(poll.gained) for poll in polls(source) if len(poll.gained) == count)
+    return next(list(poll.gained) for poll in polls(source, seconds) if len(poll.gained) == count)
 
 
 def gain_all(*sources: KafkaSource, counts: Iterable[int]) -> list[list[int]]:

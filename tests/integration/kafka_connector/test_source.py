@@ -268,7 +268,11 @@ def test_a_commit_after_another_process_of_the_same_name(bed: Bed) -> None:
     assert bed.committed() is None
 
 
-def test_more_partitions_than_at_start(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("seconds", [0.1, 0.005])
+def test_more_partitions_than_at_start(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, seconds: float
+) -> None:
+    """Also if the answer of the group arrives after the poll that has asked for it."""
     # By default a consumer asks for metadata every five minutes.
     monkeypatch.setattr(opening, "METADATA_SECONDS", 0.1)
     source = bed.source()
@@ -276,7 +280,7 @@ def test_more_partitions_than_at_start(bed: Bed, monkeypatch: pytest.MonkeyPatch
     with KafkaAdminClient(bootstrap_servers=bed.servers) as admin:
         admin.create_partitions({bed.topic: 6})
     with pytest.raises(ConnectorError, match="more partitions now than the 4 it had at start"):
-        gain(source, count=6)
+        gain(source, count=6, seconds=seconds)
 
 
 def test_open_log_joins_no_group(bed: Bed) -> None:
