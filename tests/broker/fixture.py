@@ -5,7 +5,6 @@ the first test of a session (with xdist: of a worker) uses it. Without any broke
 need one are listed at the end of the run, which fails in CI and with STREAMDUEL_REQUIRE_KAFKA.
 """
 
-import contextlib
 import gc
 import os
 import re
@@ -63,10 +62,6 @@ def client(request: pytest.FixtureRequest) -> str:
     """The `source.client` of this test: `CLIENT`, and each of them with `on_both_clients`."""
     chosen: str = getattr(request, "param", CLIENT)
     return chosen
-
-
-REFUSED_SOCKETS = pytest.mark.filterwarnings("ignore:unclosed <(socket|ssl):ResourceWarning")
-"""kafka-python leaves a socket that was refused to the garbage collector, which then warns."""
 
 
 class Broker(Protocol):
@@ -274,27 +269,10 @@ def running_cluster() -> Iterator[LocalCluster]:
 
 
 @pytest.fixture
-def cluster(
-    running_cluster: LocalCluster, caplog: pytest.LogCaptureFixture
-) -> Iterator[LocalCluster]:
-    """Three brokers, all of which run when the test begins; the test may do anything to them.
-
-    Mark the test with `REFUSED_SOCKETS` if it does.
-    """
+def cluster(running_cluster: LocalCluster) -> Iterator[LocalCluster]:
+    """Three brokers, all of which run when the test begins; the test may do anything to them."""
     yield running_cluster
     running_cluster.heal()
-    collect_sockets(caplog)
-
-
-def collect_sockets(caplog: pytest.LogCaptureFixture) -> None:
-    """Collect the sockets of a test while its mark `REFUSED_SOCKETS` applies.
-
-    Errors hold sockets, and captured lines hold errors.
-    """
-    for phase in ("setup", "call", "teardown"):
-        with contextlib.suppress(KeyError):
-            caplog.get_records(phase).clear()
-    gc.collect()
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from tests.broker.cluster import NODES, OFFSETS, TRANSACTIONS, LocalCluster
-from tests.broker.fixture import REFUSED_SOCKETS, Topics
+from tests.broker.fixture import Topics
 
-pytestmark = [pytest.mark.kafka, REFUSED_SOCKETS]
+pytestmark = [pytest.mark.kafka]
 
 READ_SECONDS = 60.0  # an election takes ten; a loaded machine longer
 CLOSE_SECONDS = 2.0  # nothing is left to send

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.broker.cluster import LocalCluster
-from tests.broker.fixture import REFUSED_SOCKETS, Topics
+from tests.broker.fixture import Topics
 from tests.faults.figures import Figures
 from tests.faults.scale import scaled
 from tests.faults.services import Service, next_offsets
@@ -35,7 +35,6 @@ PRODUCER = "producer"
 @pytest.mark.kafka
 @pytest.mark.slow
 @pytest.mark.full
-@REFUSED_SOCKETS
 def test_a_backlog_with_slow_output(
     cluster: LocalCluster, cluster_topics: Topics, tmp_path: Path,
     report: Callable[[Figures], None],

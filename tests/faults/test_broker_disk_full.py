@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.fixture import REFUSED_SOCKETS, collect_sockets, make_topics, without_broker
+from tests.broker.fixture import make_topics, without_broker
 from tests.broker.local_kafka import BrokerUnavailableError, LocalKafka
 from tests.faults.figures import Figures
 from tests.faults.trial import Servers, trial
@@ -36,7 +36,6 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.kafka
 @pytest.mark.slow
 @pytest.mark.full
-@REFUSED_SOCKETS
 def test_a_full_disk_of_the_broker(
     disk: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, report: Callable[[Figures], None]
 ) -> None:
@@ -65,4 +64,3 @@ def test_a_full_disk_of_the_broker(
             report(live.finish("the broker's disk is full", 1, note))
     finally:
         broker.close()
-        collect_sockets(caplog)

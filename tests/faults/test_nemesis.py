@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.broker.cluster import LocalCluster
-from tests.broker.fixture import REFUSED_SOCKETS, Topics
+from tests.broker.fixture import Topics
 from tests.faults.figures import Figures
 from tests.faults.nemesis import torment
 from tests.faults.scale import scaled
@@ -21,7 +21,6 @@ SEED = int(os.environ.get("STREAMDUEL_NEMESIS_SEED", "1"))
 
 @pytest.mark.kafka
 @pytest.mark.slow
-@REFUSED_SOCKETS
 def test_nemesis(
     cluster: LocalCluster, cluster_topics: Topics, tmp_path: Path,
     report: Callable[[Figures], None],

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.broker.cluster import LocalCluster
-from tests.broker.fixture import REFUSED_SOCKETS, Topics
+from tests.broker.fixture import Topics
 from tests.broker.proxy import Proxies
 from tests.faults.figures import Figures
 from tests.faults.scale import scaled
 from tests.faults.trial import Servers, trial
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow, REFUSED_SOCKETS]
+pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
 Report = Callable[[Figures], None]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -180,20 +179,7 @@ def test_a_missing_topic_to_write_to_is_not_created(
     assert log.dropped == 1
 
 
-@pytest.fixture
-def _collected(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """Collect the garbage of a test while its warning filters apply."""
-    yield
-    for phase in ("setup", "call", "teardown"):  # their records hold errors, which hold sockets
-        with contextlib.suppress(KeyError):
-            caplog.get_records(phase).clear()
-    gc.collect()
-
-
 @pytest.mark.slow
-# kafka-python leaves a refused socket to the garbage collector, which then warns.
-@pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
-@pytest.mark.usefixtures("_collected")
 def test_an_outage_of_the_broker(
     own_broker: LocalKafka, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -13,7 +13,7 @@ from streamduel_kafka.append import append_record as append
 from streamduel_kafka.client import ProducerOptions
 from streamduel_kafka.partitions import home_partition
 from tests.broker.fixture import Topics
-from tests.integration.kafka_connector.bed import Bed, gain, read, start, without_broker
+from tests.integration.kafka_connector.bed import Bed, gain, read, start
 
 pytestmark = pytest.mark.kafka
 
@@ -58,7 +58,6 @@ def test_without_an_answer_the_outcome_is_uncertain(
         append(bed.source_settings(), b"search", b"{}")
 
 
-@without_broker
 def test_the_wait_for_a_missing_broker_is_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -11,7 +11,6 @@ from tests.integration.kafka_connector.bed import (
     gain,
     make_bed,
     start,
-    without_broker,
     work,
 )
 
@@ -22,7 +21,6 @@ pytestmark = pytest.mark.kafka
 ALLOWED = 10.0
 
 
-@without_broker
 @on_both_clients
 @pytest.mark.parametrize("role", ["transactions", "group", "log", "snapshots"])
 def test_a_commit_outlives_the_leader(

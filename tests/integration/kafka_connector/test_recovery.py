@@ -27,7 +27,6 @@ from tests.integration.kafka_connector.bed import (
     read,
     snapshot,
     start,
-    without_broker,
     work,
 )
 from tests.integration.kafka_connector.worker import commit_twice
@@ -89,7 +88,6 @@ def marked(bed: Bed) -> None:
     assert bed.committed() is not None
 
 
-@without_broker
 @pytest.mark.parametrize("kill", [False, True], ids=["stopped", "killed"])
 def test_a_broker_that_restarts(bed: Bed, kafka: Broker, kill: bool) -> None:
     if not kafka.can_restart:
@@ -138,7 +136,6 @@ def commit_with_retries(source: KafkaSource, outlet: Outlet, last: PartitionComm
                 return
 
 
-@without_broker
 def test_a_commit_without_a_broker_times_out_and_is_repeated(
     bed: Bed, kafka: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,7 +164,6 @@ def test_a_commit_without_a_broker_times_out_and_is_repeated(
     assert bed.committed() == 10
 
 
-@without_broker
 def test_loading_waits_for_the_broker(bed: Bed, kafka: Broker) -> None:
     if not kafka.can_restart:
         pytest.skip("the tests must not restart this broker")

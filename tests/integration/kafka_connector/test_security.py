@@ -19,7 +19,6 @@ from tests.integration.kafka_connector.bed import (
     gain,
     snapshot,
     start,
-    without_broker,
     work,
 )
 
@@ -84,7 +83,6 @@ def test_tls_with_a_password(secure: SecuredKafka, keys: Path, client: str) -> N
         assert outlet.load(0) == snapshot(0, experiment=b"0:0")
 
 
-@without_broker
 @on_both_clients
 @pytest.mark.parametrize(
     ("change", "problem"),

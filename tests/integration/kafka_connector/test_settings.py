@@ -13,7 +13,6 @@ from streamduel_kafka import connector
 from streamduel_kafka.client import AdminOptions
 from streamduel_kafka.connecting import connect_at_start
 from streamduel_kafka.settings import SinkSettings, SnapshotSettings, SourceSettings
-from tests.integration.kafka_connector.bed import without_broker
 
 BASE = {"connector": "kafka", "bootstrap_servers": "a:1, b:2", "topic": "clicks", "group": "g"}
 SASL: dict[str, Any] = {
@@ -61,7 +60,6 @@ def test_a_password_must_be_a_string(unquoted: object) -> None:
     assert str(unquoted) not in str(caught.value).replace("1 validation error", "")
 
 
-@without_broker
 def test_no_password_in_messages_and_logs(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     settings = source(**SASL, ssl_password="battery staple")

@@ -16,7 +16,6 @@ from tests.integration.kafka_connector.bed import (
     mapping,
     read,
     start,
-    without_broker,
 )
 
 pytestmark = pytest.mark.kafka
@@ -35,7 +34,6 @@ def alone(own_broker: LocalKafka, request: pytest.FixtureRequest) -> Iterator[Be
         yield bed
 
 
-@without_broker
 def test_it_is_noticed_and_so_is_its_return(alone: Bed, own_broker: LocalKafka) -> None:
     alone.produce(10, 0)
     owner = alone.source(instance="owner", **SESSION)
@@ -60,7 +58,6 @@ def test_it_is_noticed_and_so_is_its_return(alone: Bed, own_broker: LocalKafka) 
     assert mapping(read(owner, 1)) == {0: [10]}
 
 
-@without_broker
 def test_it_is_noticed_while_nothing_is_polled(alone: Bed, own_broker: LocalKafka) -> None:
     """The process folds, or waits for a commit."""
     source = alone.source(**SESSION)
