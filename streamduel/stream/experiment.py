@@ -160,6 +160,8 @@ class Experiment:
     def _duel(
         self, event: Duel | Interleaving, code: int, _key: int, record: LogRecord, now: int
     ) -> None:
+        if type(event) is Duel and event.client is not None:
+            self.impressions.clients.add(event.client)
         if code < 0:
             self.outcomes.accepted += 1
             self.duels.ties += 1

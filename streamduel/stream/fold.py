@@ -114,6 +114,9 @@ class Fold:
             return False
         if type(events[0]) is Interleaving:
             experiment.impressions.count_many(events, times, self._clock.now)
+        else:
+            for client in [event.client for event in events if event.client is not None]:
+                experiment.impressions.clients.add(client)
         self._clock.add_plain(times, moves)
         experiment.buffer.fromlist(codes)
         if len(experiment.buffer) >= experiment.due:
@@ -138,7 +141,7 @@ class Fold:
                 firsts, seconds, winners = experiment.plain
                 buffer, seed = experiment.buffer, experiment.seed
             try:
-                is_duel = type(event) is Duel
+                is_duel = type(event) is Duel and event.client is None
                 code = firsts[event.a] + seconds[event.b] + winners[event.winner] if is_duel else -1
             except KeyError:
                 code = -1

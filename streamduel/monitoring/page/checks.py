@@ -185,9 +185,7 @@ def _clients_capped(view: ExperimentView) -> Check:
 def _clients_independent(view: ExperimentView) -> Check:
     title, found = "Impressions come from many clients", view.impressions
     if not found.named:
-        return Check(
-            title, "unknown", "No impression names a client; credited duels cannot be checked."
-        )
+        return Check(title, "unknown", "No impression or duel names a client.")
     return _judged(
         title,
         f"Of {count(found.named)} impressions with a client, the client of one has about "

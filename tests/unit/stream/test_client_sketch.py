@@ -9,7 +9,7 @@ import pytest
 
 from streamduel.stream.client_sketch import ClientSketch
 from streamduel.testing import Record
-from tests.unit.stream.folding import CONTROL, INTERLEAVING, Partition, config, text
+from tests.unit.stream.folding import CONTROL, DUEL, INTERLEAVING, Partition, config, text
 from tests.unit.stream.restarts import run
 from tests.unit.stream.test_attribution import IMPRESSION, START
 
@@ -31,6 +31,13 @@ def test_the_estimate_is_near_the_truth(sizes: list[int]) -> None:
     assert found.impressions == sum(sizes)
     assert found.per_client == pytest.approx(truth, rel=0.45)
     assert ClientSketch(found.state()).per_client == found.per_client
+
+
+def test_duels_that_name_a_client_are_counted() -> None:
+    partition = Partition()
+    partition.fold(*(text(DUEL, id=f"{at % 40}", client="u") for at in range(50)))
+    partition.fold(text(DUEL, id="tie", winner="tie", client="u"), text(DUEL, id="none"))
+    assert (sketch(partition).impressions, sketch(partition).per_client) == (41, 41.0)
 
 
 def test_impressions_that_name_a_client_are_counted() -> None:

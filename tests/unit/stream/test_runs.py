@@ -37,6 +37,8 @@ def a_value(luck: random.Random, number: int, trouble: float, shown: bool) -> by
     }  # fmt: skip
     if luck.random() < 0.5:
         event["ts"] = NOW + number
+    if luck.random() < 0.3:
+        event["client"] = f"{number % 7}"
     if shown:
         event |= an_impression(luck, number)
         if luck.random() < trouble:
@@ -48,7 +50,7 @@ def an_impression(luck: random.Random, number: int) -> dict[str, Any]:
     team, *clicks = luck.choice([("a", 0), ("b", 2), ("a", 0, 1, 2), ("b", 1)])
     fields: dict[str, Any] = {"type": "interleaving", "teams": [team, "a", "b"], "clicks": clicks}
     if luck.random() < 0.3:
-        fields |= {"client": f"{number % 7}", "epoch": 1 + luck.randrange(number // 30 + 1)}
+        fields |= {"epoch": 1 + luck.randrange(number // 30 + 1)}
     return fields
 
 
