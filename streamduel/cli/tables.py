@@ -11,6 +11,7 @@ from rich.table import Table
 
 from streamduel.preference.verdict import Interval, at_least, percent
 from streamduel.records import Reason
+from streamduel.stream.client_sketch import DEPENDENT
 from streamduel.stream.inspection import ExperimentReport, Report
 
 OUTCOMES: Final = {
@@ -29,6 +30,8 @@ def print_report(console: Console, report: Report) -> None:
     for name, experiment in report.experiments.items():
         answer = f"[bold]{escape(name)}[/]: {_answer(experiment)}"
         console.print(answer, highlight=False, soft_wrap=True)
+        if (experiment.impressions_per_client or 0.0) > DEPENDENT:
+            console.print(f"[yellow]{_dependent(experiment)}[/]", highlight=False, soft_wrap=True)
         console.print(_experiment_table(experiment))
         for kind in experiment.segments:
             console.print(_segments_table(experiment, kind))
@@ -100,6 +103,15 @@ def _answer(experiment: ExperimentReport) -> str:
         f"champion [bold green]{escape(str(experiment.champion))}[/], "
         f"confidence {least}{at_least(experiment.confidence)}"
         f"{progress if experiment.progress < 1 else ''}{ended}"
+    )
+
+
+def _dependent(experiment: ExperimentReport) -> str:
+    """That the confidence above may be too high."""
+    return (
+        f"The client of an impression has about {experiment.impressions_per_client:.0f} of them: "
+        "duels of one client are not independent, so the confidence may be too high. "
+        "`streamduel analyze` takes clients as the unit."
     )
 
 

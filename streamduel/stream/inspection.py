@@ -16,6 +16,7 @@ from streamduel.preference.segments import Disagreement, SegmentResult, judge_se
 from streamduel.preference.verdict import PairResult, Verdict
 from streamduel.records import Reason
 from streamduel.stream import continuity, saved_state, snapshot
+from streamduel.stream.client_sketch import ClientSketch
 from streamduel.stream.segments import Segments
 from streamduel.stream.tallies import Outcomes, PairTies
 from streamduel.stream.timeline import Moment, Timeline
@@ -42,6 +43,8 @@ class ExperimentReport(msgspec.Struct, frozen=True):
         timeline: what happened, the oldest first.
         prior: whether a prior steers the choices of its policy.
         configured: whether the configuration still has it.
+        impressions_per_client: how many impressions the client of an impression has, on average;
+            None if none names a client. If it is large, confidence may be too high.
         segments: what each segment says, by kind and name, with the confidence corrected for their
             number; empty without segments.
         disagreements: whether the segments of a kind disagree by more than chance, by kind.
@@ -70,6 +73,7 @@ class ExperimentReport(msgspec.Struct, frozen=True):
     timeline: list[Moment]
     prior: bool = False
     configured: bool = True
+    impressions_per_client: float | None = None
     segments: dict[str, dict[str, SegmentResult]] = {}
     disagreements: dict[str, Disagreement] = {}
     owner: str | None = None
@@ -159,6 +163,7 @@ def _report(saved: snapshot.ExperimentEntry, entry: snapshot.PartitionEntry) -> 
         pairs=list(verdict.pairs(arms)),
         timeline=list(Timeline(state.get("timeline")).moments),
         prior="prior" in policy.parameters,
+        impressions_per_client=ClientSketch(state.get("clients")).per_client or None,
         segments=judged.segments,
         disagreements=judged.disagreements,
     )

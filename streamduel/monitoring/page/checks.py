@@ -10,15 +10,11 @@ from streamduel.monitoring.page.wording import at_least, count, legible, percent
 from streamduel.monitoring.views import MAX_ARMS_ON_DEMAND, ExperimentView
 from streamduel.preference.evidence import unfairness
 from streamduel.stream.alarms import TOLERATED, UNFAIR
+from streamduel.stream.client_sketch import DEPENDENT
 from streamduel.stream.trust import EVEN
 
 DOMINATED: Final = 0.05
 """The share of records beyond the limit per client, as in the alert: a few users search all day."""
-
-MANY: Final = 5
-"""Impressions of one client from which confidence is doubtful. Of 2,000 simulated experiments with
-two equal rankers and 500 clients, whose preferences differ by beta(1, 1), 3 % named a winner with
-95 % confidence at five duels of each client, 7 % at eight, and 30 % at thirty."""
 
 Result = Literal["ok", "problem", "unknown"]
 
@@ -190,7 +186,7 @@ def _clients_independent(view: ExperimentView) -> Check:
         title,
         f"Of {count(found.named)} impressions with a client, the client of one has about "
         f"{found.per_client:.1f}, on average",
-        problem=found.per_client > MANY,
+        problem=found.per_client > DEPENDENT,
         advice=". Duels of one client are not independent, so confidence may be too high, here and "
         "for the stop rule. `streamduel analyze` takes clients as the unit; `max_per_client` "
         "limits them.",
