@@ -21,7 +21,7 @@ from streamduel.connector import LogRecord
 from streamduel_kafka.client import AdminOptions, Committed, ConsumerOptions, Listener
 from streamduel_kafka.confluent.admin import ConfluentAdmin, open_admin
 from streamduel_kafka.confluent.brokers import Brokers
-from streamduel_kafka.confluent.failures import translated, translating
+from streamduel_kafka.confluent.failures import TRUNCATED, translated, translating
 from streamduel_kafka.confluent.opening import Errors, await_cluster, configuration
 from streamduel_kafka.confluent.positions import Positions
 from streamduel_kafka.confluent.topic_ids import TopicIds
@@ -217,7 +217,9 @@ class ConfluentConsumer:
         elif code == KafkaError._AUTO_OFFSET_RESET:
             if at in self._positions.delivering:
                 self._positions.stop(at)
-                self._failed.append(errors.OffsetOutOfRangeError({at: self._positions.of(at)}))
+                cut = TRUNCATED in error.str()
+                kind = errors.LogTruncationError if cut else errors.OffsetOutOfRangeError
+                self._failed.append(kind({at: self._positions.of(at)}))
         elif code in (KafkaError._BAD_COMPRESSION, KafkaError._BAD_MSG):
             if at in self._positions.delivering:
                 self._read_batch(found, at)

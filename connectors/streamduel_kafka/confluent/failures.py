@@ -17,7 +17,6 @@ OWN: Final[dict[int, type[errors.KafkaError]]] = {
     KafkaError._DESTROY: errors.KafkaConnectionError,
     KafkaError._FENCED: errors.ProducerFencedError,
     KafkaError._INVALID_ARG: errors.KafkaConfigurationError,
-    KafkaError._LOG_TRUNCATION: errors.LogTruncationError,
     KafkaError._MSG_TIMED_OUT: errors.KafkaTimeoutError,
     KafkaError._RESOLVE: errors.KafkaConnectionError,
     KafkaError._SSL: errors.KafkaConnectionError,
@@ -28,6 +27,9 @@ OWN: Final[dict[int, type[errors.KafkaError]]] = {
     KafkaError._UNKNOWN_TOPIC: errors.UnknownTopicOrPartitionError,
     KafkaError._UNSUPPORTED_FEATURE: errors.UnsupportedVersionError,
 }
+
+TRUNCATED: Final = KafkaError(KafkaError._LOG_TRUNCATION).str()
+"""Part of the text of an `_AUTO_OFFSET_RESET`, which librdkafka reports for a truncated log, too."""
 
 
 class TransientError(errors.KafkaError):  # type: ignore[misc] # kafka-python is untyped

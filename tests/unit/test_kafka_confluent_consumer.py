@@ -1,0 +1,73 @@
+"""What a consumer of confluent-kafka makes of librdkafka's messages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, Message
+from kafka import TopicPartition, errors
+
+from streamduel_kafka.client import ConsumerOptions
+from streamduel_kafka.confluent.brokers import Brokers
+from streamduel_kafka.confluent.consumer import ConfluentConsumer
+from streamduel_kafka.confluent.opening import Errors
+
+AT = TopicPartition("clicks", 0)
+
+TRUNCATED = (
+    "Partition log truncation detected at offset 5 (leader epoch 0): broker end offset is 3 "
+    "(offset leader epoch 0). Reset to INVALID.: Local: Partition log truncation detected "
+    "(broker 1)"
+)
+MOST = 1_000_000
+
+OUT_OF_RANGE = (
+    "fetch failed due to requested offset not available on the broker: "
+    "Broker: Offset out of range (broker 1)"
+)
+
+
+class Polled:
+    """A consumer of librdkafka with one message."""
+
+    def __init__(self, message: Message[Any, Any]) -> None:
+        self._message = message
+
+    def assign(self, _places: Any) -> None:
+        """All partitions exist."""
+
+    def poll(self, _seconds: float) -> Message[Any, Any]:
+        return self._message
+
+    def consume(self, number: int, _seconds: float) -> list[Message[Any, Any]]:
+        if not 0 <= number <= MOST:
+            raise ValueError(f"num_messages must be between 0 and {MOST} (1M)")
+        return []
+
+
+def message(**fields: Any) -> Message[Any, Any]:
+    return Message(topic=AT.topic, partition=AT.partition, **fields)
+
+
+def opened(first: Message[Any, Any], options: ConsumerOptions) -> ConfluentConsumer:
+    polled: Any = Polled(first)
+    unused: Any = None
+    consumer = ConfluentConsumer(polled, unused, Errors(), Brokers(), unused, options)
+    consumer.assign({AT: 5})
+    return consumer
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [(TRUNCATED, errors.LogTruncationError), (OUT_OF_RANGE, errors.OffsetOutOfRangeError)],
+    ids=["truncated", "out of range"],
+)
+def test_a_truncated_log_is_no_offset_out_of_range(
+    text: str, kind: type[errors.KafkaError]
+) -> None:
+    error = KafkaError(KafkaError._AUTO_OFFSET_RESET, text)
+    consumer = opened(message(offset=-1001, error=error), ConsumerOptions())
+    with pytest.raises(kind) as raised:
+        consumer.poll(0)
+    assert type(raised.value) is kind
