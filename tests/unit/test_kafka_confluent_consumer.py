@@ -71,3 +71,9 @@ def test_a_truncated_log_is_no_offset_out_of_range(
     with pytest.raises(kind) as raised:
         consumer.poll(0)
     assert type(raised.value) is kind
+
+
+def test_a_poll_may_allow_more_records_than_librdkafka_hands_out_at_once() -> None:
+    click = message(offset=5, value=b"click", timestamp=(1, 1))
+    consumer = opened(click, ConsumerOptions(max_records=2_000_000))
+    assert [each.value for each in consumer.poll(0)[AT]] == [b"click"]

@@ -61,6 +61,10 @@ CONTROL: Final = frozenset({KafkaError._MAX_POLL_EXCEEDED, KafkaError._ALL_BROKE
 """Errors that librdkafka reports, and after which it continues by itself."""
 
 
+MOST_MESSAGES: Final = 1_000_000
+"""The largest argument that `Consumer.consume` accepts."""
+
+
 class Record(NamedTuple):
     """A `LogRecord`."""
 
@@ -91,6 +95,7 @@ class ConfluentConsumer:
         self._brokers = brokers
         self._unread = unread
         self._options = options
+        self._more = min(options.max_records - 1, MOST_MESSAGES)  # behind the first of a poll
         self._positions = Positions(consumer)
         self._closing = False
         self._failed: deque[errors.KafkaError] = deque()
@@ -167,7 +172,7 @@ class ConfluentConsumer:
             if first is None:
                 self._check_fatal()
                 return {}
-            messages = [first, *self._consumer.consume(self._options.max_records - 1, 0)]
+            messages = [first, *self._consumer.consume(self._more, 0)]
         found: dict[TopicPartition, Sequence[LogRecord]] = {}
         self._reread.clear()
         for at, run in _runs(messages):
