@@ -19,9 +19,7 @@ REMEMBERED: Final = 100
 within minutes, and hardly a hundred actions later."""
 
 
-OFF: Final = Rejected(
-    "invalid_record", "control records are switched off (limits.control_records: false)."
-)
+OFF: Final = "control records are switched off (limits.control_records: false)."
 
 
 class ControlEntry(msgspec.Struct, frozen=True):
@@ -124,7 +122,7 @@ class ControlOrder:
                 f"click log); `streamduel control` writes them there.",
             )
         if origin == "off":
-            raise OFF
+            raise Rejected("invalid_record", OFF)
 
     def check_topic(self, event: InputEvent, offset: int) -> None:
         """Refuse a record of the control topic that does not count.
@@ -139,7 +137,7 @@ class ControlOrder:
                 f"'{type(event).__struct_config__.tag}').",
             )
         if self.origin_at(offset) == "off":
-            raise OFF
+            raise Rejected("invalid_record", OFF)
 
     def due(self, marker: ControlMarker) -> Iterator[ControlRecord]:
         """The records of a marker that are not applied yet, in order; each is applied now."""

@@ -246,6 +246,7 @@ class Experiment:
             self.set_timer()
 
     def _control(self, event: Control, _code: int, _key: int, record: LogRecord, now: int) -> None:
+        self._shared.pulse()  # before and after a change of settings, which may take long
         self.learn()
         control.apply(event, self, record.offset)
         self.outcomes.accepted += 1
@@ -387,6 +388,7 @@ class Experiment:
         self._decided(plan, self.decisions.rewind(offset, now, self._records), now)
 
     def _decided(self, before: Plan | None, assignment: Assignment | None, now: int) -> None:
+        self._shared.pulse()  # among a thousand arms a decision may take half a second
         self.due = self.decisions.until_due
         plan = self.decisions.plan
         if plan is not None and plan != before:
@@ -444,6 +446,10 @@ class Experiment:
             "tallies": self.outcomes.state(capped=self.client_cap is not None),
             **self.impressions.state(),
             "timeline": self.timeline.state(),
-            **({"disorder": structs.asdict(self.disorder)} if self.disorder.clicks else {}),
+            **(
+                {"disorder": structs.asdict(self.disorder)}
+                if any(structs.astuple(self.disorder))
+                else {}
+            ),
             "open": self.open,
         }

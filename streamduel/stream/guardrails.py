@@ -59,8 +59,8 @@ def guarded_shares(plan: Plan, rails: GuardrailSettings) -> list[PairShare]:
     shares = []
     for pair, factor in kept:
         share = (1 - rails.floor) * factor * pair.share + extra.pop((pair.a, pair.b), 0.0)
-        shares.append(PairShare(pair.a, pair.b, share, pair.remaining))
-    shares += [PairShare(*pair, share) for pair, share in extra.items()]
+        shares.append(PairShare(pair.a, pair.b, min(share, 1.0), pair.remaining))
+    shares += [PairShare(*pair, min(share, 1.0)) for pair, share in extra.items()]
     return sorted((pair for pair in shares if pair.share > 0), key=lambda pair: -pair.share)
 
 

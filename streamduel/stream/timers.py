@@ -171,7 +171,7 @@ class RenewalTimer:
         if self.settings.arm is None:
             return None, None
         self.published_at, self.records, self.expires = now, records, False
-        return (now + self.settings.idle_ms if now else None), self.settings.arm
+        return (min(now + self.settings.idle_ms, MAX_TIME) if now else None), self.settings.arm
 
     def state(self) -> dict[str, Any]:
         """Arguments that restore the timer."""

@@ -7,7 +7,7 @@ import random
 
 from streamduel.stream.disorder import Disorder
 from streamduel.testing import Record
-from tests.unit.stream.folding import config, text
+from tests.unit.stream.folding import DUEL, config, text
 from tests.unit.stream.restarts import run
 from tests.unit.stream.test_attribution import CLICK, IMPRESSION, START, WINDOW
 
@@ -36,6 +36,16 @@ def test_the_counts_are_those_of_an_undisturbed_process() -> None:
     found = Disorder(**state["disorder"])
     assert found.clicks == sum(b'"click"' in (it.value or b"") for it in log)
     assert min(found.late, found.expired, found.impressions) > 10
+
+
+def test_an_impression_behind_survives_a_restart_before_the_first_click() -> None:
+    log = [
+        Record(0, text(DUEL), START + 2 * WINDOW),
+        Record(1, text(IMPRESSION, id="i", ts=START), START + 2 * WINDOW),
+        Record(2, text(CLICK, id="c", impression="i"), START + 2 * WINDOW),
+    ]
+    settings = config(search={"join_window_ms": WINDOW})
+    assert run(settings, log, [2], {2}) == run(settings, log, [2], set())
 
 
 def test_a_log_without_clicks_has_the_state_of_earlier_releases() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from streamduel.config.experiment import GuardrailSettings
 from streamduel.connector import PartitionCommit
-from streamduel.records import PairShare
+from streamduel.records import MAX_TIME, PairShare
 from streamduel.stream.guardrails import guarded_shares, share_taken
 from streamduel.stream.plan import PairPlan, Plan
 from tests.unit.stream.folding import (
@@ -290,6 +290,14 @@ def test_an_assignment_is_renewed_halfway_while_records_come() -> None:
         assert renewed["valid_until"] == stream.now + IDLE
         assert renewed["duels"] == stream.partition.duels() - 1, "as of the record before"
         assert renewed["offset"] == len(stream.partition.log) - 2
+
+
+def test_the_validity_ends_at_the_latest_time_that_a_record_can_have() -> None:
+    stream = lapsing()
+    stream.now = MAX_TIME - 1
+    [renewed, *_] = stream.duel("bm25", "ltr-v1")
+    assert renewed["valid_until"] == MAX_TIME
+    assert stream.partition.restarted().duels() == 1
 
 
 OTHERS = text(DUEL, experiment="ads", a="x", b="y")
