@@ -96,8 +96,8 @@ class Fold:
             impressions that become duels, and nothing expires meanwhile. Otherwise nothing has
             changed.
         """
-        codes = _codes(experiment, events)
-        if codes is None:
+        codes = None if self._shared.memory.exceeded else _codes(experiment, events)
+        if codes is None:  # `_apply` makes room first
             return False
         times: list[Any] = [record.timestamp for record in records]
         if None in times:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from streamduel.connector import PartitionCommit
+from streamduel.stream.decode import RecordDecoder
 from streamduel.stream.fold import MIN_RUN, Fold
 from streamduel.stream.task import PartitionTask
 from streamduel.testing import Record, encode
@@ -129,6 +130,39 @@ def test_runs_change_no_byte(seed: int, decide_every: int, monkeypatch: pytest.M
     found = folded(polls(log, random.Random(seed)), settings)
     monkeypatch.setattr(Fold, "_apply_duels", lambda self, *run: False)
     assert folded(polls(log, random.Random(seed)), settings) == found
+
+
+@pytest.mark.parametrize("event", [{"type": "duel", "winner": "a", "client": "u"}, {
+    "type": "interleaving", "teams": ["a", "b"], "clicks": [0],
+}], ids=["duel", "interleaving"])  # fmt: skip
+def test_runs_make_room_for_memory_as_single_records_do(event: dict[str, Any]) -> None:
+    settings = config(search={"decide_every": 5}, limits={"max_open_bytes": 4096})
+    first, second = ARMS[:2]
+    parts = {"type": "impression", "teams": ["a", "b"]}
+    bodies = [{"type": "duel", "winner": "b"}] * 40 + [parts] * 14 + [event] * 30
+    log = [
+        Record(
+            at, encode({"id": f"{at}", "experiment": "search", "a": first, "b": second} | body), NOW
+        )
+        for at, body in enumerate(bodies)
+    ]
+
+    def outcome(length: int) -> tuple[Any, ...]:
+        partition = Partition(settings)
+        for start in range(0, len(log), length):
+            partition.task.fold(log[start : start + length])
+        output = partition.task.take_commit()
+        return output.assignments, output.entries
+
+    assert outcome(1) == outcome(len(log))
+
+
+def test_a_refused_record_keeps_no_others_in_memory() -> None:
+    """A traceback would keep the frame that decoded them, in a cycle of references."""
+    values = [*(text(DUEL, id=f"{number}") for number in range(5)), b"{", None]
+    run = RecordDecoder(1000).leading([Record(at, value, NOW) for at, value in enumerate(values)])
+    errors = [event for event in run if isinstance(event, Exception)]
+    assert [(it.__traceback__, it.__context__) for it in errors] == [(None, None)] * 2
 
 
 def test_new_duels_of_known_pairs_are_applied_in_runs(monkeypatch: pytest.MonkeyPatch) -> None:
