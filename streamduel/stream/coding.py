@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -41,6 +42,9 @@ FIRST_WINS: Final = (0.0, 1.0, 0.5)
 _B_WINS, _A_WINS, TIE = 0, 1, 2
 WINNERS: Final[tuple[Side | None, ...]] = ("b", "a", None)
 """The side that wins, by outcome."""
+
+_click = lru_cache(maxsize=128)(RankClick)
+"""A click on a rank: the same object for the ranks that lists have."""
 
 
 class Coder:
@@ -132,7 +136,7 @@ class Coder:
         if event.a == event.b or (chances is not None and len(chances) != len(teams)):
             raise _contradiction(event)
         try:
-            clicks = [RankClick(it) if isinstance(it, int) else it for it in given]
+            clicks = [_click(it) if isinstance(it, int) else it for it in given]
             return _code(known, event, self._credited(event, clicks))
         except IndexError:
             raise _contradiction(event) from None

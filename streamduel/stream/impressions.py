@@ -56,9 +56,12 @@ class Impressions:
             times: their timestamps, none beyond the limit of stream time.
             now: stream time before them.
         """
+        shown, add = self.trust.shown, self.clients.add
         for event, time in zip(events, times, strict=True):
             now = max(now, time)
-            self.count(event, now)
+            shown(event.a, event.b, event.teams, event.epoch, now)
+            if event.client is not None:
+                add(event.client)
 
     def reset(self, settings: ExperimentSettings) -> None:
         """Forget the clients and the examples; how services interleave stays known."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from math import fsum
 from operator import mul
 from typing import Final
 
@@ -39,7 +40,7 @@ def look_of(teams: Sequence[Side | None]) -> Look:
     if not teams:
         return 0, 0, 0, 0, 0
     prominence, whole = _prominence(len(teams))
-    lead = sum(map(mul, map(_SIGNS.__getitem__, teams), prominence))
+    lead = fsum(map(mul, map(_SIGNS.__getitem__, teams), prominence))
     top = teams[0]
     return ours, theirs, int(top == "a"), int(top == "b"), round(WHOLE * lead / whole)
 
@@ -48,7 +49,7 @@ def look_of(teams: Sequence[Side | None]) -> Look:
 def _prominence(ranks: int) -> tuple[tuple[float, ...], float]:
     """The prominence of each rank of a list, and of all ranks together."""
     each = tuple(1 / (rank + 1) for rank in range(ranks))
-    return each, sum(each)
+    return each, fsum(each)
 
 
 class Patterns:

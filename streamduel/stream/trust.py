@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import add
 from typing import Any, Final
 
 from streamduel.records import Side
@@ -18,6 +19,9 @@ IN_FORCE: Final = -1
 
 EVEN: Final = ("documents", "top ranks", "prominent ranks")
 """What must balance for each arm and for side a, in this order: see `Trust.coins`."""
+
+MOST_PAIRS: Final = 1024
+"""Pairs that are counted before their counts are added to those of sides and arms: 0.2 MB."""
 
 Coin = tuple[float, float]
 
@@ -46,6 +50,7 @@ class Trust:
     __slots__ = (
         "_arms",
         "_assigned",
+        "_pairs",
         "_patterns",
         "_pruned_at",
         "_sides",
@@ -54,6 +59,7 @@ class Trust:
 
     def __init__(self, patterns: Patterns, state: Mapping[str, Any] | None = None) -> None:
         self._patterns = patterns
+        self._pairs: dict[tuple[str, str], list[int]] = {}  # since the last `_settle`
         self.unassigned: int = state["unassigned"] if state else 0
         self._pruned_at: int = state["pruned_at"] if state else 0
         self._sides: list[int] = list(state["sides"]) if state else [0] * 6
@@ -87,6 +93,7 @@ class Trust:
 
     def retire_arm(self, arm: str) -> None:
         """Drop the counts of a retired arm."""
+        self._settle()
         self._arms.pop(arm, None)
 
     def shown(
@@ -94,37 +101,46 @@ class Trust:
     ) -> None:
         """Count an interleaved impression."""
         ours, theirs, top, other_top, lead = self._patterns.of(teams)[1]
-        arms = self._arms
-        for tally in (self._sides, arms.get(a) or self._tally(a)):
-            tally[_SHOWN] += 1
-            tally[_OURS] += ours
-            tally[_THEIRS] += theirs
-            tally[_OUR_TOPS] += top
-            tally[_THEIR_TOPS] += other_top
-            tally[_LEAD] += lead
-        tally = arms.get(b) or self._tally(b)
+        tally = self._pairs.get((a, b)) or self._tally(a, b)
         tally[_SHOWN] += 1
-        tally[_OURS] += theirs
-        tally[_THEIRS] += ours
-        tally[_OUR_TOPS] += other_top
-        tally[_THEIR_TOPS] += top
-        tally[_LEAD] -= lead
-        last = self._assigned.get(_unordered(a, b))
-        if last is None or not _was_assigned(last, epoch, now):
+        tally[_OURS] += ours
+        tally[_THEIRS] += theirs
+        tally[_OUR_TOPS] += top
+        tally[_THEIR_TOPS] += other_top
+        tally[_LEAD] += lead
+        last = self._assigned.get((a, b) if a < b else (b, a))
+        if last is None or (last[0] != IN_FORCE and not _was_assigned(last, epoch, now)):
             self.unassigned += 1
 
-    def _tally(self, arm: str) -> list[int]:
-        tally = self._arms[arm] = [0] * 6
+    def _tally(self, a: str, b: str) -> list[int]:
+        if len(self._pairs) == MOST_PAIRS:
+            self._settle()
+        tally = self._pairs[a, b] = [0] * 6
         return tally
+
+    def _settle(self) -> None:
+        """Add the counts by pair to those by side and by arm, which are the state."""
+        for (a, b), ahead in self._pairs.items():
+            shown, ours, theirs, top, other_top, lead = ahead
+            behind = shown, theirs, ours, other_top, top, -lead
+            for total, gains in (
+                (self._sides, ahead),
+                (self._arms.setdefault(a, [0] * 6), ahead),
+                (self._arms.setdefault(b, [0] * 6), behind),
+            ):
+                total[:] = map(add, total, gains)
+        self._pairs.clear()
 
     @property
     def impressions(self) -> int:
         """The number of interleaved impressions, with clicks or without."""
+        self._settle()
         return self._sides[_SHOWN]
 
     @property
     def ranks(self) -> tuple[int, int]:
         """Documents shown of side a, and of side b, in all impressions."""
+        self._settle()
         return self._sides[_OURS], self._sides[_THEIRS]
 
     def coins(self, arms: Sequence[str]) -> tuple[Coin, ...]:
@@ -133,12 +149,14 @@ class Trust:
         Args:
             arms: the present arms.
         """
+        self._settle()
         none = [0] * 6
         tallies = [self._sides, *(self._arms.get(arm, none) for arm in arms)]
         return tuple(coin for tally in tallies for coin in _coins(tally))
 
     def state(self) -> dict[str, Any]:
         """What restores the object, as plain JSON values."""
+        self._settle()
         return {
             "sides": list(self._sides),
             "arms": {arm: list(tally) for arm, tally in sorted(self._arms.items())},
