@@ -29,7 +29,7 @@ OWN: Final[dict[int, type[errors.KafkaError]]] = {
 }
 
 TRUNCATED: Final = KafkaError(KafkaError._LOG_TRUNCATION).str()
-"""Part of the text of an `_AUTO_OFFSET_RESET`, which librdkafka reports for a truncated log, too."""
+"""Part of the text of `_AUTO_OFFSET_RESET`, which librdkafka also reports for a truncated log."""
 
 
 class TransientError(errors.KafkaError):  # type: ignore[misc] # kafka-python is untyped
