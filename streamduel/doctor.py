@@ -13,7 +13,7 @@ from streamduel.config import LoadedConfig
 from streamduel.config.changes import differences
 from streamduel.connector import LogRecord, SourceOptions
 from streamduel.diagnosis import Finding, Grade
-from streamduel.errors import StreamduelError, shortened
+from streamduel.errors import SnapshotError, StreamduelError, shortened
 from streamduel.formats import Ignored
 from streamduel.records import Control, DeadLetter, Rejected
 from streamduel.stream import continuity, saved_state, snapshot
@@ -56,11 +56,13 @@ class _Sample:
     Attributes:
         records: by partition.
         next: the end of each partition.
+        complete: the partitions that were read to their end.
         log: the shape of the click log.
     """
 
     records: dict[int, list[LogRecord]] = field(default_factory=dict)
     next: dict[int, int] = field(default_factory=dict)
+    complete: set[int] = field(default_factory=set)
     log: ClickLog | None = None
 
 
@@ -118,6 +120,7 @@ def _read(loaded: LoadedConfig) -> _Sample:
                 sample.records[partition] = kept[-NEWEST:]
             for partition in [it for it in wanted if log.caught_up(it)]:
                 wanted.discard(partition)
+                sample.complete.add(partition)
     for partition, found in sample.records.items():
         if found:
             sample.next[partition] = max(sample.next.get(partition, 0), found[-1].offset + 1)
@@ -139,6 +142,11 @@ def _snapshots(
                 snapshot.check_offset(found, entry.next)
                 if sample.log is not None:
                     continuity.check_log(entry, sample.log, partition)
+                    end = sample.next.get(partition, entry.next)
+                    if partition in sample.complete and end < entry.next:
+                        raise SnapshotError(
+                            continuity.cut_off(sample.log, partition, end, entry.next)
+                        )
                 continuity.check_format(entry, loaded.config.log_format)
                 for name, each in experiments.items():
                     with snapshot.restoring(snapshot.EXPERIMENT_PREFIX + name, place):

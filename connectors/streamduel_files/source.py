@@ -224,7 +224,8 @@ class FileSource:
         if self._lines < wanted:
             raise ConnectorError(
                 f"source.path {self._path} has {self._lines} lines (the snapshot goes up to "
-                f"line {wanted}); it is not the log that the snapshot was made from."
+                f"line {wanted}): it was truncated. Restore it; or continue with the present state "
+                f"from its beginning: 'streamduel repair new-log CONFIG'."
             )
         self._positioned = True
         return wanted
@@ -237,7 +238,7 @@ class FileSource:
 
     def caught_up(self, partition: int) -> bool:  # noqa: ARG002 - there is one
         """Whether the end has been reached."""
-        return self._ended and not self._rest and not self._ahead
+        return (self._ended or self._at_end) and not self._rest and not self._ahead
 
     def lags(self, partitions: Sequence[int]) -> dict[int, int]:
         """The lines not delivered yet; unknown for a compressed file and for standard input."""

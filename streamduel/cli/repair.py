@@ -290,7 +290,8 @@ def _new_log(shape: ClickLog, log: Source, load: Load, note: str) -> Plan:
                 f"'{shape.topic}' has {shape.partitions} partitions, the snapshots are of "
                 f"{entry.partitions}; use repartition."
             )
-        if (entry.topic, entry.log_id) == (shape.topic, shape.log_id(partition)):
+        same = (entry.topic, entry.log_id) == (shape.topic, shape.log_id(partition))
+        if same and _holds(log, partition, entry.next):
             raise ConfigurationError(
                 f"the snapshot of partition {partition} was made from the present '{shape.topic}'; "
                 f"there is no new log."
@@ -306,6 +307,15 @@ def _new_log(shape: ClickLog, log: Source, load: Load, note: str) -> Plan:
             for partition, begin in begins.items()
         ],
     )
+
+
+def _holds(log: Source, partition: int, offset: int) -> bool:
+    """Whether the click log goes up to an offset."""
+    try:
+        log.seek(partition, offset)
+    except ConnectorError:
+        return False
+    return True
 
 
 def _repartition(

@@ -43,6 +43,15 @@ def check_log(entry: PartitionEntry, log: ClickLog, partition: int) -> None:
         )
 
 
+def cut_off(log: ClickLog, partition: int, end: int, offset: int) -> str:
+    """The sentence about a click log that ends before the offset of the snapshot."""
+    return (
+        f"partition {partition} of '{log.topic}' ends at offset {end}, before the next offset of "
+        f"the snapshot, {offset}: it was truncated. Restore it; or continue with the "
+        f"present state from its beginning: 'streamduel repair new-log CONFIG'."
+    )
+
+
 def described(log_format: FormatSettings | None) -> dict[str, Any] | None:
     """The settings of a foreign format as a snapshot contains them."""
     return None if log_format is None else log_format.model_dump(mode="json")

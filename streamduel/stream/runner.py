@@ -20,8 +20,8 @@ from streamduel.connector import (
     Source,
     no_failpoint,
 )
-from streamduel.errors import Fenced
-from streamduel.stream import settings_change
+from streamduel.errors import Fenced, SnapshotError
+from streamduel.stream import continuity, settings_change
 from streamduel.stream.commit import commit
 from streamduel.stream.observer import Observer
 from streamduel.stream.routing import ClickLog
@@ -119,6 +119,7 @@ class Runner:
                 self.tasks[partition].miss(offset)
         self._restore()
         self._fold(poll.records)
+        self._check_ends()
         if self._due():
             self._commit()
         self._measure_lag()
@@ -164,6 +165,17 @@ class Runner:
                 total += len(part)
         if total:
             self._notify(lambda observer: observer.polled(total))
+
+    def _check_ends(self) -> None:
+        """Refuse a click log that ends before the snapshot: its next records would not count.
+
+        Raises:
+            SnapshotError: it ends there.
+        """
+        for partition, task in self.tasks.items():
+            end = task.cut_off_at
+            if end is not None and self._source.caught_up(partition):
+                raise SnapshotError(continuity.cut_off(self._log, partition, end, task.next_offset))
 
     def _restore(self) -> None:
         """Create tasks from the snapshots that have been loaded."""

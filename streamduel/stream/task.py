@@ -97,6 +97,7 @@ class PartitionTask:
         self.missed = 0
         self._marks = Marks(self._window)
         self._recovery: Recovery | None = None
+        self._reread_to = 0
         self._entries = Entries()
         self._log_id = log.log_id(partition)
         self.repairs = Repairs()
@@ -156,6 +157,7 @@ class PartitionTask:
 
     def open(self, offset: int) -> None:
         """The click log will be delivered from this offset on."""
+        self._reread_to = offset
         if self.resume_offset is None:
             self.next_offset = offset
             self._window.advance(self.stream_time, offset)
@@ -225,9 +227,19 @@ class PartitionTask:
         for block in self._blocks(records):
             if self._recovery is not None:
                 self._recovery.read(block)
+                self._reread_to = block[-1].offset + 1
                 continue
             self._fold.apply(block)
             self.next_offset = block[-1].offset + 1
+
+    @property
+    def cut_off_at(self) -> int | None:
+        """How far a restart has re-read the click log, while that is before the snapshot's offset.
+
+        If the click log ends there, it was truncated.
+        """
+        reads_on = self._recovery is not None and self._reread_to < self._snapshot_offset
+        return self._reread_to if reads_on else None
 
     def _end_recovery(self) -> None:
         if self._recovery is not None:

@@ -118,6 +118,27 @@ def test_a_replaced_file_is_refused_and_can_be_continued(
     assert "there is no new log" in repair(streamduel, half, "new-log").err
 
 
+def test_a_truncated_file_is_refused_and_can_be_continued(
+    streamduel: Streamduel, half: Path
+) -> None:
+    """It begins with the same line; lines that were appended since must not be lost."""
+    before = inspected(streamduel, half)["experiments"]["search"]
+    write(half, [*LOG[:5], *LOG[HALF : HALF + 300]])
+    refused = run(half / "search.yaml", "--until-end")
+    examined = streamduel("doctor", half / "search.yaml")
+    for result, status in ((refused, 2), (examined, 1)):
+        assert result.status == status
+        words = " ".join((result.err + result.out).split())
+        assert f"ends at offset 305, before the next offset of the snapshot, {HALF}" in words
+        assert "streamduel repair new-log" in words
+    done = repair(streamduel, half, "new-log")
+    assert done.status == 0, done.err
+    assert run(half / "search.yaml", "--until-end").status == 0
+    after = inspected(streamduel, half)["experiments"]["search"]
+    assert after["duels"] > before["duels"] + 200
+    assert streamduel("replay", half / "search.yaml").status == 0
+
+
 def test_a_longer_file_is_the_same_log(streamduel: Streamduel, half: Path) -> None:
     write(half, LOG)
     assert run(half / "search.yaml", "--until-end").status == 0
