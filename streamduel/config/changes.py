@@ -51,7 +51,7 @@ def problems(settings: ExperimentSettings, arms: Sequence[str]) -> Iterator[str]
     except PolicyError as error:
         yield str(error)
     else:
-        yield from settings.mistakes()
+        yield from settings.mistakes(arms)
     for sentence in settings.guardrails.mistakes(arms):
         yield f"guardrails.{sentence}"
 

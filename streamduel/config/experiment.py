@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from streamduel import policies
 from streamduel.config.prior import PriorSettings
-from streamduel.config.section import Integer, Name, Section
+from streamduel.config.section import MAX_ARMS, Integer, Name, Section
 from streamduel.config.shape import one_of
 from streamduel.errors import nearest, shown
 from streamduel.interleaving.credit import (
@@ -27,9 +27,6 @@ _JOIN_WINDOW_MS: Final = 600_000
 """Ten minutes: users rarely return to a page of results later."""
 
 MIN_ARMS: Final = 2
-MAX_ARMS: Final = 1000
-"""A decision of some policies takes time and memory quadratic in the number of arms."""
-
 DESCRIPTIVE: Final = ("owner", "hypothesis", "links", "notes")
 """Settings that are only shown. They are not part of the state."""
 
@@ -54,7 +51,8 @@ MAX_CELLS: Final = 200_000
 """Counts of pairs in all segments: 3 MB, judged in some tens of milliseconds."""
 
 Segments = Annotated[
-    dict[Name, Annotated[list[Name], Field(min_length=1)]], Field(max_length=MAX_KINDS)
+    dict[Name, Annotated[list[Name], Field(min_length=1, max_length=MAX_SEGMENTS)]],
+    Field(max_length=MAX_KINDS),
 ]
 Weights = Annotated[dict[Action, Weight], Field(min_length=1, max_length=1000)]
 Propensity = Annotated[float, Field(strict=True, gt=0, le=1)]
@@ -328,12 +326,12 @@ class ExperimentSettings(Section):
     @field_validator("segments")
     @classmethod
     def _check_segments(cls, segments: dict[str, list[str]]) -> dict[str, list[str]]:
+        if (found := sum(map(len, segments.values()))) > MAX_SEGMENTS:
+            raise ValueError(f"must have at most {MAX_SEGMENTS} names in all (found {found})")
         for kind, names in segments.items():
             for index, name in enumerate(names):
                 if name in names[:index]:
                     raise ValueError(f"has {shown(name)} twice in {shown(kind)}")
-        if (found := sum(map(len, segments.values()))) > MAX_SEGMENTS:
-            raise ValueError(f"must have at most {MAX_SEGMENTS} names in all (found {found})")
         return segments
 
     def create_policy(self, arms: Sequence[str] | None = None) -> policies.Policy:
@@ -363,8 +361,8 @@ class ExperimentSettings(Section):
             parameters["prior"] = self.prior.pseudo_wins(arms)
         return kind(len(arms), seed=self.seed, **parameters)
 
-    def mistakes(self) -> Iterator[str]:
-        """Contradictions between keys: sentences that begin with the key."""
+    def mistakes(self, arms: Sequence[str]) -> Iterator[str]:
+        """Contradictions between keys, and to the arms: sentences that begin with the key."""
         aim, confidence = self.policy.parameters.get("aim", self.aim), self.stop.confidence
         if aim == "earn" and confidence is not None:
             yield (
@@ -377,12 +375,8 @@ class ExperimentSettings(Section):
                 f"smallest_difference must be left out with policy {name}; policies that use one:"
                 f" {', '.join(able)}."
             )
-        cells = sum(map(len, self.segments.values())) * len(self.arms) ** 2
-        if cells > MAX_CELLS:
-            yield (
-                f"segments must be fewer with {len(self.arms)} arms: arms times arms times segments"
-                f" may be at most {MAX_CELLS} (found {cells})."
-            )
+        if problem := self.too_many_cells(len(arms)):
+            yield problem
         if "prior" in self.policy.parameters:
             yield "policy.prior must be left out; the experiment's own key prior names the arms."
         able = _with_parameter("prior")
@@ -393,6 +387,16 @@ class ExperimentSettings(Section):
             )
         for sentence in self.prior.mistakes(self.arms):
             yield f"prior.{sentence}"
+
+    def too_many_cells(self, n_arms: int) -> str | None:
+        """The sentence about too many segments for so many arms; None if they are not."""
+        cells = sum(map(len, self.segments.values())) * n_arms**2
+        if cells <= MAX_CELLS:
+            return None
+        return (
+            f"segments must be fewer with {n_arms} arms: arms times arms times segments may be at"
+            f" most {MAX_CELLS} (found {cells})."
+        )
 
 
 def _with_parameter(parameter: str) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 from pydantic import Field, model_validator
 
-from streamduel.config.section import Name, Section
+from streamduel.config.section import MAX_ARMS, Name, Section
 from streamduel.errors import nearest, shown
 from streamduel.preference.exponential import exp
 
@@ -29,13 +29,15 @@ class PriorSettings(Section):
     Either `wins` or `scores`. Only some policies use a prior: docs/experiments.md#prior.
     """
 
-    wins: dict[Name, dict[Name, _Wins]] | None = Field(
+    wins: dict[Name, Annotated[dict[Name, _Wins], Field(max_length=MAX_ARMS)]] | None = Field(
         None,
+        max_length=MAX_ARMS,
         description="Wins in another experiment: by arm, how often it beat each other arm; pairs"
         " may be missing.",
     )
     scores: dict[Name, _Score] | None = Field(
         None,
+        max_length=MAX_ARMS,
         description="Scores of an offline evaluation by arm, such as nDCG; larger is better, and"
         " the scale does not matter.",
     )
@@ -85,7 +87,9 @@ class PriorSettings(Section):
         >>> [[round(wins, 2) for wins in row] for row in prior.pseudo_wins(["a", "b"])]
         [[0.0, 3.1], [6.9, 0.0]]
         """
-        known = self._of_scores(self.scores) if self.scores is not None else self._of_wins()
+        if self.scores is not None:
+            return self._of_scores(self.scores, arms)
+        known = self._of_wins()
         return [[known.get((arm, other), 0.0) for other in arms] for arm in arms]
 
     def _of_wins(self) -> Mapping[tuple[str, str], float]:
@@ -100,17 +104,20 @@ class PriorSettings(Section):
             weighted[arm, other] = won * self.discount * (self.cap / max(duels, self.cap))
         return weighted
 
-    def _of_scores(self, scores: Mapping[str, float]) -> Mapping[tuple[str, str], float]:
+    def _of_scores(self, scores: Mapping[str, float], arms: Sequence[str]) -> list[list[float]]:
         n = max(len(scores), 1)
         mean = fsum(scores.values()) / n
         variance = fsum((score - mean) * (score - mean) for score in scores.values()) / n
         slope = STEEPNESS / sqrt(variance) if variance > 0 else 0.0
-        return {
-            (arm, other): self.cap * _chance(slope * (mine - its))
-            for arm, mine in scores.items()
-            for other, its in scores.items()
-            if arm != other
-        }
+        of_arms = [scores.get(arm) for arm in arms]
+        return [
+            [
+                0.0 if i == j or mine is None or its is None
+                else self.cap * _chance(slope * (mine - its))
+                for j, its in enumerate(of_arms)
+            ]
+            for i, mine in enumerate(of_arms)
+        ]  # fmt: skip
 
 
 def _chance(log_odds: float) -> float:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from streamduel.records import MAX_NAME
+
+MAX_ARMS: Final = 1000
+"""A decision of some policies takes time and memory quadratic in the number of arms."""
 
 # Strict: `true` is no integer, and a quoted number is a mistake to report.
 Integer = Annotated[int, Field(strict=True)]

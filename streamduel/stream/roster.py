@@ -6,7 +6,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from streamduel.config.experiment import MAX_ARMS, MIN_ARMS
+from streamduel.config.experiment import MIN_ARMS
+from streamduel.config.section import MAX_ARMS
 from streamduel.errors import similar
 from streamduel.records import Rejected
 

@@ -59,10 +59,12 @@ MISTAKES: list[tuple[str, Any, str]] = [
      "propensities, weights."),
     # Segments.
     (f"{ARMS[:-5]}.segments", {"class": []},
-     "experiments.search.segments.class must be a list of at least 1 entry (found an empty list)."),
+     "experiments.search.segments.class must be a list of 1 to 32 entries (found an empty list)."),
     (f"{ARMS[:-5]}.segments", {"class": ["x", "y", "x"]},
      "experiments.search.segments has 'x' twice in 'class'."),
     (f"{ARMS[:-5]}.segments", {"class": [f"s-{number}" for number in range(33)]},
+     "experiments.search.segments.class must be a list of 1 to 32 entries (found a list of 33)."),
+    (f"{ARMS[:-5]}.segments", {"class": [f"{number}" for number in range(32)], "device": ["x"]},
      "experiments.search.segments must have at most 32 names in all (found 33)."),
     # What is missing.
     ("source", GONE, "source is missing: where the click log is read."),

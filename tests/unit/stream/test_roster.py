@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamduel.config.experiment import MAX_ARMS
+from streamduel.config.section import MAX_ARMS
 from streamduel.records import Rejected
 from streamduel.stream.roster import MAX_NAMES, Roster
 

@@ -137,6 +137,15 @@ def test_too_many_segments_for_another_arm() -> None:
     assert "there are too many segments for one more arm" in letters(commit)[0]["error"]
 
 
+def test_too_many_segments_for_the_arms_that_have_joined() -> None:
+    partition = Partition(made(arms=["x", "y"]))
+    joining = (text(CONTROL, id=f"c-{at}", action="add_arm", arm=f"a-{at}") for at in range(78))
+    partition.fold(*joining)
+    segments = {"class": [f"s-{number}" for number in range(32)]}
+    commit = partition.fold(text(CONTROL, id="c", action="apply", settings={"segments": segments}))
+    assert "segments must be fewer with 80 arms" in letters(commit)[0]["error"]
+
+
 def noise(rng: random.Random, count: int) -> list[Record]:
     found: list[Record] = []
     now = START

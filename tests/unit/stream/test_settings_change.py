@@ -172,6 +172,10 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"arms": ["bm25", "bm25"]}, "settings.arms has 'bm25' twice."),
     ({"aim": "earn", "stop": {"confidence": 0.9}}, "settings.aim must be 'identify'"),
     ({"prior": {"scores": {"nobody": 1.0}}}, "must name arms"),
+    ({"prior": {"scores": dict.fromkeys(map(str, range(1001)), 1.0)}}, "at most 1000 entries"),
+    ({"prior": {"wins": {"bm25": dict.fromkeys(map(str, range(1001)), 1.0)}}}, "at most 1000"),
+    ({"segments": {"class": list(map(str, range(33)))}}, "settings.segments.class must be"),
+    ({"segments": {"class": ["x"] * 20, "device": ["y"] * 20}}, "at most 32 names in all"),
     ({"owner": "me"}, "settings.owner is read from the configuration alone."),
     ({"decide_every": 10**30}, "settings.decide_every must be"),
 ]  # fmt: skip
