@@ -8,18 +8,33 @@ from typing import Final, NamedTuple
 
 from streamduel.errors import ConfigurationError, nearest, shortened
 
+RANKERS: Final = (
+    "arm",
+    "ranker",
+    "model",
+    "system",
+    "side",
+    "variant",
+    "algorithm",
+    "algo",
+    "method",
+)
+"""What logs of interleaving tests call a ranker."""
+
+
+def _of_side(*sides: str) -> tuple[str, ...]:
+    """Names of the column with the ranker of a side, in both orders."""
+    return tuple(name for it in RANKERS for side in sides for name in (it + side, side + it))
+
+
 NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "type": ("type", "recordtype"),
     "experiment": ("experiment", "experimentname", "experimentid", "exp", "test", "testname",
                    "testid", "abtest"),
-    "a": ("a", "arma", "rankera", "modela", "systema", "sidea", "varianta", "left",
-          "leftranker", "leftarm", "leftmodel", "leftsystem", "rankerleft", "ranker1", "arm1",
-          "model1", "system1", "variant1", "control", "controlranker", "baseline",
+    "a": ("a", "left", *_of_side("a", "left", "1"), "control", "controlranker", "baseline",
           "baselineranker"),
-    "b": ("b", "armb", "rankerb", "modelb", "systemb", "sideb", "variantb", "right", "rightranker",
-          "rightarm", "rightmodel", "rightsystem", "rankerright", "ranker2", "arm2", "model2",
-          "system2", "variant2", "treatment", "treatmentranker", "candidate", "candidateranker",
-          "challenger"),
+    "b": ("b", "right", *_of_side("b", "right", "2"), "treatment", "treatmentranker", "candidate",
+          "candidateranker", "challenger"),
     "wins_a": ("winsa", "awins", "wina", "awon", "wins1", "leftwins", "winsleft", "rankerawins"),
     "wins_b": ("winsb", "bwins", "winb", "bwon", "wins2", "rightwins", "winsright", "rankerbwins"),
     "ties": ("ties", "tie", "draws", "tied"),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, Final, Literal
 
 import msgspec
@@ -29,6 +32,12 @@ without fields before each row."""
 NUMBERS_OF_SIDES: Final = 10_000
 """Rows in which the names of the sides are looked for."""
 
+MAX_UNNAMED: Final = 50
+"""Columns in which the names of the rankers are looked for."""
+
+MAX_RANKERS: Final = 1000
+"""As in an experiment."""
+
 
 WINNERS: Final = (
     {1.0: "a", 0.0: "t", 2.0: "b"},
@@ -52,6 +61,7 @@ class Source:
         sample: some of its rows.
         unnamed: the text that rows without an experiment's name have instead.
         sides_only: whether of each list only the clicks of each side are known.
+        chosen: the fields whose columns the user has named.
     """
 
     table: Table
@@ -60,6 +70,7 @@ class Source:
     sample: Sequence[dict[str, Any]]
     unnamed: str = ""
     sides_only: bool = False
+    chosen: frozenset[str] = frozenset()
 
 
 def source(engine: Engine, table: Table, chosen: Chosen) -> Source:
@@ -68,7 +79,7 @@ def source(engine: Engine, table: Table, chosen: Chosen) -> Source:
     Raises:
         ConfigurationError: nothing in it is recognised.
     """
-    rows = [row for text in sample(engine, table) if (row := _decoded(text)) is not None]
+    rows = [row for text in sample(engine, table) if (row := decoded(text)) is not None]
     kind = _foreign(rows)
     if kind is not None:
         return Source(table, kind, Columns({}, []), rows)
@@ -85,16 +96,23 @@ def source(engine: Engine, table: Table, chosen: Chosen) -> Source:
     else:
         columns.fields.pop("type", None)
     _check(table, columns)
-    return Source(table, "flat" if typed is None else "typed", columns, rows)
+    given = frozenset(chosen.columns)
+    return Source(table, "flat" if typed is None else "typed", columns, rows, chosen=given)
 
 
-def _decoded(text: str) -> dict[str, Any] | None:
-    """A row; None if it is nested too deeply."""
-    try:
-        row: dict[str, Any] = msgspec.json.decode(text)
-    except RecursionError:
-        return None
-    return row
+def decoded(text: str | bytes) -> dict[str, Any] | None:
+    """A row; None if it is no object of JSON, or nested too deeply.
+
+    Tables and Python write NaN and Infinity, which only the slower `json` reads.
+
+    >>> decoded('{"a": NaN}'), decoded('{"a": 1,}')
+    ({'a': nan}, None)
+    """
+    for decode in (msgspec.json.decode, json.loads):
+        with contextlib.suppress(ValueError, RecursionError):
+            row = decode(text)
+            return row if isinstance(row, dict) else None
+    return None
 
 
 def _foreign(rows: Sequence[dict[str, Any]]) -> Literal["ubi", "solr"] | None:
@@ -196,6 +214,7 @@ def sides(engine: Engine, source: Source) -> tuple[str, str]:
     )
     names = [str(x) for (x,) in found]
     if not names:
+        _check_unnamed(engine, source)
         return "a", "b"
     if len(names) == 2:
         return names[0], names[1]
@@ -203,3 +222,40 @@ def sides(engine: Engine, source: Source) -> tuple[str, str]:
         f"{name(fields[field])} of '{table.where}' names {', '.join(names)}; with other than two "
         "rankers, name the columns of the two in each row: --map a=COLUMN --map b=COLUMN."
     )
+
+
+def _check_unnamed(engine: Engine, source: Source) -> None:
+    """Refuse to compare the sides of a log whose rankers are in columns that nobody has named.
+
+    Rankers change sides, so the two columns contain the same few texts.
+
+    Raises:
+        ConfigurationError: there are two such columns.
+    """
+    table, used = source.table, {*source.columns.fields.values(), *source.columns.segments}
+    others = [column for column in table.columns if column not in used][:MAX_UNNAMED]
+    if len(others) < 2 or source.chosen & {"teams", "winner"}:
+        return
+    values = ", ".join(f"list(DISTINCT {table.text(column)})" for column in others)
+    (row,) = engine.rows(
+        f"SELECT {values} FROM (SELECT * FROM {table.relation} LIMIT {NUMBERS_OF_SIDES})"
+    )
+    texts = [
+        frozenset(text for text in each or () if text and not _is_number(text)) for each in row
+    ]
+    for (first, mine), (second, its) in combinations(zip(others, texts, strict=True), 2):
+        if mine == its and 2 <= len(mine) <= MAX_RANKERS:
+            raise ConfigurationError(
+                f"'{table.where}' names no rankers, only sides; its columns '{first[:80]}' and "
+                f"'{second[:80]}' have the same values. If they are the rankers of the sides: "
+                f"--map a={first[:80]} --map b={second[:80]}; if not, name the column of the sides,"
+                " with --map winner=COLUMN or --map teams=COLUMN."
+            )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return text.lower() in {"true", "false"}
+    return True

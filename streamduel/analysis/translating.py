@@ -14,7 +14,7 @@ import msgspec
 from streamduel.analysis.engine import Engine, quoted
 from streamduel.analysis.fields import Chosen, own_columns
 from streamduel.analysis.inputs import File
-from streamduel.analysis.kinds import Source
+from streamduel.analysis.kinds import Source, decoded
 from streamduel.analysis.tables import SAMPLE, Table, table
 from streamduel.errors import ConfigurationError
 from streamduel.formats import FormatSettings, Ignored, SolrSettings, UbiSettings
@@ -87,6 +87,8 @@ def _as_json(rows: Table) -> str:
             )
         elif kind.startswith("TIMESTAMP"):
             value = f"to_json(epoch_ms({value}::TIMESTAMPTZ))"
+        elif kind in {"DOUBLE", "FLOAT"}:  # NaN and Infinity are not JSON
+            value = f"to_json(CASE WHEN isfinite({value}) THEN {value} END)"
         else:
             value = f"to_json({value})"
         parts.append(f"{quoted(column)}, {value}")
@@ -135,8 +137,7 @@ class _Translator:
 
     def _with_origin(self, event: InputEvent, line: bytes) -> InputEvent:
         """The event with its segment and client."""
-        record = msgspec.json.decode(line)
-        record = record["_source"] if isinstance(record.get("_source"), dict) else record
+        record = _inner(decoded(line) or {})
         segment = self._segment(record)
         if segment:
             event = msgspec.structs.replace(event, segment=segment)
@@ -192,7 +193,7 @@ def _with_actions(engine: Engine, source: Source) -> list[dict[str, Any]]:
         f"SELECT json FROM (SELECT {text} AS json FROM {source.table.relation} AS t)"
         f" WHERE contains(json, '\"action_name\"') LIMIT {SAMPLE}"
     )
-    return [msgspec.json.decode(row) for (row,) in rows]
+    return [row for (text,) in rows if (row := decoded(text)) is not None]
 
 
 def _inner(row: dict[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from streamduel.analysis.analyze import Request, analyze
@@ -110,6 +111,9 @@ SHAPES: dict[str, list[Row]] = {
         query_id=lambda r: f"query {len(r['id'])}", session_id=lambda r: r["id"],
         a=lambda r: r["a"], b=lambda r: r["b"], winner=winner,
     ),
+    "words in the other order": named(
+        system_left=lambda r: r["a"], system_right=lambda r: r["b"], outcome=winner,
+    ),
     "typed, with other names": named(
         record_type=lambda _: "interleaving", impression_id=lambda r: r["id"],
         arm_a=lambda r: r["a"], arm_b=lambda r: r["b"], teams=lambda r: r["teams"],
@@ -133,6 +137,42 @@ def test_columns_are_found_in_every_format(shape: str, suffix: str, tmp_path: Pa
 @pytest.mark.parametrize("suffix", ["json.gz", "tsv.gz", "zst"])
 def test_compressed_text_is_read(suffix: str, tmp_path: Path) -> None:
     check(only(written(tmp_path / f"x.{suffix}", SHAPES["teams and clicks"], OPTIONS[suffix])))
+
+
+def test_rankers_in_columns_that_nobody_has_named_are_not_taken_for_two_sides(
+    tmp_path: Path,
+) -> None:
+    rows = named(
+        top=lambda r: r["a"], other=lambda r: r["b"], shown=lambda r: f"{r['ts'] % 2}",
+        counted=lambda r: f"{r['ts'] % 2}", outcome=winner,
+    )  # fmt: skip
+    path = written(tmp_path / "x.csv", rows, "FORMAT csv")
+    with pytest.raises(ConfigurationError, match="--map a=top --map b=other"):
+        only(path)
+    check(only(path, columns=["a=top", "b=other"]))
+    (pair,) = only(path, columns=["winner=outcome"]).pairs
+    assert (pair.a, pair.b) == ("a", "b")
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "1,"])
+def test_values_that_are_no_json_do_not_matter_where_nothing_reads_them(
+    value: str, tmp_path: Path
+) -> None:
+    path = json_lines(tmp_path / "x.jsonl", SHAPES["winner by name"])
+    with path.open("a") as file:
+        file.write(f'{{"query_id": "last", "score": {value}}}\n')
+    check(only(path))
+
+
+def test_infinite_numbers_of_a_table_do_not_matter(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    source = json_lines(tmp_path / "x.jsonl", SHAPES["winner by name"])
+    with duckdb.connect() as connection:
+        connection.execute(
+            "COPY (SELECT *, 'nan'::DOUBLE AS score, ['inf'::DOUBLE] AS scores"
+            f" FROM read_json('{source}')) TO '{path}' (FORMAT parquet)"
+        )
+    check(only(path))
 
 
 def test_the_name_of_a_file_does_not_matter(tmp_path: Path) -> None:
