@@ -12,16 +12,14 @@ from typing import Any, Final
 from streamduel.analysis.engine import Engine, quoted
 from streamduel.analysis.fields import plain
 from streamduel.analysis.kinds import Source, numbers_of_winners, sides
+from streamduel.config.model import LimitSettings
 from streamduel.record_rules import ACTION_FIELDS, TYPES
-from streamduel.records import MAX_NAME, MAX_NOTE
+from streamduel.records import MAX_NAME, MAX_NOTE, MAX_QUERY
 
 MAX_RANKS: Final = 1000
 """Ranks of a list and clicks on it, as the service takes them by default."""
 
 MAX_COUNT: Final = 2**40
-
-MAX_QUERY: Final = 1024
-"""Characters of a query, as in streamduel's own records."""
 
 SCHEMA: Final = """
 CREATE TABLE events (
@@ -84,6 +82,11 @@ def load(engine: Engine, source: Source, experiment: str) -> None:
     columns.append(f"{_segment(source)} AS segment")
     columns.append(_control(source))
     raw = f"SELECT {', '.join(columns)} FROM {table.relation}"
+    raw = (
+        f"SELECT *, {_MISFIT} AS misfit FROM ({raw}) WHERE type IS DISTINCT FROM 'control_marker'"
+        if source.kind == "own"
+        else f"SELECT *, NULL AS misfit FROM ({raw})"
+    )
     kind = _typed_kind() if own else _flat_kind(set(texts))
     factor = 1.0 if own else _time_factor(engine, source)
     sides_only = "clicks_a IS NOT NULL" if {"clicks_a", "clicks_b"} <= texts.keys() else "false"
@@ -96,6 +99,17 @@ def load(engine: Engine, source: Source, experiment: str) -> None:
         " detail, actor"
         f" FROM ({_values(kind, own, factor, experiment)} FROM ({raw}))",
     )
+
+
+_MISFIT: Final = rf"""CASE
+      WHEN id IS NULL OR len(id) > {MAX_NAME} THEN 'id'
+      WHEN NOT regexp_full_match(ts, '\d{{1,16}}') THEN 'ts'
+      WHEN len(client) > {MAX_NAME} THEN 'client'
+      WHEN len(query) > {MAX_QUERY} THEN 'query'
+      WHEN try_cast(wins_a AS DOUBLE) + try_cast(wins_b AS DOUBLE)
+        + coalesce(try_cast(ties AS DOUBLE), 0) > {LimitSettings().max_duels_per_record}
+        THEN 'counts' END"""
+"""The field of a record of streamduel's own that the service refuses; types are not checked."""
 
 
 def _read_foreign_values(engine: Engine, source: Source, texts: MutableMapping[Any, str]) -> None:
@@ -144,7 +158,7 @@ def _values(kind: str, own: bool, factor: float, default: str) -> str:
       left(action, 64) AS action, arm, milliseconds(ts, {factor}) AS ts,
       md5_number(client) AS client, segment,
       CASE WHEN docs IS NOT NULL THEN left(query, {MAX_QUERY}) END AS query,
-      detail, actor"""
+      detail, actor, misfit"""
 
 
 def _typed_kind() -> str:
@@ -175,6 +189,7 @@ def _problem(own: bool) -> str:
     spare = 0 if own else 1  # the ranks of other programs may begin with 1
     return f"""CASE
       WHEN kind IS NULL THEN 'type'
+      WHEN misfit IS NOT NULL THEN misfit
       WHEN kind = 'control' THEN NULL
       WHEN kind = 'click' THEN CASE
         WHEN impression IS NULL OR (rank IS NULL AND doc IS NULL) OR rank < 0 THEN 'click' END

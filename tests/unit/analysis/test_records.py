@@ -31,6 +31,22 @@ def test_a_reset_forgets_what_was_before_it(tmp_path: Path) -> None:
     assert (pair.wins_a, pair.wins_b) == (0, 50)
 
 
+def test_what_the_service_refuses_in_its_own_records_does_not_count(tmp_path: Path) -> None:
+    (good,) = duels(1, "a", start=900)
+    counts = {"type": "duels", "wins_a": 2, "wins_b": 1, "ties": 0}
+    refused = [
+        {**good, "id": None}, {**good, "id": "x" * 257}, {**good, "id": "t", "ts": -5},
+        {**good, "id": "c", "client": "x" * 257}, {**good, "id": "q", "query": "x" * 1025},
+        {**good, **counts, "id": "d", "wins_a": 1_000_000},
+    ]  # fmt: skip
+    marker = {"type": "control_marker", "id": "m", "experiment": "search", "offset": 3}
+    rows = [*duels(50, "b"), {**good, **counts, "id": "e"}, marker, *refused]
+    found = only(json_lines(tmp_path / "x.json", rows))
+    assert (found.tallies["accepted"], found.tallies["dead_letter"]) == (51, len(refused))
+    (pair,) = found.pairs
+    assert (pair.wins_a, pair.wins_b) == (2, 51)
+
+
 def test_a_retired_arm_takes_its_duels_along(tmp_path: Path) -> None:
     rows = [*duels(150, "b"), *duels(150, "a", b="old"), control("retire_arm", 500, "old")]
     found = only(json_lines(tmp_path / "x.json", rows))
