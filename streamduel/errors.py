@@ -16,6 +16,9 @@ MAX_COMPARED_LENGTH: Final = 64
 """Characters of a name from the click log that is compared; names that people write are shorter."""
 
 
+MAX_SHOWN: Final = 40
+"""Characters of a name in a sentence or a table."""
+
 MAX_NEAREST: Final = 256
 """Characters of a name for which a close one is looked for: the search takes time in proportion."""
 
@@ -156,3 +159,16 @@ def shortened(text: str, limit: int) -> str:
     'cond…'
     """
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def readable(name: str, limit: int = MAX_SHOWN) -> str:
+    r"""A name of bounded length, without control characters.
+
+    >>> readable("ltr\x1b[31m"), readable("x" * 50, 5)
+    ('ltr\\x1b[31m', 'xxxx…')
+    """
+    text = "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii")
+        for sign in name[: 2 * limit]
+    )
+    return shortened(text, limit) if text.strip() else f"«{text}»"

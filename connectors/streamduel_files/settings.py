@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -18,9 +19,18 @@ from pydantic import (
 STANDARD_INPUT: Final = Path("-")
 
 
+MAX_PART_BYTES: Final = 255
+"""What the usual file systems allow."""
+
+
 def _named(path: object) -> object:
-    if path == "":
-        raise ValueError("must be a path (found '')")
+    if path == "" or "\0" in str(path):
+        raise ValueError(f"must be a path (found {path!r})")
+    longest = max((len(os.fsencode(part)) for part in Path(str(path)).parts), default=0)
+    if longest > MAX_PART_BYTES:
+        raise ValueError(
+            f"must have file names of at most {MAX_PART_BYTES} bytes (found one of {longest})"
+        )
     return path
 
 

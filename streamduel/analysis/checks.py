@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from streamduel.analysis.engine import Engine, quoted
 from streamduel.analysis.report import Check, CheckVerdict, Clients, Finding, Sensitivity
-from streamduel.analysis.wording import readable
+from streamduel.errors import readable
 from streamduel.preference.evidence import unfairness
 from streamduel.preference.verdict import LEVEL
 

@@ -74,6 +74,11 @@ def find(logs: Iterable[str], folder: Path) -> list[File]:
 
 def _paths(log: str) -> list[Path]:
     path = Path(log)
+    try:
+        path.is_dir()
+    except OSError as error:  # such as a name that is too long
+        named = shortened(log, 200)
+        raise ConfigurationError(f"'{named}' cannot be read: {error.strerror}.") from None
     if path.is_dir():
         inside = sorted(_inside(path))
         if not inside:

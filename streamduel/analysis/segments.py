@@ -12,7 +12,7 @@ from streamduel.analysis.counting import Part, Rules, count
 from streamduel.analysis.engine import Engine, quoted
 from streamduel.analysis.findings import Judged
 from streamduel.analysis.report import Finding
-from streamduel.analysis.wording import readable
+from streamduel.errors import readable
 from streamduel.preference.segments import Disagreement, disagreement
 from streamduel.records import MAX_NAME, MAX_SEGMENTS
 

@@ -2,27 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from streamduel.analysis.report import ExperimentAnalysis
-from streamduel.errors import shortened
+from streamduel.errors import readable
 from streamduel.preference.verdict import at_least
-
-MAX_SHOWN: Final = 40
-"""Characters of a name in a sentence or a table."""
-
-
-def readable(name: str, limit: int = MAX_SHOWN) -> str:
-    r"""A name of bounded length, without control characters.
-
-    >>> readable("ltr\x1b[31m"), readable("x" * 50, 5)
-    ('ltr\\x1b[31m', 'xxxx…')
-    """
-    text = "".join(
-        sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii")
-        for sign in name[: 2 * limit]
-    )
-    return shortened(text, limit) if text.strip() else f"«{text}»"
 
 
 def verdict(found: ExperimentAnalysis) -> str:

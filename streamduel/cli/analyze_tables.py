@@ -10,7 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from streamduel.analysis.report import Analysis, ExperimentAnalysis, Finding
-from streamduel.analysis.wording import readable, verdict
+from streamduel.analysis.wording import verdict
+from streamduel.errors import readable
 from streamduel.preference.verdict import at_least
 
 MAX_ROWS: Final = 20

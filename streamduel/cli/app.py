@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from importlib import import_module
 from typing import Annotated, Any, Final
@@ -117,6 +119,12 @@ def main() -> None:
         sentence = redact(f"streamduel: {error}")
         err.print(sentence, markup=False, highlight=False, soft_wrap=True)
         sys.exit(exit_status(error))
+    except OSError as error:
+        if error.filename is not None or error.errno == errno.EPIPE:
+            raise
+        sys.stderr.write(f"streamduel: standard output cannot be written: {error.strerror}.\n")
+        sys.stderr.flush()
+        os._exit(FAILURE)  # the interpreter would try to write the rest once more
 
 
 def exit_status(error: StreamduelError) -> int:

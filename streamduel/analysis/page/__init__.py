@@ -13,7 +13,8 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 import streamduel
 from streamduel.analysis.report import Analysis, Day, ExperimentAnalysis
-from streamduel.analysis.wording import readable, verdict
+from streamduel.analysis.wording import verdict
+from streamduel.errors import readable
 from streamduel.preference.verdict import LEVEL, PairResult, at_least
 from streamduel.records import MAX_NOTE
 from streamduel.stream.examples import MAX_QUERY

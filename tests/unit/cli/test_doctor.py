@@ -46,6 +46,13 @@ def test_a_service_that_works(streamduel: Streamduel, tmp_path: Path) -> None:
     assert text.out.startswith("fine    source.path: ")
 
 
+def test_records_do_not_control_the_terminal(streamduel: Streamduel, tmp_path: Path) -> None:
+    config = write(tmp_path, duel("search", 1, ARMS[0], "\x1b[2J", "a"))
+    result = streamduel("doctor", config)
+    assert "\x1b[2J" not in result.out
+    assert "x1b[2J" in result.out
+
+
 def test_it_writes_nothing(streamduel: Streamduel, tmp_path: Path) -> None:
     config = write(tmp_path, dated(1))
     checks(streamduel, config)

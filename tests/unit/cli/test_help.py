@@ -12,7 +12,7 @@ import pytest
 
 from streamduel import __version__, policies
 from streamduel.cli.app import COMMANDS
-from tests.unit.cli.commands import SECONDS, Streamduel, configure
+from tests.unit.cli.commands import COMMAND, SECONDS, Streamduel, configure
 
 
 def test_without_arguments_the_help_is_shown(streamduel: Streamduel) -> None:
@@ -47,6 +47,16 @@ def test_the_help_of_each_command(
     assert result.status == 0
     for word in words:
         assert word in " ".join(result.out.split())
+
+
+@pytest.mark.parametrize("arguments", [["policies"], ["--version"], ["policies", "--json"]])
+def test_a_full_disk_is_one_sentence(arguments: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE, timeout=SECONDS
+        )
+    assert done.returncode == 1
+    assert done.stderr.decode().startswith("streamduel: standard output cannot be written: No sp")
 
 
 def test_the_version_is_shown(streamduel: Streamduel) -> None:

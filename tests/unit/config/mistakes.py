@@ -94,6 +94,9 @@ MISTAKES: list[tuple[str, Any, str]] = [
     ("source.path", 5, f"source.path must be a path (found 5){QUOTES}."),
     ("source.path", None, "source.path must be a path (found nothing)."),
     ("source.path", "", "source.path must be a path (found '')."),
+    ("source.path", "a\0b", "source.path must be a path (found 'a\\x00b')."),
+    ("sink.path", "x" * 300,
+     "sink.path must have file names of at most 255 bytes (found one of 300)."),
     ("sink.path", "-", "sink.path must be a folder (found '-'); only source.path may be a "
      "standard stream."),
     ("sink.path", ["out"], "sink.path must be a path (found a list of 1)."),
