@@ -159,7 +159,7 @@ def analyze(
         streamduel analyze logs/*.parquet --map a=left_ranker --map b=right_ranker
     """
     outputs = (("--json", json), ("--csv", csv), ("--report", report))
-    _check_outputs([(option, path) for option, path in outputs if path is not None])
+    _check_outputs([(option, path) for option, path in outputs if path is not None], logs or [])
     request = Request(
         logs=logs or [],
         sql=sql,
@@ -177,13 +177,13 @@ def analyze(
             analysis = analyze_log(request, progress)
         except InterleavingError as error:
             raise ConfigurationError(f"--credit: {error}") from error
-    print_analysis(out, analysis)
     if json is not None:
         write_whole(json, msgspec.json.format(msgspec.json.encode(analysis)) + b"\n")
     if csv is not None:
         write_whole(csv, pairs_csv(analysis).encode())
     if report is not None:
         write_whole(report, render(analysis).encode())
+    print_analysis(out, analysis)  # last: its reader may end early, as `head` does
 
 
 def _weights(texts: list[str]) -> dict[str, float]:
@@ -199,9 +199,11 @@ def _weights(texts: list[str]) -> dict[str, float]:
     return weights
 
 
-def _check_outputs(outputs: list[tuple[str, Path]]) -> None:
+def _check_outputs(outputs: list[tuple[str, Path]], logs: list[str]) -> None:
     """Refuse files that cannot be written, before anything is computed."""
-    seen: dict[Path, str] = {}
+    seen: dict[Path, str] = {
+        identity(Path(log)): "the log" for log in logs if kind(Path(log)) == "a file"
+    }
     for option, path in outputs:
         if kind(path) == "a directory":
             raise ConfigurationError(f"{option} must be a file (found the directory '{path}').")

@@ -97,6 +97,7 @@ MISTAKES = {
         ["{log}", "--json", "{folder}/x", "--csv", "{folder}/x"],
         "--json and --csv must name different files",
     ),
+    "the log itself": (["{log}", "--csv", "{log}"], "the log and --csv must name different files"),
     "nothing recognised": (["{folder}/other.csv"], "nothing in '{folder}/other.csv' is recognised"),
 }
 
