@@ -1,14 +1,15 @@
-"""Why a transaction of confluent-kafka failed."""
+"""Why a producer of confluent-kafka failed, and when it ends."""
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
-from confluent_kafka import KafkaError
+import pytest
+from confluent_kafka import KafkaError, KafkaException
 from kafka import errors
 
-from streamduel_kafka.confluent.opening import Errors
 from streamduel_kafka.confluent.producer import ConfluentProducer
 
 
@@ -34,9 +35,63 @@ class Failing:
 
 def test_a_purged_record_is_not_the_cause() -> None:
     failing: Any = Failing()
-    producer = ConfluentProducer(failing, Errors(), block_seconds=1.0)
+    producer = ConfluentProducer(failing, block_seconds=1.0)
     refused = producer.send("topic", b"k", b"large")
     purged = producer.send("topic", b"k", b"small")
     assert isinstance(producer.cause(), errors.MessageSizeTooLargeError)
     assert refused.done
     assert purged.error is not None
+
+
+class Fatal:
+    """A producer that names its fatal error once, when it is polled."""
+
+    def __init__(self) -> None:
+        self._named = False
+        self.failed = False
+
+    def produce(self, *_: Any, **_more: Any) -> None:
+        if self.failed:
+            raise KafkaException(KafkaError(KafkaError._FATAL))
+
+    def poll(self, _seconds: float) -> int:
+        if self.failed and not self._named:
+            self._named = True
+            raise KafkaException(
+                KafkaError(KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, "the reason", fatal=True)
+            )
+        return 0
+
+    flush = poll
+
+
+def test_a_fatal_error_is_that_of_each_record() -> None:
+    fatal: Any = Fatal()
+    producer = ConfluentProducer(fatal, block_seconds=1.0)
+    sent = producer.send("topic", b"k", b"v")
+    fatal.failed = True
+    assert sent.done
+    assert isinstance(sent.error, errors.OutOfOrderSequenceNumberError)
+    for _ in range(2):
+        with pytest.raises(errors.OutOfOrderSequenceNumberError, match="the reason"):
+            producer.send("topic", b"k", b"v")
+    assert isinstance(producer.cause(), errors.OutOfOrderSequenceNumberError)
+
+
+def test_a_fatal_error_that_no_record_has_met_is_named() -> None:
+    fatal: Any = Fatal()
+    fatal.failed = True
+    producer = ConfluentProducer(fatal, block_seconds=1.0)
+    with pytest.raises(errors.OutOfOrderSequenceNumberError, match="the reason"):
+        producer.send("topic", b"k", b"v")
+
+
+def test_the_report_of_a_record_lets_go_of_the_producer() -> None:
+    failing: Any = Failing()
+    producer = ConfluentProducer(failing, block_seconds=1.0)
+    kept = [producer.send("topic", b"k", each) for each in (b"large", b"small")]
+    producer.cause()
+    left = weakref.ref(failing)
+    del failing, producer
+    assert left() is None
+    assert all(each.done for each in kept)

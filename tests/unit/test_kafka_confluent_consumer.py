@@ -11,7 +11,6 @@ from kafka import TopicPartition, errors
 from streamduel_kafka.client import ConsumerOptions
 from streamduel_kafka.confluent.brokers import Brokers
 from streamduel_kafka.confluent.consumer import ConfluentConsumer
-from streamduel_kafka.confluent.opening import Errors
 
 AT = TopicPartition("clicks", 0)
 
@@ -53,7 +52,7 @@ def message(**fields: Any) -> Message[Any, Any]:
 def opened(first: Message[Any, Any], options: ConsumerOptions) -> ConfluentConsumer:
     polled: Any = Polled(first)
     unused: Any = None
-    consumer = ConfluentConsumer(polled, unused, Errors(), Brokers(), unused, options)
+    consumer = ConfluentConsumer(polled, unused, Brokers(), unused, options)
     consumer.assign({AT: 5})
     return consumer
 

@@ -7,6 +7,7 @@ from confluent_kafka import KafkaError, KafkaException
 from kafka import errors
 
 from streamduel_kafka.confluent.failures import translating
+from streamduel_kafka.confluent.opening import Errors, await_cluster
 
 
 def fenced() -> KafkaException:
@@ -32,3 +33,15 @@ def test_an_error_behind_those_of_callbacks_is_found(times: int) -> None:
 def test_another_error_of_python_stays_as_it_is() -> None:
     with pytest.raises(SystemError, match="of another kind"), translating():
         raise SystemError("of another kind") from ValueError()
+
+
+def test_a_fatal_error_while_the_brokers_are_awaited_is_translated() -> None:
+    class Away:
+        def list_topics(self, *_: object, timeout: float) -> None:
+            raise KafkaException(KafkaError(KafkaError._TRANSPORT))
+
+    def serve() -> None:
+        raise fenced()
+
+    with pytest.raises(errors.ProducerFencedError, match="a newer instance"):
+        await_cluster(Away(), Errors(), 10, serve)

@@ -60,7 +60,6 @@ RECEIVE_BYTES: Final = FETCH_BYTES + 2**20
 CONTROL: Final = frozenset({KafkaError._MAX_POLL_EXCEEDED, KafkaError._ALL_BROKERS_DOWN})
 """Errors that librdkafka reports, and after which it continues by itself."""
 
-
 MOST_MESSAGES: Final = 1_000_000
 """The largest argument that `Consumer.consume` accepts."""
 
@@ -84,14 +83,12 @@ class ConfluentConsumer:
         self,
         consumer: Consumer,
         admin: ConfluentAdmin,
-        heard: Errors,
         brokers: Brokers,
         unread: UnreadBatches,
         options: ConsumerOptions,
     ) -> None:
         self._consumer = consumer
         self._admin = admin
-        self._heard = heard
         self._brokers = brokers
         self._unread = unread
         self._options = options
@@ -99,6 +96,7 @@ class ConfluentConsumer:
         self._positions = Positions(consumer)
         self._closing = False
         self._failed: deque[errors.KafkaError] = deque()
+        self._fatal: errors.KafkaError | None = None
         self._reread: set[TopicPartition] = set()  # in the present poll
         self._topic_ids = TopicIds(admin, options.metadata_seconds)
 
@@ -230,7 +228,7 @@ class ConfluentConsumer:
                 self._read_batch(found, at)
         elif code == KafkaError._FATAL:
             # The one error that is fatal for a consumer of the classic protocol.
-            self._heard.fatal = errors.FencedInstanceIdError(error.str())
+            self._fatal = errors.FencedInstanceIdError(error.str())
         elif code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
             self._failed.append(errors.TopicAuthorizationFailedError({at.topic}))
         elif code == KafkaError.GROUP_AUTHORIZATION_FAILED and self._options.membership is None:
@@ -261,8 +259,8 @@ class ConfluentConsumer:
         self._positions.seek(at, position)
 
     def _check_fatal(self) -> None:
-        if self._heard.fatal is not None:
-            raise self._heard.fatal
+        if self._fatal is not None:
+            raise self._fatal
 
     def begins(
         self, partitions: Sequence[TopicPartition], seconds: float
@@ -391,4 +389,4 @@ def open_consumer(
         consumer.close()
         raise
     unread = UnreadBatches(settings, options)
-    return ConfluentConsumer(consumer, admin, heard, brokers, unread, options)
+    return ConfluentConsumer(consumer, admin, brokers, unread, options)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from confluent_kafka import KafkaError, KafkaException
 from kafka import errors
 
-from streamduel_kafka.confluent.failures import translated
+from streamduel_kafka.confluent.failures import translated, translating
 
 # librdkafka's names of this connector's settings, which have kafka-python's names.
 NAMES: Final = {
@@ -53,13 +53,13 @@ log = logging.getLogger("kafka.librdkafka")
 class Errors:
     """Errors that librdkafka reports beside the calls.
 
+    A fatal one is not among them: the call in which librdkafka reports it raises it.
+
     Attributes:
-        fatal: one after which the client is of no use.
         refused: one that says why the brokers were not reached.
     """
 
     def __init__(self) -> None:
-        self.fatal: errors.KafkaError | None = None
         self.refused: errors.KafkaError | None = None
         self._last = ""
 
@@ -69,9 +69,7 @@ class Errors:
         if error.str() != self._last:
             self._last = error.str()
             log.warning("%s", self._last)
-        if error.fatal():
-            self.fatal = self.fatal or found
-        elif error.code() != KafkaError._ALL_BROKERS_DOWN and not isinstance(
+        if error.code() != KafkaError._ALL_BROKERS_DOWN and not isinstance(
             self.refused, errors.SaslAuthenticationFailedError
         ):
             self.refused = found
@@ -107,9 +105,8 @@ def await_cluster(client: Any, heard: Errors, seconds: float, serve: Callable[[]
             log.debug("no answer: %s", error)
         else:
             return
-        serve()
-        if heard.fatal is not None:
-            raise heard.fatal
+        with translating():
+            serve()
         if isinstance(heard.refused, errors.SaslAuthenticationFailedError):
             raise heard.refused
         if rest <= 0:

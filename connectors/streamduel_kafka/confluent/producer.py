@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -41,8 +41,10 @@ the request, which the broker executes once.
 # The time between two attempts while the queue is full.
 PAUSE_SECONDS: Final = 0.01
 
-PURGED: Final = frozenset({KafkaError._PURGE_INFLIGHT, KafkaError._PURGE_QUEUE})
-"""Of records that are not written because another one of the transaction failed."""
+FOLLOWING: Final = frozenset(
+    {KafkaError._FATAL, KafkaError._PURGE_INFLIGHT, KafkaError._PURGE_QUEUE}
+)
+"""Of records that are not written because of another error."""
 
 CAUSE_SECONDS: Final = 0.5
 """Timeout of the reports of a failed transaction; the first ones may be of purged records."""
@@ -56,35 +58,44 @@ MAX_REQUEST_BYTES: Final = 1_000_000_000
 
 
 class _Sent:
-    """See `streamduel_kafka.client.Sent`."""
+    """See `streamduel_kafka.client.Sent`.
 
-    __slots__ = ("_error", "_failed", "_offset", "_serve")
+    It has the producer only until the record is written or has failed: librdkafka runs for as long
+    as anything refers to it.
+    """
 
-    def __init__(
-        self,
-        serve: Callable[[float], object],
-        failed: Callable[[errors.KafkaError], object],
-    ) -> None:
-        self._serve = serve
-        self._failed = failed
+    __slots__ = ("_error", "_offset", "_producer")
+
+    def __init__(self, producer: ConfluentProducer) -> None:
+        self._producer: ConfluentProducer | None = producer
         self._error: errors.KafkaError | None = None
         self._offset: int | None = None
 
     def delivered(self, error: KafkaError | None, message: Message[Any, Any]) -> None:
         """Called by librdkafka."""
+        producer, self._producer = self._producer, None
         if error is None:
             self._offset = message.offset()
-        else:
-            self._error = translated(error)
-            if error.code() not in PURGED:
-                self._failed(self._error)
+            return
+        self._error = self._error or translated(error)
+        if producer is not None and error.code() not in FOLLOWING:
+            producer.failures.append(self._error)
+
+    def _serve(self, seconds: float) -> None:
+        """Wait for the report of delivery; without one, a fatal error is that of this record."""
+        if self._producer is None:
+            return
+        try:
+            self._producer.serve(seconds)
+        except errors.KafkaError as error:
+            if self._producer is not None:
+                self._producer, self._error = None, error
 
     @property
     def done(self) -> bool:
         """See the protocol."""
-        if self._offset is None and self._error is None:
-            self._serve(0)
-        return self._offset is not None or self._error is not None
+        self._serve(0)
+        return self._producer is None
 
     @property
     def error(self) -> Exception | None:
@@ -106,19 +117,23 @@ class _Sent:
 
 
 class ConfluentProducer:
-    """See `streamduel_kafka.client.Producer`."""
+    """See `streamduel_kafka.client.Producer`.
 
-    def __init__(self, producer: Producer, heard: Errors, block_seconds: float) -> None:
+    Attributes:
+        failures: of records, without those that follow from another error.
+    """
+
+    def __init__(self, producer: Producer, block_seconds: float) -> None:
         self._producer = producer
-        self._heard = heard
         self._block = block_seconds
-        self._failures: list[errors.KafkaError] = []
+        self._fatal: errors.KafkaError | None = None
+        self.failures: list[errors.KafkaError] = []
 
     def send(
         self, topic: str, key: bytes | None, value: bytes, partition: int | None = None
     ) -> _Sent:
         """See the protocol."""
-        sent = _Sent(self._serve, self._failures.append)
+        sent = _Sent(self)
         deadline = time.monotonic() + self._block
         place: dict[str, Any] = {} if partition is None else {"partition": partition}
         while True:
@@ -128,20 +143,31 @@ class ConfluentProducer:
             except BufferError:
                 if time.monotonic() > deadline:
                     raise errors.KafkaTimeoutError("the queue of records is full") from None
-                self._serve(PAUSE_SECONDS)
+                self.serve(PAUSE_SECONDS)
             except errors.KafkaError as error:
-                raise (self._heard.fatal or error) from error.__cause__
+                self.serve(0)  # raises a fatal error, if that is why
+                raise (self._fatal or error) from error.__cause__
             else:
                 return sent
 
-    def _serve(self, seconds: float) -> None:
-        """Wait for reports of delivery."""
-        with translating():
+    def serve(self, seconds: float) -> None:
+        """Wait for reports of delivery; raises a fatal error of the producer."""
+        with self._reporting():
             self._producer.poll(seconds)
+
+    @contextlib.contextmanager
+    def _reporting(self) -> Iterator[None]:
+        """Around a call that raises none but a fatal error, which librdkafka names only once."""
+        try:
+            with translating():
+                yield
+        except errors.KafkaError as error:
+            self._fatal = self._fatal or error
+            raise
 
     def flush(self, seconds: float) -> None:
         """See the protocol."""
-        with translating():
+        with self._reporting():
             left = self._producer.flush(max(0.0, seconds))
         if left:
             raise errors.KafkaTimeoutError(f"no answer within {seconds:.0f} s")
@@ -174,12 +200,12 @@ class ConfluentProducer:
 
     def cause(self) -> BaseException | None:
         """See the protocol."""
-        with contextlib.suppress(errors.KafkaError), translating():  # what it heard is below
-            self._producer.flush(CAUSE_SECONDS)
-        return next(iter(self._failures), None) or self._heard.fatal
+        with contextlib.suppress(errors.KafkaError):
+            self.flush(CAUSE_SECONDS)
+        return next(iter(self.failures), None) or self._fatal
 
     def discard(self) -> None:
-        """See the protocol."""
+        """See the protocol; librdkafka ends when nothing refers to this object any more."""
         with contextlib.suppress(errors.KafkaError), translating():
             self._producer.purge()
             self._producer.flush(CLOSE_SECONDS)
@@ -246,4 +272,4 @@ def open_producer(
     except BaseException:
         producer.purge()
         raise
-    return ConfluentProducer(producer, heard, options.block_seconds)
+    return ConfluentProducer(producer, options.block_seconds)
