@@ -161,6 +161,15 @@ def shortened(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
+def counted(count: int, what: str) -> str:
+    """A number with its noun.
+
+    >>> counted(1, "record"), counted(1500, "late click")
+    ('1 record', '1,500 late clicks')
+    """
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
 def readable(name: str, limit: int = MAX_SHOWN) -> str:
     r"""A name of bounded length, without control characters.
 

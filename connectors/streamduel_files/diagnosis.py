@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Final
 
 from streamduel.diagnosis import Diagnosis, Finding
+from streamduel.errors import shortened
 from streamduel_files.settings import (
     STANDARD_INPUT,
     FileSinkSettings,
@@ -14,16 +16,34 @@ from streamduel_files.settings import (
     FileSourceSettings,
 )
 
+MAX_PATH: Final = 200
+"""Characters of a path that cannot be examined, in a sentence."""
+
 
 def diagnose(
     source: FileSourceSettings, sink: FileSinkSettings, snapshots: FileSnapshotSettings
 ) -> Diagnosis:
     """Check that the click log can be read and the folders written."""
-    return Diagnosis([*_log(source.path), *_folders(sink.path, snapshots.path)])
+    return Diagnosis(
+        [
+            *_examined("source.path", source.path, _log),
+            *_examined("sink.path", sink.path, _folder),
+            *_examined("snapshots.path", snapshots.path, _folder),
+        ]
+    )
 
 
-def _log(path: Path) -> Iterator[Finding]:
-    name = "source.path"
+def _examined(
+    name: str, path: Path, examine: Callable[[str, Path], Iterator[Finding]]
+) -> Iterator[Finding]:
+    try:
+        yield from examine(name, path)
+    except OSError as error:  # such as a folder above it that this user may not search
+        sentence = f"{shortened(str(path), MAX_PATH)} cannot be examined: {error.strerror}."
+        yield Finding(name, "failed", sentence)
+
+
+def _log(name: str, path: Path) -> Iterator[Finding]:
     if path == STANDARD_INPUT:
         yield Finding(name, "unknown", "the click log comes from standard input.")
     elif not path.exists():
@@ -36,13 +56,12 @@ def _log(path: Path) -> Iterator[Finding]:
         yield Finding(name, "fine", f"{path} can be read.")
 
 
-def _folders(sink: Path, snapshots: Path) -> Iterator[Finding]:
-    for name, folder in (("sink.path", sink), ("snapshots.path", snapshots)):
-        existing = next(it for it in (folder, *folder.absolute().parents) if it.exists())
-        if not existing.is_dir():
-            yield Finding(name, "failed", f"{existing} is not a folder.")
-        elif not os.access(existing, os.W_OK | os.X_OK):
-            yield Finding(name, "failed", f"this user may not write to {existing}.")
-        else:
-            made = "" if existing == folder else "; `streamduel run` creates it"
-            yield Finding(name, "fine", f"{folder} can be written{made}.")
+def _folder(name: str, folder: Path) -> Iterator[Finding]:
+    existing = next(it for it in (folder, *folder.absolute().parents) if it.exists())
+    if not existing.is_dir():
+        yield Finding(name, "failed", f"{existing} is not a folder.")
+    elif not os.access(existing, os.W_OK | os.X_OK):
+        yield Finding(name, "failed", f"this user may not write to {existing}.")
+    else:
+        made = "" if existing == folder else "; `streamduel run` creates it"
+        yield Finding(name, "fine", f"{folder} can be written{made}.")

@@ -24,7 +24,7 @@ from kafka import TopicPartition, errors
 from streamduel.connector import ControlMarker, ControlRecord, LogRecord
 from streamduel.errors import ConnectorError
 from streamduel_kafka.client import ConsumerOptions, Producer, ProducerOptions, Sent
-from streamduel_kafka.connecting import connect_at_start, is_fatal, reason
+from streamduel_kafka.connecting import connect, connect_at_start, is_fatal, reason
 from streamduel_kafka.rights import Rights
 from streamduel_kafka.settings import SourceSettings
 
@@ -83,7 +83,7 @@ class _Partition:
 
     Attributes:
         next: the first offset that is not delivered yet.
-        marked: the first offset for which no marker was written by this process.
+        marked: the first offset for which this process has to write a marker.
         position: the first offset that is not read yet.
         records: those read and not delivered, in order.
     """
@@ -107,16 +107,17 @@ class ControlLog:
         self._topic = settings.control_topic
         self._click_topic = settings.topic
         self._forwards = forwards
-        self._rights = Rights(settings.client_settings)
+        self._settings = settings.client_settings
+        self._rights = Rights(self._settings)
         self._partitions: dict[int, _Partition] = {}
         self._looked_at = 0.0
         self._waiting = False
-        self._sent: list[tuple[int, int, Sent]] = []  # with partition and control offset
+        self._sent: list[Sent] = []
         self._ends: dict[TopicPartition, int] | None = None
-        self._consumer = connect_at_start(READER, settings.client_settings)
+        self._consumer = connect_at_start(READER, self._settings)
         self._producer: Producer | None = None
         if forwards:
-            self._producer = connect_at_start(WRITER, settings.client_settings)
+            self._producer = connect_at_start(WRITER, self._settings)
 
     def seek(self, partition: int, offset: int) -> None:
         """Deliver the records of a partition from this offset on.
@@ -175,44 +176,65 @@ class ControlLog:
         for number, partition in self._partitions.items():
             position = self._consumer.position(self._at(number))
             partition.position = max(partition.position, position)
-        if self._producer is not None:
-            self._check_sent()
-            self._forward(self._producer)
+        if self._forwards:
+            self._mark()
 
-    def _forward(self, producer: Producer) -> None:
-        for number, partition in self._partitions.items():
-            for offset, control in list(partition.records.items()):
-                if offset >= partition.marked:
-                    name = (control.key or b"").decode(errors="replace")
-                    id_ = f"{self._topic}-{number}@{offset}"
-                    marker = Marker(id_, name, offset, digest(control.value))
-                    try:
-                        value = msgspec.json.encode(marker)
-                        sent = producer.send(self._click_topic, control.key, value, number)
-                    except (errors.KafkaError, ValueError) as error:
-                        self._not_sent(number, offset, error)
-                        break
-                    self._sent.append((number, offset, sent))
-                    partition.marked = offset + 1
+    def _mark(self) -> None:
+        """Write a marker for each new record.
 
-    def _check_sent(self) -> None:
-        done = [it for it in self._sent if it[2].done]
-        self._sent = [it for it in self._sent if not it[2].done]
-        for number, offset, sent in done:
+        A producer that had an error is never used again (see `Transactions`), and what is not
+        delivered gets another marker.
+        """
+        due = [
+            (number, control)
+            for number, partition in self._partitions.items()
+            for offset, control in partition.records.items()
+            if offset >= partition.marked
+        ]
+        try:
+            if self._producer is None and due:
+                self._producer = connect(WRITER, self._settings, ASK_SECONDS)
+            if self._producer is not None:
+                self._check_sent(self._producer)
+                for number, control in due:
+                    self._send(self._producer, number, control)
+        except (errors.KafkaError, OSError, ValueError) as error:
+            self._not_sent(error)
+
+    def _check_sent(self, producer: Producer) -> None:
+        if not self._sent:
+            producer.flush(0)  # librdkafka keeps its reports of lost connections until a call
+        done = [it for it in self._sent if it.done]
+        self._sent = [it for it in self._sent if it not in done]
+        for sent in done:
             if sent.error is not None:
-                self._not_sent(number, offset, sent.error)
+                raise sent.error
 
-    def _not_sent(self, number: int, offset: int, error: Exception) -> None:
+    def _send(self, producer: Producer, number: int, control: ControlRecord) -> None:
+        name = (control.key or b"").decode(errors="replace")
+        id_ = f"{self._topic}-{number}@{control.offset}"
+        marker = Marker(id_, name, control.offset, digest(control.value))
+        value = msgspec.json.encode(marker)
+        self._sent.append(producer.send(self._click_topic, control.key, value, number))
+        self._partitions[number].marked = control.offset + 1
+
+    def _not_sent(self, error: Exception) -> None:
         if is_fatal(error):
             refused = self._rights.refused(error, "Write", self._click_topic, "source.topic")
             raise refused or ConnectorError(
                 f"markers of control records cannot be written to source.topic "
                 f"'{self._click_topic}': {reason(error)}."
             ) from error
-        log.warning("control record delayed", partition=number, offset=offset, error=reason(error))
-        partition = self._partitions.get(number)
-        if partition is not None:
-            partition.marked = min(partition.marked, offset)
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            producer.discard()
+        self._sent.clear()
+        for number, partition in self._partitions.items():
+            partition.marked = partition.next
+            for offset in list(partition.records)[:1]:
+                log.warning(
+                    "control record delayed", partition=number, offset=offset, error=reason(error)
+                )
 
     def merge(
         self,

@@ -13,7 +13,7 @@ from rich.console import Console
 from typer.core import TyperCommand, TyperGroup
 
 from streamduel import __version__
-from streamduel.errors import ConfigurationError, SnapshotError, StreamduelError
+from streamduel.errors import ConfigurationError, SnapshotError, StreamduelError, readable
 
 COMMANDS: Final = {
     "run": "Run the service: read clicks, update the policy, publish assignments.",
@@ -38,6 +38,9 @@ MISTAKE: Final = 2
 """Exit status of a mistake in the configuration or on the command line."""
 FAILURE: Final = 1
 """Exit status of every other error."""
+
+MAX_LINE: Final = 4000
+"""Characters of a printed line that may have text of records in it; far more than a sentence has."""
 
 out = Console(emoji=False)
 err = Console(stderr=True, emoji=False)
@@ -109,6 +112,15 @@ def _group() -> TyperGroup:
     return group
 
 
+def plain(text: str) -> str:
+    r"""A text whose lines cannot control the terminal: records and their names are in them.
+
+    >>> plain("unknown arm 'x\x1b[2J'.")
+    "unknown arm 'x\\x1b[2J'."
+    """
+    return "\n".join(readable(line, MAX_LINE) if line else line for line in text.split("\n"))
+
+
 def main() -> None:
     """Run the command line; an error is one sentence on standard error, never a traceback."""
     try:
@@ -116,7 +128,7 @@ def main() -> None:
     except StreamduelError as error:
         from streamduel.logging import redact  # noqa: PLC0415 - as above
 
-        sentence = redact(f"streamduel: {error}")
+        sentence = plain(redact(f"streamduel: {error}"))
         err.print(sentence, markup=False, highlight=False, soft_wrap=True)
         sys.exit(exit_status(error))
     except OSError as error:

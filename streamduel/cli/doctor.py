@@ -7,15 +7,12 @@ from typing import Final
 import typer
 from rich.text import Text
 
-from streamduel.cli.app import FAILURE, out
+from streamduel.cli.app import FAILURE, MAX_LINE, out
 from streamduel.cli.arguments import AsJson, ConfigPath, load_config, print_json
 from streamduel.diagnosis import Finding
 from streamduel.doctor import examine
 from streamduel.errors import readable
 from streamduel.logging import redact
-
-MAX_SENTENCE: Final = 4000
-"""Far more than a sentence has: records are quoted in it, and must not control the terminal."""
 
 COLOURS: Final = {"fine": "green", "warning": "yellow", "failed": "bold red", "unknown": "dim"}
 
@@ -34,7 +31,7 @@ def doctor(config: ConfigPath, as_json: AsJson = False) -> None:
     loaded = load_config(config)
     findings: list[Finding] = []
     for finding in examine(loaded):
-        shown = finding._replace(sentence=readable(redact(finding.sentence), MAX_SENTENCE))
+        shown = finding._replace(sentence=readable(redact(finding.sentence), MAX_LINE))
         findings.append(shown)
         if not as_json:
             line = Text.assemble((f"{shown.verdict:<8}", COLOURS[shown.verdict]), f"{shown.name}: ")

@@ -1,12 +1,13 @@
-"""Whether clicks are lost because the lines of a file are not in the order of time."""
+"""Whether clicks are lost because the lines of a file have no time, or are not in its order."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
-from streamduel.errors import StreamduelError
+from streamduel.errors import StreamduelError, counted
 from streamduel.stream.disorder import Disorder
+from streamduel.stream.inspection import Report
 from streamduel.stream.observer import Observer
 from streamduel.stream.task import PartitionTask
 
@@ -16,26 +17,47 @@ acting on."""
 
 
 class FileOrder(Observer):
-    """Remembers, of each experiment, the clicks that the order of the file has lost."""
+    """Remembers stream time, and of each experiment the clicks that the order has lost."""
 
     def __init__(self) -> None:
         self._found: dict[str, Disorder] = {}
+        self._stream_time = 0
 
     def restored(self, task: PartitionTask) -> None:
         """Note what earlier runs have lost."""
         self._found.update({name: it.disorder for name, it in task.experiments.items()})
+        self._stream_time = task.stream_time
 
     def committed(self, tasks: Sequence[PartitionTask], seconds: float) -> None:  # noqa: ARG002
         """Note the newest counts."""
         for task in tasks:
             self.restored(task)
 
-    def check(self) -> None:
-        """Check that the order has cost no experiment more than 1 % of its clicks.
+    def check(self, report: Report) -> None:
+        """Check that join windows close, and lost no experiment more than 1 % of its clicks.
+
+        Args:
+            report: on the newest snapshots.
 
         Raises:
-            StreamduelError: it has; with the experiment that lost the largest share.
+            StreamduelError: they do not; with the experiment that lost the largest share.
         """
+        self._check_times(report)
+        self._check_order()
+
+    def _check_times(self, report: Report) -> None:
+        waiting = {name: it.open["impressions"] for name, it in report.experiments.items()}
+        if self._stream_time or not any(waiting.values()):
+            return
+        name = max(waiting, key=lambda each: waiting[each])
+        raise StreamduelError(
+            f"no record has a timestamp, so that no join window has closed "
+            f"({counted(waiting[name], 'open impression')} of experiment '{name}'), and clicks "
+            f"made no duels. Give the records a timestamp, `ts`, and start with an empty state, "
+            f"or use `streamduel analyze`, which needs none."
+        )
+
+    def _check_order(self) -> None:
         wrong = {
             name: found
             for name, found in sorted(self._found.items())

@@ -8,10 +8,11 @@ import msgspec
 import typer
 from rich.console import Console
 
-from streamduel.cli.app import FAILURE, err, out
+from streamduel.cli.app import FAILURE, err, out, plain
 from streamduel.cli.arguments import AsJson, ConfigPath, Quiet, load_config, print_json
 from streamduel.cli.progress import counting_progress
 from streamduel.connector import SourceOptions
+from streamduel.errors import counted
 from streamduel.stream import replay as audit
 
 
@@ -65,14 +66,14 @@ def replay(config: ConfigPath, as_json: AsJson = False, quiet: Quiet = False) ->
 def _print(verdict: audit.Verdict) -> None:
     for name in verdict.unchecked:
         err.print(
-            f"'{name}' is no longer configured and was not checked.",
+            plain(f"'{name}' is no longer configured and was not checked."),
             markup=False, highlight=False,
         )  # fmt: skip
     if verdict.difference:
-        out.print(verdict.difference, markup=False, highlight=False, soft_wrap=True)
+        out.print(plain(verdict.difference), markup=False, highlight=False, soft_wrap=True)
         return
     out.print(
-        f"{verdict.records} records folded again, {verdict.assignments} assignments equal, "
-        f"states equal.",
+        f"{counted(verdict.records, 'record')} folded again, "
+        f"{counted(verdict.assignments, 'assignment')} equal, states equal.",
         markup=False, highlight=False, soft_wrap=True,
     )  # fmt: skip

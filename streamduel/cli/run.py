@@ -59,7 +59,7 @@ def run(
     """Run the service: read clicks, update the policy, publish assignments.
 
     With --until-end on a file, the exit status is 1 if the order of its lines lost more than 1 % of
-    the clicks.
+    the clicks, or if no record has a timestamp and impressions are open.
 
     SIGTERM or Ctrl-C commits what is done and exits with status 0. After any other end the next
     start continues from the last commit; no record is lost or counted twice.
@@ -73,18 +73,25 @@ def run(
             raise ConfigurationError("--json needs --until-end; without it, there is no report.")
         order = FileOrder()
         _serve(loaded, form, order, until_end=until_end, quiet=quiet)
-        if until_end and as_json:
-            print_json(read_report(loaded))
-        elif until_end and not quiet:
-            tables.print_report(out, read_report(loaded))
-            _print_folders(loaded)
-        if until_end and loaded.config.source["connector"] == "files":
-            order.check()
+        if until_end:
+            _report(loaded, order, as_json=as_json, quiet=quiet)
     except StreamduelError as error:
         if form == "text":
             raise
         log.error("failed", error=str(error), status=exit_status(error))
         raise typer.Exit(exit_status(error)) from None
+
+
+def _report(loaded: LoadedConfig, order: FileOrder, *, as_json: bool, quiet: bool) -> None:
+    """Print the report, and check that the result of a file can be right."""
+    report = read_report(loaded)
+    if as_json:
+        print_json(report)
+    elif not quiet:
+        tables.print_report(out, report)
+        _print_folders(loaded)
+    if loaded.config.source["connector"] == "files":
+        order.check(report)
 
 
 def _serve(

@@ -15,12 +15,9 @@ from streamduel.stream.client_sketch import DEPENDENT
 from streamduel.stream.inspection import ExperimentReport, Report
 
 OUTCOMES: Final = {
-    "accepted": "accepted",
-    "duplicate": "duplicates",
-    "dead_letter": "dead letters that name it",
-    "late": "late clicks",
-    "unjoined": "unjoined clicks",
-    "capped": "capped",
+    "accepted": "{} accepted",
+    "duplicate": "{} duplicate",
+    "dead_letter": "{} dead letter that names it",
 }
 """Each outcome in words."""
 
@@ -28,7 +25,7 @@ OUTCOMES: Final = {
 def print_report(console: Console, report: Report) -> None:
     """Print each experiment's arms against the champion, then the dead letters."""
     for name, experiment in report.experiments.items():
-        answer = f"[bold]{escape(name)}[/]: {_answer(experiment)}"
+        answer = f"[bold]{_shown(name)}[/]: {_answer(experiment)}"
         console.print(answer, highlight=False, soft_wrap=True)
         if (experiment.impressions_per_client or 0.0) > DEPENDENT:
             console.print(f"[yellow]{_dependent(experiment)}[/]", highlight=False, soft_wrap=True)
@@ -40,15 +37,15 @@ def print_report(console: Console, report: Report) -> None:
     _print_dead_letters(console, report)
     if report.ignored:
         ignored = ", ".join(f"{reason} {count:,}" for reason, count in report.ignored.items())
-        console.print(f"ignored: {escape(ignored)}", soft_wrap=True)
+        console.print(f"ignored: {_shown(ignored)}", soft_wrap=True)
 
 
 def _summary(experiment: ExperimentReport) -> list[str]:
     prior = ", steered by a prior" if experiment.prior else ""
     tallies = [f"{count:,} {OUTCOMES[what]}" for what, count in experiment.tallies.items() if count]
     lines = [
-        f"{escape(experiment.policy)}{prior}, {experiment.status}, epoch {experiment.epoch:,}, "
-        f"{_counted(experiment.duels, 'duel')}",
+        f"{_shown(experiment.policy)}{prior}, {experiment.status}, epoch {experiment.epoch:,}, "
+        f"{counted(experiment.duels, 'duel')}",
         ", ".join(tallies),
         _open(experiment.open),
     ]
@@ -74,16 +71,16 @@ def _experiment_table(experiment: ExperimentReport) -> Table:
 
 def _segments_table(experiment: ExperimentReport, kind: str) -> Table:
     found = experiment.disagreements.get(kind)
-    caption = escape(found.sentence) if found else None
+    caption = _shown(found.sentence) if found else None
     table = Table(caption=caption, caption_justify="left")
-    table.add_column(escape(kind))
+    table.add_column(_shown(kind))
     table.add_column("champion")
     table.add_column("confidence", justify="right")
     table.add_column("duels", justify="right")
     for name, each in experiment.segments[kind].items():
-        ahead = f"undecided, {escape(each.leader)} is ahead" if each.leader else "undecided"
-        champion = ahead if each.champion is None else escape(each.champion)
-        table.add_row(escape(name), champion, at_least(each.confidence), f"{each.duels:,}")
+        ahead = f"undecided, {_shown(each.leader)} is ahead" if each.leader else "undecided"
+        champion = ahead if each.champion is None else _shown(each.champion)
+        table.add_row(_shown(name), champion, at_least(each.confidence), f"{each.duels:,}")
     return table
 
 
@@ -94,13 +91,13 @@ def _answer(experiment: ExperimentReport) -> str:
         return f"[bold]undecided[/], no evidence for any champion yet{ended}"
     if experiment.no_winner and experiment.confidence == 0:
         return (
-            f"no arm beats all others; champion [bold green]{escape(str(experiment.champion))}[/] "
+            f"no arm beats all others; champion [bold green]{_shown(str(experiment.champion))}[/] "
             f"beats as many as any, confidence {at_least(experiment.unsurpassed)}{ended}"
         )
     least = "at least " if experiment.confidence else ""
     progress = f", {percent(experiment.progress)} of the evidence for 95 %"
     return (
-        f"champion [bold green]{escape(str(experiment.champion))}[/], "
+        f"champion [bold green]{_shown(str(experiment.champion))}[/], "
         f"confidence {least}{at_least(experiment.confidence)}"
         f"{progress if experiment.progress < 1 else ''}{ended}"
     )
@@ -118,13 +115,9 @@ def _dependent(experiment: ExperimentReport) -> str:
 def _open(counts: Mapping[str, int]) -> str:
     """Open impressions and pending clicks: their join window has not closed yet."""
     impressions, clicks = counts["impressions"], counts["clicks"]
-    parts = [_counted(impressions, "impression")] if impressions else []
-    parts += [f"{_counted(clicks, 'click')} without impression yet"] if clicks else []
+    parts = [counted(impressions, "impression")] if impressions else []
+    parts += [f"{counted(clicks, 'click')} without impression yet"] if clicks else []
     return f"open: {', '.join(parts)}" if parts else ""
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
 def _arm_rows(experiment: ExperimentReport, first: str) -> list[list[str]]:
@@ -145,7 +138,7 @@ def _arm_rows(experiment: ExperimentReport, first: str) -> list[list[str]]:
             against = [f"{pair.rate:.3f}", f"{pair.low:.3f} … {pair.high:.3f}"]
         evidence = experiment.evidence[i]
         out = f"{evidence:.1f}{' out' if evidence >= experiment.required else ''}"
-        rows.append([escape(arms[i]), f"{beats[i]}", f"{duels[i]:,.0f}", *against, out])
+        rows.append([_shown(arms[i]), f"{beats[i]}", f"{duels[i]:,.0f}", *against, out])
     return rows
 
 

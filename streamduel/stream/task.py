@@ -157,7 +157,7 @@ class PartitionTask:
 
     def open(self, offset: int) -> None:
         """The click log will be delivered from this offset on."""
-        self._reread_to = offset
+        self._reread_to = max(offset, self._reread_to)
         if self.resume_offset is None:
             self.next_offset = offset
             self._window.advance(self.stream_time, offset)
@@ -169,6 +169,8 @@ class PartitionTask:
         """The click log has lost what is before this offset."""
         self.missed += max(0, offset - self.next_offset)
         self.next_offset = max(offset, self.next_offset)
+        self._reread_to = max(offset, self._reread_to)
+        self._reread_to = max(offset, self._reread_to)
 
     def begin(self, offset: int) -> None:
         """Open the click log at this offset and start every experiment that has no snapshot yet.

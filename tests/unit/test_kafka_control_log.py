@@ -58,9 +58,19 @@ class Markers:
     def __init__(self) -> None:
         self.sent: list[Marker] = []
         self.error: Exception | None = None
+        self.broken = False
+        self.flushed = 0
+
+    def flush(self, _seconds: float) -> None:
+        self.flushed += 1
+
+    def discard(self) -> None:
+        self.broken = False
 
     def send(self, _topic: str, key: bytes, value: bytes, partition: int) -> Any:
         assert (key, partition) == (b"search", 0)
+        if self.broken:
+            raise errors.OutOfOrderSequenceNumberError("fatal")
         self.sent.append(msgspec.json.decode(value, type=Marker))
         return SimpleNamespace(done=True, error=self.error)
 
@@ -77,10 +87,11 @@ def markers() -> Markers:
 
 @pytest.fixture(autouse=True)
 def _connected(monkeypatch: pytest.MonkeyPatch, topic: Topic, markers: Markers) -> None:
-    def connect(options: Any, _settings: Any) -> Any:
+    def connect(options: Any, _settings: Any, _seconds: float = 30.0) -> Any:
         return topic if isinstance(options, ConsumerOptions) else markers
 
     monkeypatch.setattr(control_log, "connect_at_start", connect)
+    monkeypatch.setattr(control_log, "connect", connect)
     monkeypatch.setattr(control_log, "LOOK_SECONDS", 0.0)
 
 
@@ -164,6 +175,22 @@ def test_a_failed_marker_is_written_again(markers: Markers) -> None:
     markers.error = None
     log.look()
     assert [it.control_offset for it in markers.sent].count(4) >= 2
+
+
+def test_a_producer_that_has_failed_is_replaced(markers: Markers) -> None:
+    markers.broken = True
+    log = opened()
+    assert not markers.sent
+    log.look()
+    assert [it.control_offset for it in markers.sent] == [0, 1, 4]
+
+
+def test_a_producer_with_nothing_to_write_is_served(markers: Markers) -> None:
+    log = opened()
+    log.look()
+    flushed = markers.flushed
+    log.look()
+    assert markers.flushed == flushed + 1
 
 
 def test_a_missing_right_is_named(markers: Markers) -> None:

@@ -65,6 +65,13 @@ def test_a_missing_log_fails(streamduel: Streamduel, tmp_path: Path) -> None:
     assert "does not exist; create it" in found["source.path"][1]
 
 
+def test_a_path_that_cannot_be_examined_fails(streamduel: Streamduel, tmp_path: Path) -> None:
+    deep = "/".join(["x" * 100] * 50)
+    found = checks(streamduel, configure(tmp_path, {"source.path": deep}), status=1)
+    assert found["source.path"][0] == "failed"
+    assert found["source.path"][1].endswith("… cannot be examined: File name too long.")
+
+
 def test_an_empty_log_is_a_warning(streamduel: Streamduel, tmp_path: Path) -> None:
     found = checks(streamduel, write(tmp_path))
     assert found["records"][0] == "warning"

@@ -215,6 +215,23 @@ def test_run_says_that_the_order_of_a_file_loses_clicks(tmp_path: Path, first: s
     assert (again.status, again.err) == (1, result.err), "the state is as wrong as before"
 
 
+@pytest.mark.parametrize(("times", "status"), [({}, 1), ({"ts": T0}, 0)])
+def test_run_says_that_no_record_has_a_time(
+    tmp_path: Path, times: dict[str, int], status: int
+) -> None:
+    """Join windows that are open at the end of a file with times are those of its last minutes."""
+    record = {
+        "type": "impression", "experiment": "search", "id": "i", "a": ARMS[0], "b": ARMS[1],
+        "teams": ["a", "b"], **times,
+    }  # fmt: skip
+    (tmp_path / "clicks.jsonl").write_bytes(encode(record))
+    config = configure(tmp_path)
+    for _ in range(2):
+        result = run(config, "--until-end", "--quiet")
+        assert result.status == status
+        assert ("no record has a timestamp" in result.err) == bool(status)
+
+
 def test_a_missing_click_log_is_an_error(folder: Path) -> None:
     (folder / "clicks.jsonl").unlink()
     assert run(folder / "search.yaml", "--until-end") == (

@@ -90,3 +90,14 @@ def test_canonical_numbers_are_shortest_and_exact() -> None:
     numbers = [0.1, 1e22, 5e-324, 1.7976931348623157e308, -0.0, 2.0**53 + 2]
     assert msgspec.json.decode(canonical(numbers)) == numbers
     assert canonical(0.1) == b"0.1"
+
+
+def test_records_deleted_while_a_restart_reads_again_do_not_cut_the_log_off() -> None:
+    partition = Partition()
+    partition.fold(*(text(DUEL, id=f"d{number}") for number in range(10)))
+    again = PartitionTask(config(), ClickLog("clicks", 2, lambda _: 0), 0, partition.entries)
+    again.begin(0)
+    again.fold(partition.log[:3])
+    assert again.cut_off_at == 3
+    again.miss(12)
+    assert again.cut_off_at is None
