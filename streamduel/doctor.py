@@ -13,7 +13,7 @@ from streamduel.config import LoadedConfig
 from streamduel.config.changes import differences
 from streamduel.connector import LogRecord, SourceOptions
 from streamduel.diagnosis import Finding, Grade
-from streamduel.errors import SnapshotError, StreamduelError, shortened
+from streamduel.errors import SnapshotError, StreamduelError, counted, shortened
 from streamduel.formats import Ignored
 from streamduel.records import Control, DeadLetter, Rejected
 from streamduel.stream import continuity, saved_state, snapshot
@@ -166,13 +166,9 @@ def _snapshots(
         max(0, sample.next.get(partition, each.partition.next) - each.partition.next)
         for partition, each in saved.items()
     )
-    them = (
-        "1 record of the click log is"
-        if waiting == 1
-        else (f"{waiting:,} records of the click log are")
-    )
-    behind = f"; {them} not in them" if waiting else ""
-    partitions = "1 partition" if len(saved) == 1 else f"{len(saved)} partitions"
+    lag = f"{counted(waiting, 'record')} of the click log {'is' if waiting == 1 else 'are'}"
+    behind = f"; {lag} not in them" if waiting else ""
+    partitions = counted(len(saved), "partition")
     yield Finding("snapshots", "fine", f"those of {partitions} are intact{behind}.")
     yield from _differences(loaded, saved)
 
@@ -231,11 +227,11 @@ def _records(
     outcomes["ignored"] = sum(ignored.values())
     good = total - refused - outcomes.total()
     verdict: Grade = "fine" if not refused else "warning" if good else "failed"
-    others = "".join(f", {count:,} are {what}" for what, count in outcomes.items() if count)
+    others = "".join(f", {count:,} {what}" for what, count in outcomes.items() if count)
     yield Finding(
         "records", verdict,
-        f"of the newest {total:,} records, {good:,} count and {refused:,} would be dead letters"
-        f"{others}.",
+        f"among the newest {counted(total, 'record')}: {good:,} valid, "
+        f"{counted(refused, 'dead letter')}{others}.",
     )  # fmt: skip
     yield from _refusals(letters)
     silent = [name for name in loaded.config.experiments if not seen[name]]

@@ -40,7 +40,7 @@ FAILURE: Final = 1
 """Exit status of every other error."""
 
 MAX_LINE: Final = 4000
-"""Characters of a printed line that may have text of records in it; far more than a sentence has."""
+"""Characters of a printed line that may have text of records in it; no sentence is longer."""
 
 out = Console(emoji=False)
 err = Console(stderr=True, emoji=False)

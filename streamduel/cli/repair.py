@@ -24,7 +24,7 @@ from streamduel.connector import (
     SourceOptions,
     no_failpoint,
 )
-from streamduel.errors import ConfigurationError, ConnectorError, SnapshotError, nearest
+from streamduel.errors import ConfigurationError, ConnectorError, SnapshotError, counted, nearest
 from streamduel.records import MAX_TIME
 from streamduel.stream import repair as repairs
 from streamduel.stream.commit import commit
@@ -301,8 +301,9 @@ def _new_log(shape: ClickLog, log: Source, load: Load, note: str) -> Plan:
     return Plan(
         move.commits(),
         [
-            f"Partition {partition}: {len(saved[partition].experiments)} experiments continue at "
-            f"offset {begin} of '{shape.topic}'; {saved[partition].partition.next} was the next "
+            f"Partition {partition}: the state of "
+            f"{counted(len(saved[partition].experiments), 'experiment')} continues at offset {begin}"
+            f" of '{shape.topic}'; {saved[partition].partition.next} was the next "
             f"offset of '{saved[partition].partition.topic}'."
             for partition, begin in begins.items()
         ],
@@ -372,8 +373,8 @@ def _unfolded(
             lag = log.lags([partition]).get(partition, 0)
             if lag:
                 sentences.append(
-                    f"Warning: {lag} records of partition {partition} are not folded yet; those of "
-                    f"experiments that move become dead letters (wrong_partition). To fold them "
+                    f"Warning: {counted(lag, 'record')} of partition {partition} not folded yet; "
+                    f"those of experiments that move become dead letters (wrong_partition). To fold them "
                     f"first, run the service before the topic is repartitioned."
                 )
     return sentences

@@ -9,17 +9,20 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from streamduel.cli.app import MAX_LINE
+from streamduel.errors import counted, readable
 from streamduel.preference.verdict import Interval, at_least, percent
 from streamduel.records import Reason
 from streamduel.stream.client_sketch import DEPENDENT
 from streamduel.stream.inspection import ExperimentReport, Report
 
-OUTCOMES: Final = {
-    "accepted": "{} accepted",
-    "duplicate": "{} duplicate",
-    "dead_letter": "{} dead letter that names it",
+NOUNS: Final = {
+    "duplicate": "duplicate",
+    "dead_letter": "dead letter",
+    "late": "late click",
+    "unjoined": "unjoined click",
 }
-"""Each outcome in words."""
+"""What has each outcome; the others are what records are: accepted or capped."""
 
 
 def print_report(console: Console, report: Report) -> None:
@@ -42,7 +45,7 @@ def print_report(console: Console, report: Report) -> None:
 
 def _summary(experiment: ExperimentReport) -> list[str]:
     prior = ", steered by a prior" if experiment.prior else ""
-    tallies = [f"{count:,} {OUTCOMES[what]}" for what, count in experiment.tallies.items() if count]
+    tallies = [_tally(what, count) for what, count in experiment.tallies.items() if count]
     lines = [
         f"{_shown(experiment.policy)}{prior}, {experiment.status}, epoch {experiment.epoch:,}, "
         f"{counted(experiment.duels, 'duel')}",
@@ -50,6 +53,17 @@ def _summary(experiment: ExperimentReport) -> list[str]:
         _open(experiment.open),
     ]
     return [line for line in lines if line]
+
+
+def _tally(outcome: str, count: int) -> str:
+    if outcome not in NOUNS:
+        return f"{count:,} {outcome}"
+    return f"{counted(count, NOUNS[outcome])}{' naming it' if outcome == 'dead_letter' else ''}"
+
+
+def _shown(text: str) -> str:
+    """A name or a sentence as it is, whatever markup or the terminal would make of it."""
+    return escape(readable(text, MAX_LINE))
 
 
 def _experiment_table(experiment: ExperimentReport) -> Table:
@@ -162,7 +176,8 @@ def _print_dead_letters(console: Console, report: Report) -> None:
         return
     total = sum(dead_letters.values())
     named = sum(each.tallies["dead_letter"] for each in report.experiments.values())
-    without = f", of which {total - named:,} name no experiment" if total > named else ""
+    rest = total - named
+    without = f", of which {rest:,} name{'s' if rest == 1 else ''} no experiment" if rest else ""
     console.print(f"dead letters: {total:,}{without}", highlight=False, soft_wrap=True)
     table = Table()
     table.add_column("reason")

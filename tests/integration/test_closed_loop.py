@@ -52,4 +52,4 @@ def test_the_quick_start_closes_the_loop(
     assert found["epoch"] > 20
     replayed = streamduel("replay", CONFIG)
     assert replayed.returncode == 0, replayed.stdout
-    assert f"{IMPRESSIONS} records folded again" in replayed.stdout
+    assert f"{IMPRESSIONS:,} records folded again" in replayed.stdout

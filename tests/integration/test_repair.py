@@ -92,11 +92,11 @@ def test_a_recreated_topic_is_refused_and_continued(configure: Configure) -> Non
     sentence = refused(run)
     assert refusal in sentence
     assert "streamduel repair new-log" in sentence
-    assert "experiments continue at offset 0" in repaired("new-log", run.config, "--dry-run")
+    assert "continues at offset 0" in repaired("new-log", run.config, "--dry-run")
     assert refusal in refused(run)
     repaired("new-log", run.config)
     fold(run)
-    assert replayed(run).startswith("1000 records folded again")
+    assert replayed(run).startswith("1,000 records folded again")
     fold(whole)  # the new topic alone
     assert duels(run) == before + duels(whole)
     for published in visible(run)[0].values():

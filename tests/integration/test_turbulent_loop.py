@@ -152,7 +152,7 @@ def replay(run: Run, evidence: Evidence) -> None:
     replayed = streamduel("replay", run.config)
     folded = sum(map(len, evidence.log.values()))
     equal = sum(map(len, evidence.assignments.values()))
-    expected = f"{folded} records folded again, {equal} assignments equal, states equal."
+    expected = f"{folded:,} records folded again, {equal:,} assignments equal, states equal."
     assert expected in replayed.stdout, replayed.stdout + replayed.stderr
 
 

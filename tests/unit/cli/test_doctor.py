@@ -38,9 +38,7 @@ def test_a_service_that_works(streamduel: Streamduel, tmp_path: Path) -> None:
     assert run(config, "--until-end", "--quiet").status == 0
     found = checks(streamduel, config)
     assert {verdict for verdict, _ in found.values()} == {"fine"}
-    assert found["records"][1] == (
-        "of the newest 200 records, 200 count and 0 would be dead letters."
-    )
+    assert found["records"][1] == ("among the newest 200 records: 200 valid, 0 dead letters.")
     text = streamduel("doctor", config)
     assert len(text.out.splitlines()) == len(found)
     assert text.out.startswith("fine    source.path: ")
@@ -83,7 +81,7 @@ def test_records_of_another_name_all_fail(streamduel: Streamduel, tmp_path: Path
         streamduel, write(tmp_path, *(dated(n, experiment="serach") for n in range(7))), status=1
     )
     assert found["records"] == (
-        "failed", "of the newest 7 records, 0 count and 7 would be dead letters.",
+        "failed", "among the newest 7 records: 0 valid, 7 dead letters.",
     )  # fmt: skip
     verdict, sentence = found["dead letters: unknown_experiment"]
     assert verdict == "warning"

@@ -104,7 +104,7 @@ def test_a_replaced_file_is_refused_and_can_be_continued(
     assert "streamduel repair new-log" in refused.err
     done = repair(streamduel, half, "new-log")
     assert done.status == 0, done.err
-    assert "continue at offset 0 of 'clicks.jsonl'" in done.out
+    assert "the state of 1 experiment continues at offset 0 of 'clicks.jsonl'" in done.out
     assert run(half / "search.yaml", "--until-end").status == 0
     after = inspected(streamduel, half)["experiments"]["search"]
     assert after["duels"] > before["duels"]
@@ -114,7 +114,7 @@ def test_a_replaced_file_is_refused_and_can_be_continued(
     assert epochs == list(range(1, len(epochs) + 1))
     replayed = streamduel("replay", half / "search.yaml")
     assert replayed.status == 0, replayed
-    assert replayed.out.startswith(f"{len(LOG) - HALF} records folded again")
+    assert replayed.out.startswith(f"{len(LOG) - HALF:,} records folded again")
     assert "there is no new log" in repair(streamduel, half, "new-log").err
 
 

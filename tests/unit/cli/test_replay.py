@@ -29,7 +29,8 @@ def replay(streamduel: Streamduel, folder: Path) -> Result:
 def test_replay_of_an_unchanged_run_is_equal(streamduel: Streamduel, folder: Path) -> None:
     assert replay(streamduel, folder) == (
         0,
-        f"{len(LOG)} records folded again, {len(lines(folder))} assignments equal, states equal.\n",
+        f"{len(LOG):,} records folded again, {len(lines(folder)):,} assignments equal, "
+        "states equal.\n",
         "",
     )
 

@@ -109,6 +109,18 @@ def test_inspect_shows_pairs_that_never_met_and_no_dead_letters(
     assert result.out.endswith("No dead letters.\n")
 
 
+def test_inspect_shows_names_without_their_control_characters(
+    streamduel: Streamduel, tmp_path: Path
+) -> None:
+    changes = {"experiments": {"x\x1b[2J": {"arms": ["a\nb", "\x1b[31mred"]}}}
+    config = configure(tmp_path, changes)
+    (tmp_path / "clicks.jsonl").write_bytes(duel("x\x1b[2J", 1, "a\nb", "\x1b[31mred", "a") + b"\n")
+    assert run(config, "--until-end", "--quiet").status == 0
+    shown = streamduel("inspect", config).out
+    assert "\x1b" not in shown
+    assert all(name in shown for name in ("x\\x1b[2J: champion", "a\\nb ", "\\x1b[31mred "))
+
+
 def test_inspect_says_that_a_prior_steers(streamduel: Streamduel, tmp_path: Path) -> None:
     (tmp_path / "clicks.jsonl").write_bytes(duel("search", 1, "bm25", "ltr-v1", "a") + b"\n")
     prior = {"scores": dict(zip(ARMS, range(len(ARMS)), strict=True))}
@@ -164,7 +176,7 @@ def test_dead_letters_of_the_experiment_and_of_all_add_up(
     total = sum(report["dead_letters"].values())
     assert 0 < named < total
     result = streamduel("inspect", folder / "search.yaml")
-    assert f"{named} dead letters that name it" in result.out
+    assert f"{named} dead letters naming it" in result.out
     assert f"dead letters: {total}, of which {total - named} name no experiment" in result.out
 
 
