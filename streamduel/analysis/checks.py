@@ -51,6 +51,7 @@ class Facts(NamedTuple):
 def checks(engine: Engine, facts: Facts) -> list[Check]:
     """All checks of one experiment."""
     return [
+        *_sides(engine, facts),
         *_lists(engine, facts),
         _joined(engine, facts),
         _duplicates(facts),
@@ -68,6 +69,17 @@ def _judged(name: str, share: float, sentence: str, advice: str) -> Check:
     if share > TOLERATED:
         verdict = "failed" if share > SERIOUS else "warning"
     return Check(name, verdict, sentence if verdict == "fine" else f"{sentence} {advice}")
+
+
+def _sides(engine: Engine, facts: Facts) -> list[Check]:
+    """Whether the log names no rankers, so that its sides are in their place."""
+    (sides_only,) = engine.rows(
+        "SELECT bool_and(is_flat AND a = 'a' AND b = 'b') FROM events WHERE kind <> 'click'"
+        f" AND problem IS NULL AND experiment = {quoted(facts.experiment)}"
+    )[0]
+    if not sides_only:
+        return []
+    return [Check("rankers", "warning", "The log names no rankers; sides are compared.")]
 
 
 def _lists(engine: Engine, facts: Facts) -> list[Check]:

@@ -6,7 +6,6 @@ import contextlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any, Final, Literal
 
 import msgspec
@@ -179,8 +178,8 @@ def numbers_of_winners(engine: Engine, source: Source) -> dict[str, str]:
     if column is None:
         return {}
     rows = engine.rows(
-        f"SELECT DISTINCT try_cast({source.table.text(column)} AS DOUBLE) AS x FROM"
-        f" (SELECT * FROM {source.table.relation} LIMIT {NUMBERS_OF_SIDES})"
+        f"SELECT DISTINCT x FROM (SELECT try_cast({source.table.text(column)} AS DOUBLE) AS x FROM"
+        f" (SELECT * FROM {source.table.relation} LIMIT {NUMBERS_OF_SIDES}))"
         " WHERE x IS NOT NULL ORDER BY x LIMIT 10"
     )
     found = {float(x) for (x,) in rows}
@@ -199,11 +198,13 @@ def sides(engine: Engine, source: Source) -> tuple[str, str]:
     """The two arms of a log that does not name them in columns: those of `teams` or `winner`.
 
     Raises:
-        ConfigurationError: there are more than two.
+        ConfigurationError: there are more than two, or they may be in other columns.
     """
     fields, table = source.columns.fields, source.table
     field = "teams" if "teams" in fields else "winner" if "winner" in fields else None
     if field is None:
+        if {"wins_a", "clicks_a"} & fields.keys():
+            _check_unnamed(engine, source)
         return "a", "b"
     text = table.text(fields[field])
     values = f"unnest(entries({text}))" if field == "teams" else text
@@ -225,32 +226,35 @@ def sides(engine: Engine, source: Source) -> tuple[str, str]:
 
 
 def _check_unnamed(engine: Engine, source: Source) -> None:
-    """Refuse to compare the sides of a log whose rankers are in columns that nobody has named.
+    """Refuse to compare the sides of a log if other columns may name the rankers.
 
-    Rankers change sides, so the two columns contain the same few texts.
+    A user who has named the column of the sides wants to compare sides.
 
     Raises:
-        ConfigurationError: there are two such columns.
+        ConfigurationError: there are such columns.
     """
     table, used = source.table, {*source.columns.fields.values(), *source.columns.segments}
     others = [column for column in table.columns if column not in used][:MAX_UNNAMED]
-    if len(others) < 2 or source.chosen & {"teams", "winner"}:
+    if not others or source.chosen & {"teams", "winner", "wins_a", "clicks_a"}:
         return
     values = ", ".join(f"list(DISTINCT {table.text(column)})" for column in others)
     (row,) = engine.rows(
         f"SELECT {values} FROM (SELECT * FROM {table.relation} LIMIT {NUMBERS_OF_SIDES})"
     )
-    texts = [
-        frozenset(text for text in each or () if text and not _is_number(text)) for each in row
-    ]
-    for (first, mine), (second, its) in combinations(zip(others, texts, strict=True), 2):
-        if mine == its and 2 <= len(mine) <= MAX_RANKERS:
-            raise ConfigurationError(
-                f"'{table.where}' names no rankers, only sides; its columns '{first[:80]}' and "
-                f"'{second[:80]}' have the same values. If they are the rankers of the sides: "
-                f"--map a={first[:80]} --map b={second[:80]}; if not, name the column of the sides,"
-                " with --map winner=COLUMN or --map teams=COLUMN."
-            )
+    found = [column for column, each in zip(others, row, strict=True) if _may_be_rankers(each)]
+    if found:
+        listed = ", ".join(f"'{column[:80]}'" for column in found[:10])
+        raise ConfigurationError(
+            f"'{table.where}' names only sides in the columns that are recognised. If the rankers"
+            f" are in {listed}, name their columns: --map a=COLUMN --map b=COLUMN; to compare"
+            " sides, name the column of the winner: --map winner=COLUMN."
+        )
+
+
+def _may_be_rankers(values: Sequence[str] | None) -> bool:
+    """Whether the distinct values of a column may be names of rankers."""
+    names = [text for text in values or () if text and not _is_number(text) and text[0] != "{"]
+    return 2 <= len(names) <= MAX_RANKERS
 
 
 def _is_number(text: str) -> bool:

@@ -15,10 +15,10 @@ CREATE MACRO python_list(t) AS CASE
     WHEN json_valid(t) THEN t ELSE replace(replace(t, '''', '"'), 'None', 'null')
 END;
 
--- The entries of a JSON array, of a Python list, of 'a,b,b' or of 'abb'.
+-- The entries of a JSON array, of a Python list, of 'a,b,b', of 'abb' or of 'LRR'.
 CREATE MACRO entries(t) AS CASE
     WHEN starts_with(t, '[') AND json_valid(python_list(t)) THEN from_json(python_list(t), '["VARCHAR"]')
-    WHEN regexp_full_match(t, '[aAbB_-]*') THEN string_split(t, '')
+    WHEN regexp_full_match(t, '[aAbB_-]*|[lLrR_-]*') THEN string_split(t, '')
     ELSE string_split_regex(trim(t, '[](){} '), '\s*[,;|]\s*|\s+')
 END;
 
@@ -26,12 +26,12 @@ END;
 CREATE MACRO plain(t) AS regexp_replace(lower(t), '[^a-z0-9]', '', 'g');
 
 CREATE MACRO is_side_a(t) AS plain(t) IN (
-    'a', 'left', 'arma', 'rankera', 'modela', 'systema', 'sidea', 'teama', 'varianta',
+    'a', 'l', 'left', 'arma', 'rankera', 'modela', 'systema', 'sidea', 'teama', 'varianta',
     'leftranker', 'arm1', 'ranker1', 'model1', 'control', 'baseline'
 );
 
 CREATE MACRO is_side_b(t) AS plain(t) IN (
-    'b', 'right', 'armb', 'rankerb', 'modelb', 'systemb', 'sideb', 'teamb', 'variantb',
+    'b', 'r', 'right', 'armb', 'rankerb', 'modelb', 'systemb', 'sideb', 'teamb', 'variantb',
     'rightranker', 'arm2', 'ranker2', 'model2', 'treatment', 'candidate'
 );
 
@@ -42,6 +42,8 @@ CREATE MACRO side_of(x, a, b, own) AS CASE
     WHEN x = a THEN 'a'
     WHEN x = b THEN 'b'
     WHEN x IN ('a', 'b') THEN x -- most entries, and fast
+    WHEN lower(a) <> lower(b) AND lower(x) = lower(a) THEN 'a'
+    WHEN lower(a) <> lower(b) AND lower(x) = lower(b) THEN 'b'
     WHEN is_side_a(x) THEN 'a'
     WHEN is_side_b(x) THEN 'b'
     WHEN lower(x) IN ('', '-', '_', 'null', 'none', 'nan') THEN '-'
@@ -59,6 +61,8 @@ CREATE MACRO winner_of(w, a, b, own) AS CASE
     WHEN w IS NULL THEN 't'
     WHEN w = a THEN 'a'
     WHEN w = b THEN 'b'
+    WHEN lower(a) <> lower(b) AND lower(w) = lower(a) THEN 'a'
+    WHEN lower(a) <> lower(b) AND lower(w) = lower(b) THEN 'b'
     WHEN is_side_a(w) THEN 'a'
     WHEN is_side_b(w) THEN 'b'
     WHEN lower(trim(w)) IN ('', 't', 'tie', 'tied', 'draw', 'none', 'null', 'nan', 'neither', 'both',

@@ -63,7 +63,7 @@ SHAPES: dict[str, list[Row]] = {
     ),
     "teams as text": named(
         qid=lambda r: r["id"], a=lambda r: r["a"], b=lambda r: r["b"],
-        teams=lambda r: "".join(r["teams"]).upper(),
+        teams=lambda r: "".join(r["teams"]).upper().translate({65: "L", 66: "R"}),
         clicks=lambda r: ",".join(map(str, r["clicks"])),
     ),
     "teams by name": named(
@@ -147,11 +147,24 @@ def test_rankers_in_columns_that_nobody_has_named_are_not_taken_for_two_sides(
         counted=lambda r: f"{r['ts'] % 2}", outcome=winner,
     )  # fmt: skip
     path = written(tmp_path / "x.csv", rows, "FORMAT csv")
-    with pytest.raises(ConfigurationError, match="--map a=top --map b=other"):
+    with pytest.raises(ConfigurationError, match=r"in 'top', 'other', .* --map a=COLUMN"):
         only(path)
     check(only(path, columns=["a=top", "b=other"]))
-    (pair,) = only(path, columns=["winner=outcome"]).pairs
-    assert (pair.a, pair.b) == ("a", "b")
+    found = only(path, columns=["winner=outcome"])
+    assert found.arms == ["a", "b"]
+    assert found.checks[0].sentence == "The log names no rankers; sides are compared."
+
+
+def test_one_column_of_text_may_name_both_rankers(tmp_path: Path) -> None:
+    rows = named(x=lambda r: f"{r['a']} and {r['b']}", outcome=winner)
+    with pytest.raises(ConfigurationError, match="rankers are in 'x'"):
+        only(json_lines(tmp_path / "x.jsonl", rows))
+
+
+def test_a_winner_is_recognised_in_upper_case(tmp_path: Path) -> None:
+    rows = [{"a": "Left", "b": "ltr", "winner": each} for each in ("left", "LTR", "R", "l")]
+    (pair,) = only(json_lines(tmp_path / "x.jsonl", rows)).pairs
+    assert (pair.wins_a, pair.wins_b) == (2, 2)
 
 
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "1,"])
