@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
 
 from streamduel.client.feeds import FeedRecord
 from streamduel.errors import ClientError
@@ -24,6 +32,13 @@ MOST_RECORDS: Final = 1000
 METADATA_SECONDS: Final = 5.0
 """Timeout of the topic's metadata; an answer takes milliseconds."""
 
+LOOK_SECONDS: Final = 60.0
+"""The time between two looks for new partitions, which librdkafka does not assign, and between two
+attempts to read a damaged batch. The other experiments do not wait for either."""
+
+DAMAGED: Final = frozenset({KafkaError._BAD_COMPRESSION, KafkaError._BAD_MSG})
+"""Errors of a batch, which librdkafka fetches again at once, and again."""
+
 FIXED: Final[Mapping[str, Any]] = {
     # Uncommitted assignments are not published yet, and may never be.
     "isolation.level": "read_committed",
@@ -33,6 +48,7 @@ FIXED: Final[Mapping[str, Any]] = {
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
     "allow.auto.create.topics": False,
+    "check.crcs": True,
 }
 
 DEFAULTS: Final[Mapping[str, Any]] = {
@@ -71,9 +87,15 @@ class ConfluentFeed:
             "group.id": f"streamduel-client-{uuid.uuid4()}",
         }
         self._topic = topic
-        self._assigned = False
+        self._reset()
         # Only this shows whether the settings are valid; a wrong one is an error of the caller.
         self._consumer: Consumer | None = self._open()
+
+    def _reset(self) -> None:
+        self._partitions: set[int] = set()
+        self._looked = 0.0
+        self._held: set[int] = set()  # those with a damaged batch
+        self._failed: KafkaError | None = None
 
     def _open(self) -> Consumer:
         try:
@@ -84,51 +106,75 @@ class ConfluentFeed:
     def poll(self) -> list[FeedRecord]:
         """The new records."""
         try:
+            if self._failed is not None:
+                raise KafkaException(self._failed)
             if self._consumer is None:
                 self._consumer = self._open()
-            if not self._assigned:
-                self._assign(self._consumer)
+            if not self._partitions or time.monotonic() - self._looked > LOOK_SECONDS:
+                self._look(self._consumer)
             first = self._consumer.poll(POLL_SECONDS)
             messages = [] if first is None else [first]
             if messages:  # with a timeout, `consume` would wait for so many
                 messages += self._consumer.consume(MOST_RECORDS - 1, 0)
-            for message in messages:
-                if (error := message.error()) is not None:
-                    self._check(error)
+            return list(self._records(self._consumer, messages))
         except KafkaException as error:
             self.close()
             raise ClientError(f"topic '{self._topic}' cannot be read: {_said(error)}.") from None
         except BaseException:
             self.close()
             raise
-        found = []
-        for message in messages:
-            value = message.value()
-            if message.error() is None and value is not None:  # no tombstone
-                found.append(FeedRecord(value, message.timestamp()[1] / 1000))
-        return found
 
-    def _assign(self, consumer: Consumer) -> None:
-        described = consumer.list_topics(self._topic, METADATA_SECONDS).topics[self._topic]
-        if described.error is not None:
-            if described.error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+    def _look(self, consumer: Consumer) -> None:
+        """Read the partitions that are not read yet."""
+        self._looked = time.monotonic()
+        try:
+            described = consumer.list_topics(self._topic, METADATA_SECONDS).topics[self._topic]
+            if described.error is not None:
                 raise KafkaException(described.error)
-            raise ClientError(f"there is no topic '{self._topic}'.")
-        consumer.assign(
-            [TopicPartition(self._topic, it, OFFSET_BEGINNING) for it in described.partitions]
-        )
-        self._assigned = True
-
-    def _check(self, error: KafkaError) -> None:
-        """Raise an error from which librdkafka does not recover."""
-        if error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED or error.retriable():
-            log.debug("topic '%s': %s", self._topic, error.str())  # nothing is asked of the group
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                raise ClientError(f"there is no topic '{self._topic}'.") from None
+            if not self._partitions:
+                raise
+            log.debug("topic '%s': %s", self._topic, _said(error))
             return
-        raise KafkaException(error)
+        new = described.partitions.keys() - self._partitions
+        consumer.incremental_assign(
+            [TopicPartition(self._topic, it, OFFSET_BEGINNING) for it in sorted(new)]
+        )
+        self._partitions |= new
+        consumer.resume([TopicPartition(self._topic, it) for it in self._held])
+
+    def _records(self, consumer: Consumer, messages: Sequence[Message]) -> Iterator[FeedRecord]:
+        """The records among messages; an error is raised by the next poll."""
+        for message in messages:
+            error, value = message.error(), message.value()
+            if error is None:
+                if value is not None:  # no tombstone
+                    yield FeedRecord(value, message.timestamp()[1] / 1000)
+            elif error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
+                log.debug("topic '%s': %s", self._topic, error.str())  # the group is not used
+            elif error.code() in DAMAGED:
+                self._hold(consumer, message, error)
+            else:
+                self._failed = error
+
+    def _hold(self, consumer: Consumer, message: Message, error: KafkaError) -> None:
+        """Leave a partition with a damaged batch for a while."""
+        number = message.partition()
+        assert number is not None
+        consumer.pause([TopicPartition(self._topic, number)])
+        if number not in self._held:
+            self._held.add(number)
+            log.warning(
+                "partition %d of topic '%s' cannot be read further: %s",
+                number, self._topic, error.str(),
+            )  # fmt: skip
 
     def close(self) -> None:
         """Close the consumer."""
-        consumer, self._consumer, self._assigned = self._consumer, None, False
+        consumer, self._consumer = self._consumer, None
+        self._reset()
         if consumer is not None:
             with contextlib.suppress(KafkaException, RuntimeError):
                 consumer.close()

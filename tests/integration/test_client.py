@@ -97,6 +97,27 @@ def test_a_tombstone_does_no_harm(kafka: Broker, topics: Topics, client: Any) ->
         assert assignments.wait_for("search", PATIENCE)
 
 
+def test_partitions_that_are_added_are_followed(
+    kafka: Broker, topics: Topics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streamduel.client.confluent_feed.LOOK_SECONDS", 0.1)
+    servers, topic = kafka.bootstrap_servers, topics(1, compacted=True)
+    with (
+        KafkaProducer(bootstrap_servers=servers, metadata_max_age_ms=100) as producer,
+        Assignments.from_kafka(servers, topic, client="confluent") as assignments,
+    ):
+        producer.send(topic, key=b"search", value=alone("x").encode())
+        assert assignments.wait_for("search", PATIENCE)
+        with contextlib.closing(KafkaAdminClient(bootstrap_servers=servers)) as admin:
+            admin.create_partitions({topic: 2})
+        eventually(lambda: len(producer.partitions_for(topic)) == 2)
+        value = alone("p", experiment="ads").encode()
+        producer.send(topic, key=b"ads", value=value, partition=1)
+        assert assignments.wait_for("ads", PATIENCE)
+        producer.send(topic, key=b"search", value=alone("y", 18).encode(), partition=0)
+        eventually(lambda: assignments.draw("search") == Draw("y", "y", 18))
+
+
 @pytest.mark.parametrize("kind", [KafkaFeed, ConfluentFeed])
 def test_a_missing_topic_is_waited_for_and_not_created(
     kind: Any,
