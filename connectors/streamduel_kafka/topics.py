@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -24,6 +25,7 @@ log = structlog.stdlib.get_logger(__name__)
 
 # A new topic is usable once its leaders are elected and every broker knows it.
 CREATE_SECONDS = 30.0
+PAUSE_SECONDS = 0.05
 
 COMPACTED = {"cleanup.policy": "compact"}
 
@@ -176,32 +178,46 @@ class Topics:
 
     def _require(self, topic: str, setting: str, new: New | None, *operations: str) -> Found:
         try:
-            found = self._find(topic)
-            if found is None:
-                if not self._cluster.create_topics:
-                    raise ConnectorError(
-                        f"{setting} '{topic}' does not exist; create it, or set "
-                        "source.create_topics to true."
-                    )
-                if new is None:
-                    raise ConnectorError(
-                        f"{setting} '{topic}' does not exist yet; start 'streamduel run' first, "
-                        "which creates it."
-                    )
-                self._create(topic, new)
-                found = self._find(topic)
+            found = self._find(topic) or self._created(topic, setting, new)
         except errors.KafkaError as error:
             # Each right includes Describe.
             first = (*operations, "Describe")[0]
             refused = self._rights.refused(error, first, topic, setting)
             raise refused or self._unusable(error) from error
-        assert found is not None
         for operation in missing(operations, found.rights):
             raise self._rights.lacks(operation, "topic", topic, setting)
         return found
 
     def _find(self, topic: str) -> Found | None:
         return self._admin.find(topic)
+
+    def _created(self, topic: str, setting: str, new: New | None) -> Found:
+        """Create a topic, and wait until the broker that is asked knows it."""
+        if not self._cluster.create_topics:
+            raise ConnectorError(
+                f"{setting} '{topic}' does not exist; create it, or set source.create_topics to "
+                "true."
+            )
+        if new is None:
+            raise ConnectorError(
+                f"{setting} '{topic}' does not exist yet; start 'streamduel run' first, which "
+                "creates it."
+            )
+        self._create(topic, new)
+        deadline = time.monotonic() + CREATE_SECONDS
+        while True:
+            try:
+                if found := self._find(topic):
+                    return found
+            except errors.KafkaError as error:
+                if not error.retriable:
+                    raise
+            if time.monotonic() > deadline:
+                raise ConnectorError(
+                    f"{setting} '{topic}' was created, but after {CREATE_SECONDS:.0f} s not every "
+                    "broker knows it; check the brokers, and start again."
+                )
+            time.sleep(PAUSE_SECONDS)
 
     def _create(self, topic: str, new: New) -> None:
         replicas = self._cluster.replication_factor

@@ -94,10 +94,11 @@ class ConfluentAdmin:
         while True:
             try:
                 described = answer(self.ask(topic), ASK_SECONDS)
-            except errors.UnknownTopicOrPartitionError:
-                described = None
-            if described is not None and all(each.leader for each in described.partitions):
-                return
+                if all(each.leader for each in described.partitions):
+                    return
+            except errors.KafkaError as error:
+                if not error.retriable:
+                    raise
             if time.monotonic() > deadline:
                 raise errors.KafkaTimeoutError(f"topic '{topic}' has no leader")
             time.sleep(PAUSE_SECONDS)

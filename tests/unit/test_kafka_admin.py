@@ -1,0 +1,103 @@
+"""Requests to brokers that are away, or that do not know a new topic yet."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+from kafka import errors
+
+from streamduel.errors import ConnectorError
+from streamduel_kafka import topics
+from streamduel_kafka.client import Found
+from streamduel_kafka.confluent.admin import ConfluentAdmin
+from streamduel_kafka.settings import SourceSettings
+from streamduel_kafka.topics import Topics
+
+FOUND = Found(1, "id")
+
+
+def answered(result: Any) -> Future[Any]:
+    future: Future[Any] = Future()
+    if isinstance(result, Exception):
+        future.set_exception(result)
+    else:
+        future.set_result(result)
+    return future
+
+
+class Answers:
+    """An admin client of librdkafka with one answer after another."""
+
+    def __init__(self, *answers: Any) -> None:
+        self._answers = [
+            KafkaException(KafkaError(it)) if isinstance(it, int) else it for it in answers
+        ]
+        self.served = 0
+
+    def poll(self, _seconds: float) -> int:
+        self.served += 1
+        return 0
+
+    def describe_topics(self, _topics: Any, **_more: Any) -> Any:
+        return {"new": answered(self._answers.pop(0))}
+
+    def describe_cluster(self, **_more: Any) -> Any:
+        return answered(None)
+
+    def list_offsets(self, wanted: Any, **_more: Any) -> Any:
+        return {place: answered(SimpleNamespace(offset=1)) for place in wanted}
+
+
+def led(leader: object) -> Any:
+    return SimpleNamespace(partitions=[SimpleNamespace(leader=leader)])
+
+
+def test_a_new_topic_is_awaited_through_errors_that_pass() -> None:
+    passing = [
+        KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.LEADER_NOT_AVAILABLE, KafkaError._TRANSPORT,
+        KafkaError._TIMED_OUT, TimeoutError(),
+    ]  # fmt: skip
+    answers: Any = Answers(*passing, led(None), led("node"))
+    ConfluentAdmin(answers).await_topic("new", 10)
+    refused: Any = Answers(KafkaError.TOPIC_AUTHORIZATION_FAILED)
+    with pytest.raises(errors.TopicAuthorizationFailedError):
+        ConfluentAdmin(refused).await_topic("new", 10)
+
+
+class Slow:
+    """An admin client of a cluster in which a broker does not know a new topic for a while."""
+
+    def __init__(self, *found: Any) -> None:
+        self._found = list(found)
+
+    def find(self, _topic: str) -> Found | None:
+        answer = self._found.pop(0) if len(self._found) > 1 else self._found[0]
+        if isinstance(answer, Exception):
+            raise answer
+        known: Found | None = answer
+        return known
+
+    def create(self, *_: Any) -> None:
+        """It is created."""
+
+    def await_topic(self, _topic: str, _seconds: float) -> None:
+        """Another broker knows it."""
+
+
+def required(monkeypatch: pytest.MonkeyPatch, *found: Any) -> Found:
+    settings = SourceSettings(
+        bootstrap_servers=["nowhere:1"], topic="new", group="g", create_topics=True
+    )
+    monkeypatch.setattr(topics, "connect_at_start", lambda *_: Slow(*found))
+    return Topics(settings).require_log("new", 1)
+
+
+def test_a_new_topic_that_a_broker_does_not_know_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert required(monkeypatch, None, None, errors.LeaderNotAvailableError(), FOUND) == FOUND
+    monkeypatch.setattr(topics, "CREATE_SECONDS", 0.0)
+    with pytest.raises(ConnectorError, match=r"'new' was created, but after 0 s not every broker"):
+        required(monkeypatch, None)
