@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
-from kafka import errors
+from confluent_kafka.admin import OffsetSpec
+from kafka import TopicPartition, errors
 
 from streamduel.errors import ConnectorError
 from streamduel_kafka import topics
@@ -66,6 +67,15 @@ def test_a_new_topic_is_awaited_through_errors_that_pass() -> None:
     refused: Any = Answers(KafkaError.TOPIC_AUTHORIZATION_FAILED)
     with pytest.raises(errors.TopicAuthorizationFailedError):
         ConfluentAdmin(refused).await_topic("new", 10)
+
+
+def test_every_repeated_request_takes_the_reports_of_the_client() -> None:
+    answers: Any = Answers(led("node"))
+    admin = ConfluentAdmin(answers)
+    admin.ask("new")
+    admin.ping()
+    admin.offsets([TopicPartition("new", 0)], OffsetSpec.latest(), 1)
+    assert answers.served == 3
 
 
 class Slow:

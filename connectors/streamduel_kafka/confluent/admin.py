@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from confluent_kafka import (
@@ -51,9 +52,20 @@ class ConfluentAdmin:
     def __init__(self, admin: AdminClient) -> None:
         self._admin = admin
 
+    @contextlib.contextmanager
+    def _asking(self) -> Iterator[None]:
+        """Around a request that a running process repeats.
+
+        librdkafka keeps its reports of lost connections until `poll`: one a second for each broker
+        that is away.
+        """
+        with translating():
+            self._admin.poll(0)
+            yield
+
     def ask(self, topic: str, seconds: float = ASK_SECONDS) -> Any:
         """Request a topic, without waiting."""
-        with translating():
+        with self._asking():
             asked = self._admin.describe_topics(
                 TopicCollection([topic]),
                 include_authorized_operations=True,
@@ -121,7 +133,7 @@ class ConfluentAdmin:
 
     def ping(self) -> Any:
         """Send any request, without waiting."""
-        with translating():
+        with self._asking():
             return self._admin.describe_cluster(request_timeout=ASK_SECONDS)
 
     def reach(self, seconds: float) -> None:
@@ -141,7 +153,7 @@ class ConfluentAdmin:
             return {}
         deadline = time.monotonic() + seconds
         wanted = {Place(*at): spec for at in partitions}
-        with translating():
+        with self._asking():
             asked = self._admin.list_offsets(
                 wanted, isolation_level=isolation, request_timeout=max(seconds, 0.001)
             )
