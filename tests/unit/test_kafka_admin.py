@@ -14,7 +14,9 @@ from kafka import TopicPartition, errors
 from streamduel.errors import ConnectorError
 from streamduel_kafka import topics
 from streamduel_kafka.client import Found
+from streamduel_kafka.confluent import brokers
 from streamduel_kafka.confluent.admin import ConfluentAdmin
+from streamduel_kafka.confluent.brokers import Brokers
 from streamduel_kafka.settings import SourceSettings
 from streamduel_kafka.topics import Topics
 
@@ -111,3 +113,29 @@ def test_a_new_topic_that_a_broker_does_not_know_yet(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(topics, "CREATE_SECONDS", 0.0)
     with pytest.raises(ConnectorError, match=r"'new' was created, but after 0 s not every broker"):
         required(monkeypatch, None)
+
+
+def test_a_failed_request_is_repeated_and_means_silence_until_one_is_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(brokers, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    found = Brokers()
+    asked: list[Future[Any]] = []
+
+    def ask() -> Future[Any]:
+        future: Future[Any] = Future()
+        asked.append(future)
+        return future
+
+    def quiet(at: float) -> bool:
+        now[0] = at
+        return found.quiet(ask)
+
+    assert (quiet(1), quiet(2), len(asked)) == (False, False, 1)
+    asked[0].set_exception(KafkaException(KafkaError(KafkaError._TRANSPORT)))
+    assert (quiet(2.1), len(asked)) == (True, 1)
+    assert (quiet(4), quiet(5), len(asked)) == (True, True, 2)
+    asked[1].set_result(None)
+    assert (quiet(5.1), quiet(6), len(asked)) == (False, False, 3)
+    assert quiet(9)  # it is not answered in time

@@ -55,15 +55,16 @@ class Brokers:
         self._newest: _Statistics | None = None
         self._updated = time.monotonic()
         self._asked: tuple[Any, float] | None = None  # a future, and since when
+        self._failed = False  # the last request that ended
 
     def update(self, statistics: str) -> None:
         """Called by librdkafka, within a poll."""
         self._newest = _decode(statistics)
         self._updated = time.monotonic()
-        self._asked = None
+        self._asked, self._failed = None, False
 
     def quiet(self, ask: Callable[[], Any]) -> bool:
-        """Whether nothing was polled for a while, and a request is not answered in time.
+        """Whether nothing was polled for a while, and a request failed or is not answered in time.
 
         Args:
             ask: sends any request to a broker, and returns a future.
@@ -71,11 +72,13 @@ class Brokers:
         now, asked = time.monotonic(), self._asked
         if now - self._updated < QUIET_SECONDS:
             return False
-        if asked is None or (asked[0].done() and asked[0].exception() is None):
-            if asked is None or now - asked[1] >= QUIET_SECONDS:
-                self._asked = ask(), now
-            return False
-        return now - asked[1] > ANSWER_MICROSECONDS / 1e6
+        ended = asked is None or asked[0].done()
+        if asked is not None and ended:
+            self._failed = asked[0].exception() is not None
+        if asked is None or (ended and now - asked[1] >= QUIET_SECONDS):
+            self._asked = ask(), now
+            return self._failed
+        return self._failed or now - asked[1] > ANSWER_MICROSECONDS / 1e6
 
     def connected(self, assigned: Collection[TopicPartition]) -> bool:
         """Whether a broker answers, and the leaders of these partitions do."""
