@@ -237,7 +237,9 @@ def by_similarity(name: str, topics: Iterable[str]) -> list[str]:
 def _elsewhere(source: SourceSettings, topics: Sequence[str]) -> dict[str, list[bytes]]:
     """The newest values of topics that are not configured."""
     found: dict[str, list[bytes]] = {}
-    consumer = connect_at_start(READER, source.client_settings, REACH_SECONDS)
+    # Whoever writes there is not known, and only kafka-python bounds the decompression.
+    settings = {**source.client_settings, "client": "kafka-python"}
+    consumer = connect_at_start(READER, settings, REACH_SECONDS)
     try:
         places = [
             TopicPartition(topic, number)

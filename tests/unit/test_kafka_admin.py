@@ -12,7 +12,7 @@ from confluent_kafka.admin import OffsetSpec
 from kafka import TopicPartition, errors
 
 from streamduel.errors import ConnectorError
-from streamduel_kafka import topics
+from streamduel_kafka import diagnosis, topics
 from streamduel_kafka.client import Found
 from streamduel_kafka.confluent import brokers
 from streamduel_kafka.confluent.admin import ConfluentAdmin
@@ -139,3 +139,21 @@ def test_a_failed_request_is_repeated_and_means_silence_until_one_is_answered(
     asked[1].set_result(None)
     assert (quiet(5.1), quiet(6), len(asked)) == (False, False, 3)
     assert quiet(9)  # it is not answered in time
+
+
+def test_other_topics_are_read_with_the_client_that_bounds_decompression(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    used = []
+
+    def connect(_options: Any, settings: Any, _seconds: float) -> Any:
+        used.append(settings["client"])
+        raise ConnectorError("enough")
+
+    monkeypatch.setattr(diagnosis, "connect_at_start", connect)
+    settings = SourceSettings(
+        bootstrap_servers=["nowhere:1"], topic="clicks", group="g", client="confluent"
+    )
+    with pytest.raises(ConnectorError, match="enough"):
+        diagnosis._elsewhere(settings, ["theirs"])
+    assert used == ["kafka-python"]
