@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -114,10 +115,13 @@ class ControlLog:
         self._waiting = False
         self._sent: list[Sent] = []
         self._ends: dict[TopicPartition, int] | None = None
-        self._consumer = connect_at_start(READER, self._settings)
         self._producer: Producer | None = None
-        if forwards:
-            self._producer = connect_at_start(WRITER, self._settings)
+        with ExitStack() as opened:
+            self._consumer = connect_at_start(READER, self._settings)
+            opened.callback(self._consumer.close)
+            if forwards:
+                self._producer = connect_at_start(WRITER, self._settings)
+            opened.pop_all()
 
     def seek(self, partition: int, offset: int) -> None:
         """Deliver the records of a partition from this offset on.

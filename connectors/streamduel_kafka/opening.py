@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 import structlog
 
 from streamduel.connector import SourceOptions
@@ -44,8 +46,9 @@ def open_source(settings: SourceSettings, options: SourceOptions) -> KafkaSource
             "decompression not bounded", topic=topic, compression=compression, advice=BOUND_IT
         )
     purpose = f"{sorted(settings.bootstrap_servers)} {settings.group}"
-    instance = Instance(settings.instance, purpose)
-    try:
+    ownership = GroupOwnership()
+    with ExitStack() as opened:
+        instance = opened.enter_context(Instance(settings.instance, purpose))
         member = Membership(
             instance=instance.name,
             session_timeout_ms=settings.session_timeout_ms,
@@ -54,15 +57,14 @@ def open_source(settings: SourceSettings, options: SourceOptions) -> KafkaSource
         )
         reader = _reader(settings, options, f"streamduel-{instance.name}", member)
         consumer = connect_at_start(reader, settings.client_settings)
-    except BaseException:
-        instance.close()
-        raise
-    ownership = GroupOwnership()
-    consumer.subscribe(settings.topic, ownership)
+        opened.callback(consumer.close)
+        consumer.subscribe(settings.topic, ownership)
+        control = open_control(settings, forwards=True)
+        opened.pop_all()
     rights = Rights(settings.client_settings, settings.group)
     return KafkaSource(
         consumer, ownership, settings.topic, found, rights,
-        control=open_control(settings, forwards=True), group_id=settings.group, instance=instance,
+        control=control, group_id=settings.group, instance=instance,
     )  # fmt: skip
 
 
@@ -77,12 +79,14 @@ def open_log(settings: SourceSettings, options: SourceOptions) -> KafkaSource:
         topics.require_every_record(settings.topic)
         if settings.control_topic is not None:
             topics.require_control(settings.control_topic, found.partitions, create=False)
-    consumer = connect_at_start(
-        _reader(settings, options, "streamduel-log"), settings.client_settings
-    )
-    ownership = WholeLog(consumer, settings.topic, found.partitions)
+    with ExitStack() as opened:
+        reader = _reader(settings, options, "streamduel-log")
+        consumer = connect_at_start(reader, settings.client_settings)
+        opened.callback(consumer.close)
+        ownership = WholeLog(consumer, settings.topic, found.partitions)
+        control = open_control(settings, forwards=False)
+        opened.pop_all()
     rights = Rights(settings.client_settings)
-    control = open_control(settings, forwards=False)
     return KafkaSource(consumer, ownership, settings.topic, found, rights, control=control)
 
 

@@ -45,6 +45,9 @@ class Topic:
         self.at = self.end
         return {AT: found}
 
+    def close(self) -> None:
+        """Nothing is open."""
+
     def begins(self, _: Any, seconds: float) -> dict[TopicPartition, int]:
         return {AT: self.begin}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 import uuid
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
@@ -357,6 +358,7 @@ def open_consumer(
     settings: Mapping[str, Any], options: ConsumerOptions, seconds: float
 ) -> ConfluentConsumer:
     """Connect a consumer, within this time."""
+    deadline = time.monotonic() + seconds
     heard, brokers = Errors(), Brokers()
     member = options.membership
     more: dict[str, Any] = {
@@ -384,7 +386,8 @@ def open_consumer(
         consumer = Consumer(configuration(settings, heard, **more))
     try:
         await_cluster(consumer, heard, seconds, lambda: consumer.poll(0))
-        admin = open_admin(settings, AdminOptions(client_id=options.client_id), seconds)
+        rest = deadline - time.monotonic()
+        admin = open_admin(settings, AdminOptions(client_id=options.client_id), rest)
     except BaseException:
         consumer.close()
         raise
