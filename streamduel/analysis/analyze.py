@@ -27,6 +27,7 @@ from streamduel.analysis.fields import Chosen
 from streamduel.analysis.findings import Judged
 from streamduel.analysis.inputs import find
 from streamduel.analysis.kinds import Source, source
+from streamduel.analysis.refusing import refused_field
 from streamduel.analysis.report import (
     Analysis,
     Clients,
@@ -115,6 +116,7 @@ def analyze(request: Request, progress: Progress = silent) -> Analysis:
 def _load(engine: Engine, request: Request, chosen: Chosen) -> Counter[str]:
     """Load all rows into `events`; ignored rows of other programs by reason."""
     engine.rows(events.SCHEMA)
+    engine.define("refused_field", refused_field)
     found = tables(engine, find(request.logs, engine.folder)) if request.logs else []
     if request.sql is not None:
         found.append(query_table(engine, request.sql))

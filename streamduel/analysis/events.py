@@ -12,12 +12,12 @@ from typing import Any, Final
 from streamduel.analysis.engine import Engine, quoted
 from streamduel.analysis.fields import plain
 from streamduel.analysis.kinds import Source, numbers_of_winners, sides
-from streamduel.config.model import LimitSettings
+from streamduel.analysis.refusing import LIMITS
 from streamduel.record_rules import ACTION_FIELDS, TYPES
 from streamduel.records import MAX_NAME, MAX_NOTE, MAX_QUERY
 
-MAX_RANKS: Final = 1000
-"""Ranks of a list and clicks on it, as the service takes them by default."""
+MAX_RANKS: Final = LIMITS.max_ranks
+"""Ranks of a list and clicks on it."""
 
 MAX_COUNT: Final = 2**40
 
@@ -81,12 +81,12 @@ def load(engine: Engine, source: Source, experiment: str) -> None:
                else f"NULL::VARCHAR AS {field}" for field in _TEXTS]  # fmt: skip
     columns.append(f"{_segment(source)} AS segment")
     columns.append(_control(source))
-    raw = f"SELECT {', '.join(columns)} FROM {table.relation}"
-    raw = (
-        f"SELECT *, {_MISFIT} AS misfit FROM ({raw}) WHERE type IS DISTINCT FROM 'control_marker'"
-        if source.kind == "own"
-        else f"SELECT *, NULL AS misfit FROM ({raw})"
+    columns.append(
+        f"{'refused_field(json::VARCHAR)' if source.kind == 'own' else 'NULL'} AS misfit"
     )
+    raw = f"SELECT {', '.join(columns)} FROM {table.relation}"
+    if source.kind == "own":
+        raw = f"SELECT * FROM ({raw}) WHERE type IS DISTINCT FROM 'control_marker'"
     kind = _typed_kind() if own else _flat_kind(set(texts))
     factor = 1.0 if own else _time_factor(engine, source)
     sides_only = "clicks_a IS NOT NULL" if {"clicks_a", "clicks_b"} <= texts.keys() else "false"
@@ -99,17 +99,6 @@ def load(engine: Engine, source: Source, experiment: str) -> None:
         " detail, actor"
         f" FROM ({_values(kind, own, factor, experiment)} FROM ({raw}))",
     )
-
-
-_MISFIT: Final = rf"""CASE
-      WHEN id IS NULL OR len(id) > {MAX_NAME} THEN 'id'
-      WHEN NOT regexp_full_match(ts, '\d{{1,16}}') THEN 'ts'
-      WHEN len(client) > {MAX_NAME} THEN 'client'
-      WHEN len(query) > {MAX_QUERY} THEN 'query'
-      WHEN try_cast(wins_a AS DOUBLE) + try_cast(wins_b AS DOUBLE)
-        + coalesce(try_cast(ties AS DOUBLE), 0) > {LimitSettings().max_duels_per_record}
-        THEN 'counts' END"""
-"""The field of a record of streamduel's own that the service refuses; types are not checked."""
 
 
 def _read_foreign_values(engine: Engine, source: Source, texts: MutableMapping[Any, str]) -> None:
@@ -187,9 +176,8 @@ def _flat_kind(there: set[str]) -> str:
 def _problem(own: bool) -> str:
     """What keeps a row from being used; NULL if nothing does."""
     spare = 0 if own else 1  # the ranks of other programs may begin with 1
-    return f"""CASE
-      WHEN kind IS NULL THEN 'type'
-      WHEN misfit IS NOT NULL THEN misfit
+    return f"""coalesce(CASE
+      WHEN kind IS NULL THEN coalesce(misfit, 'type')
       WHEN kind = 'control' THEN NULL
       WHEN kind = 'click' THEN CASE
         WHEN impression IS NULL OR (rank IS NULL AND doc IS NULL) OR rank < 0 THEN 'click' END
@@ -208,7 +196,7 @@ def _problem(own: bool) -> str:
         OR len([1 for c in clicks
                 if c.rank IS NULL OR c.rank < 0 OR c.rank >= len(teams) + {spare}]) > 0)
         THEN 'clicks'
-    END AS problem"""
+    END, misfit) AS problem"""
 
 
 def _segment(source: Source) -> str:

@@ -3,7 +3,8 @@
 The service folds a log in its order; here every record is at its own time. Of records with one id,
 the earliest counts. A click belongs to the impression that it names if their times are at most one
 join window apart; rows without a time are joined at any distance. A `reset` forgets the records
-before it, and the duels of an arm that is retired at the end are removed.
+before it, and the duels of an arm that is retired at the end are removed, unless the service would
+refuse to retire it because too few arms would stay.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from typing import Final
 
 from streamduel.analysis.engine import Engine, quoted
+from streamduel.config.experiment import MIN_ARMS
 
 OUTCOMES: Final = ("accepted", "duplicate", "dead_letter", "late", "unjoined")
 """Outcomes of records, as `streamduel inspect` names them."""
@@ -73,8 +75,8 @@ def _leave_out(engine: Engine, experiment: str | None) -> None:
         "looking for retired arms",
         """
         CREATE TABLE retired AS
-        SELECT experiment, arm FROM events
-        WHERE kind = 'control' AND action IN ('add_arm', 'retire_arm') AND arm IS NOT NULL
+        SELECT experiment, arm, max((coalesce(ts, 0), rowid)) AS moment FROM events
+        WHERE kind = 'control' AND action IN ('add_arm', 'retire_arm') AND problem IS NULL
         GROUP BY experiment, arm
         HAVING arg_max(action, (coalesce(ts, 0), rowid)) = 'retire_arm'
         """,
@@ -192,14 +194,23 @@ def _choose_arms(engine: Engine) -> None:
         """,
     )
     engine.run(
+        "looking for arms that must stay",
+        f"""
+        CREATE TABLE competing AS
+        SELECT experiment, arm, moment, moment IS NOT NULL AND count(*) OVER (
+                PARTITION BY experiment) - row_number() OVER (
+                PARTITION BY experiment ORDER BY moment NULLS LAST) < {MIN_ARMS} AS must_stay
+        FROM arm_records LEFT JOIN retired USING (experiment, arm)
+        WHERE experiment NOT IN (SELECT experiment FROM rare_experiments)
+          AND (experiment, arm) NOT IN (SELECT (experiment, arm) FROM rare_arms)
+        """,
+    )
+    engine.run(
         "numbering arms",
         """
         CREATE TABLE arms AS
         SELECT experiment, arm, row_number() OVER (PARTITION BY experiment ORDER BY arm) - 1 AS i
-        FROM arm_records
-        WHERE experiment NOT IN (SELECT experiment FROM rare_experiments)
-          AND (experiment, arm) NOT IN (SELECT (experiment, arm) FROM rare_arms)
-          AND (experiment, arm) NOT IN (SELECT (experiment, arm) FROM retired)
+        FROM competing WHERE moment IS NULL OR must_stay
         """,
     )
 
@@ -249,6 +260,8 @@ def _count_outcomes(engine: Engine) -> None:
     """Make the table `outcomes`: how many records of each experiment had which outcome."""
     known = """CASE WHEN (experiment, a) IN (SELECT (experiment, arm) FROM rare_arms)
                 OR (experiment, b) IN (SELECT (experiment, arm) FROM rare_arms) THEN 'arm' END"""
+    must_stay = """CASE WHEN (experiment, row) IN (
+        SELECT (experiment, moment[2]) FROM competing WHERE must_stay) THEN 'arm' END"""
     engine.run(
         "counting records",
         f"""
@@ -258,7 +271,9 @@ def _count_outcomes(engine: Engine) -> None:
             UNION ALL
             SELECT experiment, CASE WHEN is_outside THEN 'clicks' ELSE {known} END FROM lists
             UNION ALL
-            SELECT experiment, {known} FROM kept WHERE kind IN ('duel', 'duels', 'control')
+            SELECT experiment, {known} FROM kept WHERE kind IN ('duel', 'duels')
+            UNION ALL
+            SELECT experiment, {must_stay} FROM kept WHERE kind = 'control'
         )
         SELECT experiment, outcome, problem, count(*) AS records FROM (
             SELECT experiment, problem,

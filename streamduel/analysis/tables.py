@@ -8,6 +8,7 @@ from typing import Final
 
 from streamduel.analysis.engine import Engine, name, quoted
 from streamduel.analysis.inputs import File
+from streamduel.config.model import LimitSettings
 from streamduel.errors import ConfigurationError
 
 SAMPLE: Final = 1000
@@ -154,6 +155,11 @@ def _json_table(file: File, paths: str, where: str) -> Table:
     relation = (
         f"read_json_objects({paths}, format = '{file.layout}', compression = '{file.compression}'"
         f"{', ignore_errors = true' if lenient else ''})"
+    )
+    # Each of some twenty fields would be looked for in a long row, in as much memory each.
+    relation = (
+        f"(SELECT CASE WHEN strlen(json) <= {LimitSettings().max_record_bytes} THEN json END"
+        f" AS json FROM {relation})"
     )
     return Table(relation, {}, True, where)
 

@@ -38,6 +38,11 @@ def test_what_the_service_refuses_in_its_own_records_does_not_count(tmp_path: Pa
         {**good, "id": None}, {**good, "id": "x" * 257}, {**good, "id": "t", "ts": -5},
         {**good, "id": "c", "client": "x" * 257}, {**good, "id": "q", "query": "x" * 1025},
         {**good, **counts, "id": "d", "wins_a": 1_000_000},
+        {**good, **counts, "id": "w", "wins_a": "2"}, {**good, "id": 5}, {**good, "id": ""},
+        {**good, "id": "u", "client": ""}, {**good, "id": "s", "segment": 5},
+        {**good, "id": "f", "ts": 1.5}, {**good, "id": "v", "ts": 2**80},
+        {**good, "id": "n", "b": 5}, {**good, "id": "j", "score": float("nan")},
+        control("paus", 1), control("retire_arm", 2),
     ]  # fmt: skip
     marker = {"type": "control_marker", "id": "m", "experiment": "search", "offset": 3}
     rows = [*duels(50, "b"), {**good, **counts, "id": "e"}, marker, *refused]
@@ -45,6 +50,23 @@ def test_what_the_service_refuses_in_its_own_records_does_not_count(tmp_path: Pa
     assert (found.tallies["accepted"], found.tallies["dead_letter"]) == (51, len(refused))
     (pair,) = found.pairs
     assert (pair.wins_a, pair.wins_b) == (2, 51)
+
+
+def test_a_record_of_many_megabytes_is_left_out(tmp_path: Path) -> None:
+    (large,) = duels(1, "a", start=900)
+    rows = [*duels(50, "b"), {**large, "query": "x" * 18_000_000}]
+    path = json_lines(tmp_path / "x.json", rows)
+    analysis = analyze(Request([str(path)], memory="500MB"))
+    assert analysis.experiments["search"].tallies["accepted"] == 50
+    assert analysis.unread == {"JSON or size": 1}
+
+
+def test_an_arm_without_which_one_would_be_left_is_not_retired(tmp_path: Path) -> None:
+    retired = [control("retire_arm", 600 + n, arm) for n, arm in enumerate(("old", "ltr"))]
+    rows = [*duels(150, "b"), *duels(150, "a", b="old"), *retired]
+    found = only(json_lines(tmp_path / "x.json", rows))
+    assert found.arms == ["bm25", "ltr"]
+    assert (found.tallies["accepted"], found.tallies["dead_letter"]) == (301, 1)
 
 
 def test_a_retired_arm_takes_its_duels_along(tmp_path: Path) -> None:
