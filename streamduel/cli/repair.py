@@ -197,7 +197,7 @@ def _plan(
         found = _required(load(partition), partition)
         if action == "skip":
             assert offset is not None
-            return _skip(found, partition, offset, note)
+            return _skip(found, partition, offset, log, note)
         return _set_time(found, partition, _moment(to), log, note)
     shape = ClickLog(log.topic, log.partitions, log.home, log.log_id)
     if before is not None:
@@ -219,8 +219,13 @@ def _required(found: Snapshot | None, partition: int) -> Snapshot:
     return found
 
 
-def _skip(found: Snapshot, partition: int, offset: int, note: str) -> Plan:
+def _skip(found: Snapshot, partition: int, offset: int, log: Source, note: str) -> Plan:
     made = repairs.skip(found, partition, offset, note)
+    if not _holds(log, partition, offset + 1):
+        raise ConfigurationError(
+            f"--offset must be that of a record, from {made.next_offset} on, in partition "
+            f"{partition} of '{log.topic}' (found {offset}, beyond its end)."
+        )
     return Plan(
         [made],
         [
@@ -301,11 +306,10 @@ def _new_log(shape: ClickLog, log: Source, load: Load, note: str) -> Plan:
     return Plan(
         move.commits(),
         [
-            f"Partition {partition}: the state of "
-            f"{counted(len(saved[partition].experiments), 'experiment')} continues at offset {begin}"
-            f" of '{shape.topic}'; {saved[partition].partition.next} was the next "
-            f"offset of '{saved[partition].partition.topic}'."
-            for partition, begin in begins.items()
+            f"Partition {partition}: the state of {counted(len(experiments), 'experiment')} "
+            f"continues at offset {begins[partition]} of '{shape.topic}'; {entry.next} was the next "
+            f"offset of '{entry.topic}'."
+            for partition, (entry, experiments, _) in saved.items()
         ],
     )
 
@@ -374,7 +378,7 @@ def _unfolded(
             if lag:
                 sentences.append(
                     f"Warning: {counted(lag, 'record')} of partition {partition} not folded yet; "
-                    f"those of experiments that move become dead letters (wrong_partition). To fold them "
-                    f"first, run the service before the topic is repartitioned."
+                    f"those of experiments that move become dead letters (wrong_partition). To "
+                    f"fold them first, run the service before the topic is repartitioned."
                 )
     return sentences

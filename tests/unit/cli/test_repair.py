@@ -79,6 +79,8 @@ MISTAKES: list[tuple[list[object], str]] = [
     (["skip", "--offset", 2000, "--partition", 1], "--partition must be below 1"),
     (["skip", "--offset", 2000, "--partition", 0, "--to", 5], "skip takes no --to."),
     (["time", "--partition", 0, "--to", "yesterday"], "--to must be milliseconds"),
+    (["skip", "--offset", 10**23, "--partition", 0], f"(found {10**23}, beyond its end)."),
+    (["skip", "--offset", HALF, "--partition", 0], f"(found {HALF}, beyond its end)."),
     (["new-log"], "there is no new log."),
     (["new-lok"], "did you mean 'new-log'?"),
     (["repartition"], "repartition needs --from."),
