@@ -136,7 +136,7 @@ def shown(value: object, limit: int = 80, *, json: bool = False) -> str:
         json: name null, objects and arrays as JSON does, instead of as YAML does.
 
     >>> shown("bm25"), shown(True), shown(None), shown([1, 2]), shown({"a": 1})
-    ("'bm25'", 'true', 'nothing', 'a list of 2', 'a mapping')
+    ("'bm25'", 'true', 'nothing', 'a list of 2', 'a mapping of 1')
     >>> shown(None, json=True), shown([1, 2], json=True), shown({"a": 1}, json=True)
     ('null', 'an array of 2', 'an object')
     """
@@ -145,7 +145,9 @@ def shown(value: object, limit: int = 80, *, json: bool = False) -> str:
     if value is None:
         return "null" if json else "nothing"
     if isinstance(value, dict):
-        return "an object" if json else "a mapping" if value else "an empty mapping"
+        if json:
+            return "an object"
+        return f"a mapping of {len(value)}" if value else "an empty mapping"
     if isinstance(value, list):
         kind = "an array" if json else "a list"
         return f"{kind} of {len(value)}" if value or json else "an empty list"

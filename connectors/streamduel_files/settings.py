@@ -51,6 +51,13 @@ BesidePath = Annotated[Path, BeforeValidator(_named), AfterValidator(_beside_con
 Folder = Annotated[BesidePath, AfterValidator(_folder)]
 
 
+KAFKA_KEYS: Final = {
+    "client": "a file is read without one",
+    "control_topic": "in a file, control records come in the click log",
+}
+"""Keys of `source` that only the connector kafka has, and why the files need none."""
+
+
 class FilesSettings(BaseModel):
     """The settings of all three sections."""
 
@@ -69,12 +76,10 @@ class FileSourceSettings(FilesSettings):
 
     @model_validator(mode="before")
     @classmethod
-    def _no_control_topic(cls, section: Any) -> Any:
-        if isinstance(section, dict) and section.get("control_topic") is not None:
-            raise ValueError(
-                "control_topic needs the connector kafka; in a file, control records come in the "
-                "click log"
-            )
+    def _no_keys_of_kafka(cls, section: Any) -> Any:
+        for key, why in KAFKA_KEYS.items():
+            if isinstance(section, dict) and section.get(key) is not None:
+                raise ValueError(f"{key} needs the connector kafka; {why}")
         return section
 
 

@@ -8,9 +8,11 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from pydantic import ValidationError
 
+from streamduel import policies
 from streamduel.config.experiment import DESCRIPTIVE, ExperimentSettings
 from streamduel.config.messages import mistakes
-from streamduel.errors import ConfigurationError, PolicyError, shortened
+from streamduel.config.shape import one_of
+from streamduel.errors import ConfigurationError, PolicyError, nearest, shortened, shown
 
 FIXED: Final = ("join_window_ms", "max_per_client")
 """Settings that a restart needs to read the last stretch of the click log again: with another
@@ -47,11 +49,17 @@ def problems(settings: ExperimentSettings, arms: Sequence[str]) -> Iterator[str]
         arms: the arms that compete.
     """
     try:
-        settings.create_policy(arms)
+        known, name = policies.names(), settings.policy.name
+        if name not in known:
+            hint = nearest(name, known) or "."
+            yield f"policy.name must be {one_of(known)} (found {shown(name)}){hint}"
+        else:
+            settings.create_policy(arms)
+            yield from settings.mistakes(arms)
     except PolicyError as error:
-        yield str(error)
-    else:
-        yield from settings.mistakes(arms)
+        # The policy's prior comes from the key `prior` of the experiment.
+        given = settings.prior.is_given
+        yield str(error).replace("policy.prior ", "prior ", 1) if given else str(error)
     for sentence in settings.guardrails.mistakes(arms):
         yield f"guardrails.{sentence}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from streamduel import policies
 from streamduel.config.shape import one_of
 from streamduel.connector import connector_names
 from streamduel.interleaving.credit import CREDITS
@@ -60,6 +61,8 @@ MISTAKES: list[tuple[str, Any, str]] = [
     # Segments.
     (f"{ARMS[:-5]}.segments", {"class": []},
      "experiments.search.segments.class must be a list of 1 to 32 entries (found an empty list)."),
+    (f"{ARMS[:-5]}.segments", {f"kind-{number}": ["x"] for number in range(9)},
+     "experiments.search.segments must be a mapping of at most 8 entries (found a mapping of 9)."),
     (f"{ARMS[:-5]}.segments", {"class": ["x", "y", "x"]},
      "experiments.search.segments has 'x' twice in 'class'."),
     (f"{ARMS[:-5]}.segments", {"class": [f"s-{number}" for number in range(33)]},
@@ -142,7 +145,7 @@ MISTAKES: list[tuple[str, Any, str]] = [
     (ARMS, ["bm25"], f"{ARMS} must be a list of 2 to 1000 entries (found a list of 1)."),
     (ARMS, [], f"{ARMS} must be a list of 2 to 1000 entries (found an empty list)."),
     (ARMS, "bm25", f"{ARMS} must be a list of 2 to 1000 entries (found 'bm25')."),
-    (ARMS, {"bm25": 1}, f"{ARMS} must be a list of 2 to 1000 entries (found a mapping)."),
+    (ARMS, {"bm25": 1}, f"{ARMS} must be a list of 2 to 1000 entries (found a mapping of 1)."),
     (ARMS, [str(i) for i in range(1001)],
      f"{ARMS} must be a list of 2 to 1000 entries (found a list of 1001)."),
     (ARMS, ["bm25", 5], f"{ARMS}[1] must be {NAME} (found 5){QUOTES}."),
@@ -252,10 +255,9 @@ MISTAKES: list[tuple[str, Any, str]] = [
      f"{CREDIT}.eta must be a number at least 0 and at most 10, or null (found '1')."),
     # Policies.
     (POLICY, {"name": "rubc"},
-     "experiments.search: unknown policy 'rubc'; did you mean 'rucb'? 'streamduel policies' lists "
-     "all."),
+     f"{POLICY}.name must be {one_of(policies.names())} (found 'rubc'); did you mean 'rucb'?"),
     (POLICY, {"name": "zzz"},
-     "experiments.search: unknown policy 'zzz'; 'streamduel policies' lists all."),
+     f"{POLICY}.name must be {one_of(policies.names())} (found 'zzz')."),
     (POLICY, "rucb", f"{POLICY} must be a mapping (found 'rucb')."),
     (POLICY, {"name": 5}, f"{POLICY}.name must be a string (found 5){QUOTES}."),
     (POLICY, {"name": "rucb", "alpha": 0.3},
@@ -282,6 +284,8 @@ MISTAKES: list[tuple[str, Any, str]] = [
     ("source.control_topic", "control",
      "source: control_topic needs the connector kafka; in a file, control records come in the click"
      " log."),
+    ("source.client", "confluent",
+     "source: client needs the connector kafka; a file is read without one."),
     ("limits.control_records", "no", "limits.control_records must be true or false (found 'no')."),
     ("source.connector", "fils",
      f"source.connector must be {CONNECTORS} (found 'fils'); did you mean 'files'?"),

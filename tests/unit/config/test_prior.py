@@ -72,6 +72,13 @@ def test_only_some_policies_use_a_prior(tmp_path: Path) -> None:
     ]
 
 
+def test_no_prior_with_the_aim_earn(tmp_path: Path) -> None:
+    changes = {"experiments.search.policy": {"name": "top_two"}, "experiments.search.aim": "earn"}
+    prior = {PRIOR: {"scores": {"bm25": 0.3, "ltr-v1": 0.4}}}
+    (sentence,) = told(tmp_path / "search.yaml", written(changed({**changes, **prior})))
+    assert sentence.startswith(f"{PRIOR} must be left out with aim 'earn'")
+
+
 def test_a_prior_is_no_parameter_of_the_configured_policy(tmp_path: Path) -> None:
     wins = [[0, 1, 1], [0, 0, 1], [0, 0, 0]]
     changes = {"experiments.search.policy": {"name": "top_two", "prior": wins}}
