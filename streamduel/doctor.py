@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from streamduel.config import LoadedConfig
-from streamduel.config.changes import differences
+from streamduel.config.changes import Difference, differences
 from streamduel.connector import LogRecord, SourceOptions
 from streamduel.diagnosis import Finding, Grade
 from streamduel.errors import SnapshotError, StreamduelError, counted, shortened
@@ -174,7 +174,7 @@ def _snapshots(
 
 
 def _differences(loaded: LoadedConfig, saved: Mapping[int, snapshot.Saved]) -> Iterator[Finding]:
-    keys: Counter[str] = Counter()
+    found: list[Difference] = []
     for each in saved.values():
         for name, entry in each.experiments.items():
             configured = loaded.config.experiments.get(name)
@@ -184,13 +184,18 @@ def _differences(loaded: LoadedConfig, saved: Mapping[int, snapshot.Saved]) -> I
                 yield Finding("experiments", "failed", why)
                 continue
             running = continuity.in_force(entry)
-            keys.update(it.key for it in differences(running, entry.state["arms"], configured))
-    if keys:
-        found = (
-            f"running experiments differ from the configuration in {', '.join(sorted(keys))}, and "
-            f"run on as recorded; `streamduel control apply {loaded.path}` shows and applies it."
-        )
-        yield Finding("settings", "warning", found)
+            found += differences(running, entry.state["arms"], configured)
+    ways = {
+        False: f"`streamduel control apply {loaded.path}` shows and applies it",
+        True: "it cannot change while they run; use a new experiment name",
+    }
+    for fixed, way in ways.items():
+        if keys := sorted({it.key for it in found if it.fixed == fixed}):
+            sentence = (
+                f"running experiments differ from the configuration in {', '.join(keys)}, and run "
+                f"on as recorded; {way}."
+            )
+            yield Finding("settings", "warning", sentence)
 
 
 def _records(

@@ -11,7 +11,7 @@ from streamduel.cli.app import FAILURE, MAX_LINE, out
 from streamduel.cli.arguments import AsJson, ConfigPath, load_config, print_json
 from streamduel.diagnosis import Finding
 from streamduel.doctor import examine
-from streamduel.errors import readable
+from streamduel.errors import StreamduelError, readable
 from streamduel.logging import redact
 
 COLOURS: Final = {"fine": "green", "warning": "yellow", "failed": "bold red", "unknown": "dim"}
@@ -28,7 +28,13 @@ def doctor(config: ConfigPath, as_json: AsJson = False) -> None:
 
         streamduel doctor search.yaml
     """
-    loaded = load_config(config)
+    try:
+        loaded = load_config(config)
+    except StreamduelError as error:
+        if as_json:
+            mistakes = [Finding("configuration", "failed", it) for it in str(error).splitlines()]
+            print_json({"works": False, "checks": [it._asdict() for it in mistakes]})
+        raise
     findings: list[Finding] = []
     for finding in examine(loaded):
         shown = finding._replace(sentence=readable(redact(finding.sentence), MAX_LINE))

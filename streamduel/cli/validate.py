@@ -10,7 +10,7 @@ import typer
 from streamduel.cli.app import out
 from streamduel.cli.arguments import AsJson, ConfigPath, Quiet, load_config, print_json
 from streamduel.config import LoadedConfig
-from streamduel.errors import StreamduelError
+from streamduel.errors import StreamduelError, counted
 
 if TYPE_CHECKING:
     from streamduel.cli.changes import Change
@@ -34,6 +34,7 @@ class Validity(msgspec.Struct, frozen=True):
         experiments: the number of experiments; None if it is not valid.
         differences: by experiment, what differs from its present settings; None if not asked for.
         refused: by experiment, why it cannot continue, or cannot take its settings.
+        snapshots: why the newest snapshots cannot be compared with; None if they can.
     """
 
     valid: bool
@@ -41,6 +42,7 @@ class Validity(msgspec.Struct, frozen=True):
     experiments: int | None = None
     differences: dict[str, list[str]] | None = None
     refused: dict[str, str] | None = None
+    snapshots: str | None = None
 
 
 def validate(
@@ -52,12 +54,17 @@ def validate(
     """Check a configuration without starting anything."""
     try:
         loaded = load_config(config)
-        changes = _read_changes(loaded) if against_state else []
     except StreamduelError as error:
         if as_json:
             print_json(Validity(valid=False, errors=str(error).splitlines()))
         raise
     count = len(loaded.config.experiments)
+    try:
+        changes = _read_changes(loaded) if against_state else []
+    except StreamduelError as error:
+        if as_json:
+            print_json(Validity(True, [], count, snapshots=str(error)))
+        raise
     if as_json:
         differences = {it.experiment: [str(each) for each in it.differences] for it in changes}
         refused = {it.experiment: it.refused for it in changes if it.refused}
@@ -67,7 +74,7 @@ def validate(
     if quiet:
         return
     lines = [
-        f"{config} is valid: {count} experiment{'s' if count > 1 else ''}, "
+        f"{config} is valid: {counted(count, 'experiment')}, "
         f"{loaded.config.source['connector']} to {loaded.config.sink['connector']}."
     ]
     if changes:

@@ -90,6 +90,16 @@ def test_validate_tells_the_difference_beforehand(streamduel: Streamduel, folder
     assert found["differences"]["search"][0] == "decide_every: 1 → 9"
 
 
+def test_a_damaged_snapshot_makes_no_configuration_invalid(
+    streamduel: Streamduel, folder: Path
+) -> None:
+    (folder / "state" / "snapshot.json").write_bytes(b"{")
+    result = streamduel("validate", folder / "search.yaml", "--against-state", "--json")
+    found = json.loads(result.out)
+    assert (result.status, found["valid"], found["errors"]) == (2, True, [])
+    assert "cannot be read" in found["snapshots"]
+
+
 def test_validate_as_json_and_quiet(streamduel: Streamduel, folder: Path) -> None:
     config = configure(folder)
     good = streamduel("validate", config, "--json")

@@ -102,6 +102,14 @@ def test_arms_and_settings_are_those_that_run(streamduel: Streamduel, tmp_path: 
     assert "slate" in found["settings"][1]
 
 
+def test_no_control_record_changes_a_fixed_setting(streamduel: Streamduel, folder: Path) -> None:
+    config = configure(folder, {"experiments.search.join_window_ms": 5000})
+    verdict, sentence = checks(streamduel, config)["settings"]
+    assert verdict == "warning"
+    assert "differ from the configuration in join_window_ms, " in sentence
+    assert sentence.endswith("it cannot change while they run; use a new experiment name.")
+
+
 @pytest.mark.parametrize(
     ("ahead", "sentence"),
     [(7_200_000, "2.0 h ahead of this machine's clock"), (-90_000_000, "is 25.0 h old")],
@@ -122,6 +130,10 @@ def test_a_damaged_snapshot_fails(streamduel: Streamduel, folder: Path) -> None:
 def test_a_mistake_in_the_configuration_is_one_sentence(
     streamduel: Streamduel, tmp_path: Path
 ) -> None:
-    result = streamduel("doctor", configure(tmp_path, {"experiments.search.slate": 0}))
+    config = configure(tmp_path, {"experiments.search.slate": 0})
+    result = streamduel("doctor", config)
     assert (result.status, result.out) == (2, "")
     assert result.err.startswith("streamduel: experiments.search.slate must be")
+    (check,) = json.loads(streamduel("doctor", config, "--json").out)["checks"]
+    assert (check["name"], check["verdict"]) == ("configuration", "failed")
+    assert check["sentence"].startswith("experiments.search.slate must be")
