@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from contextlib import ExitStack
 from typing import Annotated
@@ -67,6 +68,8 @@ def run(
     form = resolve_format(log_format, sys.stderr)
     set_up(form, context.obj)
     log_uncaught()
+    if quiet:
+        logging.disable(logging.WARNING)
     try:
         loaded = load_config(config)
         if as_json and not until_end:

@@ -262,6 +262,7 @@ def test_a_changed_experiment_runs_on_as_recorded(streamduel: Streamduel, folder
     (line,) = (json.loads(it) for it in result.err.splitlines() if "settings differ" in it)
     assert (line["first"], line["keys"]) == ("search", ["decide_every", "slate"])
     assert "streamduel control apply" in line["advice"]
+    assert run(config, "--until-end", "--quiet") == (0, "", "")
     assert inspected(streamduel, folder) == before
     assert streamduel("replay", config).status == 0
 
