@@ -14,7 +14,7 @@ import typer
 
 from streamduel.cli.arguments import AsJson, ConfigPath, load_config
 from streamduel.config import LoadedConfig
-from streamduel.errors import ConfigurationError, UncertainError, nearest
+from streamduel.errors import ConfigurationError, UncertainError, nearest, shown
 from streamduel.record_rules import ACTION_FIELDS
 from streamduel.records import MAX_NAME, Action, Control, Rejected
 from streamduel.stream.decode import RecordDecoder
@@ -174,10 +174,12 @@ def encoded(record: Control, max_bytes: int) -> bytes:
     """The record as JSON, checked by the decoder of the service."""
     try:
         value = msgspec.json.encode(record)
-    except UnicodeEncodeError:
-        raise ConfigurationError("ARM and --id must be UTF-8.") from None
+    except UnicodeEncodeError as error:
+        found = shown(error.object)
+        raise ConfigurationError(f"every argument must be UTF-8 (found {found}).") from None
     try:
         RecordDecoder(max_bytes)(value)
     except Rejected as refused:
-        raise ConfigurationError(refused.sentence) from None
+        # A record may have null where an argument is left out.
+        raise ConfigurationError(refused.sentence.replace(", or null (", " (")) from None
     return value

@@ -179,7 +179,9 @@ def test_a_last_line_without_its_newline_stays_whole(
         (["search", "add-arm", "x" * 257], f"arm must be an arm's name, a string of 1 to 256 "
          f"characters (found '{'x' * 78}…)."),
         (["search", "pause", "--id", ""], "id must be a string of 1 to 256 characters (found '')."),
-        (["search", "add-arm", "\udcff"], "ARM and --id must be UTF-8."),
+        (["search", "add-arm", "\udcff"],
+         r"every argument must be UTF-8 (found '\udcff')."),
+        (["search", "note", ""], "text must be a string of 1 to 1000 characters (found '')."),
     ],
 )  # fmt: skip
 def test_a_mistake_is_refused_and_nothing_written(
