@@ -27,6 +27,7 @@ from streamduel.analysis.fields import Chosen
 from streamduel.analysis.findings import Judged
 from streamduel.analysis.inputs import find
 from streamduel.analysis.kinds import Source, source
+from streamduel.analysis.nothing import why_nothing
 from streamduel.analysis.refusing import refused_field
 from streamduel.analysis.report import (
     Analysis,
@@ -104,7 +105,7 @@ def analyze(request: Request, progress: Progress = silent) -> Analysis:
     with Engine(request.memory, progress) as engine:
         ignored = _load(engine, request, chosen)
         joining.join(engine, request.experiment, request.join_window_ms)
-        arms = _arms(engine, ignored)
+        arms = _arms(engine, request.experiment, ignored)
         if crediting.has_sides_only(engine) and request.credit not in crediting.OF_RANKS:
             functions = {
                 name: each for name, each in functions.items() if name not in crediting.OF_RANKS
@@ -172,13 +173,13 @@ def _findings(
     return Analysis(found, unread, dict(ignored.most_common()), [name for (name,) in rare])
 
 
-def _arms(engine: Engine, ignored: Counter[str]) -> dict[str, list[str]]:
+def _arms(engine: Engine, wanted: str | None, ignored: Counter[str]) -> dict[str, list[str]]:
     """The arms of each experiment, those with the most records first."""
     arms: dict[str, list[str]] = {}
     for experiment, arm in engine.rows("SELECT experiment, arm FROM arms ORDER BY experiment, i"):
         arms.setdefault(experiment, []).append(arm)
     if not arms:
-        raise StreamduelError(_why_nothing(engine, ignored))
+        raise StreamduelError(why_nothing(engine, wanted, ignored))
     if len(arms) > MAX_EXPERIMENTS:
         raise ConfigurationError(
             f"the log has {len(arms):,} experiments, more than {MAX_EXPERIMENTS}; name one with"
@@ -198,25 +199,6 @@ def _refuse(arms: Mapping[str, Sequence[str]]) -> Any:
     raise ConfigurationError(
         f"experiment '{name[:80]}' has one ranker only, '{only[0][:80]}'; a comparison needs two."
     )
-
-
-def _why_nothing(engine: Engine, ignored: Counter[str]) -> str:
-    """Why there is no duel, from the most frequent problem."""
-    rows = engine.rows("SELECT count(*) FROM events")[0][0]
-    problems = engine.rows(
-        "SELECT problem, count(*) AS n FROM events WHERE problem IS NOT NULL"
-        " GROUP BY problem ORDER BY n DESC, problem LIMIT 1"
-    )
-    found = (
-        f"; {problems[0][1]:,} cannot be used because of their {problems[0][0]}" if problems else ""
-    )
-    experiments = engine.rows(
-        "SELECT DISTINCT experiment FROM events WHERE experiment IS NOT NULL ORDER BY 1 LIMIT 10"
-    )
-    names = ", ".join(f"'{name[:80]}'" for (name,) in experiments) or "none"
-    if ignored:
-        found += f"; ignored: {', '.join(f'{n:,} {why}' for why, n in ignored.most_common(3))}"
-    return f"the log has no duel in {rows:,} records{found}. It names the experiments {names}."
 
 
 def _tallies(

@@ -29,7 +29,7 @@ CREATE TABLE events (
     teams VARCHAR, clicks STRUCT(rank BIGINT, action VARCHAR, ts BIGINT)[], chances DOUBLE[],
     docs VARCHAR[], impression UHUGEINT, rank BIGINT, doc VARCHAR, action VARCHAR, arm VARCHAR,
     ts BIGINT, client UHUGEINT, segment VARCHAR, query VARCHAR,
-    detail VARCHAR, actor VARCHAR
+    detail VARCHAR, actor VARCHAR, unusable VARCHAR
 )
 """
 
@@ -96,7 +96,8 @@ def load(engine: Engine, source: Source, experiment: str) -> None:
         f"INSERT INTO events SELECT kind, {_problem(own)}, {not own}, {sides_only} AS is_sides,"
         " experiment, key, a, b, winner, wins_a, wins_b, ties, teams, clicks, chances, docs,"
         " impression, rank, doc, action, arm, ts, client, segment, query,"
-        " detail, actor"
+        " detail, actor,"
+        " left(CASE problem WHEN 'winner' THEN winner_text WHEN 'teams' THEN teams_text END, 100)"
         f" FROM ({_values(kind, own, factor, experiment)} FROM ({raw}))",
     )
 
@@ -147,7 +148,7 @@ def _values(kind: str, own: bool, factor: float, default: str) -> str:
       left(action, 64) AS action, arm, milliseconds(ts, {factor}) AS ts,
       md5_number(client) AS client, segment,
       CASE WHEN docs IS NOT NULL THEN left(query, {MAX_QUERY}) END AS query,
-      detail, actor, misfit"""
+      detail, actor, misfit, winner AS winner_text, teams AS teams_text"""
 
 
 def _typed_kind() -> str:

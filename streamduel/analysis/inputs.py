@@ -65,14 +65,19 @@ def find(logs: Iterable[str], folder: Path) -> list[File]:
     for log in logs:
         if log.startswith(REMOTE):
             files.append(_remote(log))
-            continue
-        files += [_local(path, folder) for path in _paths(log)]
+        else:
+            files += [_local(path, folder) for path in paths(log)]
         if len(files) > MAX_FILES:
             raise ConfigurationError(f"a log has at most {MAX_FILES:,} files (found more).")
     return list(dict.fromkeys(files))
 
 
-def _paths(log: str) -> list[Path]:
+def paths(log: str) -> list[Path]:
+    """The files that one argument names, in the order of their names.
+
+    Raises:
+        ConfigurationError: there is none, or one that cannot be read.
+    """
     path = Path(log)
     try:
         path.is_dir()

@@ -16,6 +16,7 @@ from streamduel.analysis.analyze import JOIN_WINDOW_MS, Request
 from streamduel.analysis.analyze import analyze as analyze_log
 from streamduel.analysis.counting import Rules
 from streamduel.analysis.engine import MEMORY
+from streamduel.analysis.inputs import REMOTE, paths
 from streamduel.analysis.page import render
 from streamduel.analysis.pairs_csv import pairs_csv
 from streamduel.cli.analyze_tables import print_analysis
@@ -202,7 +203,10 @@ def _weights(texts: list[str]) -> dict[str, float]:
 def _check_outputs(outputs: list[tuple[str, Path]], logs: list[str]) -> None:
     """Refuse files that cannot be written, before anything is computed."""
     seen: dict[Path, str] = {
-        identity(Path(log)): "the log" for log in logs if kind(Path(log)) == "a file"
+        identity(path): "the log"
+        for log in logs
+        if not log.startswith(REMOTE)
+        for path in paths(log)
     }
     for option, path in outputs:
         if kind(path) == "a directory":

@@ -6,13 +6,14 @@ import csv
 import gzip
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.unit.analysis.exports import json_lines, lists
-from tests.unit.cli.commands import Streamduel
+from tests.unit.cli.commands import COMMAND, SECONDS, Streamduel
 
 
 @pytest.fixture
@@ -98,8 +99,11 @@ MISTAKES = {
         "--json and --csv must name different files",
     ),
     "the log itself": (["{log}", "--csv", "{log}"], "the log and --csv must name different files"),
+    "a file of the log": (
+        ["{folder}/lo*.json", "--json", "{log}"], "the log and --json must name different files",
+    ),
     "nothing recognised": (["{folder}/other.csv"], "nothing in '{folder}/other.csv' is recognised"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
@@ -124,7 +128,20 @@ FAILURES = {
     "binary": (b"\x00\x01\x02 binary", "is neither JSON, CSV nor Parquet"),
     "broken gzip": (b"\x1f\x8b\x08\xffbroken", "cannot"),
     "broken Parquet": (b"PAR1" + b"\x00" * 100, "DuckDB cannot do this"),
-    "no duels": (b'{"type": "duel", "id": "1"}\n', "the log has no duel in 1 records; 1 cannot be"),
+    "no duels": (b'{"type": "duel", "id": "1"}\n', "the log has no duel in 1 record; 1 cannot be"),
+    "unknown winners": (
+        b"a,b,winner\n" + b"x,y,lost\n" * 9,
+        "9 cannot be used because of their winner, such as 'lost', but winner must be the name of",
+    ),
+    "rare rankers": (
+        b"a,b,winner\n" + b"".join(b"x%d,y%d,a\n" % (n, n) for n in range(1001)),
+        "; 2,002 rankers with fewer than 100 records and a thousandth of all are left out",
+    ),
+    "a reset at the end": (
+        b'{"type": "duel", "id": "1", "experiment": "search", "a": "x", "b": "y", "winner": "a"}\n'
+        b'{"type": "control", "id": "2", "experiment": "search", "action": "reset"}\n',
+        "a 'reset' forgets the records before it (record 2)",
+    ),
 }
 
 
@@ -140,6 +157,27 @@ def test_a_file_that_cannot_be_used_is_one_sentence(
     assert result.status == 1
     assert sentence in result.err
     assert result.err.count("\n") == 1
+
+
+def test_the_nearest_experiment_is_named(streamduel: Streamduel, tmp_path: Path) -> None:
+    path = json_lines(tmp_path / "x", [{**row, "experiment": "search"} for row in lists(200)])
+
+    result = streamduel("analyze", path, "--experiment", "serch")
+
+    assert result.status == 1
+    assert "has no experiment 'serch'; did you mean 'search'?" in result.err
+
+
+def test_files_are_written_before_a_reader_of_the_tables_ends(log: Path, tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [*COMMAND, "analyze", str(log), "--json", str(tmp_path / "x.json")],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert process.stdout is not None
+    process.stdout.close()
+    process.wait(SECONDS)
+
+    assert json.loads((tmp_path / "x.json").read_text())["experiments"]
 
 
 def test_without_duckdb_the_extra_is_named(
@@ -229,10 +267,12 @@ LEFT_OUT = {
     ),
     "deep brackets": (
         ('{"a": ' + "[" * 100_000 + "]" * 100_000 + "}\n" + RECORDS).encode(),
-        {"type": 1},
+        {"JSON or size": 1},
     ),
-    "text that is not UTF-8": (RECORDS.encode() + b'{"type": "duel", "id": "\xff"}\n', {"type": 1}),
-    "NUL": (RECORDS.encode() + b'{"type": "duel\0', {"type": 1}),
+    "text that is not UTF-8": (
+        RECORDS.encode() + b'{"type": "duel", "id": "\xff"}\n', {"JSON or size": 1},
+    ),
+    "NUL": (RECORDS.encode() + b'{"type": "duel\0', {"JSON or size": 1}),
     "odd keys": (RECORDS.replace("{", '{"": 1, "x\\\\y": 2, "$": 3, "x\\"y": 4, ').encode(), {}),
     "odd keys of other programs": (
         RECORDS.replace('"type": "duel"', '"": 1, "x\\\\y": 2, "$": 3, "x\\"y": 4').encode(), {},

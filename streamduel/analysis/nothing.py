@@ -1,0 +1,70 @@
+"""Why a log has no duel that counts, for the sentence about it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from streamduel.analysis.engine import Engine
+from streamduel.analysis.joining import RARE
+from streamduel.errors import counted, nearest, readable
+from streamduel.record_rules import ALLOWED
+
+_ALLOWED: Final = {
+    "winner": "the name of a ranker, a, b, left, right, L, R or tie",
+    "teams": "an array or a text of a and b, left and right, L and R, or the names of two rankers",
+}
+"""What fields of other programs may contain."""
+
+
+def why_nothing(engine: Engine, experiment: str | None, ignored: Counter[str]) -> str:
+    """Why there is no duel.
+
+    Args:
+        engine: with the joined records.
+        experiment: the only one that counts; None: all.
+        ignored: rows of other programs, by the reason for which they say nothing of a duel.
+    """
+    (rows,) = engine.rows("SELECT count(*) FROM events")[0]
+    names = [
+        str(name)
+        for (name,) in engine.rows(
+            "SELECT DISTINCT experiment FROM events WHERE experiment IS NOT NULL ORDER BY 1"
+        )
+    ]
+    listed = ", ".join(f"'{readable(name, 80)}'" for name in names[:10]) or "none"
+    if experiment is not None and experiment not in names:
+        hint = nearest(experiment, names) or "."
+        return (
+            f"the log has no experiment '{readable(experiment, 80)}'{hint}"
+            f" Its experiments are {listed}."
+        )
+    reasons = [*_reasons(engine, ignored)]
+    return (
+        f"the log has no duel in {counted(rows, 'record')}{''.join(f'; {why}' for why in reasons)}."
+        f" It names the experiments {listed}."
+    )
+
+
+def _reasons(engine: Engine, ignored: Counter[str]) -> Iterator[str]:
+    for problem, n, value, is_flat in engine.rows(
+        "SELECT problem, count(*) AS n, min(unusable), bool_and(is_flat) FROM events"
+        " WHERE problem IS NOT NULL GROUP BY problem ORDER BY n DESC, problem LIMIT 1"
+    ):
+        rules = _ALLOWED if is_flat else ALLOWED
+        example = f", such as '{readable(value, 80)}'" if value else ""
+        allowed = f", but {problem} must be {rules[problem]}" if problem in rules else ""
+        yield f"{n:,} cannot be used because of their {problem}{example}{allowed}"
+    for (moment,) in engine.rows("SELECT max(row) FROM resets HAVING count(*) > 0"):
+        yield f"a 'reset' forgets the records before it (record {moment + 1:,})"
+    for what in ("arm", "experiment"):
+        (rare,) = engine.rows(f"SELECT count(*) FROM rare_{what}s")[0]
+        if rare:
+            named = "ranker" if what == "arm" else what
+            yield (
+                f"{counted(rare, named)} with fewer than {RARE} records and a thousandth of all"
+                f" are left out; --map {'a' if what == 'arm' else what}=COLUMN names another column"
+            )
+    if ignored:
+        yield f"ignored: {', '.join(f'{n:,} {why}' for why, n in ignored.most_common(3))}"
