@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Final, NamedTuple
 
 from streamduel.connector import Poll
-from streamduel.errors import ConnectorError
+from streamduel.errors import ConnectorError, counted
 from streamduel_files.settings import STANDARD_INPUT
 
 CHUNK_BYTES: Final = 1 << 20
@@ -223,8 +223,8 @@ class FileSource:
             self._lines, self._cut_off = wanted, True
         if self._lines < wanted:
             raise ConnectorError(
-                f"source.path {self._path} has {self._lines} lines (the snapshot goes up to "
-                f"line {wanted}): it was truncated. Restore it; or continue with the present state "
+                f"source.path {self._path} has {counted(self._lines, 'line')} (the snapshot goes "
+                f"up to line {wanted}): it was truncated. Restore it; or continue with the present state "
                 f"from its beginning: 'streamduel repair new-log CONFIG'."
             )
         self._positioned = True

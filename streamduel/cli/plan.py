@@ -13,6 +13,7 @@ from rich.table import Table
 from streamduel.cli.app import err, out
 from streamduel.cli.progress import counting_progress
 from streamduel.cli.simulate import INTERRUPTED, whole
+from streamduel.cli.simulate_tables import print_titled
 from streamduel.errors import ConfigurationError, PolicyError, PreferenceError
 from streamduel.policies import DEFAULT
 from streamduel.simulation.ab_test import POWER
@@ -137,7 +138,9 @@ def plan(
         raise typer.Exit(INTERRUPTED) from None
     except (PolicyError, PreferenceError) as error:
         raise ConfigurationError(str(error)) from error
-    out.print(_table(made))
+    percent = f"{100 * question.confidence:.10g} %"
+    title = f"until the best of {question.arms} rankers is known with {percent} confidence"
+    print_titled(out, title, _table(made))
     for sentence in _sentences(made):
         out.print(sentence, markup=False, highlight=False, soft_wrap=True)
     if json is not None:
@@ -166,11 +169,7 @@ def _check_outputs(json: Path | None, plot: Path | None) -> None:
 def _table(made: Plan) -> Table:
     """A row for each way to find the champion."""
     asked = made.question
-    table = Table(
-        title=f"until the best of {asked.arms} rankers is known with "
-        f"{100 * asked.confidence:.10g} % confidence",
-        title_justify="left",
-    )
+    table = Table()
     table.add_column("method", no_wrap=True)
     for heading in ("impressions", "in 90 %", "days", "in 90 %", "wrong"):
         table.add_column(heading, justify="right")

@@ -307,8 +307,8 @@ def _new_log(shape: ClickLog, log: Source, load: Load, note: str) -> Plan:
         move.commits(),
         [
             f"Partition {partition}: the state of {counted(len(experiments), 'experiment')} "
-            f"continues at offset {begins[partition]} of '{shape.topic}'; {entry.next} was the next "
-            f"offset of '{entry.topic}'."
+            f"continues at offset {begins[partition]} of '{shape.topic}'; {entry.next} was the "
+            f"next offset of '{entry.topic}'."
             for partition, (entry, experiments, _) in saved.items()
         ],
     )

@@ -24,21 +24,27 @@ def print_results(console: Console, results: Results, source: str) -> None:
         for result in results.policies()
     ]
     where = f"on {escape(source)}, {settings.n_arms} arms, seed {settings.seed}"
-    table = _table(
-        f"{settings.regret} regret after {settings.horizon:,} duels {where}",
-        "policy", "regret", "± s.e.", "accuracy", "runs", "s/run",
-    )  # fmt: skip
+    title = f"{settings.regret} regret after {settings.horizon:,} duels {where}"
+    table = _table("policy", "regret", "± s.e.", "accuracy", "runs", "s/run")
     for name, result in sorted(rows, key=lambda row: row[1].mean[-1]):
         table.add_row(escape(name), *_regret_cells(result))
-    console.print(table)
+    print_titled(console, title, table)
     answers = [(name, result.sure) for name, result in rows if result.sure is not None]
     if answers:
-        console.print(_answer_table(answers, settings.horizon))
+        level = 100 * answers[0][1].confidence
+        title = f"duels until an answer with {level:.10g} % confidence"
+        print_titled(console, title, _answer_table(answers, settings.horizon))
 
 
-def _table(title: str, *headings: str) -> Table:
+def print_titled(console: Console, title: str, table: Table) -> None:
+    """Print a table below its title, which rich would wrap to the width of the table."""
+    console.print(title, style="italic", highlight=False, soft_wrap=True)
+    console.print(table)
+
+
+def _table(*headings: str) -> Table:
     """A table of numbers whose first column is names."""
-    table = Table(title=title, title_justify="left")
+    table = Table()
     for place, heading in enumerate(headings):
         is_name = place == 0
         table.add_column(heading, justify="left" if is_name else "right", no_wrap=not is_name)
@@ -57,11 +63,9 @@ def _regret_cells(result: PolicyResult) -> list[str]:
 
 def _answer_table(answers: list[tuple[str, Sure]], horizon: int) -> Table:
     """When each policy had an answer, the soonest first."""
-    level = 100 * answers[0][1].confidence
     # Only on some preferences can a run find that there is no winner.
     has_none = any(sure.none for _, sure in answers)
     table = _table(
-        f"duels until an answer with {level:.10g} % confidence",
         "policy", "median", "90 %", "regret", "never", *["no winner"][: has_none], "wrong",
     )  # fmt: skip
     for name, sure in sorted(answers, key=lambda row: (row[1].median, row[1].p90)):

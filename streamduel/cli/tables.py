@@ -35,6 +35,10 @@ def print_report(console: Console, report: Report) -> None:
         console.print(_experiment_table(experiment))
         for kind in experiment.segments:
             console.print(_segments_table(experiment, kind))
+            if found := experiment.disagreements.get(kind):
+                console.print(
+                    _shown(found.sentence), style="dim italic", highlight=False, soft_wrap=True
+                )
         for line in _summary(experiment):
             console.print(f"[dim]{line}[/]", highlight=False, soft_wrap=True)
     _print_dead_letters(console, report)
@@ -84,9 +88,7 @@ def _experiment_table(experiment: ExperimentReport) -> Table:
 
 
 def _segments_table(experiment: ExperimentReport, kind: str) -> Table:
-    found = experiment.disagreements.get(kind)
-    caption = _shown(found.sentence) if found else None
-    table = Table(caption=caption, caption_justify="left")
+    table = Table()
     table.add_column(_shown(kind))
     table.add_column("champion")
     table.add_column("confidence", justify="right")

@@ -33,5 +33,6 @@ def test_inspect_shows_each_segment(streamduel: Streamduel, tmp_path: Path) -> N
     assert classes["navigational"]["confidence"] > 0.99
     assert found["disagreements"]["class"]["verdict"] == "opposite"
     out = streamduel("inspect", config).out
-    for words in ("navigational", "informational", "disagree by more than chance", "2,000"):
+    sentence = found["disagreements"]["class"]["sentence"]
+    for words in ("navigational", "informational", f"\n{sentence}\n", "2,000"):
         assert words in out
