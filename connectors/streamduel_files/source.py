@@ -224,8 +224,8 @@ class FileSource:
         if self._lines < wanted:
             raise ConnectorError(
                 f"source.path {self._path} has {counted(self._lines, 'line')} (the snapshot goes "
-                f"up to line {wanted}): it was truncated. Restore it; or continue with the present state "
-                f"from its beginning: 'streamduel repair new-log CONFIG'."
+                f"up to line {wanted}): it was truncated. Restore it; or continue with the present "
+                f"state from its beginning: 'streamduel repair new-log CONFIG'."
             )
         self._positioned = True
         return wanted
