@@ -70,7 +70,15 @@ def _lines(engine: Engine, rows: Table) -> Iterator[tuple[float, list[str]]]:
     done = 0
     for batch in engine.batches(f"SELECT {_as_json(rows)} FROM {rows.relation} AS t", AT_ONCE):
         done += len(batch)
-        yield done / total, [text for (text,) in batch if text is not None]
+        lines = [text for (text,) in batch if text is not None]
+        yield done / total, lines if rows.is_json else [_finite(line) for line in lines]
+
+
+def _finite(line: str) -> str:
+    """A row of a table without NaN and Infinity, which are not JSON."""
+    if "NaN" not in line and "Infinity" not in line:
+        return line
+    return msgspec.json.encode(decoded(line)).decode()
 
 
 def _as_json(rows: Table) -> str:
@@ -87,8 +95,6 @@ def _as_json(rows: Table) -> str:
             )
         elif kind.startswith("TIMESTAMP"):
             value = f"to_json(epoch_ms({value}::TIMESTAMPTZ))"
-        elif kind in {"DOUBLE", "FLOAT"}:  # NaN and Infinity are not JSON
-            value = f"to_json(CASE WHEN isfinite({value}) THEN {value} END)"
         else:
             value = f"to_json({value})"
         parts.append(f"{quoted(column)}, {value}")
