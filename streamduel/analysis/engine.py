@@ -63,8 +63,10 @@ class Engine:
 
     def _configure(self, memory: str) -> None:
         try:
+            if memory.lstrip().startswith("-"):  # no limit for DuckDB
+                raise ValueError
             self.connection.execute("SET memory_limit = ?", [memory])
-        except self._duckdb.Error:
+        except (self._duckdb.Error, ValueError):
             raise ConfigurationError(
                 f"--memory must be an amount such as 2GB or 500MB (found {memory!r})."
             ) from None

@@ -73,10 +73,11 @@ def load(engine: Engine, source: Source, experiment: str) -> None:
     if source.unnamed:
         texts["experiment"] = f"nullif({texts['experiment']}, {quoted(source.unnamed)})"
     own = source.kind != "flat"
+    factor = 1.0 if own else _time_factor(engine, source)
     if not own and not {"a", "b"} <= fields.keys():
         texts["a"], texts["b"] = (quoted(arm) for arm in sides(engine, source))
     if not own:
-        _read_foreign_values(engine, source, texts)
+        _read_foreign_values(engine, source, texts, factor)
     columns = [f"nullif({texts[field]}, '') AS {field}" if field in texts
                else f"NULL::VARCHAR AS {field}" for field in _TEXTS]  # fmt: skip
     columns.append(f"{_segment(source)} AS segment")
@@ -88,7 +89,6 @@ def load(engine: Engine, source: Source, experiment: str) -> None:
     if source.kind == "own":
         raw = f"SELECT * FROM ({raw}) WHERE type IS DISTINCT FROM 'control_marker'"
     kind = _typed_kind() if own else _flat_kind(set(texts))
-    factor = 1.0 if own else _time_factor(engine, source)
     sides_only = "clicks_a IS NOT NULL" if {"clicks_a", "clicks_b"} <= texts.keys() else "false"
     sides_only = "true" if source.sides_only else sides_only
     engine.run(
@@ -102,7 +102,9 @@ def load(engine: Engine, source: Source, experiment: str) -> None:
     )
 
 
-def _read_foreign_values(engine: Engine, source: Source, texts: MutableMapping[Any, str]) -> None:
+def _read_foreign_values(
+    engine: Engine, source: Source, texts: MutableMapping[Any, str], factor: float
+) -> None:
     """Give texts of another program the meaning that streamduel's records have."""
     if numbers := numbers_of_winners(engine, source):
         text = texts["winner"]
@@ -113,7 +115,10 @@ def _read_foreign_values(engine: Engine, source: Source, texts: MutableMapping[A
         texts["clicks"] = f"CASE WHEN lower({text}) NOT IN {_NO_CLICK} THEN {text} END"
     finished = "winner" in texts or "clicks_a" in texts or {"teams", "clicks"} <= texts.keys()
     if finished and plain(source.columns.fields.get("id", "")) in QUERY_IDS:
-        content = ", ".join(texts[field] for field in _CONTENT if field in texts)
+        values = dict(texts)
+        if "ts" in texts:  # one moment has other texts in other formats
+            values["ts"] = f"milliseconds({texts['ts']}, {factor})"
+        content = ", ".join(values[field] for field in _CONTENT if field in values)
         texts["id"] = f"CASE WHEN {texts['id']} <> '' THEN json_array({content})::VARCHAR END"
 
 

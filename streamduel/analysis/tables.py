@@ -28,7 +28,6 @@ MAX_REJECTS: Final = 100_000
 """Rows of a file that are counted although DuckDB cannot read them."""
 
 PLAIN: Final = (
-    "VARCHAR",
     "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER",
     "UBIGINT", "UHUGEINT", "FLOAT", "DOUBLE", "BOOLEAN", "UUID",
 )  # fmt: skip
@@ -70,6 +69,8 @@ class Table:
 
 
 def _text_of(kind: str, value: str) -> str:
+    if kind == "VARCHAR":
+        return f"trim({value})"  # CSV may have ', ' between values
     if kind.startswith(("TIMESTAMP", "DATE")):
         return f"epoch_ms({value}::TIMESTAMPTZ)::VARCHAR"
     if kind in PLAIN or kind.startswith(("ENUM", "DECIMAL")):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from streamduel.analysis.report import ExperimentAnalysis
-from streamduel.errors import readable
+from streamduel.errors import counted, readable
 from streamduel.preference.verdict import at_least
 
 
 def verdict(found: ExperimentAnalysis) -> str:
     """The result of an experiment in a sentence."""
     confidence = f"{at_least(found.confidence)} confidence"
-    after = f"after {found.duels:,} duels"
+    after = f"after {counted(found.duels, 'duel')}"
     if found.champion is not None:
         wins = "wins" if found.seeks == "condorcet" else "beats the most others, none beats all,"
         return f"{readable(found.champion)} {wins} with {confidence}, {after}."

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from streamduel.analysis.report import Analysis, ExperimentAnalysis, Finding
 from streamduel.analysis.wording import verdict
-from streamduel.errors import readable
+from streamduel.errors import counted, readable
 from streamduel.preference.verdict import at_least
 
 MAX_ROWS: Final = 20
@@ -25,7 +25,7 @@ def print_analysis(console: Console, analysis: Analysis) -> None:
     for name, experiment in analysis.experiments.items():
         console.print(Group(*_parts(name, experiment)))
     for reason, rows in sorted(analysis.unread.items()):
-        console.print(f"{rows:,} rows left out: {escape(reason)}", highlight=False)
+        console.print(f"{counted(rows, 'row')} left out: {escape(reason)}", highlight=False)
     for name in analysis.left_out[:MAX_ROWS]:
         console.print(f"experiment {_name(name)} left out: too few records", highlight=False)
 

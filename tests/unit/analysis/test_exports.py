@@ -247,6 +247,35 @@ def test_repeated_ids_count_once(tmp_path: Path) -> None:
     assert found.tallies["duplicate"] == 700
 
 
+def test_a_moment_is_the_same_in_csv_and_parquet(tmp_path: Path) -> None:
+    rows = SHAPES["winner by name"]
+    table = written(tmp_path / "x.csv", rows, "FORMAT csv"), tmp_path / "x.parquet"
+    with duckdb.connect() as connection:
+        connection.execute(
+            f"COPY (SELECT * REPLACE (timestamp::TIMESTAMPTZ AS timestamp) FROM '{table[0]}')"
+            f" TO '{table[1]}' (FORMAT parquet)"
+        )
+    found = only(*table)
+    check(found)
+    assert found.tallies["duplicate"] == len(ROWS)
+
+
+def test_spaces_after_separators_are_not_part_of_names(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("id , a , b , winner\n1, bm25, ltr, ltr\n")
+    assert only(tmp_path / "x.csv").arms == ["bm25", "ltr"]
+
+
+def test_infinite_numbers_of_a_translated_table_are_null(tmp_path: Path) -> None:
+    queries, events = ubi(ROWS)
+    source, path = json_lines(tmp_path / "x.jsonl", queries), tmp_path / "x.parquet"
+    with duckdb.connect() as connection:
+        connection.execute(
+            f"COPY (SELECT *, 'nan'::DOUBLE AS score, ['inf'::FLOAT] AS scores FROM read_json("
+            f"'{source}')) TO '{path}' (FORMAT parquet)"
+        )
+    check(only(path, json_lines(tmp_path / "events.json", events)))
+
+
 def test_a_query_may_have_statements_before_it(tmp_path: Path) -> None:
     path = written(tmp_path / "x.parquet", SHAPES["winner by name"], "FORMAT parquet")
     sql = f"CREATE VIEW log AS FROM '{path}'; SELECT * FROM log WHERE timestamp IS NOT NULL"

@@ -93,6 +93,9 @@ MISTAKES = {
     "no weights": (["{log}", "--credit", "weighted"], "credit function 'weighted' needs 'weights'"),
     "no number": (["{log}", "--weight", "cart"], "--weight must be ACTION=NUMBER"),
     "no amount": (["{log}", "--memory", "much"], "--memory must be an amount such as 2GB"),
+    "less than nothing": (
+        ["{log}", "--memory=-5GB"], "2GB or 500MB (found '-5GB').",
+    ),
     "no directory": (["{log}", "--json", "no/x.json"], "--json must be in a directory that exists"),
     "one file twice": (
         ["{log}", "--json", "{folder}/x", "--csv", "{folder}/x"],
@@ -313,3 +316,12 @@ def test_a_pipe_is_refused(streamduel: Streamduel, tmp_path: Path) -> None:
 
     assert result.status == 2
     assert "must be a regular file, because it is read several times" in result.err
+
+
+def test_one_row_and_one_duel_are_singular(streamduel: Streamduel, tmp_path: Path) -> None:
+    (tmp_path / "x").write_text(RECORDS.splitlines()[0] + '\n{"type": "duel"}\n' + "{}\n")
+
+    result = streamduel("analyze", tmp_path / "x")
+
+    assert "after 1 duel (" in result.out
+    assert "1 row left out: " in result.out
