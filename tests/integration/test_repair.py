@@ -136,9 +136,9 @@ def test_a_skipped_record_and_a_set_time_are_replayed(configure: Configure) -> N
         (found["offset"]["partition"], found["offset"]["next"]) for found in state.values()
     )
     where = (run.config, "--partition", partition)
+    produce(run, 1300, 2300)
     repaired("skip", *where, "--offset", following + 5)
     shown = repaired("time", *where)
     assert f"before offset {following}" in shown
-    produce(run, 1300, 2300)
     fold(run)
     replayed(run)
