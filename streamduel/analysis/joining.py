@@ -35,6 +35,7 @@ def join(engine: Engine, experiment: str | None, window_ms: int) -> None:
     _join_clicks(engine, window_ms)
     first = _first_rank(engine)
     _complete_lists(engine, first)
+    _leave_out_rare_names(engine)
     _choose_arms(engine)
     _collect_duels(engine)
     _count_outcomes(engine)
@@ -164,8 +165,8 @@ def _complete_lists(engine: Engine, first: int) -> None:
     )
 
 
-def _choose_arms(engine: Engine) -> None:
-    """Make the table `arms`, without those that are misspelt or retired."""
+def _leave_out_rare_names(engine: Engine) -> None:
+    """Make the tables `arm_records`, `rare_arms` and `rare_experiments`."""
     engine.run(
         "counting arms",
         """
@@ -193,6 +194,10 @@ def _choose_arms(engine: Engine) -> None:
         ) WHERE {rare}
         """,
     )
+
+
+def _choose_arms(engine: Engine) -> None:
+    """Make the table `arms`, without those that are misspelt or retired."""
     engine.run(
         "looking for arms that must stay",
         f"""
