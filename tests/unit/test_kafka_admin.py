@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import OffsetSpec
+from confluent_kafka.admin import AdminClient, OffsetSpec
 from kafka import TopicPartition, errors
 
 from streamduel.errors import ConnectorError
@@ -78,6 +78,15 @@ def test_every_repeated_request_takes_the_reports_of_the_client() -> None:
     admin.ping()
     admin.offsets([TopicPartition("new", 0)], OffsetSpec.latest(), 1)
     assert answers.served == 3
+
+
+def test_a_closed_client_has_ended() -> None:
+    admin = ConfluentAdmin(AdminClient({"bootstrap.servers": "127.0.0.1:9", "log_level": 2}))
+    asked = admin.ask("new")
+    admin.close()
+    assert asked.done()
+    with pytest.raises(RuntimeError, match="has been closed"):
+        admin.ping()
 
 
 class Slow:

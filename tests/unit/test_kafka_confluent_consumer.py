@@ -44,6 +44,19 @@ class Polled:
             raise ValueError(f"num_messages must be between 0 and {MOST} (1M)")
         return []
 
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class Closable:
+    """An admin client, or a second consumer."""
+
+    def __init__(self) -> None:
+        self.closed = False
+
+    def close(self) -> None:
+        self.closed = True
+
 
 def message(**fields: Any) -> Message[Any, Any]:
     return Message(topic=AT.topic, partition=AT.partition, **fields)
@@ -76,3 +89,13 @@ def test_a_poll_may_allow_more_records_than_librdkafka_hands_out_at_once() -> No
     click = message(offset=5, value=b"click", timestamp=(1, 1))
     consumer = opened(click, ConsumerOptions(max_records=2_000_000))
     assert [each.value for each in consumer.poll(0)[AT]] == [b"click"]
+
+
+def test_a_closed_consumer_closes_its_admin_client() -> None:
+    polled: Any = Polled(message(offset=5))
+    admin: Any = Closable()
+    unread: Any = Closable()
+    consumer = ConfluentConsumer(polled, admin, Brokers(), unread, ConsumerOptions())
+    consumer.close()
+    assert admin.closed
+    assert not consumer.connected

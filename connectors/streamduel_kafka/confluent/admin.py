@@ -164,7 +164,12 @@ class ConfluentAdmin:
         return {at: found[at] for at in partitions}
 
     def close(self) -> None:
-        """See the protocol."""
+        """See the protocol.
+
+        Not left to the garbage collector: it may run in the thread of this client that reports an
+        answer, and librdkafka aborts the process when it is ended there.
+        """
+        self._admin.__exit__(None, None, None)
 
 
 def open_admin(

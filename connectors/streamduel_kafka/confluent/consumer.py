@@ -104,7 +104,7 @@ class ConfluentConsumer:
     @property
     def connected(self) -> bool:
         """See the protocol."""
-        if self._brokers.quiet(self._admin.ping):
+        if self._closing or self._brokers.quiet(self._admin.ping):
             return False
         return self._brokers.connected(self._positions.assigned)
 
@@ -333,6 +333,7 @@ class ConfluentConsumer:
         closer = threading.Thread(target=self._consumer.close, name="closing", daemon=True)
         closer.start()
         closer.join(CLOSE_SECONDS)
+        self._admin.close()
 
 
 def _runs(messages: list[Message]) -> list[tuple[TopicPartition, list[Message]]]:
