@@ -73,14 +73,15 @@ def leads(chances: Sequence[float | None], ranks: Sequence[int]) -> dict[int, fl
     >>> leads([0.5, 0.75], [0, 1])
     {2: 0.375, 0: 0.5, -2: 0.125}
     """
-    found = {0: 1.0}
+    found = [1.0]  # by the number of clicks that side a has
     for rank, clicks in sorted(Counter(ranks).items()):
         chance = chances[rank]
         if chance is None:
             continue
-        spread: dict[int, float] = {}
-        for lead, probability in found.items():
-            for step, part in ((clicks, chance), (-clicks, 1 - chance)):
-                spread[lead + step] = spread.get(lead + step, 0.0) + probability * part
-        found = spread
-    return found
+        none = [0.0] * clicks
+        found = [
+            won * chance + lost * (1 - chance)
+            for won, lost in zip(none + found, found + none, strict=True)
+        ]
+    total = len(found) - 1
+    return {2 * own - total: found[own] for own in range(total, -1, -1)}
