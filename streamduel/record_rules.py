@@ -203,7 +203,7 @@ def misfit(record: dict[str, Any], message: str) -> str:
         where = f"{path} misses the field" if path else "the record misses the field"
         path = f"{path}.{field}" if path else field
         return f"{where} '{field}'; it must be {_allowed(path, record)}."
-    found = _at(record, path)
+    found, is_at_path = _at(record, path)
     if path == "segment[...]":  # msgspec does not say which name, and it may be given twice
         items = found.items() if isinstance(found, dict) else ()
         for name, value in items:
@@ -220,6 +220,8 @@ def misfit(record: dict[str, Any], message: str) -> str:
     if path == "type" and found in TYPES:
         return "the record has the field 'type' twice, with different values."
     allowed = _allowed(path + "{}" if in_key else path, record)
+    if not is_at_path:
+        return f"{path} must be {allowed}."
     known = [name for name in (*TYPES, *ACTION_FIELDS) if f"'{name}'" in allowed]
     hint = similar(found, known) if isinstance(found, str) and path in {"type", "action"} else ""
     return f"{path} must be {allowed} (found {shown(found, json=True)}){hint or '.'}"
@@ -235,11 +237,14 @@ def _allowed(path: str, record: dict[str, Any]) -> str:
     return special or ALLOWED.get(path, "a value of the documented type")
 
 
-def _at(record: Any, path: str) -> Any:
-    """The value at a path as msgspec writes it, such as `clicks[2].rank`."""
+def _at(record: Any, path: str) -> tuple[Any, bool]:
+    """The value at a path as msgspec writes it, such as `clicks[2].rank`.
+
+    If the path leads into a value that was not decoded: that value, and False.
+    """
     for index, name in _STEP.findall(path):
         try:
             record = record[int(index)] if index else record[name]
         except (KeyError, IndexError, TypeError):
-            return record
-    return record
+            return record, False
+    return record, True

@@ -200,6 +200,12 @@ def test_the_sentence_for_a_contradictory_record(value: bytes, sentence: str) ->
     assert verdict(value) == ("invalid_record", sentence)
 
 
+def test_an_entry_of_a_long_list_is_refused_without_naming_it() -> None:
+    teams = ["a"] * 500 + ["c"] + ["b"] * 499
+    sentence = "teams[500] must be 'a', 'b' or null."
+    assert verdict(text(INTERLEAVING, teams=teams)) == ("invalid_record", sentence)
+
+
 @pytest.mark.parametrize("field", ["clicks", "teams", "id"])
 def test_a_field_given_twice_and_wrong_once_is_refused(field: str) -> None:
     """If both are valid, the last one counts."""
