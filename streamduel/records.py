@@ -8,7 +8,7 @@ that pydantic takes. The JSON Schemas in `docs/schemas` are generated from these
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -104,6 +104,13 @@ class RankClick(msgspec.Struct, frozen=True, gc=False):
     action: ActionName = "click"
 
 
+if TYPE_CHECKING:
+    Docs = Any
+else:
+    # Decoded as its text: what decides nothing must not take time and memory.
+    Docs = msgspec.Raw
+
+
 class Interleaving(InputRecord, tag="interleaving", frozen=True, gc=False):
     """A finished interleaved impression: the team of each rank, and all clicks.
 
@@ -120,7 +127,7 @@ class Interleaving(InputRecord, tag="interleaving", frozen=True, gc=False):
     chances: list[Chance | None] | None = None
     epoch: Epoch | None = None
     ts: Time | None = None
-    docs: Any = None
+    docs: Docs = None
 
 
 class Impression(InputRecord, tag="impression", frozen=True, gc=False):

@@ -10,6 +10,7 @@ from msgspec import Meta
 from streamduel.config.experiment import MAX_EXAMPLES
 from streamduel.errors import shortened
 from streamduel.preference.evidence import closest_challenger
+from streamduel.records import MAX_DOC as MAX_ID
 from streamduel.records import MAX_NAME, Impression, Interleaving, RankClick, Side
 from streamduel.stream.coding import OUTCOMES, WINNERS
 from streamduel.stream.dedupe import record_key
@@ -40,6 +41,14 @@ _DRAW_BITS: Final = 53
 """Of the 128 bits of the hash of an id: other programs' JSON keeps integers of this length."""
 
 _SPARE_BITS: Final = 128 - _DRAW_BITS
+
+NO_DOCS: Final = msgspec.Raw(b"null")
+"""The `docs` of an interleaving that names none."""
+
+_ID_BYTES: Final = 8 * MAX_ID
+"""JSON of a document's id at most: six bytes for an escaped character, and white space."""
+
+_IDS: Final = msgspec.json.Decoder(list[str])
 
 Count = Annotated[int, Meta(ge=0)]
 Arm = Annotated[str, Meta(min_length=1, max_length=MAX_NAME)]
@@ -260,10 +269,12 @@ class Examples:
 
 def _documents(event: Impression | Interleaving) -> tuple[str, ...] | None:
     """The documents of the first ranks; None if there is not an id for each rank."""
-    docs = event.docs  # of an interleaving, anything
-    if not isinstance(docs, list) or len(docs) != len(event.teams):
+    docs, ranks = event.docs, len(event.teams)
+    if isinstance(docs, msgspec.Raw):  # of an interleaving: any JSON
+        try:
+            docs = _IDS.decode(docs) if len(docs) <= ranks * _ID_BYTES else None
+        except msgspec.DecodeError:
+            return None
+    if docs is None or len(docs) != ranks:
         return None
-    shown = docs[:MAX_RANKS]
-    if not all(isinstance(doc, str) for doc in shown):
-        return None
-    return tuple(shortened(doc, MAX_DOC) for doc in shown)
+    return tuple(shortened(doc, MAX_DOC) for doc in docs[:MAX_RANKS])

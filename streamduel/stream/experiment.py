@@ -36,6 +36,7 @@ from streamduel.stream.coding import FIRST_WINS, NO_DUEL, OUTCOMES, Coder
 from streamduel.stream.decisions import Decisions
 from streamduel.stream.dedupe import record_key
 from streamduel.stream.disorder import Disorder
+from streamduel.stream.examples import NO_DOCS
 from streamduel.stream.impressions import Impressions
 from streamduel.stream.plan import Plan
 from streamduel.stream.roster import Roster
@@ -176,7 +177,7 @@ class Experiment:
         self, event: Interleaving, code: int, key: int, record: LogRecord, now: int
     ) -> None:
         self.impressions.count(event, now)
-        if event.docs is not None and event.query is not None:
+        if event.docs is not None and event.query is not None and event.docs != NO_DOCS:
             self._show(event, record.offset)
             self.impressions.examples.decide(event, event.clicks, code, record.offset, now)
         self._duel(event, code, key, record, now)

@@ -9,6 +9,7 @@ from streamduel.connector import ControlMarker, LogRecord
 from streamduel.formats import Ignored
 from streamduel.records import Control, Duel, InputEvent, Interleaving, Rejected
 from streamduel.stream.dedupe import record_key
+from streamduel.stream.examples import NO_DOCS
 from streamduel.stream.experiment import Experiment
 from streamduel.stream.marked_controls import MarkedControls
 from streamduel.stream.routing import Router, timestamp_of
@@ -284,7 +285,8 @@ def _codes(experiment: Experiment, events: Sequence[Any]) -> list[int] | None:
                 code(it)
                 for it in events
                 if type(it) is kind and it.experiment == name
-                if it.docs is None or it.query is None  # else it may be an example
+                # Else it may be an example.
+                if it.docs is None or it.query is None or it.docs == NO_DOCS
             ]
         else:
             codes = [

@@ -118,7 +118,7 @@ def test_whole_impressions(log: EventLog, kept: Kept) -> None:
     assert without == Interleaving(
         "i-1", "search", "bm25", "ltr", ["a", "b", None], [0, bought], epoch=17, ts=5
     )
-    assert with_docs.docs == [str(document) for document in SHOWN.docs]
+    assert msgspec.json.decode(with_docs.docs) == [str(document) for document in SHOWN.docs]
 
 
 def test_a_ranker_alone_is_logged_as_a_duel_without_winner(log: EventLog, kept: Kept) -> None:

@@ -198,13 +198,28 @@ def test_examples_decide_nothing_and_are_not_hashed() -> None:
     assert kept(some)
 
 
-@pytest.mark.parametrize("docs", [["d1"], [1, 2, 3], "abc", {"0": "d1"}, 7])
+@pytest.mark.parametrize("docs", [["d1"], [1, 2, 3], "abc", {"0": "d1"}, 7, ["d" * 30_000] * 3])
 def test_other_documents_of_a_list_are_ignored(docs: Any) -> None:
     """Earlier releases did not read them, and accepted the record."""
     partition = Partition()
     partition.fold(*LEADING, listed(0), listed(1, docs=docs))
     assert kept(partition) == ()
     assert partition.tallies()["accepted"] == 5
+
+
+@pytest.mark.parametrize("docs", [b"1e999", b"[1e4000, 1, 2]"])
+def test_documents_of_a_list_may_be_numbers_of_any_size(docs: bytes) -> None:
+    partition = Partition()
+    found = listed(1, docs=987654).replace(b"987654", docs)
+    partition.fold(*LEADING, listed(0), found)
+    assert partition.tallies()["accepted"] == 5
+
+
+def test_null_documents_are_as_none() -> None:
+    null, none = Partition(), Partition()
+    null.fold(*LEADING, listed(0, docs=None))
+    none.fold(*LEADING, text(INTERLEAVING, id="l-0", query="red shoes"))
+    assert state(null) == state(none)
 
 
 def click_log(seed: int, records: int) -> list[Record]:
