@@ -18,6 +18,7 @@ from streamduel.records import (
     MAX_NOTE,
     MAX_QUERY,
     MAX_SEGMENTS,
+    MAX_SETTINGS,
     Action,
     Click,
     Control,
@@ -50,6 +51,7 @@ _DOC: Final = f"a document's id, a string of 1 to {MAX_DOC} characters"
 _CLICK_ACTION: Final = f"a string of 1 to {MAX_ACTION} characters"
 _COUNT: Final = f"an integer from 0 to 2^{MAX_COUNT.bit_length() - 1}"
 _TIME: Final = "an integer of milliseconds from 0 to 2^53, or null"
+_SETTINGS: Final = f"an object with 1 to {MAX_SETTINGS} keys of the experiment's configuration"
 _SEGMENT: Final = f"a string of at most {MAX_NAME} characters"
 
 ALLOWED: Final = {
@@ -88,7 +90,8 @@ ALLOWED: Final = {
     "segment{}": f"an object whose names have 1 to {MAX_NAME} characters",
     "actor": f"{_NAME}, or null",
     "text": f"a string of 1 to {MAX_NOTE} characters, or null",
-    "settings": "an object with keys of the experiment's configuration, or null",
+    "settings": f"{_SETTINGS}, or null",
+    "settings{}": f"an object whose keys have 1 to {MAX_NAME} characters",
 }
 """The allowed values of each field, by its path; `TYPE.FIELD` where a field's name has two uses."""
 

@@ -25,6 +25,8 @@ MAX_NOTE: Final = 1000
 """Characters of a note: a hundred of them are kept."""
 MAX_SEGMENTS: Final = 8
 """Ways in which one record is segmented."""
+MAX_SETTINGS: Final = 100
+"""Settings in one record: more than an experiment has."""
 MAX_COUNT: Final = 2**40
 """Duels in one record: the sum of a thousand such counts is exact."""
 MAX_TIME: Final = 2**53
@@ -178,9 +180,10 @@ Note = Annotated[
     str, Meta(min_length=1, max_length=MAX_NOTE, description="A note for the timeline.")
 ]
 Settings = Annotated[
-    dict[str, Any],
+    dict[Name, msgspec.Raw],
     Meta(
         min_length=1,
+        max_length=MAX_SETTINGS,
         description="New values of keys of the experiment's configuration; others stay.",
     ),
 ]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 from streamduel.config import changes as rules
 from streamduel.config.experiment import ExperimentSettings
@@ -17,7 +19,11 @@ if TYPE_CHECKING:
     from streamduel.stream.experiment import Experiment
 
 
-def apply(experiment: Experiment, changes: Mapping[str, Any], offset: int) -> None:
+MAX_BYTES: Final = 2**18
+"""JSON of the values in one record: more would hold up the fold for more than 0.1 s."""
+
+
+def apply(experiment: Experiment, values: Mapping[str, msgspec.Raw], offset: int) -> None:
     """Give an experiment other settings, all of them or none.
 
     Counts, tallies and epoch are kept. A policy with another name or other parameters starts from
@@ -25,7 +31,7 @@ def apply(experiment: Experiment, changes: Mapping[str, Any], offset: int) -> No
 
     Args:
         experiment: it has learned all duels before the record.
-        changes: new values of some keys.
+        values: new values of some keys, as JSON.
         offset: the record's.
 
     Raises:
@@ -33,6 +39,7 @@ def apply(experiment: Experiment, changes: Mapping[str, Any], offset: int) -> No
     """
     before, roster = experiment.settings, experiment.roster
     try:
+        changes = _decoded(values)
         after = rules.changed(before, changes)
         arms = _arms(roster, after.arms) if "arms" in changes else roster.arms
         rules.check_change(before, after, arms)
@@ -75,6 +82,18 @@ def leave(experiment: Experiment, arm: str, offset: int) -> None:
     experiment.duels.retire_arm(index)
     experiment.roster.retire(arm, offset)
     experiment.impressions.retire_arm(arm)
+
+
+def _decoded(values: Mapping[str, msgspec.Raw]) -> dict[str, Any]:
+    size = sum(map(len, values.values()))
+    if size > MAX_BYTES:
+        raise ConfigurationError(f"settings must be at most {MAX_BYTES} bytes (found {size}).")
+    try:
+        return {key: msgspec.json.decode(value) for key, value in values.items()}
+    except msgspec.ValidationError:
+        raise ConfigurationError("settings has a number that is out of range.") from None
+    except msgspec.DecodeError as error:
+        raise ConfigurationError(f"settings has a value that is not JSON: {error}.") from None
 
 
 def _arms(roster: Roster, wanted: Sequence[str]) -> list[str]:

@@ -103,7 +103,7 @@ class Parameter(ABC, Generic[Value]):
         """
         typed = self._typed(value)
         if typed is None:
-            raise PolicyError(f"policy.{self.name} must be {self.kind} (found {value!r}).")
+            raise PolicyError(f"policy.{self.name} must be {self.kind} (found {_found(value)}).")
         if not all(holds(typed, limit) for _, holds, limit in self._limits):
             reason = f"; {self.reason}" if self.reason else ""
             raise PolicyError(
@@ -231,11 +231,15 @@ class Choice(Parameter[str]):
         """The value, if it is one of the options; the error names the closest one."""
         if isinstance(value, str) and value not in self.options:
             end = nearest(value, self.options) or "."
-            raise PolicyError(f"policy.{self.name} must be {self.kind} (found {value!r}){end}")
+            raise PolicyError(f"policy.{self.name} must be {self.kind} (found {shown(value)}){end}")
         return super().check(value)
 
     def _typed(self, value: object) -> str | None:
         return value if isinstance(value, str) else None
+
+
+def _found(value: object) -> str:
+    return shown(value) if isinstance(value, str | list | dict) else repr(value)
 
 
 def _listed(names: Sequence[str]) -> str:

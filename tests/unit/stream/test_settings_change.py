@@ -165,7 +165,11 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"max_per_client": 3}, "settings.max_per_client must stay null while the experiment runs"),
     ({"join_window_ms": 5}, "settings.join_window_ms must stay null while"),
     ({"policy": {"name": "rubc"}}, "(found 'rubc'); did you mean 'rucb'?"),
-    ({"policy": {"name": "x" * 300_000}}, "(found 'xxx"),
+    ({"policy": {"name": "x" * 200_000}}, "(found 'xxx"),
+    ({"policy": {"name": "rucb", "alpha": [[]] * 1000}}, "number (found a list of 1000)."),
+    ({"policy": {"name": "rucb", "alpha": [[]] * 10**5}}, "at most 262144 bytes (found 400"),
+    (dict.fromkeys(map(str, range(101)), 1), "settings must be an object with 1 to 100 keys"),
+    ({"x" * 257: 1}, "settings must be an object whose keys have 1 to 256 characters"),
     ({"policy": {"name": "rucb", "alpha": 0.1}}, "settings.policy.alpha must be greater than 0.5"),
     ({"guardrails": {"control_arm": "x", "min_share": 0.1}}, "control_arm must be one of the arms"),
     ({"arms": ["bm25"]}, "settings.arms must be"),
@@ -202,6 +206,16 @@ def test_an_apply_needs_settings(found: Any) -> None:
     (letter,) = letters(partition.fold(record))
     assert letter["reason"] == "invalid_record"
     assert "settings" in letter["error"]
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [(b"1e999", "settings has a number that is out of range."), (b'"\\ud800x"', "is not JSON: ")],
+)
+def test_settings_that_cannot_be_decoded_are_refused(value: bytes, sentence: str) -> None:
+    record = apply(seed=987654).replace(b"987654", value)
+    (letter,) = letters(Partition().fold(record))
+    assert sentence in letter["error"]
 
 
 def test_an_arm_of_a_frozen_pair_stays() -> None:

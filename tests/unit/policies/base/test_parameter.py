@@ -79,6 +79,7 @@ def test_values_converted_to_parameter_type(given: dict[str, object], kept: obje
         ({"width": "1"}, "policy.width must be a finite number (found '1')."),
         ({"width": True}, "policy.width must be a finite number (found True)."),
         ({"width": None}, "policy.width must be a finite number (found None)."),
+        ({"width": [0.5] * 9}, "policy.width must be a finite number (found a list of 9)."),
         ({"width": float("nan")}, "policy.width must be a finite number (found nan)."),
         ({"width": float("inf")}, "policy.width must be a finite number (found inf)."),
         ({"width": 1j}, "policy.width must be a finite number (found 1j)."),
