@@ -123,7 +123,7 @@ class UpperBounds(PairBounds):
 
     def refresh_many(self, first: Integers, second: Integers) -> None:
         """Update the bounds of many pairs, with none of their duels in flight."""
-        if len(first) >= len(self._hurdles):  # faster than picking the pairs
+        if 2 * len(first) >= len(self._hurdles):  # faster than picking the pairs
             self._refresh_all()
             return
         arms, rivals = np.concatenate((first, second)), np.concatenate((second, first))

@@ -95,9 +95,9 @@ class CopelandBounds(PairBounds):
         else:
             self._judge(first, second, trials * (gap * gap))
 
-    def refresh_many(self, first: Integers, second: Integers) -> None:
+    def refresh_many(self, first: Integers, second: Integers) -> None:  # noqa: ARG002
         """Have everything updated by the next `advance`."""
-        if (first != second).any():
+        if len(first):
             self._stale = True
 
     def advance(self, scale: float) -> None:

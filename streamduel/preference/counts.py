@@ -24,12 +24,10 @@ def distinct_pairs(first: Integers, second: Integers, n_arms: int) -> tuple[Inte
     >>> distinct_pairs(np.array([2, 0, 1, 1]), np.array([1, 2, 2, 1]), 3)
     (array([0, 1]), array([2, 2]))
     """
-    lower, higher = np.minimum(first, second), np.maximum(first, second)
-    met = np.zeros((n_arms, n_arms), dtype=np.bool_)
-    met[lower, higher] = True
-    met.reshape(-1)[:: n_arms + 1] = False
-    lower, higher = met.nonzero()
-    return lower, higher
+    met = np.zeros(n_arms * n_arms, dtype=np.bool_)
+    met[np.minimum(first, second) * n_arms + np.maximum(first, second)] = True
+    met[:: n_arms + 1] = False
+    return np.divmod(met.nonzero()[0], n_arms)
 
 
 class FromCounts:
@@ -41,10 +39,9 @@ class FromCounts:
         """Update what depends on the counts of one pair, possibly of an arm with itself."""
 
     def refresh_many(self, first: Integers, second: Integers) -> None:
-        """Update what depends on the counts of m pairs, which may repeat; one by one by default."""
-        n_arms = len(self._wins)
-        for pair in np.unique(first * n_arms + second).tolist():
-            self.refresh(*divmod(pair, n_arms))
+        """Update what depends on the counts of some `distinct_pairs`; one by one by default."""
+        for pair in zip(first.tolist(), second.tolist(), strict=True):
+            self.refresh(*pair)
 
     def mark_in_flight(self, first: int, second: int, in_flight: int) -> None:
         """Note how many duels of a pair are in flight; 0 if none is."""

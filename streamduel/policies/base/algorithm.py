@@ -14,7 +14,7 @@ from streamduel.policies.base.parameter import Parameter
 from streamduel.policies.base.reasons import by_counts
 from streamduel.policies.base.state import State
 from streamduel.preference.arrays import Integers
-from streamduel.preference.counts import FromCounts, WinCounts
+from streamduel.preference.counts import FromCounts, WinCounts, distinct_pairs
 
 AnyFromCounts = TypeVar("AnyFromCounts", bound=FromCounts)
 
@@ -109,8 +109,9 @@ class Algorithm(ABC):
 
     def _learned_many(self, duels: Duels) -> None:
         """As `_learned`, after many duels; pairs may repeat, and may be an arm with itself."""
+        pairs = distinct_pairs(duels.first, duels.second, self.n_arms)
         for derived in self._tracked:
-            derived.refresh_many(duels.first, duels.second)
+            derived.refresh_many(*pairs)
 
     def _mark_in_flight(self, first: int, second: int, in_flight: int) -> None:
         """Note how many duels of a pair the current call has proposed; 0 when the call ends."""

@@ -9,7 +9,7 @@ import pytest
 
 from streamduel.preference.arrays import Floats
 from streamduel.preference.bounds import UpperBounds
-from streamduel.preference.counts import WinCounts
+from streamduel.preference.counts import WinCounts, distinct_pairs
 
 
 def recomputed(wins: Floats, in_flight: Floats, scale: float) -> Floats:
@@ -56,10 +56,10 @@ def test_bounds_equal_definition_after_every_update(n_arms: int) -> None:
 def test_batch_refresh_equals_single_refreshes() -> None:
     counts, dice = WinCounts(6), np.random.RandomState(1)
     one_by_one, at_once = UpperBounds(counts), UpperBounds(counts)
-    for m in (0, 1, 5, 100, 100):
+    for m in (0, 1, 2, 5, 100, 100):
         first, second = dice.randint(6, size=(2, m))
         counts.add(first, second, dice.randint(3, size=m) / 2)
-        at_once.refresh_many(first, second)
+        at_once.refresh_many(*distinct_pairs(first, second, 6))
         for pair in zip(first.tolist(), second.tolist(), strict=True):
             one_by_one.refresh(*pair)
         from_counts = UpperBounds(counts)

@@ -9,7 +9,7 @@ import pytest
 
 from streamduel.preference.arrays import Floats
 from streamduel.preference.copeland_bounds import CopelandBounds
-from streamduel.preference.counts import WinCounts
+from streamduel.preference.counts import WinCounts, distinct_pairs
 
 SLOTS = ("_means", "_trials", "_margins", "_smallest", "next_turn", "beats", "undecided", "wins")
 
@@ -116,7 +116,7 @@ def test_batch_update_equals_single_updates() -> None:
     for m in (0, 1, 5, 100, 100):
         first, second = dice.randint(6, size=(2, m))
         counts.add(first, second, (first < second) * 1.0)
-        at_once.refresh_many(first, second)
+        at_once.refresh_many(*distinct_pairs(first, second, 6))
         for pair in zip(first.tolist(), second.tolist(), strict=True):
             one_by_one.refresh(*pair)
         from_counts = CopelandBounds(counts)

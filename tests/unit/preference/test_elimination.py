@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from streamduel.preference.arrays import Floats
-from streamduel.preference.counts import WinCounts
+from streamduel.preference.counts import WinCounts, distinct_pairs
 from streamduel.preference.elimination import (
     CASH,
     Elimination,
@@ -93,7 +93,7 @@ def test_pairs_at_once_have_the_bits_of_one_by_one(margin: float) -> None:
         counts.add(first, second, luck.choice([0.0, 0.5, 1.0], 40))
         for pair in zip(first.tolist(), second.tolist(), strict=True):
             single.refresh(*pair)
-        several.refresh_many(first, second)
+        several.refresh_many(*distinct_pairs(first, second, 7))
         fresh = Elimination(counts.wins, margin)
         for it in (several, fresh):
             assert it.beats.tolist() == single.beats.tolist()
@@ -189,7 +189,7 @@ def test_what_is_put_off_of_many_duels_crosses_no_line(n_arms: int, chance: floa
         first, second = users.randint(n_arms, size=(2, users.choice([3, 30, 60])))
         chances = np.where(first < second, chance, 1 - chance)
         counts.add(first, second, (users.random_sample(len(first)) < chances).astype(np.float64))
-        lazy.refresh_many(first, second)
+        lazy.refresh_many(*distinct_pairs(first, second, n_arms))
         exact = Elimination(counts.wins)
         assert lazy.out(out).marks.tolist() == (exact.against >= out).tolist()
         assert ((lazy.safe >= sure) == (exact.safe >= sure)).all()
