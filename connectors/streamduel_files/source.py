@@ -60,7 +60,6 @@ class FileSource:
     def __init__(self, path: Path, *, to_end: bool) -> None:
         self.topic = "stdin" if path == STANDARD_INPUT else path.name
         self._path = path
-        self._to_end = to_end
         self._grows = path != STANDARD_INPUT and path.suffix != ".gz"
         self._file = self._open()
         self._end = path.stat().st_size if self._grows and to_end else None

@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from streamduel.preference.arrays import Floats, constants, polynomial
-from streamduel.preference.exponential import exp, exp_each
+from streamduel.preference.arrays import Floats, constants
+from streamduel.preference.exponential import exp
 
 QUANTILES: Final = 1 << 16
 """Different values of a draw: 16 bits, so that a random word gives four."""
@@ -39,13 +39,6 @@ def scaled_tail(x: float) -> float:
     """
     t = 1 / (1 + x / 2)
     return t * exp(tail_exponent(t))
-
-
-def scaled_tail_each(x: Floats) -> Floats:
-    """`scaled_tail` of every element, in the same bits."""
-    t = 1 / (1 + x / 2)
-    tails: Floats = t * exp_each(polynomial(t, TAIL))
-    return tails
 
 
 def tail_exponent(t: float) -> float:

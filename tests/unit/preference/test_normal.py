@@ -8,7 +8,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from streamduel.preference.normal import GRID, QUANTILES, quantiles, scaled_tail, scaled_tail_each
+from streamduel.preference.normal import GRID, QUANTILES, quantiles, scaled_tail
 
 
 def test_tail_is_precise() -> None:
@@ -19,11 +19,6 @@ def test_tail_is_precise() -> None:
 def test_tail_beyond_the_range_of_erfc() -> None:
     # erfcx(x) = (1 - 1 / (2 x²) + ...) / (x √π)
     assert scaled_tail(26.0) == pytest.approx((1 - 1 / 1352) / (26 * math.sqrt(math.pi)), rel=1e-5)
-
-
-def test_arrays_have_the_same_bits() -> None:
-    x = np.random.RandomState(1).uniform(0, 27, 5_000)
-    assert scaled_tail_each(x).tolist() == [scaled_tail(each) for each in x.tolist()]
 
 
 def test_quantiles_do_not_depend_on_the_last_bits_of_a_logarithm() -> None:
