@@ -68,11 +68,13 @@ class Fatal:
 def test_a_fatal_error_is_that_of_each_record() -> None:
     fatal: Any = Fatal()
     producer = ConfluentProducer(fatal, block_seconds=1.0)
-    sent = producer.send("topic", b"k", b"v")
+    kept = [producer.send("topic", b"k", b"v") for _ in range(2)]
     fatal.failed = True
-    assert sent.done
-    assert isinstance(sent.error, errors.OutOfOrderSequenceNumberError)
-    for _ in range(2):
+    for sent in kept:
+        assert sent.done
+        assert isinstance(sent.error, errors.OutOfOrderSequenceNumberError)
+        with pytest.raises(errors.OutOfOrderSequenceNumberError, match="the reason"):
+            producer.flush(1.0)
         with pytest.raises(errors.OutOfOrderSequenceNumberError, match="the reason"):
             producer.send("topic", b"k", b"v")
     assert isinstance(producer.cause(), errors.OutOfOrderSequenceNumberError)

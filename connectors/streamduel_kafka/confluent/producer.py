@@ -145,15 +145,18 @@ class ConfluentProducer:
                     raise errors.KafkaTimeoutError("the queue of records is full") from None
                 self.serve(PAUSE_SECONDS)
             except errors.KafkaError as error:
-                self.serve(0)  # raises a fatal error, if that is why
-                raise (self._fatal or error) from error.__cause__
+                refused = error
+                break
             else:
                 return sent
+        self.serve(0)  # raises a fatal error, if that is why
+        raise refused
 
     def serve(self, seconds: float) -> None:
-        """Wait for reports of delivery; raises a fatal error of the producer."""
+        """Wait for reports of delivery; raises a fatal error of the producer, from then on."""
         with self._reporting():
-            self._producer.poll(seconds)
+            if self._fatal is None:
+                self._producer.poll(seconds)
 
     @contextlib.contextmanager
     def _reporting(self) -> Iterator[None]:
@@ -163,7 +166,8 @@ class ConfluentProducer:
                 yield
         except errors.KafkaError as error:
             self._fatal = self._fatal or error
-            raise
+        if self._fatal is not None:
+            raise self._fatal
 
     def flush(self, seconds: float) -> None:
         """See the protocol."""
