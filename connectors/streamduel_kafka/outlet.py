@@ -63,7 +63,6 @@ class KafkaOutlet:
 
     def write(self, commits: Sequence[PartitionCommit]) -> None:
         """Send outputs and snapshots in a new transaction."""
-        self._written.clear()
         send = self._transactions.send
         if self._source is not None:
             self._source.ask_log()

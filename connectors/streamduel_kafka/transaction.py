@@ -184,7 +184,6 @@ class Transactions:
                 # An open transaction would delay the next owner of the partitions.
                 producer.abort_transaction(ABORT_SECONDS)
             producer.discard()
-        self._sent.clear()
         if isinstance(cause, TOO_LARGE):
             return ConnectorError(
                 f"{what} is too large for Kafka ({reason(cause)}); raise max.message.bytes of the "
@@ -215,7 +214,6 @@ class Transactions:
         """Abort an open transaction and close the producer."""
         with self._lock:
             producer, self._producer = self._producer, None
-        self._sent.clear()
         if producer is not None:
             producer.abort_transaction(ABORT_SECONDS)
             producer.discard()

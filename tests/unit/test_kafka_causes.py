@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, Producer
 from kafka import errors
 
 from streamduel_kafka.confluent.producer import ConfluentProducer
@@ -97,3 +99,37 @@ def test_the_report_of_a_record_lets_go_of_the_producer() -> None:
     del failing, producer
     assert left() is None
     assert all(each.done for each in kept)
+
+
+@pytest.fixture
+def uncollected() -> Iterator[None]:
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def producers() -> int:
+    return sum(isinstance(each, Producer) for each in gc.get_objects())
+
+
+@pytest.mark.usefixtures("uncollected")
+def test_neither_errors_nor_records_keep_a_discarded_producer() -> None:
+    before = producers()
+    producer = ConfluentProducer(Producer({"transactional.id": "t"}), block_seconds=1.0)
+    assert producers() == before + 1
+    with pytest.raises(errors.KafkaError, match="not valid in state Init") as refused:
+        producer.commit_transaction(1.0)
+    producer.discard()
+    assert producers() == before
+    assert refused.value.__traceback__ is not None
+
+
+def test_a_record_of_a_discarded_producer_is_done() -> None:
+    silent: Any = SimpleNamespace(
+        produce=lambda *_, **_more: None, purge=lambda: None, flush=lambda _seconds: 1
+    )
+    producer = ConfluentProducer(silent, block_seconds=1.0)
+    sent = producer.send("topic", b"k", b"v")
+    producer.discard()
+    assert sent.done
+    assert isinstance(sent.error, errors.KafkaConnectionError)

@@ -6,7 +6,6 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, Message, Producer
@@ -58,11 +57,7 @@ MAX_REQUEST_BYTES: Final = 1_000_000_000
 
 
 class _Sent:
-    """See `streamduel_kafka.client.Sent`.
-
-    It has the producer only until the record is written or has failed: librdkafka runs for as long
-    as anything refers to it.
-    """
+    """See `streamduel_kafka.client.Sent`; has the producer until it is written or has failed."""
 
     __slots__ = ("_error", "_offset", "_producer")
 
@@ -178,7 +173,7 @@ class ConfluentProducer:
 
     def init_transactions(self, seconds: float) -> None:
         """See the protocol."""
-        _within(seconds, self._producer.init_transactions)
+        _within(seconds, lambda rest: self._producer.init_transactions(rest))  # noqa: PLW0108
 
     def begin_transaction(self) -> None:
         """See the protocol."""
@@ -190,37 +185,55 @@ class ConfluentProducer:
     ) -> None:
         """See the protocol."""
         places = [Place(at.topic, at.partition, *each) for at, each in offsets.items()]
-        _within(seconds, partial(self._producer.send_offsets_to_transaction, places, group))
+        _within(
+            seconds,
+            lambda rest: self._producer.send_offsets_to_transaction(places, group, rest),
+        )
 
     def commit_transaction(self, seconds: float) -> None:
         """See the protocol."""
-        _within(seconds, self._producer.commit_transaction)
+        _within(seconds, lambda rest: self._producer.commit_transaction(rest))  # noqa: PLW0108
 
     def abort_transaction(self, seconds: float) -> None:
         """See the protocol."""
         with contextlib.suppress(errors.KafkaError), translating():
             self._producer.purge()
-            _within(seconds, self._producer.abort_transaction)
+            _within(seconds, lambda rest: self._producer.abort_transaction(rest))  # noqa: PLW0108
 
     def cause(self) -> BaseException | None:
-        """See the protocol."""
+        """See the protocol.
+
+        In another thread, because this one handles an error: confluent-kafka never frees the error
+        that a thread handles while it raises one there.
+        """
         with contextlib.suppress(errors.KafkaError):
-            self.flush(CAUSE_SECONDS)
+            _within(CAUSE_SECONDS, self.flush)
         return next(iter(self.failures), None) or self._fatal
 
     def discard(self) -> None:
-        """See the protocol; librdkafka ends when nothing refers to this object any more."""
+        """See the protocol.
+
+        librdkafka ends when nothing refers to its producer any more. Records, and the tracebacks of
+        errors, refer to this object for longer.
+        """
         with contextlib.suppress(errors.KafkaError), translating():
             self._producer.purge()
             self._producer.flush(CLOSE_SECONDS)
+        self._fatal = self._fatal or errors.KafkaConnectionError("the producer is closed")
+        del self._producer
 
 
-def _within(seconds: float, call: Callable[[float], None]) -> None:
+def _within(seconds: float, call: Callable[[float], object]) -> None:
     """Make a call of a transaction, and wait no longer than this.
 
     librdkafka exceeds its own timeout: seen with `send_offsets_to_transaction` when the
     leader of a partition was killed. The thread that waits for the call is abandoned, with a
     producer that is never used again.
+
+    Args:
+        seconds: how long.
+        call: gets librdkafka's producer late, when it runs: the traceback of an error refers to the
+            call.
 
     Raises:
         KafkaError: refused, or not answered in time.

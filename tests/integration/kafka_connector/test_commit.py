@@ -1,7 +1,9 @@
 """The commit: visible together or not at all, and only by an owner of the partitions."""
 
+import gc
 import struct
 import time
+import weakref
 from contextlib import closing
 from typing import Any
 
@@ -156,9 +158,17 @@ def test_a_successor_of_the_same_name_fences_the_producer(bed: Bed) -> None:
     start(source, gain(source))
     outlet = bed.outlet(source)
     outlet.write([work(0, 0)])
+    flush(outlet)
     successor = bed.outlet(source)
-    with pytest.raises(Fenced):
+    with pytest.raises(Fenced) as fenced:
         outlet.finish([work(0, 0)])
+    # Its traceback refers to the commit and to the partitions' state.
+    cause = fenced.value.__cause__
+    assert cause is not None
+    left = weakref.ref(cause)
+    del fenced, cause
+    gc.collect()
+    assert left() is None
     commit(successor, work(1, 0))
     assert [value for _, value in bed.visible(bed.assignments)] == [b"1:0"]
 
