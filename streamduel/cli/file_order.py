@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from streamduel.errors import StreamduelError, counted
-from streamduel.stream.disorder import Disorder
 from streamduel.stream.inspection import Report
 from streamduel.stream.observer import Observer
+from streamduel.stream.tallies import OutOfOrder
 from streamduel.stream.task import PartitionTask
 
 TOLERATED: Final = 0.01
@@ -20,12 +20,12 @@ class FileOrder(Observer):
     """Remembers stream time, and of each experiment the clicks that the order has lost."""
 
     def __init__(self) -> None:
-        self._found: dict[str, Disorder] = {}
+        self._found: dict[str, OutOfOrder] = {}
         self._stream_time = 0
 
     def restored(self, task: PartitionTask) -> None:
         """Note what earlier runs have lost."""
-        self._found.update({name: it.disorder for name, it in task.experiments.items()})
+        self._found.update({name: it.out_of_order for name, it in task.experiments.items()})
         self._stream_time = task.stream_time
 
     def committed(self, tasks: Sequence[PartitionTask], seconds: float) -> None:  # noqa: ARG002

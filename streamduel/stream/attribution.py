@@ -12,7 +12,6 @@ import mmh3
 from streamduel.connector import LogRecord
 from streamduel.records import Click, Impression, RankClick, Rejected, Segment
 from streamduel.stream.dedupe import DedupeWindow
-from streamduel.stream.disorder import Disorder
 from streamduel.stream.open_memory import OpenMemory
 from streamduel.stream.open_parts import (
     CLICK_BYTES,
@@ -24,6 +23,7 @@ from streamduel.stream.open_parts import (
 )
 from streamduel.stream.outputs import MAX_KEY_BYTES
 from streamduel.stream.patterns import Patterns
+from streamduel.stream.tallies import OutOfOrder
 from streamduel.stream.timers import NEVER
 
 MAX_CLICKS: Final = 1000
@@ -76,7 +76,7 @@ class Attribution:
         "_pending_since",
         "_segments_of",
         "_window_ms",
-        "disorder",
+        "out_of_order",
         "pending",
     )  # fmt: skip
 
@@ -104,7 +104,7 @@ class Attribution:
         self._further: dict[int, deque[PendingClick]] = {}
         self._key: bytes | None = None  # the last record's: most have the same
         self.pending = 0
-        self.disorder = Disorder()
+        self.out_of_order = OutOfOrder()
         # Impressions that had a pending click, the oldest first: their offset and the click's,
         # without those that a later impression's earlier click makes irrelevant.
         self._pending_since: deque[tuple[int, int]] = deque()
@@ -145,7 +145,7 @@ class Attribution:
             since=since,
             segments=self._segments_of(event.segment),
         )
-        self.disorder.impressions += self._behind(event, now)
+        self.out_of_order.impressions += self._behind(event, now)
         self._open[key] = impression
         self._order.append(key)
         return [(click, _add(impression, click, event.id)) for click in self._join(key, offset)]
@@ -183,7 +183,7 @@ class Attribution:
         Raises:
             Rejected: it does not fit its impression.
         """
-        self.disorder.clicks += 1
+        self.out_of_order.clicks += 1
         text = record.value
         since = self._memory.take(CLICK_BYTES + (len(text) if isinstance(text, bytes) else 0))
         impression = self._open.get(key)
@@ -191,7 +191,7 @@ class Attribution:
             if verdict := _add(impression, event, event.impression):
                 raise verdict
             return "joined"
-        self.disorder.late += self._behind(event, now)
+        self.out_of_order.late += self._behind(event, now)
         if key in self._dedupe:
             return "late"
         self._keep(key, event, record, now, since)
@@ -291,7 +291,7 @@ class Attribution:
             expired.append(self._pending.popleft())
             self._drop_joined()
         self.pending -= len(expired)
-        self.disorder.expired += len(expired)
+        self.out_of_order.expired += len(expired)
         return expired
 
     def retime(self, since: int, now: int) -> None:

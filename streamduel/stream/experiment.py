@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import msgspec
-import numpy as np
 from msgspec import structs
 
-from streamduel import policies
 from streamduel.config.changes import changed
 from streamduel.config.experiment import ExperimentSettings
 from streamduel.connector import LogRecord
 from streamduel.policies import Policy
-from streamduel.preference.arrays import Integers
-from streamduel.preference.counts import MAX_DUELS
 from streamduel.records import (
     Assignment,
     Click,
@@ -32,25 +27,21 @@ from streamduel.stream import control
 from streamduel.stream.alarms import alarms
 from streamduel.stream.attribution import Attribution, Closed
 from streamduel.stream.client_cap import ClientCap
-from streamduel.stream.coding import FIRST_WINS, NO_DUEL, OUTCOMES, Coder
+from streamduel.stream.coding import NO_DUEL, Coder
 from streamduel.stream.decisions import Decisions
 from streamduel.stream.dedupe import record_key
-from streamduel.stream.disorder import Disorder
+from streamduel.stream.duel_buffer import DuelBuffer
 from streamduel.stream.examples import NO_DOCS
 from streamduel.stream.impressions import Impressions
 from streamduel.stream.plan import Plan
 from streamduel.stream.roster import Roster
 from streamduel.stream.shared import PULSE, Shared
-from streamduel.stream.tallies import DuelTallies, Outcomes
+from streamduel.stream.tallies import DuelTallies, Outcomes, OutOfOrder
 from streamduel.stream.timeline import Timeline
 
 
 class Experiment:
     """Turns credited records into duels, reports them to the policy, and lets it decide.
-
-    A duel is first buffered as a small integer (`Coder`), so that a thousand of them between two
-    decisions are learned in a few array operations. Duels reach the policy in the order of the
-    click log, however it was cut into batches.
 
     Args:
         name: name of the experiment.
@@ -65,8 +56,7 @@ class Experiment:
         applied: new values of settings by key, from control records.
         settings: those in force.
         configured: its section of the configuration, which may differ.
-        buffer: codes of duels that the policy has not learned yet.
-        due: a decision is due when the buffer holds this many.
+        buffer: the duels that the policy has not learned yet.
         coder: codes of duels, for the present arms.
         code: the code of an event, or an exception: see `Coder`, also for the next two.
         check_at: checks an event of an earlier offset.
@@ -74,7 +64,7 @@ class Experiment:
         attribution: open impressions and pending clicks.
         client_cap: decides which records exceed the cap of their client; None without a cap.
         decisions: policy, plan and assignments.
-        disorder: the clicks that the order of the click log has cost.
+        out_of_order: the clicks that the order of the click log has cost.
         outcomes: the number of records by outcome.
         duels: the duels by arm, pair and segment.
         impressions: statistics and examples of its impressions.
@@ -82,10 +72,9 @@ class Experiment:
     """
 
     __slots__ = (
-        "_changes", "_credited", "_shared", "applied", "attribution", "begun", "buffer", "check_at",
-        "client_cap", "code", "coder", "configured", "decisions", "disorder", "due", "duels",
-        "impressions", "name", "outcomes", "plain", "roster", "seed", "settings", "started_at",
-        "timeline",
+        "_changes", "_shared", "applied", "attribution", "begun", "buffer", "check_at",
+        "client_cap", "code", "coder", "configured", "decisions", "duels", "impressions", "name",
+        "out_of_order", "outcomes", "plain", "roster", "seed", "settings", "started_at", "timeline",
     )  # fmt: skip
 
     def __init__(
@@ -102,9 +91,7 @@ class Experiment:
         self.settings = settings = changed(settings, self.applied) if self.applied else settings
         self.configured = settings
         self.seed, self.started_at = seed, started_at
-        self.buffer = array("q")
         self._changes = 0
-        self._credited = 0  # of the buffer, from impressions, which were counted on arrival
         most = settings.max_per_client
         self.client_cap = None if most is None else ClientCap(most, seed, shared.sightings)
         if state is None:
@@ -123,16 +110,16 @@ class Experiment:
             shared.patterns,
             self.duels.segments_of,
         )
-        self.disorder = msgspec.convert((state or {}).get("disorder", {}), Disorder)
+        self.out_of_order = msgspec.convert((state or {}).get("disorder", {}), OutOfOrder)
         if state is None:  # else a restart re-reads clicks that are counted already
-            self.attribution.disorder = self.disorder
+            self.attribution.out_of_order = self.out_of_order
         self.timeline = Timeline((state or {}).get("timeline"))
         self.impressions = Impressions(settings, shared.patterns, state)
         self.decisions = Decisions(name, settings, shared.partition, self.roster, state)
         self.coder = Coder(settings, self.roster, shared.limits)
         self.code, self.check_at = self.coder.code, self.coder.check_at
         self.plain = self.coder.plain
-        self.due = self.decisions.until_due
+        self.buffer = DuelBuffer(self.coder, self.decisions, self.duels, self.outcomes)
 
     # Records.
 
@@ -169,8 +156,8 @@ class Experiment:
             return
         if event.segment is not None:
             self.duels.in_segments(self.duels.segments_of(event.segment), code)
-        self.buffer.append(code)
-        if len(self.buffer) >= self.due:
+        self.buffer.codes.append(code)
+        if len(self.buffer.codes) >= self.buffer.due:
             self.decide_if_due(record.offset, now)
 
     def _interleaving(
@@ -183,26 +170,17 @@ class Experiment:
         self._duel(event, code, key, record, now)
 
     def _duels(self, event: Duels, _code: int, _key: int, record: LogRecord, now: int) -> None:
-        self.learn()
-        self.outcomes.accepted += 1
         first, second = self.roster.index[event.a], self.roster.index[event.b]
         ties = event.ties if self.settings.ties == "half" else 0
-        self.duels.accepted_counts(event, first, second, ties)
-        for first_wins, count in ((1.0, event.wins_a), (0.0, event.wins_b), (0.5, ties)):
-            # A float64 cannot count more duels exactly.
-            if 0 < count <= MAX_DUELS - self.policy.duels:
-                self.decisions.observe(first, second, first_wins, count)
-                self.duels.learned_counts(first, second, first_wins, count)
-                self.decisions.advance(count)
-        self.due = self.decisions.until_due
-        if self.due <= 0:
+        self.buffer.learn_counts(event, first, second, ties)
+        if self.buffer.due <= 0:
             self.decide(record.offset, now)
 
     def _show(self, event: Impression | Interleaving, offset: int) -> None:
         """Offer an impression as an example."""
         examples = self.impressions.examples
         if examples.due(self.policy.duels + len(self.buffer)):
-            self.learn()
+            self.buffer.learn()
             if self.decisions.plan is not None:
                 champion = self.decisions.plan.champion
                 examples.lead(self.policy, champion, self.roster.arms, offset)
@@ -248,7 +226,7 @@ class Experiment:
 
     def _control(self, event: Control, _code: int, _key: int, record: LogRecord, now: int) -> None:
         self._shared.pulse()  # before and after a change of settings, which may take long
-        self.learn()
+        self.buffer.learn()
         control.apply(event, self, record.offset)
         self.outcomes.accepted += 1
         self._shared.outputs.act(event)
@@ -270,35 +248,7 @@ class Experiment:
         self.outcomes.dead_letter += 1
         self._shared.outputs.reject(record, verdict)
 
-    # Duels.
-
-    def learn(self) -> None:
-        """Let the policy learn the buffered duels, in their order."""
-        buffered = len(self.buffer)
-        if buffered == 0:
-            return
-        self.outcomes.accepted += buffered - self._credited
-        self._credited = 0
-        room = MAX_DUELS - self.policy.duels
-        if buffered > room:
-            del self.buffer[room:]  # beyond it, a float64 cannot count one duel more
-        if buffered == 1 and self.buffer:  # a decision after every duel: faster without numpy
-            code = self.buffer.pop()
-            pair, outcome = divmod(code, OUTCOMES)
-            first, second = divmod(pair, len(self.roster.arms))
-            self.decisions.observe(first, second, FIRST_WINS[outcome])
-            self.duels.learned(first, second, code)
-        else:
-            self._learn_many(np.frombuffer(self.buffer, np.int64))
-            del self.buffer[:]
-        self.decisions.advance(buffered)
-        self.due = self.decisions.until_due
-
-    def _learn_many(self, codes: Integers) -> None:
-        firsts, seconds, outcomes = self.coder.by_code
-        duels = policies.Duels(firsts[codes], seconds[codes], outcomes[codes])
-        self.decisions.learn(duels)
-        self.duels.learned_many(duels)
+    # Join windows.
 
     def _close_windows(self, until: int, offset: int, now: int) -> None:
         """Close join windows, credit their impressions, and decide whenever a decision is due.
@@ -330,11 +280,11 @@ class Experiment:
             if code >= 0:
                 if impression.segments and impression.offset >= self.duels.segments.since:
                     self.duels.in_segments(impression.segments, code)
-                self.buffer.append(code)
-                self._credited += 1
+                self.buffer.codes.append(code)
+                self.buffer.counted += 1
             elif not impression.capped and {impression.a, impression.b} <= index.keys():
                 self.duels.ties += 1
-            if len(self.buffer) >= self.due:
+            if len(self.buffer.codes) >= self.buffer.due:
                 self.decide_if_due(offset, now)
 
     # Decisions.
@@ -345,8 +295,8 @@ class Experiment:
         A batch may still lack duels of one pair, because there are too many of another. Without
         this check, a decision would depend on when the duels were learned, so on the commits.
         """
-        self.learn()
-        if self.due <= 0:
+        self.buffer.learn()
+        if self.buffer.due <= 0:
             self.decide(offset, now)
 
     def decide(self, offset: int, now: int) -> None:
@@ -356,7 +306,7 @@ class Experiment:
             offset: the last record that it takes into account.
             now: stream time.
         """
-        self.learn()
+        self.buffer.learn()
         before = self.decisions.plan
         self._decided(before, self.decisions.decide(offset, now, self._records), now)
 
@@ -370,7 +320,7 @@ class Experiment:
         self._close_windows(0, offset, now)
         if self.timer <= now:
             self._changes += 1
-            self.learn()
+            self.buffer.learn()
             before = self.decisions.plan
             self._decided(before, self.decisions.expire(offset, now, self._records), now)
         self.set_timer()
@@ -383,14 +333,14 @@ class Experiment:
     def rewind(self, offset: int, now: int) -> None:
         """Stream time was set back to `now`, before the record after `offset`."""
         self._changes += 1
-        self.learn()
+        self.buffer.learn()
         self.impressions.trust.rewind(now)
         plan = self.decisions.plan
         self._decided(plan, self.decisions.rewind(offset, now, self._records), now)
 
     def _decided(self, before: Plan | None, assignment: Assignment | None, now: int) -> None:
         self._shared.pulse()  # among a thousand arms a decision may take half a second
-        self.due = self.decisions.until_due
+        self.buffer.due = self.decisions.until_due
         plan = self.decisions.plan
         if plan is not None and plan != before:
             self.impressions.trust.decided(before, plan, self.decisions.epoch, now)
@@ -423,8 +373,7 @@ class Experiment:
     @property
     def _records(self) -> int:
         """The number of records so far, whatever their outcome, pending clicks included."""
-        buffered = len(self.buffer) - self._credited
-        return self.outcomes.total + buffered + self.attribution.pending
+        return self.outcomes.total + self.buffer.uncounted + self.attribution.pending
 
     @property
     def tallies(self) -> dict[str, int]:
@@ -438,7 +387,7 @@ class Experiment:
 
     def state(self) -> dict[str, Any]:
         """The hard state as plain JSON values; `Experiment(…, state=…)` restores it exactly."""
-        self.learn()
+        self.buffer.learn()
         return {
             **({"applied": self.applied} if self.applied else {}),
             **self.roster.state(),
@@ -447,10 +396,6 @@ class Experiment:
             "tallies": self.outcomes.state(capped=self.client_cap is not None),
             **self.impressions.state(),
             "timeline": self.timeline.state(),
-            **(
-                {"disorder": structs.asdict(self.disorder)}
-                if any(structs.astuple(self.disorder))
-                else {}
-            ),
+            **self.out_of_order.state(),
             "open": self.open,
         }

@@ -76,11 +76,11 @@ class Fold:
             events = self._router.decode.leading(run)
             run = run if len(events) == len(run) else run[: len(events)]
             first = self._experiments.get(getattr(events[0], "experiment", ""))
-            room = 0 if first is None else first.due - len(first.buffer)
+            room = 0 if first is None else first.buffer.room
             if first is None or len(run) > room or not self._apply_duels(first, run, events):
                 self._apply_each(run, events)
             start += len(run)
-            length = RUN if first is None else min(max(first.due - len(first.buffer), MIN_RUN), RUN)
+            length = RUN if first is None else min(max(first.buffer.room, MIN_RUN), RUN)
 
     def _apply_duels(
         self, experiment: Experiment, records: Sequence[LogRecord], events: Sequence[Any]
@@ -119,8 +119,8 @@ class Fold:
             for client in [event.client for event in events if event.client is not None]:
                 experiment.impressions.clients.add(client)
         self._clock.add_plain(times, moves)
-        experiment.buffer.fromlist(codes)
-        if len(experiment.buffer) >= experiment.due:
+        experiment.buffer.codes.fromlist(codes)
+        if len(experiment.buffer.codes) >= experiment.buffer.due:
             experiment.decide_if_due(records[-1].offset, self._clock.now)
         return True
 
@@ -141,6 +141,7 @@ class Fold:
                 experiment, name = experiments[event.experiment], event.experiment
                 firsts, seconds, winners = experiment.plain
                 buffer, seed = experiment.buffer, experiment.seed
+                codes = buffer.codes
             try:
                 is_duel = type(event) is Duel and event.client is None
                 code = firsts[event.a] + seconds[event.b] + winners[event.winner] if is_duel else -1
@@ -165,8 +166,8 @@ class Fold:
             elif window.sight(key):
                 experiment.outcomes.duplicate += 1
                 continue
-            buffer.append(code)
-            if len(buffer) >= experiment.due:
+            codes.append(code)
+            if len(codes) >= buffer.due:
                 experiment.decide_if_due(record.offset, clock.now)
 
     def _apply_other(self, event: InputEvent, experiment: Experiment, record: LogRecord) -> None:

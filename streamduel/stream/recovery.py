@@ -219,5 +219,5 @@ class Recovery:
         for experiment in self._experiments.values():
             experiment.attribution.reclose(0, clock.now, at_end=True)
             experiment.impressions.examples.resume(experiment.attribution.oldest)
-            experiment.attribution.disorder = experiment.disorder
+            experiment.attribution.out_of_order = experiment.out_of_order
         return reset

@@ -10,14 +10,12 @@ from msgspec import Meta, structs
 
 from streamduel.records import Assignment
 from streamduel.stream.client_sketch import ClientSketchState
-from streamduel.stream.disorder import Disorder
 from streamduel.stream.examples import ExamplesState
 from streamduel.stream.plan import Plan, Status
 from streamduel.stream.segments import SegmentsState
-from streamduel.stream.tallies import ArmTallies, Outcomes, TieRow
+from streamduel.stream.tallies import ArmTallies, Count, Outcomes, OutOfOrder, TieRow
 from streamduel.stream.timeline import TimelineState
 
-Count = Annotated[int, Meta(ge=0)]
 Arms = Annotated[list[str], Meta(min_length=2)]
 Features = Annotated[list[int], Meta(min_length=6, max_length=6)]
 
@@ -82,7 +80,7 @@ class _State(msgspec.Struct):
     segments: SegmentsState | None = None
     timeline: TimelineState | None = None
     examples: ExamplesState | None = None
-    disorder: Disorder | None = None
+    disorder: OutOfOrder | None = None
     clients: ClientSketchState | None = None
 
 

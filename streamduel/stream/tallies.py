@@ -1,4 +1,4 @@
-"""Tallies of an experiment: records by outcome; duels by arm, pair and segment."""
+"""Tallies of an experiment: records by outcome, clicks out of order, duels by arm and segment."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from streamduel.records import Duels as CountedDuels
 from streamduel.records import Segment
 from streamduel.stream.coding import OUTCOMES, TIE
 from streamduel.stream.segments import Segments
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
 
 TieRow: TypeAlias = tuple[int, int, Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]]
 """Two arms, the lower first, and the number of their ties."""
@@ -56,6 +58,39 @@ class Outcomes(msgspec.Struct):
         if not capped:
             del state["capped"]
         return state
+
+
+class OutOfOrder(msgspec.Struct):
+    """Clicks that are lost because the click log is not in the order of time; they decide nothing.
+
+    A record is behind if its own time is before stream time by more than the join window: in the
+    order of time, it would have come earlier.
+
+    Attributes:
+        clicks: all of them.
+        late: clicks behind that did not find their impression open.
+        expired: pending clicks whose impression did not arrive in time.
+        impressions: impressions behind; an expired click may have waited for one of them.
+    """
+
+    clicks: Count = 0
+    late: Count = 0
+    expired: Count = 0
+    impressions: Count = 0
+
+    @property
+    def lost(self) -> int:
+        """How many clicks the order has lost, approximately.
+
+        >>> OutOfOrder(clicks=9, late=2, expired=3).lost, OutOfOrder(9, 2, 3, impressions=1).lost
+        (2, 5)
+        """
+        return self.late + (self.expired if self.impressions else 0)
+
+    def state(self) -> dict[str, Any]:
+        """What the hard state contains: nothing before the first count."""
+        counts = structs.asdict(self)
+        return {"disorder": counts} if any(counts.values()) else {}
 
 
 class ArmTallies(msgspec.Struct):

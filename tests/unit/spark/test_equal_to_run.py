@@ -30,7 +30,7 @@ def config(**settings: Any) -> Config:
 def learned(partition: Partition) -> dict[str, Any]:
     found = {}
     for name, experiment in partition.task.experiments.items():
-        experiment.learn()
+        experiment.buffer.learn()
         state = experiment.state()
         found[name] = (
             experiment.policy.wins.tolist(), state.get("pair_ties"), state.get("segments"),

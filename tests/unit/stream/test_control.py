@@ -316,7 +316,7 @@ def test_an_experiments_control_records_do_not_touch_another() -> None:
 
 def test_duels_against_retired_arms_stay_counted() -> None:
     def by_arm(partition: Partition) -> ArmTallies:
-        partition.task.experiments["search"].learn()
+        partition.task.experiments["search"].buffer.learn()
         return partition.task.experiments["search"].duels.by_arm
 
     partition = Partition()
@@ -339,7 +339,7 @@ def test_duels_against_retired_arms_stay_counted() -> None:
 def test_ties_of_a_pair_follow_its_arms() -> None:
     def ties(partition: Partition) -> list[list[int]]:
         experiment = partition.task.experiments["search"]
-        experiment.learn()
+        experiment.buffer.learn()
         return experiment.duels.pair_ties.state()
 
     partition = Partition()
@@ -364,5 +364,5 @@ def test_dropped_ties_are_no_ties_of_a_pair() -> None:
     partition = search(ties="drop")
     partition.fold(duel(1, "bm25", "ltr-v1", "tie"), bulk("bm25", "ltr-v1", 3, 4))
     experiment = partition.task.experiments["search"]
-    experiment.learn()
+    experiment.buffer.learn()
     assert (experiment.duels.ties, experiment.duels.pair_ties.state()) == (1, [])

@@ -233,5 +233,5 @@ def test_ties_are_counted_even_if_dropped(ties: str) -> None:
         partition = Partition(made)
         partition.fold_at(START, *map(text, records))
         partition.fold_at(START + 11, text(DUEL, id="8"))
-        partition.task.experiments["search"].learn()
+        partition.task.experiments["search"].buffer.learn()
         assert partition.task.experiments["search"].duels.ties == 1 + 1 + 7 + 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 
-from streamduel.stream.disorder import Disorder
+from streamduel.stream.tallies import OutOfOrder
 from streamduel.testing import Record
 from tests.unit.stream.folding import DUEL, config, text
 from tests.unit.stream.restarts import run
@@ -33,7 +33,7 @@ def test_the_counts_are_those_of_an_undisturbed_process() -> None:
     cuts = list(range(1, len(log), 7))
     assert run(settings, log, cuts, set(cuts)) == undisturbed
     state = json.loads(undisturbed.entries["experiment/search"])["state"]
-    found = Disorder(**state["disorder"])
+    found = OutOfOrder(**state["disorder"])
     assert found.clicks == sum(b'"click"' in (it.value or b"") for it in log)
     assert min(found.late, found.expired, found.impressions) > 10
 
