@@ -12,18 +12,18 @@ import mmh3
 from streamduel.connector import LogRecord
 from streamduel.records import Click, Impression, RankClick, Rejected, Segment
 from streamduel.stream.dedupe import DedupeWindow
-from streamduel.stream.open_memory import OpenMemory
-from streamduel.stream.open_parts import (
+from streamduel.stream.join_state import (
     CLICK_BYTES,
     DOC_BYTES,
-    Ends,
+    Cutoff,
     OpenImpression,
     PendingClick,
     memory_of,
 )
+from streamduel.stream.open_memory import OpenMemory
 from streamduel.stream.outputs import MAX_KEY_BYTES
-from streamduel.stream.patterns import Patterns
 from streamduel.stream.tallies import OutOfOrder
+from streamduel.stream.team_patterns import TeamPatterns
 from streamduel.stream.timers import NEVER
 
 MAX_CLICKS: Final = 1000
@@ -86,7 +86,7 @@ class Attribution:
         window: DedupeWindow,
         name: str,
         memory: OpenMemory,
-        patterns: Patterns,
+        patterns: TeamPatterns,
         segments_of: Callable[[Segment | None], tuple[int, ...]] = lambda _: (),
     ) -> None:
         self._window_ms = window_ms
@@ -237,14 +237,14 @@ class Attribution:
             offset: the record's; 0 to close only windows that are over by stream time.
             now: stream time.
         """
-        ends = Ends(now - self._window_ms, offset - self._dedupe.max_records)
-        return Closed(self._close_windows(ends), len(self._expire_clicks(ends)))
+        cutoff = Cutoff(now - self._window_ms, offset - self._dedupe.max_records)
+        return Closed(self._close_windows(cutoff), len(self._expire_clicks(cutoff)))
 
     def evict(self) -> Closed:
         """Close the windows for which the partition has no memory left."""
         memory = self._memory
-        ends = Ends(floor=memory.floor)
-        impressions, clicks = self._close_windows(ends), self._expire_clicks(ends)
+        cutoff = Cutoff(floor=memory.floor)
+        impressions, clicks = self._close_windows(cutoff), self._expire_clicks(cutoff)
         for last in (impressions[-1:], clicks[-1:]):
             memory.evicted = max([memory.evicted, *(it.offset for it in last)])
         return Closed(impressions, len(clicks))
@@ -258,15 +258,15 @@ class Attribution:
         """
         evicted = self._memory.evicted
         before, oldest = now - self._window_ms, offset - self._dedupe.max_records
-        self._close_windows(Ends(before, max(oldest, evicted)))
+        self._close_windows(Cutoff(before, max(oldest, evicted)))
         floor = self._memory.floor if offset else 0
-        self._expire_clicks(Ends(before, max(oldest, evicted) if at_end else oldest, floor))
+        self._expire_clicks(Cutoff(before, max(oldest, evicted) if at_end else oldest, floor))
 
-    def _close_windows(self, ends: Ends) -> list[OpenImpression]:
+    def _close_windows(self, cutoff: Cutoff) -> list[OpenImpression]:
         closed = []
         while self._order:
             impression = self._open[self._order[0]]
-            if ends.spare(impression.opened_at, impression.offset, impression.since):
+            if cutoff.keeps(impression.opened_at, impression.offset, impression.since):
                 break
             del self._open[self._order.popleft()]
             if self._pending_since and self._pending_since[0][0] == impression.offset:
@@ -274,11 +274,11 @@ class Attribution:
             closed.append(impression)
         return closed
 
-    def _expire_clicks(self, ends: Ends) -> list[PendingClick]:
+    def _expire_clicks(self, cutoff: Cutoff) -> list[PendingClick]:
         expired = []
         while self._pending:
             click = self._pending[0]
-            if ends.spare(click.arrived_at, click.offset, click.since):
+            if cutoff.keeps(click.arrived_at, click.offset, click.since):
                 break
             assert click.impression is not None, "joined clicks are dropped"
             further = self._further.get(click.impression)

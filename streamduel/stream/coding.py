@@ -25,7 +25,7 @@ from streamduel.records import (
     Rejected,
     Side,
 )
-from streamduel.stream.open_parts import OpenImpression
+from streamduel.stream.join_state import OpenImpression
 from streamduel.stream.roster import Roster
 
 Pair = Duel | Duels | Interleaving | Impression

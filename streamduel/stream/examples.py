@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from streamduel.policies import Policy
-    from streamduel.stream.open_parts import OpenImpression
+    from streamduel.stream.join_state import OpenImpression
 
 MAX_QUERY: Final = 100
 """Characters kept of a query. Twenty examples take some 20 kB of a snapshot."""

@@ -107,14 +107,14 @@ class Experiment:
             shared.window,
             name,
             shared.memory,
-            shared.patterns,
+            shared.team_patterns,
             self.duels.segments_of,
         )
         self.out_of_order = msgspec.convert((state or {}).get("disorder", {}), OutOfOrder)
         if state is None:  # else a restart re-reads clicks that are counted already
             self.attribution.out_of_order = self.out_of_order
         self.timeline = Timeline((state or {}).get("timeline"))
-        self.impressions = Impressions(settings, shared.patterns, state)
+        self.impressions = Impressions(settings, shared.team_patterns, state)
         self.decisions = Decisions(name, settings, shared.partition, self.roster, state)
         self.coder = Coder(settings, self.roster, shared.limits)
         self.code, self.check_at = self.coder.code, self.coder.check_at

@@ -9,7 +9,7 @@ from streamduel.config.experiment import ExperimentSettings
 from streamduel.records import Impression, Interleaving
 from streamduel.stream.client_sketch import ClientSketch
 from streamduel.stream.examples import Examples
-from streamduel.stream.patterns import Patterns
+from streamduel.stream.team_patterns import TeamPatterns
 from streamduel.stream.trust import Trust
 
 
@@ -30,7 +30,7 @@ class Impressions:
     __slots__ = ("clients", "examples", "trust")
 
     def __init__(
-        self, settings: ExperimentSettings, patterns: Patterns, state: Mapping[str, Any] | None
+        self, settings: ExperimentSettings, patterns: TeamPatterns, state: Mapping[str, Any] | None
     ) -> None:
         saved = state or {}
         self.trust = Trust(patterns, saved.get("trust"))

@@ -11,7 +11,7 @@ from streamduel.stream.client_cap import Sightings
 from streamduel.stream.dedupe import DedupeWindow
 from streamduel.stream.open_memory import OpenMemory
 from streamduel.stream.outputs import Outputs
-from streamduel.stream.patterns import Patterns
+from streamduel.stream.team_patterns import TeamPatterns
 from streamduel.stream.timers import Timers
 
 PULSE: Final = 256
@@ -33,7 +33,7 @@ class Shared:
         pulse: called from time to time while one record causes much work.
         memory: of open impressions and pending clicks.
         sightings: duels of clients in the dedupe window.
-        patterns: of teams.
+        team_patterns: those that impressions have in common.
     """
 
     partition: int
@@ -45,7 +45,7 @@ class Shared:
     pulse: Callable[[], None]
     memory: OpenMemory = field(init=False)
     sightings: Sightings = field(init=False)
-    patterns: Patterns = field(init=False, default_factory=Patterns)
+    team_patterns: TeamPatterns = field(init=False, default_factory=TeamPatterns)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "memory", OpenMemory(self.limits.max_open_bytes))

@@ -170,7 +170,6 @@ class PartitionTask:
         self.missed += max(0, offset - self.next_offset)
         self.next_offset = max(offset, self.next_offset)
         self._reread_to = max(offset, self._reread_to)
-        self._reread_to = max(offset, self._reread_to)
 
     def begin(self, offset: int) -> None:
         """Open the click log at this offset and start every experiment that has no snapshot yet.

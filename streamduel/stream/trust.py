@@ -7,8 +7,8 @@ from operator import add
 from typing import Any, Final
 
 from streamduel.records import Side
-from streamduel.stream.patterns import WHOLE, Patterns
 from streamduel.stream.plan import Plan
+from streamduel.stream.team_patterns import WHOLE, TeamPatterns
 
 GRACE_MS: Final = 3_600_000
 """For an hour after an assignment has replaced a pair, the pair may still be served and its records
@@ -57,7 +57,7 @@ class Trust:
         "unassigned",
     )
 
-    def __init__(self, patterns: Patterns, state: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, patterns: TeamPatterns, state: Mapping[str, Any] | None = None) -> None:
         self._patterns = patterns
         self._pairs: dict[tuple[str, str], list[int]] = {}  # since the last `_settle`
         self.unassigned: int = state["unassigned"] if state else 0

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 import pytest
 
 from streamduel.config import Config
-from streamduel.stream.patterns import MAX_PATTERN_RANKS
 from streamduel.stream.task import PartitionTask
+from streamduel.stream.team_patterns import MAX_PATTERN_RANKS
 from streamduel.testing import CRASH, END_OF_POLL, Broker, Record, run
 from tests.unit.stream.restarts import LOG
 

@@ -13,7 +13,7 @@ import pytest
 from streamduel.interleaving import probabilistic, team_draft
 from streamduel.interleaving.base import Team
 from streamduel.preference.evidence import unfairness
-from streamduel.stream.patterns import WHOLE, look_of
+from streamduel.stream.team_patterns import WHOLE, features_of
 from streamduel.stream.trust import GRACE_MS
 from tests.unit.stream.folding import (
     ARMS,
@@ -120,8 +120,12 @@ def test_fair_interleaving_passes(method: Any, short: bool, length: int) -> None
 def test_features_balance_for_all_rankings(method: Any, short: bool) -> None:
     # Means of 6,000 lists, each from -1 to 1: 5 standard errors are at most 0.065.
     luck = random.Random(8)
-    looks = np.array([look_of(interleaved(method, short, 7)(luck)) for _ in range(6000)])
-    even = [(looks[:, 0] - looks[:, 1]) / 7, looks[:, 2] - looks[:, 3], looks[:, 4] / WHOLE]
+    features = np.array([features_of(interleaved(method, short, 7)(luck)) for _ in range(6000)])
+    even = [
+        (features[:, 0] - features[:, 1]) / 7,
+        features[:, 2] - features[:, 3],
+        features[:, 4] / WHOLE,
+    ]
     assert np.abs(np.mean(even, axis=1)).max() < 0.065
 
 

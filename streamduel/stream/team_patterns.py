@@ -9,7 +9,7 @@ from operator import mul
 from typing import Final
 
 from streamduel.records import Side
-from streamduel.stream.open_parts import Teams
+from streamduel.stream.join_state import Teams
 
 MAX_PATTERN_RANKS: Final = 2**16
 """Ranks of all patterns that are kept, 8 bytes each; the 1024 patterns of ten ranks have 10,240."""
@@ -20,10 +20,10 @@ machine."""
 
 _SIGNS: Final[Mapping[Side | None, int]] = {"a": 1, "b": -1, None: 0}
 
-Look = tuple[int, int, int, int, int]
+TeamFeatures = tuple[int, int, int, int, int]
 
 
-def look_of(teams: Sequence[Side | None]) -> Look:
+def features_of(teams: Sequence[Side | None]) -> TeamFeatures:
     """The features of an interleaved list.
 
     The rank r of a list, from 0, has the prominence 1/(r + 1). The lead of side a is the prominence
@@ -33,7 +33,7 @@ def look_of(teams: Sequence[Side | None]) -> Look:
         Documents of side a, and of side b; whether the top rank is a's, and b's; and the lead of
         side a, in thousandths of the prominence of all ranks.
 
-    >>> look_of(["a", "b", "b"]), look_of(["a", "a", "b"])
+    >>> features_of(["a", "b", "b"]), features_of(["a", "a", "b"])
     ((1, 2, 1, 0, 91), (2, 1, 1, 0, 636))
     """
     ours, theirs = teams.count("a"), teams.count("b")
@@ -52,21 +52,21 @@ def _prominence(ranks: int) -> tuple[tuple[float, ...], float]:
     return each, fsum(each)
 
 
-class Patterns:
+class TeamPatterns:
     """The patterns of one partition, as many as `MAX_PATTERN_RANKS` allows."""
 
     __slots__ = ("_kept", "_ranks")
 
     def __init__(self) -> None:
-        self._kept: dict[Teams, tuple[Teams, Look]] = {}
+        self._kept: dict[Teams, tuple[Teams, TeamFeatures]] = {}
         self._ranks = 0
 
-    def of(self, teams: Sequence[Side | None]) -> tuple[Teams, Look]:
+    def of(self, teams: Sequence[Side | None]) -> tuple[Teams, TeamFeatures]:
         """A pattern, the same object whenever it is kept, and its features."""
         pattern = tuple(teams)
         found = self._kept.get(pattern)
         if found is None:
-            found = pattern, look_of(pattern)
+            found = pattern, features_of(pattern)
             if self._ranks + len(pattern) < MAX_PATTERN_RANKS:
                 self._kept[pattern] = found
                 self._ranks += len(pattern) + 1

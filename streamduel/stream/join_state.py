@@ -1,4 +1,4 @@
-"""Open impressions and pending clicks, which wait for more records, and when they end."""
+"""State of the join of impressions and clicks: what waits for more records, and until when."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ class PendingClick(msgspec.Struct, gc=False):
         """None: it is not kept, because no dead letter contains it."""
 
 
-class Ends(NamedTuple):
-    """Where join windows end.
+class Cutoff(NamedTuple):
+    """Which join windows are over.
 
     Attributes:
         before: what arrived before this stream time is over.
@@ -103,7 +103,7 @@ class Ends(NamedTuple):
     oldest: int = -1
     floor: int = 0
 
-    def spare(self, at: int, offset: int, since: int) -> bool:
+    def keeps(self, at: int, offset: int, since: int) -> bool:
         """Whether something that arrived then is not over."""
         return at >= self.before and offset > self.oldest and since >= self.floor
 
