@@ -23,8 +23,8 @@ from streamduel.records import (
     Rejected,
     Segment,
 )
+from streamduel.stream.dead_letters import dead_letter
 from streamduel.stream.decode import RecordDecoder
-from streamduel.stream.outputs import dead_letter
 from streamduel_spark.crediting import A_WINS, B_WINS, TIE, Crediting
 from streamduel_spark.parts import Clicked, Finished, Forwarded, Group, Output, Shown, Tally, digest
 from streamduel_spark.plan import EMPTY, Lane, Plan, key_of, seed_of

@@ -15,8 +15,8 @@ import msgspec
 
 from streamduel.connector import Message, PartitionCommit
 from streamduel.records import MAX_NAME, DeadLetter, Reason
+from streamduel.stream.dead_letters import MAX_KEY_BYTES
 from streamduel.stream.observer import Observer
-from streamduel.stream.outputs import MAX_KEY_BYTES
 
 MAX_DEAD_LETTERS: Final = 50
 """Kept per process: most have the same cause, and the dead-letter output has all of them."""

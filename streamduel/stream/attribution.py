@@ -11,6 +11,7 @@ import mmh3
 
 from streamduel.connector import LogRecord
 from streamduel.records import Click, Impression, RankClick, Rejected, Segment
+from streamduel.stream.dead_letters import MAX_KEY_BYTES
 from streamduel.stream.dedupe import DedupeWindow
 from streamduel.stream.join_state import (
     CLICK_BYTES,
@@ -21,7 +22,6 @@ from streamduel.stream.join_state import (
     memory_of,
 )
 from streamduel.stream.open_memory import OpenMemory
-from streamduel.stream.outputs import MAX_KEY_BYTES
 from streamduel.stream.tallies import OutOfOrder
 from streamduel.stream.team_patterns import TeamPatterns
 from streamduel.stream.timers import NEVER

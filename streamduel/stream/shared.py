@@ -10,7 +10,7 @@ from streamduel.config.model import LimitSettings
 from streamduel.stream.client_cap import Sightings
 from streamduel.stream.dedupe import DedupeWindow
 from streamduel.stream.open_memory import OpenMemory
-from streamduel.stream.outputs import Outputs
+from streamduel.stream.output_buffer import OutputBuffer
 from streamduel.stream.team_patterns import TeamPatterns
 from streamduel.stream.timers import Timers
 
@@ -40,7 +40,7 @@ class Shared:
     join_window_ms: int
     window: DedupeWindow
     timers: Timers
-    outputs: Outputs
+    outputs: OutputBuffer
     limits: LimitSettings
     pulse: Callable[[], None]
     memory: OpenMemory = field(init=False)

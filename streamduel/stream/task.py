@@ -18,7 +18,7 @@ from streamduel.stream.control_order import ControlOrder
 from streamduel.stream.dedupe import DedupeWindow
 from streamduel.stream.experiment import Experiment
 from streamduel.stream.fold import Fold
-from streamduel.stream.outputs import Outputs
+from streamduel.stream.output_buffer import OutputBuffer
 from streamduel.stream.recovery import Marks, Recovery
 from streamduel.stream.repairs import Repairs
 from streamduel.stream.routing import ClickLog, Router
@@ -71,7 +71,7 @@ class PartitionTask:
         self.topic, self.partition = log.topic, partition
         self._log = log
         self._window = DedupeWindow(config.dedupe.window_records, config.dedupe.window_ms)
-        self._outputs = Outputs(log.topic, partition)
+        self._outputs = OutputBuffer(log.topic, partition)
         self._shared = Shared(
             partition,
             config.dedupe.window_ms,

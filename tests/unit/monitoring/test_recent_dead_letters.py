@@ -19,7 +19,7 @@ from streamduel.monitoring.recent_dead_letters import (
 )
 from streamduel.records import DeadLetter, Rejected
 from streamduel.service import serve
-from streamduel.stream.outputs import MAX_KEY_BYTES, dead_letter
+from streamduel.stream.dead_letters import MAX_KEY_BYTES, dead_letter
 from streamduel.testing import Record, duel
 from tests.logs import POISON
 from tests.unit.monitoring.fold import config, fold, task

@@ -10,7 +10,6 @@ import pytest
 
 from streamduel.record_rules import TYPES
 from streamduel.records import Rejected
-from tests.unit.stream.dead_letters import told, verdict
 from tests.unit.stream.folding import (
     DUEL,
     DUELS,
@@ -19,6 +18,7 @@ from tests.unit.stream.folding import (
     letters,
     text,
 )
+from tests.unit.stream.refusing import told, verdict
 
 ID = "a string of 1 to 256 characters"
 ARM = "an arm's name, a string of 1 to 256 characters"

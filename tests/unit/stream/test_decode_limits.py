@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from streamduel.stream.decode import RecordDecoder
-from tests.unit.stream.dead_letters import told, verdict
 from tests.unit.stream.folding import DUEL, DUELS, INTERLEAVING, Partition, config, letters, text
+from tests.unit.stream.refusing import told, verdict
 
 
 def nested(opening: bytes, closing: bytes) -> bytes:

@@ -14,7 +14,7 @@ from streamduel.connector import PartitionCommit
 from streamduel.preference.counts import MAX_DUELS
 from streamduel.stream.dedupe import DedupeWindow
 from streamduel.stream.experiment import Experiment
-from streamduel.stream.outputs import Outputs
+from streamduel.stream.output_buffer import OutputBuffer
 from streamduel.stream.shared import Shared
 from streamduel.stream.timers import Timers
 from tests.unit.stream.folding import (
@@ -32,7 +32,7 @@ SHARED = Shared(
     1000,
     DedupeWindow(10, 1000),
     Timers(),
-    Outputs("clicks", 0),
+    OutputBuffer("clicks", 0),
     LimitSettings(max_duels_per_record=2**40),
     lambda: None,
 )

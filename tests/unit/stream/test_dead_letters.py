@@ -11,8 +11,8 @@ import pytest
 
 from streamduel.connector import Message
 from streamduel.records import DeadLetter, Reason, Rejected
+from streamduel.stream.dead_letters import MAX_MESSAGE_BYTES, dead_letter
 from streamduel.stream.decode import RecordDecoder
-from streamduel.stream.outputs import MAX_MESSAGE_BYTES, dead_letter
 from streamduel.testing import Record
 from tests.logs import POISON
 from tests.unit.stream.folding import DUEL, Partition, config, letters, text
