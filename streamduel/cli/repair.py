@@ -26,9 +26,8 @@ from streamduel.connector import (
 )
 from streamduel.errors import ConfigurationError, ConnectorError, SnapshotError, counted, nearest
 from streamduel.records import MAX_TIME
-from streamduel.stream import repair as repairs
+from streamduel.stream import repair_commits
 from streamduel.stream.commit import commit
-from streamduel.stream.newest import newest_time
 from streamduel.stream.routing import ClickLog
 from streamduel.stream.snapshot import Saved
 
@@ -220,7 +219,7 @@ def _required(found: Snapshot | None, partition: int) -> Snapshot:
 
 
 def _skip(found: Snapshot, partition: int, offset: int, log: Source, note: str) -> Plan:
-    made = repairs.skip(found, partition, offset, note)
+    made = repair_commits.skip(found, partition, offset, note)
     if not _holds(log, partition, offset + 1):
         raise ConfigurationError(
             f"--offset must be that of a record, from {made.next_offset} on, in partition "
@@ -236,15 +235,15 @@ def _skip(found: Snapshot, partition: int, offset: int, log: Source, note: str) 
 
 
 def _set_time(found: Snapshot, partition: int, to: int | None, log: Source, note: str) -> Plan:
-    entry = repairs.read(found, partition).partition
+    entry = repair_commits.read(found, partition).partition
     if to is None:
-        to = newest_time(log, partition, entry.next)
+        to = repair_commits.newest_time(log, partition, entry.next)
     if to is None:
         raise ConfigurationError(
             f"partition {partition} has no records with timestamps; give the time with --to."
         )
     return Plan(
-        [repairs.set_time(found, partition, to, note)],
+        [repair_commits.set_time(found, partition, to, note)],
         [
             f"Partition {partition}: stream time is {_shown(entry.stream_time)}; it becomes "
             f"{_shown(to)} before offset {entry.next}, when the next record is folded."
@@ -285,7 +284,7 @@ def _new_log(shape: ClickLog, log: Source, load: Load, note: str) -> Plan:
     for partition in range(shape.partitions):
         found = load(partition)
         if found is not None:
-            saved[partition] = repairs.read(found, partition)
+            saved[partition] = repair_commits.read(found, partition)
     if not saved:
         raise SnapshotError("there is no snapshot, so there is nothing to repair.")
     for partition, each in saved.items():
@@ -302,7 +301,7 @@ def _new_log(shape: ClickLog, log: Source, load: Load, note: str) -> Plan:
                 f"there is no new log."
             )
     begins = {partition: log.seek(partition, None) for partition in saved}
-    move = repairs.Move(saved, shape, begins, "new_log", note)
+    move = repair_commits.Move(saved, shape, begins, "new_log", note)
     return Plan(
         move.commits(),
         [
@@ -332,7 +331,7 @@ def _repartition(
         for partition in archive.partitions():
             found = archive.load(partition)
             if found is not None:
-                saved[partition] = repairs.read(found, partition)
+                saved[partition] = repair_commits.read(found, partition)
     if not saved:
         raise SnapshotError("--from: there is no snapshot, so there is nothing to move.")
     for partition in range(shape.partitions):
@@ -342,7 +341,7 @@ def _repartition(
                 f"snapshots, and on Kafka a new group."
             )
     begins = {partition: log.seek(partition, None) for partition in range(shape.partitions)}
-    move = repairs.Move(saved, shape, begins, "repartition", note)
+    move = repair_commits.Move(saved, shape, begins, "repartition", note)
     move.check_control_topic(controls)
     return Plan(
         move.commits(),
@@ -357,7 +356,7 @@ def _repartition(
     )
 
 
-def _control_topic(topic: str | None, move: repairs.Move) -> list[str]:
+def _control_topic(topic: str | None, move: repair_commits.Move) -> list[str]:
     """A sentence: from which offset on the control topic is read, if there is one."""
     if topic is None:
         return []
@@ -367,7 +366,7 @@ def _control_topic(topic: str | None, move: repairs.Move) -> list[str]:
 
 
 def _unfolded(
-    saved: Mapping[int, Saved], shape: ClickLog, log: Source, move: repairs.Move
+    saved: Mapping[int, Saved], shape: ClickLog, log: Source, move: repair_commits.Move
 ) -> list[str]:
     """A warning for each partition of the same topic whose last records are not folded yet."""
     sentences = []

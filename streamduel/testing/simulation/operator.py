@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from streamduel.connector import PartitionCommit, Snapshot
 from streamduel.errors import ConfigurationError
-from streamduel.stream import repair
+from streamduel.stream import repair_commits
 from streamduel.stream.commit import commit
 from streamduel.testing.broker import START
 from streamduel.testing.simulation.instance import SimulatedOutlet, SimulatedSource
@@ -31,14 +31,14 @@ def skip(partition: int, ahead: int, note: str) -> Plan:
     """Skip a record that is so many offsets ahead."""
 
     def plan(found: Snapshot) -> PartitionCommit:
-        return repair.skip(found, partition, found.next_offset + ahead, note)
+        return repair_commits.skip(found, partition, found.next_offset + ahead, note)
 
     return plan
 
 
 def set_time(partition: int, after_start: int, note: str) -> Plan:
     """Set stream time to so long after the first record."""
-    return lambda found: repair.set_time(found, partition, START + after_start, note)
+    return lambda found: repair_commits.set_time(found, partition, START + after_start, note)
 
 
 class Repair:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from streamduel.connector import PartitionCommit, Snapshot
-from streamduel.stream import repair
+from streamduel.stream import repair_commits
 from streamduel.stream.commit import commit
 from streamduel.stream.repairs import Action
 from streamduel.stream.routing import ClickLog
@@ -30,7 +30,7 @@ def moved(
 ) -> list[PartitionCommit]:
     """The commits that continue the state of some partitions at the start of a click log."""
     partitions = range(log.partitions) if action == "repartition" else saved
-    return repair.Move(saved, log, dict.fromkeys(partitions, 0), action, note).commits()
+    return repair_commits.Move(saved, log, dict.fromkeys(partitions, 0), action, note).commits()
 
 
 class Replacement:
@@ -60,7 +60,7 @@ class Replacement:
         partitions = range(len(self.clicks))
         while not all(map(source.granted, partitions)):
             source.poll(POLL_SECONDS)
-        saved = {at: repair.read(found, at) for at, found in self._saved(operator).items()}
+        saved = {at: repair_commits.read(found, at) for at, found in self._saved(operator).items()}
         if saved and not any(self._is_moved(outlet.load(at), source, at) for at in partitions):
             log = ClickLog("clicks", len(partitions), source.home, source.log_id)
             made = moved(saved, log, self._action, self._note)
@@ -73,7 +73,7 @@ class Replacement:
         """Whether an attempt whose answer was lost has moved the state."""
         if found is None:
             return False
-        return repair.read(found, partition).partition.log_id == source.log_id(partition)
+        return repair_commits.read(found, partition).partition.log_id == source.log_id(partition)
 
     @property
     def _action(self) -> Action:

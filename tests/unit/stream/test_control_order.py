@@ -15,7 +15,7 @@ from streamduel.config import Config
 from streamduel.connector import ControlMarker, ControlRecord, LogRecord, Snapshot
 from streamduel.errors import SnapshotError
 from streamduel.records import Control
-from streamduel.stream import repair, snapshot
+from streamduel.stream import repair_commits, snapshot
 from streamduel.stream.control_order import ControlEntry
 from streamduel.stream.routing import ClickLog
 from streamduel.stream.task import PartitionTask
@@ -101,7 +101,7 @@ def test_a_marker_brings_all_records_up_to_its_own() -> None:
 def test_a_skipped_marker_takes_its_record_with_it() -> None:
     stream = Stream(**TOPIC)
     stream.fold(text(DUEL))
-    stream.entries |= repair.skip(Snapshot(1, stream.entries), 0, 1, "by hand").entries
+    stream.entries |= repair_commits.skip(Snapshot(1, stream.entries), 0, 1, "by hand").entries
     stream.restart(**TOPIC)
     stream.fold(control(0))
     stream.restart(**TOPIC)

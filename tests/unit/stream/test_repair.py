@@ -11,7 +11,7 @@ import pytest
 from streamduel.config import Config
 from streamduel.connector import Snapshot
 from streamduel.errors import ConfigurationError, SnapshotError
-from streamduel.stream.repair import Move, read, skip
+from streamduel.stream.repair_commits import Move, read, skip
 from streamduel.stream.routing import ClickLog
 from streamduel.stream.snapshot import canonical, origin_entries
 from streamduel.stream.task import PartitionTask

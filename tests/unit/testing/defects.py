@@ -9,7 +9,7 @@ from msgspec import structs
 
 from streamduel.connector import Snapshot
 from streamduel.policies.base.generator import Generator
-from streamduel.stream import repair, snapshot
+from streamduel.stream import repair_commits, snapshot
 from streamduel.stream.control_order import ControlOrder
 from streamduel.stream.experiment import Experiment
 from streamduel.stream.snapshot import PartitionEntry
@@ -150,7 +150,7 @@ def repair_lost_by_the_next_commit(patch: pytest.MonkeyPatch) -> None:
 
 def moved_with_former_offsets(patch: pytest.MonkeyPatch) -> None:
     """State that continued in another click log kept the offsets of the former one."""
-    patch.setattr(repair, "_moved", lambda saved, _begin: saved)
+    patch.setattr(repair_commits, "_moved", lambda saved, _begin: saved)
 
 
 DEFECTS: Mapping[str, Callable[[pytest.MonkeyPatch], None]] = {

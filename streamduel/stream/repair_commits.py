@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from statistics import median_low
+from typing import Any, Final
 
+import msgspec
 from msgspec import UNSET, structs
 
-from streamduel.connector import PartitionCommit, Snapshot
+from streamduel.connector import LogRecord, PartitionCommit, Snapshot, Source
 from streamduel.errors import ConfigurationError
 from streamduel.stream import control_order, saved_state, snapshot
 from streamduel.stream.dedupe import WindowStart
@@ -25,6 +27,14 @@ from streamduel.stream.stream_time import ClockState, StreamClock
 
 EARLIER = -1
 """Replaces offsets of the former click log: earlier than every record of the present one."""
+
+NEWEST: Final = 101
+"""Records whose times are compared: up to 50 of them may have wrong clocks."""
+
+NEWEST_OFFSETS: Final = 500
+"""Offsets that are read for them; markers of transactions and unusable records take some."""
+
+POLL_SECONDS: Final = 0.2
 
 
 def read(found: Snapshot, partition: int) -> Saved:
@@ -218,3 +228,38 @@ def _moved(saved: ExperimentEntry, begin: int) -> ExperimentEntry:
         "open": dict.fromkeys(saved.state["open"], 0),
     }
     return structs.replace(saved, started_at=begin, state=state)
+
+
+class _Dated(msgspec.Struct):
+    ts: int | None = None
+
+
+def newest_time(log: Source, partition: int, following: int) -> int | None:
+    """The median of the newest timestamps of a partition; None if it has none.
+
+    Args:
+        log: the click log; its partition has been gained.
+        partition: the partition.
+        following: an offset of the partition from which its end is found.
+    """
+    start = log.seek(partition, following)
+    end = start + log.lags([partition]).get(partition, 0)
+    log.seek(partition, max(0, end - NEWEST_OFFSETS))
+    times: list[int] = []
+    while not log.caught_up(partition):
+        for record in log.poll(POLL_SECONDS).records.get(partition, ()):
+            time = _time(record)
+            if time is not None and time > 0:
+                times.append(time)
+    return median_low(times[-NEWEST:]) if times else None
+
+
+def _time(record: LogRecord) -> int | None:
+    if record.timestamp is not None:
+        return record.timestamp
+    if not isinstance(record.value, bytes):
+        return None
+    try:
+        return msgspec.json.decode(record.value, type=_Dated).ts
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return None
