@@ -48,7 +48,7 @@ def fill(window: DedupeWindow, start: int, count: int, per_millisecond: int) -> 
     for number in range(start, start + count):
         if number % per_millisecond == 0:
             window.advance(number // per_millisecond, number)
-        window.sight(record_key(f"id-{number:032x}", 0))
+        window.add(record_key(f"id-{number:032x}", 0))
 
 
 def traced(ids: int, per_millisecond: int) -> Memory:

@@ -8,18 +8,18 @@ from streamduel.records import Click, Control, Duels, InputEvent
 from streamduel.stream.dedupe import DedupeWindow, record_key
 
 
-class _Sighted:
+class _Client:
     """A client and the number of its duels in the dedupe window."""
 
     __slots__ = ("clients", "duels", "key")
 
-    def __init__(self, key: int, clients: dict[int, _Sighted]) -> None:
+    def __init__(self, key: int, clients: dict[int, _Client]) -> None:
         self.key = key
         self.clients = clients
         self.duels = 0
 
 
-class Sightings:
+class ClientDuels:
     """The duels of clients in the dedupe window, of all experiments of a partition.
 
     Args:
@@ -30,17 +30,17 @@ class Sightings:
 
     def __init__(self, window: DedupeWindow) -> None:
         self._window = window
-        # The oldest first: the number of the sighting in the dedupe window, client and duels.
-        self._queue: deque[tuple[int, _Sighted, int]] = deque()
+        # The oldest first: the number of the entry in the dedupe window, client and duels.
+        self._queue: deque[tuple[int, _Client, int]] = deque()
 
     def __len__(self) -> int:
-        """The number of sightings."""
+        """The number of entries of the dedupe window with a client."""
         return len(self._queue)
 
-    def add(self, client: _Sighted, duels: int) -> None:
+    def add(self, client: _Client, duels: int) -> None:
         """Count the duels of an event that enters the dedupe window next."""
         client.duels += duels
-        self._queue.append((self._window.sighted, client, duels))
+        self._queue.append((self._window.added, client, duels))
 
     def forget(self) -> None:
         """Forget what the dedupe window has forgotten."""
@@ -67,26 +67,26 @@ class ClientCap:
     Args:
         limit: the most duels of one client in the dedupe window.
         seed: of the clients' keys.
-        sightings: of the partition.
+        client_duels: of the partition.
     """
 
-    __slots__ = ("_clients", "_limit", "_seed", "_sightings")
+    __slots__ = ("_client_duels", "_clients", "_limit", "_seed")
 
-    def __init__(self, limit: int, seed: int, sightings: Sightings) -> None:
+    def __init__(self, limit: int, seed: int, client_duels: ClientDuels) -> None:
         self._limit = limit
         self._seed = seed
-        self._sightings = sightings
-        self._clients: dict[int, _Sighted] = {}
+        self._client_duels = client_duels
+        self._clients: dict[int, _Client] = {}
 
-    def sight(self, event: InputEvent) -> bool:
+    def count(self, event: InputEvent) -> bool:
         """Count an event that enters the dedupe window next; True if it exceeds the cap."""
         if event.client is None or isinstance(event, Click | Control):
             return False
-        self._sightings.forget()
+        self._client_duels.forget()
         duels = event.wins_a + event.wins_b + event.ties if isinstance(event, Duels) else 1
         key = record_key(event.client, self._seed)
         client = self._clients.get(key)
         if client is None:
-            client = self._clients[key] = _Sighted(key, self._clients)
-        self._sightings.add(client, duels)
+            client = self._clients[key] = _Client(key, self._clients)
+        self._client_duels.add(client, duels)
         return client.duels > self._limit

@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 import mmh3
 
 BLOCK_BITS: Final = 12
-"""A stretch is a run of sightings with one stream time. It ends at the latest with its block of
+"""A stretch is a run of entries with one stream time. It ends at the latest with its block of
 4096 offsets, even if stream time does not advance: a window over a click log without timestamps is
-then rebuilt from near its oldest sighting, not from the beginning. Blocks are aligned, so that a
+then rebuilt from near its oldest entry, not from the beginning. Blocks are aligned, so that a
 rebuilt window has the same stretches."""
 
 
@@ -40,7 +40,7 @@ class DedupeWindow:
     """Remembers the ids of the last `max_records` valid records that are at most `max_ms` old.
 
     A click log may contain a record twice: a producer retried, a ranker service restarted. A record
-    whose id is still remembered is a duplicate. Every sighting counts, a duplicate's too, so the
+    whose id is still remembered is a duplicate. A duplicate is an entry, too, so the
     window is a function of the last stretch of the click log. It need not be stored, because
     reading that stretch again rebuilds it exactly.
 
@@ -48,20 +48,20 @@ class DedupeWindow:
 
     The caller advances stream time and offsets (`advance`, and `begin_block` before the first
     record at or after `block_end`). For a key that is not in `keys`, the fold adds it to `keys` and
-    `order` without a call; `sight` would do the same.
+    `order` without a call; `add` would do the same.
 
     Attributes:
         keys: remembered keys; expired ones may not be removed yet.
-        order: the sightings, oldest first.
+        order: the keys of the entries, oldest first.
         block_end: the offset at which a new block must begin.
 
     Args:
-        max_records: the most sightings that are remembered.
-        max_ms: how long a sighting is remembered, in stream time, in milliseconds.
+        max_records: the most entries that are remembered.
+        max_ms: how long a entry is remembered, in stream time, in milliseconds.
 
     >>> window = DedupeWindow(max_records=2, max_ms=1000)
     >>> window.advance(stream_time=0, offset=0)
-    >>> [window.sight(key) for key in (1, 1, 2, 3, 1)]
+    >>> [window.add(key) for key in (1, 1, 2, 3, 1)]
     [False, True, False, False, False]
     """
 
@@ -74,12 +74,12 @@ class DedupeWindow:
         self.max_records = max_records
         self._max_ms = max_ms
         self.keys: set[int] = set()
-        self._again: dict[int, int] = {}  # further sightings of a key that is remembered already
+        self._again: dict[int, int] = {}  # further entries of a key that is remembered already
         self.order: deque[int] = deque()
         self._forgotten = 0
         # Stretches of one stream time and one block each, in three plain arrays, because a busy
         # click log starts a stretch with nearly every record: the time, the first offset, the
-        # number of the first sighting. `_head` is the oldest stretch that still counts.
+        # number of the first entry. `_head` is the oldest stretch that still counts.
         self._times = array("q")
         self._offsets = array("q")
         self._firsts = array("q")
@@ -87,7 +87,7 @@ class DedupeWindow:
         self.block_end = 0
 
     def __len__(self) -> int:
-        """The number of sightings that are remembered."""
+        """The number of entries that are remembered."""
         self.trim()
         return len(self.order)
 
@@ -108,20 +108,20 @@ class DedupeWindow:
         stretches = len(self._times)
         while self._head < stretches and self._times[self._head] < oldest:
             self._head += 1
-            last = self._firsts[self._head] if self._head < stretches else self.sighted
+            last = self._firsts[self._head] if self._head < stretches else self.added
             for _ in range(last - self._forgotten):
                 self._forget()
-        self._begin_stretch(stream_time, offset, self.sighted)
+        self._begin_stretch(stream_time, offset, self.added)
 
     def begin_block(self, offset: int) -> None:
         """The record at `offset`, the first at or after `block_end`, is next."""
         self.trim()
-        self._begin_stretch(self._times[-1], offset, self.sighted)
+        self._begin_stretch(self._times[-1], offset, self.added)
 
     def retime(self, since: int, now: int) -> None:
-        """Date sightings at `now` that are dated later, or whose record is at or after `since`.
+        """Date entries at `now` that are dated later, or whose record is at or after `since`.
 
-        Sightings without a stretch of their own since `since` keep their time, so `advance` must
+        Entries without a stretch of their own since `since` keep their time, so `advance` must
         have been called with that record.
         """
         for index in range(len(self._times) - 1, self._head - 1, -1):
@@ -129,8 +129,8 @@ class DedupeWindow:
                 break
             self._times[index] = now
 
-    def sight(self, key: int) -> bool:
-        """Remember a sighting of a key; True when it was remembered already."""
+    def add(self, key: int) -> bool:
+        """Add an entry; True if its key was remembered already, so that it is a duplicate."""
         duplicate = key in self.keys
         if duplicate:
             self.trim()
@@ -142,8 +142,8 @@ class DedupeWindow:
         self.order.append(key)
         return duplicate
 
-    def sight_new(self, keys: Sequence[int], advances: Sequence[tuple[int, int, int]]) -> bool:
-        """`advance` and `sight` for several records of a block, if no key is forgotten or repeated.
+    def add_new(self, keys: Sequence[int], advances: Sequence[tuple[int, int, int]]) -> bool:
+        """`advance` and `add` for several records of a block, if no key is forgotten or repeated.
 
         Args:
             keys: of the records.
@@ -163,14 +163,14 @@ class DedupeWindow:
         if len(self.keys) < before + len(keys):  # one is repeated among them
             self.keys.difference_update(keys)
             return False
-        sighted = self.sighted
+        added = self.added
         self.order.extend(keys)
         for index, stream_time, offset in advances:
-            self._begin_stretch(stream_time, offset, sighted + index)
+            self._begin_stretch(stream_time, offset, added + index)
         return True
 
     def trim(self) -> None:
-        """Forget the sightings beyond `max_records`: before each answer, not with each record."""
+        """Forget the entries beyond `max_records`: before each answer, not with each record."""
         while len(self.order) > self.max_records:
             self._forget()
         following = self._head + 1
@@ -179,24 +179,24 @@ class DedupeWindow:
             following += 1
 
     @property
-    def sighted(self) -> int:
-        """The number of sightings so far, which is the number of the next one."""
+    def added(self) -> int:
+        """The number of entries so far, which is the number of the next one."""
         return self._forgotten + len(self.order)
 
     @property
     def oldest(self) -> int:
-        """The number of the oldest sighting that is remembered."""
+        """The number of the oldest entry that is remembered."""
         self.trim()
         return self._forgotten
 
-    def _begin_stretch(self, stream_time: int, offset: int, sighted: int) -> None:
+    def _begin_stretch(self, stream_time: int, offset: int, added: int) -> None:
         self.block_end = ((offset >> BLOCK_BITS) + 1) << BLOCK_BITS
-        if self._head < len(self._firsts) and self._firsts[-1] == sighted:
-            self._times[-1], self._offsets[-1] = stream_time, offset  # it has no sightings
+        if self._head < len(self._firsts) and self._firsts[-1] == added:
+            self._times[-1], self._offsets[-1] = stream_time, offset  # it has no entries
             return
         self._times.append(stream_time)
         self._offsets.append(offset)
-        self._firsts.append(sighted)
+        self._firsts.append(added)
         if self._head > 1 << BLOCK_BITS and 8 * self._head > len(self._times):
             for column in (self._times, self._offsets, self._firsts):
                 del column[: self._head]  # free forgotten stretches before they take much memory

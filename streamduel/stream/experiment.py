@@ -33,9 +33,9 @@ from streamduel.stream.dedupe import record_key
 from streamduel.stream.duel_buffer import DuelBuffer
 from streamduel.stream.examples import NO_DOCS
 from streamduel.stream.impressions import Impressions
+from streamduel.stream.partition_context import WINDOWS_PER_HEARTBEAT, PartitionContext
 from streamduel.stream.plan import Plan
 from streamduel.stream.roster import Roster
-from streamduel.stream.shared import PULSE, Shared
 from streamduel.stream.tallies import DuelTallies, Outcomes, OutOfOrder
 from streamduel.stream.timeline import Timeline
 
@@ -46,7 +46,7 @@ class Experiment:
     Args:
         name: name of the experiment.
         settings: those with which it began.
-        shared: what it shares with the other experiments of its partition.
+        context: what it shares with the other experiments of its partition.
         seed: of its record keys in the dedupe window.
         started_at: the offset of the first record that can belong to it.
         state: a former `state()`; None for a new experiment.
@@ -72,7 +72,7 @@ class Experiment:
     """
 
     __slots__ = (
-        "_changes", "_shared", "applied", "attribution", "begun", "buffer", "check_at",
+        "_changes", "_context", "applied", "attribution", "begun", "buffer", "check_at",
         "client_cap", "code", "coder", "configured", "decisions", "duels", "impressions", "name",
         "out_of_order", "outcomes", "plain", "roster", "seed", "settings", "started_at", "timeline",
     )  # fmt: skip
@@ -81,19 +81,19 @@ class Experiment:
         self,
         name: str,
         settings: ExperimentSettings,
-        shared: Shared,
+        context: PartitionContext,
         seed: int,
         started_at: int,
         state: Mapping[str, Any] | None = None,
     ) -> None:
-        self.name, self.begun, self._shared = name, settings, shared
+        self.name, self.begun, self._context = name, settings, context
         self.applied: dict[str, Any] = {} if state is None else state.get("applied", {})
         self.settings = settings = changed(settings, self.applied) if self.applied else settings
         self.configured = settings
         self.seed, self.started_at = seed, started_at
         self._changes = 0
         most = settings.max_per_client
-        self.client_cap = None if most is None else ClientCap(most, seed, shared.sightings)
+        self.client_cap = None if most is None else ClientCap(most, seed, context.client_duels)
         if state is None:
             self.roster = Roster(name, settings.arms)
             self.outcomes = Outcomes()
@@ -101,22 +101,22 @@ class Experiment:
             self.roster = Roster(name, state["arms"], state["added"], state["retired"])
             self.outcomes = msgspec.convert(state["tallies"], Outcomes)
         self.duels = DuelTallies(settings, len(self.roster.arms), state)
-        join_window_ms = settings.join_window(shared.join_window_ms)
+        join_window_ms = settings.join_window(context.join_window_ms)
         self.attribution = Attribution(
             join_window_ms,
-            shared.window,
+            context.window,
             name,
-            shared.memory,
-            shared.team_patterns,
+            context.memory,
+            context.team_patterns,
             self.duels.segments_of,
         )
         self.out_of_order = msgspec.convert((state or {}).get("disorder", {}), OutOfOrder)
         if state is None:  # else a restart re-reads clicks that are counted already
             self.attribution.out_of_order = self.out_of_order
         self.timeline = Timeline((state or {}).get("timeline"))
-        self.impressions = Impressions(settings, shared.team_patterns, state)
-        self.decisions = Decisions(name, settings, shared.partition, self.roster, state)
-        self.coder = Coder(settings, self.roster, shared.limits)
+        self.impressions = Impressions(settings, context.team_patterns, state)
+        self.decisions = Decisions(name, settings, context.partition, self.roster, state)
+        self.coder = Coder(settings, self.roster, context.limits)
         self.code, self.check_at = self.coder.code, self.coder.check_at
         self.plain = self.coder.plain
         self.buffer = DuelBuffer(self.coder, self.decisions, self.duels, self.outcomes)
@@ -225,11 +225,11 @@ class Experiment:
             self.set_timer()
 
     def _control(self, event: Control, _code: int, _key: int, record: LogRecord, now: int) -> None:
-        self._shared.pulse()  # before and after a change of settings, which may take long
+        self._context.heartbeat()  # before and after a change of settings, which may take long
         self.buffer.learn()
         control.apply(event, self, record.offset)
         self.outcomes.accepted += 1
-        self._shared.outputs.act(event)
+        self._context.outputs.act(event)
         self.timeline.acted(event, self.policy.duels, now)
         if event.action != "note":
             self.decide(record.offset, now)
@@ -246,7 +246,7 @@ class Experiment:
     def reject(self, record: LogRecord, verdict: Rejected) -> None:
         """Make a dead letter of one of the experiment's records."""
         self.outcomes.dead_letter += 1
-        self._shared.outputs.reject(record, verdict)
+        self._context.outputs.reject(record, verdict)
 
     # Join windows.
 
@@ -271,8 +271,8 @@ class Experiment:
         self._changes += closed.unjoined + len(closed.impressions)
         index, examples = self.roster.index, self.impressions.examples
         for number, impression in enumerate(closed.impressions):
-            if number % PULSE == PULSE - 1:
-                self._shared.pulse()
+            if number % WINDOWS_PER_HEARTBEAT == WINDOWS_PER_HEARTBEAT - 1:
+                self._context.heartbeat()
             code = NO_DUEL if impression.capped else self.coder.closed(impression)
             if examples.waiting:
                 at, clicks = impression.opened_at, impression.clicks
@@ -339,14 +339,14 @@ class Experiment:
         self._decided(plan, self.decisions.rewind(offset, now, self._records), now)
 
     def _decided(self, before: Plan | None, assignment: Assignment | None, now: int) -> None:
-        self._shared.pulse()  # among a thousand arms a decision may take half a second
+        self._context.heartbeat()  # among a thousand arms a decision may take half a second
         self.buffer.due = self.decisions.until_due
         plan = self.decisions.plan
         if plan is not None and plan != before:
             self.impressions.trust.decided(before, plan, self.decisions.epoch, now)
         self.timeline.decided(before, self.decisions, now, lambda: alarms(self))
         if assignment is not None:
-            self._shared.outputs.assign(assignment)
+            self._context.outputs.assign(assignment)
         self.set_timer()
 
     @property
@@ -356,7 +356,7 @@ class Experiment:
 
     def set_timer(self) -> None:
         """Set the experiment's timer to `timer`."""
-        self._shared.timers.set(self.name, self.timer)
+        self._context.timers.set(self.name, self.timer)
 
     # State.
 

@@ -12,8 +12,8 @@ from streamduel.stream.dedupe import record_key
 from streamduel.stream.examples import NO_DOCS
 from streamduel.stream.experiment import Experiment
 from streamduel.stream.marked_controls import MarkedControls
+from streamduel.stream.partition_context import PartitionContext
 from streamduel.stream.routing import Router, timestamp_of
-from streamduel.stream.shared import Shared
 from streamduel.stream.stream_time import StreamClock
 
 RUN: Final = 256
@@ -30,23 +30,23 @@ class Fold:
     Args:
         router: decodes records and finds their experiments.
         experiments: those of the partition, by name.
-        shared: what they share.
+        context: what they share.
         clock: stream time.
     """
 
-    __slots__ = ("_clock", "_experiments", "_marked", "_outputs", "_router", "_shared", "_window")
+    __slots__ = ("_clock", "_context", "_experiments", "_marked", "_outputs", "_router", "_window")
 
     def __init__(
         self,
         router: Router,
         experiments: Mapping[str, Experiment],
-        shared: Shared,
+        context: PartitionContext,
         clock: StreamClock,
     ) -> None:
         self._router = router
         self._experiments = experiments
-        self._shared = shared
-        self._window, self._outputs = shared.window, shared.outputs
+        self._context = context
+        self._window, self._outputs = context.window, context.outputs
         self._clock = clock
         self._marked = MarkedControls(router, experiments, self._reject)
 
@@ -97,7 +97,7 @@ class Fold:
             impressions that become duels, and nothing expires meanwhile. Otherwise nothing has
             changed.
         """
-        codes = None if self._shared.memory.exceeded else _codes(experiment, events)
+        codes = None if self._context.memory.exceeded else _codes(experiment, events)
         if codes is None:  # `_apply` makes room first
             return False
         times: list[Any] = [record.timestamp for record in records]
@@ -107,11 +107,11 @@ class Fold:
             if None in times:
                 return False
         moves = self._clock.advances(times)
-        if moves is None or (moves and times[moves[-1]] >= self._shared.timers.next):
+        if moves is None or (moves and times[moves[-1]] >= self._context.timers.next):
             return False
         keys = [record_key(event.id, experiment.seed) for event in events]
         advances = [(index, times[index], records[index].offset) for index in moves]
-        if not self._window.sight_new(keys, advances):
+        if not self._window.add_new(keys, advances):
             return False
         if type(events[0]) is Interleaving:
             experiment.impressions.count_many(events, times, self._clock.now)
@@ -163,7 +163,7 @@ class Fold:
             if key not in keys:
                 keys.add(key)
                 order.append(key)
-            elif window.sight(key):
+            elif window.add(key):
                 experiment.outcomes.duplicate += 1
                 continue
             codes.append(code)
@@ -207,11 +207,11 @@ class Fold:
         self, event: InputEvent, experiment: Experiment, code: int, record: LogRecord
     ) -> None:
         key = record_key(event.id, experiment.seed)
-        capped = experiment.client_cap is not None and experiment.client_cap.sight(event)
-        if self._window.sight(key):
+        capped = experiment.client_cap is not None and experiment.client_cap.count(event)
+        if self._window.add(key):
             experiment.outcomes.duplicate += 1
             return
-        if self._shared.memory.exceeded:
+        if self._context.memory.exceeded:
             self._evict(record.offset)
         try:
             if capped:
@@ -224,10 +224,10 @@ class Fold:
     def _evict(self, offset: int) -> None:
         """Make room in the partition's memory for the record at an offset."""
         experiments = self._experiments
-        for name in self._shared.memory.overdue(
+        for name in self._context.memory.overdue(
             lambda name: experiments[name].attribution.memory_since
         ):
-            self._shared.pulse()
+            self._context.heartbeat()
             experiments[name].evict(offset, self._clock.now)
 
     def _refuse(self, record: LogRecord, error: Exception) -> None:
@@ -265,11 +265,11 @@ class Fold:
         self._window.advance(now, offset)
         if now < before:
             for name in sorted(self._experiments):  # equal bytes, whatever order they were made in
-                self._shared.pulse()
+                self._context.heartbeat()
                 self._experiments[name].rewind(offset - 1, now)
-        elif now >= self._shared.timers.next:
-            for name in self._shared.timers.due(now):
-                self._shared.pulse()
+        elif now >= self._context.timers.next:
+            for name in self._context.timers.due(now):
+                self._context.heartbeat()
                 self._experiments[name].expire(offset - 1, now)
 
 

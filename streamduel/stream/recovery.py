@@ -158,8 +158,8 @@ class Recovery:
             self._advance(timestamp_of(record, events), record.offset)
             for event, experiment in events:
                 key = record_key(event.id, experiment.seed)
-                capped = experiment.client_cap is not None and experiment.client_cap.sight(event)
-                duplicate, since = self._window.sight(key), self.entry.open_since
+                capped = experiment.client_cap is not None and experiment.client_cap.count(event)
+                duplicate, since = self._window.add(key), self.entry.open_since
                 if duplicate or since is None or record.offset < since:
                     continue
                 if isinstance(event, Impression | Click):

@@ -19,17 +19,17 @@ from streamduel.stream.dedupe import DedupeWindow
 from streamduel.stream.experiment import Experiment
 from streamduel.stream.fold import Fold
 from streamduel.stream.output_buffer import OutputBuffer
+from streamduel.stream.partition_context import PartitionContext
 from streamduel.stream.recovery import Marks, Recovery
 from streamduel.stream.repairs import Repairs
 from streamduel.stream.routing import ClickLog, Router
-from streamduel.stream.shared import Shared
 from streamduel.stream.snapshot import Entries, ExperimentEntry, PartitionEntry
 from streamduel.stream.stream_time import ClockReset, StreamClock
 from streamduel.stream.timers import Timers
 
 
-def _no_pulse() -> None:
-    """Do nothing: the pulse of a fold without a runner."""
+def _no_heartbeat() -> None:
+    """Do nothing: the heartbeat of a fold without a runner."""
 
 
 class PartitionTask:
@@ -49,7 +49,8 @@ class PartitionTask:
         partition: the partition.
         entries: the snapshot entries to restore; None for a new partition.
         place: where the entries are stored, for error messages.
-        pulse: called from time to time while one record causes much work.
+        heartbeat: called from time to time while one record causes much work, so that the process
+            keeps the partition.
 
     Attributes:
         repairs: what `streamduel repair` wrote; a replay sets it.
@@ -66,25 +67,25 @@ class PartitionTask:
         partition: int,
         entries: Mapping[str, bytes] | None = None,
         place: str = "",
-        pulse: Callable[[], None] = _no_pulse,
+        heartbeat: Callable[[], None] = _no_heartbeat,
     ) -> None:
         self.topic, self.partition = log.topic, partition
         self._log = log
         self._window = DedupeWindow(config.dedupe.window_records, config.dedupe.window_ms)
         self._outputs = OutputBuffer(log.topic, partition)
-        self._shared = Shared(
+        self._context = PartitionContext(
             partition,
             config.dedupe.window_ms,
             self._window,
             Timers(),
             self._outputs,
             config.limits,
-            pulse,
+            heartbeat,
         )
         self.experiments: dict[str, Experiment] = {}
         self._router = Router(config, log, partition, self.experiments)
         self.clock = StreamClock(config.time.max_advance_ms)
-        self._fold = Fold(self._router, self.experiments, self._shared, self.clock)
+        self._fold = Fold(self._router, self.experiments, self._context, self.clock)
         self._new: dict[str, ExperimentSettings] = {
             name: settings
             for name, settings in config.experiments.items()
@@ -141,7 +142,7 @@ class PartitionTask:
         self.controls.restore(entry.control, entry.next)
         self.resume_offset = entry.mark.start.offset
         if entry.evicted is not UNSET:
-            self._shared.memory.evicted = entry.evicted
+            self._context.memory.evicted = entry.evicted
         self._recovery = Recovery(
             entry, self._window, self._router, self.experiments, self._max_advance
         )
@@ -194,7 +195,7 @@ class PartitionTask:
     ) -> Experiment:
         # Any seed that no other experiment of the partition has: keys are never stored.
         seed = len(self.experiments)
-        experiment = Experiment(name, settings, self._shared, seed, started_at, state)
+        experiment = Experiment(name, settings, self._context, seed, started_at, state)
         self.experiments[name] = experiment
         return experiment
 
@@ -349,7 +350,7 @@ class PartitionTask:
         opened = (experiment.attribution.open_since for experiment in self.experiments.values())
         open_since = min((offset for offset in opened if offset is not None), default=None)
         mark, window_clock = self._marks.last(open_since)
-        evicted = self._shared.memory.evicted
+        evicted = self._context.memory.evicted
         self._resets = [reset for reset in self._resets if reset.offset >= mark.start.offset]
         return PartitionEntry(
             topic=self._log.topic,

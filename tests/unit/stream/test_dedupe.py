@@ -22,7 +22,7 @@ class Model:
         self.max_records, self.max_ms = max_records, max_ms
         self.seen: list[tuple[object, int]] = []
 
-    def sight(self, key: object, now: int) -> bool:
+    def add(self, key: object, now: int) -> bool:
         lately = self.seen[-self.max_records :]
         known = any(key == other and now - then <= self.max_ms for other, then in lately)
         self.seen.append((key, now))
@@ -41,21 +41,21 @@ Steps = Sequence[tuple[int, int, int]]
 
 
 def walk(window: DedupeWindow, steps: Steps, offset: int = 0, now: int = 0) -> list[bool]:
-    """The answers of a window to each sighting."""
+    """The answers of a window to each entry."""
     told = []
     for key, further, later in steps:
         offset, now = offset + further, now + later
         if later:
             window.advance(now, offset)
-        told.append(sight(window, key, offset))
+        told.append(add(window, key, offset))
     return told
 
 
-def sight(window: DedupeWindow, key: int, offset: int) -> bool:
-    """Sight a key with the next record, as the fold does."""
+def add(window: DedupeWindow, key: int, offset: int) -> bool:
+    """Add a key with the next record, as the fold does."""
     if offset >= window.block_end:
         window.begin_block(offset)
-    return window.sight(key)
+    return window.add(key)
 
 
 def reach(steps: Steps) -> tuple[int, int]:
@@ -70,7 +70,7 @@ def test_an_id_is_remembered_within_both_bounds(
 ) -> None:
     window, model = DedupeWindow(max_records, max_ms), Model(max_records, max_ms)
     window.advance(0, 0)
-    expected = [model.sight(step[0], reach(steps[: i + 1])[1]) for i, step in enumerate(steps)]
+    expected = [model.add(step[0], reach(steps[: i + 1])[1]) for i, step in enumerate(steps)]
     assert walk(window, steps) == expected
     assert len(window) <= max_records
 
@@ -93,26 +93,26 @@ def test_a_rebuilt_window_gives_the_same_answers(
             continue
         if later and at > start.offset:
             rebuilt.advance(time, at)
-        sight(rebuilt, key, at)
+        add(rebuilt, key, at)
     assert len(rebuilt) == len(original)
     assert rebuilt.start == original.start
     assert walk(rebuilt, after, offset, now) == walk(original, after, offset, now)
     assert rebuilt.start == original.start
 
 
-def test_the_start_of_a_window_is_near_its_oldest_sighting() -> None:
+def test_the_start_of_a_window_is_near_its_oldest_entry() -> None:
     """Also in a click log without timestamps."""
     window = DedupeWindow(max_records=100, max_ms=1000)
     window.advance(0, 0)
     for offset in range(50_000):
-        sight(window, offset, offset)
+        add(window, offset, offset)
     assert 50_000 - 100 - 4096 <= window.start.offset <= 50_000 - 100
 
 
 def test_an_empty_window_starts_at_the_present() -> None:
     window = DedupeWindow(max_records=100, max_ms=10)
     window.advance(0, 0)
-    window.sight(1)
+    window.add(1)
     window.advance(11, 5)
     assert len(window) == 0
     assert window.start == (5, 11)
@@ -122,7 +122,7 @@ def test_forgotten_ids_take_no_memory() -> None:
     window = DedupeWindow(max_records=100, max_ms=0)
     for offset in range(100_000):
         window.advance(offset, offset)
-        sight(window, offset, offset)
+        add(window, offset, offset)
     assert len(window) == len(window.keys) == 1
     assert len(window._times) < 20_000
 
@@ -171,7 +171,7 @@ def test_the_fold_counts_each_id_once_across_chunks_and_restarts(
         log.append(record_of(offset, timestamp, id_, experiment, kind))
         if kind != "poison":  # dead letters do not move stream time
             now = max(now, timestamp)
-            expected[experiment] += model.sight((experiment, id_), now)
+            expected[experiment] += model.add((experiment, id_), now)
     entries: dict[str, bytes] = {}
     cuts = data.draw(st.sets(st.integers(0, len(log)), max_size=4))
     for cut in sorted({*cuts, len(log)}):

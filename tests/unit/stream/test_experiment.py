@@ -15,7 +15,7 @@ from streamduel.preference.counts import MAX_DUELS
 from streamduel.stream.dedupe import DedupeWindow
 from streamduel.stream.experiment import Experiment
 from streamduel.stream.output_buffer import OutputBuffer
-from streamduel.stream.shared import Shared
+from streamduel.stream.partition_context import PartitionContext
 from streamduel.stream.timers import Timers
 from tests.unit.stream.folding import (
     DUEL,
@@ -27,7 +27,7 @@ from tests.unit.stream.folding import (
     text,
 )
 
-SHARED = Shared(
+CONTEXT = PartitionContext(
     0,
     1000,
     DedupeWindow(10, 1000),
@@ -256,9 +256,9 @@ def test_the_last_assignment_is_kept_as_published() -> None:
 
 def test_there_is_no_assignment_before_the_first_decision() -> None:
     made_of = search().task.experiments["search"].settings
-    experiment = Experiment("search", made_of, SHARED, seed=0, started_at=0)
+    experiment = Experiment("search", made_of, CONTEXT, seed=0, started_at=0)
     assert experiment.decisions.assignment is None
-    again = Experiment("search", made_of, SHARED, 0, 0, experiment.state())
+    again = Experiment("search", made_of, CONTEXT, 0, 0, experiment.state())
     assert again.decisions.assignment is None
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from streamduel.config import Config
 from streamduel.connector import Poll
+from streamduel.stream.partition_context import WINDOWS_PER_HEARTBEAT
 from streamduel.stream.runner import HOLD_INTERVAL, SLICE, Runner
-from streamduel.stream.shared import PULSE
 from streamduel.testing import Broker, Record, duel, encode
 from streamduel.testing.broker import START, MemorySource
 
@@ -77,7 +77,7 @@ def impressions() -> Broker:
                 "b": PAIR[1], "teams": ["a", "b"], "docs": ["x", "y"],
             }
         )
-        for number in range(3 * PULSE)
+        for number in range(3 * WINDOWS_PER_HEARTBEAT)
     ]  # fmt: skip
     log = [Record(number, value, START + number) for number, value in enumerate(values)]
     # As many as move stream time over a gap.
@@ -99,7 +99,7 @@ def test_a_long_fold_polls_between_slices() -> None:
 
 
 def test_one_record_with_much_work_polls_in_between() -> None:
-    """All records come in one slice, so only the pulse of the fold can poll."""
+    """All records come in one slice, so only the heartbeat of the fold can poll."""
     broker = impressions()
     assert len(broker.records()) > SLICE  # the gap is passed within the last slice
     source = ran(broker, step=HOLD_INTERVAL)

@@ -7,20 +7,20 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from streamduel.config.model import LimitSettings
-from streamduel.stream.client_cap import Sightings
+from streamduel.stream.client_cap import ClientDuels
 from streamduel.stream.dedupe import DedupeWindow
 from streamduel.stream.open_memory import OpenMemory
 from streamduel.stream.output_buffer import OutputBuffer
 from streamduel.stream.team_patterns import TeamPatterns
 from streamduel.stream.timers import Timers
 
-PULSE: Final = 256
-"""Join windows that are closed between two calls of `pulse`: after an hour without records, one
-record closes all that were open, and each may be followed by a decision."""
+WINDOWS_PER_HEARTBEAT: Final = 256
+"""Join windows that are closed between two heartbeats: after an hour without records, one record
+closes all that were open, and each may be followed by a decision."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class PartitionContext:
     """What the experiments of one partition share.
 
     Attributes:
@@ -30,9 +30,10 @@ class Shared:
         timers: one for each experiment.
         outputs: assignments and dead letters.
         limits: bounds of a record.
-        pulse: called from time to time while one record causes much work.
+        heartbeat: called from time to time while one record causes much work, so that the process
+            keeps the partition.
         memory: of open impressions and pending clicks.
-        sightings: duels of clients in the dedupe window.
+        client_duels: duels of clients in the dedupe window.
         team_patterns: those that impressions have in common.
     """
 
@@ -42,11 +43,11 @@ class Shared:
     timers: Timers
     outputs: OutputBuffer
     limits: LimitSettings
-    pulse: Callable[[], None]
+    heartbeat: Callable[[], None]
     memory: OpenMemory = field(init=False)
-    sightings: Sightings = field(init=False)
+    client_duels: ClientDuels = field(init=False)
     team_patterns: TeamPatterns = field(init=False, default_factory=TeamPatterns)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "memory", OpenMemory(self.limits.max_open_bytes))
-        object.__setattr__(self, "sightings", Sightings(self.window))
+        object.__setattr__(self, "client_duels", ClientDuels(self.window))
