@@ -129,7 +129,7 @@ class Fold:
         window, experiments, name = self._window, self._experiments, None
         keys, order = window.keys, window.order
         clock = self._clock
-        hear, threshold = clock.evidence.append, clock.threshold
+        remember, threshold = clock.recent.append, clock.threshold
         for record, event in zip(records, events, strict=True):
             if isinstance(event, Exception):
                 self._refuse(record, event)
@@ -155,7 +155,7 @@ class Fold:
             if timestamp is None:
                 timestamp = -1 if event.ts is None else event.ts
             if 0 <= timestamp <= threshold:
-                hear(timestamp)
+                remember(timestamp)
             else:
                 self._advance(timestamp, record.offset)
                 threshold = clock.threshold
@@ -248,7 +248,7 @@ class Fold:
         """Advance stream time by the valid record at an offset, before it is applied."""
         clock = self._clock
         if 0 <= timestamp <= clock.threshold:
-            clock.evidence.append(timestamp)
+            clock.recent.append(timestamp)
             return
         before = clock.now
         since = clock.add(timestamp, offset)

@@ -15,12 +15,12 @@ import msgspec
 
 from streamduel.records import MAX_TIME
 
-EVIDENCE: Final = 31
+RECENT: Final = 31
 """Records whose timestamps are compared. Up to 15 of them may have wrong clocks, and stream time
 passes a gap in traffic with the 16th record after it. Odd, so that the median is one of them."""
 
 _LOW, _MIDDLE, _HIGH = 7, 15, 23
-"""Quartiles and median of the evidence, by rank."""
+"""Quartiles and median of the recent timestamps, by rank."""
 
 _REACH: Final = 3
 """How many times the distance from the median to the nearer quartile traffic may be ahead. The
@@ -33,18 +33,18 @@ class ClockState(msgspec.Struct, frozen=True, array_like=True):
 
     Attributes:
         now: stream time.
-        limit: stream time follows timestamps up to it; None before there are `EVIDENCE` records.
-        evidence: timestamps of the last valid records, the oldest first.
-        ahead: timestamps and offsets of records of the evidence that are ahead of stream time.
-        disobeyed: records that were ahead when they arrived and were not reached since, those of
-            the evidence included.
+        limit: stream time follows timestamps up to it; None before there are `RECENT` records.
+        recent: timestamps of the last valid records, the oldest first.
+        ahead: timestamps and offsets of those records that are ahead of stream time.
+        passed_over: records that were ahead when they arrived and were not reached since, those
+            of `ahead` included.
     """
 
     now: int
     limit: int | None
-    evidence: tuple[int, ...]
+    recent: tuple[int, ...]
     ahead: tuple[tuple[int, int], ...]
-    disobeyed: int
+    passed_over: int
 
 
 class ClockReset(msgspec.Struct, frozen=True, array_like=True):
@@ -63,12 +63,12 @@ class StreamClock:
     """Derives stream time from the timestamps of valid records.
 
     Stream time is the largest timestamp so far that was within the limit: at most `max_advance_ms`
-    ahead of what the last `EVIDENCE` timestamps make plausible, which is their median, and beyond
+    ahead of what the last `RECENT` timestamps make plausible, which is their median, and beyond
     it `_REACH` times the distance to the nearer quartile. The limit is computed again with each
     timestamp beyond it, and stream time then advances to the largest of the last timestamps within.
 
     Stream time follows all of the first records of a partition, because there is nothing to compare
-    them with. The last of `EVIDENCE` records allows the comparison; stream time may decrease then,
+    them with. The last of `RECENT` records allows the comparison; stream time may decrease then,
     and only then.
 
     The state is a function of the records alone. Records without a timestamp do not take part.
@@ -79,7 +79,7 @@ class StreamClock:
 
     Attributes:
         now: stream time.
-        evidence: the last timestamps. For one from 0 up to `threshold`, the fold's inner loop
+        recent: the last timestamps. For one from 0 up to `threshold`, the fold's inner loop
             appends it here without a call; `add` would do the same.
         newest_ahead: timestamp and offset of the newest record that was beyond the limit since the
             process began.
@@ -95,34 +95,34 @@ class StreamClock:
 
     __slots__ = (
         "_ahead",
-        "_disobeyed",
         "_limit",
         "_max_advance",
-        "evidence",
+        "_passed_over",
         "newest_ahead",
         "now",
+        "recent",
     )
 
     def __init__(self, max_advance_ms: int, state: ClockState | None = None) -> None:
         self._max_advance = max_advance_ms
-        self.evidence: deque[int] = deque(maxlen=EVIDENCE)
+        self.recent: deque[int] = deque(maxlen=RECENT)
         self.newest_ahead: tuple[int, int] | None = None
         self.now = 0
         self._limit: int | None = None
         self._ahead: deque[tuple[int, int]] = deque()
-        self._disobeyed = 0
+        self._passed_over = 0
         if state is not None:
             self.restore(state)
 
     @property
     def threshold(self) -> int:
-        """A timestamp up to it, and not negative, changes nothing but the evidence."""
+        """A timestamp up to it, and not negative, changes nothing but `recent`."""
         return -1 if self._limit is None else self.now
 
     @property
     def outliers(self) -> int:
-        """Records that were beyond the limit until they left the evidence."""
-        return self._disobeyed - self._count_ahead()
+        """Records that were beyond the limit until they left `recent`."""
+        return self._passed_over - self._count_ahead()
 
     def advances(self, timestamps: Sequence[int]) -> list[int] | None:
         """The indexes of the records with which stream time would advance to their timestamps.
@@ -140,14 +140,14 @@ class StreamClock:
 
     def add_plain(self, timestamps: Sequence[int], advances: Sequence[int]) -> None:
         """`add` each of some timestamps, for which `advances` has returned these indexes."""
-        self.evidence.extend(timestamps[-EVIDENCE:])
+        self.recent.extend(timestamps[-RECENT:])
         if advances:
             self.now = timestamps[advances[-1]]
 
     def _count_ahead(self) -> int:
         if self._limit is None:
             return len(self._ahead)
-        return sum(timestamp > self.now for timestamp in self.evidence)
+        return sum(timestamp > self.now for timestamp in self.recent)
 
     def add(self, timestamp: int, offset: int) -> int | None:
         """Process the timestamp of the valid record at an offset; a negative one is none.
@@ -159,7 +159,7 @@ class StreamClock:
         """
         if timestamp < 0:
             return None
-        self.evidence.append(timestamp)
+        self.recent.append(timestamp)
         if self._limit is None:
             return self._add_early(timestamp, offset)
         if timestamp <= self.now:
@@ -167,23 +167,23 @@ class StreamClock:
         if timestamp <= self._limit:
             self.now = timestamp
             return offset
-        return self._weigh(timestamp, offset)
+        return self._compare(timestamp, offset)
 
     def _add_early(self, timestamp: int, offset: int) -> int | None:
-        if len(self.evidence) == EVIDENCE:
-            return self._weigh(timestamp, offset)
+        if len(self.recent) == RECENT:
+            return self._compare(timestamp, offset)
         self._ahead.append((timestamp, offset))
-        self._disobeyed += 1
+        self._passed_over += 1
         if not self.now < timestamp <= MAX_TIME:
             return None
         self.now = timestamp
         return offset
 
-    def _weigh(self, timestamp: int, offset: int) -> int:
-        """Compare a timestamp that is beyond the limit with the evidence, of which it is part."""
-        ordered = sorted(self.evidence)
+    def _compare(self, timestamp: int, offset: int) -> int:
+        """Compare a timestamp that is beyond the limit with the recent ones, of which it is one."""
+        ordered = sorted(self.recent)
         ahead = list(self._ahead)
-        if self._limit is not None:  # those that have left the evidence are too late to be reached
+        if self._limit is not None:  # those that have left `recent` are too late to be reached
             still = len(ordered) - bisect_right(ordered, self.now) - 1
             ahead = ahead[len(ahead) - still :]
         ahead.append((timestamp, offset))
@@ -194,40 +194,40 @@ class StreamClock:
         self.now = largest if first else max(self.now, largest)
         reached = [place for time, place in ahead if time <= self.now]
         self._ahead = deque(pair for pair in ahead if pair[0] > self.now)
-        self._disobeyed += 1 - len(reached)
+        self._passed_over += 1 - len(reached)
         if timestamp > self.now:
             self.newest_ahead = timestamp, offset
         return reached[0] if reached and not first else offset
 
     def _plausible(self, ordered: Sequence[int]) -> int:
-        """The limit, by the evidence in order."""
+        """The limit, by the recent timestamps in order."""
         middle = ordered[_MIDDLE]
         spread = min(middle - ordered[_LOW], ordered[_HIGH] - middle)
         return min(middle + _REACH * spread + self._max_advance, MAX_TIME)
 
     def set(self, now: int) -> None:
-        """Set stream time, as if all evidence agreed with it."""
-        self._disobeyed = self.outliers
+        """Set stream time, as if all recent timestamps agreed with it."""
+        self._passed_over = self.outliers
         self._ahead.clear()
         self.now, self._limit = now, min(now + self._max_advance, MAX_TIME)
-        self.evidence.extend([now] * EVIDENCE)
+        self.recent.extend([now] * RECENT)
 
     def state(self) -> ClockState:
         """What restores the clock."""
         count = self._count_ahead()
         ahead = tuple(self._ahead)[len(self._ahead) - count :]
-        return ClockState(self.now, self._limit, tuple(self.evidence), ahead, self._disobeyed)
+        return ClockState(self.now, self._limit, tuple(self.recent), ahead, self._passed_over)
 
     def restore(self, state: ClockState) -> None:
         """Continue with a former `state()`."""
-        self.now, self._limit, self._disobeyed = state.now, state.limit, state.disobeyed
-        self.evidence.clear()
-        self.evidence.extend(state.evidence)
+        self.now, self._limit, self._passed_over = state.now, state.limit, state.passed_over
+        self.recent.clear()
+        self.recent.extend(state.recent)
         self._ahead = deque(state.ahead)
 
 
 class LargestTimestamp:
-    """Stream time before there was evidence: the largest timestamp of any record.
+    """Stream time before timestamps were compared: the largest timestamp of any record.
 
     State of format 6 followed it. A restart re-reads a stretch of the click log with the stream
     time that it had when it was folded.

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamduel.records import MAX_TIME
-from streamduel.stream.stream_time import EVIDENCE, LargestTimestamp, StreamClock
+from streamduel.stream.stream_time import RECENT, LargestTimestamp, StreamClock
 
 START = 1_790_000_000_000
 ADVANCE = 1_000
@@ -92,7 +92,7 @@ def test_stream_time_follows_the_rule(steps: list[int | str], max_advance: int) 
     for offset, timestamp in enumerate(timestamps(steps)):
         rule.add(timestamp)
         if 0 <= timestamp <= clock.threshold:
-            clock.evidence.append(timestamp)  # as the fold does
+            clock.recent.append(timestamp)  # as the fold does
             since = None
         else:
             since = clock.add(timestamp, offset)
@@ -121,9 +121,9 @@ def test_a_restored_clock_continues_equally(
 
 
 def settled(max_advance: int = ADVANCE) -> StreamClock:
-    """A clock that has heard `EVIDENCE` records at `START`."""
+    """A clock with `RECENT` records at `START`."""
     clock = StreamClock(max_advance)
-    for offset in range(EVIDENCE):
+    for offset in range(RECENT):
         clock.add(START, offset)
     return clock
 
@@ -134,7 +134,7 @@ def test_fifteen_of_31_records_do_not_move_it_beyond_the_limit(wrong: int) -> No
     for offset in range(15):
         clock.add(wrong, 100 + offset)
     assert clock.now == START
-    for offset in range(EVIDENCE):
+    for offset in range(RECENT):
         clock.add(START, 200 + offset)
     assert clock.outliers == 15
 
@@ -165,7 +165,7 @@ def test_records_without_a_timestamp_are_no_evidence() -> None:
         clock.add(-1, offset)
     clock.add(START + 1, 100)
     assert clock.now == START + 1
-    assert list(clock.evidence) == [START] * 30 + [START + 1]
+    assert list(clock.recent) == [START] * 30 + [START + 1]
 
 
 def test_of_sparse_traffic_it_is_the_newest_timestamp() -> None:
