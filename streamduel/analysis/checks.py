@@ -30,7 +30,7 @@ DOMINATED: Final = 0.05
 """The share of duels of such clients from which on they are worth a look, as on the status page."""
 
 WHOLE: Final = 1000
-"""Prominence is in whole thousandths, so that sums are exact: see `streamduel.stream.trust`."""
+"""Prominence is in whole thousandths, so that sums are exact: see `stream/team_patterns.py`."""
 
 
 Coins = Mapping[str, tuple[float, float]]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from streamduel.stream.conformance import Coin
 from streamduel.stream.experiment import Experiment
 from streamduel.stream.guardrails import share_taken
-from streamduel.stream.trust import Coin
 
 
 class Impressions(NamedTuple):
@@ -34,13 +34,13 @@ class Impressions(NamedTuple):
     @classmethod
     def of(cls, experiment: Experiment) -> Impressions:
         """The counts of an experiment."""
-        trust, clients = experiment.impressions.trust, experiment.impressions.clients
-        coins = trust.coins(experiment.roster.arms) if trust.impressions else ()
+        conformance, clients = experiment.impressions.conformance, experiment.impressions.clients
+        coins = conformance.coins(experiment.roster.arms) if conformance.impressions else ()
         return cls(
-            trust.impressions,
+            conformance.impressions,
             experiment.duels.ties,
-            trust.ranks,
-            trust.unassigned,
+            conformance.ranks,
+            conformance.unassigned,
             coins,
             clients.impressions,
             clients.per_client,

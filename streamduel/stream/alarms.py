@@ -25,11 +25,11 @@ FEW: Final = 20
 
 def alarms(experiment: Experiment) -> Iterator[str]:
     """The present problems, as texts that stay the same as long as the problem lasts."""
-    outcomes, trust = experiment.outcomes, experiment.impressions.trust
+    outcomes, conformance = experiment.outcomes, experiment.impressions.conformance
     lost, accepted = outcomes.late + outcomes.unjoined, outcomes.accepted
-    if trust.impressions and unfairness(trust.coins(experiment.roster.arms)) > UNFAIR:
+    if conformance.impressions and unfairness(conformance.coins(experiment.roster.arms)) > UNFAIR:
         yield "services do not interleave fairly"
-    if _many(trust.unassigned, trust.impressions):
+    if _many(conformance.unassigned, conformance.impressions):
         yield "impressions of pairs that are not assigned"
     if _many(lost, accepted + lost):
         yield "clicks that are late or unjoined"

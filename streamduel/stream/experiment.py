@@ -334,7 +334,7 @@ class Experiment:
         """Stream time was set back to `now`, before the record after `offset`."""
         self._changes += 1
         self.buffer.learn()
-        self.impressions.trust.rewind(now)
+        self.impressions.conformance.rewind(now)
         plan = self.decisions.plan
         self._decided(plan, self.decisions.rewind(offset, now, self._records), now)
 
@@ -343,7 +343,7 @@ class Experiment:
         self.buffer.due = self.decisions.until_due
         plan = self.decisions.plan
         if plan is not None and plan != before:
-            self.impressions.trust.decided(before, plan, self.decisions.epoch, now)
+            self.impressions.conformance.decided(before, plan, self.decisions.epoch, now)
         self.timeline.decided(before, self.decisions, now, lambda: alarms(self))
         if assignment is not None:
             self._context.outputs.assign(assignment)

@@ -8,9 +8,9 @@ from typing import Any
 from streamduel.config.experiment import ExperimentSettings
 from streamduel.records import Impression, Interleaving
 from streamduel.stream.client_sketch import ClientSketch
+from streamduel.stream.conformance import Conformance
 from streamduel.stream.examples import Examples
 from streamduel.stream.team_patterns import TeamPatterns
-from streamduel.stream.trust import Trust
 
 
 class Impressions:
@@ -22,18 +22,18 @@ class Impressions:
         state: a former `state()`; None for a new experiment.
 
     Attributes:
-        trust: counts that show whether ranker services interleave as assigned.
+        conformance: counts that show whether ranker services interleave as assigned.
         clients: how many impressions a client has.
         examples: impressions to look at.
     """
 
-    __slots__ = ("clients", "examples", "trust")
+    __slots__ = ("clients", "conformance", "examples")
 
     def __init__(
         self, settings: ExperimentSettings, patterns: TeamPatterns, state: Mapping[str, Any] | None
     ) -> None:
         saved = state or {}
-        self.trust = Trust(patterns, saved.get("trust"))
+        self.conformance = Conformance(patterns, saved.get("trust"))
         self.clients = ClientSketch(saved.get("clients"))
         self.examples = Examples(settings.examples, saved.get("examples"))
 
@@ -44,7 +44,7 @@ class Impressions:
             event: the impression.
             now: stream time.
         """
-        self.trust.shown(event.a, event.b, event.teams, event.epoch, now)
+        self.conformance.shown(event.a, event.b, event.teams, event.epoch, now)
         if event.client is not None:
             self.clients.add(event.client)
 
@@ -56,7 +56,7 @@ class Impressions:
             times: their timestamps, none beyond the limit of stream time.
             now: stream time before them.
         """
-        shown, add = self.trust.shown, self.clients.add
+        shown, add = self.conformance.shown, self.clients.add
         for event, time in zip(events, times, strict=True):
             now = max(now, time)
             shown(event.a, event.b, event.teams, event.epoch, now)
@@ -69,14 +69,14 @@ class Impressions:
 
     def retire_arm(self, arm: str) -> None:
         """Forget an arm."""
-        self.trust.retire_arm(arm)
+        self.conformance.retire_arm(arm)
         self.examples.retire_arm(arm)
 
     def state(self) -> dict[str, Any]:
         """What the hard state contains."""
         clients, examples = self.clients.state(), self.examples.state()
         return {
-            "trust": self.trust.state(),
+            "trust": self.conformance.state(),
             **({"examples": examples} if examples else {}),
             **({"clients": clients} if clients else {}),
         }

@@ -40,7 +40,7 @@ class _Renewal(msgspec.Struct):
     expires: bool
 
 
-class _Trust(msgspec.Struct):
+class _Conformance(msgspec.Struct):
     sides: Features
     arms: dict[str, Features]
     unassigned: Count
@@ -73,7 +73,7 @@ class _State(msgspec.Struct):
     by_arm: ArmTallies
     tallies: Outcomes
     ties: Count
-    trust: _Trust
+    trust: _Conformance
     open: dict[str, Count]
     pair_ties: list[TieRow] = []
     applied: dict[str, Any] = {}

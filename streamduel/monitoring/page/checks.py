@@ -11,7 +11,7 @@ from streamduel.monitoring.views import MAX_ARMS_ON_DEMAND, ExperimentView
 from streamduel.preference.evidence import unfairness
 from streamduel.stream.alarms import TOLERATED, UNFAIR
 from streamduel.stream.client_sketch import DEPENDENT
-from streamduel.stream.trust import EVEN
+from streamduel.stream.conformance import EVEN
 
 DOMINATED: Final = 0.05
 """The share of records beyond the limit per client, as in the alert: a few users search all day."""

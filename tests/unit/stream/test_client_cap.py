@@ -104,7 +104,7 @@ def test_a_capped_impression_joins_its_clicks_and_is_no_duel() -> None:
 def test_a_capped_list_is_not_checked_for_fairness() -> None:
     partition = Partition(config())
     partition.fold(*(text(INTERLEAVING, id=f"i-{n}", client="u-1") for n in range(5)))
-    assert partition.task.experiments["search"].impressions.trust.impressions == CAP
+    assert partition.task.experiments["search"].impressions.conformance.impressions == CAP
 
 
 def test_clicks_and_control_records_are_not_capped() -> None:

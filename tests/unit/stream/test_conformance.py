@@ -1,4 +1,4 @@
-"""Trust: unfair teams, unassigned pairs and ties."""
+"""Conformance: unfair teams, unassigned pairs and ties."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 from streamduel.interleaving import probabilistic, team_draft
 from streamduel.interleaving.base import Team
 from streamduel.preference.evidence import unfairness
+from streamduel.stream.conformance import GRACE_MS
 from streamduel.stream.team_patterns import WHOLE, features_of
-from streamduel.stream.trust import GRACE_MS
 from tests.unit.stream.folding import (
     ARMS,
     CONTROL,
@@ -83,11 +83,11 @@ def seen(teams: Interleave, impressions: int, seed: int = 1) -> float:
 
 
 def suspicion(partition: Partition, impressions: int) -> float:
-    trust = partition.task.experiments["search"].impressions.trust
-    assert trust.impressions == impressions
-    again = partition.restarted().task.experiments["search"].impressions.trust
-    assert again.state() == trust.state()
-    return unfairness(trust.coins(ARMS))
+    conformance = partition.task.experiments["search"].impressions.conformance
+    assert conformance.impressions == impressions
+    again = partition.restarted().task.experiments["search"].impressions.conformance
+    assert again.state() == conformance.state()
+    return unfairness(conformance.coins(ARMS))
 
 
 @pytest.mark.parametrize("teams", [favoured, greedy, always_first, larger, buried, unlabelled])
@@ -155,33 +155,33 @@ def shown(number: int, a: str, b: str) -> bytes:
 
 def test_impressions_of_unassigned_pairs_are_counted() -> None:
     partition = Partition(config(search={"guardrails": {"freeze_pair": ["bm25", "ltr-v1"]}}))
-    trust = partition.task.experiments["search"].impressions.trust
+    conformance = partition.task.experiments["search"].impressions.conformance
     partition.fold_at(START, shown(1, "bm25", "ltr-v1"), shown(2, "ltr-v1", "bm25"))
-    assert trust.unassigned == 0, "whichever side"
+    assert conformance.unassigned == 0, "whichever side"
     partition.fold_at(START, shown(3, "bm25", "ltr-v2"))
-    assert trust.unassigned == 1
+    assert conformance.unassigned == 1
     freeze = text(CONTROL, action="freeze_pair", a="bm25", b="ltr-v2")
     partition.fold_at(START, freeze, shown(4, "bm25", "ltr-v2"), shown(5, "bm25", "ltr-v1"))
-    assert trust.unassigned == 1, "what was on its way, or cached"
+    assert conformance.unassigned == 1, "what was on its way, or cached"
     partition.fold_at(START + GRACE_MS, shown(6, "bm25", "ltr-v1"))
-    assert trust.unassigned == 1
+    assert conformance.unassigned == 1
     partition.fold_at(START + GRACE_MS + 1, shown(7, "bm25", "ltr-v1"), shown(8, "bm25", "ltr-v2"))
-    assert trust.unassigned == 2
+    assert conformance.unassigned == 2
     pause = [text(CONTROL, id=f"p-{it}", action=it) for it in ("pause", "resume")]
     partition.fold_at(START + GRACE_MS + 1, *pause)
-    assert json.loads(json.dumps(trust.state())) == trust.state()
-    remembered = [pair[:2] for pair in trust.state()["assigned"]]
+    assert json.loads(json.dumps(conformance.state())) == conformance.state()
+    remembered = [pair[:2] for pair in conformance.state()["assigned"]]
     assert ["bm25", "ltr-v2"] in remembered
     assert ["bm25", "ltr-v1"] not in remembered, "what is long past is forgotten"
 
 
 def test_a_record_with_an_epoch_is_checked_against_that_assignment() -> None:
     partition = Partition(config(search={"guardrails": {"freeze_pair": ["bm25", "ltr-v1"]}}))
-    trust = partition.task.experiments["search"].impressions.trust
+    conformance = partition.task.experiments["search"].impressions.conformance
 
     def serve(number: int, a: str, b: str, epoch: int) -> int:
         partition.fold_at(START, text(json.loads(shown(number, a, b)), epoch=epoch))
-        return trust.unassigned
+        return conformance.unassigned
 
     def freeze(number: int, a: str, b: str) -> None:
         control = text(CONTROL, id=f"c-{number}", action="freeze_pair", a=a, b=b)
@@ -199,26 +199,26 @@ def test_a_record_with_an_epoch_is_checked_against_that_assignment() -> None:
     assert serve(5, "bm25", "ltr-v2", third) == 3
     assert serve(6, "bm25", "ltr-v2", second) == 3
     assert serve(7, "bm25", "ltr-v1", 1) == 3, "its earlier time in the plan is forgotten"
-    again = partition.restarted().task.experiments["search"].impressions.trust
-    assert again.state() == trust.state()
+    again = partition.restarted().task.experiments["search"].impressions.conformance
+    assert again.state() == conformance.state()
 
 
 def test_the_order_of_a_pair_does_not_matter() -> None:
     partition = Partition(config(search={"arms": ["x", "y"]}))
-    trust = partition.task.experiments["search"].impressions.trust
+    conformance = partition.task.experiments["search"].impressions.conformance
     partition.fold(text(CONTROL, id="f", action="freeze_pair", a="y", b="x"))
     partition.fold(text(CONTROL, id="u", action="unfreeze_pair"))
     partition.fold(shown(1, "y", "x"), text(json.loads(shown(2, "x", "y")), epoch=99))
-    assert trust.unassigned == 0
+    assert conformance.unassigned == 0
 
 
 def test_the_counts_of_a_retired_arm_are_dropped() -> None:
     partition = Partition()
     partition.fold(shown(1, "bm25", "ltr-v2"), shown(2, "ltr-v1", "ltr-v2"))
-    trust = partition.task.experiments["search"].impressions.trust
-    assert {*trust.state()["arms"]} == {*ARMS}
+    conformance = partition.task.experiments["search"].impressions.conformance
+    assert {*conformance.state()["arms"]} == {*ARMS}
     partition.fold(text(CONTROL, action="retire_arm", arm="ltr-v2"))
-    assert {*trust.state()["arms"]} == {"bm25", "ltr-v1"}
+    assert {*conformance.state()["arms"]} == {"bm25", "ltr-v1"}
 
 
 @pytest.mark.parametrize("ties", ["half", "drop"])

@@ -1,4 +1,4 @@
-"""Trust: detects unfair interleaving and unassigned pairs."""
+"""Conformance: whether ranker services serve assigned pairs and interleave them fairly."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ IN_FORCE: Final = -1
 """Replaces the last epoch of a pair while the plan in force contains the pair."""
 
 EVEN: Final = ("documents", "top ranks", "prominent ranks")
-"""What must balance for each arm and for side a, in this order: see `Trust.coins`."""
+"""What must balance for each arm and for side a, in this order: see `Conformance.coins`."""
 
 MOST_PAIRS: Final = 1024
 """Pairs that are counted before their counts are added to those of sides and arms: 0.2 MB."""
@@ -28,7 +28,7 @@ Coin = tuple[float, float]
 _SHOWN, _OURS, _THEIRS, _OUR_TOPS, _THEIR_TOPS, _LEAD = range(6)
 
 
-class Trust:
+class Conformance:
     """Counts what distinguishes fair interleaving of assigned pairs from anything else.
 
     In team draft and in probabilistic interleaving a coin decides whose turn it is. So for each arm
