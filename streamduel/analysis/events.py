@@ -6,7 +6,7 @@ kept as 128 bits of MD5: DuckDB's own `hash` has collisions already among some t
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from typing import Any, Final
 
 from streamduel.analysis.engine import Engine, quoted
@@ -63,43 +63,51 @@ def load(engine: Engine, source: Source, experiment: str) -> None:
         experiment: the name of an experiment that rows do not name; clicks have that of their
             list.
     """
-    fields, table = dict(source.columns.fields), source.table
+    own = source.kind != "flat"
+    factor = 1.0 if own else _time_factor(engine, source)
+    texts = _texts(engine, source, factor)
+    kind = _typed_kind() if own else _flat_kind(set(texts))
+    sides_only = "clicks_a IS NOT NULL" if {"clicks_a", "clicks_b"} <= texts.keys() else "false"
+    sides_only = "true" if source.sides_only else sides_only
+    engine.run(
+        f"reading {source.table.where}",
+        f"INSERT INTO events SELECT kind, {_problem(own)}, {not own}, {sides_only} AS is_sides,"
+        " experiment, key, a, b, winner, wins_a, wins_b, ties, teams, clicks, chances, docs,"
+        " impression, rank, doc, action, arm, ts, client, segment, query,"
+        " detail, actor,"
+        " left(CASE problem WHEN 'winner' THEN winner_text WHEN 'teams' THEN teams_text END, 100)"
+        f" FROM ({_values(kind, own, factor, experiment)} FROM ({_rows(source, texts)}))",
+    )
+
+
+def _texts(engine: Engine, source: Source, factor: float) -> dict[str, str]:
+    """For each field that the rows have, the SQL expression of its text."""
+    fields, table = source.columns.fields, source.table
     arrays = _ARRAYS if source.kind == "own" else ()
-    texts = {
+    texts: dict[str, str] = {
         field: table.text(fields[field], quotes=field in arrays)
         for field in _TEXTS
         if field in fields
     }
     if source.unnamed:
         texts["experiment"] = f"nullif({texts['experiment']}, {quoted(source.unnamed)})"
-    own = source.kind != "flat"
-    factor = 1.0 if own else _time_factor(engine, source)
-    if not own and not {"a", "b"} <= fields.keys():
-        texts["a"], texts["b"] = (quoted(arm) for arm in sides(engine, source))
-    if not own:
+    if source.kind == "flat":
+        if not {"a", "b"} <= fields.keys():
+            texts["a"], texts["b"] = (quoted(arm) for arm in sides(engine, source))
         _read_foreign_values(engine, source, texts, factor)
+    return texts
+
+
+def _rows(source: Source, texts: Mapping[str, str]) -> str:
+    """The query of the rows, with the same columns for every source."""
+    own = source.kind == "own"
     columns = [f"nullif({texts[field]}, '') AS {field}" if field in texts
                else f"NULL::VARCHAR AS {field}" for field in _TEXTS]  # fmt: skip
     columns.append(f"{_segment(source)} AS segment")
     columns.append(_control(source))
-    columns.append(
-        f"{'refused_field(json::VARCHAR)' if source.kind == 'own' else 'NULL'} AS misfit"
-    )
-    raw = f"SELECT {', '.join(columns)} FROM {table.relation}"
-    if source.kind == "own":
-        raw = f"SELECT * FROM ({raw}) WHERE type IS DISTINCT FROM 'control_marker'"
-    kind = _typed_kind() if own else _flat_kind(set(texts))
-    sides_only = "clicks_a IS NOT NULL" if {"clicks_a", "clicks_b"} <= texts.keys() else "false"
-    sides_only = "true" if source.sides_only else sides_only
-    engine.run(
-        f"reading {table.where}",
-        f"INSERT INTO events SELECT kind, {_problem(own)}, {not own}, {sides_only} AS is_sides,"
-        " experiment, key, a, b, winner, wins_a, wins_b, ties, teams, clicks, chances, docs,"
-        " impression, rank, doc, action, arm, ts, client, segment, query,"
-        " detail, actor,"
-        " left(CASE problem WHEN 'winner' THEN winner_text WHEN 'teams' THEN teams_text END, 100)"
-        f" FROM ({_values(kind, own, factor, experiment)} FROM ({raw}))",
-    )
+    columns.append(f"{'refused_field(json::VARCHAR)' if own else 'NULL'} AS misfit")
+    rows = f"SELECT {', '.join(columns)} FROM {source.table.relation}"
+    return f"SELECT * FROM ({rows}) WHERE type IS DISTINCT FROM 'control_marker'" if own else rows
 
 
 def _read_foreign_values(

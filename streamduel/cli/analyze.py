@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Literal
@@ -19,6 +19,7 @@ from streamduel.analysis.engine import MEMORY
 from streamduel.analysis.inputs import REMOTE, paths
 from streamduel.analysis.page import render
 from streamduel.analysis.pairs_csv import pairs_csv
+from streamduel.analysis.report import Analysis
 from streamduel.cli.analyze_tables import print_analysis
 from streamduel.cli.app import err, out
 from streamduel.config.experiment import MAX_EXAMPLES
@@ -159,8 +160,7 @@ def analyze(
 
         streamduel analyze logs/*.parquet --map a=left_ranker --map b=right_ranker
     """
-    outputs = (("--json", json), ("--csv", csv), ("--report", report))
-    _check_outputs([(option, path) for option, path in outputs if path is not None], logs or [])
+    _check_outputs({"--json": json, "--csv": csv, "--report": report}, logs or [])
     request = Request(
         logs=logs or [],
         sql=sql,
@@ -178,12 +178,7 @@ def analyze(
             analysis = analyze_log(request, progress)
         except InterleavingError as error:
             raise ConfigurationError(f"--credit: {error}") from error
-    if json is not None:
-        write_whole(json, msgspec.json.format(msgspec.json.encode(analysis)) + b"\n")
-    if csv is not None:
-        write_whole(csv, pairs_csv(analysis).encode())
-    if report is not None:
-        write_whole(report, render(analysis).encode())
+    _write(analysis, json, csv, report)
     print_analysis(out, analysis)  # last: its reader may end early, as `head` does
 
 
@@ -200,7 +195,17 @@ def _weights(texts: list[str]) -> dict[str, float]:
     return weights
 
 
-def _check_outputs(outputs: list[tuple[str, Path]], logs: list[str]) -> None:
+def _write(analysis: Analysis, json: Path | None, csv: Path | None, report: Path | None) -> None:
+    """Write the files that were asked for."""
+    if json is not None:
+        write_whole(json, msgspec.json.format(msgspec.json.encode(analysis)) + b"\n")
+    if csv is not None:
+        write_whole(csv, pairs_csv(analysis).encode())
+    if report is not None:
+        write_whole(report, render(analysis).encode())
+
+
+def _check_outputs(outputs: Mapping[str, Path | None], logs: list[str]) -> None:
     """Refuse files that cannot be written, before anything is computed."""
     seen: dict[Path, str] = {
         identity(path): "the log"
@@ -208,7 +213,9 @@ def _check_outputs(outputs: list[tuple[str, Path]], logs: list[str]) -> None:
         if not log.startswith(REMOTE)
         for path in paths(log)
     }
-    for option, path in outputs:
+    for option, path in outputs.items():
+        if path is None:
+            continue
         if kind(path) == "a directory":
             raise ConfigurationError(f"{option} must be a file (found the directory '{path}').")
         if kind(path.parent) != "a directory":
