@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from streamduel.errors import StreamduelError, counted
+from streamduel.stream.alarms import TOLERATED
 from streamduel.stream.inspection import Report
 from streamduel.stream.observer import Observer
 from streamduel.stream.tallies import OutOfOrder
 from streamduel.stream.task import PartitionTask
-
-TOLERATED: Final = 0.01
-"""The share of clicks that may be lost, as in the data checks: it changes no result that is worth
-acting on."""
 
 
 class FileOrder(Observer):

@@ -24,6 +24,8 @@ MOST_PAIRS: Final = 1024
 """Pairs that are counted before their counts are added to those of sides and arms: 0.2 MB."""
 
 Coin = tuple[float, float]
+"""A feature that is even if a fair coin decides each turn: how much of it an arm or side a has, and
+how much its opponents have."""
 
 _SHOWN, _OURS, _THEIRS, _OUR_TOPS, _THEIR_TOPS, _LEAD = range(6)
 

@@ -101,20 +101,15 @@ class Experiment:
             self.roster = Roster(name, state["arms"], state["added"], state["retired"])
             self.outcomes = msgspec.convert(state["tallies"], Outcomes)
         self.duels = DuelTallies(settings, len(self.roster.arms), state)
-        join_window_ms = settings.join_window(context.join_window_ms)
+        window_ms, patterns = settings.join_window(context.join_window_ms), context.team_patterns
         self.attribution = Attribution(
-            join_window_ms,
-            context.window,
-            name,
-            context.memory,
-            context.team_patterns,
-            self.duels.segments_of,
+            window_ms, context.window, name, context.memory, patterns, self.duels.segments_of
         )
         self.out_of_order = msgspec.convert((state or {}).get("disorder", {}), OutOfOrder)
         if state is None:  # else a restart re-reads clicks that are counted already
             self.attribution.out_of_order = self.out_of_order
         self.timeline = Timeline((state or {}).get("timeline"))
-        self.impressions = Impressions(settings, context.team_patterns, state)
+        self.impressions = Impressions(settings, patterns, state)
         self.decisions = Decisions(name, settings, context.partition, self.roster, state)
         self.coder = Coder(settings, self.roster, context.limits)
         self.code, self.check_at = self.coder.code, self.coder.check_at
