@@ -159,7 +159,7 @@ def test_creeping_clocks_do_not_move_it() -> None:
     assert clock.now <= START + 100 + ADVANCE
 
 
-def test_records_without_a_timestamp_are_no_evidence() -> None:
+def test_records_without_a_timestamp_are_not_compared() -> None:
     clock = settled()
     for offset in range(100):
         clock.add(-1, offset)
@@ -201,7 +201,7 @@ def test_the_first_records_are_all_obeyed_until_the_31st() -> None:
     assert clock.outliers == 1
 
 
-def test_stream_time_that_was_set_counts_as_evidence() -> None:
+def test_stream_time_that_was_set_is_compared() -> None:
     clock = settled()
     clock.add(YEAR_2100, 50)
     clock.set(START - 10**9)
@@ -211,7 +211,7 @@ def test_stream_time_that_was_set_counts_as_evidence() -> None:
     assert clock.outliers == 0, "the record at offset 50 was not refused yet"
 
 
-def test_before_there_was_evidence_it_was_the_largest_timestamp() -> None:
+def test_before_timestamps_were_compared_it_was_the_largest() -> None:
     clock = LargestTimestamp(5)
     assert [clock.add(timestamp, 7) for timestamp in (-1, 5, 9, 8)] == [None, None, 7, None]
     assert clock.now == 9
