@@ -171,11 +171,16 @@ def _leave_out_rare_names(engine: Engine) -> None:
         "counting arms",
         """
         CREATE TABLE arm_records AS
-        SELECT experiment, arm, count(*) AS records, total FROM (
-            SELECT experiment, unnest(CASE WHEN a = b THEN [a] ELSE [a, b] END) AS arm,
-                count(*) OVER (PARTITION BY experiment) AS total
-            FROM kept WHERE kind NOT IN ('click', 'control')
-        ) GROUP BY experiment, arm, total
+        WITH of_pairs AS (
+            SELECT experiment, a, b, count(*) AS n FROM kept
+            WHERE kind NOT IN ('click', 'control') GROUP BY experiment, a, b
+        ), of_arms AS (
+            SELECT experiment, unnest(CASE WHEN a = b THEN [a] ELSE [a, b] END) AS arm, n,
+                sum(n) OVER (PARTITION BY experiment) AS total
+            FROM of_pairs
+        )
+        SELECT experiment, arm, sum(n)::BIGINT AS records, total::BIGINT AS total FROM of_arms
+        GROUP BY experiment, arm, total
         """,
     )
     rare = f"records < {RARE} AND records < {RARE_SHARE} * total"
@@ -225,7 +230,7 @@ def _collect_duels(engine: Engine) -> None:
     engine.run(
         "collecting duels",
         """
-        CREATE TABLE raw AS
+        CREATE VIEW raw AS
         SELECT experiment, a, b, pattern_of(teams, clicks, chances) AS pattern, 1::BIGINT AS n,
             ts, client, segment
         FROM lists WHERE NOT is_outside
