@@ -50,10 +50,14 @@ CREATE MACRO side_of(x, a, b, own) AS CASE
     ELSE '?'
 END;
 
--- One letter for each rank: a, b or - for neither.
-CREATE MACRO teams_of(t, a, b, own) AS array_to_string(
-    [side_of(x, a, b, own) for x in entries(t)], ''
-);
+-- One letter for each rank: a, b or - for neither. Most logs write a and b: these letters are looked
+-- at together, unless a ranker has the name of the other side.
+CREATE MACRO teams_of(t, a, b, own) AS CASE
+    WHEN (own OR (a <> 'b' AND b <> 'a')) AND regexp_full_match(t, '\[("[ab]",)*"[ab]"\]')
+        THEN translate(t, '[]",', '')
+    WHEN NOT own AND a <> 'b' AND b <> 'a' AND regexp_full_match(t, '[ab]+') THEN t
+    ELSE array_to_string([side_of(x, a, b, own) for x in entries(t)], '')
+END;
 
 -- The winner: a, b, or t for a tie.
 CREATE MACRO winner_of(w, a, b, own) AS CASE

@@ -12,6 +12,7 @@ import duckdb
 import pytest
 
 from streamduel.analysis.analyze import Request, analyze
+from streamduel.analysis.engine import Engine
 from streamduel.analysis.report import ExperimentAnalysis
 from streamduel.analysis.wording import verdict
 from streamduel.errors import ConfigurationError
@@ -371,3 +372,23 @@ def test_a_copeland_winner_is_no_condorcet_winner(tmp_path: Path) -> None:
     found = only(counts(tmp_path, *beats))
     assert (found.champion, found.seeks) == ("a", "copeland")
     assert "none beats all" in verdict(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "a", "b", "teams"),
+    [
+        ("abba", "bm25", "ltr", "abba"),
+        ("abba", "b", "a", "baab"),
+        ("abba", "bm25", "a", "bbbb"),
+        ("abba", "a", "b", "abba"),
+        ('["a","b"]', "bm25", "ltr", "ab"),
+        ('["a","b"]', "b", "a", "ba"),
+        ('["a",null,"x"]', "bm25", "ltr", "a-?"),
+    ],
+)
+def test_letters_are_sides_unless_a_ranker_has_their_name(
+    text: str, a: str, b: str, teams: str
+) -> None:
+    with Engine() as engine:
+        found = engine.rows("SELECT teams_of(?, ?, ?, false)", [text, a, b])
+    assert found == [(teams,)]
