@@ -263,7 +263,6 @@ def _collect_duels(engine: Engine) -> None:
         JOIN arms AS y ON y.experiment = r.experiment AND y.arm = r.b
         """,
     )
-    engine.run("leaving out texts", "DROP TABLE raw")
 
 
 def _count_outcomes(engine: Engine) -> None:
