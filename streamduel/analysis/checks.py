@@ -205,7 +205,13 @@ def _bots(engine: Engine, facts: Facts) -> Check:
         WITH of_clients AS (
             SELECT sum(n) AS n FROM duels WHERE experiment = {quoted(facts.experiment)}
               AND client IS NOT NULL AND i <> j GROUP BY client
-        ), usual AS (SELECT median(n) AS m FROM of_clients)
+        ), placed AS (
+            SELECT n, sum(clients) OVER (ORDER BY n) AS upto, sum(clients) OVER () AS total
+            FROM (SELECT n, count(*) AS clients FROM of_clients GROUP BY n)
+        ), usual AS (  -- `median` would hold all clients in memory
+            SELECT (min(n) FILTER (2 * upto >= total) + min(n) FILTER (2 * upto > total)) / 2 AS m
+            FROM placed
+        )
         SELECT any_value(m), count(*) FILTER (n > greatest({MANY}, {OUTLANDISH} * m)),
             coalesce(sum(n) FILTER (n > greatest({MANY}, {OUTLANDISH} * m)), 0)
         FROM of_clients, usual

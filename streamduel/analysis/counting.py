@@ -123,16 +123,33 @@ def count(
         by_segment: count each segment, in the view `by_segment`.
     """
     source = "by_segment" if by_segment else "(SELECT *, NULL::INTEGER AS number FROM scored)"
-    counted = _count(engine, source, "true", n_arms, names)
-    most = _count_clients(engine, source, names, rules)
+    same = _first_equals(engine, names)
+    different = list(dict.fromkeys(same.values()))
+    counted = _count(engine, source, "true", n_arms, different)
+    most = _count_clients(engine, source, different, rules)
     if most:
-        strangers = _count(engine, source, "client IS NULL", n_arms, names)
-        for part, of_clients in _client_sums(engine, n_arms, names, most).items():
+        strangers = _count(engine, source, "client IS NULL", n_arms, different)
+        for part, of_clients in _client_sums(engine, n_arms, different, most).items():
             for credit, sums in of_clients.items():
                 if part in strangers:
                     _add_strangers(sums, strangers[part][credit], rules)
                 counted[part][credit] = replace(counted[part][credit], clients=sums)
-    return counted
+    return {part: {name: each[same[name]] for name in names} for part, each in counted.items()}
+
+
+def _first_equals(engine: Engine, names: Sequence[str]) -> dict[str, str]:
+    """For each credit function the first one with the same outcomes, which is counted for it.
+
+    In a log with at most one click per list, or with winners, all have the same.
+    """
+    pairs = [(name, other) for i, name in enumerate(names) for other in names[:i]]
+    columns = ["count(*)", *(f"coalesce(bool_and({x} = {y}), true)" for x, y in pairs)]
+    (row,) = engine.rows(f"SELECT {', '.join(columns)} FROM credited")
+    same = {name: name for name in names}
+    for (name, other), equal in zip(pairs, row[1:], strict=True):
+        if equal:
+            same[name] = same[other]
+    return same
 
 
 def _count(
@@ -174,9 +191,16 @@ def _count_clients(
         f" sum(n)::DOUBLE AS n, {columns} FROM {source} WHERE i <> j AND client IS NOT NULL"
         " GROUP BY experiment, number, i, j, client",
     )
-    rows = engine.rows(
-        f"SELECT experiment, quantile_disc(n, {USUAL}) FROM by_client GROUP BY experiment"
-        " HAVING max(n) > 1"
+    rows = engine.rows(  # `quantile_disc` would hold all clients in memory
+        f"""
+        WITH usual AS (
+            SELECT experiment, n, sum(clients) OVER (PARTITION BY experiment ORDER BY n) AS upto,
+                sum(clients) OVER (PARTITION BY experiment) AS total
+            FROM (SELECT experiment, n, count(*) AS clients FROM by_client GROUP BY experiment, n)
+        )
+        SELECT experiment, min(n) FILTER (upto >= {USUAL} * total) FROM usual
+        GROUP BY experiment HAVING max(n) > 1
+        """
     )
     return {experiment: float(most) for experiment, most in rows}
 

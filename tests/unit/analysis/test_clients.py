@@ -125,3 +125,17 @@ def test_a_few_duels_of_a_crawler_do_not_hide_the_champion(tmp_path: Path) -> No
     assert found.champion == "ltr"
     assert found.clients.unit == "client"
     assert found.confidence <= found.clients.confidence_of_duels
+
+
+def test_m_and_the_median_are_those_of_all_clients(tmp_path: Path) -> None:
+    duels = [1, 1, 2, 2, 2, 3, 3, 4, 5, 9]
+    rows: list[Row] = [
+        {"a": "bm25", "b": "ltr", "winner": "a", "user": f"u-{client}"}
+        for client, n in enumerate(duels)
+        for _ in range(n)
+    ]
+    found = only(json_lines(tmp_path / "x.json", rows))
+
+    assert found.clients.most == np.quantile(duels, USUAL, method="inverted_cdf") == 5
+    (bots,) = [check for check in found.checks if check.name == "bots"]
+    assert bots.sentence.startswith("The median client has 2.5 duels, the busiest 9;")
