@@ -152,7 +152,7 @@ def _findings(
     counted = count(engine, {name: len(each) for name, each in arms.items()}, names, request.rules)
     segments = find_segments(engine)
     judged = judge_segments(engine, arms, request.credit, request.rules, segments)
-    tallies, unread = _tallies(engine, arms)
+    tallies, unread = _tallies(engine, arms, request.experiment)
     unread.update(rejects(engine))
     found = {
         name: _experiment(
@@ -202,16 +202,22 @@ def _refuse(arms: Mapping[str, Sequence[str]]) -> Any:
 
 
 def _tallies(
-    engine: Engine, arms: Mapping[str, Sequence[str]]
+    engine: Engine, arms: Mapping[str, Sequence[str]], wanted: str | None
 ) -> tuple[dict[str, dict[str, int]], dict[str, int]]:
-    """Records by experiment and outcome, and those of no experiment by problem."""
+    """Records by experiment and outcome, and those of no experiment by problem.
+
+    Clicks whose list is not in the log are those of the only experiment, if all were looked at.
+    """
     tallies = {name: dict.fromkeys((*joining.OUTCOMES, "capped"), 0) for name in arms}
     unread: dict[str, int] = {}
-    for experiment, outcome, problem, records in engine.rows("SELECT * FROM outcomes"):
+    only = next(iter(arms)) if len(arms) == 1 and wanted is None else None
+    for found, outcome, problem, records in engine.rows("SELECT * FROM outcomes"):
+        is_homeless = found is None and outcome == "unjoined"
+        experiment = only if is_homeless else found
         if experiment in tallies:
             tallies[experiment][outcome] += records
         else:
-            why = problem or "another experiment"
+            why = problem or ("clicks without a list" if is_homeless else "another experiment")
             unread[why] = unread.get(why, 0) + records
     return tallies, unread
 

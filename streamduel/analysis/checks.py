@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from streamduel.analysis.engine import Engine, quoted
 from streamduel.analysis.report import Check, CheckVerdict, Clients, Finding, Sensitivity
-from streamduel.errors import readable
+from streamduel.errors import counted, readable
 from streamduel.preference.evidence import unfairness
 from streamduel.preference.verdict import LEVEL
 
@@ -54,6 +54,7 @@ def checks(engine: Engine, facts: Facts) -> list[Check]:
         *_sides(engine, facts),
         *_lists(engine, facts),
         _joined(engine, facts),
+        *_times(engine, facts),
         _duplicates(facts),
         _usable(engine, facts),
         _bots(engine, facts),
@@ -159,7 +160,7 @@ def _joined(engine: Engine, facts: Facts) -> Check:
         f" {quoted(facts.experiment)}"
     )[0][0]
     if not joined + late + unjoined:
-        return Check(name, "fine", "No clicks are records of their own.")
+        return _within(engine, facts)
     share = (late + unjoined) / (joined + late + unjoined)
     return _judged(
         name,
@@ -168,6 +169,38 @@ def _joined(engine: Engine, facts: Facts) -> Check:
         f" of the log ({share:.1%}).",
         "Check whether all lists are in the log, and whether --join-window-ms is long enough.",
     )
+
+
+def _within(engine: Engine, facts: Facts) -> Check:
+    """Whether lists have clicks, if no clicks are records of their own."""
+    lists, clicked = engine.rows(
+        "SELECT count(*), count(*) FILTER (len(clicks) > 0) FROM lists WHERE NOT is_outside AND"
+        f" experiment = {quoted(facts.experiment)}"
+    )[0]
+    name = "clicks joined"
+    if clicked or not lists:
+        return Check(name, "fine", "No clicks are records of their own.")
+    return Check(
+        name,
+        "failed",
+        f"None of {lists:,} lists has a click. Name the column of the ranks that were clicked,"
+        " --map clicks=COLUMN, or the file with the clicks.",
+    )
+
+
+def _times(engine: Engine, facts: Facts) -> list[Check]:
+    """Whether times can be read; a log without times needs none."""
+    unread, example = engine.rows(
+        "SELECT count(*), min(unusable) FROM events WHERE problem IS NULL AND unusable IS NOT NULL"
+        f" AND coalesce(experiment, {quoted(facts.experiment)}) = {quoted(facts.experiment)}"
+    )[0]
+    if not unread:
+        return []
+    sentence = (
+        f"{counted(unread, 'time')} cannot be read, such as '{readable(example, 80)}', and left"
+        " out; write ISO 8601, or a number since 1970."
+    )
+    return [Check("times", "warning", sentence)]
 
 
 def _duplicates(facts: Facts) -> Check:
@@ -187,7 +220,16 @@ def _usable(engine: Engine, facts: Facts) -> Check:
         f" AND experiment = {quoted(facts.experiment)} GROUP BY problem ORDER BY n DESC, problem"
     )
     lost, total = facts.tallies["dead_letter"], sum(facts.tallies.values())
-    named = ", ".join(f"{n:,} because of their {problem}" for problem, n in problems[:5])
+    examples = dict(
+        engine.rows(
+            "SELECT problem, min(unusable) FROM events WHERE problem IS NOT NULL AND unusable <> ''"
+            f" AND experiment = {quoted(facts.experiment)} GROUP BY problem"
+        )
+    )
+    such = {problem: f" (such as '{readable(text, 80)}')" for problem, text in examples.items()}
+    named = ", ".join(
+        f"{n:,} because of their {problem}{such.get(problem, '')}" for problem, n in problems[:5]
+    )
     return _judged(
         "usable records",
         lost / max(1, total),

@@ -75,7 +75,9 @@ def load(engine: Engine, source: Source, experiment: str) -> None:
         " experiment, key, a, b, winner, wins_a, wins_b, ties, teams, clicks, chances, docs,"
         " impression, rank, doc, action, arm, ts, client, segment, query,"
         " detail, actor,"
-        " left(CASE problem WHEN 'winner' THEN winner_text WHEN 'teams' THEN teams_text END, 100)"
+        " left(CASE WHEN problem IS NULL AND ts IS NULL THEN ts_text WHEN problem = 'winner' THEN"
+        " winner_text WHEN problem = 'teams' THEN teams_text WHEN problem = 'clicks' THEN"
+        " clicks_text END, 100)"
         f" FROM ({_values(kind, own, factor, experiment)} FROM ({_rows(source, texts)}))",
     )
 
@@ -161,7 +163,8 @@ def _values(kind: str, own: bool, factor: float, default: str) -> str:
       left(action, 64) AS action, arm, milliseconds(ts, {factor}) AS ts,
       md5_number(client) AS client, segment,
       CASE WHEN docs IS NOT NULL THEN left(query, {MAX_QUERY}) END AS query,
-      detail, actor, misfit, winner AS winner_text, teams AS teams_text"""
+      detail, actor, misfit, winner AS winner_text, teams AS teams_text,
+      clicks AS clicks_text, ts AS ts_text"""
 
 
 def _typed_kind() -> str:

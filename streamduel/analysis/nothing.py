@@ -13,6 +13,7 @@ from streamduel.record_rules import ALLOWED
 
 _ALLOWED: Final = {
     "winner": "the name of a ranker, a, b, left, right, L, R or tie",
+    "clicks": "ranks, such as [1, 2] or 1,2, objects with a rank, or true or false for each rank",
     "teams": "an array or a text of a and b, left and right, L and R, or the names of two rankers",
 }
 """What fields of other programs may contain."""
@@ -33,17 +34,17 @@ def why_nothing(engine: Engine, experiment: str | None, ignored: Counter[str]) -
             "SELECT DISTINCT experiment FROM events WHERE experiment IS NOT NULL ORDER BY 1"
         )
     ]
-    listed = ", ".join(f"'{readable(name, 80)}'" for name in names[:10]) or "none"
+    listed = ", ".join(f"'{readable(name, 80)}'" for name in names[:10])
     if experiment is not None and experiment not in names:
         hint = nearest(experiment, names) or "."
         return (
             f"the log has no experiment '{readable(experiment, 80)}'{hint}"
-            f" Its experiments are {listed}."
+            f" Its experiments are {listed or 'none'}."
         )
     reasons = [*_reasons(engine, ignored)]
     return (
         f"the log has no duel in {counted(rows, 'record')}{''.join(f'; {why}' for why in reasons)}."
-        f" It names the experiments {listed}."
+        f"{f' It names the experiments {listed}.' if listed else ''}"
     )
 
 
@@ -56,6 +57,12 @@ def _reasons(engine: Engine, ignored: Counter[str]) -> Iterator[str]:
         example = f", such as '{readable(value, 80)}'" if value else ""
         allowed = f", but {problem} must be {rules[problem]}" if problem in rules else ""
         yield f"{n:,} cannot be used because of their {problem}{example}{allowed}"
+    for (clicks,) in engine.rows("SELECT count(*) FROM clicks WHERE outcome = 'unjoined'"):
+        if clicks:
+            yield (
+                f"{clicks:,} are clicks whose list is not in the log: a list is a row with an id"
+                " and teams, in this file or another one"
+            )
     for (moment,) in engine.rows("SELECT max(row) FROM resets HAVING count(*) > 0"):
         yield f"a 'reset' forgets the records before it (record {moment + 1:,})"
     for what in ("arm", "experiment"):

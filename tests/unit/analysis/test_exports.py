@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +16,7 @@ from streamduel.analysis.analyze import Request, analyze
 from streamduel.analysis.engine import Engine
 from streamduel.analysis.report import ExperimentAnalysis
 from streamduel.analysis.wording import verdict
-from streamduel.errors import ConfigurationError
+from streamduel.errors import ConfigurationError, StreamduelError
 from tests.unit.analysis.exports import Row, json_lines, lists, winner, written
 
 ROWS = lists(2500)
@@ -392,3 +393,56 @@ def test_letters_are_sides_unless_a_ranker_has_their_name(
     with Engine() as engine:
         found = engine.rows("SELECT teams_of(?, ?, ?, false)", [text, a, b])
     assert found == [(teams,)]
+
+
+def sentence(found: ExperimentAnalysis, name: str) -> str:
+    """The sentence of a check that is not fine."""
+    (check,) = [check for check in found.checks if check.name == name]
+    assert check.verdict in {"warning", "failed"}
+    return check.sentence
+
+
+def test_lists_without_any_click_are_no_tie_that_is_fine(tmp_path: Path) -> None:
+    rows = named(
+        id=lambda r: r["id"], a=lambda r: r["a"], b=lambda r: r["b"], teams=lambda r: r["teams"],
+        chosen=lambda r: r["clicks"],
+    )[:200]  # fmt: skip
+    path = json_lines(tmp_path / "x.json", rows)
+    why = sentence(only(path), "clicks joined")
+    assert why.startswith("None of 200 lists has a click. Name the column")
+    (joined,) = [c for c in only(path, columns=["clicks=chosen"]).checks if c.name[:6] == "clicks"]
+    assert joined.verdict == "fine"
+
+
+def test_clicks_of_no_list_are_those_of_the_only_experiment(tmp_path: Path) -> None:
+    shown = [{"list_id": r["id"], "a": r["a"], "b": r["b"], "teams": r["teams"]} for r in ROWS[:50]]
+    clicks = [{"list_id": f"no {n}", "rank": n} for n in range(9)]
+    lists, others = json_lines(tmp_path / "x", shown), json_lines(tmp_path / "y", clicks)
+    found = only(lists, others)
+    assert found.tallies["unjoined"] == 9
+    assert "9 name no list of the log" in sentence(found, "clicks joined")
+    named_one = analyze(Request([str(lists), str(others)], experiment="shop"))
+    assert named_one.unread == {"clicks without a list": 9}
+    with pytest.raises(StreamduelError, match=r"in 9 records; 9 are clicks whose list is not"):
+        only(others)
+
+
+def test_times_that_cannot_be_read_are_told(tmp_path: Path) -> None:
+    rows: list[Row] = [
+        {"a": "bm25", "b": "ltr", "winner": "b", "time": time}
+        for time in ("21.09.2026 14:13", "2026-09-21 14:13", None)
+    ]
+    found = only(json_lines(tmp_path / "x.json", rows))
+    assert sentence(found, "times").startswith(
+        "1 time cannot be read, such as '21.09.2026 14:13', and left out;"
+    )
+    assert "times" not in {c.name for c in only(json_lines(tmp_path / "x.json", rows[1:])).checks}
+
+
+def test_values_that_cannot_be_used_are_shown(tmp_path: Path) -> None:
+    rows: list[Row] = [
+        {"a": "bm25", "b": "ltr", "teams": "ab", "clicks": "0"},
+        {"a": "bm25", "b": "ltr", "teams": "ab", "clicks": "doc-5"},
+    ]
+    why = sentence(only(json_lines(tmp_path / "x.json", rows)), "usable records")
+    assert "1 because of their clicks (such as 'doc-5')" in why
