@@ -70,7 +70,8 @@ CREATE MACRO winner_of(w, a, b, own) AS CASE
     WHEN is_side_a(w) THEN 'a'
     WHEN is_side_b(w) THEN 'b'
     WHEN lower(trim(w)) IN ('', 't', 'tie', 'tied', 'draw', 'none', 'null', 'nan', 'neither', 'both',
-                            'equal', 'even', '-') THEN 't'
+                            'equal', 'even', 'same', 'no winner', 'no preference', 'no_preference',
+                            '-') THEN 't'
 END;
 
 CREATE MACRO click_of(r, action, ts) AS {

@@ -446,3 +446,12 @@ def test_values_that_cannot_be_used_are_shown(tmp_path: Path) -> None:
     ]
     why = sentence(only(json_lines(tmp_path / "x.json", rows)), "usable records")
     assert "1 because of their clicks (such as 'doc-5')" in why
+
+
+def test_columns_and_words_of_winners_are_known(tmp_path: Path) -> None:
+    rows: list[Row] = [
+        {"model_a": "bm25", "model_b": "ltr", "winning_model": winner}
+        for winner in ("ltr", "ltr", "bm25", "No preference", "no winner", "same")
+    ]
+    (pair,) = only(json_lines(tmp_path / "x.json", rows)).pairs
+    assert (pair.wins_a, pair.wins_b, pair.ties) == (1, 2, 3)
