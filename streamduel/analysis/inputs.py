@@ -42,12 +42,14 @@ class File(NamedTuple):
         format: what it contains.
         compression: of JSON and CSV; Parquet has its own inside.
         layout: of JSON: one object per line, one array, or objects over several lines.
+        original: the file that the user has named, if `path` is a decompressed copy of it.
     """
 
     path: str
     format: Format
     compression: Compression
     layout: Literal["newline_delimited", "array", "unstructured"] = "newline_delimited"
+    original: str = ""
 
 
 def find(logs: Iterable[str], folder: Path) -> list[File]:
@@ -142,9 +144,10 @@ def _local(path: Path, folder: Path) -> File:
     elif head.startswith(b"\x28\xb5\x2f\xfd"):
         return _zstd(path)
     elif head.startswith((b"BZh", b"\xfd7zXZ")):
-        return _local(_decompressed(path, folder, head), folder)
+        return _local(_decompressed(path, folder, head), folder)._replace(original=str(path))
     if head.startswith(b"PAR1"):
-        return File(str(_decompressed(path, folder, b"\x1f\x8b")), "parquet", "none")
+        copy = _decompressed(path, folder, b"\x1f\x8b")
+        return File(str(copy), "parquet", "none", original=str(path))
     return _text(str(path), head, compression)
 
 

@@ -97,7 +97,7 @@ def tables(engine: Engine, files: Sequence[File]) -> list[Table]:
         return [table(engine, [file]) for file in files]
     groups: dict[tuple[str, ...], list[File]] = {}
     for file in files:
-        groups.setdefault(file[1:], []).append(file)
+        groups.setdefault((file.format, file.compression, file.layout), []).append(file)
     return [table(engine, group) for group in groups.values()]
 
 
@@ -105,7 +105,9 @@ def table(engine: Engine, files: Sequence[File]) -> Table:
     """Files of one format as one table."""
     first = files[0]
     paths = f"[{', '.join(quoted(file.path) for file in files)}]"
-    where = first.path if len(files) == 1 else f"{first.path} and {len(files) - 1:,} more"
+    where = first.original or first.path
+    if len(files) > 1:
+        where = f"{where} and {len(files) - 1:,} more"
     if first.format == "json":
         return _json_table(first, paths, where)
     if first.format == "parquet":

@@ -455,3 +455,11 @@ def test_columns_and_words_of_winners_are_known(tmp_path: Path) -> None:
     ]
     (pair,) = only(json_lines(tmp_path / "x.json", rows)).pairs
     assert (pair.wins_a, pair.wins_b, pair.ties) == (1, 2, 3)
+
+
+def test_an_error_names_the_file_and_not_its_decompressed_copy(tmp_path: Path) -> None:
+    table = written(tmp_path / "x.parquet", [{"x": 1}], "FORMAT parquet")
+    whole = tmp_path / "x.parquet.gz"
+    whole.write_bytes(gzip.compress(table.read_bytes()))
+    with pytest.raises(ConfigurationError, match=f"nothing in '{re.escape(str(whole))}'"):
+        only(whole)
