@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -78,6 +79,7 @@ def counted(raw: DataFrame) -> DataFrame:
 
 def run(job: Job) -> None:
     """Run until killed."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # else whatever python3 is on the path
     spark = (
         SparkSession.builder.master("local[2]")
         .appName("duels")
