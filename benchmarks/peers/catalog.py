@@ -46,7 +46,7 @@ class Streamduel(Peer):
 
 
 MSGSPEC = "msgspec==0.22.0"
-PYSPARK = ("pyspark==4.2.0", "pandas==3.1.1", "pyarrow==26.0.1", MSGSPEC)
+PYSPARK = ("pyspark==4.2.0", "pandas==3.1.1", "protobuf==7.36.2", "pyarrow==26.0.1", MSGSPEC)
 
 OURS = Streamduel(
     name="streamduel",
