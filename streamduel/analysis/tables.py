@@ -172,13 +172,21 @@ def with_keys(engine: Engine, json: Table) -> Table:
 
     The whole log is read for it: clicks may come after a million lists.
     """
+    # In one scan; the fields are looked at one by one only in rows that have a `{` inside.
     keys = engine.rows(
-        "SELECT key FROM (SELECT unnest(json_keys(json)) AS key FROM "
-        f"{json.relation} WHERE json_type(json) = 'OBJECT') GROUP BY key"
-        f" ORDER BY count(*) DESC, key LIMIT {MAX_KEYS}"
+        f"""
+        SELECT key, coalesce(bool_or(CASE
+            WHEN is_nested AND key <> '' AND NOT contains(key, '"') AND NOT contains(key, '\\')
+            THEN json_type(json, '$."' || key || '"') = 'OBJECT' END), false)
+        FROM (
+            SELECT unnest(json_keys(json)) AS key, json,
+                contains(substr(json::VARCHAR, 2), '{{') AS is_nested
+            FROM {json.relation} WHERE json_type(json) = 'OBJECT'
+        ) GROUP BY key ORDER BY count(*) DESC, key LIMIT {MAX_KEYS}
+        """
     )
-    columns = {key: OUTER for (key,) in keys if _is_step(key)}
-    for key in [each for each in columns if not each.startswith("segment")]:
+    columns = {key: OUTER for key, _ in keys if _is_step(key)}
+    for key in [each for each, is_object in keys if is_object and not each.startswith("segment")]:
         path = quoted(f"$.{_quoted_step(key)}")
         inside = engine.rows(
             f"SELECT DISTINCT unnest(json_keys(json, {path})) AS key FROM (SELECT json FROM"

@@ -463,3 +463,9 @@ def test_an_error_names_the_file_and_not_its_decompressed_copy(tmp_path: Path) -
     whole.write_bytes(gzip.compress(table.read_bytes()))
     with pytest.raises(ConfigurationError, match=f"nothing in '{re.escape(str(whole))}'"):
         only(whole)
+
+
+def test_fields_that_no_path_can_name_do_not_matter(tmp_path: Path) -> None:
+    odd = {'x"y': {"a": 1}, "": {"b": 1}, "x\\y": {"c": 1}, "note": "{", "empty": {}}
+    rows = [{"k": r["id"], "meta": {"a": r["a"], "b": r["b"]}, "winner": winner(r)} for r in ROWS]
+    check(only(json_lines(tmp_path / "x.json", [{**rows[0], **odd}, *rows[1:]])))
