@@ -17,6 +17,9 @@ from streamduel.config.experiment import MIN_ARMS
 OUTCOMES: Final = ("accepted", "duplicate", "dead_letter", "late", "unjoined")
 """Outcomes of records, as `streamduel inspect` names them."""
 
+GROUPED_AT_ONCE: Final = 500_000
+"""Clicks that are put into lists in one statement, in some hundred megabytes."""
+
 RARE: Final = 100
 RARE_SHARE: Final = 0.001
 """An arm or an experiment with fewer records than both is misspelt, or a test: a policy gives even
@@ -110,6 +113,7 @@ def _join_clicks(engine: Engine, window_ms: int) -> None:
         FROM kept AS c LEFT JOIN kept AS i
           ON i.key = c.impression AND (c.experiment IS NULL OR c.experiment = i.experiment)
         WHERE c.kind = 'click'
+        ORDER BY list, c.row
         """,
     )
 
@@ -145,14 +149,12 @@ def _complete_lists(engine: Engine, first: int) -> None:
     if first:
         moved = f"[click_of(c.rank - {first}, c.action, c.ts) for c in clicks]"
         shifted = f"CASE WHEN is_flat THEN {moved} ELSE clicks END"
+    _group_clicks(engine)
     engine.run(
         "putting clicks into lists",
         f"""
         CREATE TABLE lists AS
-        WITH grouped AS (
-            SELECT list, list(click_of(rank, action, ts) ORDER BY ts NULLS LAST, row) AS clicks
-            FROM clicks WHERE outcome = 'accepted' GROUP BY list
-        ), complete AS (
+        WITH complete AS (
             SELECT * EXCLUDE (clicks), {shifted} AS clicks FROM kept WHERE kind = 'interleaving'
             UNION ALL BY NAME
             SELECT k.* EXCLUDE (clicks), coalesce(g.clicks, []) AS clicks
@@ -163,6 +165,31 @@ def _complete_lists(engine: Engine, first: int) -> None:
         FROM complete
         """,
     )
+
+
+def _group_clicks(engine: Engine) -> None:
+    """Make the table `grouped`, the clicks of each list, some lists at a time.
+
+    DuckDB has all arrays that it makes in one statement in memory. The clicks are in the order of
+    their lists, so that a range of lists is read without the others.
+    """
+    engine.rows("CREATE TABLE grouped AS SELECT row AS list, clicks FROM kept WHERE false")
+    clicks, first, last = engine.rows(
+        "SELECT count(*), min(list), max(list) FROM clicks WHERE outcome = 'accepted'"
+    )[0]
+    if not clicks:
+        return
+    parts = -(-clicks // GROUPED_AT_ONCE)
+    width = -(-(last - first + 1) // parts)
+    for start in range(first, last + 1, width):
+        engine.done("grouping clicks", (start - first) / (last - first + 1))
+        engine.rows(
+            f"""
+            INSERT INTO grouped
+            SELECT list, list(click_of(rank, action, ts) ORDER BY ts NULLS LAST, row) FROM clicks
+            WHERE outcome = 'accepted' AND list >= {start} AND list < {start + width} GROUP BY list
+            """
+        )
 
 
 def _leave_out_rare_names(engine: Engine) -> None:

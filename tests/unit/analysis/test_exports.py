@@ -12,6 +12,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from streamduel.analysis import joining
 from streamduel.analysis.analyze import Request, analyze
 from streamduel.analysis.engine import Engine
 from streamduel.analysis.report import ExperimentAnalysis
@@ -226,6 +227,15 @@ def test_lists_and_clicks_may_be_apart(tmp_path: Path) -> None:
     )
     check(found)
     assert found.tallies["accepted"] == len(shown) + len(clicks)
+
+
+def test_clicks_are_put_into_some_lists_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(joining, "GROUPED_AT_ONCE", 600)
+    shown = [{"list_id": r["id"], "a": r["a"], "b": r["b"], "teams": r["teams"]} for r in ROWS]
+    clicks = [{"list_id": r["id"], "rank": rank} for r in ROWS for rank in r["clicks"]]
+    check(only(json_lines(tmp_path / "x", shown), json_lines(tmp_path / "y", clicks)))
 
 
 def test_columns_with_any_name_are_mapped(tmp_path: Path) -> None:
