@@ -143,7 +143,7 @@ class Engine:
         try:
             while not finished.wait(POLL_SECONDS):
                 self._progress(what, max(0.0, self.connection.query_progress()) / 100)
-        except KeyboardInterrupt:
+        except BaseException:  # Ctrl-C, or another signal
             self.connection.interrupt()
             finished.wait()
             raise

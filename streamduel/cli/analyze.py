@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, Literal
 
 import msgspec
@@ -173,13 +175,31 @@ def analyze(
         memory=memory,
         examples=examples,
     )
-    with _progress(err) as progress:
+    with _exit_at_signals(), _progress(err) as progress:
         try:
             analysis = analyze_log(request, progress)
         except InterleavingError as error:
             raise ConfigurationError(f"--credit: {error}") from error
     _write(analysis, json, csv, report)
     print_analysis(out, analysis)  # last: its reader may end early, as `head` does
+
+
+@contextmanager
+def _exit_at_signals() -> Iterator[None]:
+    """Let signals end the command as Ctrl-C does: its temporary files may be many gigabytes."""
+
+    def leave(number: int, _frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)  # the status that a shell shows for a signal
+
+    caught = {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}  # Windows has no SIGHUP
+    before = {each: found for each in caught if (found := signal.getsignal(each)) != signal.SIG_IGN}
+    for each in before:
+        signal.signal(each, leave)
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 def _weights(texts: list[str]) -> dict[str, float]:

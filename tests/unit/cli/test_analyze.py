@@ -6,8 +6,10 @@ import csv
 import gzip
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -181,6 +183,26 @@ def test_files_are_written_before_a_reader_of_the_tables_ends(log: Path, tmp_pat
     process.wait(SECONDS)
 
     assert json.loads((tmp_path / "x.json").read_text())["experiments"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_removes_the_temporary_files(tmp_path: Path, number: signal.Signals) -> None:
+    endless = "SELECT i AS id, 'x' AS a, 'y' AS b, 'a' AS winner FROM range(1000000000000) AS t(i)"
+    process = subprocess.Popen(
+        [*COMMAND, "analyze", "--sql", f"{endless} WHERE hash(i) = 8"],
+        env={**os.environ, "TMPDIR": str(tmp_path)}, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        deadline = time.monotonic() + SECONDS
+        while not list(tmp_path.glob("*/log.duckdb")):
+            assert time.monotonic() < deadline
+        process.send_signal(number)
+        _, err = process.communicate(timeout=SECONDS)
+    finally:
+        process.kill()
+
+    assert (process.returncode, err) == (128 + number, "")
+    assert not list(tmp_path.iterdir())
 
 
 def test_without_duckdb_the_extra_is_named(
