@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -9,6 +10,13 @@ from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
 pytest_plugins = ["tests.broker.fixture"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _hangups_reach_processes() -> None:
+    """Processes inherit that a signal is ignored, as under nohup, but not that it is handled."""
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 @pytest.fixture

@@ -200,6 +200,7 @@ def test_a_signal_removes_the_temporary_files(tmp_path: Path, number: signal.Sig
         _, err = process.communicate(timeout=SECONDS)
     finally:
         process.kill()
+        process.wait()
 
     assert (process.returncode, err) == (128 + number, "")
     assert not list(tmp_path.iterdir())

@@ -173,6 +173,7 @@ def test_a_closed_terminal_leaves_no_files(tmp_path: Path) -> None:
         demo.process.wait(SECONDS)
     finally:
         demo.process.kill()
+        demo.process.wait()
     assert not list(tmp_path.iterdir())
 
 
