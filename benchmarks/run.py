@@ -2,7 +2,7 @@
 
     python benchmarks/run.py [--quick] [--only fold kafka_service …] [--output FILE]
 
-Without options all benchmarks run, which takes about forty minutes, and RESULTS.md is written.
+Without options all benchmarks run, which takes more than an hour, and RESULTS.md is written.
 With `--quick` or `--only` nothing is written unless `--output` names a file. The section on other
 stream processors has a command of its own, `python -m benchmarks.peers`, and is kept.
 """
