@@ -139,8 +139,7 @@ class Elimination(FromCounts):
         bets = wealth_each(self._wins, self._wins.T)
         self.beats: Floats = ln_each(bets)
         # [w, j]: ln(c + (1 - c) M_jw), in units; 0 for an arm and itself, as with unseen pairs.
-        terms = ln_each(CASH + (1 - CASH) * bets.T) * UNITS
-        self.terms: Integers = terms.astype(np.int64, order="C")
+        self.terms: Integers = (ln_each(CASH + (1 - CASH) * bets.T) * UNITS).astype(np.int64)
         self.safe: Floats = self.beats
         if self.margin:
             gift = (self._wins + self._wins.T) * self.margin
@@ -194,19 +193,14 @@ class Elimination(FromCounts):
             self._refresh_many(first, second)
 
     def _refresh_many(self, first: Integers, second: Integers) -> None:
-        n_arms = len(self._room)
-        rivals, arms = np.array(((first, second), (second, first))).reshape(2, -1)
-        places = rivals * n_arms + arms
-        seen, now = self._seen.reshape(-1), self._wins.reshape(-1)
-        wins, losses = now[places], now[arms * n_arms + rivals]
-        growths = growth_each(wins, losses, wins - seen[places])
-        seen[places] = wins
-        self._stale.reshape(-1)[places] = True
-        room = self._room - np.bincount(arms, growths, n_arms)
+        pairs = np.concatenate((first, second)), np.concatenate((second, first))
+        wins, losses = self._wins[pairs], self._wins[pairs[::-1]]
+        growths = growth_each(wins, losses, wins - self._seen[pairs])
+        self._seen[pairs] = wins
+        self._stale[pairs] = True
+        room = self._room - np.bincount(pairs[1], growths, len(self._room))
         self._room = room.tolist()
         late = (room < 0).nonzero()[0]
-        if not len(late):
-            return
         if np.count_nonzero(self._stale[late]) > FEW:
             self.settle()  # of all: the next time is then as far off as it can be
         else:
@@ -215,23 +209,19 @@ class Elimination(FromCounts):
 
     def _count_many(self, first: Integers, second: Integers) -> None:
         """Compute what depends on the counts of some pairs."""
-        n_arms = len(self._wins)
-        pairs, others = first * n_arms + second, second * n_arms + first
-        flat, beats, terms_of, safe = (
-            array.reshape(-1) for array in (self._wins, self.beats, self.terms, self.safe)
-        )
-        wins, losses = flat[pairs], flat[others]
+        pairs, others = (first, second), (second, first)
+        wins, losses = self._wins[pairs], self._wins[others]
         ahead, behind = wealth_of_pairs(np.maximum(wins, losses), np.minimum(wins, losses))
         leads = wins >= losses
         bets = np.array((np.where(leads, ahead, behind), np.where(leads, behind, ahead)))
         logs = ln_each(np.array((bets, CASH + (1 - CASH) * bets)))
         terms = (logs[1] * UNITS).astype(np.int64)
-        beats[pairs], beats[others] = logs[0]
-        terms_of[others], terms_of[pairs] = terms
+        self.beats[pairs], self.beats[others] = logs[0]
+        self.terms[others], self.terms[pairs] = terms
         if self.margin:
             gift = (wins + losses) * self.margin
-            safe[pairs] = ln_each(wealth_each(wins + gift, losses - gift))
-            safe[others] = ln_each(wealth_each(losses + gift, wins - gift))
+            self.safe[pairs] = ln_each(wealth_each(wins + gift, losses - gift))
+            self.safe[others] = ln_each(wealth_each(losses + gift, wins - gift))
         self._sum()
 
     def refresh(self, first: int, second: int) -> None:

@@ -66,22 +66,16 @@ class NormalPosterior(FromCounts):
 
     def _count(self, first: Integers, second: Integers) -> None:
         """Compute what depends on the counts of some pairs, in each the lower arm first."""
-        n_arms = len(self._wins)
-        # Places in flat views: with 15 pairs, indexing by two arrays takes five times as long.
-        pairs, others = first * n_arms + second, second * n_arms + first
-        wins, means, deviations, beats = (
-            array.reshape(-1) for array in (self._wins, self.mean, self.deviation, self.beaten)
-        )
-        won, lost = wins[pairs], wins[others]
+        pairs, others = (first, second), (second, first)
+        won, lost = self._wins[pairs], self._wins[others]
         if self.belief is not None:
-            leads = self.belief.leads.reshape(-1)
-            won, lost = won + leads[pairs], lost + leads[others]
+            won, lost = won + self.belief.leads[pairs], lost + self.belief.leads[others]
         n = won + lost
         mean = (won + 1) / (n + 2)
-        means[others], means[pairs] = mean, 1 - mean
-        deviations[pairs] = deviations[others] = np.sqrt(mean * (1 - mean) / (n + 3))
+        self.mean[others], self.mean[pairs] = mean, 1 - mean
+        self.deviation[pairs] = self.deviation[others] = np.sqrt(mean * (1 - mean) / (n + 3))
         beaten = quantiles().searchsorted((won - lost) / np.sqrt(n + 2))
-        beats[pairs], beats[others] = beaten, QUANTILES - beaten
+        self.beaten[pairs], self.beaten[others] = beaten, QUANTILES - beaten
         sums = self.beaten.sum(axis=1)
         spreads = (self.beaten * (QUANTILES - self.beaten)).sum(axis=1)
         self.sums: list[int] = sums.tolist()
