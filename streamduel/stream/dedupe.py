@@ -57,7 +57,7 @@ class DedupeWindow:
 
     Args:
         max_records: the most entries that are remembered.
-        max_ms: how long a entry is remembered, in stream time, in milliseconds.
+        max_ms: how long an entry is remembered, in stream time, in milliseconds.
 
     >>> window = DedupeWindow(max_records=2, max_ms=1000)
     >>> window.advance(stream_time=0, offset=0)
