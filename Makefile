@@ -80,7 +80,7 @@ lint: $(VENV)/dev.stamp ## Check style, types and who imports whom
 	$(BIN)/lint-imports
 
 bench: $(VENV)/dev.stamp broker-tools ## Measure throughput, latency and memory; other stream processors: python -m benchmarks.peers
-	$(BIN)/python benchmarks/run.py $(BENCH_ARGS)
+	$(BIN)/python -m benchmarks.run $(BENCH_ARGS)
 
 docs: $(VENV)/dev.stamp ## Build the documentation site; then open build/site/index.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --config-file configs/mkdocs.yml

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
-from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
@@ -18,18 +17,16 @@ PACKAGES = ("streamduel", "kafka-python", "crc32c", "msgspec", "mmh3", "numba", 
 def facts() -> list[tuple[str, str]]:
     """Names and values, in the order in which they are shown."""
     return [
-        ("date", f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"),
         ("processor", f"{_model()}, {cores()} cores"),
         ("memory", f"{os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') / 2**30:.0f} GiB"),
         ("system", f"{_system()}, {platform.machine()}"),
         ("Python", f"{platform.python_implementation()} {platform.python_version()}"),
-        ("code", f"SHA-256 of the sources begins with {code_digest()}"),
         ("packages", ", ".join(f"{package} {version(package)}" for package in PACKAGES)),
         ("Apache Kafka", f"{kafka_version()}, one broker on the same machine"),
     ]
 
 
-def code_digest() -> str:
+def digest() -> str:
     """A digest of all measured sources."""
     digest = hashlib.sha256()
     for folder in ("streamduel", "connectors"):

@@ -2,7 +2,7 @@
 
     python -m benchmarks.many_experiments [--quick] [--out docs]
 
-`benchmarks/run.py` shows the same tables without writing the page.
+`benchmarks.run` shows the same tables without writing the page.
 """
 
 from __future__ import annotations

@@ -74,22 +74,26 @@ Benchmark = Callable[[bool], list[Result]]
 
 def show(result: Result, console: Console) -> None:
     """Print a result on a terminal."""
-    table = Table(title=result.title, title_justify="left", title_style="bold")
+    shown = Table(title=result.title, title_justify="left", title_style="bold")
     for number, column in enumerate(result.columns):
-        table.add_column(column, justify="right" if number else "left")
+        shown.add_column(column, justify="right" if number else "left")
     for row in result.rows:
-        table.add_row(*row)
-    console.print(table)
+        shown.add_row(*row)
+    console.print(shown)
     for goal in result.goals:
         console.print(goal.sentence.replace("**", ""), style="green" if goal.met else "red")
     console.print()
 
 
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown; the first column is text, the others are figures."""
+    rule = ["---", *("---:" for _ in columns[1:])]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (columns, rule, *rows))
+
+
 def markdown(result: Result) -> str:
     """A result in Markdown."""
-    rule = ["---", *("---:" for _ in result.columns[1:])]
-    lines = [f"## {result.title}", "", result.method, ""]
-    lines += [f"| {' | '.join(cells)} |" for cells in (result.columns, rule, *result.rows)]
+    lines = [f"## {result.title}", "", result.method, "", table(result.columns, result.rows)]
     if result.goals:
         lines += ["", *(f"- {goal.sentence}" for goal in result.goals)]
     return "\n".join(lines) + "\n"

@@ -1,8 +1,9 @@
-"""Measure streamduel beside other stream processors, and write the section of RESULTS.md.
+"""Measure streamduel beside other stream processors, and write the results to RESULTS.md.
 
-    python -m benchmarks.peers [--quick] [--only NAME ...] [--output FILE]
+    python -m benchmarks.peers [--quick] [--only NAME ...]
 
-Installs each peer under `build/peers` the first time. Needs Java and Maven, as the broker does.
+With `--quick` or `--only` nothing is written. Installs each peer under `build/peers` the first
+time. Needs Java and Maven, as the broker does.
 """
 
 from __future__ import annotations
@@ -13,24 +14,25 @@ import shutil
 import signal
 import sys
 import tempfile
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import machine
+from benchmarks import machine, page
 from benchmarks.measure import tell
+from benchmarks.page import Measured
 from benchmarks.peers.bench import Bench
 from benchmarks.peers.catalog import PEERS
 from benchmarks.peers.clicks import clicks
 from benchmarks.peers.environments import InstallError
-from benchmarks.peers.page import put
 from benchmarks.peers.peer import Peer
 from benchmarks.peers.runner import RunError
 from benchmarks.peers.table import Row, results
-from benchmarks.report import markdown, show
+from benchmarks.report import Result, show
 from tests.broker.local_kafka import LocalKafka
 
-RESULTS = Path(__file__).parents[1] / "RESULTS.md"
 WARM, COUNT, QUICK = 5_000, 75_000, 5_000
 """Distinct duels of each of the four experiments."""
 
@@ -60,22 +62,23 @@ def main() -> None:
     arguments = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
     arguments.add_argument("--quick", action="store_true", help="few records, as a trial")
     arguments.add_argument("--only", nargs="+", choices=[peer.name for peer in PEERS])
-    arguments.add_argument("--output", type=Path, help="the page with the section")
     given = arguments.parse_args()
     logging.basicConfig(level=logging.ERROR)
     signal.signal(signal.SIGTERM, _end)
     wanted = [peer for peer in PEERS if not given.only or peer.name in given.only]
+    measured = Measured.of(partial(compare, wanted), quick=given.quick)
+    console = Console(width=max(120, shutil.get_terminal_size().columns))
+    for result in measured.results:
+        show(result, console)
+    if not given.quick and not given.only:
+        page.put("peers", measured)
+
+
+def compare(peers: Sequence[Peer], quick: bool) -> list[Result]:
+    """Run these peers, one after the other, on one broker."""
     with tempfile.TemporaryDirectory() as directory, LocalKafka() as broker:
         bench = Bench(broker.bootstrap_servers, Path(directory))
-        rows = [measure(bench, peer, QUICK if given.quick else COUNT) for peer in wanted]
-    found = results(rows)
-    console = Console(width=max(120, shutil.get_terminal_size().columns))
-    for result in found:
-        show(result, console)
-    output = given.output or (RESULTS if not given.quick and not given.only else None)
-    if output is not None:
-        put(output, "\n".join(map(markdown, found)))
-        tell(f"written to {output}")
+        return results([measure(bench, peer, QUICK if quick else COUNT) for peer in peers])
 
 
 if __name__ == "__main__":

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
-from benchmarks import machine
 from benchmarks.peers.peer import JavaPeer, Peer
 from benchmarks.peers.runner import START_SECONDS, Figures, Recovery
 from benchmarks.report import Goal, Result
@@ -17,18 +15,17 @@ LEAST_PYTHON, LEAST_STREAMS = 4.0, 1.0
 NONE = "–"
 
 METHOD = """\
-Measured on {date} by `python -m benchmarks.peers` ({cores} cores, load {load} at the end). The job:
-decode duels of about 250 bytes, drop repeated ids, count the wins of each pair, and publish the
-counts after every 100 distinct duels. Four partitions with an experiment each, every hundredth
-duel twice; one broker on the same machine; one process of each peer, one thread where it can
-choose. The records become readable at once, by the commit of a transaction, when the peer has
-counted {warm} others: its start is not measured. From that moment until the last result is visible
-to a `read_committed` reader: records a second, and processor time of all the peer's processes and
-threads, user and system. Other programs slow the first down and hardly change the second.
-**streamduel ÷ peer** is of the records per second of processor time, in this run. Memory: the
-largest resident sets of its processes. streamduel does more than the job: its policy decides at
-every hundredth duel, and its assignments obey guardrails. A JVM compiles while it runs: over more
-records it takes less time for each.
+Measured by `python -m benchmarks.peers`. The job: decode duels of about 250 bytes, drop repeated
+ids, count the wins of each pair, and publish the counts after every 100 distinct duels. Four
+partitions with an experiment each, every hundredth duel twice; one broker on the same machine; one
+process of each peer, one thread where it can choose. The records become readable at once, by the
+commit of a transaction, when the peer has counted {warm} others: its start is not measured. From
+that moment until the last result is visible to a `read_committed` reader: records a second, and
+processor time of all the peer's processes and threads, user and system. Other programs slow the
+first down and hardly change the second. **streamduel ÷ peer** is of the records per second of
+processor time, in this run. Memory: the largest resident sets of its processes. streamduel does
+more than the job: its policy decides at every hundredth duel, and its assignments obey guardrails.
+A JVM compiles while it runs: over more records it takes less time for each.
 
 **After a kill**: the same records again, with an empty state; at half of them all processes are
 killed with SIGKILL, and the program is started at once. Seconds until a result is visible that has
@@ -64,9 +61,7 @@ def results(rows: Sequence[Row], warm: str = "20,000") -> list[Result]:
     """Both tables; ratios are to the cheapest streamduel."""
     ours = [row.cpu_microseconds for row in rows if row.figures and row.peer.ours]
     base = min(ours, default=None)
-    method = METHOD.format(
-        date=f"{datetime.now(UTC):%Y-%m-%d}", cores=machine.cores(), load=machine.load(), warm=warm
-    )
+    method = METHOD.format(warm=warm)
     columns = [
         "peer", "records/s", "processor time, µs a record", "streamduel ÷ peer", "MB",
         "after a kill: s", "counts", "published twice", "exactly once",

@@ -17,7 +17,6 @@ from benchmarks.peers.clicks import Clicks, clicks
 from benchmarks.peers.environments import HERE
 from benchmarks.peers.job import EVERY, Job, Result, Tally, decode
 from benchmarks.peers.ledger import Ledger
-from benchmarks.peers.page import put, section
 from benchmarks.peers.peer import Peer
 from benchmarks.peers.processes import Program
 from benchmarks.peers.programs.streamduel_service import configuration
@@ -213,18 +212,6 @@ def test_processor_time_and_memory_include_what_a_program_starts(tmp_path: Path)
         program.kill()
         assert program.ended
         assert program.peak_bytes() == 0
-
-
-def test_the_page_keeps_the_section_and_everything_around_it(tmp_path: Path) -> None:
-    page = tmp_path / "RESULTS.md"
-    page.write_text("# Results\n")
-    put(page, "first")
-    put(page, "second")
-    assert page.read_text() == (
-        "# Results\n\n<!-- peers: begin -->\n\nsecond\n\n<!-- peers: end -->\n"
-    )
-    assert "second" in section(page)
-    assert section(tmp_path / "none.md") == "<!-- peers: begin -->\n<!-- peers: end -->\n"
 
 
 def test_ratios_are_of_processor_time_and_failures_are_named() -> None:
