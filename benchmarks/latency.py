@@ -43,9 +43,10 @@ WARM_SECONDS: Final = 3.0
 """Not counted: the first commits, and code that runs for the first time."""
 
 METHOD = """\
-From the call that sends a duel (librdkafka, `linger.ms: 0`, a process of its own) to the return of
-the poll in which a `read_committed` consumer has the assignment that this duel caused, including
-assignments that are replaced within the same commit. K = 6. At {low:,} records/s: one partition,
+From the moment that the broker appends a duel (its `LogAppendTime`, in milliseconds; the sender is
+librdkafka with `linger.ms: 0` in a process of its own) to the return of the poll in which a
+`read_committed` consumer has the assignment that this duel caused, including assignments that are
+replaced within the same commit. K = 6. At {low:,} records/s: one partition,
 `decide_every: 1`; above: four partitions, `decide_every: 100`. {seconds:.0f} s for each row, the
 first {warm:.0f} not counted. The last rate of each client is 80 % of what it folds of a backlog on
 this machine, where broker, sender, service and reader share {cores} cores. The parts are medians:
@@ -104,7 +105,7 @@ def _measure(directory: Path, servers: str, case: Case, seconds: float) -> Laten
     """Feed a service of its own, and read what it publishes."""
     topic = f"clicks-{case.client}-{case.rate}-{case.interval}"
     names = experiments(case.partitions)
-    create_topic(servers, topic, case.partitions)
+    create_topic(servers, topic, case.partitions, {"message.timestamp.type": "LogAppendTime"})
     path = write_configuration(
         directory, servers, topic, names, client=case.client, interval_ms=case.interval,
         n_arms=ARMS, decide_every=case.decide_every,
@@ -122,7 +123,7 @@ def _measure(directory: Path, servers: str, case: Case, seconds: float) -> Laten
 
 def latency_of(
     seen: Mapping[tuple[int, int], float],
-    sent: Sequence[Sequence[float]],
+    appended: Sequence[Sequence[float]],
     polls: Mapping[int, Sequence[Moment]],
     commits: Mapping[int, Sequence[Moment]],
 ) -> Latency:
@@ -130,16 +131,16 @@ def latency_of(
 
     Args:
         seen: when the reader had an assignment, by partition and the offset that it names.
-        sent: when each record was sent, by partition.
+        appended: when each record was appended, by partition.
         polls: of the service, by partition, in order.
         commits: likewise.
     """
     found = Latency(parts={name: [] for name in ("fetch", "fold and wait", "commit", "read")})
-    begin = min(times[0] for times in sent) + WARM_SECONDS
+    begin = min(times[0] for times in appended) + WARM_SECONDS
     for (partition, offset), at in seen.items():
-        if offset < 0 or sent[partition][offset] < begin:
+        if offset < 0 or appended[partition][offset] < begin:
             continue
-        start = sent[partition][offset]
+        start = appended[partition][offset]
         fetched = _first(polls[partition], offset).time
         commit = _first(commits[partition], offset)
         found.waits.append(at - start)

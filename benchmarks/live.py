@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import msgspec
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from kafka import KafkaConsumer, TopicPartition
 
 from benchmarks.broker import experiments
@@ -116,7 +116,7 @@ def running(path: Path) -> Iterator[Any]:
 
 
 def send(servers: str, load: Load, seconds: float, result: Connection) -> None:
-    """Send duels at a rate; returns the time of each, by partition."""
+    """Send duels at a rate; returns the timestamp of each, by partition, as monotonic seconds."""
     gc.disable()
     names = experiments(load.partitions)
     samples = [_samples(name) for name in names]
@@ -124,6 +124,13 @@ def send(servers: str, load: Load, seconds: float, result: Connection) -> None:
     producer = Producer({"bootstrap.servers": servers, "linger.ms": 0, "acks": "1"})
     producer.list_topics(load.topic)
     moments: list[list[float]] = [[] for _ in names]
+    monotonic = time.monotonic() - time.time()
+
+    def delivered(error: KafkaError | None, record: Message) -> None:
+        if error is not None:
+            raise KafkaException(error)
+        moments[record.partition() or 0].append(record.timestamp()[1] / 1000 + monotonic)
+
     keys = [name.encode() for name in names]
     began, sent, total = time.monotonic(), 0, int(load.rate * seconds)
     while sent < total:
@@ -132,10 +139,9 @@ def send(servers: str, load: Load, seconds: float, result: Connection) -> None:
             at = number % len(names)
             head, tail = samples[at][luck(2 * TEMPLATES)]
             fresh = b"%s%032x%s" % (head, number, tail)
-            moments[at].append(time.monotonic())
             while True:
                 try:
-                    producer.produce(load.topic, fresh, keys[at], at)
+                    producer.produce(load.topic, fresh, keys[at], at, on_delivery=delivered)
                     break
                 except BufferError:
                     producer.poll(TICK_SECONDS)

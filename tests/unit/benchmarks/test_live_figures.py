@@ -15,11 +15,11 @@ STEADY = 10.0
 
 
 def test_a_latency_is_the_sum_of_its_parts() -> None:
-    sent = [[0.0, STEADY, STEADY + 0.001]]
+    appended = [[0.0, STEADY, STEADY + 0.001]]
     polls = {0: [Moment(1, 0.1), Moment(2, STEADY + 0.004), Moment(3, STEADY + 0.005)]}
     commits = {0: [Moment(1, 0.2, 0.01), Moment(3, STEADY + 0.060, 0.008)]}
     seen = {(0, -1): -1.0, (0, 0): 0.3, (0, 1): STEADY + 0.062}
-    found = latency_of(seen, sent, polls, commits)
+    found = latency_of(seen, appended, polls, commits)
     assert found.waits == [pytest.approx(0.062)]
     assert {name: values[0] for name, values in found.parts.items()} == {
         "fetch": pytest.approx(0.004),
