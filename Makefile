@@ -10,13 +10,18 @@ VENV := $(if $(wildcard .venv/made.stamp),.venv,$(if $(wildcard .venv),build/ven
 BIN = $(VENV)/bin
 VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' streamduel/__init__.py)
 
-# Tests by what they need: nothing, a Kafka broker, or programs such as Prometheus and Chromium.
+# Tests by what they need: nothing, or programs such as a Kafka broker, Prometheus and Chromium.
+# The longest files are the first, so that none is left over at the end.
 UNIT_TESTS = streamduel connectors tests/contract/interleaving tests/contract/policies \
 	tests/statistics tests/unit
-BROKER_TESTS = tests/broker tests/contract/connectors tests/faults tests/integration
-PROGRAM_TESTS = tests/browser tests/operations tests/prometheus
+PROGRAM_TESTS = tests/faults tests/operations tests/integration/spark_job \
+	tests/integration/kafka_connector tests/integration tests/contract/connectors \
+	tests/browser tests/prometheus tests/broker
 PYTEST = $(BIN)/python -m pytest --durations=10 --durations-min=1
 ON_ALL_CORES = -n auto --maxprocesses 8 --dist worksteal
+# These tests wait for programs half of the time, so one more runs than there are cores.
+BESIDE_PROGRAMS = -n $(shell $(PYTHON) -c 'import os; print(min(4, os.cpu_count() + 1))') \
+	--dist loadfile --no-loadscope-reorder
 
 # Programs that the tests use, each with the Debian package that contains it. Docker or
 # STREAMDUEL_TEST_KAFKA replace some of them: CONTRIBUTING.md.
@@ -33,7 +38,7 @@ UV_VERSION = 0.13.8
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-unit test-broker test-programs test-image faults soak kafka lint bench docs image \
+.PHONY: help run test test-unit test-programs test-image faults soak kafka lint bench docs image \
 	compose audit lock dist version clean broker-tools program-tools image-tools
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
@@ -48,17 +53,14 @@ ifdef PYTEST_ARGS
 test: lint broker-tools program-tools
 	$(PYTEST) $(PYTEST_ARGS)
 else
-test: lint test-unit test-broker test-programs $(if $(CI),audit) ## Check everything but the container image; PYTEST_ARGS='…' runs these tests only
+test: lint test-unit test-programs $(if $(CI),audit) ## Check everything but the container image; PYTEST_ARGS='…' runs these tests only
 endif
 
 test-unit: $(VENV)/dev.stamp ## Run the tests that need no other program, on all cores; PYTEST_ARGS='…' runs these tests only
 	$(PYTEST) $(if $(PYTEST_ARGS),$(PYTEST_ARGS),$(ON_ALL_CORES) $(UNIT_TESTS))
 
-test-broker: $(VENV)/dev.stamp broker-tools ## Run the tests on a real Apache Kafka
-	$(PYTEST) -n auto --maxprocesses 4 --dist loadfile $(BROKER_TESTS)
-
-test-programs: $(VENV)/dev.stamp broker-tools program-tools ## Run the tests with Prometheus and Chromium
-	$(PYTEST) $(PROGRAM_TESTS)
+test-programs: $(VENV)/dev.stamp broker-tools program-tools ## Run the tests with Apache Kafka, Prometheus and Chromium
+	$(PYTEST) $(BESIDE_PROGRAMS) $(PROGRAM_TESTS)
 
 test-image: $(VENV)/dev.stamp broker-tools image-tools ## Build the container image, start it, and test it
 	STREAMDUEL_REQUIRE_IMAGE=1 $(PYTEST) tests/image

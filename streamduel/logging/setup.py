@@ -33,6 +33,10 @@ NOISY_LOGGER: Final = "kafka.net.selector"
 """kafka-python's event loop warns when a step takes 0.1 s, which is normal on a busy machine; shown
 with -vv only."""
 
+CANCELLED: Final = "Cancelled"
+"""kafka-python's error of a request that the close of its own client ended; it logs it as an
+error."""
+
 _SECRETS: Final = Secrets()
 
 
@@ -83,6 +87,8 @@ def set_up(form: LogFormat, verbosity: int = 0) -> None:
     root.setLevel(_at(OTHER_LEVELS, verbosity))
     quiet = root.level >= logging.WARNING
     logging.getLogger(NOISY_LOGGER).setLevel(logging.ERROR if quiet else logging.NOTSET)
+    if quiet:
+        lines.addFilter(_not_cancelled)
     for package in (OWN, f"{OWN}_files", f"{OWN}_kafka"):
         logging.getLogger(package).setLevel(_at(OWN_LEVELS[form], verbosity))
 
@@ -123,6 +129,11 @@ def _repeated(_: WrappedLogger, __: str, line: EventDict) -> EventDict:
     if count := getattr(line["_record"], "repeated", 0):
         line["repeated"] = count
     return line
+
+
+def _not_cancelled(record: logging.LogRecord) -> bool:
+    values = record.args if isinstance(record.args, tuple) else ()
+    return all(type(each).__name__ != CANCELLED for each in values)
 
 
 def _at(levels: tuple[int, ...], verbosity: int) -> int:

@@ -11,6 +11,7 @@ import warnings
 
 import pytest
 import structlog
+from kafka.errors import Cancelled, KafkaConnectionError
 
 from streamduel.logging import LogFormat, log_uncaught, set_up
 from streamduel.logging.setup import NOISY_LOGGER
@@ -62,6 +63,16 @@ def test_slow_event_loop_warnings_need_verbosity(written: Written) -> None:
     assert re.findall(r"Task \d|broken", written.text) == [
         "broken", "broken", "Task 2", "broken", "Task 3", "broken",
     ]  # fmt: skip
+
+
+def test_requests_that_a_close_cancels_need_verbosity(written: Written) -> None:
+    library = logging.getLogger("kafka.cluster")
+    for verbosity in (0, 3):
+        set_up("text", verbosity)
+        library.error("Metadata refresh: failed %s", Cancelled())
+        assert ("failed" in written.text) == bool(verbosity)
+    library.error("Metadata refresh loop error: %s", KafkaConnectionError("refused"))
+    assert "refused" in written.text
 
 
 def test_lines_of_the_client_library_look_the_same(written: Written) -> None:

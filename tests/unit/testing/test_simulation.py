@@ -10,8 +10,8 @@ from streamduel.testing.simulation import Failure, Schedule, simulate
 from streamduel.testing.simulation.__main__ import main
 from tests.unit.testing.defects import DEFECTS
 
-SCHEDULES = 800
-"""About half a minute of one core."""
+SCHEDULES = 500
+"""Of each test: half a minute of one core."""
 
 FOUND_WITHIN = 1500
 """Schedules, somewhat less than a minute; the rarest defect is found after 200."""
