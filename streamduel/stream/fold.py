@@ -9,16 +9,12 @@ from streamduel.connector import ControlMarker, LogRecord
 from streamduel.formats import Ignored
 from streamduel.records import Control, Duel, InputEvent, Interleaving, Rejected
 from streamduel.stream.dedupe import record_key
-from streamduel.stream.examples import NO_DOCS
 from streamduel.stream.experiment import Experiment
 from streamduel.stream.marked_controls import MarkedControls
 from streamduel.stream.partition_context import PartitionContext
+from streamduel.stream.plain_run import RUN, plain_run
 from streamduel.stream.routing import Router, timestamp_of
 from streamduel.stream.stream_time import StreamClock
-
-RUN: Final = 256
-"""Records that are decoded together: few enough that a record that must be applied alone costs
-little, and enough that the fixed work of each run does not matter."""
 
 MIN_RUN: Final = 16
 """Fewer duels before the next decision are applied one by one."""
@@ -97,21 +93,15 @@ class Fold:
             impressions that become duels, and nothing expires meanwhile. Otherwise nothing has
             changed.
         """
-        codes = None if self._context.memory.exceeded else _codes(experiment, events)
-        if codes is None:  # `_apply` makes room first
+        if self._context.memory.exceeded:  # `_apply` makes room first
             return False
-        times: list[Any] = [record.timestamp for record in records]
-        if None in times:
-            pairs = zip(times, events, strict=True)
-            times = [event.ts if time is None else time for time, event in pairs]
-            if None in times:
-                return False
-        moves = self._clock.advances(times)
-        if moves is None or (moves and times[moves[-1]] >= self._context.timers.next):
+        run = plain_run(experiment, records, events, self._clock)
+        if run is None:
             return False
-        keys = [record_key(event.id, experiment.seed) for event in events]
-        advances = [(index, times[index], records[index].offset) for index in moves]
-        if not self._window.add_new(keys, advances):
+        times, moves = run.times, run.moves
+        if moves and times[moves[-1]] >= self._context.timers.next:
+            return False
+        if not self._window.add_new(run.keys, run.advances):
             return False
         if type(events[0]) is Interleaving:
             experiment.impressions.count_many(events, times, self._clock.now)
@@ -119,7 +109,7 @@ class Fold:
             for client in [event.client for event in events if event.client is not None]:
                 experiment.impressions.clients.add(client)
         self._clock.add_plain(times, moves)
-        experiment.buffer.codes.fromlist(codes)
+        experiment.buffer.codes.fromlist(run.codes)
         if len(experiment.buffer.codes) >= experiment.buffer.due:
             experiment.decide_if_due(records[-1].offset, self._clock.now)
         return True
@@ -271,30 +261,3 @@ class Fold:
             for name in self._context.timers.due(now):
                 self._context.heartbeat()
                 self._experiments[name].expire(offset - 1, now)
-
-
-def _codes(experiment: Experiment, events: Sequence[Any]) -> list[int] | None:
-    """The codes of events that are all plain duels of an experiment, or all finished impressions.
-
-    None if they are not, or if one does not become a duel.
-    """
-    (firsts, seconds, winners), name = experiment.plain, experiment.name
-    try:
-        if type(events[0]) is Interleaving and firsts:
-            code, kind = experiment.code, Interleaving
-            codes = [
-                code(it)
-                for it in events
-                if type(it) is kind and it.experiment == name
-                # Else it may be an example.
-                if it.docs is None or it.query is None or it.docs == NO_DOCS
-            ]
-        else:
-            codes = [
-                firsts[it.a] + seconds[it.b] + winners[it.winner]
-                for it in events
-                if it.experiment == name
-            ]
-    except (AttributeError, KeyError, Rejected):  # other types have no `winner`
-        return None
-    return codes if len(codes) == len(events) and min(codes) >= 0 else None

@@ -143,6 +143,10 @@ class Roster:
             f"{f'{hint} Its' if hint else '; its'} arms are {listed}.",
         )
 
+    def unchanged_since(self, offset: int) -> bool:
+        """Whether records from this offset on may name the present arms."""
+        return not self._changed_at or self._changed_at[-1] <= offset
+
     def known_at(self, offset: int) -> Mapping[str, Any]:
         """The arms that a record at this offset may name; indexed only if no arm ever changed."""
         if not self._changed_at:

@@ -11,9 +11,12 @@ import pytest
 from streamduel.connector import PartitionCommit
 from streamduel.stream.decode import RecordDecoder
 from streamduel.stream.fold import MIN_RUN, Fold
+from streamduel.stream.plain_run import RUN
+from streamduel.stream.recovery import Recovery
 from streamduel.stream.task import PartitionTask
 from streamduel.testing import Record, encode
 from tests.unit.stream.folding import ARMS, DUEL, Partition, config, text
+from tests.unit.stream.restarts import LOG
 
 HOUR = 3_600_000
 NOW = 1_700_000_000_000
@@ -172,3 +175,60 @@ def test_new_duels_of_known_pairs_are_applied_in_runs(monkeypatch: pytest.Monkey
     monkeypatch.delattr(Fold, "_apply_each")
     partition.fold(*values[40:])
     assert partition.tallies()["accepted"] == 800
+
+
+def rebuilt(entries: dict[str, bytes], log: list[Record], settings: Any) -> tuple[Any, ...]:
+    task = PartitionTask(settings, LOG, 0, entries)
+    assert task.resume_offset is not None
+    task.begin(task.resume_offset)
+    task.fold([record for record in log if record.offset >= task.resume_offset])
+    return soft_state(task), task.clock.state(), task.take_commit()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_restart_rebuilds_the_window_in_runs_as_record_by_record(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    luck = random.Random(seed)
+    settings = config(
+        search={"decide_every": 60, "max_per_client": luck.choice([None, None, 5])},
+        dedupe={"window_records": luck.choice([1000, 100_000]), "window_ms": 9 * HOUR},
+    )
+    log = a_log(seed, 3000)
+    first = PartitionTask(settings, LOG, 0)
+    first.begin(0)
+    cut = luck.randrange(1500, 2900)
+    first.fold(log[:cut])
+    entries = dict(first.take_commit().entries)
+    found = rebuilt(entries, log, settings)
+    monkeypatch.setattr(Recovery, "_read_together", lambda self, records: False)
+    assert rebuilt(entries, log, settings) == found
+
+
+def test_a_restart_reads_plain_duels_in_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    partition = Partition(config(search={"decide_every": 1000}))
+    partition.fold(*(text(DUEL, id=f"{number}") for number in range(800)))
+    alone: list[int] = []
+    read = Recovery._read_each
+
+    def read_each(self: Recovery, records: Sequence[Any]) -> None:
+        alone.append(len(records))
+        read(self, records)
+
+    monkeypatch.setattr(Recovery, "_read_each", read_each)
+    again = partition.restarted()
+    assert alone == [RUN]  # the clock has no limit yet
+    again.fold(*(text(DUEL, id=f"{number}") for number in range(790, 810)))
+    assert again.tallies()["duplicate"] == 10
+
+
+def test_a_restart_forgets_what_named_an_arm_before_it_joined() -> None:
+    partition = Partition(config(search={"decide_every": 1000}))
+    early = text(DUEL, id="early", b="late")
+    join = {"type": "control", "id": "join", "experiment": "search", "action": "add_arm"}
+    values = [text(DUEL, id=f"{number}") for number in range(600)]
+    partition.fold(*values[:300], early, *values[300:], text(join, arm="late"))
+    again = partition.restarted()
+    again.fold(early)
+    assert again.tallies()["duplicate"] == 0
+    assert again.tallies()["accepted"] == 602
