@@ -179,13 +179,18 @@ class Runner:
 
     def _restore(self) -> None:
         """Create tasks from the snapshots that have been loaded."""
-        ready = [partition for partition, load in self._restoring.items() if load.done()]
-        for partition in ready:
-            self._begin(partition, self._restoring.pop(partition).result())
-        if ready:
+        begun = False
+        while (partition := self._loaded()) is not None:
+            self._begin(partition, self._restoring[partition])
+            begun = True
+        if begun:
             self._commit()  # the first assignment of an experiment must not wait for records
 
-    def _begin(self, partition: int, snapshot: Snapshot | None) -> None:
+    def _loaded(self) -> int | None:
+        return next((number for number, load in self._restoring.items() if load.done()), None)
+
+    def _begin(self, partition: int, load: Future[Snapshot | None]) -> None:
+        snapshot = load.result()
         entries, place = (snapshot.entries, snapshot.place) if snapshot else (None, "")
         task = PartitionTask(self._config, self._log, partition, entries, place, self._hold)
         if snapshot is not None:
@@ -203,6 +208,9 @@ class Runner:
                 "longer than the service may be down",
             )  # fmt: skip
         task.begin(start)
+        if self._restoring.get(partition) is not load:
+            return  # lost meanwhile: many first decisions take long, so they poll
+        del self._restoring[partition]
         self._report(task)
         for repair in task.repairs.waiting(task.next_offset):
             log.warning(

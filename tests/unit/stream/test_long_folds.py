@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from itertools import count
+from typing import Any
+
 from streamduel.config import Config
 from streamduel.connector import Poll
+from streamduel.stream.observer import Observer
 from streamduel.stream.partition_context import WINDOWS_PER_HEARTBEAT
 from streamduel.stream.runner import HOLD_INTERVAL, SLICE, Runner
+from streamduel.stream.task import PartitionTask
 from streamduel.testing import Broker, Record, duel, encode
 from streamduel.testing.broker import START, MemorySource
 
@@ -121,3 +128,46 @@ def test_a_partition_lost_in_between_is_not_folded_on() -> None:
     source = ran(broker, step=HOLD_INTERVAL, lost_at=2)
     assert len(source.held) == 2
     assert broker.snapshots[0].next_offset == 0, "only the first assignment was committed"
+
+
+class Immediate(Executor):
+    """Loads snapshots at once."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        done.set_result(fn(*args, **kwargs))
+        return done
+
+
+class MovingSource(MemorySource):
+    """Gains two partitions, loses both at the first poll that only holds, and regains one."""
+
+    def __init__(self, broker: Broker) -> None:
+        super().__init__(broker)
+        self._ownership = Poll(gained=[0, 1])
+        self.moved = False
+
+    def poll(self, timeout: float, *, hold: bool = False) -> Poll:
+        if not hold or self.moved:
+            return super().poll(timeout, hold=hold)
+        self.moved = True
+        self._position = None
+        return Poll(lost=[0, 1], gained=[1])
+
+
+class Restored(Observer):
+    def __init__(self) -> None:
+        self.partitions: list[int] = []
+
+    def restored(self, task: PartitionTask) -> None:
+        self.partitions.append(task.partition)
+
+
+def test_a_partition_lost_while_its_experiments_start_is_not_begun() -> None:
+    """A decision for each of many new experiments takes long, so they poll in between."""
+    broker, clock, restored = duels(), Clock(HOLD_INTERVAL), Restored()
+    source, turns = MovingSource(broker), count()
+    runner = Runner(CONFIG, source, broker.outlet(), clock, [restored], restorer=Immediate())
+    runner.run(lambda: next(turns) > 3)
+    assert source.moved
+    assert list(runner.tasks) == restored.partitions == [1]
