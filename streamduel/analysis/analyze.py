@@ -131,7 +131,7 @@ def _load(engine: Engine, request: Request, chosen: Chosen) -> Counter[str]:
             sources = [*(each for each in sources if each.kind != kind), translated]
             ignored += without_duel
     for each in sources:
-        events.load(engine, each, request.experiment or UNNAMED)
+        ignored += events.load(engine, each, request.experiment or UNNAMED)
     return ignored
 
 

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from streamduel.analysis.engine import Engine, quoted
 from streamduel.analysis.report import Check, CheckVerdict, Clients, Finding, Sensitivity
+from streamduel.analysis.tables import rejects
 from streamduel.errors import counted, readable
 from streamduel.preference.evidence import unfairness
 from streamduel.preference.verdict import LEVEL
@@ -55,6 +56,7 @@ def checks(engine: Engine, facts: Facts) -> list[Check]:
         *_lists(engine, facts),
         _joined(engine, facts),
         *_times(engine, facts),
+        *_ties(engine, facts),
         _duplicates(facts),
         _usable(engine, facts),
         _bots(engine, facts),
@@ -203,6 +205,19 @@ def _times(engine: Engine, facts: Facts) -> list[Check]:
     return [Check("times", "warning", sentence)]
 
 
+def _ties(engine: Engine, facts: Facts) -> list[Check]:
+    """Whether ties may have been logged as defeats of the only side whose victories are logged."""
+    columns = [str(column) for (column,) in engine.rows("SELECT DISTINCT col FROM half_winners")]
+    tied = f"SELECT 1 FROM events WHERE winner = 't' AND experiment = {quoted(facts.experiment)}"
+    if not columns or engine.rows(f"{tied} LIMIT 1"):
+        return []
+    sentence = (
+        f"No duel is a tie. If '{readable(columns[0], 80)}' is false for ties too, they count for"
+        " the other side: leave it empty for ties, or add a column for them (--map ties=COLUMN)."
+    )
+    return [Check("ties", "warning", sentence)]
+
+
 def _duplicates(facts: Facts) -> Check:
     duplicates = facts.tallies["duplicate"]
     total = sum(facts.tallies.values())
@@ -219,7 +234,9 @@ def _usable(engine: Engine, facts: Facts) -> Check:
         "SELECT problem, sum(records)::BIGINT AS n FROM outcomes WHERE outcome = 'dead_letter'"
         f" AND experiment = {quoted(facts.experiment)} GROUP BY problem ORDER BY n DESC, problem"
     )
-    lost, total = facts.tallies["dead_letter"], sum(facts.tallies.values())
+    rejected = rejects(engine)
+    unread = sum(rejected.values())
+    lost, total = facts.tallies["dead_letter"] + unread, sum(facts.tallies.values()) + unread
     examples = dict(
         engine.rows(
             "SELECT problem, min(unusable) FROM events WHERE problem IS NOT NULL AND unusable <> ''"
@@ -227,8 +244,11 @@ def _usable(engine: Engine, facts: Facts) -> Check:
         )
     )
     such = {problem: f" (such as '{readable(text, 80)}')" for problem, text in examples.items()}
+    reasons = [f"{problem}{such.get(problem, '')}" for problem, _ in problems]
+    counts = [*(n for _, n in problems), *rejected.values()]
     named = ", ".join(
-        f"{n:,} because of their {problem}{such.get(problem, '')}" for problem, n in problems[:5]
+        f"{n:,} because of their {reason}"
+        for n, reason in list(zip(counts, [*reasons, *rejected], strict=True))[:5]
     )
     return _judged(
         "usable records",

@@ -6,11 +6,12 @@ kept as 128 bits of MD5: DuckDB's own `hash` has collisions already among some t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping
+from collections import Counter
+from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from typing import Any, Final
 
 from streamduel.analysis.engine import Engine, quoted
-from streamduel.analysis.fields import plain
+from streamduel.analysis.fields import SHOWN, plain
 from streamduel.analysis.kinds import Source, numbers_of_winners, sides
 from streamduel.analysis.refusing import LIMITS
 from streamduel.record_rules import ACTION_FIELDS, TYPES
@@ -30,13 +31,14 @@ CREATE TABLE events (
     docs VARCHAR[], impression UHUGEINT, rank BIGINT, doc VARCHAR, action VARCHAR, arm VARCHAR,
     ts BIGINT, client UHUGEINT, segment VARCHAR, query VARCHAR,
     detail VARCHAR, actor VARCHAR, unusable VARCHAR
-)
+);
+CREATE TABLE half_winners (col VARCHAR) -- columns that tell of one side alone whether it has won
 """
 
 _TEXTS: Final = (
     "type", "experiment", "a", "b", "winner", "wins_a", "wins_b", "ties", "teams", "clicks",
-    "clicks_a", "clicks_b", "docs", "chances", "impression", "rank", "doc", "action", "arm", "id",
-    "ts", "client", "query",
+    "clicks_a", "clicks_b", "clicked_docs", "docs", "chances", "impression", "rank", "doc",
+    "action", "arm", "id", "ts", "client", "query",
 )  # fmt: skip
 
 _ARRAYS: Final = ("teams", "clicks", "docs", "chances")
@@ -50,11 +52,12 @@ QUERY_IDS: Final = frozenset({"queryid", "qid", "searchid"})
 There a record repeats another one only if all of `_CONTENT` is equal."""
 
 _CONTENT: Final = (
-    "id", "ts", "a", "b", "winner", "teams", "clicks", "clicks_a", "clicks_b", "client",
+    "id", "ts", "a", "b", "winner", "teams", "clicks", "clicks_a", "clicks_b", "clicked_docs",
+    "client",
 )  # fmt: skip
 
 
-def load(engine: Engine, source: Source, experiment: str) -> None:
+def load(engine: Engine, source: Source, experiment: str) -> Counter[str]:
     """Append the rows of a source to `events`.
 
     Args:
@@ -62,10 +65,16 @@ def load(engine: Engine, source: Source, experiment: str) -> None:
         source: the rows.
         experiment: the name of an experiment that rows do not name; clicks have that of their
             list.
+
+    Returns:
+        Rows of another program that are no clicks, by the reason.
     """
     own = source.kind != "flat"
     factor = 1.0 if own else _time_factor(engine, source)
     texts = _texts(engine, source, factor)
+    ignored = _ignored(source)
+    counts = ", ".join(f"count(*) FILTER ({condition})" for condition in ignored.values())
+    row = engine.rows(f"SELECT {counts} FROM {source.table.relation}")[0] if counts else ()
     kind = _typed_kind() if own else _flat_kind(set(texts))
     sides_only = "clicks_a IS NOT NULL" if {"clicks_a", "clicks_b"} <= texts.keys() else "false"
     sides_only = "true" if source.sides_only else sides_only
@@ -78,8 +87,29 @@ def load(engine: Engine, source: Source, experiment: str) -> None:
         " left(CASE WHEN problem IS NULL AND ts IS NULL THEN ts_text WHEN problem = 'winner' THEN"
         " winner_text WHEN problem = 'teams' THEN teams_text WHEN problem = 'clicks' THEN"
         " clicks_text END, 100)"
-        f" FROM ({_values(kind, own, factor, experiment)} FROM ({_rows(source, texts)}))",
+        f" FROM ({_values(kind, own, factor, experiment)} FROM"
+        f" ({_rows(source, texts, ignored.values())}))",
     )
+    return Counter({reason: n for reason, n in zip(ignored, row, strict=True) if n})
+
+
+def _ignored(source: Source) -> dict[str, str]:
+    """Conditions in SQL of rows that are no clicks, in a log of clicks, by their reason."""
+    fields, text = source.columns.fields, source.table.text
+    if source.kind != "flat" or "impression" not in fields:
+        return {}
+    found = {}
+    if "clicked" in fields:
+        flag = text(fields["clicked"])
+        found[f"'{fields['clicked'][:80]}' is not true"] = f"flag({flag}) IS DISTINCT FROM true"
+    if "action" in fields:
+        shown = ", ".join(map(quoted, SHOWN))
+        action = f"coalesce(plain({text(fields['action'])}) IN ({shown}), false)"
+        found[f"'{fields['action'][:80]}' is no click"] = action
+    if "teams" in fields:  # lists and clicks in one table
+        is_click = f"{text(fields['teams'])} IS NULL"
+        found = {reason: f"{is_click} AND {condition}" for reason, condition in found.items()}
+    return found
 
 
 def _texts(engine: Engine, source: Source, factor: float) -> dict[str, str]:
@@ -100,8 +130,14 @@ def _texts(engine: Engine, source: Source, factor: float) -> dict[str, str]:
     return texts
 
 
-def _rows(source: Source, texts: Mapping[str, str]) -> str:
-    """The query of the rows, with the same columns for every source."""
+def _rows(source: Source, texts: Mapping[str, str], ignored: Collection[str]) -> str:
+    """The query of the rows, with the same columns for every source.
+
+    Args:
+        source: the rows.
+        texts: of each field.
+        ignored: conditions of rows to leave out.
+    """
     own = source.kind == "own"
     columns = [f"nullif({texts[field]}, '') AS {field}" if field in texts
                else f"NULL::VARCHAR AS {field}" for field in _TEXTS]  # fmt: skip
@@ -109,6 +145,8 @@ def _rows(source: Source, texts: Mapping[str, str]) -> str:
     columns.append(_control(source))
     columns.append(f"{'refused_field(json::VARCHAR)' if own else 'NULL'} AS misfit")
     rows = f"SELECT {', '.join(columns)} FROM {source.table.relation}"
+    if ignored:
+        rows += f" WHERE NOT ({' OR '.join(ignored)})"
     return f"SELECT * FROM ({rows}) WHERE type IS DISTINCT FROM 'control_marker'" if own else rows
 
 
@@ -116,14 +154,36 @@ def _read_foreign_values(
     engine: Engine, source: Source, texts: MutableMapping[Any, str], factor: float
 ) -> None:
     """Give texts of another program the meaning that streamduel's records have."""
+    sides = {"a": texts["a"], "b": texts["b"], "t": "'tie'"}
     if numbers := numbers_of_winners(engine, source):
         text = texts["winner"]
-        cases = " ".join(f"WHEN {x} THEN {quoted(side)}" for x, side in numbers.items())
+        cases = " ".join(f"WHEN {x} THEN {sides[side]}" for x, side in numbers.items())
         texts["winner"] = f"CASE try_cast({text} AS DOUBLE) {cases} ELSE {text} END"
-    if "clicks" in texts:
-        text = texts["clicks"]
-        texts["clicks"] = f"CASE WHEN lower({text}) NOT IN {_NO_CLICK} THEN {text} END"
-    finished = "winner" in texts or "clicks_a" in texts or {"teams", "clicks"} <= texts.keys()
+    elif "winner" in texts:
+        text, columns = texts["winner"], source.columns.fields
+        cases = " ".join(
+            f"WHEN {quoted(plain(columns[side]))} THEN {sides[side]}"
+            for side in ("a", "b") if plain(columns.get(side, ""))
+        )  # fmt: skip
+        if cases:
+            texts["winner"] = (
+                f"CASE WHEN {text} IN ({texts['a']}, {texts['b']}) THEN {text} ELSE"
+                f" CASE side_word({text}) {cases} ELSE {text} END END"
+            )
+    elif won := [side for side in ("a", "b") if f"won_{side}" in source.columns.fields]:
+        texts["winner"] = _winner_of_flags(source, sides, won)
+        if len(won) == 1:
+            column = source.columns.fields[f"won_{won[0]}"]
+            engine.rows(f"INSERT INTO half_winners VALUES ({quoted(column)})")
+    for field in ("clicks", "clicked_docs"):
+        if field in texts:
+            text = texts[field]
+            texts[field] = f"CASE WHEN lower({text}) NOT IN {_NO_CLICK} THEN {text} END"
+    finished = (
+        "winner" in texts
+        or "clicks_a" in texts
+        or ("teams" in texts and {"clicks", "clicked_docs"} & texts.keys())
+    )
     if finished and plain(source.columns.fields.get("id", "")) in QUERY_IDS:
         values = dict(texts)
         if "ts" in texts:  # one moment has other texts in other formats
@@ -132,27 +192,52 @@ def _read_foreign_values(
         texts["id"] = f"CASE WHEN {texts['id']} <> '' THEN json_array({content})::VARCHAR END"
 
 
+def _winner_of_flags(source: Source, sides: Mapping[str, str], won: Sequence[str]) -> str:
+    """The winner by a column that tells whether a side has won, or by one for each side.
+
+    With one column, false is a defeat, and nothing a tie.
+    """
+    fields, text = source.columns.fields, source.table.text
+    flags = {side: f"flag({text(fields[f'won_{side}'])})" for side in won}
+    a = flags.get("a", f"NOT {flags.get('b')}")
+    b = flags.get("b", f"NOT {a}")
+    tie = f"flag({text(fields['ties'])})" if "ties" in fields else "false"
+    known = " AND ".join(f"is_flag({text(fields[f'won_{side}'])})" for side in won)
+    wrong = f"concat_ws(', ', {', '.join(text(fields[f'won_{side}']) for side in won)})"
+    return (
+        f"CASE WHEN NOT ({known}) THEN {wrong} WHEN {tie} THEN 'tie' WHEN {a} AND NOT {b} THEN"
+        f" {sides['a']} WHEN {b} AND NOT {a} THEN {sides['b']} ELSE 'tie' END"
+    )
+
+
 def _values(kind: str, own: bool, factor: float, default: str) -> str:
     """The values of the texts."""
     has_clicks = (
         "clicks_of(clicks)"
         if own
-        else "coalesce(clicks_of(clicks), CASE WHEN clicks IS NULL THEN [] END)"
+        else "coalesce(clicks_in(coalesce(clicked_docs, clicks), clicked_docs IS NOT NULL, docs),"
+        " CASE WHEN clicks IS NULL AND clicked_docs IS NULL THEN [] END)"
     )
     side_clicks = (
-        "[click_of(0, NULL, NULL) for _ in range(whole(clicks_a))]"
-        " || [click_of(1, NULL, NULL) for _ in range(whole(clicks_b))]"
+        "[click_of(0, NULL, NULL) for _ in range(count_of(clicks_a))]"
+        " || [click_of(1, NULL, NULL) for _ in range(count_of(clicks_b))]"
     )
     counted = "clicks_a IS NOT NULL AND clicks_b IS NOT NULL AND teams IS NULL"
-    few = f"whole(clicks_a) BETWEEN 0 AND {MAX_RANKS} AND whole(clicks_b) BETWEEN 0 AND {MAX_RANKS}"
+    of_list = "CASE WHEN kind = 'impression' THEN impression END"
+    few = (
+        f"count_of(clicks_a) BETWEEN 0 AND {MAX_RANKS}"
+        f" AND count_of(clicks_b) BETWEEN 0 AND {MAX_RANKS}"
+    )
     return f"""
     SELECT {kind} AS kind, clicks_a,
       CASE WHEN kind = 'click' THEN experiment ELSE coalesce(experiment, {quoted(default)}) END
         AS experiment,
-      md5_number(coalesce(id, CASE WHEN kind = 'impression' THEN impression END)) AS key,
+      md5_number(coalesce({"id, " if own else ""}{of_list}, id)) AS key,
       a, b,
       winner_of(winner, a, b, {own}) AS winner,
-      whole(wins_a) AS wins_a, whole(wins_b) AS wins_b, coalesce(whole(ties), 0) AS ties,
+      count_of(wins_a) AS wins_a, count_of(wins_b) AS wins_b,
+      CASE WHEN lower(wins_a) = 'false' AND lower(wins_b) = 'false' THEN 1
+           ELSE coalesce(count_of(ties), 0) END AS ties,
       CASE WHEN {counted} THEN 'ab' ELSE teams_of(teams, a, b, {own}) END AS teams,
       CASE WHEN {counted} THEN CASE WHEN {few} THEN {side_clicks} END ELSE {has_clicks}
       END AS clicks,
@@ -164,7 +249,7 @@ def _values(kind: str, own: bool, factor: float, default: str) -> str:
       md5_number(client) AS client, segment,
       CASE WHEN docs IS NOT NULL THEN left(query, {MAX_QUERY}) END AS query,
       detail, actor, misfit, winner AS winner_text, teams AS teams_text,
-      clicks AS clicks_text, ts AS ts_text"""
+      coalesce(clicked_docs, clicks) AS clicks_text, ts AS ts_text"""
 
 
 def _typed_kind() -> str:
@@ -177,7 +262,7 @@ def _flat_kind(there: set[str]) -> str:
     cases = ["WHEN a = b THEN 'duel'"]
     if {"wins_a", "wins_b"} <= there:
         cases.append("WHEN wins_a IS NOT NULL THEN 'duels'")
-    if {"teams", "clicks"} <= there:
+    if "teams" in there and {"clicks", "clicked_docs"} & there:
         cases.append("WHEN teams IS NOT NULL THEN 'interleaving'")
     if {"clicks_a", "clicks_b"} <= there:
         cases.append("WHEN clicks_a IS NOT NULL AND clicks_b IS NOT NULL THEN 'interleaving'")

@@ -18,46 +18,88 @@ RANKERS: Final = (
     "algorithm",
     "algo",
     "method",
+    "policy",
+    "engine",
+    "config",
+    "version",
+    "strategy",
 )
 """What logs of interleaving tests call a ranker."""
 
+SIDES_A: Final = ("a", "left", "1", "first", "control", "baseline")
+SIDES_B: Final = ("b", "right", "2", "second", "treatment", "candidate", "challenger")
+"""What they call its side."""
 
-def _of_side(*sides: str) -> tuple[str, ...]:
-    """Names of the column with the ranker of a side, in both orders."""
-    return tuple(name for it in RANKERS for side in sides for name in (it + side, side + it))
 
+def _of_side(sides: Sequence[str]) -> tuple[str, ...]:
+    """Names of the column with the ranker of a side, such as leftranker and rankeraname."""
+    return tuple(
+        name + end
+        for end in ("", "name", "id")
+        for it in RANKERS
+        for side in sides
+        for name in (it + side, side + it)
+    )
+
+
+def _count_of_side(sides: Sequence[str], *words: str) -> tuple[str, ...]:
+    """Names of a number of one side, such as winsleft, leftwins and rankerawins."""
+    return tuple(
+        name
+        for word in words
+        for side in sides
+        for name in (word + side, side + word, *(of + word for it in RANKERS
+                                                 for of in (it + side, side + it)))
+    )  # fmt: skip
+
+
+LIST_IDS: Final = tuple(
+    f"{it}{end}"
+    for end in ("id", "uuid", "guid")
+    for it in ("impression", "list", "query", "search", "request", "serp", "interleaving")
+)
+"""What they call the id of a list."""
+
+CLICK_COUNTS: Final = ("clicks", "clickcount", "nclicks", "numclicks", "clicked")
+"""What they call the clicks of a side."""
 
 NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "type": ("type", "recordtype"),
     "experiment": ("experiment", "experimentname", "experimentid", "exp", "test", "testname",
                    "testid", "abtest"),
-    "a": ("a", "l", "left", *_of_side("a", "left", "1"), "control", "controlranker", "baseline",
-          "baselineranker"),
-    "b": ("b", "r", "right", *_of_side("b", "right", "2"), "treatment", "treatmentranker",
-          "candidate", "candidateranker", "challenger"),
-    "wins_a": ("winsa", "awins", "wina", "awon", "wins1", "leftwins", "winsleft", "rankerawins"),
-    "wins_b": ("winsb", "bwins", "winb", "bwon", "wins2", "rightwins", "winsright", "rankerbwins"),
-    "ties": ("ties", "tie", "draws", "tied"),
+    "a": ("a", "l", "left", *_of_side(SIDES_A), "control", "baseline"),
+    "b": ("b", "r", "right", *_of_side(SIDES_B), "treatment", "candidate", "challenger", "variant"),
+    "wins_a": _count_of_side(SIDES_A, "wins", "win"),
+    "wins_b": _count_of_side(SIDES_B, "wins", "win"),
+    "won_a": _count_of_side(SIDES_A, "won", "iswinner"),
+    "won_b": _count_of_side(SIDES_B, "won", "iswinner"),
+    "ties": ("ties", "tie", "draws", "tied", "draw", "istie"),
     "teams": ("teams", "team", "sides", "teamassignment", "teamassignments", "interleaving",
                "teamdraft", "sources", "rankers", "attribution",
               "teamsbyrank", "rankteams"),
     "clicks": ("clicks", "clicked", "clickedranks", "clickranks", "clickedpositions",
                "clickpositions", "clickedrank"),
-    "clicks_a": ("clicksa", "aclicks", "clickedrankera", "clicksleft", "leftclicks", "clicks1"),
-    "clicks_b": ("clicksb", "bclicks", "clickedrankerb", "clicksright", "rightclicks", "clicks2"),
+    "clicks_a": ("clickedrankera", *_count_of_side(SIDES_A, *CLICK_COUNTS)),
+    "clicks_b": ("clickedrankerb", *_count_of_side(SIDES_B, *CLICK_COUNTS)),
+    "clicked_docs": tuple(
+        name for it in ("doc", "docid", "document", "documentid", "item", "itemid", "id", "result",
+                        "product", "productid")
+        for name in (f"clicked{it}s", f"clicked{it}")
+    ),
+    "clicked": ("clicked", "isclicked", "isclick", "wasclicked", "click"),
     "winner": ("winner", "winnerside", "winningside", "winnerarm", "winning", "outcome", "result",
                "preferred", "preference", "won", "wonby", "winnername",
                *(word + it for word in ("winning", "winner", "preferred") for it in RANKERS)),
     "docs": ("docs", "documents", "docids", "documentids", "results", "resultids", "items",
              "itemids", "hits", "hitids"),
     "chances": ("chances", "chancesa", "probabilities"),
-    "impression": ("impression", "impressionid", "listid", "queryid", "searchid", "requestid",
-                   "serpid", "interleavingid"),
+    "impression": ("impression", *LIST_IDS),
     "rank": ("rank", "position", "pos", "clickedrank", "clickrank", "clickposition", "ordinal"),
     "doc": ("doc", "docid", "document", "documentid", "item", "itemid", "clickeddoc", "objectid"),
-    "action": ("action", "clickaction", "clicktype", "event", "eventtype", "actionname"),
-    "id": ("id", "impressionid", "eventid", "recordid", "uuid", "listid", "queryid", "searchid",
-           "requestid", "serpid", "interleavingid", "duelid", "comparisonid", "clickid", "qid"),
+    "action": ("action", "clickaction", "clicktype", "event", "eventtype", "actionname",
+               "type"),
+    "id": ("id", "impressionid", "eventid", "recordid", "uuid", "guid", *LIST_IDS, "duelid",
+           "comparisonid", "clickid", "qid"),
     "ts": ("ts", "timestamp", "time", "eventtime", "tsms", "timestampms", "timems", "datetime",
            "createdat", "loggedat", "shownat", "servedat", "clickedat", "occurredat", "when",
            "date", "day", "epochms", "unixtime"),
@@ -77,11 +119,28 @@ SEGMENTS: Final = (
 )  # fmt: skip
 """Names of columns that are segments, as are those that begin with `segment`."""
 
-OF_LISTS: Final = frozenset({"teams", "winner", "wins_a", "wins_b", "clicks_a", "clicks_b"})
+OF_LISTS: Final = frozenset(
+    {"teams", "winner", "wins_a", "wins_b", "won_a", "won_b", "clicks_a", "clicks_b"}
+)
 """Fields that only lists and duels have."""
 
-OF_LISTS_ONLY: Final = frozenset({"a", "b", "clicks"})
+OF_LISTS_ONLY: Final = frozenset({"a", "b", "clicks", "clicked_docs"})
 """Fields that a log of clicks, apart from their lists, does not have."""
+
+OF_CLICKS_ONLY: Final = frozenset({"impression", "clicked"})
+"""Fields that only a log of clicks has."""
+
+SHOWN: Final = (
+    "impression", "impressions", "exposure", "view", "viewed", "views", "shown", "show", "seen",
+    "display", "displayed", "served", "pageview", "serp", "serpview", "search", "query", "request",
+    "response", "result", "results", "render", "load", "scroll", "hover",
+)  # fmt: skip
+"""Actions in logs of events that are no clicks, in lower case and without separators."""
+
+OF_OTHERS: Final = frozenset(
+    {"clicks_a", "clicks_b", "won_a", "won_b", "clicked_docs", "clicked", "segment"}
+)
+"""Fields that streamduel's own records do not have, or, as `segment`, have in another form."""
 
 OF_RECORDS: Final = frozenset({"type", "arm"})
 """Fields of logs whose records have types."""
@@ -168,7 +227,7 @@ class Columns(NamedTuple):
 
 def own_columns(chosen: Chosen) -> Columns:
     """The fields of streamduel's own records, which have their own names."""
-    fields = {name: name for name in NAMES if name not in {"clicks_a", "clicks_b", "segment"}}
+    fields = {name: name for name in NAMES if name not in OF_OTHERS}
     return Columns({**fields, **chosen.columns}, chosen.segments or ["segment"])
 
 
@@ -213,8 +272,12 @@ def _skipped(free: Mapping[str, str], found: Mapping[str, str], *, typed: bool) 
         return frozenset()
     there = {field for field, names in NAMES.items() if any(name in free for name in names)}
     there.update(found)
-    clicks_only = "clicks" not in found and not there & OF_LISTS and there & {"rank", "doc"}
-    return OF_RECORDS | OF_LISTS_ONLY if clicks_only else OF_RECORDS | {"impression"}
+    apart = not {"clicks", "clicked_docs"} & found.keys() and bool(there & {"rank", "doc"})
+    if apart and not there & OF_LISTS:
+        return OF_RECORDS | OF_LISTS_ONLY
+    if apart and "teams" in there and not there & {"clicks", "clicked_docs"}:
+        return OF_RECORDS  # lists and clicks in one table
+    return OF_RECORDS | OF_CLICKS_ONLY
 
 
 def _has(columns: Sequence[str], column: str) -> bool:

@@ -88,8 +88,11 @@ def source(engine: Engine, table: Table, chosen: Chosen) -> Source:
         table = with_keys(engine, table)
     if not table.columns:
         raise ConfigurationError(f"'{table.where}' has no JSON object and no column.")
-    typed = _type_column(list(table.columns), rows, chosen)
-    columns = find_columns(list(table.columns), chosen, typed=typed is not None)
+    typed, names = None, list(table.columns)
+    columns = find_columns(names, chosen, typed=False)
+    if "impression" not in columns.fields:  # no log of clicks alone, with a type of each event
+        typed = _type_column(names, rows, chosen)
+        columns = find_columns(names, chosen, typed=typed is not None)
     if typed is not None:
         columns.fields["type"] = typed
     else:
@@ -152,8 +155,7 @@ def _check(table: Table, columns: Columns) -> None:
     """Refuse a table in which no duel and no click can be found."""
     there = columns.fields.keys()
     duels = (
-        {"winner"} <= there
-        or {"teams"} <= there
+        {"winner", "teams", "won_a", "won_b"} & there
         or {"wins_a", "wins_b"} <= there
         or {"clicks_a", "clicks_b"} <= there
     )
@@ -203,7 +205,7 @@ def sides(engine: Engine, source: Source) -> tuple[str, str]:
     fields, table = source.columns.fields, source.table
     field = "teams" if "teams" in fields else "winner" if "winner" in fields else None
     if field is None:
-        if {"wins_a", "clicks_a"} & fields.keys():
+        if {"wins_a", "won_a", "won_b", "clicks_a"} & fields.keys():
             _check_unnamed(engine, source)
         return "a", "b"
     text = table.text(fields[field])
@@ -235,7 +237,7 @@ def _check_unnamed(engine: Engine, source: Source) -> None:
     """
     table, used = source.table, {*source.columns.fields.values(), *source.columns.segments}
     others = [column for column in table.columns if column not in used][:MAX_UNNAMED]
-    if not others or source.chosen & {"teams", "winner", "wins_a", "clicks_a"}:
+    if not others or source.chosen & {"teams", "winner", "wins_a", "won_a", "won_b", "clicks_a"}:
         return
     values = ", ".join(f"list(DISTINCT {table.text(column)})" for column in others)
     (row,) = engine.rows(

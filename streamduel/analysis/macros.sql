@@ -11,6 +11,16 @@ CREATE MACRO whole(t) AS CASE
     WHEN regexp_full_match(t, '\s*-?\d{1,16}(\.0+)?\s*') THEN try_cast(try_cast(t AS DOUBLE) AS BIGINT)
 END;
 
+-- True, false, or NULL for neither of them.
+CREATE MACRO flag(t) AS CASE
+    WHEN lower(t) IN ('true', 't', 'yes', 'y', '1', '1.0') THEN true
+    WHEN lower(t) IN ('false', 'f', 'no', 'n', '0', '0.0') THEN false
+END;
+
+-- Whether a text is true, false or nothing.
+CREATE MACRO is_flag(t) AS flag(t) IS NOT NULL
+    OR coalesce(lower(trim(t)), '') IN ('', 'null', 'none', 'nan', 'na', 'tie', 'draw', '0.5');
+
 CREATE MACRO python_list(t) AS CASE
     WHEN json_valid(t) THEN t ELSE replace(replace(t, '''', '"'), 'None', 'null')
 END;
@@ -22,15 +32,25 @@ CREATE MACRO entries(t) AS CASE
     ELSE string_split_regex(trim(t, '[](){} '), '\s*[,;|]\s*|\s+')
 END;
 
+-- A number of wins or clicks; true is one, and a list is as many as it has entries.
+CREATE MACRO count_of(t) AS CASE
+    WHEN lower(t) IN ('true', 'false') THEN (lower(t) = 'true')::BIGINT
+    WHEN starts_with(t, '[') THEN len(entries(t))
+    ELSE whole(t)
+END;
+
 -- Names of sides, as far as they cannot mean anything else.
 CREATE MACRO plain(t) AS regexp_replace(lower(t), '[^a-z0-9]', '', 'g');
 
-CREATE MACRO is_side_a(t) AS plain(t) IN (
+-- What names a side in `left_won` and 'A wins'.
+CREATE MACRO side_word(t) AS regexp_replace(plain(t), '(won|wins|win)$', '');
+
+CREATE MACRO is_side_a(t) AS side_word(t) IN (
     'a', 'l', 'left', 'arma', 'rankera', 'modela', 'systema', 'sidea', 'teama', 'varianta',
     'leftranker', 'arm1', 'ranker1', 'model1', 'control', 'baseline'
 );
 
-CREATE MACRO is_side_b(t) AS plain(t) IN (
+CREATE MACRO is_side_b(t) AS side_word(t) IN (
     'b', 'r', 'right', 'armb', 'rankerb', 'modelb', 'systemb', 'sideb', 'teamb', 'variantb',
     'rightranker', 'arm2', 'ranker2', 'model2', 'treatment', 'candidate'
 );
@@ -69,9 +89,10 @@ CREATE MACRO winner_of(w, a, b, own) AS CASE
     WHEN lower(a) <> lower(b) AND lower(w) = lower(b) THEN 'b'
     WHEN is_side_a(w) THEN 'a'
     WHEN is_side_b(w) THEN 'b'
-    WHEN lower(trim(w)) IN ('', 't', 'tie', 'tied', 'draw', 'none', 'null', 'nan', 'neither', 'both',
-                            'equal', 'even', 'same', 'no winner', 'no preference', 'no_preference',
-                            '-') THEN 't'
+    WHEN regexp_replace(lower(w), '[ _-]', '', 'g') IN (
+        '', 't', 'tie', 'tied', 'draw', 'none', 'null', 'nan', 'neither', 'both', 'equal', 'even',
+        'same', 'nowinner', 'nopreference', 'undecided'
+    ) THEN 't'
 END;
 
 CREATE MACRO click_of(r, action, ts) AS {
@@ -96,6 +117,22 @@ CREATE MACRO clicks_of(t) AS CASE
                        x->>'$.action', whole(x->>'$.ts'))
                    ELSE click_of(whole(x->>'$'), NULL, NULL) END
               for x in from_json(python_list(t), '["JSON"]')]
+END;
+
+-- Clicks on documents of the list; the rank is NULL if the list does not have the document.
+CREATE MACRO clicks_on(t, docs) AS [
+    click_of(list_position(docs, CASE
+        WHEN starts_with(x, '{') AND json_valid(x)
+            THEN coalesce(x->>'$.doc', x->>'$.doc_id', x->>'$.id') ELSE x END) - 1, NULL, NULL)
+    for x in entries(t)
+];
+
+-- Clicks of another program, which may name documents: always, or where they are no ranks.
+CREATE MACRO clicks_in(t, are_docs, docs) AS CASE
+    WHEN docs IS NULL THEN CASE WHEN NOT are_docs THEN clicks_of(t) END
+    WHEN are_docs OR clicks_of(t) IS NULL OR len([1 for c in clicks_of(t) if c.rank IS NULL]) > 0
+        THEN clicks_on(t, entries(docs))
+    ELSE clicks_of(t)
 END;
 
 -- Clicks in the order of their times if each has one, else in the order of the record.

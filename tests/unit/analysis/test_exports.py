@@ -117,6 +117,42 @@ SHAPES: dict[str, list[Row]] = {
     "words in the other order": named(
         system_left=lambda r: r["a"], system_right=lambda r: r["b"], outcome=winner,
     ),
+    "whether one side won": named(
+        request_uuid=lambda r: r["id"], left=lambda r: r["a"], right=lambda r: r["b"],
+        left_won=lambda r: {"a": True, "b": False, "tie": None}[winner(r)],
+    ),
+    "whether each side won": named(
+        id=lambda r: r["id"], first_model=lambda r: r["a"], second_model=lambda r: r["b"],
+        first_model_won=lambda r: int(winner(r) == "a"),
+        second_model_won=lambda r: int(winner(r) == "b"),
+    ),
+    "wins that are true or false": named(
+        ranker_a=lambda r: r["a"], ranker_b=lambda r: r["b"],
+        wins_a=lambda r: winner(r) == "a", wins_b=lambda r: winner(r) == "b",
+    ),
+    "winner by the name of its column": named(
+        left_system_name=lambda r: r["a"], right_system_name=lambda r: r["b"],
+        outcome=lambda r: {"a": "left_system_name", "b": "right_system_name"}.get(winner(r)),
+    ),
+    "winner with a verb": named(
+        left=lambda r: r["a"], right=lambda r: r["b"],
+        outcome=lambda r: {"a": "left_won", "b": "Right wins", "tie": "no_winner"}[winner(r)],
+    ),
+    "counts of clicks": named(
+        control=lambda _: "bm25", treatment=lambda _: "ltr",
+        control_clicks=lambda r: int(r.get(winner(r)) == "bm25"),
+        treatment_clicks=lambda r: int(r.get(winner(r)) == "ltr"),
+    ),
+    "clicks on documents": named(
+        id=lambda r: r["id"], a=lambda r: r["a"], b=lambda r: r["b"], teams=lambda r: r["teams"],
+        docs=lambda r: [f"{r['id']}/{rank}" for rank in range(10)],
+        clicks=lambda r: [f"{r['id']}/{rank}" for rank in r["clicks"]],
+    ),
+    "clicks on documents with numbers": named(
+        id=lambda r: r["id"], a=lambda r: r["a"], b=lambda r: r["b"], teams=lambda r: r["teams"],
+        doc_ids=lambda _: list(range(9, -1, -1)),
+        clicked_doc_ids=lambda r: " ".join(str(9 - rank) for rank in r["clicks"]),
+    ),
     "typed, with other names": named(
         record_type=lambda _: "interleaving", impression_id=lambda r: r["id"],
         arm_a=lambda r: r["a"], arm_b=lambda r: r["b"], teams=lambda r: r["teams"],
@@ -227,6 +263,58 @@ def test_lists_and_clicks_may_be_apart(tmp_path: Path) -> None:
     )
     check(found)
     assert found.tallies["accepted"] == len(shown) + len(clicks)
+
+
+@pytest.mark.parametrize("types", [("serp", "click"), ("impression", "view", "click")])
+def test_events_that_are_no_clicks_are_ignored(types: tuple[str, ...], tmp_path: Path) -> None:
+    shown = [{"search_id": r["id"], "a": r["a"], "b": r["b"], "teams": r["teams"]} for r in ROWS]
+    events = [{"search_id": r["id"], "position": rank + 1, "event_type": each}
+              for r in ROWS for rank in r["clicks"] for each in types]  # fmt: skip
+    logs = json_lines(tmp_path / "lists", shown), json_lines(tmp_path / "events", events)
+    found = analyze(Request([str(log) for log in logs]))
+    check(found.experiments["experiment"])
+    assert found.ignored == {"'event_type' is no click": (len(types) - 1) * (len(ROWS) - TIES)}
+
+
+def test_ranks_that_are_not_clicked_are_ignored(tmp_path: Path) -> None:
+    shown = [{"search_id": r["id"], "a": r["a"], "b": r["b"], "teams": r["teams"]} for r in ROWS]
+    ranks = [{"search_id": r["id"], "rank": rank, "clicked": rank in r["clicks"]}
+             for r in ROWS for rank in range(10)]  # fmt: skip
+    check(only(json_lines(tmp_path / "lists", shown), json_lines(tmp_path / "ranks", ranks)))
+
+
+def test_lists_and_clicks_may_be_rows_of_one_table(tmp_path: Path) -> None:
+    shown = [{"event": "serp", "event_id": f"s{r['id']}", "search_id": r["id"], "left": r["a"],
+              "right": r["b"], "teams": r["teams"]} for r in ROWS]  # fmt: skip
+    clicks = [{"event": "click", "event_id": f"c{r['id']}", "search_id": r["id"], "position": rank}
+              for r in ROWS for rank in r["clicks"]]  # fmt: skip
+    check(only(written(tmp_path / "x.csv", [*clicks, *shown], "FORMAT csv")))
+
+
+def test_a_column_of_one_side_may_mean_ties_by_false(tmp_path: Path) -> None:
+    rows = named(control=lambda _: "bm25", treatment=lambda _: "ltr",
+                 control_won=lambda r: r.get(winner(r)) == "bm25",
+                 tie=lambda r: winner(r) == "tie")  # fmt: skip
+    check(only(json_lines(tmp_path / "x.json", rows)))
+    for row in rows:
+        del row["tie"]
+    assert "If 'control_won' is false for ties too" in sentence(
+        only(json_lines(tmp_path / "x.json", rows)), "ties"
+    )
+
+
+def test_numbers_of_sides_are_not_names_of_rankers(tmp_path: Path) -> None:
+    rows = [{"left": "B", "right": "A", "winner": each} for each in (1, 1, 2, 0)]
+    (pair,) = only(json_lines(tmp_path / "x.json", rows)).pairs
+    assert (pair.a, pair.wins_a, pair.wins_b, pair.ties) == ("A", 1, 2, 1)
+
+
+def test_rows_of_csv_that_cannot_be_read_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    row = b"bm25,ltr,ltr,ok\n"
+    path.write_bytes(b"a,b,winner,query\n" + 9000 * row + 1000 * row.replace(b"ok", b"\xf6k"))
+    why = sentence(only(path), "usable records")
+    assert why.startswith("1,000 of 10,000 records cannot be used: 1,000 because of their invalid")
 
 
 def test_clicks_are_put_into_some_lists_at_a_time(
