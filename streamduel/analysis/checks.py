@@ -10,7 +10,7 @@ from streamduel.analysis.report import Check, CheckVerdict, Clients, Finding, Se
 from streamduel.analysis.tables import rejects
 from streamduel.errors import counted, readable
 from streamduel.preference.evidence import unfairness
-from streamduel.preference.verdict import LEVEL
+from streamduel.preference.verdict import LEVEL, at_least
 
 UNFAIR: Final = 0.99
 """From this confidence on, lists are called unfair, as on the status page."""
@@ -358,8 +358,8 @@ def _clients(facts: Facts) -> Check:
         return Check(
             name,
             "warning",
-            f"{sentence} As independent duels they would give {clients.confidence_of_duels:.1%}"
-            f" confidence, with clients as the unit {facts.finding.confidence:.1%}: a few clients"
-            " make the difference.",
+            f"{sentence} As independent duels they would give"
+            f" {at_least(clients.confidence_of_duels)} confidence, with clients as the unit"
+            f" {at_least(facts.finding.confidence)}: a few clients make the difference.",
         )
     return Check(name, "fine", f"{sentence} Clients are the unit of the confidence.")

@@ -53,7 +53,7 @@ def _parts(name: str, found: ExperimentAnalysis) -> list[RenderableType]:
 def _table(title: str, *columns: str) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold")
     for number, column in enumerate(columns):
-        table.add_column(column, justify="right" if number else "left")
+        table.add_column(column, justify="right" if number else "left", overflow="fold")
     return table
 
 

@@ -47,6 +47,14 @@ def test_a_log_of_winners_has_one_row_for_every_credit_function(
     assert "first_click" not in result.out
 
 
+def test_long_names_stay_different_in_tables(streamduel: Streamduel, tmp_path: Path) -> None:
+    rows = lists(200, arms=[f"{'ranker' * 6}-{n}" for n in (1, 2)])
+    out = streamduel("analyze", json_lines(tmp_path / "log.json", rows)).out
+    table = out[out.index("┏") : out.index("└")].replace(" ", "")
+    assert "-1" in table
+    assert "-2" in table
+
+
 def test_the_result_is_written_as_json_and_csv(
     streamduel: Streamduel, log: Path, tmp_path: Path
 ) -> None:
