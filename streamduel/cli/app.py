@@ -13,7 +13,13 @@ from rich.console import Console
 from typer.core import TyperCommand, TyperGroup
 
 from streamduel import __version__
-from streamduel.errors import ConfigurationError, SnapshotError, StreamduelError, readable
+from streamduel.errors import (
+    ConfigurationError,
+    SnapshotError,
+    StreamduelError,
+    readable,
+    shortened,
+)
 
 COMMANDS: Final = {
     "run": "Run the service: read clicks, update the policy, publish assignments.",
@@ -59,7 +65,21 @@ class LazyCommand(TyperCommand):
         module = import_module(f"streamduel.cli.{name}")
         command = typer.Typer(add_completion=False, rich_markup_mode="markdown")
         command.command(words)(getattr(module, name))
-        return typer.main.get_command(command).make_context(words, arguments, parent, **extra)
+        try:
+            return typer.main.get_command(command).make_context(words, arguments, parent, **extra)
+        except typer.BadParameter as error:
+            _name_value(error)
+            raise
+
+
+def _name_value(error: typer.BadParameter) -> None:
+    """Let a sentence of pydantic say which value it found."""
+    from pydantic import ValidationError  # noqa: PLC0415 - takes 0.1 s; needed for a mistake only
+
+    if isinstance(error.__cause__, ValidationError):
+        found = repr(error.__cause__.errors()[0]["input"])
+        rule = error.message.removeprefix("Value error, ").replace("Input should be", "must be")
+        error.message = rule if found in rule else f"{rule} (found {shortened(found, 80)})"
 
 
 def _print_version(wanted: bool) -> None:

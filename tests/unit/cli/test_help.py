@@ -49,6 +49,22 @@ def test_the_help_of_each_command(
         assert word in " ".join(result.out.split())
 
 
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["plan", "--difference", "3%"], "'--difference': must be a valid number"),
+        (["analyze", "--join-window-ms=-5"], "must be greater than or equal to 0 (found '-5')"),
+        (["analyze", "--ties", "hlf"], "'--ties': 'hlf' is not one of 'half', 'drop'"),
+    ],
+)
+def test_the_value_that_cannot_be_used_is_named(
+    arguments: list[str], sentence: str, streamduel: Streamduel
+) -> None:
+    result = streamduel(*arguments)
+    assert result.status == 2
+    assert sentence in " ".join(result.err.replace("│", " ").split())
+
+
 @pytest.mark.parametrize("arguments", [["policies"], ["--version"], ["policies", "--json"]])
 def test_a_full_disk_is_one_sentence(arguments: list[str]) -> None:
     with Path("/dev/full").open("w") as full:
