@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from streamduel.analysis.engine import Engine, quoted
 from streamduel.analysis.fields import SHOWN, plain
-from streamduel.analysis.kinds import Source, numbers_of_winners, sides
+from streamduel.analysis.kinds import NUMBERS_OF_SIDES, Source, numbers_of_winners, sides
 from streamduel.analysis.refusing import LIMITS
 from streamduel.record_rules import ACTION_FIELDS, TYPES
 from streamduel.records import MAX_NAME, MAX_NOTE, MAX_QUERY
@@ -155,26 +155,18 @@ def _read_foreign_values(
 ) -> None:
     """Give texts of another program the meaning that streamduel's records have."""
     sides = {"a": texts["a"], "b": texts["b"], "t": "'tie'"}
-    if numbers := numbers_of_winners(engine, source):
-        text = texts["winner"]
-        cases = " ".join(f"WHEN {x} THEN {sides[side]}" for x, side in numbers.items())
-        texts["winner"] = f"CASE try_cast({text} AS DOUBLE) {cases} ELSE {text} END"
-    elif "winner" in texts:
-        text, columns = texts["winner"], source.columns.fields
-        cases = " ".join(
-            f"WHEN {quoted(plain(columns[side]))} THEN {sides[side]}"
-            for side in ("a", "b") if plain(columns.get(side, ""))
-        )  # fmt: skip
-        if cases:
-            texts["winner"] = (
-                f"CASE WHEN {text} IN ({texts['a']}, {texts['b']}) THEN {text} ELSE"
-                f" CASE side_word({text}) {cases} ELSE {text} END END"
-            )
+    if "winner" in texts:
+        texts["winner"] = _winner_by_side(engine, source, texts["winner"], sides)
     elif won := [side for side in ("a", "b") if f"won_{side}" in source.columns.fields]:
         texts["winner"] = _winner_of_flags(source, sides, won)
         if len(won) == 1:
             column = source.columns.fields[f"won_{won[0]}"]
             engine.rows(f"INSERT INTO half_winners VALUES ({quoted(column)})")
+    if {"teams", "clicks"} <= texts.keys() and _are_flags(engine, source, texts):
+        flags = (
+            f"[CASE x WHEN '1' THEN 'true' ELSE 'false' END for x in entries({texts['clicks']})]"
+        )
+        texts["clicks"] = f"'[' || array_to_string({flags}, ',') || ']'"
     for field in ("clicks", "clicked_docs"):
         if field in texts:
             text = texts[field]
@@ -190,6 +182,31 @@ def _read_foreign_values(
             values["ts"] = f"milliseconds({texts['ts']}, {factor})"
         content = ", ".join(values[field] for field in _CONTENT if field in values)
         texts["id"] = f"CASE WHEN {texts['id']} <> '' THEN json_array({content})::VARCHAR END"
+
+
+def _winner_by_side(engine: Engine, source: Source, winner: str, sides: Mapping[str, str]) -> str:
+    """The winner where it is no name of a ranker, but a number, or the name of its column."""
+    columns = source.columns.fields
+    cases = "".join(
+        f" WHEN side_word({winner}) = {quoted(plain(columns[side]))} THEN {sides[side]}"
+        for side in ("a", "b") if plain(columns.get(side, ""))
+    )  # fmt: skip
+    whole = f"regexp_replace({winner}, '\\.0+$', '')"  # pandas writes 1.0 where some are missing
+    named = f"{whole} IN ({sides['a']}, {sides['b']})"
+    for number, side in numbers_of_winners(engine, source, named).items():
+        cases += f" WHEN try_cast({winner} AS DOUBLE) = {number} THEN {sides[side]}"
+    return f"CASE WHEN {named} THEN {whole}{cases} ELSE {winner} END"
+
+
+def _are_flags(engine: Engine, source: Source, texts: Mapping[str, str]) -> bool:
+    """Whether the clicks of all lists are 0 or 1 for each rank, which cannot be ranks then."""
+    clicks, teams = texts["clicks"], texts["teams"]
+    (found,) = engine.rows(
+        "SELECT bool_and(len(flags) > 2 AND len(flags) = ranks AND list_has_all(['0', '1'], flags))"
+        f" FROM (SELECT entries({clicks}) AS flags, len(entries({teams})) AS ranks FROM"
+        f" (SELECT * FROM {source.table.relation} LIMIT {NUMBERS_OF_SIDES}) WHERE {clicks} <> '')"
+    )[0]
+    return bool(found)
 
 
 def _winner_of_flags(source: Source, sides: Mapping[str, str], won: Sequence[str]) -> str:

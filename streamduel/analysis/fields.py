@@ -74,11 +74,12 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "won_a": _count_of_side(SIDES_A, "won", "iswinner"),
     "won_b": _count_of_side(SIDES_B, "won", "iswinner"),
     "ties": ("ties", "tie", "draws", "tied", "draw", "istie"),
-    "teams": ("teams", "team", "sides", "teamassignment", "teamassignments", "interleaving",
-               "teamdraft", "sources", "rankers", "attribution",
-              "teamsbyrank", "rankteams"),
+    "teams": ("teams", "team", "sides", "teamassignment", "teamassignments", "assignment",
+              "assignments", "interleaving", "teamdraft", "sources", "rankers", "attribution",
+              "teamsbyrank", *(it + of for of in ("teams", "sides", "sources", "rankers")
+                               for it in ("rank", "result", "doc", "item", "interleaved"))),
     "clicks": ("clicks", "clicked", "clickedranks", "clickranks", "clickedpositions",
-               "clickpositions", "clickedrank"),
+               "clickpositions", "clickedrank", "clickrank", "clickedposition", "clickposition"),
     "clicks_a": ("clickedrankera", *_count_of_side(SIDES_A, *CLICK_COUNTS)),
     "clicks_b": ("clickedrankerb", *_count_of_side(SIDES_B, *CLICK_COUNTS)),
     "clicked_docs": tuple(
@@ -100,12 +101,15 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
                "type"),
     "id": ("id", "impressionid", "eventid", "recordid", "uuid", "guid", *LIST_IDS, "duelid",
            "comparisonid", "clickid", "qid"),
-    "ts": ("ts", "timestamp", "time", "eventtime", "tsms", "timestampms", "timems", "datetime",
-           "createdat", "loggedat", "shownat", "servedat", "clickedat", "occurredat", "when",
-           "date", "day", "epochms", "unixtime"),
+    "ts": ("ts", "timestamp", "time", "tsms", "timestampms", "timems", "datetime",
+           *(it + of for of in ("time", "timestamp", "ts", "at", "date")
+             for it in ("event", "created", "logged", "shown", "served", "request", "search",
+                        "query", "impression", "click", "clicked", "occurred", "received")),
+           "when", "date", "day", "dt", "epoch", "epochms", "unixtime"),
     "client": ("client", "clientid", "user", "userid", "uid", "visitor", "visitorid", "cookie",
-               "cookieid", "session", "sessionid", "account", "accountid", "customer",
-               "customerid", "deviceid"),
+               "cookieid", "userhash", "userpseudoid", "anonymousid", "member", "memberid",
+               "session", "sessionid", "account", "accountid", "customer", "customerid",
+               "deviceid"),
     "query": ("query", "userquery", "querytext", "q", "searchterm", "searchphrase", "keywords"),
     "segment": (),
     "arm": ("arm",),
@@ -114,8 +118,9 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
 column is one field only, that of the first row with its name."""
 
 SEGMENTS: Final = (
-    "country", "device", "devicetype", "platform", "locale", "language", "market", "region",
-    "class", "queryclass", "querytype", "intent", "category", "cohort",
+    "country", "countrycode", "device", "devicetype", "devicecategory", "channel", "platform",
+    "locale", "language", "market", "region", "class", "queryclass", "querytype", "intent",
+    "category", "cohort",
 )  # fmt: skip
 """Names of columns that are segments, as are those that begin with `segment`."""
 
@@ -249,8 +254,9 @@ def find_columns(columns: Sequence[str], chosen: Chosen, *, typed: bool) -> Colu
     segments = [column for column in chosen.segments if _has(columns, column)]
     taken = {*found.values(), *segments}
     free: dict[str, str] = {}
+    objects = {column.rsplit(".", 1)[0] for column in columns if "." in column}
     for column in sorted(columns, key=lambda each: each.count(".")):  # outer ones first
-        if column not in taken:
+        if column not in taken and column not in objects:
             free.setdefault(plain(column), column)
     skipped = _skipped(free, found, typed=typed)
     for field, names in NAMES.items():

@@ -170,19 +170,22 @@ def _check(table: Table, columns: Columns) -> None:
     )
 
 
-def numbers_of_winners(engine: Engine, source: Source) -> dict[str, str]:
+def numbers_of_winners(engine: Engine, source: Source, named: str) -> dict[str, str]:
     """What numbers in `winner` mean: a, b or t for a tie; empty if there are none.
+
+    Args:
+        engine: with the log.
+        source: with a column of winners.
+        named: whether a winner is the name of a ranker, in SQL.
 
     Raises:
         ConfigurationError: the numbers can be read in two ways.
     """
-    column = source.columns.fields.get("winner")
-    if column is None:
-        return {}
+    column = source.columns.fields["winner"]
     rows = engine.rows(
         f"SELECT DISTINCT x FROM (SELECT try_cast({source.table.text(column)} AS DOUBLE) AS x FROM"
-        f" (SELECT * FROM {source.table.relation} LIMIT {NUMBERS_OF_SIDES}))"
-        " WHERE x IS NOT NULL ORDER BY x LIMIT 10"
+        f" (SELECT * FROM {source.table.relation} LIMIT {NUMBERS_OF_SIDES}) WHERE NOT"
+        f" coalesce({named}, false)) WHERE x IS NOT NULL ORDER BY x LIMIT 10"
     )
     found = {float(x) for (x,) in rows}
     for meaning in WINNERS:

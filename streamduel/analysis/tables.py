@@ -22,7 +22,8 @@ MAX_SINGLE: Final = 64
 same name with another meaning; more are parts of one table."""
 
 OUTER, INNER = "outer", "inner"
-"""Types of the fields of JSON objects: whether the object itself has it, or an object inside."""
+"""Types of the fields of JSON objects: whether the object itself has it, or an object inside; the
+fields of a struct are inside."""
 
 MAX_REJECTS: Final = 100_000
 """Rows of a file that are counted although DuckDB cannot read them."""
@@ -61,7 +62,7 @@ class Table:
             path = "$" + "".join(f".{_quoted_step(step)}" for step in steps)
             arrow = "->" if quotes else "->>"
             return f"nullif((json {arrow} {quoted(path)})::VARCHAR, 'null')"
-        if column not in self.columns and "." in column:
+        if self.columns.get(column, INNER) == INNER and "." in column:
             root, rest = column.split(".", 1)
             path = "$" + "".join(f".{_quoted_step(step)}" for step in rest.split("."))
             return f"(to_json({name(root)}) ->> {quoted(path)})"
@@ -134,7 +135,15 @@ def rejects(engine: Engine) -> dict[str, int]:
 
 
 def _described(engine: Engine, query: str) -> dict[str, str]:
-    return {str(row[0]): str(row[1]) for row in engine.rows(f"DESCRIBE {query}")}
+    """The columns and their types, also the fields of columns that are structs."""
+    columns = {str(row[0]): str(row[1]) for row in engine.rows(f"DESCRIBE {query}")}
+    inside = {}
+    for column, kind in columns.items():
+        is_struct = kind.startswith("STRUCT(") and not kind.endswith("]")
+        if is_struct and "." not in column and not column.startswith("segment"):
+            fields = engine.rows(f"DESCRIBE SELECT {name(column)}.* FROM ({query})")
+            inside.update({f"{column}.{row[0]}": INNER for row in fields if _is_step(str(row[0]))})
+    return inside | columns
 
 
 def query_table(engine: Engine, sql: str) -> Table:

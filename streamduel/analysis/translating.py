@@ -15,7 +15,7 @@ from streamduel.analysis.engine import Engine, quoted
 from streamduel.analysis.fields import Chosen, own_columns
 from streamduel.analysis.inputs import File
 from streamduel.analysis.kinds import Source, decoded
-from streamduel.analysis.tables import SAMPLE, Table, table
+from streamduel.analysis.tables import INNER, SAMPLE, Table, table
 from streamduel.errors import ConfigurationError
 from streamduel.formats import FormatSettings, Ignored, SolrSettings, UbiSettings
 from streamduel.formats.reading import client, look_up
@@ -87,6 +87,8 @@ def _as_json(rows: Table) -> str:
         return "json::VARCHAR"
     parts = []
     for column, kind in rows.columns.items():
+        if kind == INNER:
+            continue  # within its column
         value = '"' + column.replace('"', '""') + '"'
         if kind == "VARCHAR":
             value = (

@@ -148,6 +148,10 @@ SHAPES: dict[str, list[Row]] = {
         docs=lambda r: [f"{r['id']}/{rank}" for rank in range(10)],
         clicks=lambda r: [f"{r['id']}/{rank}" for rank in r["clicks"]],
     ),
+    "0 or 1 for each rank": named(
+        id=lambda r: r["id"], a=lambda r: r["a"], b=lambda r: r["b"], teams=lambda r: r["teams"],
+        clicks=lambda r: [int(rank in r["clicks"]) for rank in range(10)],
+    ),
     "clicks on documents with numbers": named(
         id=lambda r: r["id"], a=lambda r: r["a"], b=lambda r: r["b"], teams=lambda r: r["teams"],
         doc_ids=lambda _: list(range(9, -1, -1)),
@@ -307,6 +311,25 @@ def test_numbers_of_sides_are_not_names_of_rankers(tmp_path: Path) -> None:
     rows = [{"left": "B", "right": "A", "winner": each} for each in (1, 1, 2, 0)]
     (pair,) = only(json_lines(tmp_path / "x.json", rows)).pairs
     assert (pair.a, pair.wins_a, pair.wins_b, pair.ties) == ("A", 1, 2, 1)
+
+
+@pytest.mark.parametrize("ids", [(1, 2), (2, 1), (0, 1)])
+@pytest.mark.parametrize("suffix", ["json", "csv"])
+def test_rankers_may_have_numbers(ids: tuple[int, int], suffix: str, tmp_path: Path) -> None:
+    number = dict(zip(("bm25", "ltr"), ids, strict=True))
+    rows = named(
+        left=lambda r: number[r["a"]], right=lambda r: number[r["b"]],
+        winner=lambda r: float(number[r[winner(r)]]) if winner(r) in r else None,
+    )  # fmt: skip
+    (pair,) = only(written(tmp_path / f"x.{suffix}", rows, OPTIONS[suffix])).pairs
+    wins = {pair.a: pair.wins_a, pair.b: pair.wins_b}
+    assert wins == {str(number[arm]): n for arm, n in WINS.items()}
+
+
+def test_fields_of_structs_are_columns(tmp_path: Path) -> None:
+    rows = named(request=lambda r: {"id": r["id"], "at": iso(r)}, clicks=lambda r: r["clicks"],
+                 test=lambda r: {"left": r["a"], "right": r["b"], "teams": r["teams"]})  # fmt: skip
+    check(only(written(tmp_path / "x.parquet", rows, "FORMAT parquet")))
 
 
 def test_rows_of_csv_that_cannot_be_read_are_told(tmp_path: Path) -> None:
