@@ -56,6 +56,7 @@ def checks(engine: Engine, facts: Facts) -> list[Check]:
         *_lists(engine, facts),
         _joined(engine, facts),
         *_times(engine, facts),
+        *_readings(engine),
         *_ties(engine, facts),
         _duplicates(facts),
         _usable(engine, facts),
@@ -203,6 +204,12 @@ def _times(engine: Engine, facts: Facts) -> list[Check]:
         " out; write ISO 8601, or a number since 1970."
     )
     return [Check("times", "warning", sentence)]
+
+
+def _readings(engine: Engine) -> list[Check]:
+    """What numbers of winners were taken for: nobody can tell it from the log."""
+    sentences = engine.rows("SELECT DISTINCT sentence FROM readings ORDER BY sentence LIMIT 3")
+    return [Check("winner", "fine", readable(sentence, 400)) for (sentence,) in sentences]
 
 
 def _ties(engine: Engine, facts: Facts) -> list[Check]:

@@ -32,7 +32,8 @@ CREATE TABLE events (
     ts BIGINT, client UHUGEINT, segment VARCHAR, query VARCHAR,
     detail VARCHAR, actor VARCHAR, unusable VARCHAR
 );
-CREATE TABLE half_winners (col VARCHAR) -- columns that tell of one side alone whether it has won
+CREATE TABLE half_winners (col VARCHAR); -- columns that tell of one side alone whether it has won
+CREATE TABLE readings (sentence VARCHAR) -- what the numbers in a column of winners mean
 """
 
 _TEXTS: Final = (
@@ -193,7 +194,17 @@ def _winner_by_side(engine: Engine, source: Source, winner: str, sides: Mapping[
     )  # fmt: skip
     whole = f"regexp_replace({winner}, '\\.0+$', '')"  # pandas writes 1.0 where some are missing
     named = f"{whole} IN ({sides['a']}, {sides['b']})"
-    for number, side in numbers_of_winners(engine, source, named).items():
+    numbers = numbers_of_winners(engine, source, named)
+    if numbers:
+        meant = {side: number for number, side in numbers.items()}
+        first, second = (columns.get(side, side)[:80] for side in ("a", "b"))
+        tie = f", and {meant['t']} a tie" if "t" in meant else ""
+        engine.rows(
+            "INSERT INTO readings VALUES (?)",
+            [f"In '{columns['winner'][:80]}', {meant['a']} is taken as a victory of '{first}',"
+             f" {meant['b']} of '{second}'{tie}."],
+        )  # fmt: skip
+    for number, side in numbers.items():
         cases += f" WHEN try_cast({winner} AS DOUBLE) = {number} THEN {sides[side]}"
     return f"CASE WHEN {named} THEN {whole}{cases} ELSE {winner} END"
 

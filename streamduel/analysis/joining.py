@@ -20,6 +20,9 @@ OUTCOMES: Final = ("accepted", "duplicate", "dead_letter", "late", "unjoined")
 GROUPED_AT_ONCE: Final = 500_000
 """Clicks that are put into lists in one statement, in some hundred megabytes."""
 
+MANY_CLICKS: Final = 100
+"""Among so many clicks, some are on the first rank: it has more than any other."""
+
 RARE: Final = 100
 RARE_SHARE: Final = 0.001
 """An arm or an experiment with fewer records than both is misspelt, or a test: a policy gives even
@@ -121,11 +124,12 @@ def _join_clicks(engine: Engine, window_ms: int) -> None:
 def _first_rank(engine: Engine) -> int:
     """The number of the first rank in a log that is not streamduel's: 1 if that alone fits, else 0.
 
-    It alone fits if no click has rank 0, and some click has the number of ranks of its list.
+    It alone fits if no click has rank 0, and there are `MANY_CLICKS`, or one of them has the number
+    of ranks of its list.
     """
-    least, beyond = engine.rows(
+    least, beyond, clicks = engine.rows(
         """
-        SELECT min(rank), bool_or(rank = ranks) FROM (
+        SELECT min(rank), bool_or(rank = ranks), count(*) FROM (
             SELECT unnest(clicks).rank AS rank, len(teams) AS ranks FROM kept
             WHERE is_flat AND kind = 'interleaving'
             UNION ALL
@@ -133,7 +137,7 @@ def _first_rank(engine: Engine) -> int:
         )
         """
     )[0]
-    return int(least is not None and least >= 1 and bool(beyond))
+    return int(least is not None and least >= 1 and (bool(beyond) or clicks >= MANY_CLICKS))
 
 
 def _complete_lists(engine: Engine, first: int) -> None:

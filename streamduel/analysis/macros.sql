@@ -91,7 +91,7 @@ CREATE MACRO winner_of(w, a, b, own) AS CASE
     WHEN is_side_b(w) THEN 'b'
     WHEN regexp_replace(lower(w), '[ _-]', '', 'g') IN (
         '', 't', 'tie', 'tied', 'draw', 'none', 'null', 'nan', 'neither', 'both', 'equal', 'even',
-        'same', 'nowinner', 'nopreference', 'undecided'
+        'same', 'nowinner', 'nopreference', 'undecided', 'na', 'n/a', '\n' -- Hive writes \N for NULL
     ) THEN 't'
 END;
 
@@ -124,7 +124,7 @@ CREATE MACRO clicks_on(t, docs) AS [
     click_of(list_position(docs, CASE
         WHEN starts_with(x, '{') AND json_valid(x)
             THEN coalesce(x->>'$.doc', x->>'$.doc_id', x->>'$.id') ELSE x END) - 1, NULL, NULL)
-    for x in entries(t)
+    for x in entries(t) if x <> ''
 ];
 
 -- Clicks of another program, which may name documents: always, or where they are no ranks.

@@ -77,6 +77,10 @@ SHAPES: dict[str, list[Row]] = {
         qid=lambda r: r["id"], a=lambda r: r["a"], b=lambda r: r["b"], teams=lambda r: r["teams"],
         clicks=lambda r: [rank + 1 for rank in r["clicks"]],
     ),
+    "ranks from one in long lists": named(
+        qid=lambda r: r["id"], a=lambda r: r["a"], b=lambda r: r["b"],
+        teams=lambda r: [*r["teams"], *"abab"], clicks=lambda r: [rank + 1 for rank in r["clicks"]],
+    ),
     "flags": named(
         qid=lambda r: r["id"], a=lambda r: r["a"], b=lambda r: r["b"], teams=lambda r: r["teams"],
         clicks=lambda r: [rank in r["clicks"] for rank in range(10)],
@@ -332,6 +336,12 @@ def test_fields_of_structs_are_columns(tmp_path: Path) -> None:
     check(only(written(tmp_path / "x.parquet", rows, "FORMAT parquet")))
 
 
+def test_the_meaning_of_numbers_is_told(tmp_path: Path) -> None:
+    found = only(json_lines(tmp_path / "x.json", SHAPES["winner by sign"]))
+    (told,) = [check.sentence for check in found.checks if check.name == "winner"]
+    assert told == "In 'outcome', 1 is taken as a victory of 'a', -1 of 'b', and 0 a tie."
+
+
 def test_rows_of_csv_that_cannot_be_read_are_told(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     row = b"bm25,ltr,ltr,ok\n"
@@ -572,7 +582,7 @@ def test_values_that_cannot_be_used_are_shown(tmp_path: Path) -> None:
 def test_columns_and_words_of_winners_are_known(tmp_path: Path) -> None:
     rows: list[Row] = [
         {"model_a": "bm25", "model_b": "ltr", "winning_model": winner}
-        for winner in ("ltr", "ltr", "bm25", "No preference", "no winner", "same")
+        for winner in ("ltr", "ltr", "bm25", "No preference", "no winner", "NA")
     ]
     (pair,) = only(json_lines(tmp_path / "x.json", rows)).pairs
     assert (pair.wins_a, pair.wins_b, pair.ties) == (1, 2, 3)
