@@ -190,6 +190,11 @@ class Chosen:
                 )
             else:
                 self.columns[field] = column
+        a = self.columns.get("a")
+        if a is not None and a == self.columns.get("b"):
+            raise ConfigurationError(
+                f"--map must name different columns for a and b (found '{a}' for both)."
+            )
 
     @property
     def wanted(self) -> list[str]:

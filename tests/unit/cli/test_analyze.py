@@ -99,6 +99,9 @@ MISTAKES = {
     "no such field": (["{log}", "--map", "wniner=x"], "did you mean 'winner'?"),
     "no such column": (["{log}", "--map", "a=lft"], "--map names the column 'lft', which the log"),
     "twice": (["{log}", "--map", "a=x", "--map", "a=y"], "--map must name a column once for 'a'"),
+    "one column for both": (
+        ["{log}", "--map", "a=x", "--map", "b=x"], "different columns for a and b (found 'x'",
+    ),
     "no such credit": (["{log}", "--credit", "clicks"], "unknown credit function 'clicks'"),
     "no weights": (["{log}", "--credit", "weighted"], "credit function 'weighted' needs 'weights'"),
     "no number": (["{log}", "--weight", "cart"], "--weight must be ACTION=NUMBER"),
