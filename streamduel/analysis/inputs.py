@@ -43,6 +43,7 @@ class File(NamedTuple):
         compression: of JSON and CSV; Parquet has its own inside.
         layout: of JSON: one object per line, one array, or objects over several lines.
         original: the file that the user has named, if `path` is a decompressed copy of it.
+        header: the first line of CSV, where it is known without DuckDB.
     """
 
     path: str
@@ -50,6 +51,7 @@ class File(NamedTuple):
     compression: Compression
     layout: Literal["newline_delimited", "array", "unstructured"] = "newline_delimited"
     original: str = ""
+    header: bytes = b""
 
 
 def find(logs: Iterable[str], folder: Path) -> list[File]:
@@ -198,7 +200,7 @@ def _text(path: str, head: bytes, compression: Compression) -> File:
     if start.startswith(b"{"):
         return File(path, "json", compression, "unstructured")
     _check_utf8(path, head)
-    return File(path, "csv", compression)
+    return File(path, "csv", compression, header=start.split(b"\n", 1)[0].rstrip())
 
 
 def _check_utf8(path: str, head: bytes) -> None:

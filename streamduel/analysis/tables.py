@@ -96,9 +96,10 @@ def tables(engine: Engine, files: Sequence[File]) -> list[Table]:
     """
     if len(files) <= MAX_SINGLE:
         return [table(engine, [file]) for file in files]
-    groups: dict[tuple[str, ...], list[File]] = {}
+    groups: dict[tuple[object, ...], list[File]] = {}
     for file in files:
-        groups.setdefault((file.format, file.compression, file.layout), []).append(file)
+        key = file.format, file.compression, file.layout, file.header
+        groups.setdefault(key, []).append(file)
     return [table(engine, group) for group in groups.values()]
 
 
@@ -114,11 +115,13 @@ def table(engine: Engine, files: Sequence[File]) -> Table:
     if first.format == "parquet":
         relation = f"read_parquet({paths}, union_by_name = true)"
     else:
-        several = "union_by_name = true"  # DuckDB cannot do both
+        # DuckDB cannot do both; files with one header need no union.
         rejected = f"store_rejects = true, rejects_limit = {MAX_REJECTS}"
+        is_union = len(files) > 1 and not first.header
         relation = (
             f"read_csv({paths}, header = true, all_varchar = true, ignore_errors = true,"
-            f" {several if len(files) > 1 else rejected}, compression = '{first.compression}')"
+            f" {'union_by_name = true' if is_union else rejected},"
+            f" compression = '{first.compression}')"
         )
     return Table(relation, _described(engine, f"SELECT * FROM {relation}"), False, where)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from streamduel.analysis import joining
+from streamduel.analysis import joining, tables
 from streamduel.analysis.analyze import Request, analyze
 from streamduel.analysis.engine import Engine
 from streamduel.analysis.report import ExperimentAnalysis
@@ -342,11 +342,16 @@ def test_the_meaning_of_numbers_is_told(tmp_path: Path) -> None:
     assert told == "In 'outcome', 1 is taken as a victory of 'a', -1 of 'b', and 0 a tie."
 
 
-def test_rows_of_csv_that_cannot_be_read_are_told(tmp_path: Path) -> None:
-    path = tmp_path / "x.csv"
+@pytest.mark.parametrize("most", [1, 64])
+def test_rows_of_csv_that_cannot_be_read_are_told(
+    most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "MAX_SINGLE", most)
     row = b"bm25,ltr,ltr,ok\n"
-    path.write_bytes(b"a,b,winner,query\n" + 9000 * row + 1000 * row.replace(b"ok", b"\xf6k"))
-    why = sentence(only(path), "usable records")
+    rows = 4500 * row + 500 * row.replace(b"ok", b"\xf6k")
+    for name in ("x.csv", "y.csv"):
+        (tmp_path / name).write_bytes(b"a,b,winner,query\n" + rows)
+    why = sentence(only(tmp_path), "usable records")
     assert why.startswith("1,000 of 10,000 records cannot be used: 1,000 because of their invalid")
 
 
