@@ -144,7 +144,8 @@ def _rows(source: Source, texts: Mapping[str, str], ignored: Collection[str]) ->
                else f"NULL::VARCHAR AS {field}" for field in _TEXTS]  # fmt: skip
     columns.append(f"{_segment(source)} AS segment")
     columns.append(_control(source))
-    columns.append(f"{'refused_field(json::VARCHAR)' if own else 'NULL'} AS misfit")
+    unread = "CASE WHEN json IS NULL THEN 'JSON or size' END" if source.table.is_json else "NULL"
+    columns.append(f"{'refused_field(json::VARCHAR)' if own else unread} AS misfit")
     rows = f"SELECT {', '.join(columns)} FROM {source.table.relation}"
     if ignored:
         rows += f" WHERE NOT ({' OR '.join(ignored)})"

@@ -197,9 +197,9 @@ def _text(path: str, head: bytes, compression: Compression) -> File:
     lines = [line for line in start.splitlines()[:20] if line.strip()]
     if any(_is_object(line) for line in lines):
         return File(path, "json", compression)
+    _check_utf8(path, head)
     if start.startswith(b"{"):
         return File(path, "json", compression, "unstructured")
-    _check_utf8(path, head)
     return File(path, "csv", compression, header=start.split(b"\n", 1)[0].rstrip())
 
 
@@ -218,5 +218,5 @@ def _check_utf8(path: str, head: bytes) -> None:
 def _is_object(line: bytes) -> bool:
     try:
         return isinstance(msgspec.json.decode(line), dict)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False

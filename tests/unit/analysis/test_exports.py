@@ -336,6 +336,14 @@ def test_fields_of_structs_are_columns(tmp_path: Path) -> None:
     check(only(written(tmp_path / "x.parquet", rows, "FORMAT parquet")))
 
 
+def test_lines_of_json_in_another_encoding_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    row = b'{"a": "bm25", "b": "ltr", "winner": "b", "query": "ok"}\n'
+    path.write_bytes(90 * row + 10 * row.replace(b"ok", b"\xf6k"))
+    why = sentence(only(path), "usable records")
+    assert why.startswith("10 of 100 records cannot be used: 10 because of their JSON or size")
+
+
 def test_the_meaning_of_numbers_is_told(tmp_path: Path) -> None:
     found = only(json_lines(tmp_path / "x.json", SHAPES["winner by sign"]))
     (told,) = [check.sentence for check in found.checks if check.name == "winner"]

@@ -142,6 +142,10 @@ def test_a_mistake_is_one_sentence(
 
 FAILURES = {
     "binary": (b"\x00\x01\x02 binary", "is neither JSON, CSV nor Parquet"),
+    "JSON in another encoding": (
+        b'{"a": "x", "b": "y", "winner": "\xf6"}\n',
+        "is not UTF-8 (byte 0xf6 in line 1); convert it",
+    ),
     "broken gzip": (b"\x1f\x8b\x08\xffbroken", "cannot"),
     "broken Parquet": (b"PAR1" + b"\x00" * 100, "DuckDB cannot do this"),
     "no duels": (b'{"type": "duel", "id": "1"}\n', "the log has no duel in 1 record; 1 cannot be"),
