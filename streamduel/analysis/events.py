@@ -102,7 +102,9 @@ def _ignored(source: Source) -> dict[str, str]:
     found = {}
     if "clicked" in fields:
         flag = text(fields["clicked"])
-        found[f"'{fields['clicked'][:80]}' is not true"] = f"flag({flag}) IS DISTINCT FROM true"
+        found[f"'{fields['clicked'][:80]}' is not true"] = (
+            f"is_flag({flag}) AND flag({flag}) IS DISTINCT FROM true"  # it may be a time
+        )
     if "action" in fields:
         shown = ", ".join(map(quoted, SHOWN))
         action = f"coalesce(plain({text(fields['action'])}) IN ({shown}), false)"

@@ -26,6 +26,10 @@ def print_analysis(console: Console, analysis: Analysis) -> None:
         console.print(Group(*_parts(name, experiment)))
     for reason, rows in sorted(analysis.unread.items()):
         console.print(f"{counted(rows, 'row')} left out: {escape(reason)}", highlight=False)
+    for reason, rows in list(analysis.ignored.items())[:MAX_ROWS]:
+        console.print(
+            f"{counted(rows, 'row')} ignored: {escape(readable(reason))}", highlight=False
+        )
     for name in analysis.left_out[:MAX_ROWS]:
         console.print(f"experiment {_name(name)} left out: too few records", highlight=False)
 

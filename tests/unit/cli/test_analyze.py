@@ -47,6 +47,18 @@ def test_a_log_of_winners_has_one_row_for_every_credit_function(
     assert "first_click" not in result.out
 
 
+def test_events_that_are_no_clicks_are_told(streamduel: Streamduel, tmp_path: Path) -> None:
+    shown = [{each: row[each] for each in ("id", "a", "b", "teams")} for row in lists(200)]
+    events = [
+        {"list_id": row["id"], "rank": 0, "event": event, "clicked": "2026-09-21T14:13:20Z"}
+        for row in shown for event in ("view", "click")
+    ]  # fmt: skip
+    paths = json_lines(tmp_path / "lists", shown), json_lines(tmp_path / "events", events)
+    out = streamduel("analyze", *paths).out
+    assert "200 rows ignored: 'event' is no click" in out
+    assert "400 accepted" in out
+
+
 def test_long_names_stay_different_in_tables(streamduel: Streamduel, tmp_path: Path) -> None:
     rows = lists(200, arms=[f"{'ranker' * 6}-{n}" for n in (1, 2)])
     out = streamduel("analyze", json_lines(tmp_path / "log.json", rows)).out
