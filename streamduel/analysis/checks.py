@@ -288,8 +288,9 @@ def _bots(engine: Engine, facts: Facts) -> Check:
     )[0]
     share = float(of_crawlers) / max(1, facts.clients.duels)
     sentence = (
-        f"The median client has {median:g} duels, the busiest {facts.clients.busiest:,};"
-        f" {crawlers:,} with outlandish counts have {share:.1%} of the duels."
+        f"The median client has {median:g} duel{'' if median == 1 else 's'}, the busiest"
+        f" {facts.clients.busiest:,}; {crawlers:,} with outlandish counts have {share:.1%} of the"
+        " duels."
     )
     if share <= DOMINATED:
         return Check(name, "fine", sentence)
