@@ -17,8 +17,7 @@ from streamduel.preference.clients import (
     log_evidence_of_clients,
 )
 from streamduel.preference.evidence import confidence
-from tests.unit.analysis.exports import Row, json_lines
-from tests.unit.analysis.test_exports import only
+from tests.unit.analysis.exports import Row, json_lines, only
 
 RUNS = 400
 

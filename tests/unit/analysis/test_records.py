@@ -8,8 +8,7 @@ import pytest
 
 from streamduel.analysis.analyze import Request, analyze
 from streamduel.analysis.crediting import credit_pattern, functions
-from tests.unit.analysis.exports import START, Row, json_lines
-from tests.unit.analysis.test_exports import only
+from tests.unit.analysis.exports import START, Row, json_lines, only
 
 
 def duels(n: int, winner: str, start: int = 0, a: str = "bm25", b: str = "ltr") -> list[Row]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.unit.analysis.exports import Row, json_lines, lists
-from tests.unit.analysis.test_exports import only
+from tests.unit.analysis.exports import Row, json_lines, lists, only
 
 
 def test_segments_that_disagree_are_told(tmp_path: Path) -> None:

@@ -1,0 +1,204 @@
+"""Who won in logs that streamduel has never seen: names of sides, words, numbers and clicks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from streamduel.analysis import joining
+from streamduel.analysis.analyze import Request, analyze
+from streamduel.analysis.engine import Engine
+from streamduel.analysis.wording import verdict
+from streamduel.errors import ConfigurationError, StreamduelError
+from tests.unit.analysis.exports import (
+    OPTIONS,
+    ROWS,
+    SHAPES,
+    TIES,
+    WINS,
+    Row,
+    check,
+    iso,
+    json_lines,
+    named,
+    only,
+    sentence,
+    winner,
+    written,
+)
+
+
+def test_a_winner_is_recognised_in_upper_case(tmp_path: Path) -> None:
+    rows = [{"a": "Left", "b": "ltr", "winner": each} for each in ("left", "LTR", "R", "l")]
+    (pair,) = only(json_lines(tmp_path / "x.jsonl", rows)).pairs
+    assert (pair.wins_a, pair.wins_b) == (2, 2)
+
+
+def test_lists_and_clicks_may_be_apart(tmp_path: Path) -> None:
+    shown = [{"impression_id": r["id"], "a": r["a"], "b": r["b"], "team_draft": r["teams"],
+              "shown_at": iso(r)} for r in ROWS]  # fmt: skip
+    clicks = [{"impression_id": r["id"], "position": rank, "clicked_at": iso(r)}
+              for r in ROWS for rank in r["clicks"]]  # fmt: skip
+    found = only(
+        written(tmp_path / "clicks.csv", clicks, "FORMAT csv"),
+        written(tmp_path / "lists.parquet", shown, "FORMAT parquet"),
+    )
+    check(found)
+    assert found.tallies["accepted"] == len(shown) + len(clicks)
+
+
+@pytest.mark.parametrize("types", [("serp", "click"), ("impression", "view", "click")])
+def test_events_that_are_no_clicks_are_ignored(types: tuple[str, ...], tmp_path: Path) -> None:
+    shown = [{"search_id": r["id"], "a": r["a"], "b": r["b"], "teams": r["teams"]} for r in ROWS]
+    events = [{"search_id": r["id"], "position": rank + 1, "event_type": each}
+              for r in ROWS for rank in r["clicks"] for each in types]  # fmt: skip
+    logs = json_lines(tmp_path / "lists", shown), json_lines(tmp_path / "events", events)
+    found = analyze(Request([str(log) for log in logs]))
+    check(found.experiments["experiment"])
+    assert found.ignored == {"'event_type' is no click": (len(types) - 1) * (len(ROWS) - TIES)}
+
+
+def test_ranks_that_are_not_clicked_are_ignored(tmp_path: Path) -> None:
+    shown = [{"search_id": r["id"], "a": r["a"], "b": r["b"], "teams": r["teams"]} for r in ROWS]
+    ranks = [{"search_id": r["id"], "rank": rank, "clicked": rank in r["clicks"]}
+             for r in ROWS for rank in range(10)]  # fmt: skip
+    check(only(json_lines(tmp_path / "lists", shown), json_lines(tmp_path / "ranks", ranks)))
+
+
+def test_lists_and_clicks_may_be_rows_of_one_table(tmp_path: Path) -> None:
+    shown = [{"event": "serp", "event_id": f"s{r['id']}", "search_id": r["id"], "left": r["a"],
+              "right": r["b"], "teams": r["teams"]} for r in ROWS]  # fmt: skip
+    clicks = [{"event": "click", "event_id": f"c{r['id']}", "search_id": r["id"], "position": rank}
+              for r in ROWS for rank in r["clicks"]]  # fmt: skip
+    check(only(written(tmp_path / "x.csv", [*clicks, *shown], "FORMAT csv")))
+
+
+def test_a_column_of_one_side_may_mean_ties_by_false(tmp_path: Path) -> None:
+    rows = named(control=lambda _: "bm25", treatment=lambda _: "ltr",
+                 control_won=lambda r: r.get(winner(r)) == "bm25",
+                 tie=lambda r: winner(r) == "tie")  # fmt: skip
+    check(only(json_lines(tmp_path / "x.json", rows)))
+    for row in rows:
+        del row["tie"]
+    assert "If 'control_won' is false for ties too" in sentence(
+        only(json_lines(tmp_path / "x.json", rows)), "ties"
+    )
+
+
+def test_numbers_of_sides_are_not_names_of_rankers(tmp_path: Path) -> None:
+    rows = [{"left": "B", "right": "A", "winner": each} for each in (1, 1, 2, 0)]
+    (pair,) = only(json_lines(tmp_path / "x.json", rows)).pairs
+    assert (pair.a, pair.wins_a, pair.wins_b, pair.ties) == ("A", 1, 2, 1)
+
+
+@pytest.mark.parametrize("ids", [(1, 2), (2, 1), (0, 1)])
+@pytest.mark.parametrize("suffix", ["json", "csv"])
+def test_rankers_may_have_numbers(ids: tuple[int, int], suffix: str, tmp_path: Path) -> None:
+    number = dict(zip(("bm25", "ltr"), ids, strict=True))
+    rows = named(
+        left=lambda r: number[r["a"]], right=lambda r: number[r["b"]],
+        winner=lambda r: float(number[r[winner(r)]]) if winner(r) in r else None,
+    )  # fmt: skip
+    (pair,) = only(written(tmp_path / f"x.{suffix}", rows, OPTIONS[suffix])).pairs
+    wins = {pair.a: pair.wins_a, pair.b: pair.wins_b}
+    assert wins == {str(number[arm]): n for arm, n in WINS.items()}
+
+
+def test_the_meaning_of_numbers_is_told(tmp_path: Path) -> None:
+    found = only(json_lines(tmp_path / "x.json", SHAPES["winner by sign"]))
+    (told,) = [check.sentence for check in found.checks if check.name == "winner"]
+    assert told == "In 'outcome', 1 is taken as a victory of 'a', -1 of 'b', and 0 a tie."
+
+
+def test_clicks_are_put_into_some_lists_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(joining, "GROUPED_AT_ONCE", 600)
+    shown = [{"list_id": r["id"], "a": r["a"], "b": r["b"], "teams": r["teams"]} for r in ROWS]
+    clicks = [{"list_id": r["id"], "rank": rank} for r in ROWS for rank in r["clicks"]]
+    check(only(json_lines(tmp_path / "x", shown), json_lines(tmp_path / "y", clicks)))
+
+
+def test_winners_that_can_be_read_in_two_ways_are_refused(tmp_path: Path) -> None:
+    rows = [{"a": r["a"], "b": r["b"], "winner": int(winner(r) == "a")} for r in ROWS]
+    with pytest.raises(ConfigurationError, match="has the winners 0 and 1"):
+        only(json_lines(tmp_path / "x.json", rows))
+
+
+def counts(folder: Path, *beats: tuple[str, str]) -> Path:
+    """A log of counts in which the first arm of each pair wins 90 of 100 duels."""
+    log = folder / "counts.csv"
+    log.write_text("a,b,wins_a,wins_b\n" + "".join(f"{i},{j},90,10\n" for i, j in beats))
+    return log
+
+
+def test_a_cycle_has_no_champion(tmp_path: Path) -> None:
+    below = [("a", "d"), ("b", "d"), ("c", "d")]
+    found = only(counts(tmp_path, ("a", "b"), ("b", "c"), ("c", "a"), *below))
+    assert found.champion is None
+    assert found.no_winner
+    assert verdict(found).startswith("no ranker beats all others")
+
+
+def test_a_copeland_winner_is_no_condorcet_winner(tmp_path: Path) -> None:
+    # a loses to b alone; each other ranker loses to at least two.
+    beats = [("a", "c"), ("a", "d"), ("a", "e"), ("b", "a"), ("b", "e"), ("c", "b"), ("c", "e"),
+             ("d", "b"), ("d", "c"), ("e", "d")]  # fmt: skip
+    found = only(counts(tmp_path, *beats))
+    assert (found.champion, found.seeks) == ("a", "copeland")
+    assert "none beats all" in verdict(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "a", "b", "teams"),
+    [
+        ("abba", "bm25", "ltr", "abba"),
+        ("abba", "b", "a", "baab"),
+        ("abba", "bm25", "a", "bbbb"),
+        ("abba", "a", "b", "abba"),
+        ('["a","b"]', "bm25", "ltr", "ab"),
+        ('["a","b"]', "b", "a", "ba"),
+        ('["a",null,"x"]', "bm25", "ltr", "a-?"),
+    ],
+)
+def test_letters_are_sides_unless_a_ranker_has_their_name(
+    text: str, a: str, b: str, teams: str
+) -> None:
+    with Engine() as engine:
+        found = engine.rows("SELECT teams_of(?, ?, ?, false)", [text, a, b])
+    assert found == [(teams,)]
+
+
+def test_lists_without_any_click_are_no_tie_that_is_fine(tmp_path: Path) -> None:
+    rows = named(
+        id=lambda r: r["id"], a=lambda r: r["a"], b=lambda r: r["b"], teams=lambda r: r["teams"],
+        chosen=lambda r: r["clicks"],
+    )[:200]  # fmt: skip
+    path = json_lines(tmp_path / "x.json", rows)
+    why = sentence(only(path), "clicks joined")
+    assert why.startswith("None of 200 lists has a click. Name the column")
+    (joined,) = [c for c in only(path, columns=["clicks=chosen"]).checks if c.name[:6] == "clicks"]
+    assert joined.verdict == "fine"
+
+
+def test_clicks_of_no_list_are_those_of_the_only_experiment(tmp_path: Path) -> None:
+    shown = [{"list_id": r["id"], "a": r["a"], "b": r["b"], "teams": r["teams"]} for r in ROWS[:50]]
+    clicks = [{"list_id": f"no {n}", "rank": n} for n in range(9)]
+    lists, others = json_lines(tmp_path / "x", shown), json_lines(tmp_path / "y", clicks)
+    found = only(lists, others)
+    assert found.tallies["unjoined"] == 9
+    assert "9 name no list of the log" in sentence(found, "clicks joined")
+    named_one = analyze(Request([str(lists), str(others)], experiment="shop"))
+    assert named_one.unread == {"clicks without a list": 9}
+    with pytest.raises(StreamduelError, match=r"in 9 records; 9 are clicks whose list is not"):
+        only(others)
+
+
+def test_columns_and_words_of_winners_are_known(tmp_path: Path) -> None:
+    rows: list[Row] = [
+        {"model_a": "bm25", "model_b": "ltr", "winning_model": winner}
+        for winner in ("ltr", "ltr", "bm25", "No preference", "no winner", "NA")
+    ]
+    (pair,) = only(json_lines(tmp_path / "x.json", rows)).pairs
+    assert (pair.wins_a, pair.wins_b, pair.ties) == (1, 2, 3)
