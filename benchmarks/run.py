@@ -29,6 +29,7 @@ from benchmarks import (
     page,
     policies,
     processes,
+    restart,
     scrape,
     simulation_speed,
 )
@@ -44,6 +45,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "kafka_service": kafka_service.measure,
     "latency": latency.measure,
     "processes": processes.measure,
+    "restart": restart.measure,
     "commit_interval": commit_interval.measure,
     "dedupe_memory": dedupe_memory.measure,
     "memory": memory.measure,
