@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -43,8 +42,8 @@ _B_WINS, _A_WINS, TIE = 0, 1, 2
 WINNERS: Final[tuple[Side | None, ...]] = ("b", "a", None)
 """The side that wins, by outcome."""
 
-_click = lru_cache(maxsize=128)(RankClick)
-"""A click on a rank: the same object for the ranks that lists have."""
+_CLICKS: Final[list[RankClick]] = []
+"""A click on each rank: the same objects for all records, as many as a list has had ranks."""
 
 
 class Coder:
@@ -135,8 +134,10 @@ class Coder:
             self._check_ranks(teams=teams, clicks=given, chances=chances)
         if event.a == event.b or (chances is not None and len(chances) != len(teams)):
             raise _contradiction(event)
+        if len(teams) > len(_CLICKS):
+            _CLICKS.extend(map(RankClick, range(len(_CLICKS), len(teams))))
         try:
-            clicks = [_click(it) if isinstance(it, int) else it for it in given]
+            clicks = [_CLICKS[it] if isinstance(it, int) else it for it in given]
             return _code(known, event, self._credited(event, clicks))
         except IndexError:
             raise _contradiction(event) from None

@@ -55,19 +55,23 @@ def _prominence(ranks: int) -> tuple[tuple[float, ...], float]:
 class TeamPatterns:
     """The patterns of one partition, as many as `MAX_PATTERN_RANKS` allows."""
 
-    __slots__ = ("_kept", "_ranks")
+    __slots__ = ("_kept", "_last", "_ranks")
 
     def __init__(self) -> None:
         self._kept: dict[Teams, tuple[Teams, TeamFeatures]] = {}
+        self._last: tuple[Teams, TeamFeatures] = (), features_of(())
         self._ranks = 0
 
     def of(self, teams: Sequence[Side | None]) -> tuple[Teams, TeamFeatures]:
         """A pattern, the same object whenever it is kept, and its features."""
         pattern = tuple(teams)
+        if pattern == self._last[0]:  # an impression is counted, then opened
+            return self._last
         found = self._kept.get(pattern)
         if found is None:
             found = pattern, features_of(pattern)
             if self._ranks + len(pattern) < MAX_PATTERN_RANKS:
                 self._kept[pattern] = found
                 self._ranks += len(pattern) + 1
+        self._last = found
         return found
