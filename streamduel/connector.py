@@ -64,12 +64,12 @@ class ControlRecord(NamedTuple):
     Attributes:
         offset: its offset there.
         key: its key.
-        value: its text.
+        value: as that of a `LogRecord`.
     """
 
     offset: int
     key: bytes | None
-    value: bytes | None
+    value: bytes | Rejected | None
 
 
 class ControlMarker(NamedTuple):

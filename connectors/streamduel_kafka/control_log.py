@@ -24,6 +24,7 @@ from kafka import TopicPartition, errors
 
 from streamduel.connector import ControlMarker, ControlRecord, LogRecord
 from streamduel.errors import ConnectorError
+from streamduel.records import Rejected
 from streamduel_kafka.client import ConsumerOptions, Producer, ProducerOptions, Sent
 from streamduel_kafka.connecting import connect, connect_at_start, is_fatal, reason
 from streamduel_kafka.rights import Rights
@@ -62,9 +63,10 @@ class Marker(msgspec.Struct, tag_field="type", tag="control_marker", frozen=True
 _decode: Final = msgspec.json.Decoder(Marker).decode
 
 
-def digest(value: bytes | None) -> str:
+def digest(value: bytes | Rejected | None) -> str:
     """The digest of a control record that its marker has."""
-    return "sha256:" + hashlib.sha256(value or b"").hexdigest()
+    text = value if isinstance(value, bytes) else b""
+    return "sha256:" + hashlib.sha256(text).hexdigest()
 
 
 def marker_in(record: LogRecord) -> Marker | None:
@@ -175,8 +177,7 @@ class ControlLog:
         for at, found in fetched.items():
             records = self._partitions[at.partition].records
             for record in found:
-                value = record.value if isinstance(record.value, bytes) else None
-                records[record.offset] = ControlRecord(record.offset, record.key, value)
+                records[record.offset] = ControlRecord(record.offset, record.key, record.value)
         for number, partition in self._partitions.items():
             position = self._consumer.position(self._at(number))
             partition.position = max(partition.position, position)

@@ -19,7 +19,7 @@ class Controlled(NamedTuple):
     offset: int
     timestamp: int | None
     key: bytes | None
-    value: bytes | None
+    value: bytes | Rejected | None
 
 
 class MarkedControls:

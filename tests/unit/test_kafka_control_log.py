@@ -11,6 +11,7 @@ from kafka import TopicPartition, errors
 
 from streamduel.connector import ControlMarker, LogRecord
 from streamduel.errors import ConnectorError
+from streamduel.records import Rejected
 from streamduel.testing import Record
 from streamduel_kafka import control_log
 from streamduel_kafka.client import ConsumerOptions
@@ -135,6 +136,18 @@ def test_each_record_gets_a_marker_and_takes_effect_there(markers: Markers) -> N
     assert merged(log, b"click", marker(0), marker(1), b"click", marker(4)) == (
         [b"click", [0], [1], b"click", [4]], [],
     )  # fmt: skip
+
+
+def test_a_batch_that_cannot_be_read_keeps_its_verdict(
+    monkeypatch: pytest.MonkeyPatch, markers: Markers
+) -> None:
+    verdict: Any = Rejected("too_large", "the batch is too large.")
+    monkeypatch.setitem(VALUES, 4, verdict)
+    log = opened()
+    last = Record(0, msgspec.json.encode(markers.sent[-1]), 0, b"search")
+    [found] = log.merge({0: [last]}, lambda *_: None)[0]
+    assert isinstance(found, ControlMarker)
+    assert found.controls[-1].value is verdict
 
 
 def test_a_marker_that_was_passed_brings_nothing() -> None:
