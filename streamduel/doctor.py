@@ -112,7 +112,8 @@ def _read(loaded: LoadedConfig) -> _Sample:
                 started = True
                 start = log.seek(partition, None)
                 end = start + log.lags([partition]).get(partition, 0)
-                log.seek(partition, max(start, end - NEWEST))
+                behind = log.stable_offset_lags([partition]).get(partition, 0)
+                log.seek(partition, max(start, end - behind - NEWEST))
                 wanted.add(partition)
                 sample.next[partition] = end
             for partition, records in poll.records.items():

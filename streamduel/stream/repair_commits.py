@@ -244,6 +244,7 @@ def newest_time(log: Source, partition: int, following: int) -> int | None:
     """
     start = log.seek(partition, following)
     end = start + log.lags([partition]).get(partition, 0)
+    end -= log.stable_offset_lags([partition]).get(partition, 0)
     log.seek(partition, max(0, end - NEWEST_OFFSETS))
     times: list[int] = []
     while not log.caught_up(partition):

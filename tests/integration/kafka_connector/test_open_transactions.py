@@ -8,6 +8,7 @@ import pytest
 from kafka import KafkaProducer, TopicPartition
 from structlog.typing import EventDict
 
+from streamduel.stream.repair_commits import newest_time
 from streamduel_kafka.offsets import Standstill
 from tests.integration.kafka_connector.bed import Bed, eventually, gain, mapping, read, start
 
@@ -58,6 +59,16 @@ def test_its_records_are_not_awaited_and_the_log_says_so(bed: Bed, logged: list[
     assert [(line["partition"], line["first"], line["records"]) for line in hints] == [
         (0, 10, HELD)
     ]
+
+
+def test_the_newest_time_is_that_of_the_records_before_it(bed: Bed) -> None:
+    bed.produce(10, 0)
+    source = bed.source()
+    gain(source)
+    before = newest_time(source, 0, 0)
+    assert before is not None
+    with open_transaction(bed):
+        assert newest_time(source, 0, 10) == before
 
 
 def test_a_standstill_is_logged_once(
