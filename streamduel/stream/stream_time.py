@@ -195,8 +195,8 @@ class StreamClock:
         reached = [place for time, place in ahead if time <= self.now]
         self._ahead = deque(pair for pair in ahead if pair[0] > self.now)
         self._passed_over += 1 - len(reached)
-        if timestamp > self.now:
-            self.newest_ahead = timestamp, offset
+        if self._ahead:
+            self.newest_ahead = self._ahead[-1]
         return reached[0] if reached and not first else offset
 
     def _plausible(self, ordered: Sequence[int]) -> int:

@@ -245,6 +245,16 @@ def test_files_follow_the_same_rule_by_ts() -> None:
     assert traffic.partition.task.clock.newest_ahead == (YEAR_2100, 70)
 
 
+def test_an_outlier_among_the_first_records_is_named() -> None:
+    traffic = Traffic()
+    task = traffic.partition.task
+    for number in range(100):
+        now = START + 10 * number if number != 3 else YEAR_2100
+        task.fold([Record(number, text(DUEL, id=f"d-{number}", ts=now))])
+    assert task.time_outliers == 1
+    assert task.clock.newest_ahead == (YEAR_2100, 3)
+
+
 def test_a_wider_limit_obeys_one_record() -> None:
     traffic = Traffic(time={"max_advance_ms": DAY})
     traffic.others()
