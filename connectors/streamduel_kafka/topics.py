@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 import structlog
 from kafka import errors
 
-from streamduel.errors import ConnectorError
+from streamduel.errors import ConnectorError, counted
 from streamduel_kafka.client import AdminOptions, Found
 from streamduel_kafka.connecting import (
     BOOTSTRAP_SECONDS,
@@ -136,8 +136,9 @@ class Topics:
         found = self._require(topic, "source.control_topic", new, operation).partitions
         if partitions not in (None, found):
             raise ConnectorError(
-                f"source.control_topic '{topic}' has {found} partitions, but source.topic has "
-                f"{partitions}; it must have as many: take another topic for the control records."
+                f"source.control_topic '{topic}' has {counted(found, 'partition')}, but "
+                f"source.topic has {partitions}; it must have as many: take another topic for the "
+                f"control records."
             )
         self.require_every_record(topic, "source.control_topic")
         return found
@@ -170,8 +171,10 @@ class Topics:
             found = self._require(topic, "snapshots.topic", new, "Read", "Write").partitions
         if partitions is not None and found != partitions:
             raise ConnectorError(
-                f"snapshots.topic '{topic}' has {found} partitions, but source.topic has "
-                f"{partitions}; it must have as many: take another topic for the snapshots."
+                f"snapshots.topic '{topic}' has {counted(found, 'partition')}, but source.topic "
+                f"has {partitions}; it must have as many. If source.topic had {found} before, "
+                f"'streamduel repair repartition' moves the experiments with their state; else "
+                f"take another topic for the snapshots."
             )
         self._require_compacted(topic, "the snapshots in it would be deleted by age")
         return found

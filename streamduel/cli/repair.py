@@ -283,17 +283,19 @@ def _new_log(shape: ClickLog, log: Source, load: Load, note: str) -> Plan:
     saved = {}
     for partition in range(shape.partitions):
         found = load(partition)
-        if found is not None:
-            saved[partition] = repair_commits.read(found, partition)
+        if found is None:
+            continue
+        saved[partition] = repair_commits.read(found, partition)
+        before = saved[partition].partition.partitions
+        if before != shape.partitions:  # then other partitions may not be there to be loaded
+            raise ConfigurationError(
+                f"'{shape.topic}' has {counted(shape.partitions, 'partition')}, the snapshots are "
+                f"of {before}; use repartition."
+            )
     if not saved:
         raise SnapshotError("there is no snapshot, so there is nothing to repair.")
     for partition, each in saved.items():
         entry = each.partition
-        if entry.partitions != shape.partitions:
-            raise ConfigurationError(
-                f"'{shape.topic}' has {shape.partitions} partitions, the snapshots are of "
-                f"{entry.partitions}; use repartition."
-            )
         same = (entry.topic, entry.log_id) == (shape.topic, shape.log_id(partition))
         if same and _holds(log, partition, entry.next):
             raise ConfigurationError(

@@ -113,6 +113,10 @@ def test_a_topic_with_more_partitions_is_refused_and_continued(
     before = duels(run)
     with KafkaAdminClient(bootstrap_servers=run.servers) as admin:
         admin.create_partitions({run.log: 6})
+    done = streamduel("run", run.config, "--until-end")
+    assert "'streamduel repair repartition' moves the experiments" in done.stderr
+    done = streamduel("repair", "new-log", run.config, "--dry-run")
+    assert done.stderr.endswith("has 6 partitions, the snapshots are of 4; use repartition.\n")
     moved = run.config.with_name("moved.yaml")
     document = yaml.safe_load(run.config.read_text())
     document["source"]["group"] += "-moved"
