@@ -134,8 +134,8 @@ def _topics(
     for topic, compression in topics.unbounded.items():
         yield Finding(
             "decompression", "warning",
-            f"'{topic}' has compression.type={compression}: with source.client confluent, a small "
-            f"batch of gzip or lz4 can exhaust the memory; {BOUND_IT}.",
+            f"'{topic}' has compression.type={compression}: with source.client confluent, small "
+            f"batches can exhaust the memory; {BOUND_IT}.",
         )  # fmt: skip
 
 

@@ -32,11 +32,12 @@ COMPACTED = {"cleanup.policy": "compact"}
 # Whatever the brokers' default is: an event log keeps every record.
 KEPT = {"cleanup.policy": "delete"}
 
-# Values of `compression.type` with which no batch can exhaust the memory of librdkafka.
-BOUNDED = frozenset({"snappy", "uncompressed", "zstd"})
+# Values of `compression.type` with which no fetch can exhaust the memory of librdkafka. It has a
+# limit for a batch of zstd, but decompresses all batches of a fetch, and a MB holds hundreds.
+BOUNDED = frozenset({"snappy", "uncompressed"})
 
 BOUND_IT = (
-    "if you do not trust all its writers, set compression.type of the topic to zstd, snappy or "
+    "if you do not trust all its writers, set compression.type of the topic to snappy or "
     "uncompressed, or take source.client kafka-python"
 )
 
@@ -69,7 +70,7 @@ class Topics:
     """Checks topics, and creates them if the settings allow it.
 
     Attributes:
-        unbounded: `compression.type` of the logs that were checked, by topic, if a small batch can
+        unbounded: `compression.type` of the logs that were checked, by topic, if small batches can
             exhaust the memory of the client.
 
     Raises:

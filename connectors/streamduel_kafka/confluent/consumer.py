@@ -47,7 +47,7 @@ CONSUMER: Final[dict[str, Any]] = {
     # long.
     "fetch.queue.backoff.ms": 5,
     "queued.min.messages": 50_000,
-    # Fetched bytes that are not polled yet, decompressed; exceeded by at most one batch.
+    # Fetched bytes that are not polled yet, decompressed; exceeded by what one fetch becomes.
     "queued.max.messages.kbytes": 16 * 1024,
     "fetch.error.backoff.ms": 100,
 }

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import msgspec
 
 from streamduel.connector import ControlMarker, ControlRecord, LogRecord
+from streamduel.records import Rejected
 from streamduel.testing.simulation.cluster import NotReady
 from streamduel.testing.simulation.network import Network, Unreachable
 
@@ -38,8 +39,8 @@ def marker_of(control: ControlRecord, id_: str) -> bytes:
     return msgspec.json.encode(Marker(id_, control.offset, _digest(control.value)))
 
 
-def _digest(value: bytes | None) -> str:
-    return hashlib.sha256(value or b"").hexdigest()
+def _digest(value: bytes | Rejected | None) -> str:
+    return hashlib.sha256(value if isinstance(value, bytes) else b"").hexdigest()
 
 
 def marker_in(record: LogRecord) -> Marker | None:

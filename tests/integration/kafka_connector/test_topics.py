@@ -118,9 +118,22 @@ def test_the_log_says_where_timestamps_come_from(
     assert (line["topic"], line["timestamps"]) == (bed.topic, kind)
 
 
-def test_unbounded_decompression_is_told_at_start_only(bed: Bed, logged: list[EventDict]) -> None:
+@pytest.mark.parametrize("codec", ["snappy", "uncompressed"])
+def test_bounded_decompression_is_not_told(
+    bed: Bed, topics: Topics, codec: str, logged: list[EventDict]
+) -> None:
+    bed.topic = topics(4, compression_type=codec)
+    bed.source(client="confluent")
+    assert "decompression not bounded" not in {line["event"] for line in logged}
+
+
+@pytest.mark.parametrize("codec", ["producer", "zstd"])
+def test_unbounded_decompression_is_told_at_start_only(
+    bed: Bed, topics: Topics, codec: str, logged: list[EventDict]
+) -> None:
+    bed.topic = topics(4, compression_type=codec)
     settings = bed.source_settings(client="confluent")
-    told = {"topic": bed.topic, "compression": "producer"}
+    told = {"topic": bed.topic, "compression": codec}
     for opened, times in ((connector.open_log, 0), (connector.open_source, 1)):
         opened(settings, SourceOptions()).close()
         lines = [line for line in logged if line["event"] == "decompression not bounded"]
