@@ -18,7 +18,7 @@ WHOLE: Final = 1000
 """Leads are whole thousandths of the prominence of all ranks of a list: their sum is exact on every
 machine."""
 
-_SIGNS: Final[Mapping[Side | None, int]] = {"a": 1, "b": -1, None: 0}
+_SIGNS: Final[Mapping[Side | None, float]] = {"a": 1.0, "b": -1.0, None: 0.0}
 
 TeamFeatures = tuple[int, int, int, int, int]
 
