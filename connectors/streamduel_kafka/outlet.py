@@ -123,13 +123,15 @@ def open_outlet(
         topics.require_dead_letters(sink.dead_letters)
         topics.require_snapshots(snapshots.topic, source.partitions)
     log = source if isinstance(source, KafkaSource) else None
-    instance = None
+    instance = group = None
     if log is not None and log.instance is not None:
-        transactional_id = f"streamduel-{log.group_id}-{log.instance}"
+        group, transactional_id = log.group_id, f"streamduel-{log.group_id}-{log.instance}"
     else:
         instance = Instance(None, f"{sorted(sink.bootstrap_servers)} {sink.assignments}")
         transactional_id = f"streamduel-{sink.assignments}-{instance.name}"
-    transactions = Transactions(sink.client_settings, transactional_id, sink.transaction_timeout_ms)
+    transactions = Transactions(
+        sink.client_settings, transactional_id, sink.transaction_timeout_ms, group
+    )
     try:
         transactions.settle()
     except (errors.KafkaError, OSError) as error:

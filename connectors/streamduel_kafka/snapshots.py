@@ -133,6 +133,10 @@ class SnapshotLoader:
         at = TopicPartition(self._source.topic, partition)
         try:
             return consumer.committed(at, ASK_SECONDS)
+        except errors.TopicAuthorizationFailedError as error:
+            raise Rights(self._settings.client_settings).lacks(
+                "Read", "topic", at.topic, "source.topic"
+            ) from error
         except errors.KafkaTimeoutError:
             if not consumer.answers(ASK_SECONDS):
                 raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Mapping
@@ -11,9 +12,9 @@ from kafka import TopicPartition, errors
 
 from streamduel.connector import Failpoint
 from streamduel.errors import ConnectorError, Fenced
-from streamduel_kafka.client import Committed, Producer, ProducerOptions, Sent
+from streamduel_kafka.client import AdminOptions, Committed, Producer, ProducerOptions, Sent
 from streamduel_kafka.connecting import connect, is_fatal, name_taken, reason
-from streamduel_kafka.rights import Rights
+from streamduel_kafka.rights import Rights, missing
 
 # Longer than an election of a leader or the restart of a broker usually takes, and half of the
 # 30 s that orchestrators give a process between SIGTERM and SIGKILL.
@@ -58,12 +59,19 @@ class Transactions:
         settings: the client's settings.
         transactional_id: the same after a restart, different in every process.
         timeout_ms: how long the broker keeps a transaction open.
+        group: the consumer group whose offsets are committed.
     """
 
-    def __init__(self, settings: Mapping[str, Any], transactional_id: str, timeout_ms: int) -> None:
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        transactional_id: str,
+        timeout_ms: int,
+        group: str | None = None,
+    ) -> None:
         self._settings = dict(settings)
         self._id = transactional_id
-        self._rights = Rights(settings, transactional_id=transactional_id)
+        self._rights = Rights(settings, group, transactional_id)
         self.timeout_ms = timeout_ms
         self._producer: Producer | None = None
         self._sent: list[tuple[Sent, str, int]] = []  # with topics and bytes
@@ -191,12 +199,33 @@ class Transactions:
             )
         if isinstance(cause, errors.FencedInstanceIdError):
             return name_taken()
-        refused = self.refused(cause)
+        forbidden = isinstance(cause, errors.TopicAuthorizationFailedError)
+        refused = self._rights.refused(cause, "Write", self._forbidden() if forbidden else "")
         if refused is not None:
             return refused
         if is_fatal(cause):
             return ConnectorError(f"Kafka does not take {what}: {reason(cause)}.")
         return Fenced(f"Kafka did not take {what}: {reason(cause)}")
+
+    def _forbidden(self) -> str:
+        """The first topic of the transaction that this client may not write to.
+
+        librdkafka does not name it.
+        """
+        topics = sorted({topic for _, topic, _ in self._sent})
+        with contextlib.suppress(errors.KafkaError, OSError):
+            admin = connect(AdminOptions(), self._settings, ABORT_SECONDS)
+            try:
+                for topic in topics:
+                    try:
+                        found = admin.find(topic)
+                    except errors.TopicAuthorizationFailedError:
+                        return topic
+                    if found is not None and missing(["Write"], found.rights):
+                        return topic
+            finally:
+                admin.close()
+        return " or ".join(topics)
 
     def _too_large(self) -> str | None:
         """The largest record that Kafka refused for its size; its error is reported by later calls.

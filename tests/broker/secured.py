@@ -2,7 +2,8 @@
 
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -122,6 +123,17 @@ class SecuredKafka(LocalKafka):
             admin.create_acls(
                 [grant.acl(user) for user, granted in grants.items() for grant in granted]
             )
+
+    @contextmanager
+    def denied(self, user: str, grant: Grant) -> Iterator[None]:
+        """Take a right away from a user for a while."""
+        acl = grant.acl(user)
+        with KafkaAdminClient(bootstrap_servers=self.bootstrap_servers) as admin:
+            admin.delete_acls([acl])
+            try:
+                yield
+            finally:
+                admin.create_acls([acl])
 
     def client_settings(self, user: str) -> dict[str, Any]:
         """The settings of a client that is this user."""

@@ -82,6 +82,32 @@ def test_a_fatal_error_is_that_of_each_record() -> None:
     assert isinstance(producer.cause(), errors.OutOfOrderSequenceNumberError)
 
 
+class Aborting:
+    """A producer whose transaction has failed, or not; its record was purged."""
+
+    def __init__(self, code: int) -> None:
+        self._code = code
+
+    def flush(self, _seconds: float) -> int:
+        return 0
+
+    def begin_transaction(self) -> None:
+        raise KafkaException(KafkaError(self._code, "the reason"))
+
+
+@pytest.mark.parametrize(
+    ("code", "cause"),
+    [
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, errors.TopicAuthorizationFailedError),
+        (KafkaError._STATE, type(None)),
+        (KafkaError._NOT_CONFIGURED, type(None)),
+    ],
+)
+def test_the_error_of_a_transaction_is_that_of_its_purged_records(code: int, cause: type) -> None:
+    aborting: Any = Aborting(code)
+    assert isinstance(ConfluentProducer(aborting, block_seconds=1.0).cause(), cause)
+
+
 def test_a_fatal_error_that_no_record_has_met_is_named() -> None:
     fatal: Any = Fatal()
     fatal.failed = True

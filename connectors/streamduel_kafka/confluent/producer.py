@@ -13,7 +13,7 @@ from confluent_kafka import TopicPartition as Place
 from kafka import TopicPartition, errors
 
 from streamduel_kafka.client import Committed, ProducerOptions
-from streamduel_kafka.confluent.failures import translated, translating
+from streamduel_kafka.confluent.failures import TransientError, translated, translating
 from streamduel_kafka.confluent.opening import SOCKET_MS, Errors, await_cluster, configuration
 
 PRODUCER: Final[dict[str, Any]] = {
@@ -208,7 +208,20 @@ class ConfluentProducer:
         """
         with contextlib.suppress(errors.KafkaError):
             _within(CAUSE_SECONDS, self.flush)
-        return next(iter(self.failures), None) or self._fatal
+        return next(iter(self.failures), None) or self._fatal or self._transaction_error()
+
+    def _transaction_error(self) -> errors.KafkaError | None:
+        """The error that a transaction has failed with, if it has; its records are only purged.
+
+        librdkafka reports it instead of beginning another one.
+        """
+        try:
+            _within(CAUSE_SECONDS, lambda _: self._producer.begin_transaction())
+        except (TransientError, errors.KafkaTimeoutError):
+            return None  # it has not failed
+        except errors.KafkaError as error:
+            return error
+        return None
 
     def discard(self) -> None:
         """See the protocol.

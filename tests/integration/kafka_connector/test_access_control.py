@@ -2,14 +2,16 @@
 
 import re
 import subprocess
+import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 import yaml
-from kafka import KafkaAdminClient
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
 from streamduel.client.event_log import EventLog
 from streamduel.client.kafka import KafkaFeed, KafkaWriter
@@ -93,7 +95,12 @@ class Secured:
         }
         experiment = {"arms": ["bm25", "ltr"], "policy": {"name": "rucb"}, "seed": 7}
         settings: dict[str, Any] = {
-            "source": {**shared, "topic": "clicks", "group": "streamduel"},
+            "source": {
+                **shared,
+                "topic": "clicks",
+                "group": "streamduel",
+                "session_timeout_ms": 6000,
+            },
             "sink": {
                 "connector": "kafka",
                 "assignments": "assignments",
@@ -141,7 +148,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
         )
     broker.add_users(
         {command: grants for command, (grants, _) in COMMANDS.items()}
-        | {"ranker": RANKER, "informed": SERVICE + OPTIONAL}
+        | {"ranker": RANKER, "informed": SERVICE + OPTIONAL, "taken": SERVICE}
         | {
             user_without(command, left): [each for each in COMMANDS[command][0] if each != left]
             for command, left in LACKING
@@ -219,3 +226,39 @@ def test_a_missing_right_is_named(secured: Secured, command: str, left: Grant) -
     assert f"Kafka does not allow user '{user}' to {left.operation} {what}" in result.err
     assert f"--operation {left.operation} --{left.kind} {left.name.rstrip('*')}" in result.err
     assert "Traceback" not in result.err
+
+
+TAKEN: Final = [
+    each
+    for each in SERVICE
+    if each not in {Grant("Read", "topic", "snapshots"), Grant("Write", "topic", "assignments")}
+]
+"""The rights that a running process needs for the next dead letter."""
+
+
+@pytest.mark.parametrize("taken", TAKEN, ids=str)
+def test_a_right_that_is_taken_away_ends_the_process(secured: Secured, taken: Grant) -> None:
+    servers = secured.broker.bootstrap_servers
+    letters = TopicPartition("dead-letters", 0)
+    command = [*COMMAND, "run", str(secured.config("taken"))]
+    with (
+        closing(KafkaConsumer(bootstrap_servers=servers)) as consumer,
+        closing(KafkaProducer(bootstrap_servers=servers)) as producer,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process,
+    ):
+        try:
+            before = consumer.end_offsets([letters])[letters]
+            producer.send("clicks", b"junk", key=b"search").get(30)
+            deadline = time.monotonic() + SECONDS
+            while consumer.end_offsets([letters])[letters] == before:
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+            with secured.broker.denied("taken", taken):
+                producer.send("clicks", b"more junk", key=b"search").get(30)
+                out = process.communicate(timeout=SECONDS)[0].decode()
+        finally:
+            process.kill()
+    assert process.returncode == 1
+    what = f"{taken.kind} '{taken.name.rstrip('*')}"
+    assert f"Kafka does not allow user 'taken' to {taken.operation} {what}" in out
+    assert f"--operation {taken.operation} --{taken.kind} {taken.name.rstrip('*')}" in out
