@@ -29,8 +29,9 @@ PAUSE_SECONDS = 0.05
 
 COMPACTED = {"cleanup.policy": "compact"}
 
-# Whatever the brokers' default is: an event log keeps every record.
-KEPT = {"cleanup.policy": "delete"}
+# Whatever the brokers' default is: an event log keeps every record. The broker compresses what
+# producers send again, so that no hostile batch is large in memory only: see `BOUNDED`.
+KEPT = {"cleanup.policy": "delete", "compression.type": "snappy"}
 
 # Values of `compression.type` with which no fetch can exhaust the memory of librdkafka. It has a
 # limit for a batch of zstd, but decompresses all batches of a fetch, and a MB holds hundreds.

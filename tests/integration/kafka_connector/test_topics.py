@@ -13,6 +13,7 @@ from streamduel.connector import SourceOptions, no_failpoint
 from streamduel.errors import ConnectorError
 from streamduel_kafka import connector
 from streamduel_kafka.client import Found
+from streamduel_kafka.topics import BOUNDED
 from streamduel_kafka.topics import Topics as Checks
 from tests.broker.fixture import Topics
 from tests.integration.kafka_connector.bed import Bed, gain
@@ -44,6 +45,7 @@ def test_missing_topics_are_created(bed: Bed) -> None:
         ).close()
     assert partitions(bed, bed.snapshots) == 3
     assert config(bed, bed.topic)["cleanup.policy"] == "delete"
+    assert config(bed, bed.topic)["compression.type"] in BOUNDED
     assert config(bed, bed.assignments)["cleanup.policy"] == "compact"
     assert config(bed, bed.dead_letters)["cleanup.policy"] == "delete"
     assert config(bed, bed.snapshots)["cleanup.policy"] == "compact"
