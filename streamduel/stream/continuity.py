@@ -16,15 +16,14 @@ def check_log(entry: PartitionEntry, log: ClickLog, partition: int) -> None:
     """Refuse the snapshot of another click log, or of one that was repartitioned or recreated.
 
     Raises:
-        SnapshotError: topic, partition, the number of partitions or the id differ.
+        SnapshotError: topic, the number of partitions or the id differ.
     """
     topic, partitions = log.topic, log.partitions
-    if (entry.topic, entry.partition) != (topic, partition):
+    if entry.topic != topic:
         raise SnapshotError(
-            f"the snapshot belongs to partition {entry.partition} of '{entry.topic}' (found in "
-            f"place of partition {partition} of '{topic}'); keep the snapshots of another log in "
-            f"another place, or continue with the present state from the start of '{topic}': "
-            f"'streamduel repair new-log CONFIG'."
+            f"the snapshot of partition {partition} belongs to '{entry.topic}' (found in place of "
+            f"'{topic}'); keep the snapshots of another log in another place, or continue with the "
+            f"present state from the start of '{topic}': 'streamduel repair new-log CONFIG'."
         )
     if entry.partitions != partitions:
         raise SnapshotError(

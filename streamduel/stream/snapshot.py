@@ -274,16 +274,19 @@ def read(entries: Mapping[str, bytes], partition: int, place: str = "") -> Saved
 
     Args:
         entries: its entries, by name.
-        partition: the partition, for error messages.
+        partition: whose snapshot it is.
         place: where the entries are stored, for error messages.
 
     Raises:
-        SnapshotError: an entry is damaged, missing, older than the others, or of a newer format.
+        SnapshotError: an entry is damaged, missing, older than the others, of another partition, or
+            of a newer format.
     """
     place = place or f"the snapshot of partition {partition}"
     if PARTITION_ENTRY not in entries:
         raise _refused(PARTITION_ENTRY, place, "is missing")
     entry = _decode(entries[PARTITION_ENTRY], PartitionEntry, PARTITION_ENTRY, place)
+    if entry.partition != partition:
+        raise _refused(PARTITION_ENTRY, place, f"is that of partition {entry.partition}")
     experiments = {}
     for name, text in sorted(entries.items()):
         if name.startswith(EXPERIMENT_PREFIX):

@@ -10,7 +10,7 @@ import pytest
 from streamduel.connector import Snapshot
 from streamduel.errors import SnapshotError
 from streamduel.stream.routing import ClickLog
-from streamduel.stream.snapshot import check_offset
+from streamduel.stream.snapshot import check_offset, read
 from streamduel.stream.task import PartitionTask
 from tests.unit.stream.folding import DUEL, Partition, config, text
 from tests.unit.stream.sealing import Change, altered, changed
@@ -54,6 +54,11 @@ def test_an_intact_snapshot_is_restored(entries: dict[str, bytes]) -> None:
 
 def test_a_snapshot_without_entries_is_not_a_new_partition() -> None:
     assert "the entry 'partition' of partition 0" in refusal({})
+
+
+def test_a_snapshot_of_another_partition_is_refused(entries: dict[str, bytes]) -> None:
+    with pytest.raises(SnapshotError, match=r"the entry 'partition' of .* is that of partition 0"):
+        read(entries, 1)
 
 
 def test_the_sentence_names_the_place_and_the_way_on(entries: dict[str, bytes]) -> None:

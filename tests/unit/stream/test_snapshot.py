@@ -34,9 +34,9 @@ def refusal(entries: dict[str, bytes], log: ClickLog = LOG) -> str:
 
 def test_another_log_is_refused(entries: dict[str, bytes]) -> None:
     assert refusal(entries, ClickLog("views", 2, LOG.home)) == (
-        "the snapshot belongs to partition 0 of 'clicks' (found in place of partition 0 of "
-        "'views'); keep the snapshots of another log in another place, or continue with the "
-        "present state from the start of 'views': 'streamduel repair new-log CONFIG'."
+        "the snapshot of partition 0 belongs to 'clicks' (found in place of 'views'); keep the "
+        "snapshots of another log in another place, or continue with the present state from the "
+        "start of 'views': 'streamduel repair new-log CONFIG'."
     )
 
 
