@@ -195,6 +195,14 @@ class Reader:
                 raise TimeoutError("the service did not start")
             self.look()
 
+    def read_to_end(self) -> None:
+        """Poll until no new assignments come."""
+        read, end = 0, 0.0
+        while time.monotonic() < end or len(self.seen) > read:
+            if len(self.seen) > read:
+                read, end = len(self.seen), time.monotonic() + GRACE_SECONDS
+            self.look()
+
     def close(self) -> None:
         """Close the consumer."""
         self._consumer.close(autocommit=False)
@@ -212,10 +220,6 @@ def feed(servers: str, load: Load, seconds: float, reader: Reader) -> Sequence[S
     waiter.start()
     while waiter.is_alive():
         reader.look()
-    read, end = 0, 0.0
-    while time.monotonic() < end or len(reader.seen) > read:
-        if len(reader.seen) > read:
-            read, end = len(reader.seen), time.monotonic() + GRACE_SECONDS
-        reader.look()
+    reader.read_to_end()
     sender.join()
     return answers[0]

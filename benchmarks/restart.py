@@ -74,6 +74,7 @@ def _restart(servers: str, path: Path, topic: str) -> float:
     assignments = msgspec.json.decode(path.read_bytes())["sink"]["assignments"]
     with contextlib.closing(Reader(servers, assignments)) as reader:
         reader.await_first(1)
+        reader.read_to_end()
         fill(servers, topic, 1, MORE, ARMS, _new)
         known = max(offset for _, offset in reader.seen)
         began = time.monotonic()
