@@ -46,6 +46,8 @@ class Memory(NamedTuple):
 def fill(window: DedupeWindow, start: int, count: int, per_millisecond: int) -> None:
     """Add `count` new ids, several in each millisecond."""
     for number in range(start, start + count):
+        if number and number >= window.block_end:
+            window.begin_block(number)
         if number % per_millisecond == 0:
             window.advance(number // per_millisecond, number)
         window.add(record_key(f"id-{number:032x}", 0))
