@@ -61,3 +61,12 @@ def quantiles() -> Floats:
     table = np.array([-x for x in reversed(upper)] + upper)
     table.flags.writeable = False
     return table
+
+
+@cache
+def quantile_list() -> list[float]:
+    """`quantiles()` as a list, which `bisect` searches faster: one for all policies of a process.
+
+    It takes 2 MB. Do not change it.
+    """
+    return quantiles().tolist()

@@ -13,7 +13,7 @@ from streamduel.policies.base.prior import Belief
 from streamduel.policies.base.state import Wins
 from streamduel.preference.arrays import Floats, Integers
 from streamduel.preference.counts import FromCounts, WinCounts
-from streamduel.preference.normal import QUANTILES, quantiles
+from streamduel.preference.normal import QUANTILES, quantile_list, quantiles
 
 PER_WORD: Final = 4
 """Draws from one random word, 16 bits each."""
@@ -52,7 +52,7 @@ class NormalPosterior(FromCounts):
 
     def __init__(self, counts: WinCounts, prior: Wins | None = None) -> None:
         self._wins = counts.wins
-        self._quantiles = quantiles().tolist()
+        self._quantiles = quantile_list()
         self.belief = None if prior is None else Belief(prior, counts.wins)
         self._count_all()
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from streamduel import policies
 from streamduel.testing.policies import CHECKS, PolicyUnderTest
-from streamduel.testing.policies.under_test import Check
+from streamduel.testing.policies.under_test import ARMS, Check
 
 UNDER_TEST = {
     **{name: PolicyUnderTest(policies.get(name)) for name in policies.names()},
@@ -40,3 +42,16 @@ def test_a_policy_describes_itself(policy: str) -> None:
         assert parameter.required or parameter.default_text
         if parameter.default is not None:
             assert parameter.check(parameter.default) == parameter.default
+
+
+@pytest.mark.parametrize("policy", UNDER_TEST)
+def test_a_further_policy_takes_little_memory(policy: str) -> None:
+    UNDER_TEST[policy].new()  # what all policies of a process share
+    tracemalloc.start()
+    try:
+        kept = UNDER_TEST[policy].new(seed=1)
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept.n_arms == ARMS
+    assert taken < 65_536, "a thousand experiments would take more than 64 MiB"
