@@ -11,7 +11,7 @@ import argparse
 import multiprocessing
 import statistics
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -34,7 +34,13 @@ from streamduel.simulation.run import Run
 from streamduel.simulation.seeds import arrangement, run_seeds
 
 SEED: Final = 2026
-POLICIES: Final = ("double_thompson", "rucb")
+POLICIES: Final[Mapping[str, tuple[str, dict[str, str]]]] = {
+    "`top_two`": ("top_two", {}),
+    "`top_two`, `aim: earn`": ("top_two", {"aim": "earn"}),
+    "`double_thompson`": ("double_thompson", {}),
+    "`rucb`": ("rucb", {}),
+}
+"""By the words of the tables, the policy and its parameters."""
 BEFORE: Final = np.asarray(ARXIV)
 _TURNED: Final = np.roll(np.arange(len(BEFORE)), 1)
 AFTER: Final = BEFORE[np.ix_(_TURNED, _TURNED)]
@@ -80,7 +86,7 @@ class Plan:
     """The extent of the measurement.
 
     Attributes:
-        cases: each with both policies.
+        cases: each with all policies.
         after: duels after the change.
         grid: duels between two checks of the champion.
     """
@@ -122,11 +128,12 @@ class Life(NamedTuple):
 
 def live(plan: Plan, runs: int, task: tuple[str, Case, int]) -> Life:
     """One run."""
-    name, case, run = task
+    words, case, run = task
+    name, parameters = POLICIES[words]
     arms = arrangement(SEED, run, len(BEFORE))
     there = np.ix_(arms, arms)
     seeds, later = run_seeds(SEED, run, name), run_seeds(SEED + 1, run, name)
-    policy = policies.create(name, len(arms), seed=seeds.policy, window=case.window)
+    policy = policies.create(name, len(arms), seed=seeds.policy, window=case.window, **parameters)
     way = start_run(policy, MatrixEnvironment(BEFORE[there], seed=seeds.environment))
     price = _price(way, case, regrets(BEFORE[there], "condorcet"))
     way.advance(case.changes_at(run, runs))
@@ -202,7 +209,7 @@ def table(plan: Plan, found: dict[tuple[str, Case], list[Life]]) -> list[str]:
         window = f"{case.window:,}" if case.window else "none"
         when = "2 to 3 windows" if case.window else f"{case.before:,}"
         lines.append(
-            f"| `{name}` | {window} | {when} | {price:,.0f} ± {price_error:,.0f}"
+            f"| {name} | {window} | {when} | {price:,.0f} ± {price_error:,.0f}"
             f" | {lost:,.0f} ± {lost_error:,.0f} | {duels_until(lives, plan)} | {right} |"
         )
     return lines
@@ -232,13 +239,13 @@ def choice(plan: Plan, found: dict[tuple[str, Case], list[Life]]) -> list[str]:
     for (name, case), lives in found.items():
         window = f"{case.window:,}" if case.window else f"none, after {case.before:,}"
         costs = [between(plan, case, lives, duels) for duels in apart]
-        lines.append(f"| `{name}` | {window} | " + " | ".join(costs) + " |")
+        lines.append(f"| {name} | {window} | " + " | ".join(costs) + " |")
     return lines
 
 
 def draw(plan: Plan, found: dict[tuple[str, Case], list[Life]], path: Path) -> None:
     """A panel for each policy: regret since the change, with its standard error."""
-    figure, grid = panels(1, len(POLICIES), 7.2, 3.4)
+    figure, grid = panels(2, 2, 7.2, 6.4)
     x = [t / 1_000 for t in range(0, plan.after + 1, plan.grid)]
     top = 1.05 * max(mean_and_error([life.lost[-1] for life in each])[0] for each in found.values())
     for panel, name in zip(grid.flat, POLICIES, strict=True):
@@ -249,7 +256,13 @@ def draw(plan: Plan, found: dict[tuple[str, Case], list[Life]], path: Path) -> N
             low, high = [mean - by for mean, by in band], [mean + by for mean, by in band]
             curves.append(Curve(case.words, place, x, [mean for mean, _ in band], low, high))
         add(panel, curves)
-        finish(panel, name, "thousand duels since the change", "regret since then", log_x=False)
+        finish(
+            panel,
+            name.replace("`", ""),
+            "thousand duels since the change",
+            "regret since then",
+            log_x=False,
+        )
         panel.set_ylim(0, top)  # the same scale for all policies
     grid.flat[0].legend(fontsize=7, frameon=False)
     save(figure, path)

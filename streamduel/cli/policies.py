@@ -17,8 +17,9 @@ Which policy?
   a sure answer, and soon                      top_two, the default
   least regret: one ranker beats all others    double_thompson; faster: rmed1
   least regret: perhaps no ranker does         double_thompson, ccb
-  only a few decisions can be rolled out       c2b
-  hundreds of rankers                          double_thompson, tuned merge_dts
+  only a few decisions can be rolled out       batched_top_two
+  rankers or users change                      top_two with aim: earn and a window
+  hundreds of rankers                          top_two, double_thompson
 docs/policies.md has measured regrets and more advice."""
 
 
