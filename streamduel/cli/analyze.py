@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -24,9 +24,10 @@ from streamduel.analysis.pairs_csv import pairs_csv
 from streamduel.analysis.report import Analysis
 from streamduel.cli.analyze_tables import print_analysis
 from streamduel.cli.app import err, out
+from streamduel.cli.outputs import check_places, check_writable
 from streamduel.config.experiment import MAX_EXAMPLES
 from streamduel.errors import ConfigurationError, InterleavingError
-from streamduel.simulation.files import identity, kind, obstacle, write_whole
+from streamduel.simulation.files import identity, write_whole
 
 Logs = Annotated[
     list[str] | None,
@@ -162,7 +163,11 @@ def analyze(
 
         streamduel analyze logs/*.parquet --map a=left_ranker --map b=right_ranker
     """
-    _check_outputs({"--json": json, "--csv": csv, "--report": report}, logs or [])
+    named = (("--json", json), ("--csv", csv), ("--report", report))
+    files = [(option, path) for option, path in named if path is not None]
+    local = [log for log in logs or [] if not log.startswith(REMOTE)]
+    check_places(files, {identity(path): "the log" for log in local for path in paths(log)})
+    check_writable(files)
     request = Request(
         logs=logs or [],
         sql=sql,
@@ -223,33 +228,6 @@ def _write(analysis: Analysis, json: Path | None, csv: Path | None, report: Path
         write_whole(csv, pairs_csv(analysis).encode())
     if report is not None:
         write_whole(report, render(analysis).encode())
-
-
-def _check_outputs(outputs: Mapping[str, Path | None], logs: list[str]) -> None:
-    """Refuse files that cannot be written, before anything is computed."""
-    seen: dict[Path, str] = {
-        identity(path): "the log"
-        for log in logs
-        if not log.startswith(REMOTE)
-        for path in paths(log)
-    }
-    for option, path in outputs.items():
-        if path is None:
-            continue
-        if kind(path) == "a directory":
-            raise ConfigurationError(f"{option} must be a file (found the directory '{path}').")
-        if kind(path.parent) != "a directory":
-            raise ConfigurationError(
-                f"{option} must be in a directory that exists (found '{path}')."
-            )
-        if why := obstacle(path):
-            raise ConfigurationError(
-                f"{option} must be a file that can be written (found '{path}': {why})."
-            )
-        if (other := seen.setdefault(identity(path), option)) != option:
-            raise ConfigurationError(
-                f"{other} and {option} must name different files (found '{path}' for both)."
-            )
 
 
 @contextmanager

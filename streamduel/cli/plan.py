@@ -11,13 +11,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from streamduel.cli.app import err, out
+from streamduel.cli.outputs import check_places, check_writable
 from streamduel.cli.progress import counting_progress
 from streamduel.cli.simulate import INTERRUPTED, whole
 from streamduel.cli.simulate_tables import print_titled
 from streamduel.errors import ConfigurationError, PolicyError, PreferenceError
 from streamduel.policies import DEFAULT
 from streamduel.simulation.ab_test import POWER
-from streamduel.simulation.files import identity, kind, obstacle
 from streamduel.simulation.planning import Duration, Plan, Question, make_plan
 from streamduel.simulation.planning_report import draw_plan, report
 from streamduel.simulation.plot import check_plot
@@ -130,7 +130,11 @@ def plan(
         horizon=None if horizon is None else whole("horizon", horizon),
         shared=shared_clicks,
     )
-    _check_outputs(json, plot)
+    files = [(name, path) for name, path in (("--json", json), ("--plot", plot)) if path]
+    if plot is not None:
+        check_plot(plot)
+    check_places(files, {})
+    check_writable(files)
     try:
         with counting_progress(err, "simulating") as progress:
             made = make_plan(question, policy, progress=progress)
@@ -147,23 +151,6 @@ def plan(
         write_json(json, report(made))
     if plot is not None:
         draw_plan(made, plot)
-
-
-def _check_outputs(json: Path | None, plot: Path | None) -> None:
-    """Refuse files that cannot be written, before anything is computed."""
-    files = [(name, path) for name, path in (("--json", json), ("--plot", plot)) if path]
-    if plot is not None:
-        check_plot(plot)
-    if len({identity(path) for _, path in files}) < len(files):
-        raise ConfigurationError(
-            f"--json and --plot must name different files (found '{json}' for both)."
-        )
-    for option, path in files:
-        why = "is a directory" if kind(path) == "a directory" else obstacle(path)
-        if why:
-            raise ConfigurationError(
-                f"{option} must be a file that can be written (found '{path}': {why})."
-            )
 
 
 def _table(made: Plan) -> Table:

@@ -11,6 +11,7 @@ import typer
 
 from streamduel.cli import simulate_options as options
 from streamduel.cli.app import err, out
+from streamduel.cli.outputs import check_places, check_writable
 from streamduel.cli.progress import counting_progress
 from streamduel.cli.simulate_tables import print_results
 from streamduel.errors import ConfigurationError, PolicyError, PreferenceError, StreamduelError
@@ -18,7 +19,7 @@ from streamduel.policies import DEFAULT
 from streamduel.preference.matrix import read
 from streamduel.simulation import matrices
 from streamduel.simulation.delay import read_delay
-from streamduel.simulation.files import identity, kind, obstacle, reason
+from streamduel.simulation.files import identity, kind, reason
 from streamduel.simulation.plot import check_plot, draw
 from streamduel.simulation.policy_arguments import read_policies
 from streamduel.simulation.results import Results, write_json
@@ -213,34 +214,13 @@ def _preferences(source: _Source, seed: int) -> Any:
 
 def _check_outputs(source: _Source, outputs: _Outputs) -> None:
     """Refuse files that cannot be written, before anything is computed."""
-    for option, path in outputs.files():
-        if kind(path) == "a directory":
-            raise ConfigurationError(f"{option} must be a file (found the directory '{path}').")
-        if kind(path.parent) != "a directory":
-            raise ConfigurationError(
-                f"{option} must be in a directory that exists (found '{path}')."
-            )
-    for path in outputs.plots:
-        check_plot(path, outputs.scale, outputs.band)
-    _check_distinct(source, outputs)
-    for option, path in outputs.files():
-        if why := "" if option == "--journal" else obstacle(path):  # opening the journal checks it
-            raise ConfigurationError(
-                f"{option} must be a file that can be written (found '{path}': {why})."
-            )
-
-
-def _check_distinct(source: _Source, outputs: _Outputs) -> None:
-    """Refuse to write a file twice, or a file that is read."""
     matrix = [] if source.matrix is None else [("--matrix", source.matrix)]
     inputs = [*matrix, *(("--change", path) for path in source.changes.values())]
-    seen = {identity(Path(path)): option for option, path in inputs}
-    for option, path in outputs.files():
-        if (same := identity(path)) in seen:
-            raise ConfigurationError(
-                f"{seen[same]} and {option} must name different files (found '{path}' for both)."
-            )
-        seen[same] = option
+    check_places(outputs.files(), {identity(Path(path)): option for option, path in inputs})
+    for path in outputs.plots:
+        check_plot(path, outputs.scale, outputs.band)
+    # Opening the journal checks it.
+    check_writable(file for file in outputs.files() if file[0] != "--journal")
 
 
 def _run(settings: Settings, source: _Source, outputs: _Outputs, jobs: int) -> None:

@@ -72,7 +72,7 @@ def test_a_plan_that_cannot_be_reached_says_so(streamduel: Streamduel, tmp_path:
         (["--impressions-per-day", "0"], "--impressions-per-day must be greater than 0"),
         (["--policy", "top_tow"], "did you mean 'top_two'?"),
         (["--plot", "plan.gif"], "must be a file named .png"),
-        (["--json", "no/such/folder/plan.json"], "--json must be a file that can be written"),
+        (["--json", "no/such/folder/plan.json"], "--json must be in a directory that exists"),
         (["--json", "same.png", "--plot", "same.png"], "must name different files"),
     ],
 )
