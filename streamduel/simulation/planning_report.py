@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from streamduel.simulation.ab_test import POWER
-from streamduel.simulation.files import write_whole
 from streamduel.simulation.planning import Duration, Plan
-from streamduel.simulation.plot import check_plot
+from streamduel.simulation.plot import check_plot, drawing, style
 
 _LOOKS: Final[tuple[dict[str, Any], ...]] = (
     {"color": "#0072B2"},
@@ -82,12 +80,7 @@ def draw_plan(plan: Plan, path: Path) -> None:
         StreamduelError: the file cannot be written.
     """
     check_plot(path)
-    from matplotlib import rc_context  # noqa: PLC0415 - an optional extra, and slow to import
-    from matplotlib.figure import Figure  # noqa: PLC0415
-
-    picture = io.BytesIO()
-    with rc_context({"svg.hashsalt": "streamduel", "svg.fonttype": "none", "font.size": 9}):
-        figure = Figure(figsize=(7.0, 4.2), layout="constrained")
+    with drawing(path, 4.2) as figure:
         panel, asked = figure.subplots(), plan.question
         for duration, look in zip(plan.durations, _LOOKS, strict=False):
             panel.step(
@@ -95,20 +88,13 @@ def draw_plan(plan: Plan, path: Path) -> None:
             )
         fixed = plan.days(plan.ab_test.impressions)
         panel.axvline(fixed, color="#009E73", linestyle=":", label="A/B test, at its fixed end")
-        panel.set_xscale("log")
+        style(panel)
         panel.set_xlabel(f"days at {asked.impressions_per_day:,.10g} impressions a day")
         panel.set_ylabel(f"share of runs {100 * asked.confidence:.10g} % sure")
         panel.set_ylim(-0.03, 1.03)
         panel.set_yticks([0, 0.5, 0.9, 1])
-        panel.grid(color="#dddddd", linewidth=0.6)
-        panel.spines[["top", "right"]].set_visible(False)
         panel.set_title(
             f"{asked.arms} arms, the best wins {50 + 100 * asked.difference:.10g} % of its duels",
             loc="left", fontsize=10,
         )  # fmt: skip
         panel.legend(frameon=False)
-        kind = path.suffix.lower()[1:]
-        # Without a date, so that equal plans give equal bytes.
-        metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
-        figure.savefig(picture, format=kind, dpi=160, metadata=metadata)
-    write_whole(path, picture.getvalue())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -80,11 +82,24 @@ def draw(
         StreamduelError: the file cannot be written.
     """
     check_plot(path, scale, band)
+    with drawing(path, 6.0 if results.settings.until_sure is None else 7.5) as figure:
+        _fill(figure, results, title, scale, band)
+
+
+@contextmanager
+def drawing(path: Path, height: float) -> Iterator[Figure]:
+    """A figure of a height in inches, which is written when the block ends.
+
+    Raises:
+        StreamduelError: the file cannot be written.
+    """
     from matplotlib import rc_context  # noqa: PLC0415 - an optional extra, and slow to import
+    from matplotlib.figure import Figure  # noqa: PLC0415
 
     picture = io.BytesIO()
     with rc_context({"svg.hashsalt": "streamduel", "svg.fonttype": "none", "font.size": 9}):
-        figure = _figure(results, title, scale, band)
+        figure = Figure(figsize=(7.0, height), layout="constrained")
+        yield figure
         kind = path.suffix.lower()[1:]
         # Without a date, so that equal results give equal bytes.
         metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
@@ -92,14 +107,19 @@ def draw(
     write_whole(path, picture.getvalue())
 
 
-def _figure(results: Results, title: str, scale: str, band: str) -> Figure:
-    """The figure with all panels."""
-    from matplotlib.figure import Figure  # noqa: PLC0415 - an optional extra
+def style(*panels: Axes) -> None:
+    """Give panels over time their scale, grid and frame."""
+    for panel in panels:
+        panel.set_xscale("log")
+        panel.grid(color="#dddddd", linewidth=0.6)
+        panel.set_axisbelow(True)
+        panel.spines[["top", "right"]].set_visible(False)
 
+
+def _fill(figure: Figure, results: Results, title: str, scale: str, band: str) -> None:
+    """Draw all panels."""
     settings = results.settings
-    with_answers = settings.until_sure is not None
-    figure = Figure(figsize=(7.0, 7.5 if with_answers else 6.0), layout="constrained")
-    ratios = [2.2, 1, 1] if with_answers else [2.2, 1]
+    ratios = [2.2, 1] if settings.until_sure is None else [2.2, 1, 1]
     above, below, *bottom = figure.subplots(len(ratios), 1, sharex=True, height_ratios=ratios)
     finals = {}
     for place, label in enumerate(settings.labels()):
@@ -117,14 +137,9 @@ def _figure(results: Results, title: str, scale: str, band: str) -> Figure:
         panel.set_ylim(-0.03, 1.03)
         panel.set_yticks([0, 0.5, 0.9])
     [below, *bottom][-1].set_xlabel(f"duels ({_BAND_LABELS[band]} of {settings.runs} runs)")
-    for panel in (above, below, *bottom):
-        panel.set_xscale("log")
-        panel.grid(color="#dddddd", linewidth=0.6)
-        panel.set_axisbelow(True)
-        panel.spines[["top", "right"]].set_visible(False)
+    style(above, below, *bottom)
     above.set_title(title, loc="left", fontsize=10)
     _add_legend(figure, above, finals)
-    return figure
 
 
 def _add_policy(
