@@ -135,12 +135,9 @@ def _snapshots(
     try:
         opened = loaded.outlet_connector.open_archive(loaded.sink, loaded.snapshots)
         with closing(opened) as archive:
-            for partition in archive.partitions():
-                found = archive.load(partition)
-                if found is None:
-                    continue
-                entry, experiments, place = snapshot.read(found.entries, partition, found.place)
-                snapshot.check_offset(found, entry.next)
+            for _, each in snapshot.newest(archive):
+                entry, experiments, place = each
+                partition = entry.partition
                 if sample.log is not None:
                     continuity.check_log(entry, sample.log, partition)
                     end = sample.next.get(partition, entry.next)
@@ -149,11 +146,11 @@ def _snapshots(
                             continuity.cut_off(sample.log, partition, end, entry.next)
                         )
                 continuity.check_format(entry, loaded.config.log_format)
-                for name, each in experiments.items():
+                for name, experiment in experiments.items():
                     with snapshot.restoring(snapshot.EXPERIMENT_PREFIX + name, place):
-                        saved_state.check(name, each.state)
-                        continuity.in_force(each)
-                saved[partition] = snapshot.Saved(entry, experiments, place)
+                        saved_state.check(name, experiment.state)
+                        continuity.in_force(experiment)
+                saved[partition] = each
     except StreamduelError as error:
         if NOT_YET in str(error):
             yield Finding("snapshots", "fine", NO_SNAPSHOTS)

@@ -52,11 +52,7 @@ def read_changes(loaded: LoadedConfig) -> Iterator[Change]:
         SnapshotError: a snapshot cannot be read.
     """
     with closing(loaded.outlet_connector.open_archive(loaded.sink, loaded.snapshots)) as archive:
-        for partition in archive.partitions():
-            found = archive.load(partition)
-            if found is None:
-                continue
-            _, experiments, place = snapshot.read(found.entries, partition, found.place)
+        for _, (_, experiments, place) in snapshot.newest(archive):
             for name, saved in sorted(experiments.items()):
                 if name not in loaded.config.experiments:
                     continue

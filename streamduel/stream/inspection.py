@@ -109,12 +109,7 @@ def inspect(archive: Archive, configured: Mapping[str, ExperimentSettings]) -> R
     experiments: dict[str, ExperimentReport] = {}
     dead_letters: Counter[Reason] = Counter()
     ignored: Counter[str] = Counter()
-    for partition in archive.partitions():
-        found = archive.load(partition)
-        if found is None:
-            continue
-        entry, saved_experiments, place = snapshot.read(found.entries, partition, found.place)
-        snapshot.check_offset(found, entry.next)
+    for _, (entry, saved_experiments, place) in snapshot.newest(archive):
         dead_letters.update(entry.dead_letters)
         ignored.update(entry.ignored)
         for name, saved in saved_experiments.items():
@@ -152,7 +147,7 @@ def _report(saved: snapshot.ExperimentEntry, entry: snapshot.PartitionEntry) -> 
         tallies=structs.asdict(msgspec.convert(state["tallies"], Outcomes)),
         open=state["open"],
         offset={"topic": entry.topic, "partition": entry.partition, "next": entry.next},
-        state_hash=snapshot.state_hash(state),
+        state_hash=saved_state.state_hash(state),
         confidence=verdict.confidence,
         progress=verdict.progress,
         decided=verdict.decided,

@@ -12,7 +12,7 @@ from msgspec import structs
 from streamduel.config import Config
 from streamduel.connector import Archive, ControlledSource, LogRecord, Source
 from streamduel.errors import SnapshotError
-from streamduel.stream import continuity, snapshot
+from streamduel.stream import continuity, saved_state, snapshot
 from streamduel.stream.repairs import Repair, Repairs
 from streamduel.stream.routing import ClickLog
 from streamduel.stream.runner import RESTORE_POLL
@@ -131,12 +131,8 @@ def replay(
 def _open(config: Config, log: Source, archive: Archive, verdict: Verdict) -> dict[int, _Audit]:
     shape = ClickLog(log.topic, log.partitions, log.home, log.log_id)
     audits = {}
-    for partition in archive.partitions():
-        found = archive.load(partition)
-        if found is None:
-            continue
-        entry, experiments, place = snapshot.read(found.entries, partition, found.place)
-        snapshot.check_offset(found, entry.next)
+    for found, (entry, experiments, place) in snapshot.newest(archive):
+        partition = entry.partition
         continuity.check_log(entry, shape, partition)
         origin = snapshot.origin_entries(found.entries)
         settings = _begun(config, experiments, place)
@@ -149,7 +145,7 @@ def _open(config: Config, log: Source, archive: Archive, verdict: Verdict) -> di
             if name in config.experiments and saved.ended_at is None:
                 if name not in epochs:
                     audit.starts[name] = saved.started_at
-                audit.states[name] = snapshot.state_hash(saved.state)
+                audit.states[name] = saved_state.state_hash(saved.state)
             else:
                 verdict.unchecked.append(name)
         audits[partition] = audit
@@ -236,7 +232,7 @@ def _compare_rest(
             return
     for audit in audits.values():
         for name, expected in audit.states.items():
-            found = snapshot.state_hash(audit.task.experiments[name].state())
+            found = saved_state.state_hash(audit.task.experiments[name].state())
             if found != expected:
                 verdict.difference = (
                     f"the state of '{name}' differs: the snapshot has {expected}, "

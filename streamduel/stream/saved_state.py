@@ -1,9 +1,10 @@
-"""The hard state of an experiment as a snapshot holds it, checked before it is restored."""
+"""The hard state of an experiment as a snapshot holds it: its check and its hash."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta, structs
@@ -13,11 +14,15 @@ from streamduel.stream.client_sketch import ClientSketchState
 from streamduel.stream.examples import ExamplesState
 from streamduel.stream.plan import Plan, Status
 from streamduel.stream.segments import SegmentsState
+from streamduel.stream.snapshot import canonical
 from streamduel.stream.tallies import ArmTallies, Count, Outcomes, OutOfOrder, TieRow
 from streamduel.stream.timeline import TimelineState
 
 Arms = Annotated[list[str], Meta(min_length=2)]
 Features = Annotated[list[int], Meta(min_length=6, max_length=6)]
+
+UNHASHED: Final = frozenset({"pair_ties", "timeline", "examples", "disorder", "clients"})
+"""Parts of an experiment's state that decide nothing and are not in its hash."""
 
 
 class _Batch(msgspec.Struct):
@@ -124,3 +129,16 @@ def check(name: str, state: Mapping[str, Any]) -> None:
         saved.assignment.experiment != name or saved.assignment.epoch < 1
     ):
         raise ValueError("its last assignment is not the experiment's")
+
+
+def state_hash(state: Mapping[str, Any]) -> str:
+    """The hash of an experiment's hard state, equal on every machine.
+
+    Records that only people are shown, and that earlier releases did not keep, are left out
+    (`UNHASHED`): a replay of the whole click log then agrees with a state that one of them began.
+
+    >>> state_hash({})
+    'sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a'
+    """
+    hashed = {part: value for part, value in state.items() if part not in UNHASHED}
+    return "sha256:" + hashlib.sha256(canonical(hashed)).hexdigest()

@@ -8,7 +8,6 @@ damaged, missing or older entry is refused.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, TypeVar
@@ -17,7 +16,7 @@ import msgspec
 from msgspec import structs
 
 from streamduel.checksum import is_intact, is_sealed, seal, unsealed
-from streamduel.connector import Snapshot
+from streamduel.connector import Archive, Snapshot
 from streamduel.errors import SnapshotError, StreamduelError, shortened
 from streamduel.records import Reason
 from streamduel.stream.control_order import ControlEntry
@@ -45,9 +44,6 @@ START_OVER: Final = (
     "new group): the click log is then folded again from its beginning, with the same result if "
     "it is complete"
 )
-
-UNHASHED: Final = frozenset({"pair_ties", "timeline", "examples", "disorder", "clients"})
-"""Parts of an experiment's state that decide nothing and are not in its hash."""
 
 MAX_INTEGER: Final = 2**63 - 1
 """Of an offset or a timestamp, in Kafka."""
@@ -162,19 +158,6 @@ def canonical(value: Any) -> bytes:
     b'{"a":[0.5,null],"b":1.0}'
     """
     return msgspec.json.encode(value, order="sorted")
-
-
-def state_hash(state: Mapping[str, Any]) -> str:
-    """The hash of an experiment's hard state, equal on every machine.
-
-    Records that only people are shown, and that earlier releases did not keep, are left out
-    (`UNHASHED`): a replay of the whole click log then agrees with a state that one of them began.
-
-    >>> state_hash({})
-    'sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a'
-    """
-    hashed = {part: value for part, value in state.items() if part not in UNHASHED}
-    return "sha256:" + hashlib.sha256(canonical(hashed)).hexdigest()
 
 
 def experiment_entry(experiment: Experiment) -> ExperimentEntry:
@@ -331,6 +314,19 @@ def _check_offsets(entry: PartitionEntry, place: str) -> None:
     within = max(offsets) <= entry.next <= MAX_INTEGER and max(times) <= MAX_INTEGER
     if min(offsets) < 0 or min(times) < 0 or not within:
         raise _refused(PARTITION_ENTRY, place, "has impossible offsets or times")
+
+
+def newest(archive: Archive) -> Iterator[tuple[Snapshot, Saved]]:
+    """The newest snapshot of each partition that has one.
+
+    Raises:
+        SnapshotError: a snapshot cannot be read.
+    """
+    for partition in archive.partitions():
+        if (found := archive.load(partition)) is not None:
+            saved = read(found.entries, partition, found.place)
+            check_offset(found, saved.partition.next)
+            yield found, saved
 
 
 def check_offset(found: Snapshot, following: int) -> None:

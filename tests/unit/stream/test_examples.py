@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from streamduel.stream import examples
 from streamduel.stream.examples import MAX_DOC, MAX_QUERY, MAX_RANKS, Example
-from streamduel.stream.snapshot import state_hash
+from streamduel.stream.saved_state import state_hash
 from streamduel.testing import Record
 from tests.unit.stream.folding import CONTROL, DUELS, INTERLEAVING, Partition, config, text
 from tests.unit.stream.restarts import run

@@ -14,7 +14,8 @@ from streamduel.config import load
 from streamduel.errors import SnapshotError
 from streamduel.service import serve
 from streamduel.stream.routing import ClickLog
-from streamduel.stream.snapshot import FORMAT, UNHASHED, state_hash
+from streamduel.stream.saved_state import UNHASHED, state_hash
+from streamduel.stream.snapshot import FORMAT
 from streamduel.stream.task import PartitionTask
 from streamduel.testing import Record
 from streamduel_kafka.partitions import home_partition

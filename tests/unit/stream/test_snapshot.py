@@ -10,7 +10,8 @@ import pytest
 from streamduel.checksum import seal
 from streamduel.errors import SnapshotError
 from streamduel.stream.routing import ClickLog
-from streamduel.stream.snapshot import canonical, experiment_entry, state_hash
+from streamduel.stream.saved_state import state_hash
+from streamduel.stream.snapshot import canonical, experiment_entry
 from streamduel.stream.task import PartitionTask
 from streamduel.testing import Record
 from tests.unit.stream.folding import DUEL, Partition, config, text

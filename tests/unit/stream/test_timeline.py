@@ -10,7 +10,7 @@ import pytest
 
 from streamduel.connector import PartitionCommit
 from streamduel.records import Control
-from streamduel.stream.snapshot import state_hash
+from streamduel.stream.saved_state import state_hash
 from streamduel.stream.timeline import MAX_ALARMS, MAX_CHAMPIONS, MAX_MOMENTS, Moment, Timeline
 from streamduel.testing import Record
 from tests.unit.stream.folding import (
