@@ -48,10 +48,11 @@ class AnswerRun(TopTwoRun):
 
     def answer(self) -> tuple[int, int | None]:
         """How many arms are in, and the arm that surely beats all others."""
-        n_active = int(np.count_nonzero(self._wagers.against < self._rules.out_at))
-        least = (self._wagers.safe + self._diagonal).min(axis=1)
+        wagers, _, rules = self._parts
+        n_active = int(np.count_nonzero(wagers.against < rules.out_at))
+        least = (wagers.safe + self._diagonal).min(axis=1)
         arm = int(least.argmax())
-        return n_active, arm if least[arm] >= self._rules.sure_at else None
+        return n_active, arm if least[arm] >= rules.sure_at else None
 
 
 def kind_of_regret(world: World) -> str:

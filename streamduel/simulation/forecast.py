@@ -13,7 +13,7 @@ from typing_extensions import override
 from streamduel import policies
 from streamduel.policies import Policy
 from streamduel.policies.base.duels import Duels
-from streamduel.preference.arrays import Floats, Integers
+from streamduel.preference.arrays import Floats
 from streamduel.preference.evidence import Winner
 from streamduel.simulation.certainty import Judge
 from streamduel.simulation.environment import Environment, MatrixEnvironment
@@ -156,17 +156,11 @@ class BlockRun(Run):
     def __init__(self, policy: Policy, environment: Environment, rng: np.random.Generator) -> None:
         super().__init__(policy, environment)
         self._rng = rng
-        self._plays: Integers = np.zeros((environment.n_arms,) * 2, dtype=np.int64)
 
     @property
     def duels(self) -> int:
         """The policy's duels, those before this run included."""
         return self._policy.duels
-
-    @property
-    @override
-    def plays(self) -> Integers:
-        return self._plays.copy()
 
     @override
     def advance(self, until: int) -> None:

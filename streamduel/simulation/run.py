@@ -36,14 +36,15 @@ class Run(ABC):
         self.t = 0
         self._policy = policy
         self._environment = environment
+        self._plays: Integers = np.zeros((environment.n_arms,) * 2, dtype=np.int64)
 
     @property
-    @abstractmethod
     def plays(self) -> Integers:
         """(K, K), a new array: [i, j] is how often i was first and j second in a duel.
 
         The diagonal counts the duels of an arm with itself; the sum is `t`.
         """
+        return self._plays.copy()
 
     @abstractmethod
     def advance(self, until: int) -> None:
@@ -77,15 +78,12 @@ class SteppedRun(Run):
 
     def __init__(self, policy: Policy, environment: Environment) -> None:
         super().__init__(policy, environment)
-        n_arms = environment.n_arms
-        self._single = [0] * (n_arms * n_arms)  # a list: faster for single counts
-        self._bulk: Integers = np.zeros(n_arms * n_arms, dtype=np.int64)
+        self._single = [0] * self._plays.size  # plays besides; a list: faster for single counts
 
     @property
     @override
     def plays(self) -> Integers:
-        n_arms = self._environment.n_arms
-        return (np.array(self._single, dtype=np.int64) + self._bulk).reshape(n_arms, n_arms)
+        return self._plays + np.array(self._single, dtype=np.int64).reshape(self._plays.shape)
 
     @override
     def advance(self, until: int) -> None:
@@ -116,8 +114,8 @@ class SteppedRun(Run):
         outcomes = self._environment.outcomes(first, second)
         self._policy.learn(Duels(first, second, outcomes, count))
         # Sums of float64 are exact up to 2**53, far above what a policy may count.
-        cells = np.bincount(first * self._environment.n_arms + second, count, len(self._bulk))
-        self._bulk += cells.astype(np.int64)
+        cells = np.bincount(first * len(self._plays) + second, count, self._plays.size)
+        self._plays += cells.astype(np.int64).reshape(self._plays.shape)
         return int(count.sum())
 
 
@@ -158,13 +156,7 @@ class DelayedRun(Run):
         self._generator = Generator(seed)
         self._proposed: deque[list[int]] = deque()
         self._due: dict[int, list[tuple[int, int, float]]] = {}
-        self._plays: Integers = np.zeros((environment.n_arms,) * 2, dtype=np.int64)
         self.in_flight = 0
-
-    @property
-    @override
-    def plays(self) -> Integers:
-        return self._plays.copy()
 
     @override
     def advance(self, until: int) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from typing_extensions import override
 
 from streamduel import policies
 from streamduel.policies import Policy
@@ -131,9 +130,9 @@ def watch(
     wagers: Wagers,
     posterior: Posterior,
     rules: Rules,
+    out: Booleans,
     duels: int,
     until: int,
-    out: Booleans,
 ) -> int:
     """`run_steps`, one duel at a time; marks the arms that are ever out."""
     now = -1
@@ -150,10 +149,7 @@ class WatchedRun(TopTwoRun):
     def __init__(self, policy: Policy, environment: Environment) -> None:
         super().__init__(policy, environment)
         self.ever_out: Booleans = np.zeros(policy.n_arms, dtype=np.bool_)
-
-    @override
-    def _run(self, state: State, duels: int, until: int) -> int:
-        return watch(state, self._wagers, self._posterior, self._rules, duels, until, self.ever_out)
+        self._kernel, self._parts = watch, (*self._parts, self.ever_out)
 
 
 def watched(p: Floats, seed: int, duels: int) -> WatchedRun:

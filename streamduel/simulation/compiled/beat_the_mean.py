@@ -51,7 +51,6 @@ class BeatTheMeanRun(CompiledRun):
         super().__init__(policy, environment)
         assert isinstance(policy, BeatTheMean)
         n_arms, own = policy.n_arms, self._state["own"]
-        self._width = policy.width
         self._turns = Turns(
             working=np.zeros(n_arms, dtype=np.bool_),
             asked_by=np.zeros((n_arms, n_arms), dtype=np.bool_),
@@ -65,14 +64,11 @@ class BeatTheMeanRun(CompiledRun):
         self._turns.working[own["working"]] = True
         for arm, opponents in enumerate(own["asked_by"]):
             self._turns.asked_by[arm, opponents] = True
+        self._kernel, self._parts = run, (self._turns, policy.width)
 
     @override
     def _words_per_step(self) -> int:
         return 2 + len(self._wins)  # the arm in turn and its opponent, after many eliminations
-
-    @override
-    def _run(self, state: State, duels: int, until: int) -> int:
-        return run(state, self._turns, self._width, duels, until)
 
     @override
     def _own_state(self) -> dict[str, Any]:
@@ -86,7 +82,7 @@ class BeatTheMeanRun(CompiledRun):
 
 @kernel
 def run(state: State, turns: Turns, width: float, duels: int, until: int) -> int:
-    """Algorithm 1 after `duels` duels; see `CompiledRun._run`."""
+    """Algorithm 1 after `duels` duels; see `CompiledRun`."""
     sum_up(turns)
     left = number(turns.working)
     while duels < until and has_words(state):

@@ -65,8 +65,6 @@ class CCBRun(CompiledRun):
         super().__init__(policy, environment)
         assert isinstance(policy, CCB)
         n_arms, own = policy.n_arms, self._state["own"]
-        self._alpha = policy.alpha
-        self._bounds = copeland_bounds(self._wins)
         self._hypotheses = Hypotheses(
             best=np.zeros(n_arms, dtype=np.bool_),
             shortlists=np.zeros((n_arms, n_arms), dtype=np.bool_),
@@ -84,15 +82,13 @@ class CCBRun(CompiledRun):
         for arm, listed in enumerate(own["shortlists"]):
             self._hypotheses.shortlists[arm, listed] = True
         self._hypotheses.known["losses"] = own["losses"]
+        bounds = copeland_bounds(self._wins)
+        self._kernel, self._parts = run, (bounds, self._hypotheses, policy.alpha)
 
     @override
     def _words_per_step(self) -> int:
         n_arms = len(self._wins)
         return 6 + n_arms * n_arms  # line 9C may cut every shortlist, each by a permutation
-
-    @override
-    def _run(self, state: State, duels: int, until: int) -> int:
-        return run(state, self._bounds, self._hypotheses, self._alpha, duels, until)
 
     @override
     def _own_state(self) -> dict[str, Any]:
@@ -112,7 +108,7 @@ def run(
     duels: int,
     until: int,
 ) -> int:
-    """Algorithm 1 after `duels` duels; see `CompiledRun._run`."""
+    """Algorithm 1 after `duels` duels; see `CompiledRun`."""
     n_arms = len(bounds.wins)
     known = hypotheses.known[0]
     while duels < until and has_words(state):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from math import inf
 from typing import Any, Final
 
@@ -12,7 +13,7 @@ from typing_extensions import override
 from streamduel.errors import PreferenceError
 from streamduel.policies import Policy
 from streamduel.policies.base.generator import Generator
-from streamduel.preference.arrays import Floats, Integers
+from streamduel.preference.arrays import Floats
 from streamduel.simulation.compiled.random_words import rewind
 from streamduel.simulation.compiled.state import State
 from streamduel.simulation.environment import Environment, MatrixEnvironment
@@ -43,6 +44,10 @@ class CompiledRun(Run):
     """
 
     _environment: MatrixEnvironment
+    _kernel: Callable[..., int]
+    """Takes a `State`, the `_parts`, the number of duels so far, and how many there shall be; runs
+    until then, or until its words run short, and returns the number of duels."""
+    _parts: tuple[Any, ...]
 
     def __init__(self, policy: Policy, environment: Environment) -> None:
         super().__init__(policy, environment)
@@ -54,13 +59,7 @@ class CompiledRun(Run):
         self._generator: Final = Generator.from_state(self._state["generator"])
         self._before = policy.duels
         self._wins: Floats = np.array(policy.wins)
-        self._plays: Integers = np.zeros(self._wins.shape, dtype=np.int64)
         self._margin = self._words_per_step() + _REJECTIONS
-
-    @property
-    @override
-    def plays(self) -> Integers:
-        return self._plays.copy()
 
     @property
     @override
@@ -87,7 +86,9 @@ class CompiledRun(Run):
                 outcomes_taken=np.zeros(1, dtype=np.int64),
                 margin=self._margin,
             )
-            began, self.t = self.t, self._run(state, before + self.t, before + planned) - before
+            began = self.t
+            duels = self._kernel(state, *self._parts, before + began, before + planned)
+            self.t = duels - before
             rewind(own, n_words - state.taken.item())
             rewind(users, n_outcomes - state.outcomes_taken.item())
             if self.t == began:  # a step was undone for lack of words
@@ -101,14 +102,6 @@ class CompiledRun(Run):
     @abstractmethod
     def _words_per_step(self) -> int:
         """The most words of the policy's generator that a step takes if none is rejected."""
-
-    @abstractmethod
-    def _run(self, state: State, duels: int, until: int) -> int:
-        """Run the kernel until there have been `until` duels, or its words run short.
-
-        Returns:
-            The number of duels.
-        """
 
     def _own_state(self) -> dict[str, Any]:
         """The part `own` of the policy's state."""

@@ -63,10 +63,8 @@ class DoubleThompsonRun(CompiledRun):
         super().__init__(policy, environment)
         assert isinstance(policy, DoubleThompson)
         n_arms = policy.n_arms
-        self._alpha = policy.alpha
-        self._bounds = copeland_bounds(self._wins)
-        self._posterior = posterior(self._wins)
-        self._samples = Samples(
+        bounds, beliefs = copeland_bounds(self._wins), posterior(self._wins)
+        samples = Samples(
             priority=np.array(self._state["priority"]),
             beats=np.count_nonzero(self._wins > self._wins.T, axis=1),
             likely=np.zeros(n_arms, dtype=np.bool_),
@@ -76,6 +74,7 @@ class DoubleThompsonRun(CompiledRun):
             best=np.zeros(n_arms, dtype=np.int64),
             row=np.zeros(n_arms),
         )
+        self._kernel, self._parts = run, (bounds, beliefs, samples, policy.alpha)
 
     @override
     def _words_per_step(self) -> int:
@@ -83,10 +82,6 @@ class DoubleThompsonRun(CompiledRun):
         # is no maximum; a step that runs out of words is undone.
         n_arms = len(self._wins)
         return 100 + 16 * n_arms + 2 * n_arms * n_arms
-
-    @override
-    def _run(self, state: State, duels: int, until: int) -> int:
-        return run(state, self._bounds, self._posterior, self._samples, self._alpha, duels, until)
 
 
 @kernel
@@ -99,7 +94,7 @@ def run(
     duels: int,
     until: int,
 ) -> int:
-    """Algorithm 1 after `duels` duels; see `CompiledRun._run`."""
+    """Algorithm 1 after `duels` duels; see `CompiledRun`."""
     while duels < until and has_words(state):
         before = state.taken[0]
         advance(bounds, alpha * ln(duels + 1))

@@ -86,15 +86,15 @@ class RMED1Run(CompiledRun):
         super().__init__(policy, environment)
         assert isinstance(policy, RMED1)
         own, n_arms = self._state["own"], policy.n_arms
-        self._slack = policy.f_weight * float(power(n_arms, Fraction(101, 100)))
-        self._divergence = Divergence(
+        slack = policy.f_weight * float(power(n_arms, Fraction(101, 100)))
+        divergence = Divergence(
             sums=np.zeros(n_arms),
             terms=np.zeros((n_arms, n_arms)),
             nats=np.zeros(n_arms, dtype=np.int64),
             units=np.zeros(n_arms, dtype=np.int64),
         )
         for first, second in np.argwhere(np.triu(self._wins + self._wins.T) > 0):
-            refresh(self._divergence, self._wins, first, second)
+            refresh(divergence, self._wins, first, second)
         waiting = own["waiting"]
         order = np.array(self._state["priority"]).argsort()
         self._passes = Passes(
@@ -111,14 +111,11 @@ class RMED1Run(CompiledRun):
         now = self._passes.now
         now["n_waiting"], now["next_pair"] = len(waiting), own["next_pair"]
         now["exploring"], now["concluding"] = own["exploring"], own["concluding"]
+        self._kernel, self._parts = run, (divergence, self._passes, slack)
 
     @override
     def _words_per_step(self) -> int:
         return 2  # i*, the opponent
-
-    @override
-    def _run(self, state: State, duels: int, until: int) -> int:
-        return run(state, self._divergence, self._passes, self._slack, duels, until)
 
     @override
     def _own_state(self) -> dict[str, Any]:
@@ -136,7 +133,7 @@ class RMED1Run(CompiledRun):
 def run(
     state: State, divergence: Divergence, passes: Passes, slack: float, duels: int, until: int
 ) -> int:
-    """Algorithm 1 after `duels` duels; see `CompiledRun._run`."""
+    """Algorithm 1 after `duels` duels; see `CompiledRun`."""
     now = passes.now[0]
     while duels < until and has_words(state):
         t = duels + 1

@@ -43,30 +43,24 @@ class RUCBRun(CompiledRun):
         super().__init__(policy, environment)
         assert isinstance(policy, RUCB)
         n_arms = policy.n_arms
-        self._alpha = policy.alpha
-        self._champion_set = policy.champion_set
-        self._bounds = Bounds(
+        bounds = Bounds(
             means=np.full((n_arms, n_arms), 2.0),
             trials=np.full((n_arms, n_arms), np.inf),
             required=np.zeros((n_arms, n_arms)),
             hurdles=np.zeros(n_arms),
             row=np.empty(n_arms),
         )
-        np.fill_diagonal(self._bounds.means, 0.5)
+        np.fill_diagonal(bounds.means, 0.5)
         for first, second in np.argwhere(self._wins > 0):
-            refresh(self._bounds, self._wins, first, second)
+            refresh(bounds, self._wins, first, second)
         hypothesis = self._state["own"]["hypothesis"]
         self._hypothesis = np.array([NONE if hypothesis is None else hypothesis])
+        self._kernel = run
+        self._parts = bounds, policy.alpha, policy.champion_set, self._hypothesis
 
     @override
     def _words_per_step(self) -> int:
         return 3  # a coin, c and d
-
-    @override
-    def _run(self, state: State, duels: int, until: int) -> int:
-        return run(
-            state, self._bounds, self._alpha, self._champion_set, self._hypothesis, duels, until
-        )
 
     @override
     def _own_state(self) -> dict[str, Any]:
@@ -84,7 +78,7 @@ def run(
     duels: int,
     until: int,
 ) -> int:
-    """Algorithm 1 after `duels` duels; see `CompiledRun._run`."""
+    """Algorithm 1 after `duels` duels; see `CompiledRun`."""
     while duels < until and has_words(state):
         t = duels + 1
         scale = alpha * ln(t)  # lines 3 and 4

@@ -22,8 +22,7 @@ from streamduel.simulation.compiled.state import NONE, State, duel, has_words
 from streamduel.simulation.environment import Environment
 
 _MASK: Final = np.uint64(QUANTILES - 1)
-_LARGEST: Final = float(quantiles()[-1])
-"""No draw is larger."""
+_LARGEST: Final = float(quantiles()[-1])  # no draw is larger
 
 
 class Wagers(NamedTuple):
@@ -94,31 +93,26 @@ class TopTwoRun(CompiledRun):
         super().__init__(policy, environment)
         assert isinstance(policy, TopTwo)
         policy.elimination.settle()
-        self._wagers = wagers_of(policy.elimination)
-        self._posterior = posterior_of(policy.posterior)
-        self._rules = rules_of(policy)
+        wagers, posterior = wagers_of(policy.elimination), posterior_of(policy.posterior)
+        self._kernel, self._parts = run, (wagers, posterior, rules_of(policy))
 
     @override
     def _words_per_step(self) -> int:
         return (2 * len(self._wins) + PER_WORD - 1) // PER_WORD
 
-    @override
-    def _run(self, state: State, duels: int, until: int) -> int:
-        return run(state, self._wagers, self._posterior, self._rules, duels, until)
 
-
-def wagers_of(elimination: Elimination) -> Wagers:
+def wagers_of(it: Elimination) -> Wagers:
     """A copy of the attributes."""
-    it, beats = elimination, elimination.beats.copy()
+    beats = it.beats.copy()
     return Wagers(
         it.share, it.margin, np.array(it.units), it.terms.copy(), np.array(it.most), beats,
         it.safe.copy() if it.margin else beats, it.against.copy(),
     )  # fmt: skip
 
 
-def posterior_of(posterior: NormalPosterior) -> Posterior:
+def posterior_of(it: NormalPosterior) -> Posterior:
     """A copy of the attributes."""
-    it, none = posterior, np.zeros_like(posterior.mean)
+    none = np.zeros_like(it.mean)
     belief = it.belief or Belief(none.tolist(), none)
     return Posterior(
         it.beaten.copy(), np.array(it.sums), np.array(it.spreads), it.score.copy(),
@@ -141,7 +135,7 @@ def rules_of(policy: TopTwo) -> Rules:
 def run(
     state: State, wagers: Wagers, posterior: Posterior, rules: Rules, duels: int, until: int
 ) -> int:
-    """The policy's steps after `duels` duels; see `CompiledRun._run`."""
+    """The policy's steps after `duels` duels; see `CompiledRun`."""
     n_arms = len(rules.leaders)
     while duels < until and has_words(state):
         t = duels + 1
@@ -185,7 +179,8 @@ def winner_of(wins: Floats, wagers: Wagers, rules: Rules) -> int:
     """The arm that surely beats all others; if surely none does, the most; or `NONE`."""
     if rules.earns:
         return NONE
-    winner = least_beaten(wagers) if wagers.margin == 0 else most_wins(wins)
+    # Without a margin, the only arm that can surely beat all is the one with the least against it.
+    winner = int(np.argmin(wagers.most)) if wagers.margin == 0 else most_wins(wins)
     if wagers.most[winner] < rules.sure_at or wagers.margin > 0:
         sure = True
         for other in range(len(wins)):
@@ -195,16 +190,6 @@ def winner_of(wins: Floats, wagers: Wagers, rules: Rules) -> int:
     if mark_active(wagers, rules, 1):
         return NONE
     return copeland_winner(wagers, rules)
-
-
-@compiled
-def least_beaten(wagers: Wagers) -> int:
-    """The arm with the least evidence against it; the winner, if an arm surely beats all others."""
-    least = 0
-    for arm in range(len(wagers.most)):
-        if wagers.most[arm] < wagers.most[least]:
-            least = arm
-    return least
 
 
 @compiled
