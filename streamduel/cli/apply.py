@@ -28,7 +28,8 @@ def apply(
     Shows how CONFIG differs from the settings with which the experiments run, according to the
     newest snapshots, and asks. Then it writes a control record for each experiment, which takes
     effect at its place in the click log, also in a replay. Counts and epochs are kept. Arms that
-    CONFIG adds or leaves out join or leave.
+    CONFIG adds or leaves out join or leave. A change that an earlier record makes, which the
+    service has not read yet, is not written again.
 
     `join_window_ms` and `max_per_client` cannot change while an experiment runs; use a new
     experiment name. Exits with 1 if the configuration has such a change.
@@ -39,7 +40,7 @@ def apply(
     """
     loaded = load_config(config)
     check_enabled(loaded)
-    changes = list(read_changes(loaded))
+    changes = list(read_changes(loaded, after_pending=True))
     for change in changes:
         err.print(str(change), markup=False, highlight=False, soft_wrap=True)
     wanted = [it for it in changes if it.settings and not it.refused]

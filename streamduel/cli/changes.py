@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple
 
+from streamduel.cli.pending import Pending, read_pending
 from streamduel.config import LoadedConfig
 from streamduel.config.changes import Difference, changed, check_change, differences
 from streamduel.errors import ConfigurationError
@@ -19,11 +20,13 @@ class Change(NamedTuple):
         experiment: its name.
         differences: settings with other values; those that are fixed cannot be applied.
         refused: why the experiment cannot continue, or cannot take the settings; None if it can.
+        pending: the settings that are written, and not in effect yet.
     """
 
     experiment: str
     differences: Sequence[Difference]
     refused: str | None = None
+    pending: Sequence[str] = ()
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -42,38 +45,58 @@ class Change(NamedTuple):
             lines.append(f"  {it}{note if it.fixed else ''}")
         if self.refused:
             lines.append(f"  refused: {self.refused}")
+        if self.pending:
+            lines.append(f"  written already, not in effect yet: {', '.join(self.pending)}")
         return "\n".join(lines)
 
 
-def read_changes(loaded: LoadedConfig) -> Iterator[Change]:
+def read_changes(loaded: LoadedConfig, *, after_pending: bool = False) -> Iterator[Change]:
     """How the configuration differs from the newest snapshots, by experiment.
+
+    Args:
+        loaded: the configuration.
+        after_pending: compare it with the settings after the control records that the service has
+            not read yet.
 
     Raises:
         SnapshotError: a snapshot cannot be read.
+        ConnectorError: the log cannot be read.
     """
     with closing(loaded.outlet_connector.open_archive(loaded.sink, loaded.snapshots)) as archive:
-        for _, (_, experiments, place) in snapshot.newest(archive):
-            for name, saved in sorted(experiments.items()):
-                if name not in loaded.config.experiments:
-                    continue
-                with snapshot.restoring(snapshot.EXPERIMENT_PREFIX + name, place):
-                    saved_state.check(name, saved.state)
-                    change = _change(loaded, saved)
-                if change.differences or change.refused:
-                    yield change
+        saved = [found for _, found in snapshot.newest(archive)]
+    pending: Pending = {}
+    if after_pending and saved:
+        pending = read_pending(loaded, {it.partition.partition: it.partition for it in saved})
+    for it in saved:
+        for name, entry in sorted(it.experiments.items()):
+            if name not in loaded.config.experiments:
+                continue
+            with snapshot.restoring(snapshot.EXPERIMENT_PREFIX + name, it.place):
+                saved_state.check(name, entry.state)
+                change = _change(loaded, entry, pending.get(name, {}))
+            if change.differences or change.refused or change.pending:
+                yield change
 
 
-def _change(loaded: LoadedConfig, saved: snapshot.ExperimentEntry) -> Change:
+def _change(
+    loaded: LoadedConfig, saved: snapshot.ExperimentEntry, pending: Mapping[str, Any]
+) -> Change:
     name = saved.experiment
     if (why := continuity.ended(saved)) is not None:
         return Change(name, (), why)
     running, present = continuity.in_force(saved), saved.state["arms"]
+    if pending:
+        try:
+            running = changed(running, pending)
+            present = running.arms if "arms" in pending else present
+        except ConfigurationError:  # a dead letter, so that nothing of it is pending
+            pending = {}
     found = differences(running, present, loaded.config.experiments[name])
-    change = Change(name, found)
+    change = Change(name, found, pending=tuple(pending))
     after = changed(running, change.settings)
     try:
         check_change(running, after, after.arms if "arms" in change.settings else present)
     except ConfigurationError as error:
         sentence = str(error).replace("settings.", f"experiments.{name}.", 1)
-        return Change(name, found, sentence)
+        return change._replace(refused=sentence)
     return change

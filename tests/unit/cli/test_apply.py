@@ -43,6 +43,36 @@ def test_it_shows_and_writes_what_the_service_then_obeys(
     assert streamduel("replay", config).status == 0
 
 
+def test_a_pending_change_is_not_written_again(streamduel: Streamduel, folder: Path) -> None:
+    config = configure(folder, CHANGES)
+    for _ in range(2):
+        assert streamduel("control", "apply", config, "--yes").status == 0
+    assert len(written(folder)) == 1
+    again = streamduel("control", "apply", config)
+    assert (again.status, again.out) == (0, "")
+    assert again.err == "search:\n  written already, not in effect yet: decide_every, guardrails\n"
+
+
+def test_a_pending_change_can_be_taken_back(streamduel: Streamduel, folder: Path) -> None:
+    arms = {"experiments.search.arms": [*ARMS[1:], "ltr-v4"]}
+    for changes in ({"experiments.search.decide_every": 9}, {}, arms, arms):
+        assert streamduel("control", "apply", configure(folder, changes), "--yes").status == 0
+    first, second, third = written(folder)
+    assert (first["settings"], second["settings"]) == ({"decide_every": 9}, {"decide_every": 1})
+    assert list(third["settings"]) == ["arms"]
+
+
+def test_a_pending_change_that_is_refused_hides_no_other(
+    streamduel: Streamduel, folder: Path
+) -> None:
+    wrong = {"type": "control", "id": "1", "experiment": "search", "action": "apply"}
+    with (folder / "clicks.jsonl").open("a") as log:
+        log.write(json.dumps({**wrong, "settings": {"decide_every": -1}}) + "\n")
+    config = configure(folder, CHANGES)
+    assert streamduel("control", "apply", config, "--yes").status == 0
+    assert written(folder)[-1]["settings"]["decide_every"] == 9
+
+
 def test_arms_of_the_configuration_join_and_leave(streamduel: Streamduel, folder: Path) -> None:
     config = configure(folder, {"experiments.search.arms": [*ARMS[1:], "ltr-v4"]})
     assert streamduel("control", "apply", config, "--yes", "--json").status == 0

@@ -1,0 +1,95 @@
+"""Settings in control records that the service has not read yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from typing import Any, Final
+
+import msgspec
+
+from streamduel.config import LoadedConfig
+from streamduel.connector import LogRecord, Source, SourceOptions
+from streamduel.formats import Ignored
+from streamduel.records import Control, Rejected
+from streamduel.stream.decode import RecordDecoder
+from streamduel.stream.snapshot import PartitionEntry
+
+POLL_SECONDS: Final = 0.2
+
+Pending = dict[str, dict[str, Any]]
+"""By experiment and key, the values that take effect once the service has read them."""
+
+
+def read_pending(loaded: LoadedConfig, entries: Mapping[int, PartitionEntry]) -> Pending:
+    """The settings that were written after the newest snapshots, the last value of each key.
+
+    They are where `streamduel control` writes them: in the control topic, or in the click log. A
+    record that will become a dead letter is among them.
+
+    Args:
+        loaded: the configuration.
+        entries: that of each partition with a snapshot.
+
+    Raises:
+        ConnectorError: the log cannot be read.
+    """
+    settings, limits, form = loaded.source, loaded.config.limits, loaded.config.log_format
+    next_offsets = {partition: entry.next for partition, entry in entries.items()}
+    if (topic := loaded.config.control_topic) is not None:
+        next_offsets = {partition: _next_control(entry) for partition, entry in entries.items()}
+        settings = settings.model_copy(update={"topic": topic, "control_topic": None})
+    translate = None if form is None else form.translate
+    decoder = RecordDecoder(limits.max_record_bytes, translate, limits.max_ranks)
+    pending: Pending = {}
+    options = SourceOptions(True, limits.max_batch_bytes)
+    with closing(loaded.source_connector.open_log(settings, options)) as log:
+        for record in _records(log, next_offsets):
+            for control in _changes(decoder, record):
+                values = pending.setdefault(control.experiment, {})
+                values.update(_decoded(control))
+    return pending
+
+
+def _next_control(entry: PartitionEntry) -> int:
+    """The first record of the control topic that is not in a snapshot."""
+    return 0 if entry.control is None else entry.control.next
+
+
+def _records(log: Source, next_offsets: Mapping[int, int]) -> Iterator[LogRecord]:
+    """The records of the log from these offsets on to its present end."""
+    wanted: set[int] = set()
+    started = False
+    while wanted or not started:
+        poll = log.poll(POLL_SECONDS)
+        for partition in poll.gained:
+            started = True
+            log.seek(partition, next_offsets.get(partition))
+            if partition in next_offsets:
+                wanted.add(partition)
+        for partition, records in poll.records.items():
+            if partition in wanted:
+                yield from records
+        wanted = {partition for partition in wanted if not log.caught_up(partition)}
+
+
+def _changes(decoder: RecordDecoder, record: LogRecord) -> Iterator[Control]:
+    """The control records with settings in a record."""
+    value: Any = record.value
+    if not isinstance(value, bytes) or b'"apply"' not in value:
+        return
+    try:
+        events = decoder.events(value)
+    except (Rejected, Ignored):
+        return
+    for event in events:
+        if isinstance(event, Control) and event.action == "apply":
+            yield event
+
+
+def _decoded(control: Control) -> dict[str, Any]:
+    """The new values; none of a record that becomes a dead letter."""
+    try:
+        return {key: msgspec.json.decode(value) for key, value in (control.settings or {}).items()}
+    except msgspec.MsgspecError:
+        return {}
