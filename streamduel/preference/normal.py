@@ -69,4 +69,5 @@ def quantile_list() -> list[float]:
 
     It takes 2 MB. Do not change it.
     """
-    return quantiles().tolist()
+    values: list[float] = quantiles().tolist()
+    return values
