@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypedDict
 
 import msgspec
 
@@ -158,9 +158,25 @@ def client(found: Found) -> str | None:
     return None
 
 
-def query(found: Found) -> str | None:
-    """The beginning of what the user searched for; None if that is unknown, or no text."""
-    return found.value[:MAX_QUERY] if isinstance(found.value, str) else None
+class Origin(TypedDict):
+    """Where a record comes from, as fields of an event.
+
+    Attributes:
+        client: the user or session.
+        query: the beginning of what the user searched for; None if that is unknown, or no text.
+    """
+
+    client: str | None
+    query: str | None
+
+
+def origin(record: dict[str, Any], users: Sequence[str], queries: Sequence[str]) -> Origin:
+    """Where a record comes from, by the paths of the fields."""
+    query = look_up(record, queries).value
+    return {
+        "client": client(look_up(record, users)),
+        "query": query[:MAX_QUERY] if isinstance(query, str) else None,
+    }
 
 
 def integer(found: Found, least: int) -> int:

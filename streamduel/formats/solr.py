@@ -6,7 +6,7 @@ Source: the Solr Reference Guide, "Learning To Rank", since Solr 8.8.
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Final, Literal, TypedDict
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 from typing_extensions import override
@@ -23,7 +23,7 @@ from streamduel.formats.base import (
     pair_in,
     side,
 )
-from streamduel.formats.reading import Found, look_up
+from streamduel.formats.reading import Found, Origin, look_up
 from streamduel.records import MAX_TIME, Click, Duel, Impression, InputEvent, Rejected
 
 _PARAMETER: Final = re.compile(
@@ -197,14 +197,6 @@ def _field(document: Found, field: str) -> Found:
     return Found(f"{document.where}.{field}", look_up(document.value, [field]).value)
 
 
-class _Origin(TypedDict):
-    client: str | None
-    query: str | None
-
-
-def _origin(record: dict[str, Any]) -> _Origin:
+def _origin(record: dict[str, Any]) -> Origin:
     """Where a record comes from: fields that the service may add, and Solr's own `q`."""
-    return {
-        "client": reading.client(look_up(record, ["client"])),
-        "query": reading.query(look_up(record, ["q", "responseHeader.params.q"])),
-    }
+    return reading.origin(record, ["client"], ["q", "responseHeader.params.q"])

@@ -5,7 +5,7 @@ Source: the JSON Schemas of UBI 1.0.0 to 1.3.0 (Open Source Connections and Open
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal, TypedDict
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 from typing_extensions import override
@@ -21,7 +21,7 @@ from streamduel.formats.base import (
     pair_in,
     side,
 )
-from streamduel.formats.reading import Found, look_up
+from streamduel.formats.reading import Found, Origin, look_up
 from streamduel.records import MAX_DOC, Click, Duel, Impression, InputEvent, Rejected, Side
 
 BULK_ACTIONS: Final = frozenset({"index", "create", "delete", "update"})
@@ -280,14 +280,6 @@ class UbiSettings(FormatSettings):
         return reading.compose("click", query, client, action, ts, doc.value, ordinal.value)
 
 
-class _Origin(TypedDict):
-    client: str | None
-    query: str | None
-
-
-def _origin(record: dict[str, Any]) -> _Origin:
+def _origin(record: dict[str, Any]) -> Origin:
     """Where a record comes from; an event names no query."""
-    return {
-        "client": reading.client(look_up(record, ["client_id"])),
-        "query": reading.query(look_up(record, ["user_query"])),
-    }
+    return reading.origin(record, ["client_id"], ["user_query"])
