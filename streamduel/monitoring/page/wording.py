@@ -90,29 +90,18 @@ def moment(seconds: float) -> str:
         return f"second {seconds:.0f}"
 
 
-def span(seconds: float) -> str:
-    """A duration in its largest unit.
+def span(seconds: float, digits: int = 0) -> str:
+    """A duration in its largest unit, rounded down; below 10, with so many digits after the point.
 
     >>> [span(seconds).replace(THIN, " ") for seconds in (0.2, 59.9, 150, 7200, 200_000)]
     ['0 s', '59 s', '2 min', '2 h', '2 d']
-    """
-    for length, unit in _UNITS:
-        if seconds >= length:
-            return f"{int(seconds // length)}{THIN}{unit}"
-    return f"0{THIN}s"
-
-
-def duration(seconds: float) -> str:
-    """A duration in its largest unit, with two digits.
-
-    >>> [duration(seconds).replace(THIN, " ") for seconds in (0.2, 59.9, 150, 7200, 200_000)]
+    >>> [span(seconds, 1).replace(THIN, " ") for seconds in (0.2, 59.9, 150, 7200, 200_000)]
     ['0 s', '59 s', '2.5 min', '2 h', '2.3 d']
     """
     for length, unit in _UNITS:
         if seconds >= length:
-            digits = 1 if seconds < 10 * length and length > 1 else 0
-            number = math.floor(seconds / length * 10**digits) / 10**digits
-            return f"{number:.10g}{THIN}{unit}"
+            scale = 10**digits if seconds < 10 * length and length > 1 else 1
+            return f"{math.floor(seconds / length * scale) / scale:.10g}{THIN}{unit}"
     return f"0{THIN}s"
 
 
@@ -128,9 +117,9 @@ def outlook(found: Outlook) -> str:
         return WHY_NOT[found.why_not]
     if found == SURE:
         return ""
-    high = "long after" if math.isnan(found.high) else duration(found.high)
-    spread = f"(80{THIN}%: {duration(found.low)} to {high})"
-    return f"Sure in {duration(found.median)} at today's traffic {spread}."
+    high = "long after" if math.isnan(found.high) else span(found.high, 1)
+    spread = f"(80{THIN}%: {span(found.low, 1)} to {high})"
+    return f"Sure in {span(found.median, 1)} at today's traffic {spread}."
 
 
 def wait(found: Outlook) -> str:
@@ -143,7 +132,7 @@ def wait(found: Outlook) -> str:
     """
     if found == SURE:
         return "sure"
-    return "–" if math.isnan(found.median) else duration(found.median)
+    return "–" if math.isnan(found.median) else span(found.median, 1)
 
 
 def last_record(view: ExperimentView, figures: Figures) -> str:
