@@ -70,29 +70,25 @@ def _shown(text: str) -> str:
     return escape(readable(text, MAX_LINE))
 
 
+def _table(texts: list[str], numbers: list[str]) -> Table:
+    """A table with columns of texts, and then of numbers."""
+    table = Table(*texts)
+    for heading in numbers:
+        table.add_column(heading, justify="right")
+    return table
+
+
 def _experiment_table(experiment: ExperimentReport) -> Table:
     first = "champion" if experiment.decided else "first arm"
-    table = Table()
-    table.add_column("arm")
-    for heading in (
-        "beats",
-        "duels",
-        f"{first} wins",
-        "95 % at any time",
-        f"out at {experiment.required:.1f} nats",
-    ):
-        table.add_column(heading, justify="right")
+    out = f"out at {experiment.required:.1f} nats"
+    table = _table(["arm"], ["beats", "duels", f"{first} wins", "95 % at any time", out])
     for row in _arm_rows(experiment, first):
         table.add_row(*row)
     return table
 
 
 def _segments_table(experiment: ExperimentReport, kind: str) -> Table:
-    table = Table()
-    table.add_column(_shown(kind))
-    table.add_column("champion")
-    table.add_column("confidence", justify="right")
-    table.add_column("duels", justify="right")
+    table = _table([_shown(kind), "champion"], ["confidence", "duels"])
     for name, each in experiment.segments[kind].items():
         ahead = f"undecided, {_shown(each.leader)} is ahead" if each.leader else "undecided"
         champion = ahead if each.champion is None else _shown(each.champion)
@@ -181,9 +177,7 @@ def _print_dead_letters(console: Console, report: Report) -> None:
     rest = total - named
     without = f", of which {rest:,} name{'s' if rest == 1 else ''} no experiment" if rest else ""
     console.print(f"dead letters: {total:,}{without}", highlight=False, soft_wrap=True)
-    table = Table()
-    table.add_column("reason")
-    table.add_column("records", justify="right")
+    table = _table(["reason"], ["records"])
     for reason, count in dead_letters.items():
         table.add_row(reason, f"{count:,}")
     console.print(table)
