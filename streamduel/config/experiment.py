@@ -369,22 +369,18 @@ class ExperimentSettings(Section):
                 f"aim must be 'identify' if stop.confidence is given (found 'earn' and"
                 f" {confidence}): an experiment that earns never ends."
             )
-        name, able = shown(self.policy.name), _with_parameter("smallest_difference")
-        if self.smallest_difference is not None and self.policy.name not in able:
-            yield (
-                f"smallest_difference must be left out with policy {name}; policies that use one:"
-                f" {', '.join(able)}."
-            )
         if problem := self.too_many_cells(len(arms)):
             yield problem
         if "prior" in self.policy.parameters:
             yield "policy.prior must be left out; the experiment's own key prior names the arms."
-        able = _with_parameter("prior")
-        if self.prior.is_given and self.policy.name not in able:
-            yield (
-                f"prior must be left out with policy {name}; policies that use one:"
-                f" {', '.join(able)}."
-            )
+        has_difference = self.smallest_difference is not None
+        for key, given in (("smallest_difference", has_difference), ("prior", self.prior.is_given)):
+            able = [each for each in policies.names() if key in policies.get(each).declared]
+            if given and self.policy.name not in able:
+                yield (
+                    f"{key} must be left out with policy {shown(self.policy.name)}; policies that"
+                    f" use one: {', '.join(able)}."
+                )
         for sentence in self.prior.mistakes(self.arms):
             yield f"prior.{sentence}"
 
@@ -397,8 +393,3 @@ class ExperimentSettings(Section):
             f"segments must be fewer with {n_arms} arms: arms times arms times segments may be at"
             f" most {MAX_CELLS} (found {cells})."
         )
-
-
-def _with_parameter(parameter: str) -> list[str]:
-    """The names of the policies with a parameter."""
-    return [name for name in policies.names() if parameter in policies.get(name).declared]
