@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from grafana_foundation_sdk.builders import (
     common,
@@ -24,6 +24,8 @@ from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
 Panel: TypeAlias = Builder[models.Panel]
 """A panel without its place."""
+
+Kind = TypeVar("Kind", timeseries.Panel, statetimeline.Panel, heatmap.Panel, stat.Panel)
 
 Steps: TypeAlias = Sequence[tuple[float, str]]
 """Values with the colours that begin there; green below the first."""
@@ -91,13 +93,8 @@ def chart(
         stacked: whether the series have a meaningful sum.
     """
     panel = (
-        timeseries.Panel()
-        .title(title)
-        .description(str(about))
-        .datasource(SOURCE)
+        _begin(timeseries.Panel(), title, about, TALL, width)
         .unit(unit)
-        .height(TALL)
-        .span(width)
         .thresholds(_thresholds(steps))
         .line_width(1)
         .fill_opacity(25 if stacked else 5)
@@ -176,13 +173,8 @@ def timeline(
         width: of 24.
     """
     return (
-        statetimeline.Panel()
-        .title(title)
-        .description(str(about))
-        .datasource(SOURCE)
+        _begin(statetimeline.Panel(), title, about, TALL, width)
         .unit("short")
-        .height(TALL)
-        .span(width)
         .thresholds(_thresholds(NO_STEPS))
         .mappings(_mappings(words))
         .merge_values(True)
@@ -205,13 +197,8 @@ def spread(title: str, about: About, histogram: str, *, unit: str, width: int = 
     colours = heatmap.HeatmapColorOptions().mode(HeatmapColorMode.SCHEME).scheme("Blues").steps(32)
     query = f"sum by (le) (increase({histogram}[$__rate_interval]))"
     return (
-        heatmap.Panel()
-        .title(title)
-        .description(str(about))
-        .datasource(SOURCE)
+        _begin(heatmap.Panel(), title, about, TALL, width)
         .unit("short")
-        .height(TALL)
-        .span(width)
         .thresholds(_thresholds(NO_STEPS))
         .calculate(False)
         .color(colours)
@@ -250,14 +237,15 @@ def data_source() -> Builder[models.VariableModel]:
     return dashboard.DatasourceVariable("datasource").label("Prometheus").type("prometheus")
 
 
+def _begin(panel: Kind, title: str, about: About, height: int, width: int) -> Kind:
+    """Set what every panel has."""
+    described = panel.title(title).description(str(about)).datasource(SOURCE)
+    return described.height(height).span(width)
+
+
 def _figure(title: str, about: About, none: str) -> stat.Panel:
     return (
-        stat.Panel()
-        .title(title)
-        .description(str(about))
-        .datasource(SOURCE)
-        .height(SHORT)
-        .span(SIXTH)
+        _begin(stat.Panel(), title, about, SHORT, SIXTH)
         .no_value(none)
         .graph_mode(looks.BigValueGraphMode.NONE)
         .color_mode(looks.BigValueColorMode.VALUE)
