@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 import uuid
 from typing import Annotated
 
@@ -11,9 +10,8 @@ import typer
 
 from streamduel.cli.app import FAILURE, err
 from streamduel.cli.arguments import AsJson, ConfigPath, load_config
-from streamduel.cli.changes import Change, read_changes
-from streamduel.cli.control import ActorName, append, check_enabled, encoded, user
-from streamduel.config import LoadedConfig
+from streamduel.cli.changes import read_changes
+from streamduel.cli.control import ActorName, check_enabled, write
 from streamduel.errors import ConfigurationError
 from streamduel.records import Control
 
@@ -49,7 +47,10 @@ def apply(
     if wanted and not yes:
         _ask(len(wanted))
     for change in wanted:
-        _write(loaded, change, actor, as_json=as_json)
+        record = Control(
+            str(uuid.uuid4()), change.experiment, "apply", actor=actor, settings=change.settings
+        )
+        write(loaded, record, ", ".join(change.settings), ".", as_json=as_json)
     if not all(it.applicable for it in changes):
         raise typer.Exit(FAILURE)
 
@@ -59,21 +60,3 @@ def _ask(count: int) -> None:
         raise ConfigurationError("there is no terminal for the question; --yes writes the records.")
     what = "this experiment" if count == 1 else f"these {count} experiments"
     typer.confirm(f"Apply to {what}?", abort=True, err=True)
-
-
-def _write(loaded: LoadedConfig, change: Change, actor: str | None, *, as_json: bool) -> None:
-    record = Control(
-        str(uuid.uuid4()),
-        change.experiment,
-        "apply",
-        ts=int(1000 * time.time()),
-        actor=user() if actor is None else actor,
-        settings=change.settings,
-    )
-    value = encoded(record, loaded.config.limits.max_record_bytes)
-    where = append(loaded, record, value)
-    if as_json:
-        typer.echo(value.decode())
-    else:
-        keys = ", ".join(change.settings)
-        typer.echo(f"Wrote {keys} for experiment '{change.experiment}' to {where}.")

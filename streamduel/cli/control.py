@@ -7,10 +7,12 @@ import os
 import socket
 import time
 import uuid
+from collections.abc import Collection
 from typing import Annotated, Any, Final
 
 import msgspec
 import typer
+from msgspec import structs
 
 from streamduel.cli.arguments import AsJson, ConfigPath, load_config
 from streamduel.config import LoadedConfig
@@ -90,25 +92,25 @@ def control(
     arms = [name for name in (arm, other) if name is not None]
     _check(loaded, experiment, action, arms)
     fields: dict[str, Any] = dict(zip(ACTION_FIELDS[ACTIONS[action]], arms, strict=True))
-    record = Control(
-        record_id,
-        experiment,
-        ACTIONS[action],
-        ts=int(1000 * time.time()),
-        actor=(user() if actor is None else actor),
-        **fields,
+    record = Control(record_id, experiment, ACTIONS[action], actor=actor, **fields)
+    done = " ".join([action, *(f"'{name}'" for name in arms)])
+    effect = (
+        f" (id {record_id}); `streamduel inspect {config}` shows the effect, or one more dead "
+        f"letter if the action is impossible."
     )
+    write(loaded, record, done, effect, as_json=as_json)
+
+
+def write(loaded: LoadedConfig, record: Control, done: str, effect: str, *, as_json: bool) -> None:
+    """Write a record with the present time, by this user if it names nobody, and print it."""
+    actor = user() if record.actor is None else record.actor
+    record = structs.replace(record, ts=int(1000 * time.time()), actor=actor)
     value = encoded(record, loaded.config.limits.max_record_bytes)
     where = append(loaded, record, value)
     if as_json:
         typer.echo(value.decode())
-        return
-    done = " ".join([action, *(f"'{name}'" for name in arms)])
-    typer.echo(
-        f"Wrote {done} for experiment '{experiment}' to {where} (id {record_id}); "
-        f"`streamduel inspect {config}` shows the effect, or one more dead letter if the action is "
-        f"impossible."
-    )
+    else:
+        typer.echo(f"Wrote {done} for experiment '{record.experiment}' to {where}{effect}")
 
 
 def user() -> str:
@@ -129,6 +131,15 @@ def append(loaded: LoadedConfig, record: Control, value: bytes) -> str:
             f"{error} Repeat the command with --id {record.id}: the record then takes effect once, "
             f"even if it was written twice."
         ) from error
+
+
+def check_action(action: str, actions: Collection[str]) -> None:
+    """Refuse an unknown action."""
+    if action not in actions:
+        raise ConfigurationError(
+            f"ACTION must be one of {', '.join(actions)} (found '{action}')"
+            f"{nearest(action, actions) or '.'}"
+        )
 
 
 def check_enabled(loaded: LoadedConfig) -> None:
@@ -153,11 +164,7 @@ def _check(loaded: LoadedConfig, experiment: str, action: str, arms: list[str]) 
         raise ConfigurationError(
             f"unknown experiment '{experiment}'{hint} Configured: {known}."
         )  # fmt: skip
-    if action not in ACTIONS:
-        raise ConfigurationError(
-            f"ACTION must be one of {', '.join(ACTIONS)} (found '{action}')"
-            f"{nearest(action, ACTIONS) or '.'}"
-        )
+    check_action(action, ACTIONS)
     wanted = len(ACTION_FIELDS[ACTIONS[action]])
     if len(arms) < wanted:
         needs = "an ARM" if wanted == 1 else "two arms, ARM and OTHER"
