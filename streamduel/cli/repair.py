@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
-import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
@@ -15,6 +13,7 @@ import typer
 
 from streamduel.cli.app import out
 from streamduel.cli.arguments import ConfigPath, load_config
+from streamduel.cli.control import check_action, user
 from streamduel.config import LoadedConfig
 from streamduel.connector import (
     Outlet,
@@ -24,7 +23,7 @@ from streamduel.connector import (
     SourceOptions,
     no_failpoint,
 )
-from streamduel.errors import ConfigurationError, ConnectorError, SnapshotError, counted, nearest
+from streamduel.errors import ConfigurationError, ConnectorError, SnapshotError, counted
 from streamduel.records import MAX_TIME
 from streamduel.stream import repair_commits
 from streamduel.stream.commit import commit
@@ -149,11 +148,7 @@ def repair(
 
 def _check(action: str, given: set[str]) -> None:
     """Refuse an unknown action, and options that are not those of the action."""
-    if action not in ACTIONS:
-        raise ConfigurationError(
-            f"ACTION must be one of {', '.join(ACTIONS)} (found '{action}')"
-            f"{nearest(action, ACTIONS) or '.'}"
-        )
+    check_action(action, ACTIONS)
     for name in sorted(given - ACTIONS[action]):
         raise ConfigurationError(f"{action} takes no --{name}.")
     for name in sorted(ACTIONS[action] - given - {"to"}):
@@ -190,7 +185,7 @@ def _plan(
     action: str, partition: int | None, offset: int | None, to: str | None,
     log: Source, load: Load, before: LoadedConfig | None, controls: str | None,
 ) -> Plan:  # fmt: skip
-    note = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} by {getpass.getuser()}@{socket.gethostname()}"
+    note = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} by {user()}"
     _gain(log)
     if partition is not None:
         found = _required(load(partition), partition)

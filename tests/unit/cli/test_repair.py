@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import getpass
 import json
+import os
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -169,3 +172,15 @@ def test_stream_time_is_set_back_and_replay_agrees(streamduel: Streamduel, half:
     assert run(half / "search.yaml", "--until-end").status == 0
     assert partition(half)["repairs"][0]["done"]
     assert streamduel("replay", half / "search.yaml").status == 0
+
+
+def test_a_user_without_a_name_is_a_number(
+    streamduel: Streamduel, half: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nobody() -> str:
+        raise KeyError("uid not found")
+
+    monkeypatch.setattr(getpass, "getuser", nobody)
+    assert repair(streamduel, half, "time", "--partition", 0, "--to", 10**12).status == 0
+    note = partition(half)["repairs"][0]["note"]
+    assert note.endswith(f" by {os.getuid()}@{socket.gethostname()}")
