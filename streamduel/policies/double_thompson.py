@@ -12,7 +12,7 @@ from streamduel.policies.base.reasons import sampled_chance
 from streamduel.policies.base.windowed_policy import Window, WindowedPolicy
 from streamduel.preference.arrays import Booleans, Floats, Integers
 from streamduel.preference.copeland_bounds import CopelandBounds
-from streamduel.preference.divergence import bernoulli_each
+from streamduel.preference.divergence import from_half_each
 from streamduel.preference.logarithm import ln
 
 
@@ -227,7 +227,7 @@ class DoubleThompsonPlus(DoubleThompson):
         """R_i of an arm i, added up in the order of the arms."""
         chances = self._sample[arm]
         chances[arm] = 0.5
-        information = bernoulli_each(chances, 0.5)
+        information = from_half_each(chances)
         others = information > 0  # not i itself
         regret = 2 * scores.max() - scores[arm] - scores[others]
         costs = np.add.accumulate(regret / information[others])

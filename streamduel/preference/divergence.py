@@ -37,23 +37,19 @@ def bernoulli(p: float, q: float) -> float:
     return won + lost
 
 
-def bernoulli_each(p: Floats, q: Floats | float) -> Floats:
-    """`bernoulli` of every pair of elements, in the same bits.
+def from_half_each(p: Floats) -> Floats:
+    """`bernoulli(p, 1/2)` of every element, in the same bits.
 
     Args:
         p: of any shape, each from 0 to 1.
-        q: of the same shape, or one number.
 
-    >>> bernoulli_each(np.array([0.75, 1.0, 0.5]), 0.5).tolist()
+    >>> from_half_each(np.array([0.75, 1.0, 0.5])).tolist()
     [0.13081203594113697, 0.6931471805599453, 0.0]
     """
-    p, q = np.broadcast_arrays(p, q)
-    impossible = ((q <= 0) & (p > 0)) | ((q >= 1) & (p < 1))
-    won, lost = (p > 0) & ~impossible, (p < 1) & ~impossible
+    won, lost = p > 0, p < 1
     total = np.zeros(p.shape)
-    total[won] += p[won] * ln_each(p[won] / q[won])
-    total[lost] += (1 - p[lost]) * ln_each((1 - p[lost]) / (1 - q[lost]))
-    total[impossible] = inf
+    total[won] += p[won] * ln_each(p[won] / 0.5)
+    total[lost] += (1 - p[lost]) * ln_each((1 - p[lost]) / 0.5)
     return total
 
 

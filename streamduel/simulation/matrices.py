@@ -59,22 +59,19 @@ def bradley_terry(utilities: Sequence[float]) -> Floats:
     return _of_differences(utilities, lambda gap: 1 / (1 + math.exp(-gap)))
 
 
-def gaussian(utilities: Sequence[float], deviation: float = 1.0) -> Floats:
-    """p_ij = Φ((u_i - u_j) / (σ √2)): the larger of two noisy utilities wins.
+def gaussian(utilities: Sequence[float]) -> Floats:
+    """p_ij = Φ((u_i - u_j) / √2): the larger of two noisy utilities wins.
 
     Args:
-        utilities: (K,) mean utility u of each arm.
-        deviation: σ, the standard deviation of each utility at each duel, above 0.
+        utilities: (K,) mean utility u of each arm; its standard deviation at each duel is 1.
 
     >>> gaussian([1.0, 0.0]).round(4).tolist()
     [[0.5, 0.7602], [0.2398, 0.5]]
 
     Source: Thurstone, "A law of comparative judgment", Psychological Review 34, 1927, case V.
     """
-    if not deviation > 0:
-        raise PreferenceError(f"the deviation must be greater than 0 (found {deviation!r}).")
     # Φ(x) = (1 + erf(x / √2)) / 2
-    return _of_differences(utilities, lambda gap: (1 + math.erf(gap / (2 * deviation))) / 2)
+    return _of_differences(utilities, lambda gap: (1 + math.erf(gap / 2)) / 2)
 
 
 def _of_differences(utilities: Sequence[float], chance: Callable[[float], float]) -> Floats:
@@ -96,10 +93,8 @@ def random_utilities(n_arms: int, generator: Generator) -> list[float]:
     return normal(generator, _checked_arms(n_arms))
 
 
-def random_condorcet(
-    n_arms: int, generator: Generator, *, winner: int = 0, gap: float = MIN_GAP
-) -> Floats:
-    """Random preferences with one arm that beats all others.
+def random_condorcet(n_arms: int, generator: Generator, *, gap: float = MIN_GAP) -> Floats:
+    """Random preferences in which arm 0 beats all others.
 
     The gaps |p_ij - 1/2| are independent and uniform from `gap` to `MAX_GAP`; a fair coin decides
     which of two other arms is ahead.
@@ -107,20 +102,16 @@ def random_condorcet(
     Args:
         n_arms: K, at least 2.
         generator: K (K - 1) words are drawn from it.
-        winner: the arm that beats all others.
         gap: the least gap, above 0 and at most `MAX_GAP`.
 
-    >>> random_condorcet(3, Generator(7), winner=1, gap=0.1).round(3).tolist()
-    [[0.5, 0.244, 0.824], [0.756, 0.5, 0.794], [0.176, 0.206, 0.5]]
+    >>> random_condorcet(3, Generator(7), gap=0.1).round(3).tolist()
+    [[0.5, 0.756, 0.824], [0.244, 0.5, 0.206], [0.176, 0.794, 0.5]]
     """
     n_arms, gap = _checked_arms(n_arms), _checked_gap(gap)
-    if not 0 <= winner < n_arms:
-        raise PreferenceError(f"the winner must be an arm from 0 to {n_arms - 1} (found {winner}).")
     rows, columns = np.triu_indices(n_arms, k=1)
     size, sign = uniform(generator, 2 * len(rows)).reshape(2, -1)
     lead = (gap + (MAX_GAP - gap) * size) * np.where(sign < 0.5, 1, -1)
-    lead = np.where(rows == winner, np.abs(lead), lead)
-    lead = np.where(columns == winner, -np.abs(lead), lead)
+    lead = np.where(rows == 0, np.abs(lead), lead)
     p = np.full((n_arms, n_arms), 0.5)
     p[rows, columns] += lead
     p[columns, rows] = 1 - p[rows, columns]

@@ -24,8 +24,8 @@ def test_bradley_terry_is_a_ratio_of_strengths() -> None:
 
 def test_gaussian_is_the_larger_of_two_noisy_utilities() -> None:
     utilities = np.array([0.0, 1.5, -2.0, 0.3])
-    expected = norm.cdf((utilities[:, None] - utilities) / (0.7 * math.sqrt(2)))
-    assert matrices.gaussian(utilities.tolist(), 0.7) == pytest.approx(expected, abs=1e-14)
+    expected = norm.cdf((utilities[:, None] - utilities) / math.sqrt(2))
+    assert matrices.gaussian(utilities.tolist()) == pytest.approx(expected, abs=1e-14)
 
 
 @pytest.mark.parametrize("name", matrices.KINDS)
@@ -48,10 +48,10 @@ def test_random_utilities_are_standard_normal() -> None:
     assert abs(drawn.var() - 1) < 4 * (2 / 4_000) ** 0.5
 
 
-@pytest.mark.parametrize("winner", [0, 3, 6])
-def test_a_random_condorcet_matrix_has_its_winner_and_its_gap(winner: int) -> None:
-    p = matrices.random_condorcet(7, Generator(winner), winner=winner, gap=0.1)
-    assert condorcet_winner(p) == winner
+@pytest.mark.parametrize("seed", [0, 3, 6])
+def test_a_random_condorcet_matrix_has_its_winner_and_its_gap(seed: int) -> None:
+    p = matrices.random_condorcet(7, Generator(seed), gap=0.1)
+    assert condorcet_winner(p) == 0
     lead = np.abs(p - 0.5)[np.triu_indices(7, k=1)]
     assert lead.min() >= 0.1 - 1e-15
     assert lead.max() <= matrices.MAX_GAP
@@ -99,7 +99,3 @@ def test_utilities_must_be_numbers() -> None:
         matrices.bradley_terry([1.0, math.inf])
     with pytest.raises(PreferenceError, match="at least 2 finite numbers"):
         matrices.gaussian([1.0])
-    with pytest.raises(PreferenceError, match="deviation must be greater than 0"):
-        matrices.gaussian([1.0, 2.0], 0.0)
-    with pytest.raises(PreferenceError, match="an arm from 0 to 4"):
-        matrices.random_condorcet(5, Generator(0), winner=5)
