@@ -45,6 +45,7 @@ from streamduel.analysis.tables import query_table, rejects, tables
 from streamduel.analysis.timeline import timelines
 from streamduel.analysis.translating import translate
 from streamduel.config.experiment import MAX_EXAMPLES
+from streamduel.config.section import MAX_ARMS
 from streamduel.errors import ConfigurationError, StreamduelError
 
 UNNAMED: Final = "experiment"
@@ -53,9 +54,8 @@ UNNAMED: Final = "experiment"
 JOIN_WINDOW_MS: Final = 600_000
 """As in the configuration of an experiment."""
 
-MAX_ARMS: Final = 1000
 MAX_EXPERIMENTS: Final = 100
-"""With more arms or experiments, a column was mistaken for another."""
+"""With more experiments, or more arms than one can have, a column was mistaken for another."""
 
 
 @dataclass(frozen=True)

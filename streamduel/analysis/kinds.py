@@ -13,6 +13,7 @@ import msgspec
 from streamduel.analysis.engine import Engine, name
 from streamduel.analysis.fields import Chosen, Columns, find_columns, own_columns, plain
 from streamduel.analysis.tables import Table, sample, with_keys
+from streamduel.config.section import MAX_ARMS
 from streamduel.errors import ConfigurationError
 from streamduel.record_rules import TYPES
 
@@ -33,10 +34,6 @@ NUMBERS_OF_SIDES: Final = 10_000
 
 MAX_UNNAMED: Final = 50
 """Columns in which the names of the rankers are looked for."""
-
-MAX_RANKERS: Final = 1000
-"""As in an experiment."""
-
 
 WINNERS: Final = (
     {1.0: "a", 0.0: "t", 2.0: "b"},
@@ -259,7 +256,7 @@ def _check_unnamed(engine: Engine, source: Source) -> None:
 def _may_be_rankers(values: Sequence[str] | None) -> bool:
     """Whether the distinct values of a column may be names of rankers."""
     names = [text for text in values or () if text and not _is_number(text) and text[0] != "{"]
-    return 2 <= len(names) <= MAX_RANKERS
+    return 2 <= len(names) <= MAX_ARMS
 
 
 def _is_number(text: str) -> bool:
