@@ -15,7 +15,7 @@ from prometheus_client.core import (
 )
 
 from streamduel.monitoring.figures import Distribution, Figures
-from streamduel.monitoring.views import ExperimentView
+from streamduel.monitoring.views import ExperimentView, PartitionView
 
 Samples = Iterable[tuple[tuple[str, ...], float]]
 """Label values, in the order of the labels' names, and the value."""
@@ -133,3 +133,14 @@ def per_arm(read: Callable[[ExperimentView], Iterable[float]]) -> Callable[[Figu
 def per_partition(read: Callable[[Figures], Mapping[int, float]]) -> Callable[[Figures], Samples]:
     """One series per partition that has a value."""
     return lambda figures: (((str(number),), value) for number, value in read(figures).items())
+
+
+def per_view(
+    read: Callable[[PartitionView, Figures], float | None],
+) -> Callable[[Figures], Samples]:
+    """One series per partition of which there is a view; none where the value is None."""
+    return lambda figures: (
+        ((str(number),), value)
+        for number, view in figures.partitions.items()
+        if (value := read(view, figures)) is not None
+    )

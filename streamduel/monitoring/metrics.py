@@ -18,6 +18,7 @@ from streamduel.monitoring.declaration import (
     per_experiment,
     per_experiment_and,
     per_partition,
+    per_view,
 )
 from streamduel.monitoring.figures import Figures
 from streamduel.monitoring.views import ExperimentView
@@ -297,13 +298,7 @@ METRICS: Final[tuple[Declaration, ...]] = (
         ("partition",),
         "Stream time, in seconds since 1970: the largest record timestamp folded, without time "
         "outliers. Absent until there is one.",
-        per_partition(
-            lambda figures: {
-                number: view.stream_time / 1000
-                for number, view in figures.partitions.items()
-                if view.stream_time
-            }
-        ),
+        per_view(lambda view, _: view.stream_time / 1000 if view.stream_time else None),
     ),
     Counter(
         "streamduel_time_outliers_total",
@@ -311,11 +306,7 @@ METRICS: Final[tuple[Declaration, ...]] = (
         "Records since the beginning of the click log whose timestamp was too far ahead of the "
         "records around them: stream time did not follow. Some producer's clock is wrong; the "
         "warning `time outliers` in the application log names the newest record.",
-        per_partition(
-            lambda figures: {
-                number: view.time_outliers for number, view in figures.partitions.items()
-            }
-        ),
+        per_view(lambda view, _: view.time_outliers),
     ),
     Counter(
         "streamduel_records_missed_total",
@@ -323,21 +314,14 @@ METRICS: Final[tuple[Declaration, ...]] = (
         "Offsets that the click log deleted before this process could fold them, since it restored "
         "the partition: its records are not in any result. The error `records missed` in the "
         "application log has the first and the last of them.",
-        per_partition(
-            lambda figures: {number: view.missed for number, view in figures.partitions.items()}
-        ),
+        per_view(lambda view, _: view.missed),
     ),
     Gauge(
         "streamduel_snapshot_age_seconds",
         ("partition",),
         "Seconds since this process wrote or read the newest snapshot of the partition. It also "
         "grows while no records arrive, so combine it with streamduel_lag_records.",
-        per_partition(
-            lambda figures: {
-                number: max(0.0, figures.now - view.saved_at)
-                for number, view in figures.partitions.items()
-            }
-        ),
+        per_view(lambda view, figures: max(0.0, figures.now - view.saved_at)),
     ),
     Gauge(
         "streamduel_restoring_partitions",
