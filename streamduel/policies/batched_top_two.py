@@ -12,7 +12,7 @@ import numpy as np
 from streamduel.errors import PolicyError
 from streamduel.policies.base.batch import Targets
 from streamduel.policies.base.batched_policy import BatchedPolicy, BatchedState
-from streamduel.policies.base.parameter import Real, Whole
+from streamduel.policies.base.parameter import Whole
 from streamduel.policies.top_two import TopTwo
 from streamduel.preference.arrays import Booleans, Integers
 from streamduel.preference.logarithm import ln
@@ -88,13 +88,7 @@ class BatchedTopTwo(BatchedPolicy):
         meaning="number of rounds; the number of duels grows by equal factors",
         reason="a batched policy needs at least one round",
     )
-    confidence = Real(
-        symbol="1 - δ",
-        default=0.95,
-        above=0,
-        below=1,
-        meaning="confidence of the answer; larger takes longer",
-    )
+    confidence = TopTwo.confidence
 
     def _begin(self) -> None:
         super()._begin()
