@@ -136,7 +136,7 @@ class Experiment:
     def cap(self, event: InputEvent, key: int, record: LogRecord, now: int) -> None:
         """Count an event, no duplicate, that exceeds the cap of its client; see `apply`."""
         if isinstance(event, Impression):
-            self._open(event, key, record, now, capped=True)
+            self._impression(event, NO_DUEL, key, record, now, capped=True)
         else:
             self.outcomes.capped += 1
 
@@ -182,13 +182,9 @@ class Experiment:
         examples.show(event, offset)
 
     def _impression(
-        self, event: Impression, _code: int, key: int, record: LogRecord, now: int
-    ) -> None:
-        self._open(event, key, record, now, capped=False)
-
-    def _open(
-        self, event: Impression, key: int, record: LogRecord, now: int, *, capped: bool
-    ) -> None:
+        self, event: Impression, _code: int, key: int, record: LogRecord, now: int,
+        *, capped: bool = False,
+    ) -> None:  # fmt: skip
         self._close_windows(record.offset, record.offset, now)
         idle = not self.attribution
         if capped:
