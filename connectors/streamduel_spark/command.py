@@ -297,7 +297,6 @@ class Report:
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
-        self._late = 0
         self._last = -1
 
     def batch(self, number: int, tally: Mapping[str, int]) -> None:
@@ -316,7 +315,6 @@ class Report:
         self._last = progress["batchId"]
         dropped = sum(it["numRowsDroppedByWatermark"] for it in progress["stateOperators"])
         if dropped:
-            self._late += dropped
             err.print(
                 f"batch {self._last}: {dropped} chunks of records came later than "
                 "spark.lateness_ms allows and were dropped",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from streamduel.connector import PartitionCommit, Snapshot
 from streamduel.stream import repair_commits
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from streamduel.testing.simulation.instance import SimulatedOutlet, SimulatedSource
     from streamduel.testing.simulation.operator import Operator
     from streamduel.testing.simulation.workload import Workload
-
-MOVES: Final = ("new_log", "repartition")
-"""The actions that continue in another click log."""
 
 
 def moved(
