@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, get_args
 
-from streamduel.errors import shown, similar
+from streamduel.errors import shortened, shown, similar
 from streamduel.records import (
     MAX_ACTION,
     MAX_COUNT,
@@ -75,6 +75,7 @@ ALLOWED: Final = {
     "action": "one of " + ", ".join(f"'{name}'" for name in ACTION_FIELDS),
     "click.action": _CLICK_ACTION,
     "arm": _ARM,
+    "like": f"{_ARM}, or null",
     "docs": "an array with a document's id for each rank, or null",
     "docs[]": _DOC,
     "chances": "an array with a number from 0 to 1, or null, for each rank",
@@ -171,6 +172,8 @@ def _control(record: Control) -> str | None:
     needed = ACTION_FIELDS[record.action]
     if "arm" in needed and record.arm is None:
         return f"'{record.action}' must name an 'arm' (found none)."
+    if record.action == "add_arm" and record.like == record.arm:
+        return f"like must name another arm than 'arm' (found '{shortened(str(record.arm), 80)}')."
     if "b" in needed and (None in {record.a, record.b} or record.a == record.b):
         return f"'{record.action}' must name two arms, 'a' and 'b'."
     if "text" in needed and record.text is None:

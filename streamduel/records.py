@@ -192,7 +192,8 @@ Settings = Annotated[
 class Control(InputRecord, tag="control", frozen=True, gc=False):
     """A change of the experiment, ordered with the data.
 
-    `add_arm` and `retire_arm` need `arm`; `freeze_pair` needs `a` and `b`; `apply` needs
+    `add_arm` and `retire_arm` need `arm`, and `add_arm` may name another arm that the new one is
+    `like`; `freeze_pair` needs `a` and `b`; `apply` needs
     `settings`; `note` needs `text`; the other actions ignore these fields. `actor` is the person or
     program that wants the change.
     """
@@ -205,6 +206,7 @@ class Control(InputRecord, tag="control", frozen=True, gc=False):
     actor: Actor | None = None
     settings: Settings | None = None
     text: Note | None = None
+    like: Name | None = None
 
 
 InputEvent = Duel | Duels | Interleaving | Impression | Click | Control

@@ -41,6 +41,16 @@ ArmName = Annotated[
 OtherArmName = Annotated[
     str | None, typer.Argument(metavar="OTHER", help="The second arm of freeze-pair.")
 ]
+LikeName = Annotated[
+    str | None,
+    typer.Option(
+        "--like",
+        metavar="OLD",
+        help="With add-arm: an arm whose duels tell what to expect of the new one; they steer its"
+        " first duels and are no evidence.",
+        show_default=False,
+    ),
+]
 RecordId = Annotated[
     str | None,
     typer.Option(
@@ -65,6 +75,7 @@ def control(
     action: ActionName,
     arm: ArmName = None,
     other: OtherArmName = None,
+    like: LikeName = None,
     record_id: RecordId = None,
     actor: ActorName = None,
     as_json: AsJson = False,
@@ -84,7 +95,7 @@ def control(
 
     For example:
 
-        streamduel control search.yaml search add-arm ltr-v4
+        streamduel control search.yaml search add-arm ltr-v4 --like ltr-v3
     """
     loaded = load_config(config)
     if record_id is None:
@@ -92,8 +103,12 @@ def control(
     arms = [name for name in (arm, other) if name is not None]
     _check(loaded, experiment, action, arms)
     fields: dict[str, Any] = dict(zip(ACTION_FIELDS[ACTIONS[action]], arms, strict=True))
+    if like is not None:
+        _check_like(action, arm, like)
+        fields["like"] = like
     record = Control(record_id, experiment, ACTIONS[action], actor=actor, **fields)
     done = " ".join([action, *(f"'{name}'" for name in arms)])
+    done += "" if like is None else f" like '{like}'"
     effect = (
         f" (id {record_id}); `streamduel inspect {config}` shows the effect, or one more dead "
         f"letter if the action is impossible."
@@ -175,6 +190,14 @@ def _check(loaded: LoadedConfig, experiment: str, action: str, arms: list[str]) 
         raise ConfigurationError(f"{action} takes {most} (found '{arms[wanted]}').")
     if wanted == 2 and arms[0] == arms[1]:
         raise ConfigurationError(f"{action} needs two arms (found '{arms[0]}' twice).")
+
+
+def _check_like(action: str, arm: str | None, like: str) -> None:
+    """Refuse what would become a dead letter in any case."""
+    if action != "add-arm":
+        raise ConfigurationError(f"--like is for add-arm (found with {action}).")
+    if like == arm:
+        raise ConfigurationError(f"--like must name another arm than ARM (found {shown(like)}).")
 
 
 def encoded(record: Control, max_bytes: int) -> bytes:

@@ -32,4 +32,4 @@ def note(
 
         streamduel control note search.yaml search "ltr-v2 was trained again"
     """
-    control(config, experiment, "note", text, None, record_id, actor, as_json)
+    control(config, experiment, "note", text, record_id=record_id, actor=actor, as_json=as_json)

@@ -371,8 +371,8 @@ class ExperimentSettings(Section):
             )
         if problem := self.too_many_cells(len(arms)):
             yield problem
-        if "prior" in self.policy.parameters:
-            yield "policy.prior must be left out; the experiment's own key prior names the arms."
+        for key in sorted({"prior", "prior_from"} & self.policy.parameters.keys()):
+            yield f"policy.{key} must be left out; the experiment's own key prior names the arms."
         has_difference = self.smallest_difference is not None
         for key, given in (("smallest_difference", has_difference), ("prior", self.prior.is_given)):
             able = [each for each in policies.names() if key in policies.get(each).declared]

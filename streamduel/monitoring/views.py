@@ -199,7 +199,7 @@ class ExperimentView:
             alone=tuple(experiment.duels.by_arm.alone),
             arm_duels=tuple(experiment.duels.by_arm.fought),
             seeks=experiment.policy.seeks,
-            prior=experiment.settings.prior.is_given,
+            prior="prior" in experiment.policy.parameters,
             batch=experiment.decisions.batch,
             policy=experiment.settings.policy.name,
             stage=experiment.policy.stage,

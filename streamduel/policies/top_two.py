@@ -11,7 +11,7 @@ import numpy as np
 from streamduel.errors import PolicyError
 from streamduel.policies.base.normal_posterior import NormalDraws, NormalPosterior
 from streamduel.policies.base.parameter import Choice, Real, Whole
-from streamduel.policies.base.prior import Prior
+from streamduel.policies.base.prior import Prior, PriorFrom
 from streamduel.policies.base.windowed_policy import Window, WindowedPolicy
 from streamduel.preference.arrays import Booleans, Floats, Integers
 from streamduel.preference.elimination import NO_MARKS, Elimination, Marks, marks_of
@@ -113,6 +113,7 @@ class TopTwo(WindowedPolicy):
     )
     window = Window()
     prior = Prior()
+    prior_from = PriorFrom()
 
     @classmethod
     def check_parameters(cls, given: Mapping[str, object], n_arms: int = 2) -> dict[str, Any]:
@@ -137,7 +138,7 @@ class TopTwo(WindowedPolicy):
         self.elimination = self._track(
             Elimination(self._counts.wins, self.smallest_difference, lines, rising=earns)
         )
-        self.posterior = self._track(NormalPosterior(self._counts, self.prior))
+        self.posterior = self._track(NormalPosterior(self._counts, self.prior, self.prior_from))
         self._draws = NormalDraws(2 * self.n_arms)
         self._known_at = -1
         self._known: int | None = None

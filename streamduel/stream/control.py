@@ -39,7 +39,7 @@ def apply(control: Control, experiment: Experiment, offset: int) -> None:
             experiment.duels.reset(experiment.settings)
             experiment.impressions.reset(experiment.settings)
         case "add_arm":
-            _add_arm(experiment, str(control.arm), offset)
+            _add_arm(experiment, str(control.arm), control.like, offset)
         case "retire_arm":
             _retire_arm(experiment, str(control.arm), offset)
         case "apply":
@@ -50,14 +50,17 @@ def apply(control: Control, experiment: Experiment, offset: int) -> None:
             assert_never(control.action)
 
 
-def _add_arm(experiment: Experiment, arm: str, offset: int) -> None:
-    experiment.roster.check_new(arm)
+def _add_arm(experiment: Experiment, arm: str, like: str | None, offset: int) -> None:
+    roster = experiment.roster
+    roster.check_new(arm)
+    if like is not None and like not in roster.index:
+        raise roster.unknown(like)
     if experiment.duels.segments and not experiment.duels.segments.has_room:
         raise Rejected(
             "invalid_record",
             f"arm '{arm[:80]}' cannot be added: there are too many segments for one more arm.",
         )
-    experiment.decisions.add_arm(arm)
+    experiment.decisions.add_arm(arm, None if like is None else roster.index[like])
     settings_change.join(experiment, arm, offset)
     experiment.coder.renumber()
 

@@ -13,6 +13,7 @@ from streamduel.errors import PolicyError
 from streamduel.policies import Duels
 from streamduel.policies.base.batched_policy import BatchedPolicy
 from streamduel.policies.base.change_of_arms import with_arms
+from streamduel.policies.base.like_arm import with_arm_like
 from streamduel.records import Assignment, Rejected
 from streamduel.stream import plan as plans
 from streamduel.stream.guardrails import Guardrails, guarded_shares
@@ -131,14 +132,23 @@ class Decisions:
         self._batch_timer = BatchTimer(self._settings)
         self.guardrails.forget()
 
-    def add_arm(self, arm: str) -> None:
+    def add_arm(self, arm: str, like: int | None = None) -> None:
         """Let the policy compare one more arm; earlier confidence does not cover it.
 
+        Args:
+            arm: its name.
+            like: the arm whose posterior is its prior, discounted and capped as `prior` of the
+                settings says.
+
         Raises:
-            Rejected: the policy cannot take another arm.
+            Rejected: the policy cannot take another arm, or such a prior.
         """
+        policy, prior = self.policy, self._settings.prior
         try:
-            self.policy = with_arms(self.policy, [*range(self.policy.n_arms), None])
+            if like is None:
+                self.policy = with_arms(policy, [*range(policy.n_arms), None])
+            else:
+                self.policy = with_arm_like(policy, like, prior.discount, prior.cap)
         except PolicyError as error:
             raise Rejected("invalid_record", f"arm '{arm[:80]}' cannot be added: {error}") from None
         self._stopped = False

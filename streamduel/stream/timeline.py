@@ -92,6 +92,8 @@ class Timeline:
     def acted(self, control: Control, duels: int, now: int) -> None:
         """A control record has taken effect."""
         fields = [getattr(control, name) for name in ACTION_FIELDS[control.action]]
+        if control.action == "add_arm" and control.like is not None:
+            fields.append(f"like {control.like}")
         parts = [", ".join(sorted(it)) if isinstance(it, dict) else str(it) for it in fields]
         self._add(Moment(now, duels, control.action, " / ".join(parts) or None, control.actor))
         if control.action in {"reset", "add_arm", "retire_arm", "apply"}:

@@ -41,6 +41,7 @@ class NormalPosterior(FromCounts):
     Args:
         counts: the wins. The caller that adds to them calls `refresh`.
         prior: (K, K) pseudo-wins, or None.
+        prior_from: (K, K) the wins before the prior was stated, or None.
 
     Attributes:
         belief: the belief in the prior; None without one.
@@ -50,10 +51,12 @@ class NormalPosterior(FromCounts):
         deviation: (K, K), live: its standard deviation; 0 for an arm and itself.
     """
 
-    def __init__(self, counts: WinCounts, prior: Wins | None = None) -> None:
+    def __init__(
+        self, counts: WinCounts, prior: Wins | None = None, prior_from: Wins | None = None
+    ) -> None:
         self._wins = counts.wins
         self._quantiles = quantile_list()
-        self.belief = None if prior is None else Belief(prior, counts.wins)
+        self.belief = None if prior is None else Belief(prior, counts.wins, prior_from)
         self._count_all()
 
     def _count_all(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from streamduel.policies.base.parameter import Parameter
 from streamduel.policies.base.state import Wins
 from streamduel.preference.array_logarithm import ln_each
 from streamduel.preference.arrays import Floats, Integers
-from streamduel.preference.counts import FromCounts
+from streamduel.preference.counts import MAX_DUELS, FromCounts
 
 MAX_WINS: Final = 1e6
 """Pseudo-wins of one arm over another: far more than any duels of an experiment can outweigh."""
@@ -36,18 +36,14 @@ LOST: Final = -2 * UNITS
 """The wealth below which a prior is not believed: 1 nat lost."""
 
 
-class Prior(Parameter[Wins]):
-    """Pseudo-wins that a policy starts from; off unless they are given."""
+class ArmWins(Parameter[Wins]):
+    """Wins of each arm over each other one; off unless they are given."""
 
-    kind = f"K lists of K numbers from 0 to {MAX_WINS:.0f}, 0 for an arm and itself"
+    most: ClassVar[float]
+    """The largest number of wins."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            symbol="N",
-            optional=True,
-            meaning="pseudo-wins of each arm over each other one, known before; they only steer"
-            " choices",
-        )
+    def __init_subclass__(cls) -> None:
+        cls.kind = f"K lists of K numbers from 0 to {cls.most:.0f}, 0 for an arm and itself"
 
     def for_arms(self, value: Wins, kept: Sequence[int | None]) -> Wins:
         """The pseudo-wins among the arms that stay; a new arm has none."""
@@ -70,11 +66,39 @@ class Prior(Parameter[Wins]):
             return None
         if matrix.dtype.kind not in "iuf" or matrix.ndim != 2 or len(set(matrix.shape)) != 1:
             return None
-        allowed = (matrix >= 0) & (matrix <= MAX_WINS)
+        allowed = (matrix >= 0) & (matrix <= self.most)
         if not allowed.all() or np.diag(matrix).any():
             return None
         wins: Wins = matrix.astype(np.float64).tolist()
         return wins
+
+
+class Prior(ArmWins):
+    """Pseudo-wins that a policy starts from."""
+
+    most = MAX_WINS
+
+    def __init__(self) -> None:
+        super().__init__(
+            symbol="N",
+            optional=True,
+            meaning="pseudo-wins of each arm over each other one, known before; they only steer"
+            " choices",
+        )
+
+
+class PriorFrom(ArmWins):
+    """The wins at the place where the prior was stated; earlier duels do not test it."""
+
+    most = float(MAX_DUELS)
+
+    def __init__(self) -> None:
+        super().__init__(
+            symbol="W'",
+            optional=True,
+            meaning="wins before the prior was stated, as it is when an arm joins that is like"
+            " another one",
+        )
 
 
 class Belief(FromCounts):
@@ -92,6 +116,8 @@ class Belief(FromCounts):
     Args:
         wins: (K, K) the pseudo-wins.
         duels: (K, K), live: the wins in duels. The caller that adds to them calls `refresh`.
+        before: (K, K) the wins in duels before the prior was stated, which do not count; by
+            default none.
 
     Attributes:
         stated: (K, K): [i, j] is what the lead of i over j counts for, from 0.
@@ -109,7 +135,7 @@ class Belief(FromCounts):
     (-2320, [[0.0, 0.0], [0.0, 0.0]])
     """
 
-    def __init__(self, wins: Wins, duels: Floats) -> None:
+    def __init__(self, wins: Wins, duels: Floats, before: Wins | None = None) -> None:
         given = np.array(wins)
         if given.shape != duels.shape:
             raise PolicyError(
@@ -117,6 +143,12 @@ class Belief(FromCounts):
                 f" (found {len(given)})."
             )
         self._wins = duels
+        self._before: Floats = np.zeros_like(duels) if before is None else np.array(before)
+        if self._before.shape != duels.shape:
+            raise PolicyError(
+                f"policy.prior_from must be for {len(duels)} arms, as many as there are"
+                f" (found {len(self._before)})."
+            )
         lead = given - given.T
         self.stated: Floats = np.clip(lead, 0.0, MOST)
         size = np.abs(lead)
@@ -132,7 +164,7 @@ class Belief(FromCounts):
 
     def refresh_all(self) -> None:
         """Compute everything from the counts."""
-        self._terms: Integers = (2 * self._wins).astype(np.int64) * self.bets
+        self._terms: Integers = (2 * (self._wins - self._before)).astype(np.int64) * self.bets
         self.wealth = int(self._terms.sum())
         self.leads: Floats = self.stated if self.holds else np.zeros_like(self.stated)
 
@@ -140,7 +172,8 @@ class Belief(FromCounts):
         """Update what depends on the counts of one pair."""
         held = self.holds
         for winner, loser in ((first, second), (second, first)):
-            term = int(2 * self._wins.item(winner, loser)) * self.bets.item(winner, loser)
+            wins = self._wins.item(winner, loser) - self._before.item(winner, loser)
+            term = int(2 * wins) * self.bets.item(winner, loser)
             self.wealth += term - self._terms.item(winner, loser)
             self._terms[winner, loser] = term
         if self.holds != held:

@@ -43,6 +43,7 @@ CONTROLS: Final[tuple[dict[str, Any], ...]] = (
     {"action": "resume"},
     {"action": "reset"},
     {"action": "add_arm", "arm": "new"},
+    {"action": "add_arm", "arm": "newer", "like": "ltr"},
     {"action": "retire_arm", "arm": "new"},
     {"action": "retire_arm", "arm": "bm25"},
     {"action": "freeze_pair", "a": "bm25", "b": "ltr"},

@@ -38,6 +38,23 @@ def fold(folder: Path) -> None:
     assert result.status == 0, result.err
 
 
+def test_an_arm_may_join_like_another_one(streamduel: Streamduel, folder: Path) -> None:
+    add = ("control", folder / "search.yaml", "search", "add-arm", "ltr-v4", "--like")
+    same = streamduel(*add, "ltr-v4")
+    assert (same.status, same.err) == (
+        2, "streamduel: --like must name another arm than ARM (found 'ltr-v4').\n"
+    )  # fmt: skip
+    wrong = streamduel(*add[:3], "retire-arm", "bm25", "--like", "ltr-v1")
+    assert (wrong.status, wrong.err) == (
+        2, "streamduel: --like is for add-arm (found with retire-arm).\n"
+    )  # fmt: skip
+    assert log_of(folder) == []
+    done = streamduel(*add, ARMS[1])
+    assert done.status == 0
+    assert done.out.startswith(f"Wrote add-arm 'ltr-v4' like '{ARMS[1]}' for experiment 'search'")
+    assert log_of(folder)[0]["like"] == ARMS[1]
+
+
 def test_it_appends_one_record_and_names_the_file(streamduel: Streamduel, folder: Path) -> None:
     before = (folder / "clicks.jsonl").read_bytes()
     begin = int(1000 * time.time())

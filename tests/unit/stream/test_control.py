@@ -217,6 +217,33 @@ def pseudo_wins(partition: Partition) -> list[list[float]]:
     return wins
 
 
+LIKE = text(CONTROL, id="like", action="add_arm", arm="ltr-v3", like="ltr-v1")
+
+
+def test_an_arm_like_another_one_starts_from_its_posterior() -> None:
+    partition = search(policy={"name": "top_two"}, prior={"discount": 0.5, "cap": 30})
+    partition.fold(*KNOWN, LIKE)
+    experiment = partition.task.experiments["search"]
+    prior = np.array(experiment.policy.parameters["prior"])
+    # 30.5 wins and 10.5 losses against bm25, 35.5 and 45.5 against ltr-v2: 20.5 and 30 duels count.
+    assert prior[3].tolist() == pytest.approx([15.25, 0, 30 * 35.5 / 81, 0])
+    assert prior[:, 3].tolist() == pytest.approx([5.25, 0, 30 * 45.5 / 81, 0])
+    assert not prior[:3, :3].any()
+    assert not experiment.policy.wins[3].any(), "it is no evidence"
+    assert experiment.timeline.moments[-1].text == "ltr-v3 / like ltr-v1"
+    restored = partition.restarted()
+    more = [duel(number, "bm25", "ltr-v3", "b") for number in range(50)]
+    partition.fold(*more)
+    restored.fold(*more)
+    again = restored.task.experiments["search"]
+    assert again.state() == partition.task.experiments["search"].state()
+    partition.fold(control("retire_arm", "bm25"))
+    kept = partition.task.experiments["search"].policy.parameters["prior"]
+    assert np.array(kept) == pytest.approx(prior[1:, 1:])
+    partition.fold(control("reset"))
+    assert "prior" not in partition.task.experiments["search"].policy.parameters
+
+
 def test_a_prior_belongs_to_its_arms() -> None:
     partition = search(policy={"name": "top_two"}, prior=PRIOR)
     assert pseudo_wins(partition) == [[0, 10, 0], [0, 0, 0], [30, 20, 0]]

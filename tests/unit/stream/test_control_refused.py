@@ -47,6 +47,19 @@ REFUSED: dict[str, tuple[bytes, str, str]] = {
     "unknown action": (
         control("stop"), "invalid_record", UNKNOWN_ACTION.format("'stop'") + ".",
     ),
+    "like an arm that is unknown": (
+        text(CONTROL, action="add_arm", arm="neural", like="ltr-v9"), "unknown_arm",
+        "unknown arm 'ltr-v9' in experiment 'search'; did you mean 'ltr-v2'? Its arms are "
+        "ltr-v1, ltr-v2, dense.",
+    ),
+    "like itself": (
+        text(CONTROL, action="add_arm", arm="neural", like="neural"), "invalid_record",
+        "like must name another arm than 'arm' (found 'neural').",
+    ),
+    "like a number": (
+        text(CONTROL, action="add_arm", arm="neural", like=3), "invalid_record",
+        f"like must be {ARM}, or null (found 3).",
+    ),
     "misspelt action": (
         control("add-arm", "x"), "invalid_record",
         UNKNOWN_ACTION.format("'add-arm'") + "; did you mean 'add_arm'?",
@@ -288,3 +301,22 @@ def test_a_record_repeated_after_a_restart_has_the_same_outcome_as_without(seed:
         assert restarted.fold(*again) == partition.fold(*again)
     assert min(partition.tallies()[fate] for fate in ("accepted", "duplicate", "dead_letter")) > 9
     assert len(partition.task.experiments["search"].roster.state()["retired"]) >= 1
+
+
+@pytest.mark.parametrize(
+    ("policy", "sentence"),
+    [
+        ({"name": "rucb"}, "only policy 'top_two' with aim 'identify' uses"),
+        ({"name": "top_two", "aim": "earn"}, "only policy 'top_two' with aim 'identify' uses"),
+        ({"name": "top_two", "window": 1000}, "with a window, what is known of another arm"),
+    ],
+)
+def test_an_arm_is_like_another_one_only_where_a_prior_steers(
+    policy: dict[str, Any], sentence: str
+) -> None:
+    partition = search(policy=policy)
+    add = text(CONTROL, id="like", action="add_arm", arm="dense", like="bm25")
+    [(reason, error)] = verdicts(partition.fold(add))
+    assert reason == "invalid_record"
+    assert error.startswith(f"arm 'dense' cannot be added: {sentence}")
+    assert "dense" not in partition.task.experiments["search"].roster.index

@@ -10,8 +10,9 @@ import pytest
 
 from streamduel.errors import PolicyError
 from streamduel.policies.base.change_of_arms import with_arms
+from streamduel.policies.base.like_arm import with_arm_like
 from streamduel.policies.base.normal_posterior import NormalPosterior
-from streamduel.policies.base.prior import MAX_WINS, Belief
+from streamduel.policies.base.prior import MAX_WINS, MOST, Belief
 from streamduel.policies.top_two import TopTwo
 from streamduel.preference.arrays import Floats
 from streamduel.preference.counts import WinCounts
@@ -155,3 +156,20 @@ def test_a_right_prior_helps_and_a_wrong_one_hardly_harms() -> None:
     without, right, wrong = regret(None), regret(known), regret(known.T)
     assert right < 0.9 * without
     assert wrong < 1.3 * without
+
+
+def test_duels_before_the_prior_of_a_new_arm_do_not_test_it() -> None:
+    policy = TopTwo(2, seed=3)
+    policy.observe(0, 1, 1, 5000)
+    joined = with_arm_like(policy, 0, discount=0.1, cap=30)
+    belief = joined.posterior.belief
+    assert belief is not None
+    assert (belief.wealth, belief.leads[2, 1]) == (0, MOST)
+    joined.observe(2, 1, 0, 100)
+    assert not belief.holds, "it lost all its duels"
+    assert joined.clone().posterior.belief.wealth == belief.wealth  # type: ignore[union-attr]
+    again = with_arm_like(joined, 0, discount=0.1, cap=30)
+    assert again.parameters["prior"][2] == [0, 0, 0, 0], "a prior that is refuted is dropped"
+    assert with_arms(again, [1, 3, 0]).parameters["prior_from"] == [
+        [0, 0, 0], [0, 0, 0], [5000, 0, 0],
+    ]  # fmt: skip
