@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from math import isinf
 from typing import Any, Final, NamedTuple, TypedDict
 
 import msgspec
@@ -23,6 +24,18 @@ MAX_DIGITS: Final = 16
 _HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
 _DIGITS = re.compile(rf"\d{{1,{MAX_DIGITS}}}", re.ASCII)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if isinf(value):
+        raise msgspec.ValidationError("Number out of range")
+    return value
+
+
+read_value: Final[Callable[[bytes], Any]] = msgspec.json.Decoder(float_hook=_float).decode
+"""Decodes any JSON. Python reads every float in about a microsecond; msgspec, which gives the same
+value, reads most of them faster, but 1e-310 and 1e308 in ten."""
 
 
 class Found(NamedTuple):
@@ -47,7 +60,7 @@ def read_object(value: bytes) -> dict[str, Any]:
     """A record as a JSON object."""
     try:
         value.decode()  # a better error than msgspec's
-        found = msgspec.json.decode(value)
+        found = read_value(value)
     except UnicodeDecodeError as error:
         raise Rejected(
             "invalid_json", f"the value is not UTF-8: {error.reason} (byte {error.start})."

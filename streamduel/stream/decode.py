@@ -6,6 +6,7 @@ record.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final, get_args
 
@@ -16,7 +17,7 @@ from streamduel.connector import LogRecord
 from streamduel.errors import shown
 from streamduel.formats import Translator
 from streamduel.formats.base import MAX_ENTRIES
-from streamduel.formats.reading import malformed
+from streamduel.formats.reading import malformed, read_value
 from streamduel.record_rules import misfit
 from streamduel.records import InputEvent, Rejected
 
@@ -36,6 +37,11 @@ CHUNK: Final = 2**18
 PARTS_PER_RANK: Final = 20
 """Arrays and objects in a record of a foreign format, which is decoded whole: a document is an
 object, and has a few."""
+
+SLOW_NUMBER: Final = re.compile(rb"-(?<=[eE]-)(?:0*+[2-9]\d\d|(?<=[\d.]{20}[eE]-)\d\d)\d*+[\s,\]}]")
+"""The end of a number that msgspec reads digit by digit, in up to 10 µs, as 1e-310: the only float
+of a record is a chance, and another number ends the decoding. It begins with the sign because a
+search for one byte is the fastest; an id such as a UUID does not end like this."""
 
 SHOWN_BYTES: Final = 4096
 """A longer array or object is not decoded for the sentence about it: a million small ones would
@@ -83,8 +89,10 @@ class RecordDecoder:
         plain, most = self._plain, self._plain_bytes
         values: list[Any] = [record.value for record in records]
         try:
-            if max(map(len, values)) <= most and all(map(bytes.isascii, values)):
-                return [plain(value) for value in values]
+            if max(map(len, values)) <= most:
+                together = b"".join(values)
+                if together.isascii() and not (b"[" in together and SLOW_NUMBER.search(together)):
+                    return [plain(value) for value in values]
         except REFUSED:
             pass  # find out which
         events: list[InputEvent | Exception] = []
@@ -111,6 +119,8 @@ class RecordDecoder:
             text: Any = value  # None and a Rejected have no length: a TypeError
             if len(text) > self._plain_bytes:
                 self._check_bounds(text)
+            if b"[" in text and SLOW_NUMBER.search(text):  # many numbers need an array
+                _check_numbers(text)
             if not text.isascii():
                 text.decode()  # msgspec does not check the text of fields that it skips
             return self._plain(text)
@@ -217,6 +227,18 @@ def _check_nesting(value: bytes) -> None:
         )
 
 
+def _check_numbers(value: bytes) -> None:
+    """Refuse a slow number that is not part of a string."""
+    if b"\\" in value:
+        value = value.replace(b"\\\\", b"").replace(b'\\"', b"")
+    if SLOW_NUMBER.search(b'"'.join(value.split(b'"')[::2])):
+        raise Unread(
+            "invalid_record",
+            "the record has a number with an exponent below -199, or one with 20 digits or more "
+            "and an exponent below -9; write fewer digits, or 0.",
+        )
+
+
 class _Long:
     """A value that is too long to be decoded for a sentence."""
 
@@ -249,7 +271,7 @@ def _value(text: msgspec.Raw) -> Any:
     """The value of a field for a sentence; one that takes long to decode is only named."""
     kind = _kind(text)
     if kind == "a string" or len(text) <= SHOWN_BYTES:
-        return msgspec.json.decode(text)
+        return read_value(text)
     if kind == "a number":
         raise msgspec.ValidationError
     return _Long(f"{kind} of {len(text)} bytes")

@@ -10,6 +10,7 @@ import msgspec
 from streamduel.config import changes as rules
 from streamduel.config.experiment import ExperimentSettings
 from streamduel.errors import ConfigurationError, PolicyError
+from streamduel.formats.reading import read_value
 from streamduel.policies import Policy
 from streamduel.policies.base.change_of_arms import with_arms, with_counts_of
 from streamduel.records import Rejected
@@ -89,7 +90,7 @@ def _decoded(values: Mapping[str, msgspec.Raw]) -> dict[str, Any]:
     if size > MAX_BYTES:
         raise ConfigurationError(f"settings must be at most {MAX_BYTES} bytes (found {size}).")
     try:
-        return {key: msgspec.json.decode(value) for key, value in values.items()}
+        return {key: read_value(value) for key, value in values.items()}
     except msgspec.ValidationError:
         raise ConfigurationError("settings has a number that is out of range.") from None
     except msgspec.DecodeError as error:

@@ -76,6 +76,41 @@ def test_the_verdict_does_not_depend_on_the_depth_of_the_call_stack() -> None:
 
 
 @pytest.mark.parametrize(
+    "number",
+    ["1e-310", "4.9E-324", "123456789e-320", "1.5123e-305", "1e-0310", "1e-9999", "1e-200",
+     "0." + "0" * 208 + "1e-99", "1" * 105 + "e-400", "4.0223467713119385201e-100"],
+)  # fmt: skip
+@pytest.mark.parametrize("count", [1, 1000])
+def test_a_record_with_numbers_that_are_slow_to_read_is_refused(number: str, count: int) -> None:
+    chances = f"[{number}{f', {number}' * (count - 1)}]"
+    value = text(INTERLEAVING, teams=["a"] * count, clicks=[], chances="?")
+    assert verdict(value.replace(b'"?"', chances.encode())) == (
+        "invalid_record",
+        "the record has a number with an exponent below -199, or one with 20 digits or more and "
+        "an exponent below -9; write fewer digits, or 0.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "chance"),
+    [
+        ({}, "1e-199"), ({}, "1.2345678901234567e-99"), ({}, "0.12345678901234567890123"),
+        ({}, "1e-05"), ({"query": "is 2e-308 , or [1e-310] small?"}, "0.5"),
+        ({"query": '"1e-310 "'}, "0.5"), ({"query": "\\"}, "0.5"),
+        ({"id": "1234567e-3102-4b1e-310c-0000000e-310"}, "0.5"),
+    ],
+)  # fmt: skip
+def test_other_numbers_and_texts_that_resemble_slow_ones_are_accepted(
+    fields: dict[str, str], chance: str
+) -> None:
+    value = text(INTERLEAVING, teams=["a"], clicks=[], **fields, chances="?")
+    value = value.replace(b'"?"', f"[{chance}]".encode())
+    partition = Partition()
+    assert not letters(partition.fold(value, text(DUEL, id="2")))
+    assert partition.tallies()["accepted"] == 2
+
+
+@pytest.mark.parametrize(
     ("value", "sentence"),
     [
         (text(DUELS, wins_a=10**6, wins_b=1, ties=0),
