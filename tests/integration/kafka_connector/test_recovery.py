@@ -246,6 +246,32 @@ def test_records_that_are_no_snapshot(bed: Bed) -> None:
         outlet.load(0)
 
 
+@pytest.mark.parametrize("offset", [0, 3, 99])
+def test_an_offset_that_another_program_wrote_is_told_at_once(bed: Bed, offset: int) -> None:
+    """What it says to do helps."""
+    bed.produce(10, 0)
+    source = bed.source()
+    start(source, gain(source))
+    outlet = bed.outlet(source)
+    commit(outlet, work(0, 5))
+
+    def write(value: int) -> None:
+        with KafkaProducer(bootstrap_servers=bed.servers) as producer:
+            text = str(value).encode()
+            producer.send(bed.snapshots, key=b"$next_offset", value=text, partition=0).get(30)
+
+    write(offset)
+    with pytest.raises(
+        SnapshotError,
+        match=rf"another program wrote to partition 0 of snapshots.topic '{bed.snapshots}': the "
+        rf"record with the key '\$next_offset' at offset \d+ has the value {offset}, but .* has "
+        "committed 5, .* write the value 5 with this key to this partition",
+    ):
+        outlet.load(0)
+    write(5)
+    assert outlet.load(0) == snapshot(5, experiment=b"0:5")
+
+
 def test_expired_offsets(bed: Bed) -> None:
     source = bed.source()
     start(source, gain(source))
