@@ -110,7 +110,8 @@ class Found(NamedTuple):
     Attributes:
         partitions: how many it has.
         id: its id; None with brokers before Kafka 2.8.
-        rights: the operations that this user may perform, in capitals; None before Kafka 2.3.
+        rights: the operations that this user may perform, in capitals; None where they were not
+            asked for, and before Kafka 2.3.
     """
 
     partitions: int
@@ -201,10 +202,10 @@ class Consumer(Protocol):
     def partitions(self, topic: str, seconds: float) -> list[int]:
         """The partitions of a topic, in order; none if it is missing."""
 
-    def topic_id(self, topic: str) -> str | None:
-        """The id of a topic as of the newest metadata; makes no request.
+    def known(self, topic: str) -> Found | None:
+        """A topic as of the newest metadata, without rights; None if there is none.
 
-        None while it is unknown, and with brokers before Kafka 2.8.
+        Makes no request.
         """
 
     def ask_topic_id(self, topic: str) -> Any:

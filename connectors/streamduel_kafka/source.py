@@ -144,7 +144,9 @@ class KafkaSource:
     def _poll(self, timeout: float) -> Poll:
         again, self._reannounce = self._reannounce, False
         fetched = self._fetch(0 if again else timeout)
-        check_same(self._topic, self._id, self._consumer.topic_id(self._topic))
+        if known := self._consumer.known(self._topic):
+            check_same(self._topic, self._id, known.id)
+            self._check_partitions(known.partitions)
         assigned = self._ownership.latest()
         lost: list[int] = []
         gained: list[int] = []
@@ -229,13 +231,16 @@ class KafkaSource:
             time.sleep(max(0.0, min(rest, PAUSE_SECONDS)))
             return {}
 
-    def _gain(self, gained: Sequence[int]) -> None:
-        if gained and gained[-1] >= self._partitions:
+    def _check_partitions(self, found: int) -> None:
+        if found > self._partitions:
             raise ConnectorError(
                 f"topic '{self._topic}' has more partitions now than the {self._partitions} it had "
                 "at start; the number of partitions decides the home of an experiment, so move the "
                 "experiments to a new topic, or start again with a new group and snapshots."
             )
+
+    def _gain(self, gained: Sequence[int]) -> None:
+        self._check_partitions(max(gained, default=-1) + 1)
         self._delivering.clear()
         self._missed.clear()
         if self._control is not None:

@@ -19,13 +19,13 @@ from confluent_kafka.admin import OffsetSpec
 from kafka import TopicPartition, errors
 
 from streamduel.connector import LogRecord
-from streamduel_kafka.client import AdminOptions, Committed, ConsumerOptions, Listener
+from streamduel_kafka.client import AdminOptions, Committed, ConsumerOptions, Found, Listener
 from streamduel_kafka.confluent.admin import ConfluentAdmin, open_admin
 from streamduel_kafka.confluent.brokers import Brokers
 from streamduel_kafka.confluent.failures import TRUNCATED, translated, translating
+from streamduel_kafka.confluent.newest_topics import NewestTopics
 from streamduel_kafka.confluent.opening import Errors, await_cluster, configuration
 from streamduel_kafka.confluent.positions import Positions
-from streamduel_kafka.confluent.topic_ids import TopicIds
 from streamduel_kafka.confluent.unread import UnreadBatches
 
 log = structlog.stdlib.get_logger(__name__)
@@ -99,7 +99,7 @@ class ConfluentConsumer:
         self._failed: deque[errors.KafkaError] = deque()
         self._fatal: errors.KafkaError | None = None
         self._reread: set[TopicPartition] = set()  # in the present poll
-        self._topic_ids = TopicIds(admin, options.metadata_seconds)
+        self._newest_topics = NewestTopics(admin, options.metadata_seconds)
 
     @property
     def connected(self) -> bool:
@@ -304,9 +304,9 @@ class ConfluentConsumer:
         found = self._admin.found(self._admin.ask(topic, seconds), seconds)
         return list(range(found.partitions)) if found is not None else []
 
-    def topic_id(self, topic: str) -> str | None:
+    def known(self, topic: str) -> Found | None:
         """See the protocol."""
-        return self._topic_ids.newest(topic)
+        return self._newest_topics.newest(topic)
 
     def ask_topic_id(self, topic: str) -> Any:
         """See the protocol."""
@@ -315,9 +315,8 @@ class ConfluentConsumer:
     def await_topic_id(self, topic: str, asked: Any, seconds: float) -> str | None:
         """See the protocol."""
         found = self._admin.found(asked, seconds)
-        identity = found.id if found is not None else None
-        self._topic_ids.note(topic, identity)
-        return identity
+        self._newest_topics.note(topic, found)
+        return found.id if found is not None else None
 
     def close(self) -> None:
         """See the protocol."""

@@ -14,7 +14,7 @@ from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAs
 
 from streamduel.connector import LogRecord
 from streamduel.kafka_batches import bound_reads
-from streamduel_kafka.client import Committed, ConsumerOptions, Listener
+from streamduel_kafka.client import Committed, ConsumerOptions, Found, Listener
 from streamduel_kafka.kafka_python import private
 from streamduel_kafka.kafka_python.opening import opened
 
@@ -163,9 +163,9 @@ class PythonConsumer:
         """See the protocol."""
         return sorted(self._consumer.partitions_for_topic(topic) or ())
 
-    def topic_id(self, topic: str) -> str | None:
+    def known(self, topic: str) -> Found | None:
         """See the protocol."""
-        return private.topic_id(self._consumer, topic)
+        return private.known(self._consumer, topic)
 
     def ask_topic_id(self, topic: str) -> Any:  # noqa: ARG002 - asks for all of the consumer's
         """See the protocol."""

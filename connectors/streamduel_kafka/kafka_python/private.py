@@ -19,6 +19,8 @@ from kafka import TopicPartition, errors
 from kafka.net.compat import KafkaNetClient
 from kafka.protocol.consumer import IsolationLevel
 
+from streamduel_kafka.client import Found
+
 NO_ID = uuid.UUID(int=0)
 
 # Answers take milliseconds, a fetch without records `fetch_max_wait_ms`; on a slow network, a
@@ -117,15 +119,18 @@ def drop_fetched(consumer: Any, at: TopicPartition) -> None:
         rest.drain()
 
 
-def topic_id(consumer: Any, topic: str) -> str | None:
-    """The id of a topic by the consumer's newest metadata, as Kafka's tools show it.
+def known(consumer: Any, topic: str) -> Found | None:
+    """A topic by the consumer's newest metadata; None while it is missing.
 
-    Makes no request. None while the topic is missing, and with brokers before Kafka 2.8.
+    Makes no request.
 
-    Defect: no public method returns it. The consumer itself only logs that the id has changed, and
-    continues reading at its old position.
+    Defect: no public method returns the id. The consumer itself only logs that it has changed, and
+    continues reading at its old position; and of the number of partitions only the leader of a
+    group takes note.
     """
-    return shown_topic_id(consumer._client.cluster.topic_id(topic))
+    cluster = consumer._client.cluster
+    partitions = cluster.partitions_for_topic(topic)
+    return Found(len(partitions), shown_topic_id(cluster.topic_id(topic))) if partitions else None
 
 
 def ask_topic_id(consumer: Any) -> Any:
@@ -143,7 +148,7 @@ def ask_topic_id(consumer: Any) -> Any:
 
 
 def await_topic_id(consumer: Any, topic: str, asked: Any, seconds: float) -> str | None:
-    """The answer to `ask_topic_id`, as that of `topic_id`.
+    """The answer to `ask_topic_id`, as Kafka's tools show it.
 
     Raises:
         KafkaError: no answer in time.

@@ -163,6 +163,20 @@ def test_more_partitions_than_at_start(
         gain(source, count=6, seconds=seconds)
 
 
+def test_more_partitions_are_noticed_without_the_leader_of_the_group(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opening, "METADATA_SECONDS", 0.1)
+    patient = {"session_timeout_ms": 300_000, "max_poll_interval_ms": 300_000}
+    sources = [bed.source(instance=name, **patient) for name in ("first", "second")]
+    gain_all(*sources, counts=[2, 2])
+    with KafkaAdminClient(bootstrap_servers=bed.servers) as admin:
+        admin.create_partitions({bed.topic: 6})
+    for source in reversed(sources):  # while the others do not poll
+        with pytest.raises(ConnectorError, match="more partitions now than the 4 it had at start"):
+            gain(source, count=6)
+
+
 def test_open_log_joins_no_group(bed: Bed) -> None:
     bed.produce(3, 2)
     owner = bed.source()

@@ -1,4 +1,4 @@
-"""Ids of topics, for consumers of confluent-kafka, whose metadata has none."""
+"""The newest metadata of topics, for consumers of confluent-kafka, whose own has no ids."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import Any
 import structlog
 from kafka import errors
 
+from streamduel_kafka.client import Found
 from streamduel_kafka.confluent.admin import ConfluentAdmin
 
 log = structlog.stdlib.get_logger(__name__)
 
 
-class TopicIds:
-    """The newest known ids of topics, asked for in the background.
+class NewestTopics:
+    """The newest known metadata of topics, asked for in the background.
 
     Args:
         admin: asks for them.
@@ -24,24 +25,24 @@ class TopicIds:
     def __init__(self, admin: ConfluentAdmin, seconds: float) -> None:
         self._admin = admin
         self._seconds = seconds
-        self._known: dict[str, str | None] = {}
+        self._known: dict[str, Found | None] = {}
         self._asked: dict[str, tuple[Any, float]] = {}
 
-    def note(self, topic: str, identity: str | None) -> None:
+    def note(self, topic: str, found: Found | None) -> None:
         """Note the answer to another request."""
-        self._known[topic] = identity
+        self._known[topic] = found
 
-    def newest(self, topic: str) -> str | None:
-        """The id by the newest answer; None if there is none, or no such topic. Does not wait."""
+    def newest(self, topic: str) -> Found | None:
+        """The newest answer; None if there is none, or no such topic. Does not wait."""
         now = time.monotonic()
         asked, since = self._asked.get(topic, (None, -self._seconds))
         if asked is not None and asked.done():
             try:
                 found = self._admin.found(asked, 0)
             except errors.KafkaError as error:
-                log.debug("topic id unknown", topic=topic, error=str(error))
+                log.debug("topic unknown", topic=topic, error=str(error))
             else:
-                self.note(topic, found.id if found is not None else None)
+                self.note(topic, found)
             self._asked[topic] = None, since
             asked = None
         if asked is None and now - since >= self._seconds:
