@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from dataclasses import replace
@@ -28,6 +29,9 @@ BROKER_SECONDS = 20.0
 # Pauses between two attempts: at first as long as transaction markers usually take, then longer.
 MIN_PAUSE_SECONDS = 0.05
 MAX_PAUSE_SECONDS = 1.0
+
+# Transaction markers take milliseconds: what takes longer should be seen by who waits for a start.
+SILENT_SECONDS = 2.0
 
 HANGING = (
     "a killed broker may have left it hanging: find it with 'kafka-transactions.sh find-hanging' "
@@ -78,7 +82,7 @@ class SnapshotLoader:
             ConnectorError: Kafka does not allow it, or the outlet was closed.
         """
         pause = MIN_PAUSE_SECONDS
-        deadline: float | None = None
+        deadline = warn_at = None
         while not self._closing.is_set():
             try:
                 return self._attempt(partition)
@@ -88,15 +92,27 @@ class SnapshotLoader:
                 if is_fatal(error):
                     raise self._unreadable(partition, error) from error
                 log.warning("snapshot not read yet", partition=partition, error=reason(error))
-                deadline = None  # the broker needs the whole time again when it is back
+                deadline = warn_at = None  # the broker needs the whole time again when it is back
             except _Pending as why:
-                deadline = deadline or time.monotonic() + self._patience()
-                if time.monotonic() > deadline:
+                now = time.monotonic()
+                deadline = deadline or now + self._patience()
+                warn_at = warn_at or now + SILENT_SECONDS
+                if now > deadline:
                     raise SnapshotError(str(why)) from None
+                if now > warn_at:
+                    self._warn(partition, deadline - now, str(why))
+                    warn_at = math.inf
                 log.debug("snapshot awaits a transaction", partition=partition, why=str(why))
             self._closing.wait(pause)
             pause = min(2 * pause, MAX_PAUSE_SECONDS)
         raise ConnectorError(f"the snapshot of partition {partition} was not loaded: shutting down")
+
+    def _warn(self, partition: int, seconds: float, why: str) -> None:
+        log.warning(
+            "snapshot delayed", partition=partition, seconds=round(seconds), why=why,
+            advice="the start waits so many seconds more, in which the broker ends a transaction "
+            "that its producer has left open",
+        )  # fmt: skip
 
     def _unreadable(self, partition: int, error: BaseException) -> ConnectorError:
         group = self._source.group_id if self._source else None

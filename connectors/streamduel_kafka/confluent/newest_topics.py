@@ -40,7 +40,7 @@ class NewestTopics:
             try:
                 found = self._admin.found(asked, 0)
             except errors.KafkaError as error:
-                log.debug("topic unknown", topic=topic, error=str(error))
+                log.debug("topic id unknown", topic=topic, error=str(error))
             else:
                 self.note(topic, found)
             self._asked[topic] = None, since

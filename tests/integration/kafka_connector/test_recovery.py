@@ -8,6 +8,7 @@ from functools import partial
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer, OffsetAndMetadata, TopicPartition
 from kafka.admin import MemberToRemove
+from structlog.typing import EventDict
 
 from streamduel.connector import Message, Outlet, PartitionCommit, Snapshot
 from streamduel.errors import ConnectorError, Fenced, SnapshotError
@@ -285,8 +286,11 @@ def test_expired_offsets(bed: Bed) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_hanging_transaction(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hanging_transaction(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, logged: list[EventDict]
+) -> None:
     monkeypatch.setattr(snapshots, "ASK_SECONDS", 0.5)
+    monkeypatch.setattr(snapshots, "SILENT_SECONDS", 0.1)
     former = bed.source(instance="former")
     start(former, gain(former))
 
@@ -299,6 +303,9 @@ def test_a_hanging_transaction(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> Non
     log = bed.source(instance="next")
     with pytest.raises(SnapshotError, match=r"held by a transaction .* find-hanging"):
         bed.outlet(log).load(0)
+    [warning] = [line for line in logged if line["event"] == "snapshot delayed"]
+    assert (warning["log_level"], warning["partition"]) == ("warning", 0)
+    assert "is held by a transaction" in warning["why"]
 
 
 @pytest.mark.parametrize("offset", [1, 0], ids=["", "unchanged"])
