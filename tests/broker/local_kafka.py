@@ -1,7 +1,7 @@
 """Apache Kafka on this machine's Java: one node, broker and controller in one process (KRaft).
 
-Maven fetches the jars of `pom.xml` once into the user's cache directory. Settings, data and log of
-a broker are in a temporary directory.
+Maven fetches the jars of `pom.xml` once into the user's cache directory; beside them is an archive
+of their classes. Settings, data and log of a broker are in a temporary directory.
 """
 
 import base64
@@ -25,6 +25,7 @@ from xml.etree import ElementTree
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
+from tests.broker.classes import class_sharing
 from tests.broker.properties import broker_properties
 from tests.cached import cached
 
@@ -174,6 +175,7 @@ class LocalKafka:
         port: the port for clients; a free one if None.
         cluster_id: from `new_cluster_id`, the same for all nodes of a cluster; a new one if None.
         heap_mb: size of the Java heap.
+        classes: Java's option for the archive of classes; it reads that of `class_sharing` if None.
     """
 
     can_restart: ClassVar[bool] = True
@@ -184,12 +186,14 @@ class LocalKafka:
         port: int | None = None,
         cluster_id: str | None = None,
         heap_mb: int = 512,
+        classes: str | None = None,
     ) -> None:
         self.directory = Path(tempfile.mkdtemp(prefix="streamduel-kafka-"))
         self._port, self._controller_port = port or free_port(), free_port()
         self._overrides = dict(overrides or {})
         self._cluster_id = cluster_id or new_cluster_id()
         self._heap_mb = heap_mb
+        self._classes = classes
         self._formatted = False
         self._process: subprocess.Popen[bytes] | None = None
         self._watchdog: subprocess.Popen[bytes] | None = None
@@ -247,6 +251,8 @@ class LocalKafka:
         if self._process is not None:
             raise RuntimeError(f"the broker on {self.bootstrap_servers} is started already")
         jars = cached_jars()
+        if self._classes is None:
+            self._classes = class_sharing(Path(_program("java")), jars, _run_once)
         if not self._formatted:
             self._format(jars)
         self._launch(jars)
@@ -342,9 +348,11 @@ class LocalKafka:
         )
 
     def _java(self, jars: Path) -> list[str]:
+        assert self._classes is not None
         return [
             _program("java"),
             f"-Xmx{self._heap_mb}m",
+            self._classes,
             # Two cores are shared with the tests: less compilation, no threads for the collector.
             "-XX:TieredStopAtLevel=1",
             "-XX:+UseSerialGC",
@@ -382,3 +390,8 @@ class LocalKafka:
 
     def _with_log(self, message: str) -> str:
         return f"{message}; the end of its log:\n{self.log_tail()}"
+
+
+def _run_once(classes: str) -> None:
+    with LocalKafka(classes=classes) as broker:
+        broker.stop()

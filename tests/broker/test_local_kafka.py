@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
+from tests.broker.classes import ARCHIVE
 from tests.broker.fixture import NO_BROKER, WAYS_OUT, Topics, without_broker
 from tests.broker.local_kafka import (
     BrokerUnavailableError,
@@ -200,6 +201,10 @@ def fake_maven(monkeypatch: pytest.MonkeyPatch, directory: Path, script: str) ->
     monkeypatch.setenv("PATH", str(directory), prepend=os.pathsep)
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(directory / "cache"))
+
+
+def test_classes_come_from_the_archive(kafka: LocalKafka) -> None:
+    assert f"/{ARCHIVE}\n" in Path(f"/proc/{kafka.pid}/maps").read_text()
 
 
 def test_several_threads_fetch_the_jars_once(
