@@ -12,8 +12,16 @@ from typing import Any, Final
 
 from streamduel.analysis.engine import Engine, quoted
 from streamduel.analysis.fields import SHOWN, plain
-from streamduel.analysis.kinds import NUMBERS_OF_SIDES, Source, numbers_of_winners, sides
+from streamduel.analysis.kinds import NUMBERS_OF_SIDES, Source
+from streamduel.analysis.meanings import (
+    check_ties_are_told,
+    is_mirrored,
+    is_perspective,
+    numbers_of_teams,
+    winner_by_side,
+)
 from streamduel.analysis.refusing import LIMITS
+from streamduel.analysis.unnamed_sides import sides
 from streamduel.record_rules import ACTION_FIELDS, TYPES
 from streamduel.records import MAX_NAME, MAX_NOTE, MAX_QUERY
 
@@ -74,6 +82,8 @@ def load(engine: Engine, source: Source, experiment: str) -> Counter[str]:
     factor = 1.0 if own else _time_factor(engine, source)
     texts = _texts(engine, source, factor)
     ignored = _ignored(source)
+    if source.kind == "flat" and is_mirrored(engine, source, texts):
+        ignored["a comparison from its other side"] = f"{texts['a']} > {texts['b']}"
     counts = ", ".join(f"count(*) FILTER ({condition})" for condition in ignored.values())
     row = engine.rows(f"SELECT {counts} FROM {source.table.relation}")[0] if counts else ()
     kind = _typed_kind() if own else _flat_kind(set(texts))
@@ -160,12 +170,16 @@ def _read_foreign_values(
     """Give texts of another program the meaning that streamduel's records have."""
     sides = {"a": texts["a"], "b": texts["b"], "t": "'tie'"}
     if "winner" in texts:
-        texts["winner"] = _winner_by_side(engine, source, texts["winner"], sides)
+        texts["winner"] = _winner(engine, source, texts, sides)
     elif won := [side for side in ("a", "b") if f"won_{side}" in source.columns.fields]:
         texts["winner"] = _winner_of_flags(source, sides, won)
         if len(won) == 1:
+            flag = source.table.text(source.columns.fields[f"won_{won[0]}"])
+            check_ties_are_told(engine, source, texts, f"won_{won[0]}", flag)
             column = source.columns.fields[f"won_{won[0]}"]
             engine.rows(f"INSERT INTO half_winners VALUES ({quoted(column)})")
+    if "teams" in texts:
+        texts["teams"] = numbers_of_teams(engine, source, texts)
     if {"teams", "clicks"} <= texts.keys() and _are_flags(engine, source, texts):
         flags = (
             f"[CASE x WHEN '1' THEN 'true' ELSE 'false' END for x in entries({texts['clicks']})]"
@@ -188,28 +202,17 @@ def _read_foreign_values(
         texts["id"] = f"CASE WHEN {texts['id']} <> '' THEN json_array({content})::VARCHAR END"
 
 
-def _winner_by_side(engine: Engine, source: Source, winner: str, sides: Mapping[str, str]) -> str:
-    """The winner where it is no name of a ranker, but a number, or the name of its column."""
-    columns = source.columns.fields
-    cases = "".join(
-        f" WHEN side_word({winner}) = {quoted(plain(columns[side]))} THEN {sides[side]}"
-        for side in ("a", "b") if plain(columns.get(side, ""))
-    )  # fmt: skip
-    whole = f"regexp_replace({winner}, '\\.0+$', '')"  # pandas writes 1.0 where some are missing
-    named = f"{whole} IN ({sides['a']}, {sides['b']})"
-    numbers = numbers_of_winners(engine, source, named)
-    if numbers:
-        meant = {side: number for number, side in numbers.items()}
-        first, second = (columns.get(side, side)[:80] for side in ("a", "b"))
-        tie = f", and {meant['t']} a tie" if "t" in meant else ""
-        engine.rows(
-            "INSERT INTO readings VALUES (?)",
-            [f"In '{columns['winner'][:80]}', {meant['a']} is taken as a victory of '{first}',"
-             f" {meant['b']} of '{second}'{tie}."],
-        )  # fmt: skip
-    for number, side in numbers.items():
-        cases += f" WHEN try_cast({winner} AS DOUBLE) = {number} THEN {sides[side]}"
-    return f"CASE WHEN {named} THEN {whole}{cases} ELSE {winner} END"
+def _winner(
+    engine: Engine, source: Source, texts: Mapping[str, str], sides: Mapping[str, str]
+) -> str:
+    """The winner by its column, and by that of the ties if there is one."""
+    flag = texts["winner"]
+    winner = winner_by_side(engine, source, flag, sides)
+    if "ties" in texts:
+        winner = f"CASE WHEN flag({texts['ties']}) THEN 'tie' ELSE {winner} END"
+    if is_perspective(source) and not is_mirrored(engine, source, {**texts, "winner": winner}):
+        check_ties_are_told(engine, source, texts, "winner", flag)
+    return winner
 
 
 def _are_flags(engine: Engine, source: Source, texts: Mapping[str, str]) -> bool:

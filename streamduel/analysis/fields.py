@@ -31,6 +31,14 @@ SIDES_B: Final = ("b", "right", "2", "second", "treatment", "candidate", "challe
 """What they call its side."""
 
 
+OPPONENTS: Final = tuple(
+    it + end
+    for it in ("opponent", "rival", "competitor", "versus", "vs", "against", "loser")
+    for end in ("", *RANKERS, "name", "id")
+)
+"""What they call the other ranker of a row that is about one."""
+
+
 def _of_side(sides: Sequence[str]) -> tuple[str, ...]:
     """Names of the column with the ranker of a side, such as leftranker and rankeraname."""
     return tuple(
@@ -68,7 +76,8 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "experiment": ("experiment", "experimentname", "experimentid", "exp", "test", "testname",
                    "testid", "abtest"),
     "a": ("a", "l", "left", *_of_side(SIDES_A), "control", "baseline"),
-    "b": ("b", "r", "right", *_of_side(SIDES_B), "treatment", "candidate", "challenger", "variant"),
+    "b": ("b", "r", "right", *_of_side(SIDES_B), "treatment", "candidate", "challenger", "variant",
+          *OPPONENTS),
     "wins_a": _count_of_side(SIDES_A, "wins", "win"),
     "wins_b": _count_of_side(SIDES_B, "wins", "win"),
     "won_a": _count_of_side(SIDES_A, "won", "iswinner"),
@@ -271,6 +280,11 @@ def find_columns(columns: Sequence[str], chosen: Chosen, *, typed: bool) -> Colu
         if matching:
             found[field] = matching[0]
             del free[plain(matching[0])]
+    if "a" not in found and plain(found.get("b", "")) in OPPONENTS:
+        of_one = (name + end for name in RANKERS for end in ("", "name", "id"))
+        found.update([("a", free[name]) for name in of_one if name in free][:1])
+        if plain(found["b"]) == "loser" and "winner" in found:
+            found["a"] = found["winner"]
     if not segments:
         of_segments = (name for name in free if name in SEGMENTS or name.startswith("segment"))
         segments = [free[name] for name in of_segments][:MAX_SEGMENTATIONS]

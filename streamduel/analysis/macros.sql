@@ -42,8 +42,10 @@ END;
 -- Names of sides, as far as they cannot mean anything else.
 CREATE MACRO plain(t) AS regexp_replace(lower(t), '[^a-z0-9]', '', 'g');
 
--- What names a side in `left_won` and 'A wins'.
-CREATE MACRO side_word(t) AS regexp_replace(plain(t), '(won|wins|win)$', '');
+-- What names a side in `left_won`, 'A wins' and 'left is slightly better'.
+CREATE MACRO side_word(t) AS regexp_replace(
+    plain(t), '(is|was|much|slightly|somewhat|clearly|strongly|better|preferred|won|wins|win)+$', ''
+);
 
 CREATE MACRO is_side_a(t) AS side_word(t) IN (
     'a', 'l', 'left', 'arma', 'rankera', 'modela', 'systema', 'sidea', 'teama', 'varianta',
@@ -89,9 +91,10 @@ CREATE MACRO winner_of(w, a, b, own) AS CASE
     WHEN lower(a) <> lower(b) AND lower(w) = lower(b) THEN 'b'
     WHEN is_side_a(w) THEN 'a'
     WHEN is_side_b(w) THEN 'b'
-    WHEN regexp_replace(lower(w), '[ _-]', '', 'g') IN (
+    WHEN regexp_replace(lower(w), '[ _()-]', '', 'g') IN (
         '', 't', 'tie', 'tied', 'draw', 'none', 'null', 'nan', 'neither', 'both', 'equal', 'even',
-        'same', 'nowinner', 'nopreference', 'undecided', 'na', 'n/a', '\n' -- Hive writes \N for NULL
+        'same', 'thesame', 'aboutthesame', 'aboutequal', 'similar', 'tiebothbad', 'bothbad',
+        'bothgood', 'nodifference', 'nowinner', 'nopreference', 'undecided', 'na', 'n/a', '\n' -- Hive writes \N for NULL
     ) THEN 't'
 END;
 

@@ -82,8 +82,10 @@ def test_a_column_of_one_side_may_mean_ties_by_false(tmp_path: Path) -> None:
     for row in rows:
         del row["tie"]
     assert "If 'control_won' is false for ties too" in sentence(
-        only(json_lines(tmp_path / "x.json", rows)), "ties"
+        only(json_lines(tmp_path / "x.json", rows), columns=["won_a=control_won"]), "ties"
     )
+    with pytest.raises(ConfigurationError, match="ties may be among its defeats"):
+        only(json_lines(tmp_path / "x.json", rows))
 
 
 def test_numbers_of_sides_are_not_names_of_rankers(tmp_path: Path) -> None:

@@ -1,0 +1,234 @@
+"""What words and numbers of other programs mean as winners and teams."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from streamduel.analysis.engine import Engine, quoted
+from streamduel.analysis.fields import OPPONENTS, plain
+from streamduel.analysis.kinds import NUMBERS_OF_SIDES, Source
+from streamduel.errors import ConfigurationError
+
+WINNERS: Final = (
+    {1.0: "a", 0.0: "t", 2.0: "b"},
+    {1.0: "a", 2.0: "b"},
+    {1.0: "a", 0.0: "t", -1.0: "b"},
+    {1.0: "a", -1.0: "b"},
+    {1.0: "a", 0.5: "t", 0.0: "b"},
+)
+"""What numbers may mean as winners; the last is the outcome of side a."""
+
+OUTCOMES: Final = {
+    **dict.fromkeys(("win", "wins", "won", "winner", "w", "victory"), "a"),
+    **dict.fromkeys(("loss", "losses", "lost", "lose", "loses", "loser", "l", "defeat"), "b"),
+}
+"""The outcome of side a, in words."""
+
+FLAGS: Final = {"true": "a", "false": "b", "1": "a", "0": "b", "10": "a", "00": "b"}
+"""Whether a ranker has beaten its opponent; 1.0 without its point is 10."""
+
+MAX_WORDS: Final = 20
+"""Different winners that are no rankers: more are none of the words above."""
+
+SHARE_OF_MIRRORED: Final = 0.9
+"""Share of the comparisons of a log that has each of them from both sides."""
+
+MANY: Final = 200_000
+"""Rows from which on one in 64 ids is looked at."""
+
+
+def is_perspective(source: Source) -> bool:
+    """Whether each row is about a ranker and its opponent, so that its outcome is the ranker's."""
+    return plain(source.columns.fields.get("b", "")) in OPPONENTS
+
+
+def winner_by_side(engine: Engine, source: Source, winner: str, sides: Mapping[str, str]) -> str:
+    """The winner where it is no name of a ranker, but a number, an outcome, or a column's name."""
+    columns = source.columns.fields
+    cases = "".join(
+        f" WHEN side_word({winner}) = {quoted(plain(columns[side]))} THEN {sides[side]}"
+        for side in ("a", "b") if plain(columns.get(side, ""))
+    )  # fmt: skip
+    whole = f"regexp_replace({winner}, '\\.0+$', '')"  # pandas writes 1.0 where some are missing
+    named = f"{whole} IN ({sides['a']}, {sides['b']})"
+    words = _outcomes(engine, source, winner, named)
+    numbers = {} if words else _numbers(engine, source, named)
+    if numbers or words:
+        _tell(engine, source, {**numbers, **words})
+    for number, side in numbers.items():
+        cases += f" WHEN try_cast({winner} AS DOUBLE) = {number} THEN {sides[side]}"
+    for word, side in words.items():
+        cases += f" WHEN plain({winner}) = {quoted(word)} THEN {sides[side]}"
+    return f"CASE WHEN {named} THEN {whole}{cases} ELSE {winner} END"
+
+
+def _tell(engine: Engine, source: Source, meanings: Mapping[str, str]) -> None:
+    """Let the checks say what the values are taken for."""
+    columns, meant = source.columns.fields, {side: value for value, side in meanings.items()}
+    first, second = (columns.get(side, side)[:80] for side in ("a", "b"))
+    tie = f", and {meant['t']} a tie" if "t" in meant else ""
+    parts = [
+        f"{meant[side]} {'is taken as a victory ' if number == 0 else ''}of '{name}'"
+        for number, (side, name) in enumerate(
+            (side, name) for side, name in (("a", first), ("b", second)) if side in meant
+        )
+    ]
+    engine.rows(
+        "INSERT INTO readings VALUES (?)",
+        [f"In '{columns['winner'][:80]}', {', '.join(parts)}{tie}."],
+    )
+
+
+def _numbers(engine: Engine, source: Source, named: str) -> dict[str, str]:
+    """What numbers in `winner` mean: a, b or t for a tie; empty if there are none.
+
+    Args:
+        engine: with the log.
+        source: with a column of winners.
+        named: whether a winner is the name of a ranker, in SQL.
+
+    Raises:
+        ConfigurationError: the numbers can be read in two ways.
+    """
+    column = source.columns.fields["winner"]
+    rows = engine.rows(
+        f"SELECT DISTINCT x FROM (SELECT try_cast({source.table.text(column)} AS DOUBLE) AS x FROM"
+        f" (SELECT * FROM {source.table.relation} LIMIT {NUMBERS_OF_SIDES}) WHERE NOT"
+        f" coalesce({named}, false)) WHERE x IS NOT NULL ORDER BY x LIMIT 10"
+    )
+    found = {float(x) for (x,) in rows}
+    if -1.0 in found and plain(column).startswith("prefer"):
+        raise _two_ways(source, column, "preferences 1 and -1")
+    for meaning in WINNERS:
+        if found == meaning.keys():
+            return {f"{x:g}": side for x, side in meaning.items()}
+    if found and found <= {0.0, 1.0}:
+        raise _two_ways(source, column, "winners 0 and 1")
+    return {}
+
+
+def _two_ways(source: Source, column: str, values: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"'{column[:80]}' of '{source.table.where}' has the {values}, which can be read in two"
+        " ways; write 'a' and 'b' instead, in the file or with --sql."
+    )
+
+
+def _outcomes(engine: Engine, source: Source, winner: str, named: str) -> dict[str, str]:
+    """The words in `winner` that are outcomes of side a; empty if there are other words."""
+    rows = engine.rows(
+        f"SELECT DISTINCT plain({winner}) FROM (SELECT * FROM {source.table.relation} LIMIT"
+        f" {NUMBERS_OF_SIDES}) WHERE NOT coalesce({named}, false) AND"
+        f" winner_of({winner}, NULL, NULL, false) IS DISTINCT FROM 't' LIMIT {MAX_WORDS}"
+    )
+    found = {str(word) for (word,) in rows}
+    known = OUTCOMES | FLAGS if is_perspective(source) else OUTCOMES
+    if not found or not found <= known.keys() or found == {"l"}:  # which is the left side
+        return {}
+    return {word: known[word] for word in sorted(found)}
+
+
+def check_ties_are_told(
+    engine: Engine, source: Source, texts: Mapping[str, str], field: str, flag: str
+) -> None:
+    """Refuse a column of victories whose false may be a defeat or a tie.
+
+    Args:
+        engine: with the log.
+        source: the rows.
+        texts: of each field.
+        field: of the column; a user who names it knows that there are no ties.
+        flag: its text, in SQL.
+
+    Raises:
+        ConfigurationError: it is the only sign of the winner, and nothing in it is a tie.
+    """
+    if field in source.chosen or "ties" in texts:
+        return
+    query = f"SELECT 1 FROM {source.table.relation} WHERE flag({flag}) IS NULL LIMIT 1"
+    if not engine.rows(query):
+        column = source.columns.fields[field][:80]
+        raise ConfigurationError(
+            f"'{column}' of '{source.table.where}' is true or false in every row, so that ties may"
+            f" be among its defeats. Leave it empty for ties, name a column for them (--map"
+            f" ties=COLUMN), or say that there are none: --map {field}={column}."
+        )
+
+
+def numbers_of_teams(engine: Engine, source: Source, texts: Mapping[str, str]) -> str:
+    """The teams, in SQL, with the names of the sides where they are 1 and 2.
+
+    Raises:
+        ConfigurationError: they are 0 and 1.
+    """
+    teams = texts["teams"]
+    rows = engine.rows(
+        f"SELECT DISTINCT x FROM (SELECT unnest(entries({teams})) AS x, {texts['a']} AS a,"
+        f" {texts['b']} AS b FROM (SELECT * FROM {source.table.relation} LIMIT"
+        f" {NUMBERS_OF_SIDES})) WHERE x NOT IN (a, b) LIMIT {MAX_WORDS}"
+    )
+    found = {str(x) for (x,) in rows} - {"null", "None", "-1", ""}
+    if found == {"0", "1"}:
+        raise _two_ways(source, source.columns.fields["teams"], "teams 0 and 1")
+    if found != {"1", "2"}:
+        return teams
+    sides = f"[CASE x WHEN '1' THEN 'a' WHEN '2' THEN 'b' ELSE x END for x in entries({teams})]"
+    return f"to_json({sides})::VARCHAR"
+
+
+def check_names(source: Source, field: str, names: Sequence[str]) -> None:
+    """Refuse words that are no names of rankers.
+
+    Raises:
+        ConfigurationError: all are outcomes or the numbers of sides.
+    """
+    numbers = {"-1", "0", "1", "2", "0.0", "1.0", "2.0"}
+    are_numbers = set(names) <= numbers and field not in source.chosen
+    if are_numbers or {plain(each) for each in names} <= OUTCOMES.keys():
+        column = source.columns.fields[field]
+        raise ConfigurationError(
+            f"'{column[:80]}' of '{source.table.where}' says {' and '.join(names)}, but not of"
+            " which ranker; name the columns of the two in each row: --map a=COLUMN --map b=COLUMN."
+        )
+
+
+def is_mirrored(engine: Engine, source: Source, texts: Mapping[str, str]) -> bool:
+    """Whether the log has each comparison twice: once from the side of each ranker.
+
+    Both rows have the same id. If the rows are about a ranker and its opponent, they may have ids
+    of their own; then each outcome is there equally often from both sides.
+    """
+    fields = source.columns.fields
+    if not {"a", "b"} <= fields.keys() or "winner" not in texts:
+        return False
+    key = source.table.text(fields["id"]) if "id" in fields else "NULL"
+    rows = (
+        f"(SELECT {texts['a']} AS a, {texts['b']} AS b, {key} AS key,"
+        f" winner_of({texts['winner']}, {texts['a']}, {texts['b']}, false) AS winner"
+        f" FROM {source.table.relation})"
+    )
+    pairs = f"(SELECT a, b, count(*) AS n FROM {rows} WHERE a <> b GROUP BY a, b)"
+    total, both = engine.rows(
+        f"SELECT sum(l.n), coalesce(sum(least(l.n, m.n)), 0) FROM {pairs} AS l LEFT JOIN {pairs}"
+        " AS m ON l.a = m.b AND l.b = m.a"
+    )[0]
+    if not total or both < SHARE_OF_MIRRORED * total:
+        return False
+    few = "key IS NOT NULL" + (" AND hash(key) % 64 = 0" if total > MANY else "")
+    if _share_mirrored(engine, f"(SELECT * FROM {rows} WHERE {few})") >= SHARE_OF_MIRRORED:
+        return True
+    if not is_perspective(source):
+        return False
+    return _share_mirrored(engine, f"(SELECT a, b, winner, 0 AS key FROM {rows})") == 1.0
+
+
+def _share_mirrored(engine: Engine, rows: str) -> float:
+    """The share of the rows that are there equally often from the other side."""
+    grouped = f"(SELECT key, a, b, winner, count(*) AS n FROM {rows} WHERE a <> b GROUP BY ALL)"
+    (share,) = engine.rows(
+        f"SELECT sum(l.n) FILTER (l.n = m.n) / sum(l.n) FROM {grouped} AS l LEFT JOIN {grouped} AS"
+        " m ON l.key = m.key AND l.a = m.b AND l.b = m.a AND m.winner IS NOT DISTINCT FROM"
+        " CASE l.winner WHEN 'a' THEN 'b' WHEN 'b' THEN 'a' ELSE l.winner END"
+    )[0]
+    return float(share or 0.0)

@@ -1,0 +1,87 @@
+"""The two sides of a log that does not name its rankers in columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from streamduel.analysis.engine import Engine, name
+from streamduel.analysis.kinds import NUMBERS_OF_SIDES, Source
+from streamduel.analysis.meanings import check_names
+from streamduel.config.section import MAX_ARMS
+from streamduel.errors import ConfigurationError
+
+MAX_UNNAMED: Final = 50
+"""Columns in which the names of the rankers are looked for."""
+
+
+def sides(engine: Engine, source: Source) -> tuple[str, str]:
+    """The two arms of a log that does not name them in columns: those of `teams` or `winner`.
+
+    Raises:
+        ConfigurationError: there are more than two, or they may be in other columns.
+    """
+    fields, table = source.columns.fields, source.table
+    field = "teams" if "teams" in fields else "winner" if "winner" in fields else None
+    if field is None:
+        if {"wins_a", "won_a", "won_b", "clicks_a"} & fields.keys():
+            _check_unnamed(engine, source)
+        return "a", "b"
+    text = table.text(fields[field])
+    values = f"unnest(entries({text}))" if field == "teams" else text
+    found = engine.rows(
+        f"SELECT DISTINCT x FROM (SELECT {values} AS x FROM (SELECT * FROM {table.relation}"
+        f" LIMIT {NUMBERS_OF_SIDES})) WHERE side_of(x, NULL, NULL, false) = '?'"
+        " AND winner_of(x, NULL, NULL, false) IS NULL ORDER BY x LIMIT 4"
+    )
+    names = [str(x) for (x,) in found]
+    if not names:
+        _check_unnamed(engine, source)
+        return "a", "b"
+    check_names(source, field, names)
+    if len(names) == 2:
+        return names[0], names[1]
+    raise ConfigurationError(
+        f"{name(fields[field])} of '{table.where}' names {', '.join(names)}; with other than two "
+        "rankers, name the columns of the two in each row: --map a=COLUMN --map b=COLUMN."
+    )
+
+
+def _check_unnamed(engine: Engine, source: Source) -> None:
+    """Refuse to compare the sides of a log if other columns may name the rankers.
+
+    A user who has named the column of the sides wants to compare sides.
+
+    Raises:
+        ConfigurationError: there are such columns.
+    """
+    table, used = source.table, {*source.columns.fields.values(), *source.columns.segments}
+    others = [column for column in table.columns if column not in used][:MAX_UNNAMED]
+    if not others or source.chosen & {"teams", "winner", "wins_a", "won_a", "won_b", "clicks_a"}:
+        return
+    values = ", ".join(f"list(DISTINCT {table.text(column)})" for column in others)
+    (row,) = engine.rows(
+        f"SELECT {values} FROM (SELECT * FROM {table.relation} LIMIT {NUMBERS_OF_SIDES})"
+    )
+    found = [column for column, each in zip(others, row, strict=True) if _may_be_rankers(each)]
+    if found:
+        listed = ", ".join(f"'{column[:80]}'" for column in found[:10])
+        raise ConfigurationError(
+            f"'{table.where}' names only sides in the columns that are recognised. If the rankers"
+            f" are in {listed}, name their columns: --map a=COLUMN --map b=COLUMN; to compare"
+            " sides, name the column of the winner: --map winner=COLUMN."
+        )
+
+
+def _may_be_rankers(values: Sequence[str] | None) -> bool:
+    """Whether the distinct values of a column may be names of rankers."""
+    names = [text for text in values or () if text and not _is_number(text) and text[0] != "{"]
+    return 2 <= len(names) <= MAX_ARMS
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return text.lower() in {"true", "false"}
+    return True

@@ -1,0 +1,149 @@
+"""Outcomes without a side, numbers of teams, and comparisons from both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from streamduel.errors import ConfigurationError
+from tests.unit.analysis.exports import (
+    ROWS,
+    TIES,
+    WINS,
+    Row,
+    check,
+    json_lines,
+    named,
+    only,
+    winner,
+)
+
+RANKERS: dict[str, Callable[[Row], object]] = {"left": lambda r: r["a"], "right": lambda r: r["b"]}
+
+
+def words(a: object, b: object, tie: object) -> Callable[[Row], object]:
+    return lambda row: {"a": a, "b": b, "tie": tie}[winner(row)]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "tie"),
+    [
+        ("win", "loss", "tie"),
+        ("Won", "Lost", "Draw"),
+        ("W", "L", "T"),
+        ("left is better", "right is slightly better", "about the same"),
+        ("left", "right", "tie (bothbad)"),
+        ("left", "right", "no_difference"),
+    ],
+)
+def test_outcomes_in_words_are_understood(a: str, b: str, tie: str, tmp_path: Path) -> None:
+    rows = named(**RANKERS, outcome=words(a, b, tie))
+    check(only(json_lines(tmp_path / "x.jsonl", rows)))
+
+
+def test_the_checks_say_what_an_outcome_is_taken_for(tmp_path: Path) -> None:
+    rows = named(**RANKERS, outcome=words("win", "loss", "tie"))
+    found = only(json_lines(tmp_path / "x.jsonl", rows))
+    (told,) = [check.sentence for check in found.checks if check.name == "winner"]
+    assert told == "In 'outcome', win is taken as a victory of 'left', loss of 'right'."
+
+
+Side = Mapping[str, object]
+
+
+def both(mine: Side, other: Side, own_ids: bool = False) -> list[Row]:
+    """Each comparison from the side of either ranker."""
+    rows = []
+    for row in ROWS:
+        for ranker, rival, side in (("a", "b", mine), ("b", "a", other)):
+            value = side[winner(row)]
+            key = f"{row['id']}-{ranker}" if own_ids else row["id"]
+            rows.append({"id": key, "ranker": row[ranker], "opponent": row[rival], "won": value})
+    return rows
+
+
+OUTCOMES: dict[str, tuple[Side, Side]] = {
+    "words": ({"a": "win", "b": "loss", "tie": "tie"}, {"a": "loss", "b": "win", "tie": "tie"}),
+    "numbers": ({"a": 1, "b": 0, "tie": 0.5}, {"a": 0, "b": 1, "tie": 0.5}),
+}
+
+
+@pytest.mark.parametrize("outcomes", OUTCOMES)
+@pytest.mark.parametrize("own_ids", [False, True])
+def test_comparisons_from_both_sides_count_once(
+    outcomes: str, own_ids: bool, tmp_path: Path
+) -> None:
+    path = json_lines(tmp_path / "x.jsonl", both(*OUTCOMES[outcomes], own_ids))
+    check(only(path))
+    rows = [{**row, "a": row["ranker"], "b": row["opponent"]} for row in both(*OUTCOMES["words"])]
+    check(only(json_lines(tmp_path / "y.jsonl", rows), columns=["a=a", "b=b"]))
+
+
+def test_one_side_of_each_comparison_is_all_of_it(tmp_path: Path) -> None:
+    rows = both(*OUTCOMES["words"])[::2]
+    check(only(json_lines(tmp_path / "x.jsonl", rows)))
+
+
+@pytest.mark.parametrize("column", ["left_won", "won"])
+def test_ties_among_defeats_are_refused(column: str, tmp_path: Path) -> None:
+    names = RANKERS
+    if column == "won":
+        names = {"ranker": RANKERS["left"], "opponent": RANKERS["right"]}
+    rows = named(**names, **{column: lambda r: winner(r) == "a"})
+    path = json_lines(tmp_path / "x.jsonl", rows)
+    with pytest.raises(ConfigurationError, match="ties may be among its defeats"):
+        only(path)
+    field = "won_a" if column == "left_won" else "winner"
+    assert only(path, columns=[f"{field}={column}"]).duels == len(ROWS)
+    tied = [{**row, "tie": winner(r) == "tie"} for row, r in zip(rows, ROWS, strict=True)]
+    check(only(json_lines(tmp_path / "y.jsonl", tied)))
+
+
+def test_winner_and_loser_name_the_rankers(tmp_path: Path) -> None:
+    rows = [
+        {"winner": row[winner(row)], "loser": row["ab".replace(winner(row), "")]}
+        for row in ROWS if winner(row) != "tie"
+    ]  # fmt: skip
+    rows += [{"winner": "ltr", "loser": "dense"}] * 200
+    pair = only(json_lines(tmp_path / "x.jsonl", rows)).pairs[0]
+    assert (pair.a, pair.b) == ("bm25", "ltr")
+    assert (pair.wins_a, pair.wins_b, pair.ties) == (WINS["bm25"], WINS["ltr"], 0)
+
+
+def test_teams_are_1_and_2(tmp_path: Path) -> None:
+    rows = named(
+        **RANKERS, teams=lambda r: ["ab".index(t) + 1 for t in r["teams"]],
+        clicks=lambda r: r["clicks"],
+    )  # fmt: skip
+    check(only(json_lines(tmp_path / "x.jsonl", rows)))
+
+
+REFUSED: dict[str, tuple[list[Row], str]] = {
+    "teams 0 and 1": (
+        named(**RANKERS, teams=lambda r: ["ab".index(t) for t in r["teams"]],
+              clicks=lambda r: r["clicks"]),
+        "'teams' of .* has the teams 0 and 1, which can be read in two ways",
+    ),
+    "preferences of -1": (
+        named(**RANKERS, preference=words(-1, 1, 0)),
+        "'preference' of .* has the preferences 1 and -1, which can be read in two ways",
+    ),
+    "outcomes of nobody": (
+        named(outcome=words("win", "loss", "tie")),
+        "'outcome' of .* says loss and win, but not of which ranker",
+    ),
+    "numbers of nobody": (
+        named(teams=lambda r: ["ab".index(t) for t in r["teams"]], clicks=lambda r: r["clicks"]),
+        "'teams' of .* says 0 and 1, but not of which ranker",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_can_be_read_in_two_ways_is_refused(case: str, tmp_path: Path) -> None:
+    rows, expected = REFUSED[case]
+    with pytest.raises(ConfigurationError, match=expected):
+        only(json_lines(tmp_path / "x.jsonl", rows))
+    assert TIES
