@@ -12,6 +12,7 @@ import msgspec
 
 from streamduel.analysis.engine import Engine
 from streamduel.analysis.fields import Chosen, Columns, find_columns, own_columns, plain
+from streamduel.analysis.result_objects import find_results, with_lists
 from streamduel.analysis.tables import Table, sample, with_keys
 from streamduel.errors import ConfigurationError
 from streamduel.record_rules import TYPES
@@ -72,6 +73,10 @@ def source(engine: Engine, table: Table, chosen: Chosen) -> Source:
         table = with_keys(engine, table)
     if not table.columns:
         raise ConfigurationError(f"'{table.where}' has no JSON object and no column.")
+    if (results := find_results(rows)) is not None and results.column in table.columns:
+        others = [column for column in table.columns if column != results.column]
+        if not _tells_winners(find_columns(others, chosen, typed=False)):
+            table = with_lists(table, results)
     typed, names = None, list(table.columns)
     columns = find_columns(names, chosen, typed=False)
     if "impression" not in columns.fields:  # no log of clicks alone, with a type of each event
@@ -135,14 +140,19 @@ def _type_column(
     return next((each for each in named if _typed(rows, each)), None)
 
 
-def _check(table: Table, columns: Columns) -> None:
-    """Refuse a table in which no duel and no click can be found."""
+def _tells_winners(columns: Columns) -> bool:
+    """Whether there may be duels in the columns."""
     there = columns.fields.keys()
-    duels = (
-        {"winner", "teams", "won_a", "won_b"} & there
+    return (
+        bool({"winner", "teams", "won_a", "won_b"} & there)
         or {"wins_a", "wins_b"} <= there
         or {"clicks_a", "clicks_b"} <= there
     )
+
+
+def _check(table: Table, columns: Columns) -> None:
+    """Refuse a table in which no duel and no click can be found."""
+    there, duels = columns.fields.keys(), _tells_winners(columns)
     clicks = "impression" in there and bool({"rank", "doc"} & there)
     if duels or clicks or "type" in there:
         return

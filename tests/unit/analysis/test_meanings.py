@@ -9,6 +9,7 @@ import pytest
 
 from streamduel.errors import ConfigurationError
 from tests.unit.analysis.exports import (
+    OPTIONS,
     ROWS,
     TIES,
     WINS,
@@ -18,6 +19,7 @@ from tests.unit.analysis.exports import (
     named,
     only,
     winner,
+    written,
 )
 
 RANKERS: dict[str, Callable[[Row], object]] = {"left": lambda r: r["a"], "right": lambda r: r["b"]}
@@ -147,3 +149,24 @@ def test_what_can_be_read_in_two_ways_is_refused(case: str, tmp_path: Path) -> N
     with pytest.raises(ConfigurationError, match=expected):
         only(json_lines(tmp_path / "x.jsonl", rows))
     assert TIES
+
+
+def results(row: Row) -> list[Row]:
+    """The results of a list, not in the order of their ranks."""
+    found: list[Row] = [
+        {"doc_id": f"d{rank}", "position": rank + 1, "ranker": row[team],
+         "clicked": rank in row["clicks"]}
+        for rank, team in enumerate(row["teams"])
+    ]  # fmt: skip
+    return found[::-1]
+
+
+@pytest.mark.parametrize("suffix", ["json", "parquet"])
+def test_results_may_be_objects_with_their_teams(suffix: str, tmp_path: Path) -> None:
+    rows = named(search=lambda r: r["id"], items=results)
+    check(only(written(tmp_path / f"x.{suffix}", rows, OPTIONS[suffix])))
+
+
+def test_results_with_teams_do_not_replace_the_winner(tmp_path: Path) -> None:
+    rows = [{**row, "items": results(ROWS[0])} for row in named(**RANKERS, winner=winner)]
+    check(only(json_lines(tmp_path / "x.jsonl", rows)))
