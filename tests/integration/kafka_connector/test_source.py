@@ -16,6 +16,7 @@ from tests.integration.kafka_connector.bed import (
     Bed,
     commit,
     gain,
+    gain_all,
     mapping,
     polls,
     read,
