@@ -45,12 +45,12 @@ def _document(number: int, kind: str = "duel", **fields: Any) -> bytes:
     return json.dumps(base | {"a": "ranker-0", "b": "ranker-1"} | fields).encode()
 
 
-def _filled(fields: str, text: str) -> Maker:
+def _filled(fields: str, text: str, kind: str = "duel") -> Maker:
     """Large records with a field that is filled with a text."""
     body = text * (LARGE // len(text))
 
     def make(number: int) -> bytes:
-        head = f'{{"type":"duel","id":"h-{number}","experiment":"search","a":"ranker-0"'
+        head = f'{{"type":"{kind}","id":"h-{number}","experiment":"search","a":"ranker-0"'
         return f'{head},"b":"ranker-1","winner":"a",{fields % body}}}'.encode()
 
     return make
@@ -72,6 +72,8 @@ def _patterns_of_1000(number: int) -> bytes:
 
 HALF: Final = LARGE // 2
 
+CHANCES: Final = '"teams":["a"],"clicks":[],"chances":[%s0]'
+
 LARGE_CLASSES: Final[dict[str, Maker]] = {
     "open brackets": _same(b"[" * LARGE),
     "matched brackets": _same(b"[" * HALF + b"]" * HALF),
@@ -79,8 +81,11 @@ LARGE_CLASSES: Final[dict[str, Maker]] = {
     "brackets in a string": _filled('"x":"%s"', "[{"),
     "brackets behind quotes": _filled('"x":"%s"', '\\"['),
     "small objects in a list": _filled('"x":[%s{}]', "{},"),
-    "long `teams`": _filled('"teams":[%s"a"]', '"a",'),
-    "long `clicks`": _filled('"type":"interleaving","teams":["a"],"clicks":[%s0]', "0,"),
+    "long `teams`": _filled('"clicks":[],"teams":[%s"a"]', '"a",', "interleaving"),
+    "long `clicks`": _filled('"teams":["a"],"clicks":[%s0]', "0,", "interleaving"),
+    "long `chances`": _filled(CHANCES, "0.5,", "interleaving"),
+    "slow `chances`": _filled(CHANCES, "1e-310,", "interleaving"),
+    "signs of slow numbers": _filled('"x":["%s"]', "e-"),
     "a long string": _filled('"query":"%s"', "x"),
     "a long id": _filled('"id":"%s"', "x"),
     "a long arm": _filled('"b":"%s"', "ranker-"),
