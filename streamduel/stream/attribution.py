@@ -27,7 +27,11 @@ from streamduel.stream.team_patterns import TeamPatterns
 from streamduel.stream.timers import NEVER
 
 MAX_CLICKS: Final = 1000
-"""The most clicks on one impression: people make a handful, so more come from a robot."""
+"""The most clicks on one impression: people make a handful, so more come from a robot.
+
+As many wait for an impression that has not arrived, the newest: then what waits is determined by
+the end of the click log alone, from which a restart rebuilds it.
+"""
 
 
 class Closed(NamedTuple):
@@ -97,7 +101,7 @@ class Attribution:
         self._dedupe = window
         self._open: dict[int, OpenImpression] = {}
         self._order: deque[int] = deque()  # the keys of `_open`, the oldest first
-        self._pending: deque[PendingClick] = deque()  # the oldest first; some may be joined
+        self._pending: deque[PendingClick] = deque()  # the oldest first; some joined or displaced
         # By impression, the oldest pending click, and those after it, the oldest first: most
         # impressions have one, and a deque takes as much memory as all the rest of it.
         self._first: dict[int, PendingClick] = {}
@@ -171,8 +175,10 @@ class Attribution:
 
     def click(
         self, key: int, event: Click, record: LogRecord, now: int
-    ) -> Literal["joined", "late", "pending"]:
+    ) -> Literal["joined", "late", "pending", "displacing"]:
         """Join a click with its impression, or keep it until the impression arrives.
+
+        A displacing click is pending, too; the oldest that waited for its impression no longer is.
 
         Args:
             key: of the impression's id.
@@ -194,8 +200,9 @@ class Attribution:
         self.out_of_order.late += self._behind(event, now)
         if key in self._dedupe:
             return "late"
+        displaces = self._displace(key)
         self._keep(key, event, record, now, since)
-        return "pending"
+        return "displacing" if displaces else "pending"
 
     def _watch(self, since: int) -> None:
         """Note that an impression or a click opens with this many bytes before it."""
@@ -229,6 +236,17 @@ class Attribution:
         else:
             self._first[key] = click
         self.pending += 1
+
+    def _displace(self, key: int) -> bool:
+        """Drop the oldest pending click of an impression if one more would be too many."""
+        further = self._further.get(key)
+        if further is None or len(further) < MAX_CLICKS - 1:
+            return False
+        oldest, self._first[key] = self._first[key], further.popleft()
+        oldest.impression = oldest.key = oldest.value = None  # it remains in `_pending` for a while
+        self.pending -= 1
+        self._drop_joined()
+        return True
 
     def close(self, offset: int, now: int) -> Closed:
         """Close the windows that are over when the record at an offset arrives, or by stream time.

@@ -212,6 +212,8 @@ class Experiment:
             self.outcomes.accepted += 1
         elif joined == "late":
             self.outcomes.late += 1
+        elif joined == "displacing":
+            self.outcomes.unjoined += 1
         if idle:
             self.set_timer()
 

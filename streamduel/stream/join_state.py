@@ -62,7 +62,7 @@ class PendingClick(msgspec.Struct, gc=False):
     record, only its text and the fields for the credit are kept.
 
     Attributes:
-        impression: key of the impression; None once it has arrived.
+        impression: key of the impression; None once it has arrived, or if displaced.
         rank: as sent, like `doc`, `action` and `ts`.
         doc: a document.
         action: a kind of click.

@@ -263,6 +263,20 @@ def test_clicks_on_one_impression_are_limited() -> None:
     ]
 
 
+def test_clicks_that_wait_for_one_impression_are_limited_to_the_newest() -> None:
+    stream = Stream()
+    stream.fold(click("another", 2), *(click(number, 1, rank=0) for number in range(3)))
+    stream.fold(*(click(number, 1, rank=1) for number in range(3, 1003)))
+    assert stream.tallies() == (0, 0, 0, 3, 0)
+    again = stream.partition.restarted()
+    assert again.task.experiments["search"].open == {"impressions": 0, "clicks": 1001}
+    stream.fold(impression(1))
+    assert stream.verdicts == [], "as many as an impression may have"
+    stream.tick()
+    assert stream.wins == (0, 1)
+    assert stream.tallies() == (1002, 0, 0, 4, 0)
+
+
 def test_an_impression_of_a_retired_arm_is_no_duel() -> None:
     stream = Stream()
     stream.fold(impression(1), click(1, 1))

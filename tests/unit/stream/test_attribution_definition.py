@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streamduel.stream import attribution
 from streamduel.testing import Record
 from tests.unit.stream.folding import ARMS, DUEL, Partition, config, text
 from tests.unit.stream.restarts import run
@@ -172,6 +173,25 @@ def test_results_do_not_depend_on_chunks_and_restarts(
     cuts = sorted(rng.sample(range(1, len(log)), data.draw(st.sampled_from([0, 5, 60]))))
     restarts = set(data.draw(st.lists(st.sampled_from(cuts)))) if cuts else set()
     assert run(made, log, cuts, restarts) == run(made, log, [], set())
+
+
+@pytest.mark.parametrize("most", [60, 10**6])
+def test_the_limit_of_waiting_clicks_does_not_depend_on_restarts(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attribution, "MAX_CLICKS", 2)
+    dedupe = {"window_records": most, "window_ms": WINDOW}
+    made = config(search={"join_window_ms": WINDOW, "decide_every": 3, "slate": 2}, dedupe=dedupe)
+    for seed in range(20):
+        rng = random.Random(seed)
+        early = [
+            Record(offset, click(offset, rng.randint(1, 4)), START + 9 * offset, b"search")
+            if rng.random() < 0.7
+            else record._replace(offset=offset, timestamp=START + 9 * offset)
+            for offset, record in enumerate(noise(rng, 300, 60))
+        ]
+        cuts = sorted(rng.sample(range(1, len(early)), 20))
+        assert run(made, early, cuts, set(cuts[::2])) == run(made, early, [], set())
 
 
 def test_the_logs_contain_all_cases() -> None:
