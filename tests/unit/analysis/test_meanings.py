@@ -170,3 +170,11 @@ def test_results_may_be_objects_with_their_teams(suffix: str, tmp_path: Path) ->
 def test_results_with_teams_do_not_replace_the_winner(tmp_path: Path) -> None:
     rows = [{**row, "items": results(ROWS[0])} for row in named(**RANKERS, winner=winner)]
     check(only(json_lines(tmp_path / "x.jsonl", rows)))
+
+
+def test_a_flag_for_each_outcome_is_understood(tmp_path: Path) -> None:
+    rows = named(
+        model_a=lambda r: r["a"], model_b=lambda r: r["b"], winner_model_a=words(1, 0, 0),
+        winner_model_b=words(0, 1, 0), winner_tie=words(0, 0, 1),
+    )  # fmt: skip
+    check(only(json_lines(tmp_path / "x.jsonl", rows)))

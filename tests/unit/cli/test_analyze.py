@@ -162,8 +162,8 @@ FAILURES = {
     "broken Parquet": (b"PAR1" + b"\x00" * 100, "DuckDB cannot do this"),
     "no duels": (b'{"type": "duel", "id": "1"}\n', "the log has no duel in 1 record; 1 cannot be"),
     "unknown winners": (
-        b"a,b,winner\n" + b"x,y,lost\n" * 9,
-        "9 cannot be used because of their winner, such as 'lost', but winner must be the name of",
+        b"a,b,winner\n" + b"x,y,unclear\n" * 9,
+        "9 cannot be used because of their winner, such as 'unclear', but winner must be the name",
     ),
     "rare rankers": (
         b"a,b,winner\n" + b"".join(b"x%d,y%d,a\n" % (n, n) for n in range(1001)),
