@@ -7,7 +7,7 @@ such switch. Its processes are forks of one that has imported everything, so eac
 from __future__ import annotations
 
 import json
-import multiprocessing
+import multiprocessing.process
 import os
 import signal
 import subprocess
@@ -20,6 +20,7 @@ from typing import Any
 
 from streamduel.config import load
 from streamduel.service import serve
+from tests.command_line import FORKS, run_command
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,9 +28,6 @@ TIMEOUT = 300
 """Seconds after which a process has failed: far more than any click log here needs."""
 
 RUN = [sys.executable, "-m", "streamduel", "run"]
-
-FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["__main__", __name__])
 
 
 class Killer:
@@ -98,10 +96,7 @@ def run_service(config: Path, **kill: object) -> bool:
 
 def streamduel(*arguments: object) -> subprocess.CompletedProcess[str]:
     """Run the command line."""
-    return subprocess.run(
-        [sys.executable, "-m", "streamduel", *map(str, arguments)],
-        cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT,
-    )  # fmt: skip
+    return run_command(*arguments, seconds=TIMEOUT, cwd=ROOT)
 
 
 def inspect(config: Path) -> dict[str, Any]:

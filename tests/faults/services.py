@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition, errors
 
+from tests.command_line import FORKS
 from tests.faults.kafka_runs import EXPERIMENTS, FIRST_STAMP, Run
-from tests.faults.processes import FORKS, ROOT, TIMEOUT
+from tests.faults.processes import ROOT, TIMEOUT
 from tests.logs import endless_values
 
 RUN = [sys.executable, "-m", "streamduel", "-v", "run"]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.command_line import run_command
 from tests.logs import ARMS, values
 from tests.unit.config.configurations import GOOD, changed, written
 
@@ -32,10 +32,7 @@ Streamduel = Callable[..., Result]
 
 def run(config: Path, *options: str) -> Result:
     """`streamduel run`, in a process of its own."""
-    done = subprocess.run(
-        [*COMMAND, "run", str(config), *options],
-        capture_output=True, text=True, check=False, timeout=SECONDS,
-    )  # fmt: skip
+    done = run_command("run", config, *options, seconds=SECONDS)
     return Result(done.returncode, done.stdout, done.stderr)
 
 

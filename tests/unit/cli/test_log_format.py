@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from streamduel import __version__
+from tests.command_line import run_command
 from tests.unit.cli.commands import COMMAND, LOG, SECONDS, Result, configure, lines
 
 
@@ -21,10 +22,8 @@ def run(config: Path, *options: str, wanted: str | None = None, before: str = ""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("STREAMDUEL_")}
     if wanted is not None:
         environment["STREAMDUEL_LOG_FORMAT"] = wanted
-    done = subprocess.run(
-        [*COMMAND, *before.split(), "run", str(config), "--until-end", *options], env=environment,
-        capture_output=True, text=True, check=False, timeout=SECONDS,
-    )  # fmt: skip
+    words = [*before.split(), "run", config, "--until-end", *options]
+    done = run_command(*words, seconds=SECONDS, env=environment)
     return Result(done.returncode, done.stdout, done.stderr)
 
 

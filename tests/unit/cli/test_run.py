@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,9 @@ import pytest
 from streamduel.preference.evidence import confidence, intervals
 from streamduel.testing import duel
 from streamduel.testing import encode as encoded
+from tests.command_line import run_command
 from tests.logs import ARMS
 from tests.unit.cli.commands import (
-    COMMAND,
     LOG,
     SECONDS,
     Streamduel,
@@ -57,11 +56,8 @@ def test_run_continues_where_it_stopped(finished: Path, tmp_path: Path) -> None:
 
 def test_run_reads_standard_input(finished: Path, tmp_path: Path) -> None:
     config = configure(tmp_path, {"source.path": "-"})
-    with (finished / "clicks.jsonl").open("rb") as log:
-        done = subprocess.run(
-            [*COMMAND, "run", str(config), "--until-end"],
-            stdin=log, capture_output=True, check=False, timeout=SECONDS,
-        )  # fmt: skip
+    log = finished / "clicks.jsonl"
+    done = run_command("run", config, "--until-end", seconds=SECONDS, stdin=log)
     assert done.returncode == 0, done.stderr
     assert lines(tmp_path) == lines(finished)
 

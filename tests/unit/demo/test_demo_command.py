@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from streamduel.cli import app as cli
+from tests.command_line import run_command
 from tests.unit.cli.commands import COMMAND, SECONDS
 
 CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
@@ -35,17 +36,11 @@ ENVIRONMENT = {
 
 
 def demo(*options: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, "demo", *map(str, options)],
-        capture_output=True, text=True, check=False, timeout=SECONDS, env=ENVIRONMENT,
-    )  # fmt: skip
+    return streamduel("demo", *options)
 
 
 def streamduel(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False,
-        timeout=SECONDS, env=ENVIRONMENT,
-    )  # fmt: skip
+    return run_command(*arguments, seconds=SECONDS, env=ENVIRONMENT)
 
 
 class Terminal:
