@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from kafka import KafkaProducer
 
 from streamduel.config import load
@@ -117,6 +118,21 @@ def test_an_action_takes_effect_and_a_replay_agrees(bed: Bed) -> None:
     wait(lambda: bed.search()["tallies"]["accepted"] == 27)
     assert bed.letters() == []
     bed.replays()
+
+
+def test_a_pending_change_of_settings_is_not_written_again(bed: Bed) -> None:
+    process = bed.start()
+    bed.duels(10)
+    wait(lambda: bed.search().get("duels") == 10)
+    stop(process)
+    configured = yaml.safe_load(bed.run.config.read_text())
+    configured["experiments"]["search"]["decide_every"] = 7
+    bed.run.config.write_text(yaml.safe_dump(configured))
+    first, second = (streamduel("control", "apply", bed.run.config, "--yes") for _ in range(2))
+    assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
+    assert "Wrote decide_every" in first.stdout
+    assert second.stdout == ""
+    assert "written already, not in effect yet: decide_every" in second.stderr
 
 
 def test_a_writer_of_clicks_cannot_act(bed: Bed) -> None:
