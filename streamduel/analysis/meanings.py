@@ -25,6 +25,9 @@ OUTCOMES: Final = {
 }
 """The outcome of side a, in words."""
 
+CHALLENGERS: Final = frozenset({"treatment", "candidate", "challenger", "variant"})
+"""Columns of side b whose tests mostly tell the outcome of that side."""
+
 FLAGS: Final = {"true": "a", "false": "b", "1": "a", "0": "b", "10": "a", "00": "b"}
 """Whether a ranker has beaten its opponent; 1.0 without its point is 10."""
 
@@ -55,12 +58,24 @@ def winner_by_side(engine: Engine, source: Source, winner: str, sides: Mapping[s
     words = _outcomes(engine, source, winner, named)
     numbers = {} if words else _numbers(engine, source, named)
     if numbers or words:
+        _check_outcomes(source, [*numbers, *words])
         _tell(engine, source, {**numbers, **words})
     for number, side in numbers.items():
         cases += f" WHEN try_cast({winner} AS DOUBLE) = {number} THEN {sides[side]}"
     for word, side in words.items():
         cases += f" WHEN plain({winner}) = {quoted(word)} THEN {sides[side]}"
     return f"CASE WHEN {named} THEN {whole}{cases} ELSE {winner} END"
+
+
+def _check_outcomes(source: Source, values: Sequence[str]) -> None:
+    """Refuse outcomes that may be those of either side.
+
+    Raises:
+        ConfigurationError: they may be.
+    """
+    columns = source.columns.fields
+    if "2" not in values and plain(columns.get("b", "")) in CHALLENGERS:
+        raise _two_ways(source, columns["winner"], f"outcomes {' and '.join(values)}")
 
 
 def _tell(engine: Engine, source: Source, meanings: Mapping[str, str]) -> None:

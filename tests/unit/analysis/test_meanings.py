@@ -132,6 +132,15 @@ REFUSED: dict[str, tuple[list[Row], str]] = {
         named(**RANKERS, preference=words(-1, 1, 0)),
         "'preference' of .* has the preferences 1 and -1, which can be read in two ways",
     ),
+    "outcomes of a treatment": (
+        named(control=lambda r: r["a"], treatment=lambda r: r["b"],
+              outcome=words("loss", "win", "tie")),
+        "'outcome' of .* has the outcomes loss and win, which can be read in two ways",
+    ),
+    "numbers of a treatment": (
+        named(control=lambda r: r["a"], treatment=lambda r: r["b"], outcome=words(-1, 1, 0)),
+        "'outcome' of .* has the outcomes .* which can be read in two ways",
+    ),
     "outcomes of nobody": (
         named(outcome=words("win", "loss", "tie")),
         "'outcome' of .* says loss and win, but not of which ranker",
