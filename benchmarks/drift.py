@@ -35,12 +35,12 @@ from streamduel.simulation.seeds import arrangement, run_seeds
 
 SEED: Final = 2026
 POLICIES: Final[Mapping[str, tuple[str, dict[str, str]]]] = {
-    "`top_two`": ("top_two", {}),
-    "`top_two`, `aim: earn`": ("top_two", {"aim": "earn"}),
-    "`double_thompson`": ("double_thompson", {}),
-    "`rucb`": ("rucb", {}),
+    "top_two": ("top_two", {}),
+    "top_two, aim: earn": ("top_two", {"aim": "earn"}),
+    "double_thompson": ("double_thompson", {}),
+    "rucb": ("rucb", {}),
 }
-"""By the words of the tables, the policy and its parameters."""
+"""The policies and their parameters, by label."""
 BEFORE: Final = np.asarray(ARXIV)
 _TURNED: Final = np.roll(np.arange(len(BEFORE)), 1)
 AFTER: Final = BEFORE[np.ix_(_TURNED, _TURNED)]
@@ -128,8 +128,8 @@ class Life(NamedTuple):
 
 def live(plan: Plan, runs: int, task: tuple[str, Case, int]) -> Life:
     """One run."""
-    words, case, run = task
-    name, parameters = POLICIES[words]
+    label, case, run = task
+    name, parameters = POLICIES[label]
     arms = arrangement(SEED, run, len(BEFORE))
     there = np.ix_(arms, arms)
     seeds, later = run_seeds(SEED, run, name), run_seeds(SEED + 1, run, name)
@@ -178,6 +178,11 @@ def mean_and_error(sample: Sequence[float]) -> tuple[float, float]:
     return statistics.fmean(sample), statistics.stdev(sample) / sqrt(len(sample))
 
 
+def as_code(label: str) -> str:
+    """The label in a table."""
+    return ", ".join(f"`{part}`" for part in label.split(", "))
+
+
 def duels_until(lives: Sequence[Life], plan: Plan) -> str:
     """Median and largest number of duels until the new best arm was champion and stayed so."""
     never = plan.after + 1
@@ -209,7 +214,7 @@ def table(plan: Plan, found: dict[tuple[str, Case], list[Life]]) -> list[str]:
         window = f"{case.window:,}" if case.window else "none"
         when = "2 to 3 windows" if case.window else f"{case.before:,}"
         lines.append(
-            f"| {name} | {window} | {when} | {price:,.0f} ± {price_error:,.0f}"
+            f"| {as_code(name)} | {window} | {when} | {price:,.0f} ± {price_error:,.0f}"
             f" | {lost:,.0f} ± {lost_error:,.0f} | {duels_until(lives, plan)} | {right} |"
         )
     return lines
@@ -239,7 +244,7 @@ def choice(plan: Plan, found: dict[tuple[str, Case], list[Life]]) -> list[str]:
     for (name, case), lives in found.items():
         window = f"{case.window:,}" if case.window else f"none, after {case.before:,}"
         costs = [between(plan, case, lives, duels) for duels in apart]
-        lines.append(f"| {name} | {window} | " + " | ".join(costs) + " |")
+        lines.append(f"| {as_code(name)} | {window} | " + " | ".join(costs) + " |")
     return lines
 
 

@@ -63,7 +63,7 @@ def test_the_page_shows_each_type_and_all_of_its_fields(type_: str) -> None:
 
 def test_every_input_example_is_accepted() -> None:
     texts = [text.encode() for type_ in INPUTS for text in example(type_)]
-    partition = Partition(config(search={"arms": ["bm25", "ltr-v1", "ltr-v2"]}))
+    partition = Partition(config(search={"arms": ["bm25", "ltr-v1", "ltr-v2", "ltr-v3"]}))
     assert not letters(partition.fold(*texts))
     assert partition.tallies()["accepted"] == len(texts)
 

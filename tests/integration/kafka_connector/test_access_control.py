@@ -19,6 +19,7 @@ from tests.broker.fixture import CLIENT
 from tests.broker.fixture import without_broker as no_broker
 from tests.broker.local_kafka import BrokerUnavailableError
 from tests.broker.secured import PASSWORD, Grant, SecuredKafka, make_keys
+from tests.command_line import run_command
 from tests.unit.cli.commands import COMMAND, SECONDS, Result
 
 pytestmark = pytest.mark.kafka
@@ -118,8 +119,8 @@ class Secured:
     def streamduel(self, user: str, *words: str) -> Result:
         """A command of this user; the word CONFIG is its configuration."""
         config = str(self.config(user))
-        command = [*COMMAND, *(config if word == "CONFIG" else word for word in words)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+        given = (config if word == "CONFIG" else word for word in words)
+        done = run_command(*given, seconds=SECONDS)
         return Result(done.returncode, done.stdout, done.stderr)
 
 

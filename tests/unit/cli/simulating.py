@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+from tests.command_line import run_command
 from tests.unit.cli.commands import SECONDS, Result
 
 # A shell's background job ignores Ctrl-C, and so does all that it starts: not here.
@@ -21,10 +21,7 @@ COMMAND = [
 
 def run(*arguments: object, folder: Path) -> Result:
     """The command in a process of its own."""
-    done = subprocess.run(
-        [*COMMAND, *map(str, arguments)],
-        capture_output=True, text=True, check=False, timeout=SECONDS, cwd=folder,
-    )  # fmt: skip
+    done = run_command("simulate", *arguments, seconds=SECONDS, cwd=folder)
     return Result(done.returncode, done.stdout, done.stderr)
 
 
