@@ -197,12 +197,6 @@ def displaced(consumer: Any) -> bool:
     return coordinator.stable() and not coordinator.rejoining and not coordinator._heartbeat_enabled
 
 
-def joining(consumer: Any) -> bool:
-    """Whether a member is not in its group now, or is about to leave it for a new generation."""
-    coordinator = consumer._coordinator
-    return coordinator.need_rejoin() or coordinator.rejoining or not coordinator.stable()
-
-
 def continue_joining(consumer: Any) -> None:
     """Let the next poll finish a rebalance that this member has begun.
 

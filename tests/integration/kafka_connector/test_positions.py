@@ -112,6 +112,26 @@ def test_a_poll_that_delivers_nothing_may_change_the_owner(bed: Bed) -> None:
             assert mapping(read(source, 1)) == {number: [0]}
 
 
+def test_a_sleep_in_a_poll_is_short(
+    kafka: Broker, topics: Topics, client: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """kafka-python may sleep although records have arrived, as it does without any partition."""
+    at = TopicPartition(topics(1), 0)
+    sleeps: list[float] = []
+    sleep = time.sleep
+
+    def noted(seconds: float) -> None:
+        sleeps.append(seconds)
+        sleep(seconds)
+
+    with opened(kafka, client) as consumer:
+        consumer.assign({at: 0})
+        consumer.hold([at])
+        monkeypatch.setattr(time, "sleep", noted)
+        consumer.poll(0.3)
+    assert max(sleeps, default=0.0) <= 0.01
+
+
 def test_an_offset_out_of_range_is_reported_until_it_is_in_range(
     kafka: Broker, topics: Topics, client: str
 ) -> None:
