@@ -18,7 +18,7 @@ def with_arm_like(policy: AnyPolicy, like: int, discount: float, cap: float) -> 
 
     The new arm has no duels. Its prior is the posterior of the other arm: the wins against each
     third arm, discounted, and those of a prior. Of the two arms themselves it says nothing. A prior
-    that is not believed any more is dropped. The wager on the prior begins anew: only later duels
+    that is not believed any more is dropped. The wager on the prior begins again: only later duels
     test it.
 
     Args:
