@@ -18,7 +18,7 @@ Which policy?
   least regret: one ranker beats all others    double_thompson; faster: rmed1
   least regret: perhaps no ranker does         double_thompson, ccb
   only a few decisions can be rolled out       batched_top_two
-  rankers or users change                      top_two with aim: earn and a window
+  rankers or users change                      top_two, aim: earn, with a window
   hundreds of rankers                          top_two, double_thompson
 docs/policies.md has measured regrets and more advice."""
 
