@@ -2,7 +2,7 @@
 
     python -m benchmarks.drift [--runs 10] [--jobs 2] [--out docs] [--quick]
 
-About five minutes on two cores.
+About a quarter of an hour on two cores.
 """
 
 from __future__ import annotations
