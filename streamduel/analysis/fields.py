@@ -30,10 +30,12 @@ SIDES_A: Final = ("a", "left", "1", "first", "control", "baseline")
 SIDES_B: Final = ("b", "right", "2", "second", "treatment", "candidate", "challenger")
 """What they call its side."""
 
+LOSERS: Final = ("loser", "rejected")
+"""What they call the ranker of a row that has lost, beside the one that has won."""
 
 OPPONENTS: Final = tuple(
     it + end
-    for it in ("opponent", "rival", "competitor", "versus", "vs", "against", "loser")
+    for it in ("opponent", "rival", "competitor", "versus", "vs", "against", *LOSERS)
     for end in ("", *RANKERS, "name", "id")
 )
 """What they call the other ranker of a row that is about one."""
@@ -100,8 +102,9 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "clicked": ("clicked", "isclicked", "isclick", "wasclicked", "click"),
     "winner": ("winner", "winnerside", "winningside", "winnerarm", "winning", "outcome", "result",
-               "preferred", "preference", "won", "wonby", "winnername",
-               *(word + it for word in ("winning", "winner", "preferred") for it in RANKERS)),
+               "preferred", "preference", "won", "wonby", "winnername", "chosen",
+               *(word + it for word in ("winning", "winner", "preferred", "chosen")
+                 for it in RANKERS)),
     "docs": ("docs", "documents", "docids", "documentids", "results", "resultids", "items",
              "itemids", "hits", "hitids"),
     "chances": ("chances", "chancesa", "probabilities"),
@@ -285,7 +288,7 @@ def find_columns(columns: Sequence[str], chosen: Chosen, *, typed: bool) -> Colu
     if "a" not in found and plain(found.get("b", "")) in OPPONENTS:
         of_one = (name + end for name in RANKERS for end in ("", "name", "id"))
         found.update([("a", free[name]) for name in of_one if name in free][:1])
-        if plain(found["b"]) == "loser" and "winner" in found:
+        if plain(found["b"]).startswith(LOSERS) and "winner" in found:
             found["a"] = found["winner"]
     if not segments:
         of_segments = (name for name in free if name in SEGMENTS or name.startswith("segment"))

@@ -13,6 +13,7 @@ import msgspec
 from streamduel.analysis.engine import Engine
 from streamduel.analysis.fields import Chosen, Columns, find_columns, own_columns, plain
 from streamduel.analysis.result_objects import find_results, with_lists
+from streamduel.analysis.result_rows import find_rows, one_per_list
 from streamduel.analysis.tables import Table, sample, with_keys
 from streamduel.errors import ConfigurationError
 from streamduel.record_rules import TYPES
@@ -77,6 +78,8 @@ def source(engine: Engine, table: Table, chosen: Chosen) -> Source:
         others = [column for column in table.columns if column != results.column]
         if not _tells_winners(find_columns(others, chosen, typed=False)):
             table = with_lists(table, results)
+    elif (parts := find_rows(engine, table, chosen)) is not None:
+        table = one_per_list(table, parts)
     typed, names = None, list(table.columns)
     columns = find_columns(names, chosen, typed=False)
     if "impression" not in columns.fields:  # no log of clicks alone, with a type of each event

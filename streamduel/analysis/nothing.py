@@ -61,8 +61,7 @@ def _reasons(engine: Engine, ignored: Counter[str]) -> Iterator[str]:
         if clicks:
             yield (
                 f"{clicks:,} are clicks whose list is not in the log: a list is a row with an id"
-                " and teams, in this file or another one; of a row for each result, --sql makes"
-                " lists as docs/analyze.md shows"
+                " and teams, in this file or another one"
             )
     for (moment,) in engine.rows("SELECT max(row) FROM resets HAVING count(*) > 0"):
         yield f"a 'reset' forgets the records before it (record {moment + 1:,})"

@@ -103,12 +103,16 @@ def test_ties_among_defeats_are_refused(column: str, tmp_path: Path) -> None:
     check(only(json_lines(tmp_path / "y.jsonl", tied)))
 
 
-def test_winner_and_loser_name_the_rankers(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("won", "lost"),
+    [("winner", "loser"), ("winner_model", "loser_model"), ("chosen", "rejected")],
+)
+def test_winner_and_loser_name_the_rankers(won: str, lost: str, tmp_path: Path) -> None:
     rows = [
-        {"winner": row[winner(row)], "loser": row["ab".replace(winner(row), "")]}
+        {won: row[winner(row)], lost: row["ab".replace(winner(row), "")]}
         for row in ROWS if winner(row) != "tie"
     ]  # fmt: skip
-    rows += [{"winner": "ltr", "loser": "dense"}] * 200
+    rows += [{won: "ltr", lost: "dense"}] * 200
     pair = only(json_lines(tmp_path / "x.jsonl", rows)).pairs[0]
     assert (pair.a, pair.b) == ("bm25", "ltr")
     assert (pair.wins_a, pair.wins_b, pair.ties) == (WINS["bm25"], WINS["ltr"], 0)

@@ -1,0 +1,105 @@
+"""Lists with a row for each result: its team, its rank and whether it was clicked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from streamduel.analysis.engine import Engine, name, quoted
+from streamduel.analysis.fields import CLICK_COUNTS, NAMES, Chosen, plain
+from streamduel.analysis.result_objects import TEAMS, Results, with_lists
+from streamduel.analysis.tables import Table
+
+FIELDS: Final[Mapping[str, tuple[Sequence[str], Sequence[str]]]] = {
+    "id": (("id", "impression"), (*NAMES["impression"], *NAMES["id"])),
+    "rank": (("rank",), NAMES["rank"]),
+    "teams": (("teams",), TEAMS),
+    "clicks": (("clicked", "clicks"), (*NAMES["clicked"], *CLICK_COUNTS)),
+    "docs": (("doc", "docs"), NAMES["doc"]),
+    "experiment": (("experiment",), NAMES["experiment"]),
+    "client": (("client",), NAMES["client"]),
+}
+"""Of each part of a row: the fields with which users name its column, and what others call it."""
+
+KEY: Final = ("id", "experiment", "client")
+"""Parts that are equal in all rows of a list; the id alone may be that of a query."""
+
+SHARE: Final = 0.9
+"""Share of the rows that are results, and of their groups that are lists: the ranks differ, and
+there are at most two teams."""
+
+SHARE_OF_TWO_TEAMS: Final = 0.5
+"""Share of the lists that have two: where each user sees the list of one ranker, none has."""
+
+MANY: Final = 200_000
+"""Rows from which on one in 64 lists is looked at."""
+
+
+def find_rows(engine: Engine, table: Table, chosen: Chosen) -> dict[str, str] | None:
+    """The column of each part of a row for each result; None if the rows are something else."""
+    names = {plain(column): column for column in reversed(table.columns)}
+    found: dict[str, str] = {}
+    for part, (fields, words) in FIELDS.items():
+        given = [chosen.columns[field] for field in fields if field in chosen.columns]
+        columns = [*given, *(names[word] for word in words if word in names)]
+        free = [each for each in columns if each in table.columns and each not in found.values()]
+        found.update([(part, each) for each in free[:1]])
+    if not {"id", "rank", "teams", "clicks"} <= found.keys():
+        return None
+    return found if _are_lists(engine, table, found) else None
+
+
+def _are_lists(engine: Engine, table: Table, parts: Mapping[str, str]) -> bool:
+    rank, team, clicked = (table.text(parts[part]) for part in ("rank", "teams", "clicks"))
+    total, results = engine.rows(
+        f"SELECT count(*), count(*) FILTER (whole({rank}) IS NOT NULL AND len(entries({team})) = 1"
+        f" AND (is_flag({clicked}) OR whole({clicked}) IS NOT NULL)) FROM {table.relation}"
+    )[0]
+    if not total or results < SHARE * total:
+        return False
+    few = f"WHERE hash({table.text(parts['id'])}) % 64 = 0" if total > MANY else ""
+    lists, contested = engine.rows(
+        f"SELECT avg((ranks = results AND teams <= 2)::INTEGER), avg((teams = 2)::INTEGER) FROM"
+        f" (SELECT count(DISTINCT {rank}) AS ranks, count(DISTINCT {team}) AS teams,"
+        f" count(DISTINCT {_result(table, parts)}) AS results FROM {table.relation} {few}"
+        f" GROUP BY {_key(table, parts)})"
+    )[0]
+    return (lists or 0.0) >= SHARE and contested >= SHARE_OF_TWO_TEAMS
+
+
+def one_per_list(table: Table, parts: Mapping[str, str]) -> Table:
+    """The table with a row for each list, with its teams, clicks and documents as columns.
+
+    Rows without an id, and results of a list that have the same rank, become lists that cannot be
+    used, so that they are counted.
+    """
+    taken = {parts[part] for part in parts if part not in KEY}
+    kept = [column for column in table.columns if column not in taken and column != "results"]
+    values = ", ".join(f"min({table.text(column)}) AS {name(column)}" for column in kept)
+    results = f"list(DISTINCT {_result(table, parts)})"
+    usable = (
+        f"min({table.text(parts['id'])}) <> ''"
+        f" AND count(DISTINCT {table.text(parts['rank'])}) = len({results})"
+    )
+    relation = (
+        f"(SELECT {values}, CASE WHEN {usable} THEN to_json({results})::VARCHAR END AS results"
+        f" FROM {table.relation} GROUP BY {_key(table, parts)})"
+    )
+    columns = dict.fromkeys([*kept, "results"], "VARCHAR")
+    keys = {part: part for part in ("rank", "teams", "clicks", "docs") if part in parts}
+    return with_lists(Table(relation, columns, False, table.where), Results("results", keys))
+
+
+def _result(table: Table, parts: Mapping[str, str]) -> str:
+    """A row's result as a struct, in SQL."""
+    values = (
+        f"{quoted(part)}: {table.text(column)}"
+        for part, column in parts.items() if part not in KEY
+    )  # fmt: skip
+    return f"{{{', '.join(values)}}}"
+
+
+def _key(table: Table, parts: Mapping[str, str]) -> str:
+    """What the rows of one list have in common, in SQL; a row without an id is a list."""
+    own = f"coalesce(nullif({table.text(parts['id'])}, ''), uuid()::VARCHAR)"
+    return ", ".join([own, *(table.text(parts[part]) for part in KEY[1:] if part in parts)])
