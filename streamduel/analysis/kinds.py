@@ -12,7 +12,7 @@ import msgspec
 
 from streamduel.analysis.engine import Engine
 from streamduel.analysis.fields import Chosen, Columns, find_columns, own_columns, plain
-from streamduel.analysis.result_objects import find_results, with_lists
+from streamduel.analysis.result_objects import by_rank, find_results, find_teams, with_lists
 from streamduel.analysis.result_rows import find_rows, one_per_list
 from streamduel.analysis.tables import Table, sample, with_keys
 from streamduel.errors import ConfigurationError
@@ -78,6 +78,8 @@ def source(engine: Engine, table: Table, chosen: Chosen) -> Source:
         others = [column for column in table.columns if column != results.column]
         if not _tells_winners(find_columns(others, chosen, typed=False)):
             table = with_lists(table, results)
+    elif (grouped := find_teams(rows)) is not None and set(grouped) <= table.columns.keys():
+        table = by_rank(table, *grouped)
     elif (parts := find_rows(engine, table, chosen)) is not None:
         table = one_per_list(table, parts)
     typed, names = None, list(table.columns)

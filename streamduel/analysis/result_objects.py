@@ -1,8 +1,9 @@
-"""Lists whose results are an array of objects, each with its team and whether it was clicked."""
+"""Lists whose teams are in objects: one for each result, or one with the documents of each team."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from streamduel.analysis.engine import name, quoted
@@ -62,18 +63,59 @@ def find_results(rows: Sequence[Mapping[str, Any]]) -> Results | None:
 def with_lists(table: Table, results: Results) -> Table:
     """The table with the teams, clicks and documents of the results as columns of their own."""
     lists = {field: _list(table, results, field) for field in results.keys if field != "rank"}
-    columns = {key: kind for key, kind in table.columns.items() if key != results.column}
+    return _with_columns(table, lists, [results.column])
+
+
+def _with_columns(table: Table, added: Mapping[str, str], removed: Sequence[str]) -> Table:
+    """The table with columns of JSON, in place of those of the same name and of others."""
+    columns = {key: kind for key, kind in table.columns.items() if key not in removed}
     if table.is_json:
-        parts = ", ".join(f"{quoted(field)}, {value}" for field, value in lists.items())
+        parts = ", ".join(f"{quoted(field)}, {value}" for field, value in added.items())
         rows = (
             f"(SELECT json_merge_patch(json, json_object({parts})) AS json FROM {table.relation})"
         )
-        return Table(rows, {**columns, **dict.fromkeys(lists, OUTER)}, True, table.where)
-    excluded = [each for each in table.columns if each in {results.column, *lists}]
+        return Table(rows, {**columns, **dict.fromkeys(added, OUTER)}, True, table.where)
+    excluded = [each for each in table.columns if each in {*removed, *added}]
     kept = f"* EXCLUDE ({', '.join(map(name, excluded))})"
-    added = ", ".join(f"{value}::VARCHAR AS {field}" for field, value in lists.items())
-    rows = f"(SELECT {kept}, {added} FROM {table.relation})"
-    return Table(rows, {**columns, **dict.fromkeys(lists, "VARCHAR")}, False, table.where)
+    values = ", ".join(f"{value}::VARCHAR AS {field}" for field, value in added.items())
+    rows = f"(SELECT {kept}, {values} FROM {table.relation})"
+    return Table(rows, {**columns, **dict.fromkeys(added, "VARCHAR")}, False, table.where)
+
+
+def find_teams(rows: Sequence[Mapping[str, Any]]) -> tuple[str, str] | None:
+    """The columns of the teams and of the documents, where the documents are grouped by team.
+
+    >>> find_teams([{"ranking": ["d1", "d2"], "teams": {"bm25": ["d2"], "ltr": ["d1"]}}])
+    ('teams', 'ranking')
+    """
+    for row in rows:
+        for column, value in row.items():
+            if plain(column) not in NAMES["teams"] or not isinstance(value, dict):
+                continue
+            if len(value) != 2 or not all(isinstance(each, list) for each in value.values()):
+                continue
+            drawn = {str(doc) for docs in value.values() for doc in docs}
+            for other, docs in row.items():
+                if isinstance(docs, list) and drawn and drawn <= set(map(str, docs)):
+                    return column, other
+    return None
+
+
+def by_rank(table: Table, teams: str, docs: str) -> Table:
+    """The table with the team of each rank in place of the documents of each team.
+
+    Teams that are numbered are the sides: 0 is a, and 1 is b.
+    """
+    objects = f"try_cast({table.text(teams)} AS JSON)"
+    drawn = f"map_entries(try_cast({objects} AS MAP(VARCHAR, VARCHAR[])))"
+    team = "CASE team.key WHEN '0' THEN 'a' WHEN '1' THEN 'b' ELSE team.key END"
+    value = (
+        f"to_json([[{team} for team in {drawn} if list_contains(team.value, doc)][1]"
+        f" for doc in entries({table.text(docs)})])"
+    )
+    ranked = _with_columns(table, {"teams": value, "docs": table.text(docs)}, [teams, docs])
+    inside = [each for each in ranked.columns if each.startswith((f"{teams}.", f"{docs}."))]
+    return replace(ranked, columns={k: v for k, v in ranked.columns.items() if k not in inside})
 
 
 def _list(table: Table, results: Results, field: str) -> str:

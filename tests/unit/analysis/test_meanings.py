@@ -185,6 +185,24 @@ def test_results_with_teams_do_not_replace_the_winner(tmp_path: Path) -> None:
     check(only(json_lines(tmp_path / "x.jsonl", rows)))
 
 
+@pytest.mark.parametrize("suffix", ["json", "parquet"])
+@pytest.mark.parametrize("names", ["rankers", "sides", "numbers"])
+def test_documents_may_be_grouped_by_team(names: str, suffix: str, tmp_path: Path) -> None:
+    def teams(row: Row) -> dict[str, list[str]]:
+        found = {}
+        for number, side in enumerate("ab"):
+            team = {"rankers": row[side], "sides": side, "numbers": str(number)}[names]
+            found[team] = [f"d{rank}" for rank, it in enumerate(row["teams"]) if it == side]
+        return found
+
+    rankers = {} if names == "rankers" else RANKERS
+    rows = named(
+        search=lambda r: r["id"], **rankers, teams=teams, clicks=lambda r: r["clicks"],
+        ranking=lambda _: [f"d{rank}" for rank in range(10)],
+    )  # fmt: skip
+    check(only(written(tmp_path / f"x.{suffix}", rows, OPTIONS[suffix])))
+
+
 def test_a_flag_for_each_outcome_is_understood(tmp_path: Path) -> None:
     rows = named(
         model_a=lambda r: r["a"], model_b=lambda r: r["b"], winner_model_a=words(1, 0, 0),
