@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from streamduel.analysis.engine import Engine, name, quoted
@@ -31,8 +32,8 @@ there are at most two teams."""
 SHARE_OF_TWO_TEAMS: Final = 0.5
 """Share of the lists that have two: where each user sees the list of one ranker, none has."""
 
-MANY: Final = 200_000
-"""Rows from which on one in 64 lists is looked at."""
+FIRST: Final = 200_000
+"""Rows that are looked at. Of a table with more rows, one list in 64 is looked at."""
 
 
 def find_rows(engine: Engine, table: Table, chosen: Chosen) -> dict[str, str] | None:
@@ -53,11 +54,12 @@ def _are_lists(engine: Engine, table: Table, parts: Mapping[str, str]) -> bool:
     rank, team, clicked = (table.text(parts[part]) for part in ("rank", "teams", "clicks"))
     total, results = engine.rows(
         f"SELECT count(*), count(*) FILTER (whole({rank}) IS NOT NULL AND len(entries({team})) = 1"
-        f" AND (is_flag({clicked}) OR whole({clicked}) IS NOT NULL)) FROM {table.relation}"
+        f" AND (is_flag({clicked}) OR whole({clicked}) IS NOT NULL))"
+        f" FROM (SELECT * FROM {table.relation} LIMIT {FIRST})"
     )[0]
     if not total or results < SHARE * total:
         return False
-    few = f"WHERE hash({table.text(parts['id'])}) % 64 = 0" if total > MANY else ""
+    few = f"WHERE hash({table.text(parts['id'])}) % 64 = 0" if total == FIRST else ""
     lists, contested = engine.rows(
         f"SELECT avg((ranks = results AND teams <= 2)::INTEGER), avg((teams = 2)::INTEGER) FROM"
         f" (SELECT count(DISTINCT {rank}) AS ranks, count(DISTINCT {team}) AS teams,"
@@ -67,7 +69,7 @@ def _are_lists(engine: Engine, table: Table, parts: Mapping[str, str]) -> bool:
     return (lists or 0.0) >= SHARE and contested >= SHARE_OF_TWO_TEAMS
 
 
-def one_per_list(table: Table, parts: Mapping[str, str]) -> Table:
+def one_per_list(engine: Engine, table: Table, parts: Mapping[str, str]) -> Table:
     """The table with a row for each list, with its teams, clicks and documents as columns.
 
     Rows without an id, and results of a list that have the same rank, become lists that cannot be
@@ -81,13 +83,19 @@ def one_per_list(table: Table, parts: Mapping[str, str]) -> Table:
         f"min({table.text(parts['id'])}) <> ''"
         f" AND count(DISTINCT {table.text(parts['rank'])}) = len({results})"
     )
-    relation = (
+    grouped = (
         f"(SELECT {values}, CASE WHEN {usable} THEN to_json({results})::VARCHAR END AS results"
         f" FROM {table.relation} GROUP BY {_key(table, parts)})"
     )
     columns = dict.fromkeys([*kept, "results"], "VARCHAR")
     keys = {part: part for part in ("rank", "teams", "clicks", "docs") if part in parts}
-    return with_lists(Table(relation, columns, False, table.where), Results("results", keys))
+    lists = with_lists(Table(grouped, columns, False, table.where), Results("results", keys))
+    (number,) = engine.rows("SELECT count(*) FROM duckdb_tables()")[0]
+    relation = f"lists_{number}"  # a table, because it is read several times
+    engine.run(
+        f"grouping {table.where} by list", f"CREATE TABLE {relation} AS FROM {lists.relation}"
+    )
+    return replace(lists, relation=relation)
 
 
 def _result(table: Table, parts: Mapping[str, str]) -> str:
