@@ -102,7 +102,7 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "clicked": ("clicked", "isclicked", "isclick", "wasclicked", "click"),
     "winner": ("winner", "winnerside", "winningside", "winnerarm", "winning", "outcome", "result",
-               "preferred", "preference", "won", "wonby", "winnername", "chosen",
+               "preferred", "preference", "won", "wonby", "winnername",
                *(word + it for word in ("winning", "winner", "preferred", "chosen")
                  for it in RANKERS)),
     "docs": ("docs", "documents", "docids", "documentids", "results", "resultids", "items",
@@ -288,6 +288,8 @@ def find_columns(columns: Sequence[str], chosen: Chosen, *, typed: bool) -> Colu
     if "a" not in found and plain(found.get("b", "")) in OPPONENTS:
         of_one = (name + end for name in RANKERS for end in ("", "name", "id"))
         found.update([("a", free[name]) for name in of_one if name in free][:1])
+        if plain(found["b"]).startswith(LOSERS) and "chosen" in free:  # elsewhere, what is clicked
+            found.setdefault("winner", free["chosen"])
         if plain(found["b"]).startswith(LOSERS) and "winner" in found:
             found["a"] = found["winner"]
     if not segments:
