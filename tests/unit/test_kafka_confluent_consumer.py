@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import KafkaError, Message
 from kafka import TopicPartition, errors
 
-from streamduel_kafka.client import ConsumerOptions
+from streamduel_kafka.client import ConsumerOptions, Membership
 from streamduel_kafka.confluent.brokers import Brokers
 from streamduel_kafka.confluent.consumer import ConfluentConsumer
 
@@ -99,3 +99,55 @@ def test_a_closed_consumer_closes_its_admin_client() -> None:
     consumer.close()
     assert admin.closed
     assert not consumer.connected
+
+
+class Rebalanced(Polled):
+    """A consumer of a group, with records and behind them a decision of the group."""
+
+    def __init__(self) -> None:
+        super().__init__(message(offset=5))
+        self.calls: list[str] = []
+        self._revoked: Any = None
+        self._batches = 2
+
+    def subscribe(self, _topics: Any, *, on_revoke: Any, **_others: Any) -> None:
+        self._revoked = on_revoke
+
+    def consume(self, number: int, _seconds: float) -> list[Message[Any, Any]]:
+        self._batches -= 1
+        if self._batches >= 0:
+            return [message(offset=5)] * number
+        self._revoked(self, [])
+        return []
+
+    def unsubscribe(self) -> None:
+        self.calls.append("unsubscribe")
+
+    def close(self) -> None:
+        self.calls.append("close")
+
+
+class Heard:
+    """A listener."""
+
+    def __init__(self, calls: list[str]) -> None:
+        self._calls = calls
+
+    def assigned(self, _partitions: Any, _group: Any) -> None:
+        raise AssertionError
+
+    def revoked(self) -> None:
+        self._calls.append("revoked")
+
+
+def test_decisions_of_the_group_are_handled_before_the_consumer_closes() -> None:
+    polled: Any = Rebalanced()
+    closable: Any = Closable()
+    member = Membership(
+        instance="a", session_timeout_ms=6000, heartbeat_ms=2000, max_poll_interval_ms=6000
+    )
+    options = ConsumerOptions(membership=member)
+    consumer = ConfluentConsumer(polled, closable, Brokers(), closable, options)
+    consumer.subscribe("clicks", Heard(polled.calls))
+    consumer.close()
+    assert polled.calls == ["revoked", "unsubscribe", "close"]

@@ -8,9 +8,8 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial
-from itertools import groupby, islice
-from typing import Any, Final, NamedTuple
+from itertools import groupby
+from typing import Any, Final
 
 import structlog
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, Message
@@ -26,6 +25,7 @@ from streamduel_kafka.confluent.failures import TRUNCATED, translated, translati
 from streamduel_kafka.confluent.newest_topics import NewestTopics
 from streamduel_kafka.confluent.opening import Errors, await_cluster, configuration
 from streamduel_kafka.confluent.positions import Positions
+from streamduel_kafka.confluent.records import records_of, runs
 from streamduel_kafka.confluent.unread import UnreadBatches
 
 log = structlog.stdlib.get_logger(__name__)
@@ -55,6 +55,12 @@ CONSUMER: Final[dict[str, Any]] = {
 CLOSE_SECONDS: Final = 3.0
 """librdkafka has no limit of its own."""
 
+SETTLE_SECONDS: Final = 1.0
+"""Dropping the records that are fetched takes some ten milliseconds."""
+
+DROPPED: Final = 1000
+"""Records that are dropped at once."""
+
 RECEIVE_BYTES: Final = FETCH_BYTES + 2**20
 """The smallest allowed limit of an answer: a fetch and its frame."""
 
@@ -63,18 +69,6 @@ CONTROL: Final = frozenset({KafkaError._MAX_POLL_EXCEEDED, KafkaError._ALL_BROKE
 
 MOST_MESSAGES: Final = 1_000_000
 """The largest argument that `Consumer.consume` accepts."""
-
-
-class Record(NamedTuple):
-    """A `LogRecord`."""
-
-    offset: int
-    timestamp: int
-    key: bytes | None
-    value: bytes | None
-
-
-_record = partial(tuple.__new__, Record)
 
 
 class ConfluentConsumer:
@@ -174,7 +168,7 @@ class ConfluentConsumer:
             messages = [first, *self._consumer.consume(self._more, 0)]
         found: dict[TopicPartition, Sequence[LogRecord]] = {}
         self._reread.clear()
-        for at, run in _runs(messages):
+        for at, run in runs(messages):
             self._take(found, at, run)
         self._check_fatal()
         if not found and self._failed:
@@ -198,7 +192,7 @@ class ConfluentConsumer:
                 else:
                     self._take(found, at, list(group))
             return
-        records = self._positions.passed(at, _records(messages))
+        records = self._positions.passed(at, records_of(messages))
         if records:
             found[at] = [*found[at], *records] if at in found else records
 
@@ -318,40 +312,33 @@ class ConfluentConsumer:
         self._newest_topics.note(topic, found)
         return found.id if found is not None else None
 
+    def _settle(self) -> None:
+        """Handle the decisions of the group that have arrived.
+
+        One that is left for librdkafka's `close` can block it permanently, and with it all threads:
+        the callback then waits for the group's thread, which has ended, and holds Python's lock.
+        """
+        deadline = time.monotonic() + SETTLE_SECONDS
+        self._positions.hold(self._positions.assigned)
+        while self._consumer.consume(DROPPED, 0) and time.monotonic() < deadline:
+            pass  # records before a decision, which a successor reads again
+        if not self._positions.assigned:  # else a static member would leave its group
+            self._consumer.unsubscribe()
+            self._consumer.poll(0)
+
     def close(self) -> None:
         """See the protocol."""
         if self._closing:
             return
         self._unread.close()
-        if self._options.membership is not None and not self._positions.assigned:
-            # An assignment that arrives during `close` blocks it permanently.
+        if self._options.membership is not None:
             with contextlib.suppress(errors.KafkaError), translating():
-                self._consumer.unsubscribe()
-                self._consumer.poll(0)
+                self._settle()
         self._closing = True
         closer = threading.Thread(target=self._consumer.close, name="closing", daemon=True)
         closer.start()
         closer.join(CLOSE_SECONDS)
         self._admin.close()
-
-
-def _runs(messages: list[Message]) -> list[tuple[TopicPartition, list[Message]]]:
-    """Cut messages where the partition changes: a fetch of one partition comes in a piece."""
-    places = zip(map(Message.topic, messages), map(Message.partition, messages), strict=True)
-    left = iter(messages)
-    return [
-        (TopicPartition(*place), list(islice(left, sum(1 for _ in run))))
-        for place, run in groupby(places)
-    ]
-
-
-def _records(messages: list[Message]) -> list[Record]:
-    times = [stamp for _, stamp in map(Message.timestamp, messages)]
-    columns = zip(
-        map(Message.offset, messages), times, map(Message.key, messages),
-        map(Message.value, messages), strict=True,
-    )  # fmt: skip
-    return list(map(_record, columns))
 
 
 def open_consumer(
