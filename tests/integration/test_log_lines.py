@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kafka import KafkaConsumer, TopicPartition
 
 from tests.broker.local_kafka import LocalKafka
 from tests.unit.config.configurations import written
@@ -23,6 +24,9 @@ SECONDS = 120.0
 @pytest.fixture
 def service(own_broker: LocalKafka, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """`streamduel run` on this broker, logging JSON."""
+    # A new broker makes the topic of its groups first, and kafka-python may log a retry.
+    with KafkaConsumer(bootstrap_servers=own_broker.bootstrap_servers, group_id="g") as member:
+        member.committed(TopicPartition("clicks", 0))
     source: dict[str, Any] = {"topic": "clicks", "create_topics": True, "partitions": 2}
     config: dict[str, dict[str, Any]] = {
         "source": {"bootstrap_servers": own_broker.bootstrap_servers, "group": "g", **source},
