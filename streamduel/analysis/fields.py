@@ -288,10 +288,11 @@ def find_columns(columns: Sequence[str], chosen: Chosen, *, typed: bool) -> Colu
     if "a" not in found and plain(found.get("b", "")) in OPPONENTS:
         of_one = (name + end for name in RANKERS for end in ("", "name", "id"))
         found.update([("a", free[name]) for name in of_one if name in free][:1])
-        if plain(found["b"]).startswith(LOSERS) and "chosen" in free:  # elsewhere, what is clicked
-            found.setdefault("winner", free["chosen"])
-        if plain(found["b"]).startswith(LOSERS) and "winner" in found:
-            found["a"] = found["winner"]
+        if plain(found["b"]).startswith(LOSERS):
+            if "chosen" in free:  # in logs without losers, what is clicked
+                found.setdefault("winner", free["chosen"])
+            if "winner" in found:
+                found["a"] = found["winner"]
     if not segments:
         of_segments = (name for name in free if name in SEGMENTS or name.startswith("segment"))
         segments = [free[name] for name in of_segments][:MAX_SEGMENTATIONS]
