@@ -197,16 +197,38 @@ def displaced(consumer: Any) -> bool:
     return coordinator.stable() and not coordinator.rejoining and not coordinator._heartbeat_enabled
 
 
+class _Joining:
+    """The open request of a member to join a group, for `continue_joining`.
+
+    It counts as open until its answer is taken, unless it failed: then the next poll sends another.
+    """
+
+    def __init__(self, request: Any) -> None:
+        self._request = request
+        self.add_callback = request.add_callback
+        self.add_errback = request.add_errback
+
+    @property
+    def is_done(self) -> bool:
+        """Whether a new request is needed."""
+        return bool(self._request.failed())
+
+
 def continue_joining(consumer: Any) -> None:
     """Let the next poll finish a rebalance that this member has begun.
 
-    Defect: if a rebalance began because the topic has more partitions, and its answer arrives after
-    the timeout of the poll, no later poll takes the answer: the member stays in the group without
-    partitions, permanently.
+    Defects, both of an answer that arrives after the timeout of the poll that asked:
+    - The next poll does not take it, but joins again. A leader that does so makes all members join
+      again; where polls are shorter than the answer takes, the group never has an assignment.
+    - If the rebalance began because the topic has more partitions, no later poll takes it: the
+      member stays in the group without partitions, permanently.
     """
     coordinator = consumer._coordinator
     if coordinator.rejoining:
         coordinator.request_rejoin()
+        request = coordinator._join_task
+        if request is not None and not isinstance(request, _Joining):
+            coordinator._join_task = _Joining(request)
 
 
 def send_offsets(

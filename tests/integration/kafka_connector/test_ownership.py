@@ -1,6 +1,7 @@
 """Changes of ownership of the partitions of the click log."""
 
 import sys
+import time
 from contextlib import closing
 from typing import Any
 
@@ -13,6 +14,7 @@ from tests.broker.fixture import on_both_clients
 from tests.integration.kafka_connector.bed import (
     Bed,
     commit,
+    eventually,
     gain,
     gain_all,
     mapping,
@@ -37,6 +39,17 @@ def test_reannounce(bed: Bed) -> None:
     assert not any(source.poll(0.1).records for _ in range(3))
     source.seek(0, 3)
     assert mapping(read(source, 3)) == {0: [3, 4, 5]}
+
+
+def test_the_answer_to_a_join_arrives_between_two_polls(bed: Bed) -> None:
+    """As where the network is slower than a poll, or the process is busy with something else."""
+    source = bed.source()
+
+    def gained() -> bool:
+        time.sleep(0.2)  # longer than the broker takes
+        return source.poll(0.002).gained == [0, 1, 2, 3]
+
+    eventually(gained)
 
 
 @pytest.mark.parametrize(("first", "second"), [(0, 1), (1, 0)])
