@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -13,6 +14,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from tests.browser.world import SEARCH, World, click_log
 
 NewPage = Callable[..., Page]
+NewWorld = Callable[[dict[str, Any]], World]
 
 EXPECT_MS: Final = 20_000
 """A page updates every two seconds; a loaded machine takes several times as long."""
@@ -47,8 +49,18 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 @pytest.fixture
-def open_page(browser: Browser) -> Iterator[NewPage]:
-    """Opens a page in its own context; at the end, checks that no page had an error."""
+def new_world() -> Iterator[NewWorld]:
+    """Starts services of a test's own."""
+    with ExitStack() as stack:
+        yield lambda experiments: stack.enter_context(closing(World(experiments)))
+
+
+@pytest.fixture
+def open_page(browser: Browser, new_world: NewWorld) -> Iterator[NewPage]:
+    """Opens a page in its own context; at the end, checks that no page had an error.
+
+    Pages close before services, which they ask every two seconds.
+    """
     wrong: list[str] = []
     asked: list[str] = []
     contexts = []

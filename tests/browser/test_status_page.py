@@ -14,6 +14,7 @@ from tests.browser.world import World
 from tests.unit.monitoring.fold import duels
 
 NewPage = Callable[..., Page]
+NewWorld = Callable[[dict[str, Any]], World]
 
 PHONE = {"width": 390, "height": 844}
 
@@ -232,14 +233,13 @@ class TestLooks:
         page = open_page(world.url + path, viewport={"width": width, "height": 844})
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
-    def test_long_names_do_not_break_the_page(self, open_page: NewPage) -> None:
-        world = World({"x" * 256: {"arms": ["y" * 256, "word " * 50, "z"]}})
-        try:
-            for path in ("/", f"/experiments/{'x' * 256}"):
-                page = open_page(world.url + path, viewport=PHONE)
-                assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-        finally:
-            world.close()
+    def test_long_names_do_not_break_the_page(
+        self, new_world: NewWorld, open_page: NewPage
+    ) -> None:
+        world = new_world({"x" * 256: {"arms": ["y" * 256, "word " * 50, "z"]}})
+        for path in ("/", f"/experiments/{'x' * 256}"):
+            page = open_page(world.url + path, viewport=PHONE)
+            assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 
 def brightness(colour: str) -> float:
@@ -303,25 +303,23 @@ def tabbed(page: Page) -> Iterator[str]:
 
 
 class TestMany:
-    def test_a_thousand_experiments_are_paged(self, open_page: NewPage) -> None:
-        world = World({f"search-{number:04d}": {"arms": ["x", "y"]} for number in range(1000)})
-        try:
-            page = open_page(world.url)
-            expect(page.locator(".experiments tbody tr")).to_have_count(50)
-            page.get_by_role("link", name="Next").click()
-            expect(page.get_by_text("51 to 100 of 1,000")).to_be_visible()
-            page.get_by_label("Name or champion").fill("0777")
-            page.keyboard.press("Enter")
-            expect(page.locator(".experiments tbody th")).to_have_text(["search-0777"])
-        finally:
-            world.close()
+    def test_a_thousand_experiments_are_paged(
+        self, new_world: NewWorld, open_page: NewPage
+    ) -> None:
+        world = new_world({f"search-{number:04d}": {"arms": ["x", "y"]} for number in range(1000)})
+        page = open_page(world.url)
+        expect(page.locator(".experiments tbody tr")).to_have_count(50)
+        page.get_by_role("link", name="Next").click()
+        expect(page.get_by_text("51 to 100 of 1,000")).to_be_visible()
+        page.get_by_label("Name or champion").fill("0777")
+        page.keyboard.press("Enter")
+        expect(page.locator(".experiments tbody th")).to_have_text(["search-0777"])
 
-    def test_of_a_thousand_arms_the_best_twenty_are_shown(self, open_page: NewPage) -> None:
-        world = World({"search": {"arms": [f"arm{number}" for number in range(1000)]}})
-        try:
-            page = open_page(f"{world.url}/experiments/search", viewport=PHONE)
-            expect(page.locator(".heat tbody tr")).to_have_count(20)
-            expect(page.get_by_text("980 left out").first).to_be_visible()
-            assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-        finally:
-            world.close()
+    def test_of_a_thousand_arms_the_best_twenty_are_shown(
+        self, new_world: NewWorld, open_page: NewPage
+    ) -> None:
+        world = new_world({"search": {"arms": [f"arm{number}" for number in range(1000)]}})
+        page = open_page(f"{world.url}/experiments/search", viewport=PHONE)
+        expect(page.locator(".heat tbody tr")).to_have_count(20)
+        expect(page.get_by_text("980 left out").first).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
