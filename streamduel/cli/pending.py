@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from typing import Any, Final
 
 import msgspec
 
+from streamduel.cli.app import err
+from streamduel.cli.progress import counting_progress
 from streamduel.config import LoadedConfig
 from streamduel.connector import LogRecord, Source, SourceOptions
 from streamduel.formats import Ignored
@@ -43,8 +45,11 @@ def read_pending(loaded: LoadedConfig, entries: Mapping[int, PartitionEntry]) ->
     decoder = RecordDecoder(limits.max_record_bytes, translate, limits.max_ranks)
     pending: Pending = {}
     options = SourceOptions(True, limits.max_batch_bytes)
-    with closing(loaded.source_connector.open_log(settings, options)) as log:
-        for record in _records(log, next_offsets):
+    with (
+        closing(loaded.source_connector.open_log(settings, options)) as log,
+        counting_progress(err, "reading after the snapshots") as progress,
+    ):
+        for record in _records(log, next_offsets, progress):
             for control in _changes(decoder, record):
                 values = pending.setdefault(control.experiment, {})
                 values.update(_decoded(control))
@@ -56,8 +61,11 @@ def _next_control(entry: PartitionEntry) -> int:
     return 0 if entry.control is None else entry.control.next
 
 
-def _records(log: Source, next_offsets: Mapping[int, int]) -> Iterator[LogRecord]:
+def _records(
+    log: Source, next_offsets: Mapping[int, int], progress: Callable[[int, int], None]
+) -> Iterator[LogRecord]:
     """The records of the log from these offsets on to its present end."""
+    done = 0
     wanted: set[int] = set()
     started = False
     while wanted or not started:
@@ -69,7 +77,9 @@ def _records(log: Source, next_offsets: Mapping[int, int]) -> Iterator[LogRecord
                 wanted.add(partition)
         for partition, records in poll.records.items():
             if partition in wanted:
+                done += len(records)
                 yield from records
+        progress(done, done + sum(log.lags(sorted(wanted)).values()))
         wanted = {partition for partition in wanted if not log.caught_up(partition)}
 
 
