@@ -32,9 +32,9 @@ from tests.cached import cached
 POM = Path(__file__).with_name("pom.xml")
 
 FETCH_SECONDS = 300.0  # 45 MB of jars; at 200 kB/s that takes four minutes
-FORMAT_SECONDS = 60.0  # one second on an idle machine; a loaded one starts its JVM far later
-START_SECONDS = 90.0  # two to three seconds on two idle cores; the rest is for a loaded machine
-STOP_SECONDS = 45.0  # a third of a second when idle; under load it flushes its logs first
+FORMAT_SECONDS = 180.0  # one second on an idle machine; a loaded one starts its JVM far later
+START_SECONDS = 240.0  # two to three seconds on two idle cores; the rest is for a loaded machine
+STOP_SECONDS = 120.0  # a third of a second when idle; under load it flushes its logs first
 POLL_SECONDS = 0.05  # a fiftieth of a start: short enough not to lengthen it
 CONNECT_SECONDS = 2.0  # for one attempt; a broker within reach answers it in milliseconds
 

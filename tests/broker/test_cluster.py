@@ -13,7 +13,7 @@ from tests.broker.fixture import Topics
 
 pytestmark = [pytest.mark.kafka]
 
-READ_SECONDS = 60.0  # an election takes ten; a loaded machine longer
+READ_SECONDS = 180.0  # an election takes ten; a loaded machine longer
 CLOSE_SECONDS = 2.0  # nothing is left to send
 
 

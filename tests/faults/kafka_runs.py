@@ -25,7 +25,7 @@ EXPERIMENTS = [f"experiment-{number}" for number in range(6)]
 FIRST_STAMP = 1_790_000_000_000
 """The timestamp of the first record, in milliseconds; it does not depend on the clock."""
 
-PATIENCE = 90.0
+PATIENCE = 180.0
 """Seconds until the broker has aborted a transaction; it does after 30, and checks every 10."""
 
 

@@ -10,7 +10,7 @@ from typing import Final, Self
 
 from tests.image.engine import Engine, Image, Start
 
-TIMEOUT_SECONDS: Final = 60.0
+TIMEOUT_SECONDS: Final = 180.0
 """Timeout of each wait for a container; on an idle machine each takes two seconds."""
 
 POLL_SECONDS: Final = 0.1

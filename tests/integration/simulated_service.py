@@ -33,7 +33,7 @@ LAG: Final = 1_000
 """The largest lag, so that the delay is the same on any machine. Simulated users are faster than
 streamduel and have to wait for it."""
 
-PATIENCE: Final = 60.0
+PATIENCE: Final = 180.0
 """Seconds to wait for the service: far more than starting and folding take on a loaded machine."""
 
 Preferences = Mapping[str, Mapping[str, float]]

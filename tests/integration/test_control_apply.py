@@ -24,7 +24,7 @@ from tests.faults.processes import fork, streamduel
 pytestmark = pytest.mark.kafka
 
 ARMS = ["bm25", "ltr-v1"]
-PATIENCE = 60.0
+PATIENCE = 180.0
 
 
 def _serve(config: Path) -> None:

@@ -26,7 +26,7 @@ from tests.faults.processes import Killer, fork, inspect, streamduel
 pytestmark = pytest.mark.kafka
 
 ARMS = ["bm25", "ltr-v1", "ltr-v2"]
-PATIENCE = 60.0
+PATIENCE = 180.0
 
 
 def _serve(config: Path, step: str) -> None:

@@ -23,7 +23,7 @@ from tests.unit.client.bed import PATIENCE, eventually, record
 
 PAGE: Final = (ROOT / "docs" / "quickstart-ranker.md").read_text(encoding="utf-8")
 
-SECONDS: Final = 300.0
+SECONDS: Final = 600.0
 """For the whole page, which takes a minute."""
 
 PREPARED: Final = ("1. Install", "2. Start Kafka")

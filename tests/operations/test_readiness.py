@@ -22,7 +22,7 @@ NOTICED_SECONDS: Final = 5.0
 AWAY_SECONDS: Final = 12.0
 """Longer than a stalled commit needs to show, shorter than a session of the group."""
 
-START_SECONDS: Final = 60.0
+START_SECONDS: Final = 180.0
 """Until a process is ready on a loaded machine."""
 
 LOOK_SECONDS: Final = 0.1

@@ -26,7 +26,7 @@ from streamduel_kafka.source import KafkaSource
 from tests.broker.fixture import CLIENT, Topics
 
 # Seconds to wait: longer than anything takes on a loaded machine.
-PATIENCE = 60.0
+PATIENCE = 180.0
 
 
 @dataclass

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.kafka
 RECORDS = 640
 """Of 64 KiB: 40 MiB, more than the 32 MiB that a batch may have by default."""
 
-PATIENCE = 60.0
+PATIENCE = 180.0
 
 REPORTS_SECONDS = 2.0
 """librdkafka fetches the batch again ten times per second, and reports it each time."""

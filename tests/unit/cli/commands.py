@@ -13,7 +13,7 @@ from tests.logs import ARMS, values
 from tests.unit.config.configurations import GOOD, changed, written
 
 LOG = [value for _, value in values(21, 2000, poison=0.005)]
-SECONDS = 60
+SECONDS = 180
 """Limit of each command, with a large margin for a busy machine."""
 
 COMMAND = [sys.executable, "-c", "from streamduel.cli.app import main; main()"]

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-PATIENCE: Final = 30.0
+PATIENCE: Final = 120.0
 """Timeout in seconds, far above what any wait takes on a busy machine."""
 
 NOW: Final = 1_790_000_000.0
