@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from streamduel_kafka.client import ConsumerOptions
+from streamduel_kafka.connecting import connect
 from tests.broker.cluster import LocalCluster
-from tests.broker.fixture import Topics
+from tests.broker.fixture import Topics, on_both_clients
 from tests.broker.proxy import Proxies
 from tests.faults.figures import Figures
 from tests.faults.scale import scaled
@@ -63,3 +66,20 @@ def test_network(
         silence = live.reader.silence(began, time.monotonic())
         note = f"{commits} assignments during it; longest silence {silence:.1f} s"
         report(live.finish(fault.format(seconds=seconds), 1, note))
+
+
+@on_both_clients
+def test_a_client_connects_though_answers_take_half_a_second(
+    cluster: LocalCluster, client: str
+) -> None:
+    settings = {
+        "client": client,
+        "bootstrap_servers": cluster.proxied_servers.split(","),
+        "security_protocol": "PLAINTEXT",
+    }
+    cluster.proxies.slow(0.25)
+    try:
+        with closing(connect(ConsumerOptions(), settings, 60.0)) as consumer:
+            assert consumer.partitions("absent", 60.0) == []
+    finally:
+        cluster.proxies.heal()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -41,7 +42,8 @@ COMMON: Final[dict[str, Any]] = {
 }
 
 TRY_SECONDS: Final = 0.25
-"""The time between two checks why the brokers are not reached."""
+"""The time until the first check why the brokers are not reached, and the first request's timeout.
+Both double each time: on a slow network an answer takes longer, and librdkafka drops a late one."""
 
 NO_TOPIC: Final = "."
 """A name that no topic can have: every broker can answer a request for it in a few bytes."""
@@ -97,10 +99,10 @@ def await_cluster(client: Any, heard: Errors, seconds: float, serve: Callable[[]
         KafkaError: why there is none.
     """
     deadline = time.monotonic() + seconds
-    while True:
+    for tries in itertools.count():
         rest = max(0.0, deadline - time.monotonic())
         try:
-            client.list_topics(NO_TOPIC, timeout=max(0.001, min(TRY_SECONDS, rest)))
+            client.list_topics(NO_TOPIC, timeout=max(0.001, min(TRY_SECONDS * 2**tries, rest)))
         except KafkaException as error:
             log.debug("no answer: %s", error)
         else:
