@@ -28,7 +28,7 @@ MAX_PARTITIONS: Final = 100
 """The most partitions of which records are read."""
 
 READ_SECONDS: Final = 10.0
-"""Timeout of reading all of them."""
+"""Timeout of reading all of them, once their offsets are known."""
 
 POLL_SECONDS: Final = 0.2
 
@@ -57,12 +57,14 @@ class _Sample:
         records: by partition.
         next: the end of each partition.
         complete: the partitions that were read to their end.
+        in_time: whether all of them were.
         log: the shape of the click log.
     """
 
     records: dict[int, list[LogRecord]] = field(default_factory=dict)
     next: dict[int, int] = field(default_factory=dict)
     complete: set[int] = field(default_factory=set)
+    in_time: bool = True
     log: ClickLog | None = None
 
 
@@ -116,12 +118,14 @@ def _read(loaded: LoadedConfig) -> _Sample:
                 log.seek(partition, max(start, end - behind - NEWEST))
                 wanted.add(partition)
                 sample.next[partition] = end
+                deadline = time.monotonic() + READ_SECONDS
             for partition, records in poll.records.items():
                 kept = [*sample.records.get(partition, []), *records]
                 sample.records[partition] = kept[-NEWEST:]
             for partition in [it for it in wanted if log.caught_up(it)]:
                 wanted.discard(partition)
                 sample.complete.add(partition)
+        sample.in_time = started and not wanted
     for partition, found in sample.records.items():
         if found:
             sample.next[partition] = max(sample.next.get(partition, 0), found[-1].offset + 1)
@@ -201,6 +205,12 @@ def _records(
 ) -> Iterator[Finding]:
     """Whether the newest records would count, and why not."""
     total = sum(map(len, sample.records.values()))
+    if total == 0 and not sample.in_time:
+        yield Finding(
+            "records", "unknown",
+            f"none came within {READ_SECONDS:.0f} s; is a broker, or the network, slow?",
+        )  # fmt: skip
+        return
     if total == 0:
         yield Finding(
             "records", "warning",

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from streamduel import doctor
 from streamduel.testing import duel, encode
 from tests.logs import ARMS
 from tests.unit.cli.commands import Streamduel, configure, run
@@ -74,6 +75,16 @@ def test_an_empty_log_is_a_warning(streamduel: Streamduel, tmp_path: Path) -> No
     found = checks(streamduel, write(tmp_path))
     assert found["records"][0] == "warning"
     assert "do the ranker services write to it?" in found["records"][1]
+
+
+def test_a_log_that_is_not_read_in_time_is_not_called_empty(
+    streamduel: Streamduel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "READ_SECONDS", 0.0)
+    found = checks(streamduel, write(tmp_path, dated(0)))
+    assert found["records"] == (
+        "unknown", "none came within 0 s; is a broker, or the network, slow?",
+    )  # fmt: skip
 
 
 def test_records_of_another_name_all_fail(streamduel: Streamduel, tmp_path: Path) -> None:
