@@ -141,7 +141,7 @@ class TestHangingClients:
             observer.polled(10)
             observer.committed([watched], 0.02)
             observer.lagging({1: 5})
-        assert time.perf_counter() - began < 10  # a hanging client would take minutes
+        assert time.perf_counter() - began < 1
 
     def test_do_not_delay_the_stop(
         self,
