@@ -24,7 +24,7 @@ class Audit(msgspec.Struct, frozen=True):
         records: the number of records folded again.
         assignments: the number of published assignments that were reproduced byte for byte.
         difference: the first difference, as a sentence.
-        unchecked: experiments with a snapshot that are no longer configured.
+        unchecked: removed experiments that cannot be folded again.
     """
 
     equal: bool
@@ -66,7 +66,7 @@ def replay(config: ConfigPath, as_json: AsJson = False, quiet: Quiet = False) ->
 def _print(verdict: audit.Verdict) -> None:
     for name in verdict.unchecked:
         err.print(
-            plain(f"'{name}' is no longer configured and was not checked."),
+            plain(f"'{name}' was removed and cannot be folded again; it was not checked."),
             markup=False, highlight=False,
         )  # fmt: skip
     if verdict.difference:

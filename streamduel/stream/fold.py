@@ -213,12 +213,13 @@ class Fold:
 
     def _evict(self, offset: int) -> None:
         """Make room in the partition's memory for the record at an offset."""
-        experiments = self._experiments
-        for name in self._context.memory.overdue(
-            lambda name: experiments[name].attribution.memory_since
-        ):
+        for name in self._context.memory.overdue(self._memory_since):
             self._context.heartbeat()
-            experiments[name].evict(offset, self._clock.now)
+            self._experiments[name].evict(offset, self._clock.now)
+
+    def _memory_since(self, name: str) -> int | None:
+        experiment = self._experiments.get(name)  # None once it was removed
+        return None if experiment is None else experiment.attribution.memory_since
 
     def _refuse(self, record: LogRecord, error: Exception) -> None:
         """Apply a record that decoding refused: most are dead letters."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_right, insort
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
+from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from streamduel.connector import LogRecord
@@ -115,7 +116,7 @@ class Recovery:
         entry: the snapshot's partition entry, which is valid until a new record is folded.
         window: the dedupe window, still empty.
         router: decodes the partition's records.
-        experiments: the experiments of the partition, by name.
+        experiments: the experiments whose records are valid, by name.
         max_advance_ms: see `StreamClock`.
 
     Attributes:
@@ -127,7 +128,7 @@ class Recovery:
         entry: PartitionEntry,
         window: DedupeWindow,
         router: Router,
-        experiments: Mapping[str, Experiment],
+        experiments: dict[str, Experiment],
         max_advance_ms: int,
     ) -> None:
         self.entry = entry
@@ -136,11 +137,16 @@ class Recovery:
         self._experiments = experiments
         self._max_advance = max_advance_ms
         self._resets = deque(entry.resets)
+        self._ends: list[tuple[int, str]] = []
         start = entry.mark.start
         self.clock: Clock = LargestTimestamp(start.stream_time)
         if entry.window_clock is not None:
             self.clock = StreamClock(max_advance_ms, entry.window_clock)
         window.advance(start.stream_time, start.offset)
+
+    def end(self, experiment: str, offset: int) -> None:
+        """From this offset on, records of this experiment are not valid any more."""
+        insort(self._ends, (offset, experiment))
 
     def read(self, records: Sequence[LogRecord]) -> None:
         """Re-apply records, in the order of their offsets."""
@@ -156,8 +162,9 @@ class Recovery:
             Whether they are, and nothing is forgotten meanwhile. Otherwise nothing has changed.
         """
         first, last = records[0].offset, records[-1].offset
-        reset = self._resets and self._resets[0].offset <= last
-        if reset or isinstance(self.clock, LargestTimestamp) or self._router.log_format is not None:
+        if self._next_change <= last or isinstance(self.clock, LargestTimestamp):
+            return False
+        if self._router.log_format is not None:
             return False
         events = self._router.decode.leading(records)
         experiment = self._experiments.get(getattr(events[0], "experiment", ""))
@@ -209,8 +216,16 @@ class Recovery:
 
     def reach(self, offset: int) -> None:
         """The record at this offset is next."""
+        while self._ends and self._ends[0][0] <= offset:
+            del self._experiments[self._ends.pop(0)[1]]
         while self._resets and self._resets[0].offset <= offset:
             self._set(self._resets.popleft())
+
+    @property
+    def _next_change(self) -> float:
+        """The offset of the next record before which `reach` changes anything."""
+        changes = [at for at, _ in self._ends] + [reset.offset for reset in self._resets]
+        return min(changes, default=inf)
 
     def _advance(self, timestamp: int, offset: int) -> None:
         before = self.clock.now

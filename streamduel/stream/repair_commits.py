@@ -227,7 +227,8 @@ def _moved(saved: ExperimentEntry, begin: int) -> ExperimentEntry:
         "retired": dict.fromkeys(saved.state["retired"], EARLIER),
         "open": dict.fromkeys(saved.state["open"], 0),
     }
-    return structs.replace(saved, started_at=begin, state=state)
+    ended_at = None if saved.ended_at is None else begin
+    return structs.replace(saved, started_at=begin, ended_at=ended_at, state=state)
 
 
 class _Dated(msgspec.Struct):

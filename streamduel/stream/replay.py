@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -27,7 +28,8 @@ class Verdict:
         records: the number of records folded again.
         assignments: the number of published assignments that were reproduced byte for byte.
         difference: the first difference, as a sentence; None if there is none.
-        unchecked: experiments with a snapshot that are no longer configured.
+        unchecked: experiments that were removed from the configuration and cannot be folded again:
+            before this click log began, or their settings cannot be read any more.
     """
 
     records: int = 0
@@ -44,36 +46,46 @@ class _Audit:
         task: folds the partition again.
         begin: the offset at which the state began in this click log.
         end: the offset of the snapshot.
-        starts: the offsets at which experiments start that have not started yet.
         states: the hashes of the experiments' states in the snapshot.
         epochs: the epochs with which experiments began in this click log.
+        changes: the offsets at which experiments start and end, in ascending order.
+        found: the hashes of the experiments' states, of each when it ends.
     """
 
     task: PartitionTask
     begin: int
     end: int
-    starts: dict[str, int]
     states: dict[str, str]
     epochs: dict[str, int]
+    changes: list[tuple[int, str]]
+    found: dict[str, str] = field(default_factory=dict)
 
     def fold(self, records: Sequence[LogRecord]) -> None:
-        """Fold records before `end`, and start experiments at their offsets."""
-        for name, offset in sorted(self.starts.items(), key=lambda start: start[1]):
-            if records and offset <= records[-1].offset:
-                before = [record for record in records if record.offset < offset]
-                self.task.fold(before)
-                records = records[len(before) :]
-                self._start(name)
+        """Fold records before `end`, and start and end experiments at their offsets."""
+        while self.changes and records and self.changes[0][0] <= records[-1].offset:
+            before = [record for record in records if record.offset < self.changes[0][0]]
+            self.task.fold(before)
+            records = records[len(before) :]
+            self._change()
         self.task.fold([record for record in records if record.offset < self.end])
 
     def finish(self) -> None:
-        """Start the experiments that started at `end`."""
-        for name in list(self.starts):
-            self._start(name)
+        """Start and end the experiments that do so at `end`."""
+        while self.changes:
+            self._change()
+        for name in self.task.experiments:
+            self._note_state(name)
 
-    def _start(self, name: str) -> None:
-        self.task.next_offset = self.starts.pop(name)
-        self.task.start(name)
+    def _change(self) -> None:
+        self.task.next_offset, name = self.changes.pop(0)
+        if name in self.task.experiments:
+            self._note_state(name)
+            self.task.end(name)
+        else:
+            self.task.start(name)
+
+    def _note_state(self, name: str) -> None:
+        self.found[name] = saved_state.state_hash(self.task.experiments[name].state())
 
 
 def replay(
@@ -140,29 +152,38 @@ def _open(config: Config, log: Source, archive: Archive, verdict: Verdict) -> di
         task.repairs = Repairs([_again(it, task.next_offset) for it in entry.repairs])
         task.controls.judge_as(entry.control)
         epochs = {name: it.decisions.epoch for name, it in task.experiments.items()}
-        audit = _Audit(task, task.next_offset, found.next_offset, {}, {}, epochs)
-        for name, saved in experiments.items():
-            if name in config.experiments and saved.ended_at is None:
-                if name not in epochs:
-                    audit.starts[name] = saved.started_at
-                audit.states[name] = saved_state.state_hash(saved.state)
-            else:
-                verdict.unchecked.append(name)
-        audits[partition] = audit
+        again = {name: it for name, it in experiments.items() if _folded_again(name, task)}
+        verdict.unchecked += sorted(experiments.keys() - again.keys())
+        states = {name: saved_state.state_hash(saved.state) for name, saved in again.items()}
+        starts = [(it.started_at, name) for name, it in again.items() if name not in epochs]
+        ends = [(it.ended_at, name) for name, it in again.items() if it.ended_at is not None]
+        changes = sorted([*starts, *ends], key=lambda change: change[0])
+        audits[partition] = _Audit(
+            task, task.next_offset, found.next_offset, states, epochs, changes
+        )
     if not audits:
         raise SnapshotError("there is no snapshot yet, so a replay has nothing to compare with.")
     return audits
 
 
+def _folded_again(name: str, task: PartitionTask) -> bool:
+    return name in task.experiments or name in task.unstarted
+
+
 def _begun(
     config: Config, experiments: Mapping[str, snapshot.ExperimentEntry], place: str
 ) -> Config:
-    """The configuration with which a partition's experiments began."""
+    """The configuration with which a partition's experiments began, ended ones included."""
     settings = dict(config.experiments)
     for name, saved in experiments.items():
-        if name in settings:
-            with snapshot.restoring(snapshot.EXPERIMENT_PREFIX + name, place):
-                settings[name] = continuity.begun(saved)
+        with (
+            snapshot.restoring(snapshot.EXPERIMENT_PREFIX + name, place)
+            if saved.ended_at is None
+            else suppress(*snapshot.UNFIT)  # it may have been removed because its policy is gone
+        ):
+            begun = continuity.begun(saved)
+            begun.create_policy()  # fails if it is not installed
+            settings[name] = begun
     return config.model_copy(update={"experiments": settings})
 
 
@@ -232,7 +253,7 @@ def _compare_rest(
             return
     for audit in audits.values():
         for name, expected in audit.states.items():
-            found = saved_state.state_hash(audit.task.experiments[name].state())
+            found = audit.found[name]
             if found != expected:
                 verdict.difference = (
                     f"the state of '{name}' differs: the snapshot has {expected}, "

@@ -5,6 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import count
 from typing import Any
 
 from msgspec import UNSET, structs
@@ -25,11 +27,7 @@ from streamduel.stream.repairs import Repairs
 from streamduel.stream.routing import ClickLog, Router
 from streamduel.stream.snapshot import Entries, ExperimentEntry, PartitionEntry
 from streamduel.stream.stream_time import ClockReset, StreamClock
-from streamduel.stream.timers import Timers
-
-
-def _no_heartbeat() -> None:
-    """Do nothing: the heartbeat of a fold without a runner."""
+from streamduel.stream.timers import NEVER, Timers
 
 
 class PartitionTask:
@@ -53,6 +51,8 @@ class PartitionTask:
             keeps the partition.
 
     Attributes:
+        experiments: those that run, by name. While a restart re-reads the click log, records of
+            experiments that were removed from the configuration since are valid, too.
         repairs: what `streamduel repair` wrote; a replay sets it.
         missed: offsets that the click log lost before this task folded them; not part of the state.
 
@@ -67,7 +67,7 @@ class PartitionTask:
         partition: int,
         entries: Mapping[str, bytes] | None = None,
         place: str = "",
-        heartbeat: Callable[[], None] = _no_heartbeat,
+        heartbeat: Callable[[], None] = lambda: None,
     ) -> None:
         self.topic, self.partition = log.topic, partition
         self._log = log
@@ -83,9 +83,11 @@ class PartitionTask:
             heartbeat,
         )
         self.experiments: dict[str, Experiment] = {}
-        self._router = Router(config, log, partition, self.experiments)
+        self._valid: dict[str, Experiment] = {}
+        self._seeds = count()
+        self._router = Router(config, log, partition, self._valid)
         self.clock = StreamClock(config.time.max_advance_ms)
-        self._fold = Fold(self._router, self.experiments, self._context, self.clock)
+        self._fold = Fold(self._router, self._valid, self._context, self.clock)
         self._new: dict[str, ExperimentSettings] = {
             name: settings
             for name, settings in config.experiments.items()
@@ -115,20 +117,22 @@ class PartitionTask:
         older = entry.format != snapshot.FORMAT
         self._entries = Entries(None if older else entries)
         with snapshot.restoring(snapshot.PARTITION_ENTRY, place):
-            self._restore_partition(entry)
+            recovery = self._restore_partition(entry)
         for name, saved in experiments.items():
             settings = self._new.pop(name, None)
             if settings is not None and (why := continuity.ended(saved)) is not None:
-                self._router.refused[name], settings = why, None
-            if settings is None and saved.ended_at is None:
-                self._entries.put(structs.replace(saved, ended_at=self.next_offset))
-            elif older:
-                self._entries.put(saved)
-            if settings is not None:
+                self._router.refused[name] = why
+            removed = settings is None and saved.ended_at is None
+            ended_at = self.next_offset if removed else saved.ended_at
+            if older or removed:
+                self._entries.put(structs.replace(saved, ended_at=ended_at))
+            if ended_at is not None:
+                self._restore_ended(saved, ended_at, recovery)
+            elif settings is not None:
                 with snapshot.restoring(snapshot.EXPERIMENT_PREFIX + name, place):
                     self._restore_experiment(saved, settings)
 
-    def _restore_partition(self, entry: PartitionEntry) -> None:
+    def _restore_partition(self, entry: PartitionEntry) -> Recovery:
         self._log_id = self._log_id or entry.log_id
         self.repairs = Repairs(entry.repairs)
         self.next_offset = self._committed_offset = self._snapshot_offset = entry.next
@@ -143,18 +147,32 @@ class PartitionTask:
         self.resume_offset = entry.mark.start.offset
         if entry.evicted is not UNSET:
             self._context.memory.evicted = entry.evicted
-        self._recovery = Recovery(
-            entry, self._window, self._router, self.experiments, self._max_advance
-        )
         self._marks.restore(entry.mark, entry.window_clock)
+        self._recovery = Recovery(entry, self._window, self._router, self._valid, self._max_advance)
+        return self._recovery
 
     def _restore_experiment(self, saved: ExperimentEntry, settings: ExperimentSettings) -> None:
         saved_state.check(saved.experiment, saved.state)
-        begun = continuity.begun(saved)
-        experiment = self._add(saved.experiment, begun, saved.started_at, saved.state)
+        experiment = self.experiments[saved.experiment] = self._restored(saved)
         experiment.configured = settings
         experiment.set_timer()
         self._saved[saved.experiment] = experiment.version
+
+    def _restore_ended(self, saved: ExperimentEntry, ended_at: int, recovery: Recovery) -> None:
+        """Re-read the records of an experiment up to its end as what they were: valid.
+
+        They have moved stream time, and the dedupe window remembers them.
+        """
+        if ended_at <= recovery.entry.mark.start.offset:
+            return
+        with suppress(*snapshot.UNFIT):  # it may have been removed because its policy is gone
+            self._restored(saved)
+            recovery.end(saved.experiment, ended_at)
+
+    def _restored(self, saved: ExperimentEntry) -> Experiment:
+        saved_state.check(saved.experiment, saved.state)
+        begun = continuity.begun(saved)
+        return self._add(saved.experiment, begun, saved.started_at, saved.state)
 
     def open(self, offset: int) -> None:
         """The click log will be delivered from this offset on."""
@@ -184,7 +202,16 @@ class PartitionTask:
     def start(self, name: str) -> None:
         """Start a configured experiment at the present offset."""
         experiment = self._add(name, self._new.pop(name), self.next_offset)
+        self.experiments[name] = experiment
         experiment.decide(self.next_offset - 1, self.stream_time)
+
+    def end(self, name: str) -> None:
+        """Stop folding an experiment: it was removed from the configuration at the present offset.
+
+        Its records do not count any more; those so far stay in the dedupe window.
+        """
+        del self.experiments[name], self._valid[name]
+        self._context.timers.set(name, NEVER)
 
     def _add(
         self,
@@ -193,10 +220,9 @@ class PartitionTask:
         started_at: int,
         state: Mapping[str, Any] | None = None,
     ) -> Experiment:
-        # Any seed that no other experiment of the partition has: keys are never stored.
-        seed = len(self.experiments)
+        seed = next(self._seeds)  # any that no other has or had: keys are never stored
         experiment = Experiment(name, settings, self._context, seed, started_at, state)
-        self.experiments[name] = experiment
+        self._valid[name] = experiment
         return experiment
 
     def set_stream_time(self, now: int) -> None:
