@@ -7,13 +7,13 @@ from typing import Final
 from kafka import errors
 
 from streamduel.errors import ConnectorError, UncertainError
+from streamduel.kafka_clients import TOO_LARGE
 from streamduel_kafka.client import ProducerOptions
 from streamduel_kafka.connecting import connect_at_start, is_fatal, reason
 from streamduel_kafka.partitions import home_partition
 from streamduel_kafka.rights import Rights
 from streamduel_kafka.settings import SourceSettings
 from streamduel_kafka.topics import Topics
-from streamduel_kafka.transaction import TOO_LARGE
 
 # Longer than an election of a leader or the restart of a broker usually takes.
 APPEND_SECONDS: Final = 15.0

@@ -20,14 +20,7 @@ from pydantic import (
     model_validator,
 )
 
-
-class Secret(str):
-    """A password for kafka-python, which writes its settings to the debug log, without its text."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "'**********'"
+from streamduel.kafka_clients import Secret
 
 
 def _servers(value: object) -> object:

@@ -12,6 +12,7 @@ from kafka import TopicPartition, errors
 
 from streamduel.connector import Failpoint
 from streamduel.errors import ConnectorError, Fenced
+from streamduel.kafka_clients import TOO_LARGE
 from streamduel_kafka.client import AdminOptions, Committed, Producer, ProducerOptions, Sent
 from streamduel_kafka.connecting import connect, is_fatal, name_taken, reason
 from streamduel_kafka.rights import Rights, missing
@@ -39,8 +40,6 @@ LINGER_MS = 5
 
 # Another producer registered with this transactional id; the broker has aborted our transaction.
 REPLACED = (errors.InvalidProducerEpochError, errors.ProducerFencedError)
-
-TOO_LARGE = (errors.MessageSizeTooLargeError, errors.RecordListTooLargeError)
 
 
 class Transactions:

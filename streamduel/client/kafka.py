@@ -1,33 +1,27 @@
-"""Assignments from their Kafka topic, and the click log on Kafka.
-
-Only the last three functions touch internals of kafka-python. Written for 3.0.12, for these
-defects of it:
-
-- `allow_auto_create_topics` of a consumer or producer does not reach its cluster metadata, and a
-  constructor that raises leaves its connections open: `connect` passes a client factory (the public
-  option `kafka_client`) that sets the one and closes the others.
-- `KafkaProducer.close` raises when records are left to send, and leaves the sender thread running:
-  `close_producer` stops the thread.
-- A record that is too large fails the whole idempotent producer, and the other records fail with a
-  general error: `last_error` has the cause.
-"""
+"""Assignments from their Kafka topic, and the click log on Kafka, with kafka-python."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kafka import KafkaConsumer, KafkaProducer, errors
-from kafka.net.compat import KafkaNetClient
 from kafka.util import ensure_valid_topic_name
 
 from streamduel.client.feeds import FeedRecord, reason
 from streamduel.client.writers import Message, Written
 from streamduel.errors import ClientError, nearest
 from streamduel.kafka_batches import bound_reads
+from streamduel.kafka_clients import (
+    TOO_LARGE,
+    Secret,
+    close_producer,
+    open_client,
+    producer_error,
+)
 from streamduel.records import Rejected
 
 log = logging.getLogger(__name__)
@@ -63,9 +57,6 @@ MAX_BATCH_BYTES: Final = 32 * 2**20
 RESERVED: Final = frozenset({"bootstrap_servers", "kafka_client", "metrics_enabled"})
 """Settings that a service cannot choose."""
 
-CLOSE_SECONDS: Final = 1.0
-"""A producer with nothing left to send closes in milliseconds."""
-
 CONSUMER: Final[Mapping[str, Any]] = {
     # Uncommitted assignments are not published yet, and may never be.
     "isolation_level": "read_committed",
@@ -93,8 +84,6 @@ PRODUCER: Final[Mapping[str, Any]] = {
     "value_serializer": None,
 }
 
-TOO_LARGE: Final = (errors.MessageSizeTooLargeError, errors.RecordListTooLargeError)
-
 
 class KafkaFeed:
     """Reads a topic of assignments from its beginning, and follows it.
@@ -117,7 +106,7 @@ class KafkaFeed:
         """The new records."""
         try:
             if self._consumer is None:
-                self._consumer = connect(KafkaConsumer, self._topic, **self._settings)
+                self._consumer = open_client(KafkaConsumer, self._settings, self._topic)
                 bound_reads(self._consumer, MAX_BATCH_BYTES)
                 if not self._consumer.partitions_for_topic(self._topic):
                     raise ClientError(f"there is no topic '{self._topic}'.")
@@ -177,7 +166,7 @@ class KafkaWriter:
     def _attempt(self, messages: Sequence[Message]) -> list[tuple[Message, errors.KafkaError]]:
         """Send messages together; the unconfirmed ones with their errors."""
         if self._producer is None:
-            self._producer = connect(KafkaProducer, **self._settings)
+            self._producer = open_client(KafkaProducer, self._settings)
         failures: list[tuple[Message, errors.KafkaError]] = []
         sent = []
         for message in messages:
@@ -199,7 +188,7 @@ class KafkaWriter:
     def _cause(self, failures: Sequence[tuple[Message, errors.KafkaError]]) -> Exception:
         """The cause of the failures: a record that is too large comes first."""
         causes: list[Exception | None] = [error for _, error in failures]
-        causes.append(last_error(self._producer))
+        causes.append(producer_error(self._producer))
         return min(filter(None, causes), key=lambda error: not isinstance(error, TOO_LARGE))
 
     def _isolate(self, messages: Sequence[Message], problem: Exception) -> Written:
@@ -216,15 +205,6 @@ class KafkaWriter:
         producer, self._producer = self._producer, None
         if producer is not None:
             close_producer(producer)
-
-
-class Secret(str):
-    """A password for kafka-python, which may write its settings to the debug log."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "'**********'"
 
 
 def client_settings(
@@ -256,39 +236,3 @@ def client_settings(
     if isinstance(servers, str):
         servers = [server.strip() for server in servers.split(",")]
     return {**COMMON, **chosen, **fixed, "bootstrap_servers": list(servers)}
-
-
-def connect(kind: Callable[..., Any], *topics: str, **settings: Any) -> Any:
-    """Open a client, or leave nothing open."""
-    opened: list[Any] = []
-
-    def client(**configs: Any) -> Any:
-        made = KafkaNetClient(**configs)
-        # A missing topic must be an error, not created by the broker with the wrong settings.
-        made.cluster.config["allow_auto_create_topics"] = False
-        opened.append(made)
-        return made
-
-    try:
-        return kind(*topics, kafka_client=client, **settings)
-    except BaseException:
-        for each in opened:
-            each.close()
-        raise
-
-
-def close_producer(producer: Any) -> None:
-    """Close a producer, also one with records that it cannot send."""
-    with contextlib.suppress(errors.KafkaError):
-        producer.close(timeout=CLOSE_SECONDS)
-    if not producer._closed:
-        producer._sender.force_close()
-        producer._sender.join(CLOSE_SECONDS)
-        with contextlib.suppress(errors.KafkaError):
-            producer.close(timeout=0)
-
-
-def last_error(producer: Any) -> Exception | None:
-    """The error that has failed an idempotent producer as a whole, if any."""
-    error: Exception | None = producer._transaction_manager.last_error
-    return error

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from kafka import errors
 
-from streamduel_kafka.kafka_python.private import NetClient
+from streamduel.kafka_clients import open_client
 
 COMMON: Final[dict[str, Any]] = {
     # By default kafka-python waits up to 30 s between two attempts to reconnect. For as long it
@@ -30,28 +30,15 @@ def opened(
     Raises:
         KafkaError: the brokers were not reached in time, or refused the client.
     """
-    connections: list[Any] = []
-
     # KafkaAdminClient 3.0 refuses this one setting, which its own connections understand.
     ciphers = {key: settings[key] for key in ("ssl_ciphers",) if key in settings}
     rest = {key: value for key, value in settings.items() if key not in ciphers}
-
-    def client(**configs: Any) -> Any:
-        made = NetClient(**configs | ciphers)
-        # kafka-python 3.0 does not pass its option `allow_auto_create_topics` on to here. A missing
-        # topic must be an error, not created by the broker with the wrong settings.
-        made.cluster.config["allow_auto_create_topics"] = False
-        connections.append(made)
-        return made
-
     milliseconds = int(1000 * seconds)
     arguments = {**COMMON, **rest, **options, "bootstrap_timeout_ms": milliseconds}
     with _attempts() as attempts:
         try:
-            return kind(kafka_client=client, **arguments)
+            return open_client(kind, arguments, of_connections=ciphers)
         except BaseException as error:
-            for each in connections:  # the constructor leaves them open when it fails
-                each.close()
             why = attempts.why(error)
             if why is error:
                 raise

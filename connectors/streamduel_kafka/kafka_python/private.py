@@ -1,8 +1,9 @@
-"""The private parts of kafka-python that this connector uses; nothing else here touches any.
+"""The private parts of kafka-python that only this connector uses; nothing else here touches any.
 
-Written for kafka-python 3.0.12. Each function names the upstream defect that makes it necessary;
-when a release fixes one, delete the function. Check all of them before another major version is
-allowed in `pyproject.toml`.
+Those that ranker services need, too, are in `streamduel.kafka_clients` and `kafka_batches`. Written
+for kafka-python 3.0.12. Each function names the upstream defect that makes it necessary; when a
+release fixes one, delete the function. Check all of them before another major version is allowed in
+`pyproject.toml`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka import TopicPartition, errors
-from kafka.net.compat import KafkaNetClient
 from kafka.protocol.consumer import IsolationLevel
 
 from streamduel_kafka.client import Found
@@ -30,42 +30,6 @@ ANSWER_SECONDS = 3.0
 
 # Above the timeout of every request but that of joining a group.
 REGULAR_SECONDS = 20.0
-
-# A connection takes milliseconds. On a slow network it may take longer: the attempt continues, and
-# meanwhile another broker may have become the coordinator.
-READY_SECONDS = 1.0
-
-# The time between two requests for the coordinator of a transaction, while it is down.
-PAUSE_SECONDS = 0.1
-
-# A producer with nothing left to send closes in milliseconds.
-CLOSE_SECONDS = 1.0
-
-
-class NetClient(KafkaNetClient):  # type: ignore[misc] # kafka-python is untyped
-    """kafka-python's network client, for producers whose broker is down."""
-
-    def await_ready(self, node_id: Any, timeout_ms: float = 1000 * READY_SECONDS) -> bool:
-        """Wait until there is a connection to a broker; False if there is none in time.
-
-        Defect: it raises instead, and the sender of a producer then drops the request of a
-        transaction that it was about to send. Nothing sends it again, so the transaction, and with
-        it the commit, could only time out, however soon the broker had a successor.
-        """
-        try:
-            super().await_ready(node_id, min(timeout_ms, 1000 * READY_SECONDS))
-        except errors.KafkaConnectionError:
-            self.poll(timeout_ms=1000 * PAUSE_SECONDS)
-            return False
-        return True
-
-    def connection_delay(self, node_id: Any) -> float:
-        """Milliseconds until the next attempt to connect to a broker.
-
-        Defect: it returns seconds, which the sender takes for milliseconds: until the attempt, it
-        asks again without pause, at the cost of a whole core.
-        """
-        return 1000 * float(super().connection_delay(node_id))
 
 
 def connected(consumer: Any) -> bool:
@@ -264,26 +228,3 @@ def _wait(producer: Any, result: Any, seconds: float) -> None:
     producer._sender.wakeup()
     if not result.wait(timeout_ms=1000 * max(0.0, seconds)):
         raise errors.KafkaTimeoutError(f"no answer within {seconds:.0f} s")
-
-
-def transaction_error(producer: Any) -> BaseException | None:
-    """The error that made the transaction of a producer fail; None if it has not failed.
-
-    Defect: the methods of the producer then raise a KafkaError that holds it only as text.
-    """
-    error: BaseException | None = producer._transaction_manager.last_error
-    return error
-
-
-def discard(producer: Any) -> None:
-    """Close a producer in any state, within seconds.
-
-    Defect: `KafkaProducer.close` flushes first, and when that fails returns without closing.
-    """
-    with contextlib.suppress(errors.KafkaError):
-        producer.close(timeout=CLOSE_SECONDS)
-    if not producer._closed:
-        producer._sender.force_close()
-        producer._sender.join(CLOSE_SECONDS)
-        with contextlib.suppress(errors.KafkaError):
-            producer.close(timeout=0)

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from kafka import KafkaProducer, OffsetAndMetadata, TopicPartition
 
+from streamduel.kafka_clients import close_producer, producer_error
 from streamduel_kafka.client import Committed, ProducerOptions
 from streamduel_kafka.kafka_python import private
 from streamduel_kafka.kafka_python.opening import opened
@@ -90,11 +91,11 @@ class PythonProducer:
 
     def cause(self) -> BaseException | None:
         """See the protocol."""
-        return private.transaction_error(self._producer)
+        return producer_error(self._producer)
 
     def discard(self) -> None:
         """See the protocol."""
-        private.discard(self._producer)
+        close_producer(self._producer)
 
 
 def open_producer(

@@ -81,9 +81,9 @@ def test_the_wheel_is_part_of_the_source_tree(wheel: Path) -> None:
     rooms = {"/".join(name.split("/")[:2]) for name in names}
     assert rooms == {
         "streamduel/__init__.py", "streamduel/client", "streamduel/errors.py",
-        "streamduel/interleaving", "streamduel/kafka_batches.py", "streamduel/kafka_codecs.py",
-        "streamduel/preference", "streamduel/py.typed", "streamduel/record_rules.py",
-        "streamduel/records.py",
+        "streamduel/interleaving", "streamduel/kafka_batches.py", "streamduel/kafka_clients.py",
+        "streamduel/kafka_codecs.py", "streamduel/preference", "streamduel/py.typed",
+        "streamduel/record_rules.py", "streamduel/records.py",
     }  # fmt: skip
     client = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("streamduel/client/*.py")}
     assert client <= set(names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -38,14 +39,13 @@ def test_the_first_screen_closes_the_loop(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_passwords_reach_both_clients(monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[dict[str, Any]] = []
+    opened: list[Mapping[str, Any]] = []
 
-    def connect(_: object, *__: str, **settings: Any) -> None:
+    def open_client(_: object, settings: Mapping[str, Any], *__: str) -> None:
         opened.append(settings)
         raise OSError("nobody at home")
 
-    monkeypatch.setattr("streamduel.client.kafka.connect", connect)
-    monkeypatch.setattr("streamduel.client.kafka.connect", connect)
+    monkeypatch.setattr("streamduel.client.kafka.open_client", open_client)
     monkeypatch.setattr(Path, "read_text", lambda _: "s3cret\n")
     names: dict[str, Any] = {"Assignments": Assignments, "EventLog": EventLog}
     exec(SECURITY, names)

@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
-from kafka import KafkaConsumer, errors
+from kafka import errors
 
 from streamduel.client import Assignments, ClientError, EventLog
-from streamduel.client.kafka import KafkaFeed, KafkaWriter, Secret, connect
+from streamduel.client.kafka import KafkaFeed, KafkaWriter
 from tests.unit.client.bed import PATIENCE
 
 Opened = Callable[..., Any]
@@ -73,7 +73,7 @@ def test_passwords_are_hidden_in_repr() -> None:
     assert settings["sasl_plain_password"] == "s3cret"
     assert "s3cret" not in repr(settings)
     assert "ada" in repr(settings)
-    assert repr(Secret("s3cret")) == "'**********'"
+    assert repr(settings["sasl_plain_password"]) == "'**********'"
     assert chosen["sasl_plain_password"].__class__ is str  # the caller's value is unchanged
 
 
@@ -117,29 +117,11 @@ def test_an_unreachable_broker_is_logged_without_the_password() -> None:
     assert "s3cret" not in ran.stdout + ran.stderr
 
 
-def test_a_failed_constructor_closes_its_connections() -> None:
-    closed: list[Any] = []
-
-    class Half:
-        def __init__(self, kafka_client: Opened, **settings: Any) -> None:
-            made = kafka_client(**KafkaConsumer.DEFAULT_CONFIG)
-            closed.append(made.close)
-            made.close = lambda: closed.append("closed")
-            raise RuntimeError("half way")
-
-    with pytest.raises(RuntimeError, match="half way"):
-        connect(Half)
-    really_close, last = closed
-    really_close()
-    assert last == "closed"
-
-
 def test_a_service_starts_while_kafka_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise errors.KafkaTimeoutError("nobody at home")
 
-    monkeypatch.setattr("streamduel.client.kafka.connect", refuse)
-    monkeypatch.setattr("streamduel.client.kafka.connect", refuse)
+    monkeypatch.setattr("streamduel.client.kafka.open_client", refuse)
     with (
         Assignments.from_kafka("nowhere:9092", defaults={"search": "bm25"}) as assignments,
         EventLog.to_kafka("nowhere:9092") as log,
