@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamduel.interleaving.credit import Click as CreditClick
+from streamduel.stream.attribution import MAX_CLICKS
+from streamduel.stream.join_state import rank_of
 from streamduel_spark.crediting import A_WINS, B_WINS, NO_DUEL, TIE, Crediting
 from streamduel_spark.parts import (
-    DOC_BYTES,
     Chunk,
     Clicked,
     Counted,
@@ -29,9 +30,6 @@ from streamduel_spark.parts import (
     unpack_shown,
 )
 from streamduel_spark.plan import SEEN_SPANS, Lane, Plan
-
-MAX_CLICKS: Final = 1000
-"""The most clicks on one impression, as in streamduel."""
 
 INDEX: Final = "index"
 
@@ -213,18 +211,13 @@ def _credited(impression: Shown, clicks: list[Clicked], tally: Counter[str]) -> 
     clicks.sort(key=lambda click: (click.ts, click.partition, click.offset))
     found: list[CreditClick] = []
     for click in clicks:
-        rank = click.rank if click.doc is None else _rank_of(click.doc, impression.docs or b"")
+        rank = click.rank if click.doc is None else rank_of(click.doc, impression.docs or b"")
         if rank is None or rank >= len(impression.teams) or len(found) >= MAX_CLICKS:
             tally["unusable clicks"] += 1
             continue
         tally["credited"] += 1
         found.append(CreditClick(rank, click.action, click.at))
     return found
-
-
-def _rank_of(doc: bytes, docs: bytes) -> int | None:
-    ranks = range(0, len(docs), DOC_BYTES)
-    return next((at // DOC_BYTES for at in ranks if docs[at : at + DOC_BYTES] == doc), None)
 
 
 def _within(keys: Keys, ordered: Keys) -> Marks:

@@ -25,8 +25,9 @@ from streamduel.records import (
 )
 from streamduel.stream.dead_letters import dead_letter
 from streamduel.stream.decode import RecordDecoder
+from streamduel.stream.join_state import digest
 from streamduel_spark.crediting import A_WINS, B_WINS, TIE, Crediting
-from streamduel_spark.parts import Clicked, Finished, Forwarded, Group, Output, Shown, Tally, digest
+from streamduel_spark.parts import Clicked, Finished, Forwarded, Group, Output, Shown, Tally
 from streamduel_spark.plan import EMPTY, Lane, Plan, key_of, seed_of
 
 MAX_LETTERS: Final = 1000

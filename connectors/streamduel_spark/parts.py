@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
-import mmh3
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +12,6 @@ Keys = NDArray[np.int64]
 
 Group = tuple[str, str, str, str]
 """What duels are counted by: experiment, two arms, and segments as JSON."""
-
-DOC_BYTES: Final = 5
-"""Bytes kept of a document's hash, as in streamduel."""
 
 
 class Finished(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -47,7 +42,7 @@ class Shown(msgspec.Struct, frozen=True, array_like=True, gc=False):
     Attributes:
         key: of its id; then as in `Finished`.
         teams: for each rank `a`, `b` or `-`.
-        docs: for each rank, `DOC_BYTES` of the document's hash; None if clicks name ranks only.
+        docs: for each rank, the `digest` of the document; None if clicks name ranks only.
         chances: for each rank, the probability that the document came from side a, if logged.
     """
 
@@ -68,7 +63,7 @@ class Clicked(msgspec.Struct, frozen=True, array_like=True, gc=False):
         key: of its impression's id; then as in `Finished`.
         own: key of its own id, within its impression.
         rank: the rank, if it names one.
-        doc: `DOC_BYTES` of the document's hash, if it names one instead.
+        doc: the `digest` of the document, if it names one instead.
         action: the kind of click.
         at: its event time, which orders the clicks of an impression.
     """
@@ -152,8 +147,3 @@ def chunk_of(parts: Sequence[Finished | Shown | Clicked]) -> bytes:
     """The chunk of some parts."""
     keys = np.fromiter((part.key for part in parts), np.int64, len(parts))
     return pack(Chunk(keys.tobytes(), pack(parts)))
-
-
-def digest(doc: str) -> bytes:
-    """The bytes that are kept of a document's id."""
-    return mmh3.hash_bytes(doc)[:DOC_BYTES]

@@ -7,19 +7,18 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, Literal, NamedTuple
 
-import mmh3
-
 from streamduel.connector import LogRecord
 from streamduel.records import Click, Impression, RankClick, Rejected, Segment
 from streamduel.stream.dead_letters import MAX_KEY_BYTES
 from streamduel.stream.dedupe import DedupeWindow
 from streamduel.stream.join_state import (
     CLICK_BYTES,
-    DOC_BYTES,
     Cutoff,
     OpenImpression,
     PendingClick,
+    digest,
     memory_of,
+    rank_of,
 )
 from streamduel.stream.open_memory import OpenMemory
 from streamduel.stream.tallies import OutOfOrder
@@ -141,7 +140,7 @@ class Attribution:
             self._names.setdefault(event.a, event.a),
             self._names.setdefault(event.b, event.b),
             self._patterns.of(event.teams)[0],
-            None if event.docs is None else b"".join(map(_digest, event.docs)),
+            None if event.docs is None else b"".join(map(digest, event.docs)),
             None if event.chances is None else tuple(event.chances),
             now,
             offset,
@@ -361,7 +360,7 @@ def _add(shown: OpenImpression, click: Click | PendingClick, impression: str) ->
         doc, of = click.doc or "", _of(impression)
         if shown.docs is None:
             return _misfit(f"names the document '{_cut(doc)}', but {of} has no docs")
-        rank = _rank_of(doc, shown.docs)
+        rank = rank_of(digest(doc), shown.docs)
         if rank is None:
             return _misfit(f"names the document '{_cut(doc)}', which {of} does not have")
     if rank >= len(shown.teams):
@@ -370,18 +369,6 @@ def _add(shown: OpenImpression, click: Click | PendingClick, impression: str) ->
     if len(shown.clicks) >= MAX_CLICKS:
         return _misfit(f"is one too many: {_of(impression)} already has {MAX_CLICKS}")
     shown.clicks += (RankClick(rank, click.ts, click.action),)
-    return None
-
-
-def _digest(doc: str) -> bytes:
-    return mmh3.hash_bytes(doc)[:DOC_BYTES]
-
-
-def _rank_of(doc: str, docs: bytes) -> int | None:
-    wanted, place = _digest(doc), -1
-    while (place := docs.find(wanted, place + 1)) >= 0:
-        if place % DOC_BYTES == 0:
-            return place // DOC_BYTES
     return None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+import mmh3
 import msgspec
 
 from streamduel.records import Impression, RankClick, Side
@@ -112,3 +113,17 @@ def memory_of(event: Impression) -> int:
     """The memory of an open impression, in bytes."""
     per_rank = 8 + (0 if event.docs is None else DOC_BYTES) + (0 if event.chances is None else 32)
     return IMPRESSION_BYTES + per_rank * len(event.teams)
+
+
+def digest(doc: str) -> bytes:
+    """The bytes that are kept of a document's id."""
+    return mmh3.hash_bytes(doc)[:DOC_BYTES]
+
+
+def rank_of(doc: bytes, docs: bytes) -> int | None:
+    """The first rank of a document, by its digest and those of all ranks; None if it has none."""
+    place = -1
+    while (place := docs.find(doc, place + 1)) >= 0:
+        if place % DOC_BYTES == 0:
+            return place // DOC_BYTES
+    return None
