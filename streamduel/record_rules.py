@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Final, get_args
+from typing import Any, Final, Protocol, get_args
 
 from streamduel.errors import shortened, shown, similar
 from streamduel.records import (
@@ -191,6 +191,40 @@ _RULES: Final[Mapping[type, Callable[[Any], str | None]]] = {
     Click: _click,
     Control: _control,
 }
+
+
+class Limits(Protocol):
+    """The limits of the configuration for one record; see `LimitSettings`."""
+
+    @property
+    def max_ranks(self) -> int:
+        """Entries of each list."""
+
+    @property
+    def max_duels_per_record(self) -> int:
+        """Duels of a `duels` record."""
+
+
+_LISTS: Final[Mapping[type, tuple[str, ...]]] = {
+    Interleaving: ("teams", "clicks", "chances"),  # its docs are text that nobody decodes
+    Impression: ("teams", "docs", "chances"),
+}
+
+
+def over_limit(record: InputEvent, limits: Limits) -> str | None:
+    """The first limit that a record exceeds, as a sentence; None if it exceeds none."""
+    if isinstance(record, Duels):
+        duels, most = record.wins_a + record.wins_b + record.ties, limits.max_duels_per_record
+        if duels > most:
+            return (
+                f"wins_a, wins_b and ties add up to {duels} duels; limits.max_duels_per_record "
+                f"allows {most}."
+            )
+    for name in _LISTS.get(type(record), ()):
+        entries = getattr(record, name)
+        if entries is not None and len(entries) > limits.max_ranks:
+            return f"{name} has {len(entries)} entries; limits.max_ranks allows {limits.max_ranks}."
+    return None
 
 
 def misfit(record: dict[str, Any], message: str) -> str:

@@ -11,7 +11,7 @@ import msgspec
 
 from streamduel.errors import similar
 from streamduel.interleaving.credit import Click as CreditClick
-from streamduel.record_rules import contradiction
+from streamduel.record_rules import contradiction, over_limit
 from streamduel.records import (
     Click,
     Control,
@@ -129,27 +129,8 @@ class Decoder:
             raise Rejected(
                 "unknown_experiment", f"unknown experiment '{event.experiment[:80]}'{hint}"
             )
-        if isinstance(event, Impression | Interleaving):
-            self._check_ranks(event)
-        most = self._plan.limits.max_duels_per_record
-        if isinstance(event, Duels) and (found := event.wins_a + event.wins_b + event.ties) > most:
-            raise Rejected(
-                "invalid_record",
-                f"wins_a, wins_b and ties add up to {found} duels; limits.max_duels_per_record "
-                f"allows {most}.",
-            )
-        if problem := contradiction(event):
+        if problem := over_limit(event, self._plan.limits) or contradiction(event):
             raise Rejected("invalid_record", problem)
-
-    def _check_ranks(self, event: Impression | Interleaving) -> None:
-        most = self._plan.limits.max_ranks
-        for field in ("teams", "docs", "clicks", "chances"):
-            entries = len(getattr(event, field, None) or ())
-            if entries > most:
-                raise Rejected(
-                    "invalid_record",
-                    f"{field} has {entries} entries; limits.max_ranks allows {most}.",
-                )
 
     def _duel(self, event: Duel, record: RawRecord) -> None:
         if event.a == event.b:

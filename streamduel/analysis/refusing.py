@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from streamduel.config.model import LimitSettings
-from streamduel.record_rules import contradiction
+from streamduel.record_rules import contradiction, over_limit
 from streamduel.records import Duels, InputEvent
 
 LIMITS: Final = LimitSettings()
@@ -37,7 +37,6 @@ def refused_field(text: str | None) -> str | None:
         return "JSON or size"
     if contradiction(record) is not None:
         return "fields"
-    if isinstance(record, Duels):
-        counted = record.wins_a + record.wins_b + record.ties
-        return "counts" if counted > LIMITS.max_duels_per_record else None
+    if over_limit(record, LIMITS) is not None:
+        return "counts" if isinstance(record, Duels) else "fields"
     return None

@@ -11,7 +11,7 @@ from streamduel.config.experiment import ExperimentSettings
 from streamduel.config.model import LimitSettings
 from streamduel.interleaving.credit import ClickLike, ShownLike
 from streamduel.preference.arrays import Floats, Integers
-from streamduel.record_rules import contradiction
+from streamduel.record_rules import contradiction, over_limit
 from streamduel.records import (
     Click,
     Control,
@@ -64,13 +64,13 @@ class Coder:
     """
 
     __slots__ = (
-        "_coders", "_credit", "_drops_unclicked", "_is_plain", "_max_duels", "_max_ranks",
+        "_coders", "_credit", "_drops_unclicked", "_is_plain", "_limits", "_max_ranks",
         "_roster", "_winners", "by_code", "plain",
     )  # fmt: skip
 
     def __init__(self, settings: ExperimentSettings, roster: Roster, limits: LimitSettings) -> None:
         self._roster = roster
-        self._max_ranks, self._max_duels = limits.max_ranks, limits.max_duels_per_record
+        self._limits, self._max_ranks = limits, limits.max_ranks
         self._coders: dict[type, Callable[[Any, Mapping[str, Any]], int]] = {
             Duel: self._duel,
             Interleaving: self._interleaving,
@@ -131,7 +131,7 @@ class Coder:
         self._check_known(event, known)
         chances, teams, given = event.chances, event.teams, event.clicks
         if len(teams) > self._max_ranks or len(given) > self._max_ranks or chances is not None:
-            self._check_ranks(teams=teams, clicks=given, chances=chances)
+            self._check_limits(event)
         if event.a == event.b or (chances is not None and len(chances) != len(teams)):
             raise _contradiction(event)
         if len(teams) > len(_CLICKS):
@@ -145,28 +145,15 @@ class Coder:
     def _pair(self, event: Duels | Impression, known: Mapping[str, Any]) -> int:
         self._check_known(event, known)
         if isinstance(event, Impression):
-            self._check_ranks(teams=event.teams, docs=event.docs, chances=event.chances)
+            self._check_limits(event)
         code = _special(event, known)
         if isinstance(event, Duels):
-            self._check_duels(event.wins_a + event.wins_b + event.ties)
+            self._check_limits(event)
         return code
 
-    def _check_ranks(self, **lists: Sequence[Any] | None) -> None:
-        for field, entries in lists.items():
-            if entries is not None and len(entries) > self._max_ranks:
-                raise Rejected(
-                    "invalid_record",
-                    f"{field} has {len(entries)} entries; limits.max_ranks allows "
-                    f"{self._max_ranks}.",
-                )
-
-    def _check_duels(self, duels: int) -> None:
-        if duels > self._max_duels:
-            raise Rejected(
-                "invalid_record",
-                f"wins_a, wins_b and ties add up to {duels} duels; limits.max_duels_per_record "
-                f"allows {self._max_duels}.",
-            )
+    def _check_limits(self, event: InputEvent) -> None:
+        if problem := over_limit(event, self._limits):
+            raise Rejected("invalid_record", problem)
 
     def _check_known(self, event: Pair, known: Mapping[str, Any]) -> None:
         if event.a not in known or event.b not in known:

@@ -111,6 +111,12 @@ def test_what_cannot_be_used_is_a_dead_letter() -> None:
     assert letters[2]["error"] == "unknown experiment 'serach'; did you mean 'search'?"
 
 
+def test_documents_of_a_finished_impression_are_no_ranks() -> None:
+    docs = [f"https://example.org/{'x' * 500}/{rank}" for rank in range(len(INTERLEAVING["teams"]))]
+    found = written(job(), *raw([text(INTERLEAVING, docs=docs)], START))
+    assert counts(found) == counts(written(job(), *raw([text(INTERLEAVING)], START)))
+
+
 def test_a_flood_of_dead_letters_is_only_counted() -> None:
     batch = job().batch(raw([b"{"] * (MAX_LETTERS + 5), START))
     assert len(batch.messages) == MAX_LETTERS
