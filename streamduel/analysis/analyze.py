@@ -44,15 +44,12 @@ from streamduel.analysis.segments import (
 from streamduel.analysis.tables import query_table, rejects, tables
 from streamduel.analysis.timeline import timelines
 from streamduel.analysis.translating import translate
-from streamduel.config.experiment import MAX_EXAMPLES
+from streamduel.config.experiment import JOIN_WINDOW_MS, MAX_EXAMPLES
 from streamduel.config.section import MAX_ARMS
 from streamduel.errors import ConfigurationError, StreamduelError
 
 UNNAMED: Final = "experiment"
 """The name of an experiment in a log that names none."""
-
-JOIN_WINDOW_MS: Final = 600_000
-"""As in the configuration of an experiment."""
 
 MAX_EXPERIMENTS: Final = 100
 """With more experiments, or more arms than one can have, a column was mistaken for another."""

@@ -6,18 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from streamduel.analysis.engine import Engine, quoted
-from streamduel.analysis.report import Check, CheckVerdict, Clients, Finding, Sensitivity
+from streamduel.analysis.report import Check, Clients, Finding, Sensitivity
 from streamduel.analysis.tables import rejects
+from streamduel.diagnosis import Grade
 from streamduel.errors import counted, readable
 from streamduel.preference.evidence import unfairness
 from streamduel.preference.verdict import LEVEL, at_least
-
-UNFAIR: Final = 0.99
-"""From this confidence on, lists are called unfair, as on the status page."""
-
-TOLERATED: Final = 0.01
-"""The share of records that may be lost: one in a hundred changes no result that is worth acting
-on."""
+from streamduel.stream.alarms import TOLERATED, UNFAIR
+from streamduel.stream.client_cap import DOMINATED
+from streamduel.stream.team_patterns import WHOLE
 
 SERIOUS: Final = 0.1
 """The share of records whose loss may change the result."""
@@ -26,12 +23,6 @@ OUTLANDISH: Final = 50
 """A client with so many times the median number of duels is no usual user, if it has `MANY`."""
 
 MANY: Final = 100
-
-DOMINATED: Final = 0.05
-"""The share of duels of such clients from which on they are worth a look, as on the status page."""
-
-WHOLE: Final = 1000
-"""Prominence is in whole thousandths, so that sums are exact: see `stream/team_patterns.py`."""
 
 
 Coins = Mapping[str, tuple[float, float]]
@@ -69,7 +60,7 @@ def checks(engine: Engine, facts: Facts) -> list[Check]:
 
 def _judged(name: str, share: float, sentence: str, advice: str) -> Check:
     """A check of a share of records that are lost."""
-    verdict: CheckVerdict = "fine"
+    verdict: Grade = "fine"
     if share > TOLERATED:
         verdict = "failed" if share > SERIOUS else "warning"
     return Check(name, verdict, sentence if verdict == "fine" else f"{sentence} {advice}")

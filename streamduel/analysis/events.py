@@ -23,12 +23,10 @@ from streamduel.analysis.meanings import (
 from streamduel.analysis.refusing import LIMITS
 from streamduel.analysis.unnamed_sides import sides
 from streamduel.record_rules import ACTION_FIELDS, TYPES
-from streamduel.records import MAX_NAME, MAX_NOTE, MAX_QUERY
+from streamduel.records import MAX_COUNT, MAX_NAME, MAX_NOTE, MAX_QUERY
 
 MAX_RANKS: Final = LIMITS.max_ranks
 """Ranks of a list and clicks on it."""
-
-MAX_COUNT: Final = 2**40
 
 SCHEMA: Final = """
 CREATE TABLE events (

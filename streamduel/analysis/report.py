@@ -6,11 +6,10 @@ from typing import Literal
 
 import msgspec
 
+from streamduel.diagnosis import Grade
 from streamduel.preference.segments import Disagreement
 from streamduel.preference.verdict import PairResult
 from streamduel.records import Side
-
-CheckVerdict = Literal["fine", "warning", "failed", "unknown"]
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +50,7 @@ class Check(msgspec.Struct, frozen=True):
     """
 
     name: str
-    verdict: CheckVerdict
+    verdict: Grade
     sentence: str
 
 

@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from streamduel.analysis.analyze import JOIN_WINDOW_MS, Request
+from streamduel.analysis.analyze import Request
 from streamduel.analysis.analyze import analyze as analyze_log
 from streamduel.analysis.counting import Rules
 from streamduel.analysis.engine import MEMORY
@@ -25,7 +25,7 @@ from streamduel.analysis.report import Analysis
 from streamduel.cli.analyze_tables import print_analysis
 from streamduel.cli.app import err, out
 from streamduel.cli.outputs import check_places, check_writable
-from streamduel.config.experiment import MAX_EXAMPLES
+from streamduel.config.experiment import JOIN_WINDOW_MS, MAX_EXAMPLES
 from streamduel.errors import ConfigurationError, InterleavingError
 from streamduel.simulation.files import identity, write_whole
 

@@ -23,8 +23,8 @@ from streamduel.interleaving.credit import (
 from streamduel.preference.counts import MAX_DUELS
 from streamduel.records import MAX_ACTION, MAX_NAME, MAX_TIME
 
-_JOIN_WINDOW_MS: Final = 600_000
-"""Ten minutes: users rarely return to a page of results later."""
+JOIN_WINDOW_MS: Final = 600_000
+"""Default of `join_window_ms`, ten minutes: users rarely return to a page of results later."""
 
 MIN_ARMS: Final = 2
 DESCRIPTIVE: Final = ("owner", "hypothesis", "links", "notes")
@@ -312,7 +312,7 @@ class ExperimentSettings(Section):
 
     def join_window(self, max_ms: int) -> int:
         """The join window in milliseconds, at most those of the dedupe window."""
-        own = _JOIN_WINDOW_MS if self.join_window_ms is None else self.join_window_ms
+        own = JOIN_WINDOW_MS if self.join_window_ms is None else self.join_window_ms
         return min(own, max_ms)
 
     @field_validator("arms")

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import Final
 
 from streamduel.records import Click, Control, Duels, InputEvent
 from streamduel.stream.dedupe import DedupeWindow, record_key
+
+DOMINATED: Final = 0.05
+"""The share of the records, from a few clients that have very many, from which on they are worth a
+look, as in the alert: a few users search all day."""
 
 
 class _Client:

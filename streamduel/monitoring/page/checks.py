@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from streamduel import policies
 from streamduel.monitoring.figures import MAX_SILENT_SECONDS, Figures
@@ -10,11 +10,9 @@ from streamduel.monitoring.page.wording import at_least, count, legible, percent
 from streamduel.monitoring.views import MAX_ARMS_ON_DEMAND, ExperimentView
 from streamduel.preference.evidence import unfairness
 from streamduel.stream.alarms import TOLERATED, UNFAIR
+from streamduel.stream.client_cap import DOMINATED
 from streamduel.stream.client_sketch import DEPENDENT
 from streamduel.stream.conformance import EVEN
-
-DOMINATED: Final = 0.05
-"""The share of records beyond the limit per client, as in the alert: a few users search all day."""
 
 Result = Literal["ok", "problem", "unknown"]
 
