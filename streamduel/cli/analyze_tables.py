@@ -11,13 +11,12 @@ from rich.text import Text
 
 from streamduel.analysis.report import Analysis, ExperimentAnalysis, Finding
 from streamduel.analysis.wording import verdict
+from streamduel.cli.app import GRADE_COLOURS
 from streamduel.errors import counted, readable
 from streamduel.preference.verdict import at_least
 
 MAX_ROWS: Final = 20
 """Rows of a table; `--json` and `--csv` have all."""
-
-_COLOURS: Final = {"fine": "green", "warning": "yellow", "failed": "red", "unknown": "dim"}
 
 
 def print_analysis(console: Console, analysis: Analysis) -> None:
@@ -102,6 +101,6 @@ def _segments(kind: str, found: dict[str, Finding]) -> Table:
 def _checks(found: ExperimentAnalysis) -> Table:
     table = Table(title="Checks", title_justify="left", title_style="bold", show_header=False)
     for check in found.checks:
-        colour = _COLOURS[check.verdict]
+        colour = GRADE_COLOURS[check.verdict]
         table.add_row(f"[{colour}]{check.verdict}[/]", check.name, escape(check.sentence))
     return table

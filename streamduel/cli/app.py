@@ -13,6 +13,7 @@ from rich.console import Console
 from typer.core import TyperCommand, TyperGroup
 
 from streamduel import __version__
+from streamduel.diagnosis import Grade
 from streamduel.errors import (
     ConfigurationError,
     SnapshotError,
@@ -47,6 +48,10 @@ FAILURE: Final = 1
 
 MAX_LINE: Final = 4000
 """Characters of a printed line that may have text of records in it; no sentence is longer."""
+
+GRADE_COLOURS: Final[dict[Grade, str]] = {
+    "fine": "green", "warning": "yellow", "failed": "bold red", "unknown": "dim",
+}  # fmt: skip
 
 out = Console(emoji=False)
 err = Console(stderr=True, emoji=False)

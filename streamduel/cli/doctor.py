@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import typer
 from rich.text import Text
 
-from streamduel.cli.app import FAILURE, MAX_LINE, out
+from streamduel.cli.app import FAILURE, GRADE_COLOURS, MAX_LINE, out
 from streamduel.cli.arguments import AsJson, ConfigPath, load_config, print_json
 from streamduel.diagnosis import Finding
 from streamduel.doctor import examine
 from streamduel.errors import StreamduelError, readable
 from streamduel.logging import redact
-
-COLOURS: Final = {"fine": "green", "warning": "yellow", "failed": "bold red", "unknown": "dim"}
 
 
 def doctor(config: ConfigPath, as_json: AsJson = False) -> None:
@@ -40,8 +36,8 @@ def doctor(config: ConfigPath, as_json: AsJson = False) -> None:
         shown = finding._replace(sentence=readable(redact(finding.sentence), MAX_LINE))
         findings.append(shown)
         if not as_json:
-            line = Text.assemble((f"{shown.verdict:<8}", COLOURS[shown.verdict]), f"{shown.name}: ")
-            out.print(line + Text(shown.sentence), soft_wrap=True)
+            verdict = f"{shown.verdict:<8}", GRADE_COLOURS[shown.verdict]
+            out.print(Text.assemble(verdict, f"{shown.name}: ", shown.sentence), soft_wrap=True)
     works = not any(it.verdict == "failed" for it in findings)
     if as_json:
         print_json({"works": works, "checks": [it._asdict() for it in findings]})
