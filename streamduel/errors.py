@@ -172,14 +172,32 @@ def counted(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
+def escaped(text: str) -> str:
+    r"""A text on one line, with control characters and others without a shape escaped.
+
+    >>> escaped("Größe & Preis"), escaped("two\nlines"), escaped("a\u202eb")
+    ('Größe & Preis', 'two\\nlines', 'a\\u202eb')
+    """
+    return "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii")
+        for sign in text
+    )
+
+
+def legible(name: str) -> str:
+    """A name that can be read and clicked on, whatever characters it has.
+
+    >>> legible("bm25"), legible("  ")
+    ('bm25', '«  »')
+    """
+    text = escaped(name)
+    return text if text.strip() else f"«{text}»"
+
+
 def readable(name: str, limit: int = MAX_SHOWN) -> str:
-    r"""A name of bounded length, without control characters.
+    r"""A legible name of bounded length.
 
     >>> readable("ltr\x1b[31m"), readable("x" * 50, 5)
     ('ltr\\x1b[31m', 'xxxx…')
     """
-    text = "".join(
-        sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii")
-        for sign in name[: 2 * limit]
-    )
-    return shortened(text, limit) if text.strip() else f"«{text}»"
+    return shortened(legible(name[: 2 * limit]), limit)

@@ -20,6 +20,8 @@ from structlog.processors import JSONRenderer, TimeStamper
 from structlog.stdlib import add_log_level, add_logger_name
 from structlog.typing import EventDict, Processor, WrappedLogger
 
+from streamduel.errors import escaped
+
 LogFormat = Literal["text", "json"]
 FormatOption = Literal["text", "json", "auto"]
 """`auto` is text on a terminal and JSON elsewhere."""
@@ -165,10 +167,7 @@ def _console(colours: bool) -> ConsoleRenderer:
 
 def _one_line(value: object) -> str:
     """The text with line breaks and control characters escaped."""
-    return "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode()
-        for each in str(value)
-    )
+    return escaped(str(value))
 
 
 def _shown(value: object) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from streamduel import policies
+from streamduel.errors import legible
 from streamduel.monitoring.figures import MAX_SILENT_SECONDS, Figures
-from streamduel.monitoring.page.wording import at_least, count, legible, percent, span
+from streamduel.monitoring.page.wording import at_least, count, percent, span
 from streamduel.monitoring.views import MAX_ARMS_ON_DEMAND, ExperimentView
 from streamduel.preference.evidence import unfairness
 from streamduel.stream.alarms import TOLERATED, UNFAIR

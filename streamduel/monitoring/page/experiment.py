@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from streamduel.errors import legible
 from streamduel.monitoring.figures import Figures
 from streamduel.monitoring.history import History, Point
 from streamduel.monitoring.page.checks import Check, checks
@@ -15,7 +16,6 @@ from streamduel.monitoring.page.wording import (
     at_least,
     count,
     last_record,
-    legible,
     moment,
     outlook,
     percent,

@@ -8,7 +8,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from streamduel.monitoring.page.wording import at_least, count, legible, percent
+from streamduel.errors import legible
+from streamduel.monitoring.page.wording import at_least, count, percent
 from streamduel.monitoring.views import ExperimentView
 from streamduel.preference.evidence import log_evidence, nats
 

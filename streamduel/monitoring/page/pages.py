@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 import streamduel
-from streamduel.errors import MAX_COMPARED, nearest
+from streamduel.errors import MAX_COMPARED, legible, nearest
 from streamduel.monitoring.figures import Figures
 from streamduel.monitoring.history import History
 from streamduel.monitoring.page import curve
@@ -23,7 +23,6 @@ from streamduel.monitoring.page.wording import (
     at_least,
     count,
     last_record,
-    legible,
     moment,
     path,
     percent,

@@ -144,19 +144,6 @@ def last_record(view: ExperimentView, figures: Figures) -> str:
     return f"{span(max(0.0, figures.now - view.last_record_at))} ago"
 
 
-def legible(name: str) -> str:
-    r"""A name that can be read and clicked on, whatever characters it has.
-
-    >>> legible("Größe & Preis"), legible("two\nlines"), legible("a\u202eb"), legible("  ")
-    ('Größe & Preis', 'two\\nlines', 'a\\u202eb', '«  »')
-    """
-    text = "".join(
-        sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii")
-        for sign in name
-    )
-    return text if text.strip() else f"«{text}»"
-
-
 def address(name: str) -> str:
     """The address of an experiment's page.
 

@@ -11,10 +11,11 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from streamduel.errors import legible
 from streamduel.monitoring.app import HEADERS, IMMUTABLE
 from streamduel.monitoring.page import PAGE_HEADERS
 from streamduel.monitoring.page.pages import STATIC
-from streamduel.monitoring.page.wording import address, legible
+from streamduel.monitoring.page.wording import address
 from streamduel.monitoring.recent_dead_letters import RecentDeadLetter, RecentDeadLetters
 from tests.logs import POISON
 from tests.unit.monitoring.fold import commit, config, duels, fold, task
