@@ -7,6 +7,7 @@ import io
 from typing import Final
 
 from streamduel.analysis.report import Analysis
+from streamduel.spreadsheets import cell
 
 HEADER: Final = (
     "experiment", "a", "b", "duels", "wins_a", "wins_b", "ties", "win_rate", "low", "high",
@@ -21,16 +22,7 @@ def pairs_csv(analysis: Analysis) -> str:
     for name, experiment in analysis.experiments.items():
         for pair in experiment.pairs:
             writer.writerow(
-                [safe(name), safe(pair.a), safe(pair.b), pair.duels, pair.wins_a, pair.wins_b,
+                [cell(name), cell(pair.a), cell(pair.b), pair.duels, pair.wins_a, pair.wins_b,
                  pair.ties, pair.win_rate, *pair.interval]
             )  # fmt: skip
     return text.getvalue()
-
-
-def safe(name: str) -> str:
-    """A name that a spreadsheet does not take for a formula.
-
-    >>> safe("=HYPERLINK(…)"), safe("bm25")
-    ("'=HYPERLINK(…)", 'bm25')
-    """
-    return f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name

@@ -11,14 +11,12 @@ from typing import Final
 from streamduel.monitoring.figures import Figures
 from streamduel.monitoring.history import History
 from streamduel.monitoring.page.overview import Query, Row, matching
+from streamduel.spreadsheets import cell
 
 COLUMNS: Final = (
     "experiment", "status", "champion", "decided", "confidence", "progress", "forecast_seconds",
     "duels", "arms", "policy", "epoch", "accepted", "dead_letters", "owner",
 )  # fmt: skip
-
-FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-"""Beginnings of a cell that a spreadsheet would take for a formula; an apostrophe makes it text."""
 
 
 def experiments_csv(figures: Figures, history: History, query: Query) -> str:
@@ -37,22 +35,13 @@ def experiments_csv(figures: Figures, history: History, query: Query) -> str:
 def _cells(row: Row, figures: Figures) -> Iterator[object]:
     view, progress = row.view, row.progress
     forecast = figures.outlook(view.name).median
-    yield _text(view.name)
+    yield cell(view.name)
     yield view.status
-    yield _text(view.arms[view.champion])
+    yield cell(view.arms[view.champion])
     yield "" if progress is None else str(progress > 0).lower()
     yield "" if row.confidence is None else row.confidence
     yield "" if progress is None else progress
     yield "" if isnan(forecast) else forecast
     yield from (view.duels, len(view.arms), view.policy, view.epoch)
     yield from (view.tallies["accepted"], view.tallies["dead_letter"])
-    yield _text((view.configured and view.configured.owner) or "")
-
-
-def _text(value: str) -> str:
-    """A text that no spreadsheet computes.
-
-    >>> _text("ltr-v2"), _text("=1+1")
-    ('ltr-v2', "'=1+1")
-    """
-    return f"'{value}" if value.startswith(FORMULA) else value
+    yield cell((view.configured and view.configured.owner) or "")
