@@ -15,7 +15,7 @@ from streamduel.kafka_codecs import CODECS, BrokenError, decompressed
 from streamduel_kafka.archive import READER
 from streamduel_kafka.client import AdminOptions
 from streamduel_kafka.connecting import connect_at_start, reason
-from streamduel_kafka.instance import likely_name
+from streamduel_kafka.instance import likely_name, transactional_id
 from streamduel_kafka.kafka_python.admin import PythonAdmin, open_admin
 from streamduel_kafka.rights import Rights
 from streamduel_kafka.settings import SinkSettings, SnapshotSettings, SourceSettings
@@ -208,15 +208,15 @@ def _transactions(admin: PythonAdmin, source: SourceSettings) -> Finding:
     Beginning a transaction would abort that of a running process.
     """
     name = "transactions"
-    transactional_id = f"streamduel-{source.group}-{likely_name(source.instance)}"
+    own = transactional_id(source.group, likely_name(source.instance))
     try:
-        _answer(lambda: admin.find_transactions(transactional_id))
+        _answer(lambda: admin.find_transactions(own))
     except errors.TransactionalIdAuthorizationFailedError as error:
-        rights = Rights(source.client_settings, transactional_id=transactional_id)
+        rights = Rights(source.client_settings, transactional_id=own)
         return Finding(name, "failed", str(rights.refused(error, "Write")))
     except errors.KafkaError as error:
-        return Finding(name, "unknown", f"'{transactional_id}' is not found: {reason(error)}.")
-    return Finding(name, "fine", f"those of '{transactional_id}' can be found.")
+        return Finding(name, "unknown", f"'{own}' is not found: {reason(error)}.")
+    return Finding(name, "fine", f"those of '{own}' can be found.")
 
 
 def by_similarity(name: str, topics: Iterable[str]) -> list[str]:

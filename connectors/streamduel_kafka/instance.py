@@ -76,6 +76,16 @@ class Instance:
         self.close()
 
 
+def transactional_id(purpose: str, name: str) -> str:
+    """The transactional id of the process with this name: the same after a restart.
+
+    Args:
+        purpose: the consumer group or, without one, the topic of the assignments.
+        name: unique among the processes of that purpose.
+    """
+    return f"streamduel-{purpose}-{name}"
+
+
 def likely_name(name: str | None) -> str:
     """The name that a first process on this host gets."""
     return name or f"{_host()}-0"

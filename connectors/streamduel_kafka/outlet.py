@@ -13,7 +13,7 @@ from streamduel_kafka import transaction
 from streamduel_kafka.archive import NEXT_OFFSET
 from streamduel_kafka.client import Sent
 from streamduel_kafka.connecting import unreachable
-from streamduel_kafka.instance import Instance
+from streamduel_kafka.instance import Instance, transactional_id
 from streamduel_kafka.settings import SinkSettings, SnapshotSettings
 from streamduel_kafka.snapshots import SnapshotLoader
 from streamduel_kafka.source import KafkaSource
@@ -125,13 +125,12 @@ def open_outlet(
     log = source if isinstance(source, KafkaSource) else None
     instance = group = None
     if log is not None and log.instance is not None:
-        group, transactional_id = log.group_id, f"streamduel-{log.group_id}-{log.instance}"
+        assert log.group_id is not None, "the instance is one of the group"
+        group, own = log.group_id, transactional_id(log.group_id, log.instance)
     else:
         instance = Instance(None, f"{sorted(sink.bootstrap_servers)} {sink.assignments}")
-        transactional_id = f"streamduel-{sink.assignments}-{instance.name}"
-    transactions = Transactions(
-        sink.client_settings, transactional_id, sink.transaction_timeout_ms, group
-    )
+        own = transactional_id(sink.assignments, instance.name)
+    transactions = Transactions(sink.client_settings, own, sink.transaction_timeout_ms, group)
     try:
         transactions.settle()
     except (errors.KafkaError, OSError) as error:
