@@ -95,12 +95,8 @@ class Topics:
 
     def require_every_record(self, topic: str, setting: str = "source.topic") -> None:
         """The topic must not be compacted: that keeps one record of each experiment."""
-        found = self._configs(topic)
+        found = self._configs(topic, "delete")
         if found is None:
-            log.warning(
-                "cleanup policy unknown", topic=topic,
-                advice="this user lacks DescribeConfigs; make sure that it is delete",
-            )  # fmt: skip
             return
         policy = found["cleanup.policy"]
         if "compact" in policy:
@@ -246,24 +242,28 @@ class Topics:
         log.info("topic created", topic=topic, partitions=new.partitions)
 
     def _require_compacted(self, topic: str, why: str) -> None:
-        found = self._configs(topic)
-        if found is None:
-            log.warning(
-                "cleanup policy unknown", topic=topic,
-                advice="this user lacks DescribeConfigs; make sure that it is compact",
-            )  # fmt: skip
-        elif found["cleanup.policy"] != "compact":
+        found = self._configs(topic, "compact")
+        if found is not None and found["cleanup.policy"] != "compact":
             raise ConnectorError(
                 f"topic '{topic}' has cleanup.policy={found['cleanup.policy']}; it must be "
                 f"compact: {why}."
             )
 
-    def _configs(self, topic: str) -> dict[str, str] | None:
-        """The settings of a topic; None for a user without DescribeConfigs."""
+    def _configs(self, topic: str, policy: str) -> dict[str, str] | None:
+        """The settings of a topic; None for a user without DescribeConfigs.
+
+        Such a user is told which cleanup policy the topic must have.
+        """
         try:
-            return self._admin.configs(topic)
+            found = self._admin.configs(topic)
         except errors.KafkaError as error:
             raise self._unusable(error) from error
+        if found is None:
+            log.warning(
+                "cleanup policy unknown", topic=topic,
+                advice=f"this user lacks DescribeConfigs; make sure that it is {policy}",
+            )  # fmt: skip
+        return found
 
     def _unusable(self, error: errors.KafkaError) -> ConnectorError:
         if error.retriable:

@@ -131,10 +131,9 @@ class Transactions:
             Fenced: it could not be added; nothing of the transaction will be visible.
             ConnectorError: it could not be added, a permanent error.
         """
-        if self._producer is None:
-            raise Fenced("the transaction was aborted; nothing of it is visible")
+        producer = self._current()
         try:
-            sent = self._producer.send(topic, key, value, partition)
+            sent = producer.send(topic, key, value, partition)
         except (errors.KafkaError, ValueError) as error:
             # ValueError: the topic, or that partition of it, has disappeared from the metadata.
             raise self._failed(error, _record(topic, len(value))) from error
@@ -155,10 +154,9 @@ class Transactions:
                 outcome in the snapshots.
             ConnectorError: nothing is visible, a permanent error.
         """
-        if self._producer is None:
-            raise Fenced("the transaction was aborted; nothing of it is visible")
+        producer = self._current()
         try:
-            self._flush(self._producer, deadline)
+            self._flush(producer, deadline)
             failpoint("kafka: records written")
             if group is not None:
                 rest = deadline - time.monotonic()
@@ -166,12 +164,22 @@ class Transactions:
                     at: Committed(offset, str(sent.wait(0)))
                     for at, (offset, sent) in offsets.items()
                 }
-                self._producer.send_offsets(stored, group, rest)
+                producer.send_offsets(stored, group, rest)
                 failpoint("kafka: offsets written")
-            self._producer.commit_transaction(deadline - time.monotonic())
+            producer.commit_transaction(deadline - time.monotonic())
         except errors.KafkaError as error:
             raise self._failed(error) from error
         failpoint("kafka: committed")
+
+    def _current(self) -> Producer:
+        """The producer of the open transaction.
+
+        Raises:
+            Fenced: the transaction was aborted.
+        """
+        if self._producer is None:
+            raise Fenced("the transaction was aborted; nothing of it is visible")
+        return self._producer
 
     def _flush(self, producer: Producer, deadline: float) -> None:
         producer.flush(deadline - time.monotonic())
