@@ -223,8 +223,13 @@ def over_limit(record: InputEvent, limits: Limits) -> str | None:
     for name in _LISTS.get(type(record), ()):
         entries = getattr(record, name)
         if entries is not None and len(entries) > limits.max_ranks:
-            return f"{name} has {len(entries)} entries; limits.max_ranks allows {limits.max_ranks}."
+            return too_many_ranks(name, len(entries), limits.max_ranks)
     return None
+
+
+def too_many_ranks(name: str, entries: int, most: int) -> str:
+    """The sentence about a list with more entries than `limits.max_ranks`."""
+    return f"{name} has {entries} entries; limits.max_ranks allows {most}."
 
 
 def misfit(record: dict[str, Any], message: str) -> str:

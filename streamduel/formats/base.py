@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, Field, PrivateAttr, StringConstraints, fie
 from streamduel.config.experiment import Pair
 from streamduel.config.section import Name, Section
 from streamduel.formats.reading import Found, are_texts, look_up, name
+from streamduel.record_rules import too_many_ranks
 from streamduel.records import MAX_ACTION, MAX_NAME, InputEvent, Rejected, Side
 
 MAX_ENTRIES: Final = 1000
@@ -89,11 +90,8 @@ class FormatSettings(Section):
     def entries(self, found: Found, allowed: str) -> list[Found]:
         """The entries of an array, one for each rank; another value is Rejected."""
         if isinstance(found.value, list) and len(found.value) > self.most_entries:
-            raise Rejected(
-                "invalid_record",
-                f"{found.where} has {len(found.value)} entries; limits.max_ranks allows "
-                f"{self.most_entries}.",
-            )
+            problem = too_many_ranks(found.where, len(found.value), self.most_entries)
+            raise Rejected("invalid_record", problem)
         return found.entries(allowed)
 
     def texts(self, found: Found, most: int) -> list[str] | None:

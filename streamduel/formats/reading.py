@@ -62,21 +62,33 @@ def read_object(value: bytes) -> dict[str, Any]:
         value.decode()  # a better error than msgspec's
         found = read_value(value)
     except UnicodeDecodeError as error:
-        raise Rejected(
-            "invalid_json", f"the value is not UTF-8: {error.reason} (byte {error.start})."
-        ) from None
+        raise not_utf8(error) from None
     except msgspec.ValidationError:  # such as a number of 5000 digits
-        raise Rejected("invalid_record", "the record has a number that is out of range.") from None
+        raise out_of_range() from None
     except msgspec.DecodeError as error:
         raise malformed(value, error) from None
     except RecursionError:  # deeper than the stream allows
         raise Rejected("invalid_record", "the record is nested too deep.") from None
     if not isinstance(found, dict):
-        raise Rejected(
-            "invalid_record",
-            f"the value is {shown(found, json=True)}; a record is a JSON object.",
-        )
+        raise no_object(found)
     return found
+
+
+def no_object(found: object) -> Rejected:
+    """The rejection of JSON that is not an object."""
+    sentence = f"the value is {shown(found, json=True)}; a record is a JSON object."
+    return Rejected("invalid_record", sentence)
+
+
+def out_of_range() -> Rejected:
+    """The rejection of a record with a number that cannot be read."""
+    return Rejected("invalid_record", "the record has a number that is out of range.")
+
+
+def not_utf8(error: UnicodeDecodeError) -> Rejected:
+    """The rejection of a value that is not text."""
+    sentence = f"the value is not UTF-8: {error.reason} (byte {error.start})."
+    return Rejected("invalid_json", sentence)
 
 
 def malformed(value: bytes, error: msgspec.DecodeError) -> Rejected:

@@ -14,10 +14,9 @@ import msgspec
 import numpy as np
 
 from streamduel.connector import LogRecord
-from streamduel.errors import shown
 from streamduel.formats import Translator
 from streamduel.formats.base import MAX_ENTRIES
-from streamduel.formats.reading import malformed, read_value
+from streamduel.formats.reading import malformed, no_object, not_utf8, out_of_range, read_value
 from streamduel.record_rules import misfit
 from streamduel.records import InputEvent, Rejected
 
@@ -138,9 +137,7 @@ class RecordDecoder:
                 "invalid_record", "the value is null (a tombstone); a record is a JSON object."
             )
         if isinstance(error, UnicodeDecodeError):
-            return Rejected(
-                "invalid_json", f"the value is not UTF-8: {error.reason} (byte {error.start})."
-            )
+            return not_utf8(error)
         return _explain(value, error)
 
     def events(self, value: bytes | Rejected | None) -> list[InputEvent]:
@@ -256,12 +253,11 @@ def _explain(value: bytes, error: Exception) -> Rejected:
         return malformed(value, error)
     try:
         if not value.lstrip().startswith(b"{"):
-            found = shown(_value(msgspec.json.decode(value, type=msgspec.Raw)), json=True)
-            return Rejected("invalid_record", f"the value is {found}; a record is a JSON object.")
+            return no_object(_value(msgspec.json.decode(value, type=msgspec.Raw)))
         fields = msgspec.json.decode(value, type=_Fields)
         given = {name: _value(raw) for name in _FIELDS if len(raw := getattr(fields, name))}
     except msgspec.ValidationError:  # JSON has no bound, but no count has 5000 digits
-        return Rejected("invalid_record", "the record has a number that is out of range.")
+        return out_of_range()
     except msgspec.DecodeError as reason:
         return malformed(value, reason)
     return Rejected("invalid_record", misfit(given, str(error)))
