@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from streamduel.analysis.engine import Engine, quoted
 from streamduel.analysis.report import Moment
 from streamduel.record_rules import ACTION_FIELDS
-
-MAX_MOMENTS: Final = 100
-"""The newest, as many as the service keeps."""
+from streamduel.stream.timeline import MAX_MOMENTS
 
 
 def timelines(engine: Engine) -> dict[str, list[Moment]]:
-    """The control records of each experiment, the oldest first.
+    """The newest control records of each experiment, as many as the service keeps; oldest first.
 
     Args:
         engine: with the tables `events` and `duplicates`.

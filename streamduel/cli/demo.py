@@ -16,6 +16,7 @@ from rich.console import Console
 from streamduel import policies
 from streamduel.demo.display import is_interactive, wait_for_enter
 from streamduel.demo.loop import Limit
+from streamduel.demo.rankers import MAX_ARMS, MIN_ARMS
 from streamduel.demo.report import print_report
 from streamduel.demo.run import CONFIGURATION, Clock, Result, Settings, run_demo
 from streamduel.errors import ConfigurationError, PolicyError
@@ -23,9 +24,6 @@ from streamduel.service import StopSignal
 from streamduel.simulation.policy_arguments import read_policies
 
 ARMS: Final = 6
-MIN_ARMS: Final = 2
-MAX_ARMS: Final = 20
-"""The number of ranker names; a longer table would not fit a screen."""
 SPEED: Final = 20.0
 MIN_SPEED: Final = 1.0
 """A turn then takes ten seconds; `/healthz` fails after sixty seconds without one."""

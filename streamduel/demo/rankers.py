@@ -26,6 +26,7 @@ NAMES: Final = (
 
 MIN_ARMS: Final = 2
 MAX_ARMS: Final = len(NAMES)
+"""A longer table would not fit a screen."""
 
 LENGTH: Final = 6
 """Documents in a list: three picks for each ranker, and a page that fits a small terminal."""

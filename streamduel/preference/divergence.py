@@ -53,7 +53,7 @@ def from_half_each(p: Floats) -> Floats:
     return total
 
 
-_UNITS: Final = 2**40
+UNITS: Final = 2**40
 """In one nat."""
 
 
@@ -113,9 +113,9 @@ class EmpiricalDivergence(FromCounts):
         if term == before:
             return
         self.terms[arm, rival] = term
-        units = self._units[arm] + int(term * _UNITS) - int(before * _UNITS)
+        units = self._units[arm] + int(term * UNITS) - int(before * UNITS)
         self._units[arm] = units
-        self.sums[arm] = units / _UNITS  # rounded once, and correctly
+        self.sums[arm] = units / UNITS  # rounded once, and correctly
 
 
 def evidence(wins: float, losses: float) -> float:

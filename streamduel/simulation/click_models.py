@@ -9,11 +9,10 @@ from typing import Final
 
 from streamduel.errors import ConfigurationError, nearest
 from streamduel.policies.base.generator import Generator
+from streamduel.simulation.environment import RESOLUTION
 
 GRADES: Final = 5
 """Relevance is graded from 0, irrelevant, to 4, perfect."""
-
-_RESOLUTION: Final = 1 << 53
 
 
 @dataclass(frozen=True)
@@ -60,9 +59,9 @@ class ClickModel:
         """
         clicked = []
         for rank, grade in enumerate(grades):
-            if generator.below(_RESOLUTION) < self.click[grade] * _RESOLUTION:
+            if generator.below(RESOLUTION) < self.click[grade] * RESOLUTION:
                 clicked.append(rank)
-                if generator.below(_RESOLUTION) < self.stop[grade] * _RESOLUTION:
+                if generator.below(RESOLUTION) < self.stop[grade] * RESOLUTION:
                     break
         return clicked
 

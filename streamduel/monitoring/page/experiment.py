@@ -37,6 +37,8 @@ MAX_POINTS: Final = 8
 """Rows of the table of the curves' numbers."""
 
 MAX_SHOWN_DEAD_LETTERS: Final = 10
+"""Of the experiment; on the overview, of those that name an experiment of their partition, and of
+the others."""
 
 
 class Arm(NamedTuple):

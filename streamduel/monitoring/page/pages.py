@@ -15,7 +15,11 @@ from streamduel.errors import MAX_COMPARED, legible, nearest
 from streamduel.monitoring.figures import Figures
 from streamduel.monitoring.history import History
 from streamduel.monitoring.page import curve
-from streamduel.monitoring.page.experiment import EVIDENCE_MARK, experiment_page
+from streamduel.monitoring.page.experiment import (
+    EVIDENCE_MARK,
+    MAX_SHOWN_DEAD_LETTERS,
+    experiment_page,
+)
 from streamduel.monitoring.page.overview import MAX_SEARCH_LENGTH, STATUSES, Query, overview
 from streamduel.monitoring.page.wording import (
     address,
@@ -45,9 +49,6 @@ STATIC: Final = {
     "icon.svg": "image/svg+xml",
 }
 """The files that pages load, with their media types."""
-
-MAX_SHOWN_DEAD_LETTERS: Final = 10
-"""On the overview, of those that name an experiment of their partition, and of the others."""
 
 
 FILTERS: Final = (

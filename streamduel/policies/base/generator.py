@@ -16,7 +16,7 @@ from streamduel.policies.base.state import State, convert
 _WORD = 1 << 64
 _LOW_BITS = _WORD - 1
 _HALF = 1 << 32
-_PERIOD = 1 << 128
+PERIOD = 1 << 128
 """Words until the generator repeats itself: to skip nearly as many is to go back."""
 
 _Item = TypeVar("_Item")
@@ -104,7 +104,7 @@ class Generator:
         words = self.words(count)
         low, shift, size = words & np.uint64(_HALF - 1), np.uint64(32), np.uint64(n)
         if np.any(words * size < np.uint64(_WORD % n)):  # `below` rejects one of them
-            self.skip(_PERIOD - count)
+            self.skip(PERIOD - count)
             return np.array([self.below(n) for _ in range(count)], dtype=np.int64)
         drawn = ((words >> shift) * size + (low * size >> shift)) >> shift
         return drawn.astype(np.int64)
@@ -170,7 +170,7 @@ class Generator:
 
     def _take_back(self) -> None:
         if self.lent is not None:
-            self._bits.advance(_PERIOD - self.ahead)
+            self._bits.advance(PERIOD - self.ahead)
             self._raw, self.lent, self.ahead = self._bits.random_raw, None, 0
 
     def skip(self, n: int) -> None:

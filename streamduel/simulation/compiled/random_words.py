@@ -11,14 +11,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from streamduel.policies.base.generator import Generator
+from streamduel.policies.base.generator import PERIOD, Generator
 from streamduel.preference.arrays import Integers
 from streamduel.simulation.compiled.jit import compiled
 
 Words = npt.NDArray[np.uint64]
-
-_PERIOD: Final = 1 << 128
-"""The period of the generator, in words."""
 
 _HALF: Final = np.uint64(32)
 _LOW_HALF: Final = np.uint64(0xFFFFFFFF)
@@ -34,7 +31,7 @@ def rewind(generator: Generator, n: int) -> None:
     >>> generator.words(3).tolist() == words[2:]
     True
     """
-    generator.skip((_PERIOD - n) % _PERIOD)
+    generator.skip((PERIOD - n) % PERIOD)
 
 
 @compiled

@@ -11,6 +11,7 @@ from typing_extensions import override
 from streamduel.policies import Policy
 from streamduel.policies.rmed1 import RMED1
 from streamduel.preference.arrays import Booleans, Floats, Integers
+from streamduel.preference.divergence import UNITS
 from streamduel.preference.power import power
 from streamduel.simulation.compiled.arithmetic import evidence, ln
 from streamduel.simulation.compiled.compiled_run import CompiledRun
@@ -24,9 +25,6 @@ from streamduel.simulation.compiled.state import (
     one_of_least,
 )
 from streamduel.simulation.environment import Environment
-
-_UNITS: Final = 2**40
-"""Units per nat, as in `EmpiricalDivergence`."""
 
 
 class Divergence(NamedTuple):
@@ -261,7 +259,7 @@ def set_term(divergence: Divergence, arm: int, rival: int, term: float) -> None:
     divergence.terms[arm, rival] = term
     whole, whole_before = int(term), int(before)
     divergence.nats[arm] += whole - whole_before
-    divergence.units[arm] += int((term - whole) * _UNITS) - int((before - whole_before) * _UNITS)
-    carried, rest = divmod(divergence.units[arm], _UNITS)
+    divergence.units[arm] += int((term - whole) * UNITS) - int((before - whole_before) * UNITS)
+    carried, rest = divmod(divergence.units[arm], UNITS)
     # Two exact numbers: their sum is rounded once.
-    divergence.sums[arm] = float(divergence.nats[arm] + carried) + rest / _UNITS
+    divergence.sums[arm] = float(divergence.nats[arm] + carried) + rest / UNITS
