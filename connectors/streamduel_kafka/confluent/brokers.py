@@ -19,11 +19,16 @@ ANSWER_MICROSECONDS: Final = 2_500_000
 QUIET_SECONDS: Final = 1.5
 
 
+class _Throttle(msgspec.Struct):
+    max: int = 0  # milliseconds
+
+
 class _Broker(msgspec.Struct):
     nodeid: int
     state: str
     rxidle: int = -1
     waitresp_cnt: int = 0
+    throttle: _Throttle = msgspec.field(default_factory=_Throttle)
 
 
 class _Partition(msgspec.Struct):
@@ -54,13 +59,17 @@ class Brokers:
     def __init__(self) -> None:
         self._newest: _Statistics | None = None
         self._updated = time.monotonic()
+        self._throttled: dict[int, float] = {}  # by node: until when its quota keeps it silent
         self._asked: tuple[Any, float] | None = None  # a future, and since when
         self._failed = False  # the last request that ended
 
     def update(self, statistics: str) -> None:
         """Called by librdkafka, within a poll."""
         self._newest = _decode(statistics)
-        self._updated = time.monotonic()
+        self._updated = now = time.monotonic()
+        for each in self._newest.brokers.values():
+            if each.throttle.max:
+                self._throttled[each.nodeid] = now + each.throttle.max / 1000
         self._asked, self._failed = None, False
 
     def quiet(self, ask: Callable[[], Any]) -> bool:
@@ -85,22 +94,20 @@ class Brokers:
         found = self._newest
         if found is None:
             return True  # it answered when the client was opened
-        answering = {each.nodeid for each in found.brokers.values() if _answers(each)}
-        silent = {each.nodeid for each in found.brokers.values() if _overdue(each)} - {-1}
+        overdue = {each.nodeid for each in found.brokers.values() if self._overdue(each)}
+        up = {each.nodeid for each in found.brokers.values() if each.state == "UP"}
+        answering, silent = up - overdue, overdue - {-1}
         leaders = {_leader(found, at) for at in assigned}
         return bool(answering) and not leaders & silent
+
+    def _overdue(self, broker: _Broker) -> bool:
+        """Whether nothing arrives although an answer is due."""
+        throttled = self._throttled.get(broker.nodeid, 0.0) > time.monotonic()
+        late = broker.rxidle > ANSWER_MICROSECONDS
+        return bool(broker.waitresp_cnt) and late and not throttled
 
 
 def _leader(found: _Statistics, at: TopicPartition) -> int:
     topic = found.topics.get(at.topic)
     partition = topic.partitions.get(str(at.partition)) if topic is not None else None
     return partition.leader if partition is not None else -1
-
-
-def _answers(broker: _Broker) -> bool:
-    return broker.state == "UP" and not _overdue(broker)
-
-
-def _overdue(broker: Any) -> bool:
-    """Whether nothing arrives although an answer is due."""
-    return bool(broker.waitresp_cnt) and broker.rxidle > ANSWER_MICROSECONDS
