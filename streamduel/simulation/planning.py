@@ -28,6 +28,11 @@ MAX_ARMS: Final = 200
 """With more, one look at the evidence of all pairs takes milliseconds."""
 MAX_RUNS: Final = 10_000
 MAX_HORIZON: Final = 1_000_000_000
+LEAST: Final = 1e-6
+"""Of difference and click share, and of how far shared clicks are below 1. If all three are this
+small, the click rates of the A/B test still differ by ten thousand rounding errors."""
+A_DAY: Final = (0.001, 1e12)
+"""Impressions a day: one in three years, and more than the users of any site can see."""
 RUNS: Final = 100
 """At most, unless more are asked for: the 90 % is within some 10 % of the truth."""
 
@@ -83,21 +88,21 @@ class Question:
         _check(
             "difference",
             self.difference,
-            0 < self.difference < 0.5 or (self.difference == 0.5 and not strict),
-            f"greater than 0 and {'less than' if strict else 'at most'} 0.5; 0.05 means that the "
-            "best ranker wins 55 % of its duels with each other one",
+            LEAST <= self.difference < 0.5 or (self.difference == 0.5 and not strict),
+            f"from {LEAST:f} to {'below ' if strict else ''}0.5; 0.05 means that the best ranker "
+            "wins 55 % of its duels with each other one",
         )
         _check(
             "impressions-per-day",
             self.impressions_per_day,
-            0 < self.impressions_per_day < math.inf,
-            "greater than 0 and finite",
+            A_DAY[0] <= self.impressions_per_day <= A_DAY[1],
+            f"from {A_DAY[0]} to {A_DAY[1]:.0f}",
         )
         _check(
             "click-share",
             self.click_share,
-            0 < self.click_share <= 1,
-            "greater than 0 and at most 1; 0.3 means that 30 % of the impressions prefer a ranker",
+            LEAST <= self.click_share <= 1,
+            f"from {LEAST:f} to 1; 0.3 means that 30 % of the impressions prefer a ranker",
         )
         _check(
             "confidence",
@@ -105,7 +110,9 @@ class Question:
             0.5 <= self.confidence <= 0.999999,
             "from 0.5 to 0.999999",
         )
-        _check("shared-clicks", self.shared, 0 <= self.shared < 1, "from 0 to below 1")
+        _check(
+            "shared-clicks", self.shared, 0 <= self.shared <= 1 - LEAST, f"from 0 to {1 - LEAST:f}"
+        )
         _check("seed", self.seed, self.seed >= 0, "an integer from 0")
         for what, value, most in (
             ("runs", self.runs, MAX_RUNS),

@@ -67,9 +67,10 @@ def test_a_plan_that_cannot_be_reached_says_so(streamduel: Streamduel, tmp_path:
     [
         (["--arms", "1"], "--arms must be from 2"),
         (["--arms", "two"], "--arms must be an integer"),
-        (["--difference", "0"], "--difference must be greater than 0"),
+        (["--difference", "0"], "--difference must be from 0.000001"),
         (["--difference", "nan"], "found nan"),
-        (["--impressions-per-day", "0"], "--impressions-per-day must be greater than 0"),
+        (["--impressions-per-day", "0"], "--impressions-per-day must be from 0.001"),
+        (["--impressions-per-day", "1e-320"], "found 1e-320"),
         (["--policy", "top_tow"], "did you mean 'top_two'?"),
         (["--plot", "plan.gif"], "must be a file named .png"),
         (["--json", "no/such/folder/plan.json"], "--json must be in a directory that exists"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
@@ -13,8 +14,16 @@ from streamduel.errors import ConfigurationError, PolicyError
 from streamduel.policies import DEFAULT
 from streamduel.preference.evidence import confidence
 from streamduel.simulation.ab_test import ab_test
-from streamduel.simulation.planning import Duration, Ending, Plan, Question, make_plan
-from streamduel.simulation.planning_report import report
+from streamduel.simulation.planning import (
+    A_DAY,
+    LEAST,
+    Duration,
+    Ending,
+    Plan,
+    Question,
+    make_plan,
+)
+from streamduel.simulation.planning_report import draw_plan, report
 from streamduel.simulation.settings import Settings
 from streamduel.simulation.simulate import simulate
 
@@ -119,17 +128,20 @@ def test_a_certain_winner_is_known_soon() -> None:
     [
         ({"arms": 1}, "--arms must be from 2 to 200 (found 1)"),
         ({"arms": 201}, "--arms must be from 2 to 200 (found 201)"),
-        ({"difference": 0.0}, "--difference must be greater than 0 and at most 0.5"),
+        ({"difference": 0.0}, "--difference must be from 0.000001 to 0.5; 0.05 means that"),
+        ({"difference": 1e-320}, "(found 1e-320)"),
         ({"difference": 0.51}, "(found 0.51)"),
         ({"difference": float("nan")}, "(found nan)"),
-        ({"difference": 0.5, "others": "bradley-terry"}, "less than 0.5"),
-        ({"impressions_per_day": 0.0}, "--impressions-per-day must be greater than 0 and finite"),
+        ({"difference": 0.5, "others": "bradley-terry"}, "from 0.000001 to below 0.5"),
+        ({"impressions_per_day": 0.0}, "-per-day must be from 0.001 to 1000000000000 (found 0.0)"),
+        ({"impressions_per_day": 1e-320}, "(found 1e-320)"),
         ({"impressions_per_day": float("inf")}, "(found inf)"),
         ({"impressions_per_day": float("nan")}, "(found nan)"),
-        ({"click_share": 0.0}, "--click-share must be greater than 0 and at most 1"),
+        ({"click_share": 0.0}, "--click-share must be from 0.000001 to 1; 0.3 means that 30 %"),
+        ({"click_share": 1e-320}, "(found 1e-320)"),
         ({"click_share": 1.5}, "(found 1.5)"),
         ({"confidence": 1.0}, "--confidence must be from 0.5 to 0.999999 (found 1.0)"),
-        ({"shared": 1.0}, "--shared-clicks must be from 0 to below 1"),
+        ({"shared": 1.0}, "--shared-clicks must be from 0 to 0.999999 (found 1.0)"),
         ({"runs": 0}, "--runs must be from 1 to 10000 (found 0)"),
         ({"horizon": 0}, "--horizon must be from 1 to 1000000000 (found 0)"),
         ({"seed": -1}, "--seed must be an integer from 0"),
@@ -141,6 +153,18 @@ def test_mistakes(changed: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
         dataclasses.replace(EASY, **changed)
     assert words in str(refused.value)
+
+
+def test_the_least_numbers_have_a_plan(tmp_path: Path) -> None:
+    least = dataclasses.replace(
+        EASY, difference=LEAST, click_share=LEAST, shared=1 - LEAST, impressions_per_day=A_DAY[0],
+        runs=1, horizon=10,
+    )  # fmt: skip
+    plan = make_plan(least, DEFAULT)
+    z = NormalDist().inv_cdf(1 - 0.05 / 4) + NormalDist().inv_cdf(0.8)
+    exact = 3 * 2 * LEAST * (z / (2 * LEAST**3)) ** 2
+    assert plan.ab_test.impressions == pytest.approx(exact, rel=1e-3)  # 10,000 rounding errors
+    draw_plan(plan, tmp_path / "plan.svg")
 
 
 def test_an_unknown_policy_is_refused() -> None:
