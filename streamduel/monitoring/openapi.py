@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
@@ -19,6 +20,8 @@ from streamduel.monitoring.api import (
     SegmentsAnswer,
     Unhealthy,
 )
+from streamduel.monitoring.experiments_csv import COLUMNS as CSV_COLUMNS
+from streamduel.monitoring.page import overview
 from streamduel.records import MAX_NAME
 
 _ANSWERS: Final = (
@@ -44,11 +47,34 @@ _NAME: Final = {
 }
 
 
+def _of_table(name: str, description: str, values: Iterable[str] = ()) -> dict[str, Any]:
+    """A query parameter of the table; a value that is none of the known ones is ignored."""
+    text = {"type": "string"}
+    known = list(values)
+    return {
+        "name": name,
+        "in": "query",
+        "description": description,
+        "schema": {"anyOf": [{"enum": known}, text]} if known else text,
+    }
+
+
+_TABLE_PARAMETERS: Final = (
+    _of_table("q", "A part of the experiment's or the champion's name; all if left out."),
+    _of_table("status", "The status; all if left out.", overview.STATUSES),
+    _of_table(
+        "sort",
+        "A column of the status page, by which to sort; `-` before it reverses the order.",
+        (f"{sign}{column}" for column in overview.COLUMNS for sign in ("", "-")),
+    ),
+)
+
+
 def document() -> dict[str, Any]:
     """The document, version 3.1 of OpenAPI.
 
     >>> sorted(document()["paths"])[:3]
-    ['/api/examples/{name}', '/api/experiments', '/api/experiments/{name}']
+    ['/api/examples/{name}', '/api/experiments', '/api/experiments.csv']
     """
     _, schemas = msgspec.json.schema_components(_ANSWERS, ref_template=_SCHEMAS)
     for schema in schemas.values():
@@ -71,6 +97,7 @@ def _paths() -> dict[str, Any]:
         "/api/experiments": {
             "get": _operation("experiments", "All experiments of this process", {200: Experiments})
         },
+        "/api/experiments.csv": {"parameters": list(_TABLE_PARAMETERS), "get": _table()},
         "/api/experiments/{name}": _of_one("experiment", "One experiment", Experiments),
         "/api/history/{name}": _of_one(
             "history", "Past confidence and regret of an experiment", HistoryAnswer
@@ -89,6 +116,20 @@ def _paths() -> dict[str, Any]:
         ),
         "/healthz": {"get": _operation("alive", "Liveness", {200: Healthy, 503: Unhealthy})},
         "/readyz": {"get": _operation("ready", "Readiness", {200: Healthy, 503: Unhealthy})},
+    }
+
+
+def _table() -> dict[str, Any]:
+    answer = f"A line for each experiment, below one of headings: {', '.join(CSV_COLUMNS)}."
+    return {
+        "operationId": "table",
+        "summary": "The table of experiments as CSV",
+        "responses": {
+            "200": {
+                "description": answer,
+                "content": {"text/csv": {"schema": {"type": "string"}}},
+            }
+        },
     }
 
 

@@ -11,7 +11,8 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, settings
 
-from streamduel.monitoring import api, openapi
+from streamduel.monitoring import api, app, openapi
+from streamduel.monitoring.page.overview import Query
 from tests.unit.monitoring.fold import commit, config, duels, fold, task
 from tests.unit.monitoring.served import Service
 
@@ -57,14 +58,22 @@ def test_the_document_names_every_address_of_the_api(service: Service) -> None:
     document = answered(service, "/api/openapi.json")
     assert document == openapi.document()
     assert document["openapi"] == "3.1.0"
-    assert set(document["paths"]) == {
-        "/api/examples/{name}", "/api/experiments", "/api/experiments/{name}",
-        "/api/history/{name}", "/api/matrix/{name}", "/api/record/{name}", "/api/segments/{name}",
-        "/healthz", "/readyz",
-    }  # fmt: skip
+    routes = app._api(service.monitoring.observer, service.monitoring.history)
+    addresses = {route.path.replace(":any_name", "") for route in routes} | set(app.PROBES)
+    assert set(document["paths"]) == addresses - {"/api/openapi.json"}
     for path, item in document["paths"].items():
         assert "get" in item, path
         assert item["get"]["operationId"]
+
+
+def test_the_document_names_the_parameters_of_the_table() -> None:
+    table = openapi.document()["paths"]["/api/experiments.csv"]
+    found = {it["name"]: it["schema"] for it in table["parameters"]}
+    assert set(found) == {"q", "status", "sort"}
+    for name in ("status", "sort"):
+        for value in found[name]["anyOf"][0]["enum"]:
+            text = "" if value == "name" else f"?{name}={value}"  # the order without a parameter
+            assert Query.parse({name: value}).csv_address == f"/api/experiments.csv{text}"
 
 
 @pytest.mark.parametrize(
