@@ -30,7 +30,10 @@ class Diagnosis(NamedTuple):
         findings: in the order in which people should read them.
         elsewhere: values of some newest records of logs that are not configured, by their name:
             a service may write to the wrong one.
+        reachable: whether the click log and its snapshots can be asked for at all; if not, nothing
+            more is checked.
     """
 
     findings: Sequence[Finding]
     elsewhere: Mapping[str, Sequence[bytes]] = MappingProxyType({})
+    reachable: bool = True

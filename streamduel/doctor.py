@@ -13,7 +13,7 @@ from streamduel.config import LoadedConfig
 from streamduel.config.changes import Difference, differences
 from streamduel.connector import LogRecord, SourceOptions
 from streamduel.diagnosis import Finding, Grade
-from streamduel.errors import SnapshotError, StreamduelError, counted, shortened
+from streamduel.errors import MissingError, SnapshotError, StreamduelError, counted, shortened
 from streamduel.formats import Ignored
 from streamduel.records import Control, DeadLetter, Rejected
 from streamduel.stream import continuity, saved_state, snapshot
@@ -34,12 +34,6 @@ POLL_SECONDS: Final = 0.2
 
 QUIET_MS: Final = 3_600_000
 """A newest record that is older than this is worth a warning."""
-
-MISSING: Final = "does not exist"
-"""Part of the error of a missing snapshots' topic, for which there is a finding already."""
-
-NOT_YET: Final = "does not exist yet"
-"""Part of the error of a topic that `streamduel run` creates; there is a finding already."""
 
 NO_SNAPSHOTS: Final = (
     "there are none yet; `streamduel run` starts at the beginning of the click log."
@@ -78,13 +72,13 @@ def examine(loaded: LoadedConfig, now: float | None = None) -> Iterator[Finding]
     now = time.time() if now is None else now
     diagnosis = loaded.source_connector.diagnose(loaded.source, loaded.sink, loaded.snapshots)
     yield from diagnosis.findings
-    if any(it.name == "broker" and it.verdict == "failed" for it in diagnosis.findings):
+    if not diagnosis.reachable:
         return
     saved: dict[int, snapshot.Saved] = {}
     try:
         sample = _read(loaded)
     except StreamduelError as error:
-        if NOT_YET not in str(error):
+        if not _is_created_by_run(error):
             yield Finding("records", "failed", str(error))
         sample = _Sample()
     yield from _snapshots(loaded, sample, saved)
@@ -132,6 +126,21 @@ def _read(loaded: LoadedConfig) -> _Sample:
     return sample
 
 
+def _unread(error: StreamduelError) -> Finding:
+    """The finding about snapshots that cannot be read."""
+    if _is_created_by_run(error):
+        return Finding("snapshots", "fine", NO_SNAPSHOTS)
+    # If they are missing, the connector has a finding already.
+    return Finding(
+        "snapshots", "warning" if isinstance(error, MissingError) else "failed", str(error)
+    )
+
+
+def _is_created_by_run(error: StreamduelError) -> bool:
+    """Whether something is missing that `streamduel run` creates; the connector says so."""
+    return isinstance(error, MissingError) and error.created_by_run
+
+
 def _snapshots(
     loaded: LoadedConfig, sample: _Sample, saved: dict[int, snapshot.Saved]
 ) -> Iterator[Finding]:
@@ -156,10 +165,7 @@ def _snapshots(
                         continuity.in_force(experiment)
                 saved[partition] = each
     except StreamduelError as error:
-        if NOT_YET in str(error):
-            yield Finding("snapshots", "fine", NO_SNAPSHOTS)
-        else:
-            yield Finding("snapshots", "warning" if MISSING in str(error) else "failed", str(error))
+        yield _unread(error)
         return
     if not saved:
         yield Finding("snapshots", "fine", NO_SNAPSHOTS)

@@ -59,6 +59,19 @@ class ConnectorError(StreamduelError):
     """A permanent error of the outside world: retrying does not help."""
 
 
+class MissingError(ConnectorError):
+    """A topic or a file that the configuration names does not exist.
+
+    Args:
+        sentence: as of every error.
+        created_by_run: whether `streamduel run` creates it, so that nothing is wrong before.
+    """
+
+    def __init__(self, sentence: str, *, created_by_run: bool) -> None:
+        super().__init__(sentence)
+        self.created_by_run = created_by_run
+
+
 class UncertainError(ConnectorError):
     """A record may or may not have been written; repeat the write with the same record id."""
 

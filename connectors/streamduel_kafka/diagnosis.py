@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 from kafka import TopicPartition, errors
 
 from streamduel.diagnosis import Diagnosis, Finding
-from streamduel.errors import ConnectorError
+from streamduel.errors import ConnectorError, MissingError
 from streamduel.kafka_codecs import CODECS, BrokenError, decompressed
 from streamduel_kafka.archive import READER
 from streamduel_kafka.client import AdminOptions
@@ -50,7 +50,7 @@ def diagnose(source: SourceSettings, sink: SinkSettings, snapshots: SnapshotSett
     try:
         topics = Topics(source, REACH_SECONDS)
     except ConnectorError as error:
-        return Diagnosis([Finding("broker", "failed", str(error))])
+        return Diagnosis([Finding("broker", "failed", str(error))], reachable=False)
     servers = ",".join(source.bootstrap_servers)
     findings = [Finding("broker", "fine", f"Kafka answers at {servers}.")]
     with topics:
@@ -146,10 +146,11 @@ def _partitions(count: int) -> str:
 def _tried(name: str, topic: str, check: Callable[[], str], *, creates: bool) -> Finding:
     try:
         return Finding(name, "fine", f"'{topic}' {check()}.")
+    except MissingError as error:
+        if not creates:
+            return Finding(name, "failed", str(error))
+        return Finding(name, "fine", f"'{topic}' does not exist yet; `streamduel run` creates it.")
     except ConnectorError as error:
-        if creates and "does not exist" in str(error):
-            found = f"'{topic}' does not exist yet; `streamduel run` creates it."
-            return Finding(name, "fine", found)
         return Finding(name, "failed", str(error))
 
 

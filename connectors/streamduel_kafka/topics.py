@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 import structlog
 from kafka import errors
 
-from streamduel.errors import ConnectorError, counted
+from streamduel.errors import ConnectorError, MissingError, counted
 from streamduel_kafka.client import AdminOptions, Found
 from streamduel_kafka.connecting import (
     BOOTSTRAP_SECONDS,
@@ -75,7 +75,8 @@ class Topics:
             exhaust the memory of the client.
 
     Raises:
-        ConnectorError: from every method, with what is wrong and how to fix it.
+        ConnectorError: from every method, with what is wrong and how to fix it; a MissingError for
+            a topic that does not exist.
     """
 
     def __init__(self, cluster: Cluster, seconds: float = BOOTSTRAP_SECONDS) -> None:
@@ -195,14 +196,16 @@ class Topics:
     def _created(self, topic: str, setting: str, new: New | None) -> Found:
         """Create a topic, and wait until the broker that is asked knows it."""
         if not self._cluster.create_topics:
-            raise ConnectorError(
+            raise MissingError(
                 f"{setting} '{topic}' does not exist; create it, or set source.create_topics to "
-                "true."
+                "true.",
+                created_by_run=False,
             )
         if new is None:
-            raise ConnectorError(
+            raise MissingError(
                 f"{setting} '{topic}' does not exist yet; start 'streamduel run' first, which "
-                "creates it."
+                "creates it.",
+                created_by_run=True,
             )
         self._create(topic, new)
         deadline = time.monotonic() + CREATE_SECONDS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import time
 from pathlib import Path
@@ -10,6 +11,9 @@ from typing import Any
 import pytest
 
 from streamduel import doctor
+from streamduel.config import load
+from streamduel.diagnosis import Diagnosis, Finding
+from streamduel.errors import MissingError
 from streamduel.testing import duel, encode
 from tests.logs import ARMS
 from tests.unit.cli.commands import Streamduel, configure, run
@@ -136,6 +140,35 @@ def test_a_damaged_snapshot_fails(streamduel: Streamduel, folder: Path) -> None:
     path.write_bytes(path.read_bytes()[:-20])
     found = checks(streamduel, folder / "search.yaml", status=1)
     assert found["snapshots"][0] == "failed"
+
+
+def findings(folder: Path, **connector: Any) -> dict[str, str]:
+    """The verdicts on a configuration whose connector has these functions."""
+    loaded = load(write(folder, dated(1)))
+    changed = dataclasses.replace(loaded.source_connector, **connector)
+    update = {"source_connector": changed, "outlet_connector": changed}
+    return {it.name: it.verdict for it in doctor.examine(loaded.model_copy(update=update))}
+
+
+def test_nothing_is_checked_behind_what_no_connector_reaches(tmp_path: Path) -> None:
+    found = Diagnosis([Finding("cluster", "failed", "it is down.")], reachable=False)
+    assert findings(tmp_path, diagnose=lambda *_: found) == {"cluster": "failed"}
+    found = Diagnosis([Finding("broker", "failed", "the second of two is down.")])
+    assert "records" in findings(tmp_path, diagnose=lambda *_: found)
+
+
+@pytest.mark.parametrize(
+    ("created_by_run", "records", "snapshots"),
+    [(True, None, "fine"), (False, "failed", "warning")],
+)
+def test_what_is_missing_is_wrong_unless_run_creates_it(
+    tmp_path: Path, created_by_run: bool, records: str | None, snapshots: str
+) -> None:
+    def missing(*_: object) -> None:
+        raise MissingError("nobody knows the stream 'clicks'.", created_by_run=created_by_run)
+
+    found = findings(tmp_path, open_log=missing, open_archive=missing)
+    assert (found.get("records"), found["snapshots"]) == (records, snapshots)
 
 
 def test_a_mistake_in_the_configuration_is_one_sentence(
