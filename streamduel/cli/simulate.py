@@ -24,7 +24,7 @@ from streamduel.simulation.plot import check_plot, draw
 from streamduel.simulation.policy_arguments import read_policies
 from streamduel.simulation.results import Results, write_json
 from streamduel.simulation.seeds import matrix_generator
-from streamduel.simulation.settings import Settings
+from streamduel.simulation.settings import Settings, check_seed
 from streamduel.simulation.simulate import simulate as simulate_runs
 
 INTERRUPTED: Final = 130
@@ -209,6 +209,7 @@ def _preferences(source: _Source, seed: int) -> Any:
             f"--gap goes with --environment {' or '.join(matrices.WITH_GAP)} (found {name!r})."
         )
     n_arms = whole("arms", source.arms)
+    check_seed(seed)
     return matrices.generate(name, n_arms, matrix_generator(seed, name), source.least_gap)
 
 

@@ -22,6 +22,9 @@ from streamduel.simulation.environment import checked_ties
 MAX_SLATE: Final = 1_000_000
 """The most duels that a policy proposes together."""
 
+MAX_RUNS: Final = 1_000_000
+"""Of a policy. A finished run takes some 3 kB, a planned one 100 bytes."""
+
 PER_DECADE: Final = 10
 """Checkpoints between a power of ten and the next."""
 
@@ -99,8 +102,8 @@ class Settings:
     checkpoints: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
-        _check_integer("the number of runs", self.runs, 1, 10**9)
-        _check_integer("the seed", self.seed, 0, None)
+        _check_integer("the number of runs", self.runs, 1, MAX_RUNS)
+        check_seed(self.seed)
         _check_integer("the slate", self.slate, 1, MAX_SLATE)
         _check_integer("the number of checkpoints per decade", self.per_decade, 1, 1000)
         _check_integer("the horizon", self.horizon, 1, MAX_DUELS)
@@ -224,6 +227,11 @@ def checkpoints(horizon: int, per_decade: int = PER_DECADE) -> list[int]:
         times.add(time)
         step += 1
     return sorted(times)
+
+
+def check_seed(seed: int) -> None:
+    """Refuse what cannot be a seed with a ConfigurationError."""
+    _check_integer("the seed", seed, 0, None)
 
 
 def _check_integer(what: str, value: object, least: int, most: int | None) -> None:

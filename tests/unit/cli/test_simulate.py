@@ -173,6 +173,10 @@ def test_plots_are_drawn(streamduel: Streamduel, matrix: Path, tmp_path: Path) -
         ({"--horizon": "1.5"}, "--horizon must be an integer such as 1000 or 1e6 (found '1.5')."),
         ({"--runs": "-1"}, "the number of runs must be an integer from 1"),
         ({"--seed": "-1"}, "the seed must be an integer from 0 (found -1)."),
+        (
+            {"--matrix": None, "--environment": "condorcet", "--arms": "5", "--seed": "-1"},
+            "the seed must be an integer from 0 (found -1).",
+        ),
         ({"--jobs": "0"}, "the number of jobs must be from 1 to 1000 (found 0)."),
         ({"--slate": "0"}, "the slate must be an integer from 1"),
         ({"--checkpoints": "0"}, "the number of checkpoints per decade must be an integer from 1"),

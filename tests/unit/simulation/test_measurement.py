@@ -108,6 +108,7 @@ def test_a_policy_that_needs_a_horizon_gets_that_of_the_simulation() -> None:
         ({"horizon": 0}, ConfigurationError, r"the horizon must be an integer from 1 to \d+"),
         ({"horizon": 1.5}, ConfigurationError, r"the horizon must be .* \(found 1.5\)"),
         ({"runs": 0}, ConfigurationError, r"the number of runs must be an integer from 1"),
+        ({"runs": 10**9}, ConfigurationError, r"from 1 to 1000000 \(found 1000000000\)"),
         ({"seed": -1}, ConfigurationError, r"the seed must be an integer from 0 \(found -1\)"),
         ({"slate": 0}, ConfigurationError, r"the slate must be an integer from 1"),
         ({"per_decade": 0}, ConfigurationError, r"checkpoints per decade must be an integer from"),
