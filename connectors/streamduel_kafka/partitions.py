@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections import deque
 from collections.abc import Collection
 from typing import Any, NamedTuple, Protocol
@@ -13,9 +12,6 @@ from kafka.partitioner.default import murmur2
 from streamduel_kafka.client import Consumer
 
 
-# Called for every record of the click log; there are few experiments, but keys may be any number of
-# other names, so the cache is bounded.
-@functools.lru_cache(maxsize=4096)
 def home_partition(experiment: str, partitions: int) -> int:
     """The partition that Kafka's default partitioner, in Java too, picks for this key.
 

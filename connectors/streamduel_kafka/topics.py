@@ -180,7 +180,7 @@ class Topics:
 
     def _require(self, topic: str, setting: str, new: New | None, *operations: str) -> Found:
         try:
-            found = self._find(topic) or self._created(topic, setting, new)
+            found = self._admin.find(topic) or self._created(topic, setting, new)
         except errors.KafkaError as error:
             # Each right includes Describe.
             first = (*operations, "Describe")[0]
@@ -189,9 +189,6 @@ class Topics:
         for operation in missing(operations, found.rights):
             raise self._rights.lacks(operation, "topic", topic, setting)
         return found
-
-    def _find(self, topic: str) -> Found | None:
-        return self._admin.find(topic)
 
     def _created(self, topic: str, setting: str, new: New | None) -> Found:
         """Create a topic, and wait until the broker that is asked knows it."""
@@ -211,7 +208,7 @@ class Topics:
         deadline = time.monotonic() + CREATE_SECONDS
         while True:
             try:
-                if found := self._find(topic):
+                if found := self._admin.find(topic):
                     return found
             except errors.KafkaError as error:
                 if not error.retriable:

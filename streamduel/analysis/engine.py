@@ -9,12 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import resources
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 from streamduel.errors import ConfigurationError, StreamduelError, shortened
-
-if TYPE_CHECKING:
-    pass
 
 MEMORY: Final = "2GB"
 """Enough for some ten million rows without spilling, and available on any laptop."""

@@ -13,9 +13,11 @@ from streamduel.connector import SourceOptions, no_failpoint
 from streamduel.errors import ConnectorError
 from streamduel_kafka import connector
 from streamduel_kafka.client import Found
+from streamduel_kafka.confluent.admin import ConfluentAdmin
+from streamduel_kafka.kafka_python.admin import PythonAdmin
 from streamduel_kafka.topics import BOUNDED
 from streamduel_kafka.topics import Topics as Checks
-from tests.broker.fixture import Topics
+from tests.broker.fixture import Topics, on_both_clients
 from tests.integration.kafka_connector.bed import Bed, gain
 
 pytestmark = pytest.mark.kafka
@@ -154,12 +156,15 @@ def test_an_impossible_replication_factor(bed: Bed) -> None:
         bed.source(create_topics=True, replication_factor=7)
 
 
+@on_both_clients
 def test_two_instances_create_a_topic(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     # The first look finds no topic, although it exists.
-    look, looks = Checks._find, iter([True])
+    admin = ConfluentAdmin if bed.client == "confluent" else PythonAdmin
+    look, looks = admin.find, iter([True])
 
-    def look_too_early(self: Checks, topic: str) -> Found | None:
+    def look_too_early(self: Any, topic: str) -> Found | None:
         return None if next(looks, False) else look(self, topic)
 
-    monkeypatch.setattr(Checks, "_find", look_too_early)
+    monkeypatch.setattr(admin, "find", look_too_early)
     assert len(gain(bed.source(create_topics=True))) == 4
+    assert not list(looks)
