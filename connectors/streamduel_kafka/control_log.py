@@ -39,7 +39,7 @@ LOOK_SECONDS: Final = 0.1
 # The longest that a request for offsets, or a record for the click log, may block a poll.
 ASK_SECONDS: Final = 2.0
 
-# `resolve` notices deleted records that a marker names.
+# It continues behind deleted records; `_check_deleted` notices those that a marker names.
 READER: Final = ConsumerOptions(client_id="streamduel-control")
 
 # Not in the transaction of a commit: a marker that is written twice has no effect, so it needs no

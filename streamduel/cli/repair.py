@@ -31,7 +31,8 @@ from streamduel.stream.routing import ClickLog
 from streamduel.stream.snapshot import Saved
 
 OWN_SECONDS: Final = 60.0
-"""A stopped process keeps its partitions until its session times out, by default after 30 s."""
+"""A killed process keeps its partitions until its session times out, by default after 45 s; then
+the group assigns them again, which takes some seconds. One that was stopped leaves immediately."""
 
 POLL_SECONDS: Final = 0.2
 
