@@ -53,8 +53,6 @@ CLOSE_SECONDS: Final = 1.0
 GRACE_SECONDS: Final = 1.0
 """The extra time in which librdkafka should end a call by its own timeout."""
 
-MAX_REQUEST_BYTES: Final = 1_000_000_000
-
 
 class _Sent:
     """See `streamduel_kafka.client.Sent`; has the producer until it is written or has failed."""
@@ -282,7 +280,7 @@ def open_producer(
         **PRODUCER,
         "client.id": options.client_id,
         "request.timeout.ms": int(1000 * options.request_seconds),
-        "message.max.bytes": min(options.max_record_bytes, MAX_REQUEST_BYTES),
+        "message.max.bytes": options.max_record_bytes,
         "linger.ms": options.linger_ms,
     }
     if options.transactional_id is not None:
