@@ -27,7 +27,7 @@ from streamduel.cli.app import err, out
 from streamduel.cli.outputs import check_places, check_writable
 from streamduel.config.experiment import JOIN_WINDOW_MS, MAX_EXAMPLES
 from streamduel.errors import ConfigurationError, InterleavingError
-from streamduel.simulation.files import identity, write_whole
+from streamduel.files import identity, write_whole
 
 Logs = Annotated[
     list[str] | None,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from streamduel.errors import ConfigurationError
-from streamduel.simulation.files import identity, kind, obstacle
+from streamduel.files import identity, kind, obstacle
 
 Named = tuple[str, Path]
 """An option and the file that it names."""

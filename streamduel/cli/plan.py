@@ -16,12 +16,12 @@ from streamduel.cli.progress import counting_progress
 from streamduel.cli.simulate import INTERRUPTED, whole
 from streamduel.cli.simulate_tables import print_titled
 from streamduel.errors import ConfigurationError, PolicyError, PreferenceError
+from streamduel.files import write_json
 from streamduel.policies import DEFAULT
 from streamduel.simulation.ab_test import POWER
 from streamduel.simulation.planning import Duration, Plan, Question, make_plan
 from streamduel.simulation.planning_report import draw_plan, report
 from streamduel.simulation.plot import check_plot
-from streamduel.simulation.results import write_json
 
 PUBLISHED: Final = (10, 100)
 """How many times as many impressions A/B tests took in published comparisons: O. Chapelle et al.,

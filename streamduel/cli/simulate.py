@@ -15,14 +15,14 @@ from streamduel.cli.outputs import check_places, check_writable
 from streamduel.cli.progress import counting_progress
 from streamduel.cli.simulate_tables import print_results
 from streamduel.errors import ConfigurationError, PolicyError, PreferenceError, StreamduelError
+from streamduel.files import identity, kind, reason, write_json
 from streamduel.policies import DEFAULT
 from streamduel.preference.matrix import read
 from streamduel.simulation import matrices
 from streamduel.simulation.delay import read_delay
-from streamduel.simulation.files import identity, kind, reason
 from streamduel.simulation.plot import check_plot, draw
 from streamduel.simulation.policy_arguments import read_policies
-from streamduel.simulation.results import Results, write_json
+from streamduel.simulation.results import Results
 from streamduel.simulation.seeds import matrix_generator
 from streamduel.simulation.settings import Settings, check_seed
 from streamduel.simulation.simulate import simulate as simulate_runs

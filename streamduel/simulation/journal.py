@@ -11,7 +11,7 @@ import msgspec
 from filelock import lock_descriptor
 
 from streamduel.errors import ConfigurationError, StreamduelError
-from streamduel.simulation.files import kind, reason
+from streamduel.files import kind, reason
 from streamduel.simulation.measurement import RunResult
 from streamduel.simulation.settings import Settings
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from streamduel.errors import ConfigurationError, nearest
+from streamduel.files import write_whole
 from streamduel.preference.arrays import Floats
-from streamduel.simulation.files import write_whole
 from streamduel.simulation.results import Results
 
 if TYPE_CHECKING:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from streamduel.simulation.certainty import Answer
-from streamduel.simulation.files import write_whole
 from streamduel.simulation.measurement import RunResult
 from streamduel.simulation.settings import PolicySpec, Settings
 
@@ -198,13 +195,3 @@ def _std_error(sample: Sequence[float], mean: float) -> float:
     if n == 1:
         return 0.0
     return math.sqrt(math.fsum((value - mean) ** 2 for value in sample) / (n - 1) / n)
-
-
-def write_json(path: Path, report: dict[str, Any]) -> None:
-    """Write the report of `Results.report` atomically; an existing file is replaced.
-
-    Raises:
-        StreamduelError: the file cannot be written.
-    """
-    text = json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    write_whole(path, text.encode())

@@ -1,11 +1,12 @@
-"""Atomic writes of the files of a simulation, and early checks that they can be written."""
+"""Atomic writes of the files that commands write, and early checks that they can be written."""
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from streamduel.errors import StreamduelError
 
@@ -71,6 +72,16 @@ def write_whole(path: Path, content: bytes) -> None:
             beside.unlink(missing_ok=True)
     except OSError as error:
         raise StreamduelError(f"'{path}' cannot be written ({reason(error)}).") from error
+
+
+def write_json(path: Path, report: dict[str, Any]) -> None:
+    """Write a report as JSON, as `write_whole` does.
+
+    Raises:
+        StreamduelError: the file cannot be written.
+    """
+    text = json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    write_whole(path, text.encode())
 
 
 def _beside(path: Path) -> Path:

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from streamduel.errors import StreamduelError
-from streamduel.simulation.files import identity, kind, obstacle, write_whole
-from streamduel.simulation.results import write_json
+from streamduel.files import identity, kind, obstacle, write_json, write_whole
 
 
 def test_json_is_written_atomically(tmp_path: Path) -> None:
