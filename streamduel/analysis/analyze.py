@@ -45,8 +45,8 @@ from streamduel.analysis.tables import query_table, rejects, tables
 from streamduel.analysis.timeline import timelines
 from streamduel.analysis.translating import translate
 from streamduel.config.experiment import JOIN_WINDOW_MS, MAX_EXAMPLES
-from streamduel.config.section import MAX_ARMS
 from streamduel.errors import ConfigurationError, StreamduelError
+from streamduel.section import MAX_ARMS
 
 UNNAMED: Final = "experiment"
 """The name of an experiment in a log that names none."""

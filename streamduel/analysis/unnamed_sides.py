@@ -8,8 +8,8 @@ from typing import Final
 from streamduel.analysis.engine import Engine, name
 from streamduel.analysis.kinds import NUMBERS_OF_SIDES, Source
 from streamduel.analysis.meanings import check_names
-from streamduel.config.section import MAX_ARMS
 from streamduel.errors import ConfigurationError
+from streamduel.section import MAX_ARMS
 
 MAX_UNNAMED: Final = 50
 """Columns in which the names of the rankers are looked for."""

@@ -9,7 +9,6 @@ from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from streamduel import policies
 from streamduel.config.prior import PriorSettings
-from streamduel.config.section import MAX_ARMS, Integer, Name, Section
 from streamduel.config.shape import one_of
 from streamduel.errors import nearest, shown
 from streamduel.interleaving.credit import (
@@ -22,6 +21,7 @@ from streamduel.interleaving.credit import (
 )
 from streamduel.preference.counts import MAX_DUELS
 from streamduel.records import MAX_ACTION, MAX_NAME, MAX_TIME
+from streamduel.section import MAX_ARMS, Integer, Name, Pair, Section
 
 JOIN_WINDOW_MS: Final = 600_000
 """Default of `join_window_ms`, ten minutes: users rarely return to a page of results later."""
@@ -57,7 +57,6 @@ Segments = Annotated[
 Weights = Annotated[dict[Action, Weight], Field(min_length=1, max_length=1000)]
 Propensity = Annotated[float, Field(strict=True, gt=0, le=1)]
 Propensities = Annotated[list[Propensity], Field(min_length=1, max_length=POWER_LAW_RANKS)]
-Pair = Annotated[list[Name], Field(min_length=2, max_length=2)]
 
 
 class PolicySettings(Section):

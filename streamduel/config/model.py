@@ -8,9 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from streamduel import formats
 from streamduel.config.experiment import ExperimentSettings
-from streamduel.config.section import Integer, Name, Section
 from streamduel.connector import MAX_BATCH_BYTES, Connector
 from streamduel.records import MAX_COUNT, MAX_TIME
+from streamduel.section import Integer, Name, Section
 
 
 class DedupeSettings(Section):

@@ -8,9 +8,9 @@ from typing import Annotated, Final
 
 from pydantic import Field, model_validator
 
-from streamduel.config.section import MAX_ARMS, Name, Section
 from streamduel.errors import nearest, shown
 from streamduel.preference.exponential import exp
+from streamduel.section import MAX_ARMS, Name, Section
 
 MAX_CAP: Final = 1000
 """Duels of a pair: more would not steer better, and a wrong prior would cost more."""

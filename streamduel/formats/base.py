@@ -9,11 +9,10 @@ from typing import Annotated, Any, Final, Self
 
 from pydantic import BeforeValidator, Field, PrivateAttr, StringConstraints, field_validator
 
-from streamduel.config.experiment import Pair
-from streamduel.config.section import Name, Section
 from streamduel.formats.reading import Found, are_texts, look_up, name
 from streamduel.record_rules import too_many_ranks
 from streamduel.records import MAX_ACTION, MAX_NAME, InputEvent, Rejected, Side
+from streamduel.section import Name, Pair, Section
 
 MAX_ENTRIES: Final = 1000
 """Ranks of a list, unless `limits.max_ranks` is another."""

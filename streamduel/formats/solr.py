@@ -11,7 +11,6 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 from typing_extensions import override
 
-from streamduel.config.section import Integer, Section
 from streamduel.formats import reading
 from streamduel.formats.base import (
     ActionName,
@@ -25,6 +24,7 @@ from streamduel.formats.base import (
 )
 from streamduel.formats.reading import Found, Origin, look_up
 from streamduel.records import MAX_TIME, Click, Duel, Impression, InputEvent, Rejected
+from streamduel.section import Integer, Section
 
 _PARAMETER: Final = re.compile(
     r"""(?<![\w.])([\w.]+)=(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|([^\s}]*))""", re.DOTALL

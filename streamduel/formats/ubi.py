@@ -10,7 +10,6 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 from typing_extensions import override
 
-from streamduel.config.section import Integer, Section
 from streamduel.formats import reading
 from streamduel.formats.base import (
     ActionName,
@@ -23,6 +22,7 @@ from streamduel.formats.base import (
 )
 from streamduel.formats.reading import Found, Origin, look_up
 from streamduel.records import MAX_DOC, Click, Duel, Impression, InputEvent, Rejected, Side
+from streamduel.section import Integer, Section
 
 BULK_ACTIONS: Final = frozenset({"index", "create", "delete", "update"})
 """Lines before each document in files for OpenSearch's bulk interface."""

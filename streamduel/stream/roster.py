@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from streamduel.config.experiment import MIN_ARMS
-from streamduel.config.section import MAX_ARMS
 from streamduel.errors import similar
 from streamduel.records import Rejected
+from streamduel.section import MAX_ARMS
 
 MAX_NAMES: Final = 10_000
 """The most names, retired arms included: they are kept, so that none means another ranker."""

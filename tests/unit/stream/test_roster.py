@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamduel.config.section import MAX_ARMS
 from streamduel.records import Rejected
+from streamduel.section import MAX_ARMS
 from streamduel.stream.roster import MAX_NAMES, Roster
 
 ARMS = ("bm25", "ltr-v1", "ltr-v2")

@@ -14,6 +14,7 @@ MAX_ARMS: Final = 1000
 # Strict: `true` is no integer, and a quoted number is a mistake to report.
 Integer = Annotated[int, Field(strict=True)]
 Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME, strict=True)]
+Pair = Annotated[list[Name], Field(min_length=2, max_length=2)]
 
 
 class Section(BaseModel):
