@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, overload
+from typing import Any, Final, overload
 
 import structlog
 from kafka import errors
@@ -180,8 +180,21 @@ def is_fatal(error: BaseException) -> bool:
     return isinstance(error, FATAL)
 
 
+LIMITS: Final = {
+    "InvalidSessionTimeoutError": (
+        "source.session_timeout_ms must be within the brokers' group.min.session.timeout.ms and "
+        "group.max.session.timeout.ms"
+    ),
+    "InvalidTransactionTimeoutError": (
+        "sink.transaction_timeout_ms must be at most the brokers' transaction.max.timeout.ms"
+    ),
+}
+"""What to change when brokers refuse a setting, by the error; some errors only quote its name."""
+
+
 def reason(error: BaseException) -> str:
     """The error in a few words, to be put into a sentence."""
-    if not any(error.args):  # kafka-python raises some without arguments, or with None
-        return type(error).__name__
-    return str(error).rstrip(".")
+    # kafka-python raises some without arguments, or with None.
+    found = str(error).rstrip(".") if any(error.args) else type(error).__name__
+    advice = next((LIMITS[name] for name in LIMITS if name in found), None)
+    return found if advice is None else f"{found}; {advice}"

@@ -49,3 +49,14 @@ def test_a_wrong_address_is_told_soon(
         opens()
     assert waited == [2, seconds - 2]
     assert [each["event"] for each in logs] == ["broker not reached"]
+
+
+@pytest.mark.parametrize(
+    ("error", "setting"),
+    [
+        (errors.InvalidSessionTimeoutError(), "source.session_timeout_ms"),
+        (errors.KafkaError(errors.InvalidTransactionTimeoutError()), "sink.transaction_timeout_ms"),
+    ],
+)
+def test_a_refused_setting_is_named(error: errors.KafkaError, setting: str) -> None:
+    assert setting in connecting.reason(error)
