@@ -181,9 +181,8 @@ def test_the_network_policy_allows_kafka_dns_and_prometheus_only() -> None:
     assert brokers["ports"] == [{"port": int(port)}]
 
 
-def test_pods_are_replaced_and_scraped_one_by_one() -> None:
-    rolling = {"maxSurge": 0, "maxUnavailable": 1}
-    assert MANIFESTS["deployment"]["spec"]["strategy"]["rollingUpdate"] == rolling
+def test_pods_are_replaced_together_and_scraped_one_by_one() -> None:
+    assert MANIFESTS["deployment"]["spec"]["strategy"] == {"type": "Recreate"}
     assert MANIFESTS["service"]["spec"]["clusterIP"] == "None"
     assert MANIFESTS["poddisruptionbudget"]["spec"]["maxUnavailable"] == 1
 
