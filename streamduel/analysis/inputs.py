@@ -6,6 +6,8 @@ import bz2
 import codecs
 import gzip
 import lzma
+import os
+import re
 import shutil
 import zlib
 from collections.abc import Iterable, Iterator
@@ -53,6 +55,18 @@ class File(NamedTuple):
     original: str = ""
     header: bytes = b""
 
+    @property
+    def pattern(self) -> str:
+        """What DuckDB reads: every path is a pattern there, and a file's matches that file only.
+
+        >>> File("log[1].csv", "csv", "none").pattern
+        './log[[]1].csv'
+        """
+        if self.path.startswith(REMOTE):
+            return self.path
+        escaped = re.sub(r"[*?\[]", r"[\g<0>]", self.path)
+        return os.path.join(".", escaped)  # DuckDB takes a leading ~ for the home directory
+
 
 def find(logs: Iterable[str], folder: Path) -> list[File]:
     """The files that the arguments name, in the order of the arguments.
@@ -82,6 +96,11 @@ def paths(log: str) -> list[Path]:
     Raises:
         ConfigurationError: there is none, or one that cannot be read.
     """
+    if not log:
+        raise ConfigurationError(
+            "LOG must be a file, a folder, a pattern or an address (found '', as from a variable"
+            " that is not set)."
+        )
     path = Path(log)
     try:
         path.is_dir()

@@ -106,7 +106,7 @@ def tables(engine: Engine, files: Sequence[File]) -> list[Table]:
 def table(engine: Engine, files: Sequence[File]) -> Table:
     """Files of one format as one table."""
     first = files[0]
-    paths = f"[{', '.join(quoted(file.path) for file in files)}]"
+    paths = f"[{', '.join(quoted(file.pattern) for file in files)}]"
     where = first.original or first.path
     if len(files) > 1:
         where = f"{where} and {len(files) - 1:,} more"
