@@ -64,7 +64,8 @@ def _pairs(found: ExperimentAnalysis) -> Table:
     unit = "clients" if found.clients.unit == "client" else "duels"
     table = _table("", "pair", "duels", "first wins", "ties", f"95 % interval ({unit})")
     for pair in found.pairs[:MAX_ROWS]:
-        a, b, rate, (low, high) = pair.a, pair.b, pair.win_rate or 0.5, pair.interval
+        a, b, (low, high) = pair.a, pair.b, pair.interval
+        rate = 0.5 if pair.win_rate is None else pair.win_rate
         if b == found.leader:
             a, b, rate, low, high = b, a, 1 - rate, 1 - high, 1 - low
         table.add_row(

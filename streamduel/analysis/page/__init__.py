@@ -139,7 +139,8 @@ def _sentence(found: ExperimentAnalysis) -> str:
 
 
 def _row(pair: PairResult, leader: str | None, extent: float) -> PairRow:
-    a, b, rate, (low, high) = pair.a, pair.b, pair.win_rate or 0.0, pair.interval
+    a, b, (low, high) = pair.a, pair.b, pair.interval
+    rate = 0.5 if pair.win_rate is None else pair.win_rate
     if b == leader or (a != leader and rate < 0.5):
         a, b, rate, low, high = b, a, 1 - rate, 1 - high, 1 - low
     low_place, place, high_place = (50 + 50 * (x - 0.5) / extent for x in (low, rate, high))

@@ -6,6 +6,7 @@ import csv
 import gzip
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -45,6 +46,14 @@ def test_a_log_of_winners_has_one_row_for_every_credit_function(
     assert result.status == 0
     assert "every function" in result.out
     assert "first_click" not in result.out
+
+
+def test_a_win_rate_of_zero_is_shown(streamduel: Streamduel, tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("ranker_a,ranker_b,winner\n" + "x,y,y\n" * 20 + "y,z,z\n" * 20)
+    out = streamduel("analyze", path).out
+    assert re.search(r"z over y │ +20 │ +1\.000", out)
+    assert re.search(r"x over y │ +20 │ +0\.000", out)
 
 
 def test_events_that_are_no_clicks_are_told(streamduel: Streamduel, tmp_path: Path) -> None:
