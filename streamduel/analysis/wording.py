@@ -18,3 +18,12 @@ def verdict(found: ExperimentAnalysis) -> str:
         return f"no ranker beats all others (95 % confidence), and none beats the most, {after}."
     ahead = f"; {readable(found.leader)} is ahead" if found.leader else ""
     return f"undecided {after} ({confidence}){ahead}."
+
+
+def doubt(found: ExperimentAnalysis) -> str | None:
+    """What to say beside the result if checks have failed."""
+    failed = list(dict.fromkeys(each.name for each in found.checks if each.verdict == "failed"))
+    if not failed:
+        return None
+    checks = f"the check {failed[0]}" if len(failed) == 1 else f"the checks {', '.join(failed)}"
+    return f"Do not rely on this result yet: {checks} failed."

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from streamduel.analysis.report import Analysis, ExperimentAnalysis, Finding
-from streamduel.analysis.wording import verdict
+from streamduel.analysis.wording import doubt, verdict
 from streamduel.cli.app import GRADE_COLOURS
 from streamduel.errors import counted, readable
 from streamduel.preference.verdict import at_least
@@ -38,12 +38,12 @@ def _name(text: str) -> str:
 
 
 def _parts(name: str, found: ExperimentAnalysis) -> list[RenderableType]:
-    colour = "bold green" if found.champion else "bold yellow"
-    parts: list[RenderableType] = [
-        Text(f"{readable(name)}: {verdict(found)}", style=colour),
-        _pairs(found),
-        _sensitivity(found),
-    ]
+    doubted = doubt(found)
+    colour = "bold green" if found.champion and not doubted else "bold yellow"
+    parts: list[RenderableType] = [Text(f"{readable(name)}: {verdict(found)}", style=colour)]
+    if doubted:
+        parts.append(Text(doubted, style="bold red"))
+    parts += [_pairs(found), _sensitivity(found)]
     parts += [_segments(kind, each) for kind, each in found.segments.items()]
     parts += [Text(each.sentence) for each in found.disagreements.values()]
     if found.checks:

@@ -13,7 +13,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 import streamduel
 from streamduel.analysis.report import Analysis, Day, ExperimentAnalysis
-from streamduel.analysis.wording import verdict
+from streamduel.analysis.wording import doubt, verdict
 from streamduel.errors import readable
 from streamduel.preference.verdict import LEVEL, PairResult, at_least
 from streamduel.records import MAX_NOTE
@@ -59,10 +59,11 @@ class Plot(NamedTuple):
 
 
 class Page(NamedTuple):
-    """What the page of one experiment shows."""
+    """What the page of one experiment shows; `doubt` is None if no check has failed."""
 
     name: str
     verdict: str
+    doubt: str | None
     found: ExperimentAnalysis
     pairs: Sequence[PairRow]
     extent: float
@@ -130,7 +131,7 @@ def _page(name: str, found: ExperimentAnalysis) -> Page:
     extent = max((abs(end - 0.5) for end in ends), default=0.5)
     extent = min(0.5, ceil(20 * extent) / 20)
     rows = [_row(pair, found.leader, extent) for pair in shown]
-    return Page(name, _sentence(found), found, rows, extent, _plot(found.days))
+    return Page(name, _sentence(found), doubt(found), found, rows, extent, _plot(found.days))
 
 
 def _sentence(found: ExperimentAnalysis) -> str:

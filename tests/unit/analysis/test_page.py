@@ -57,3 +57,16 @@ def test_an_undecided_experiment_is_shown_as_such(tmp_path: Path) -> None:
 
     assert "Undecided after 300 duels" in page
     assert '<svg class="interval sure"' not in page
+
+
+def test_failed_checks_are_beside_the_result(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("ranker_a,ranker_b,teams,clicks\n" + "bm25,hybrid,ab,0\n" * 300)
+    page = report(path)
+
+    assert '<span class="badge ">decided</span> <span class="badge paused">checks failed' in page
+    assert re.search(r"bm25 wins with 99.*Do not rely on this result yet: the checks team", page)
+
+    sound = report(json_lines(tmp_path / "y.json", lists(1500)))
+    assert '<span class="badge running">decided</span></div>' in sound
+    assert "Do not rely" not in sound

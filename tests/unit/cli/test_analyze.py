@@ -56,6 +56,18 @@ def test_a_win_rate_of_zero_is_shown(streamduel: Streamduel, tmp_path: Path) -> 
     assert re.search(r"x over y │ +20 │ +0\.000", out)
 
 
+def test_failed_checks_are_told_with_the_result(streamduel: Streamduel, tmp_path: Path) -> None:
+    path, found = tmp_path / "log.csv", tmp_path / "found.json"
+    path.write_text("ranker_a,ranker_b,teams,clicks\n" + "bm25,hybrid,ab,0\n" * 300)
+    lines = streamduel("analyze", path, "--json", found).out.splitlines()
+
+    assert lines[0].startswith("experiment: bm25 wins with 99.9 %")
+    assert lines[1] == (
+        "Do not rely on this result yet: the checks team fairness, sample ratio failed."
+    )
+    assert json.loads(found.read_text())["experiments"]["experiment"]["champion"] == "bm25"
+
+
 def test_events_that_are_no_clicks_are_told(streamduel: Streamduel, tmp_path: Path) -> None:
     shown = [{each: row[each] for each in ("id", "a", "b", "teams")} for row in lists(200)]
     events = [
