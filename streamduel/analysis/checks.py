@@ -198,9 +198,12 @@ def _times(engine: Engine, facts: Facts) -> list[Check]:
 
 
 def _readings(engine: Engine) -> list[Check]:
-    """What numbers of winners were taken for: nobody can tell it from the log."""
+    """What numbers of ranks and winners were taken for: nobody can tell it from the log."""
     sentences = engine.rows("SELECT DISTINCT sentence FROM readings ORDER BY sentence LIMIT 3")
-    return [Check("winner", "fine", readable(sentence, 400)) for (sentence,) in sentences]
+    return [
+        *(Check("ranks", "fine", text) for (text,) in engine.rows("SELECT * FROM rank_readings")),
+        *(Check("winner", "fine", readable(sentence, 400)) for (sentence,) in sentences),
+    ]
 
 
 def _ties(engine: Engine, facts: Facts) -> list[Check]:

@@ -39,6 +39,7 @@ CREATE TABLE events (
     detail VARCHAR, actor VARCHAR, unusable VARCHAR
 );
 CREATE TABLE half_winners (col VARCHAR); -- columns that tell of one side alone whether it has won
+CREATE TABLE rank_readings (sentence VARCHAR); -- with which number ranks begin
 CREATE TABLE readings (sentence VARCHAR) -- what the numbers in a column of winners mean
 """
 
@@ -92,10 +93,10 @@ def load(engine: Engine, source: Source, experiment: str) -> Counter[str]:
         f"INSERT INTO events SELECT kind, {_problem(own)}, {not own}, {sides_only} AS is_sides,"
         " experiment, key, a, b, winner, wins_a, wins_b, ties, teams, clicks, chances, docs,"
         " impression, rank, doc, action, arm, ts, client, segment, query,"
-        " detail, actor,"
-        " left(CASE WHEN problem IS NULL AND ts IS NULL THEN ts_text WHEN problem = 'winner' THEN"
-        " winner_text WHEN problem = 'teams' THEN teams_text WHEN problem = 'clicks' THEN"
-        " clicks_text END, 100)"
+        " detail, actor, left(CASE WHEN problem IS NULL AND ts IS NULL THEN ts_text WHEN problem IS"
+        " NOT NULL THEN coalesce(rejected, CASE problem WHEN 'winner' THEN winner_text WHEN 'teams'"
+        " THEN teams_text WHEN 'clicks' THEN clicks_text WHEN 'counts' THEN counts_text END) END,"
+        " 100)"
         f" FROM ({_values(kind, own, factor, experiment)} FROM"
         f" ({_rows(source, texts, ignored.values())}))",
     )
@@ -155,6 +156,8 @@ def _rows(source: Source, texts: Mapping[str, str], ignored: Collection[str]) ->
     columns.append(f"{_segment(source)} AS segment")
     columns.append(_control(source))
     unread = "CASE WHEN json IS NULL THEN 'JSON or size' END" if source.table.is_json else "NULL"
+    translated = source.table.text("rejected") if source.unnamed else "NULL::VARCHAR"
+    columns.append(f"{translated} AS rejected")
     columns.append(f"{'refused_field(json::VARCHAR)' if own else unread} AS misfit")
     rows = f"SELECT {', '.join(columns)} FROM {source.table.relation}"
     if ignored:
@@ -276,12 +279,12 @@ def _values(kind: str, own: bool, factor: float, default: str) -> str:
       try_cast(CASE WHEN chances IS NOT NULL THEN entries(chances) END AS DOUBLE[]) AS chances,
       entries(docs) AS docs,
       md5_number(impression) AS impression,
-      whole(rank) AS rank, doc,
-      left(action, 64) AS action, arm, milliseconds(ts, {factor}) AS ts,
+      whole(rank) AS rank, doc, left(action, 64) AS action, arm, milliseconds(ts, {factor}) AS ts,
       md5_number(client) AS client, segment,
       CASE WHEN docs IS NOT NULL THEN left(query, {MAX_QUERY}) END AS query,
-      detail, actor, misfit, winner AS winner_text, teams AS teams_text,
-      coalesce(clicked_docs, clicks) AS clicks_text, ts AS ts_text"""
+      detail, actor, misfit, rejected, winner AS winner_text, teams AS teams_text, ts AS ts_text,
+      concat_ws(' / ', wins_a, wins_b, ties) AS counts_text,
+      coalesce(clicked_docs, clicks) AS clicks_text"""
 
 
 def _typed_kind() -> str:
@@ -311,6 +314,7 @@ def _problem(own: bool) -> str:
     """What keeps a row from being used; NULL if nothing does."""
     spare = 0 if own else 1  # the ranks of other programs may begin with 1
     return f"""coalesce(CASE
+      WHEN rejected IS NOT NULL THEN 'fields'
       WHEN kind IS NULL THEN coalesce(misfit, 'type')
       WHEN kind = 'control' THEN NULL
       WHEN kind = 'click' THEN CASE

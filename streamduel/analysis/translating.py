@@ -5,6 +5,7 @@ Their records become streamduel's own in a temporary file, which is then read li
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -25,6 +26,9 @@ UNNAMED: Final = "?"
 """In the temporary file: the experiment of records that name none."""
 
 AT_ONCE: Final = 10_000
+
+FEW: Final = 0.01
+"""A smaller share of clicks with the ordinal 0 is a mistake in a log that begins with 1."""
 
 SEGMENTS: Final = ("query_attributes.segment", "segment")
 """Where a service may log the segment of a query."""
@@ -121,14 +125,15 @@ class _Translator:
         self.ignored: Counter[str] = Counter()
 
     def translate(self, line: bytes) -> bytes:
-        """The lines of a row's events; one without a type for a row that cannot be used."""
+        """The lines of a row's events; for a row that cannot be used, one with the reason."""
         try:
             events = self._events(line)
         except Ignored as verdict:
             self.ignored[verdict.reason] += 1
             return b""
-        except Rejected:
-            return b'{"type": "unusable"}\n'
+        except Rejected as verdict:
+            unusable = {"type": "unusable", "rejected": verdict.sentence}
+            return self._encode(unusable) + b"\n"
         if self._segments or self._client or b"segment" in line:
             events = [self._with_origin(event, line) for event in events]
         return b"".join(self._encode(event) + b"\n" for event in events)
@@ -180,10 +185,10 @@ def _ubi(engine: Engine, sources: Sequence[Source], chosen: Chosen) -> UbiSettin
             f"--map must name fields of UBI: {', '.join(UbiSettings().fields.model_dump())} (found "
             f"{', '.join(fields)})."
         ) from error
-    rows = [row for source in sources for row in _with_actions(engine, source)]
+    rows = [row for source in sources for row in _events(engine, source, '"action_name"')]
     queries = [row for source in sources for row in source.sample]
     if any(look_up(_inner(row), settings.fields.teams).value is not None for row in queries):
-        return settings
+        return settings.model_copy(update=_first_ordinal(engine, sources, settings))
     labels = [look_up(_inner(row), settings.fields.team) for row in rows]
     known = sorted({found.value for found in labels if isinstance(found.value, str)})
     if not known:
@@ -194,12 +199,37 @@ def _ubi(engine: Engine, sources: Sequence[Source], chosen: Chosen) -> UbiSettin
     return settings.model_copy(update=changes)
 
 
-def _with_actions(engine: Engine, source: Source) -> list[dict[str, Any]]:
-    """Some events, which may all be after the queries."""
+def _first_ordinal(
+    engine: Engine, sources: Sequence[Source], settings: UbiSettings
+) -> dict[str, Any]:
+    """0 as the first ordinal if clicks have it: it is 1 in UBI, but some services begin with 0.
+
+    The ordinals of clicks that name their documents do not count.
+    """
+    actions = "|".join(map(re.escape, settings.clicks))
+    clicks = [
+        _inner(row)
+        for source in sources
+        for row in _events(engine, source, f'"action_name"\\s*:\\s*"({actions})"')
+    ]
+    ordinals = [
+        look_up(row, settings.fields.ordinal).value
+        for row in clicks if look_up(row, settings.fields.doc).value is None
+    ]  # fmt: skip
+    zeros = sum(str(ordinal) in {"0", "0.0"} for ordinal in ordinals)
+    if not zeros or zeros < FEW * len(ordinals):
+        return {}
+    sentence = f"{zeros:,} of {len(ordinals):,} clicks have the ordinal 0: it is the first rank."
+    engine.rows("INSERT INTO rank_readings VALUES (?)", [sentence])
+    return {"first_ordinal": 0}
+
+
+def _events(engine: Engine, source: Source, pattern: str) -> list[dict[str, Any]]:
+    """Some rows that match a regular expression; events may all be after the queries."""
     text = _as_json(source.table)
     rows = engine.rows(
         f"SELECT json FROM (SELECT {text} AS json FROM {source.table.relation} AS t)"
-        f" WHERE contains(json, '\"action_name\"') LIMIT {SAMPLE}"
+        f" WHERE regexp_matches(json, {quoted(pattern)}) LIMIT {SAMPLE}"
     )
     return [row for (text,) in rows if (row := decoded(text)) is not None]
 

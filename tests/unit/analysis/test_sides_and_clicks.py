@@ -204,3 +204,10 @@ def test_columns_and_words_of_winners_are_known(tmp_path: Path) -> None:
     ]
     (pair,) = only(json_lines(tmp_path / "x.json", rows)).pairs
     assert (pair.wins_a, pair.wins_b, pair.ties) == (1, 2, 3)
+
+
+def test_counts_that_cannot_be_read_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("left,right,wins_left,wins_right,ties\nltr,bm25,90,10,\nltr,bm25,many,3,1\n")
+    (usable,) = [each for each in only(path).checks if each.name == "usable records"]
+    assert "1 because of their counts (such as 'many / 3 / 1')" in usable.sentence

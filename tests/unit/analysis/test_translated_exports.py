@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import duckdb
+import pytest
 
 from tests.unit.analysis.exports import (
     ROWS,
@@ -81,3 +82,34 @@ def test_responses_of_solr_are_read(tmp_path: Path) -> None:
         ]
         lines.append({"type": "response", "query_id": row["id"], "ts": row["ts"], "docs": docs})
     check(only(json_lines(tmp_path / "solr.json", lines)))
+
+
+def by_ordinal(rows: list[Row], first: int) -> list[Row]:
+    """An export of UBI whose clicks name their documents by ordinals from `first`."""
+    queries, events = ubi(rows)
+    for event in events:
+        attributes = event["event_attributes"]
+        ordinal = attributes["position"]["ordinal"] - 1 + first
+        event["event_attributes"] = {"position": {"ordinal": ordinal}}
+    return [*queries, *events]
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_ordinals_may_begin_with_0_or_1(tmp_path: Path, first: int) -> None:
+    found = only(json_lines(tmp_path / "ubi.ndjson", by_ordinal(ROWS, first)))
+    check(found)
+    assert found.tallies["dead_letter"] == 0
+    told = [each.sentence for each in found.checks if each.name == "ranks"]
+    assert len(told) == 1 - first
+    assert all("have the ordinal 0" in sentence for sentence in told)
+
+
+def test_rows_that_cannot_be_translated_are_told_with_the_reason(tmp_path: Path) -> None:
+    rows = by_ordinal(ROWS, 1)
+    rows[-1]["event_attributes"]["position"]["ordinal"] = 0
+    found = only(json_lines(tmp_path / "ubi.ndjson", rows))
+    (usable,) = [each for each in found.checks if each.name == "usable records"]
+    assert (
+        "1 because of their fields (such as 'event_attributes.position.ordinal must be an"
+        " integer from 1 (found 0).')" in usable.sentence
+    )
