@@ -39,6 +39,7 @@ class Engine:
 
     Raises:
         ConfigurationError: DuckDB is not installed, or the limit is no amount of memory.
+        StreamduelError: the limit is too small to start with.
     """
 
     def __init__(self, memory: str = MEMORY, progress: Progress = silent) -> None:
@@ -67,12 +68,12 @@ class Engine:
             raise ConfigurationError(
                 f"--memory must be an amount such as 2GB or 500MB (found {memory!r})."
             ) from None
-        self.connection.execute("SET temp_directory = ?", [str(self.folder / "spill")])
-        self.connection.execute("SET TimeZone = 'UTC'")
-        self.connection.execute("SET enable_progress_bar = true")
-        self.connection.execute("SET enable_progress_bar_print = false")
+        self.rows("SET temp_directory = ?", [str(self.folder / "spill")])
+        self.rows("SET TimeZone = 'UTC'")
+        self.rows("SET enable_progress_bar = true")
+        self.rows("SET enable_progress_bar_print = false")
         macros = resources.files("streamduel.analysis") / "macros.sql"
-        self.connection.execute(macros.read_text("utf-8"))
+        self.rows(macros.read_text("utf-8"))
 
     def __enter__(self) -> Self:
         return self

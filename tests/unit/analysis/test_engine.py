@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import resources
+from pathlib import Path
+
 import pytest
 
 from streamduel.analysis.engine import Engine
@@ -39,3 +42,13 @@ def test_queries_of_batches_and_others_may_be_mixed() -> None:
             batches.append(len(batch))
             assert engine.rows("SELECT 1") == [(1,)]
         assert sum(batches) == 2500
+
+
+def test_an_error_at_the_start_is_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As with very little memory, which DuckDB notices at the first or a later statement."""
+    (tmp_path / "macros.sql").write_text("SELECT error('no memory')")
+    monkeypatch.setattr(resources, "files", lambda _package: tmp_path)
+    with pytest.raises(StreamduelError, match=r"DuckDB cannot do this: .*no memory"):
+        Engine("1MB")
