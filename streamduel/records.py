@@ -282,9 +282,20 @@ class DeadLetter(
 
 
 class Rejected(Exception):  # noqa: N818 - an outcome of a record, not an error of the program
-    """The record becomes a dead letter, for the reason that the sentence explains."""
+    """The record becomes a dead letter, for the reason that the sentence explains.
 
-    def __init__(self, reason: Reason, sentence: str) -> None:
+    Args:
+        reason: the code.
+        sentence: what is wrong.
+        beginning: of a record that the source has not read whole: what is kept of it.
+        size: of such a record, its bytes.
+    """
+
+    def __init__(
+        self, reason: Reason, sentence: str, *, beginning: bytes | None = None, size: int = 0
+    ) -> None:
         super().__init__(sentence)
         self.reason: Reason = reason
         self.sentence = sentence
+        self.beginning = beginning
+        self.size = size

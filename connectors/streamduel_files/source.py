@@ -15,14 +15,18 @@ from typing import IO, Final, NamedTuple
 
 from streamduel.connector import Poll
 from streamduel.errors import ConnectorError, counted
+from streamduel.records import Rejected
 from streamduel_files.settings import STANDARD_INPUT
 
 CHUNK_BYTES: Final = 1 << 20
 """Size of a read: some thousand records, so that a poll is short and the fold gets a batch."""
 
-MAX_LINE_BYTES: Final = (1 << 24) + 1
-"""A longer line is cut to this: one byte more than the largest `limits.max_record_bytes`, so that
-it is still refused as too large, and a file without newlines does not fill memory."""
+MAX_LINE_BYTES: Final = 1 << 24
+"""The largest `limits.max_record_bytes`. Of a longer line only the beginning is kept, so that a file
+without newlines does not fill memory."""
+
+KEPT_BYTES: Final = 1 << 17
+"""Bytes of such a line for its dead letter, which keeps no more of any record."""
 
 COUNTED_CHUNKS: Final = 64
 """Most chunks whose lines one call of `lags` counts: some 30 ms of the fold's thread. A longer file
@@ -38,7 +42,7 @@ class Line(NamedTuple):
     """One line of the log. `timestamp` None: stream time comes from the record's own `ts`."""
 
     offset: int
-    value: bytes
+    value: bytes | Rejected
     timestamp: None = None
     key: None = None
 
@@ -73,12 +77,13 @@ class FileSource:
         self._lines = 0  # lines read
         self._bytes = 0  # bytes of the file read
         self._ahead = b""  # read from the file, not yet split into lines
-        self._rest = b""  # the beginning of a line whose newline was not read yet
+        self._rest = bytearray()  # the beginning of a line whose newline was not read yet
+        self._rest_size = 0  # bytes of that line, also those that are not kept
         self._cut_off = False  # the line before was delivered without its newline
         self._at_end = False  # the last read returned nothing
         self._ended = False
 
-    def _open(self) -> IO[bytes] | gzip.GzipFile:
+    def _open(self, *, by_line: bool = False) -> IO[bytes] | gzip.GzipFile:
         if self._path == STANDARD_INPUT:
             if sys.stdin is None:
                 raise ConnectorError("source.path is '-', but there is no standard input.")
@@ -86,7 +91,8 @@ class FileSource:
         try:
             if self._path.suffix == ".gz":
                 return gzip.open(self._path)
-            return self._path.open("rb", buffering=0)
+            # Without a buffer, `readline` reads byte by byte.
+            return self._path.open("rb", buffering=CHUNK_BYTES if by_line else 0)
         except OSError as error:
             raise ConnectorError(
                 f"source.path {self._path} cannot be read: {error.strerror}."
@@ -97,19 +103,19 @@ class FileSource:
         return PARTITION
 
     def log_id(self, partition: int) -> str | None:  # noqa: ARG002 - there is one
-        """The hash of the first line, which a copy of the file has, too.
+        """The hash of the first line, or of its first 16 MiB, which a copy of the file has, too.
 
         None as long as it has no complete line, and for standard input and pipes.
         """
         if self._first_line is None and self._path.is_file():
             try:
-                with self._open() as file:
+                with self._open(by_line=True) as file:
                     line = file.readline(MAX_LINE_BYTES)
             except (OSError, EOFError, zlib.error) as error:
                 raise ConnectorError(
                     f"source.path {self._path} cannot be read: {error}."
                 ) from error
-            if line.endswith(b"\n"):
+            if line.endswith(b"\n") or len(line) == MAX_LINE_BYTES:
                 self._first_line = f"first line {hashlib.sha256(line).hexdigest()[:16]}"
         return self._first_line
 
@@ -137,14 +143,36 @@ class FileSource:
         chunk = self._chunk()
         if not chunk:
             return self._last_line()
-        texts = chunk.split(b"\n")
-        texts[0] = (self._rest + texts[0])[:MAX_LINE_BYTES]
-        self._rest = texts.pop()
-        if self._cut_off and texts:
+        *texts, rest = chunk.split(b"\n")
+        lines: list[bytes | Rejected] = [*texts]
+        if lines:
+            self._extend(texts[0])
+            lines[0] = self._completed()
+        self._extend(rest)
+        if self._cut_off and lines:
             self._cut_off = False
-            texts.pop(0)  # the rest of a line that was delivered without its newline
-        first, self._lines = self._lines, self._lines + len(texts)
-        return [Line(offset, text) for offset, text in enumerate(texts, first)]
+            lines.pop(0)  # the rest of a line that was delivered without its newline
+        first, self._lines = self._lines, self._lines + len(lines)
+        return [Line(offset, value) for offset, value in enumerate(lines, first)]
+
+    def _extend(self, text: bytes) -> None:
+        """Add a part of a line to those that were read before."""
+        self._rest_size += len(text)
+        self._rest += text[: MAX_LINE_BYTES - len(self._rest)]
+
+    def _completed(self) -> bytes | Rejected:
+        """The line that was read in parts."""
+        line, size = bytes(self._rest), self._rest_size
+        self._rest.clear()
+        self._rest_size = 0
+        if size <= MAX_LINE_BYTES:
+            return line
+        return Rejected(
+            "too_large",
+            f"the line has {size} bytes; limits.max_record_bytes allows at most {MAX_LINE_BYTES}.",
+            beginning=line[:KEPT_BYTES],
+            size=size,
+        )
 
     def _chunk(self) -> bytes:
         if self._ahead:
@@ -177,8 +205,7 @@ class FileSource:
         """At the end: the last line, if it has no newline and counts as complete."""
         if not (self._ended and self._rest):
             return []
-        line = Line(self._lines, self._rest)
-        self._rest = b""
+        line = Line(self._lines, self._completed())
         self._lines += 1
         self._cut_off = True
         return [line]

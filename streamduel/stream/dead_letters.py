@@ -26,16 +26,19 @@ _encode = msgspec.json.Encoder().encode
 
 def dead_letter(record: LogRecord, rejected: Rejected, topic: str, partition: int) -> Message:
     """The message that keeps a rejected record, under the record's own key."""
-    value = None if isinstance(record.value, Rejected) else record.value
-    text, encoding = _text(value)
+    if isinstance(record.value, Rejected):  # the source has not read all of it
+        value, size = record.value.beginning, record.value.size
+    else:
+        value, size = record.value, 0
+    text, encoding = _text(value, cut=size > 0)
     letter = DeadLetter(
         rejected.reason, rejected.sentence, topic, partition, record.offset, text, encoding
     )
     message = _encode(letter)
-    if value is not None and len(message) > MAX_MESSAGE_BYTES:
+    if value is not None and (size or len(message) > MAX_MESSAGE_BYTES):
         text, encoding = _text(value[:KEPT_BYTES], cut=True)
         letter = structs.replace(
-            letter, value=text, encoding=encoding, truncated=True, size=len(value)
+            letter, value=text, encoding=encoding, truncated=True, size=size or len(value)
         )
         message = _encode(letter)
     key = record.key

@@ -1,0 +1,61 @@
+"""Lines of a file as records, also very long ones."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from streamduel_files.source import KEPT_BYTES, MAX_LINE_BYTES, FileSource
+
+from streamduel.records import Rejected
+
+LONG = 30_000_000
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "clicks.jsonl"
+
+
+def values(path: Path, offset: int | None = None) -> Iterator[bytes | Rejected]:
+    """The records from an offset to the end."""
+    with closing(FileSource(path, to_end=True)) as source:
+        source.poll(0)
+        source.seek(0, offset)
+        while not source.caught_up(0):
+            for records in source.poll(0).records.values():
+                for record in records:
+                    assert record.value is not None
+                    yield record.value
+
+
+@pytest.mark.parametrize("end", [b"", b"\n", b"\nlast"], ids=["end", "newline", "more"])
+def test_of_a_very_long_line_the_beginning_and_the_size_are_known(path: Path, end: bytes) -> None:
+    path.write_bytes(b"first\n" + b"0123456789" * (LONG // 10) + end)
+    first, long, *others = values(path)
+
+    assert first == b"first"
+    assert isinstance(long, Rejected)
+    assert long.reason == "too_large"
+    assert long.sentence.startswith(f"the line has {LONG} bytes; limits.max_record_bytes allows at")
+    assert (long.size, len(long.beginning or b"")) == (LONG, KEPT_BYTES)
+    assert others == ([b"last"] if end == b"\nlast" else [])
+
+
+def test_the_longest_line_is_whole(path: Path) -> None:
+    path.write_bytes(b"x" * MAX_LINE_BYTES + b"\n")
+    (value,) = values(path)
+    assert value == b"x" * MAX_LINE_BYTES
+
+
+def test_a_long_first_line_takes_time_in_proportion(path: Path) -> None:
+    """Some 2 ms per MB, and 1,400 if it is read byte by byte; the bound is for slow machines."""
+    path.write_bytes(b"x" * LONG + b"\n" + b"short\n" * 3000)
+    started = time.process_time()
+    assert sum(1 for _ in values(path)) == 3001
+    with closing(FileSource(path, to_end=True)) as source:
+        assert source.log_id(0) == source.log_id(0) is not None
+    assert time.process_time() - started < 0.02 * LONG / 1e6
