@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import hashlib
 import os
@@ -165,6 +166,8 @@ class FileSource:
         line, size = bytes(self._rest), self._rest_size
         self._rest.clear()
         self._rest_size = 0
+        if self._lines == 0:  # a mark of UTF-8 at the beginning of the file is no part of it
+            line = line.removeprefix(codecs.BOM_UTF8)
         if size <= MAX_LINE_BYTES:
             return line
         return Rejected(

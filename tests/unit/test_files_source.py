@@ -1,7 +1,9 @@
-"""Lines of a file as records, also very long ones."""
+"""Lines of a file as records: very long ones and the mark of UTF-8."""
 
 from __future__ import annotations
 
+import codecs
+import gzip
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -59,3 +61,15 @@ def test_a_long_first_line_takes_time_in_proportion(path: Path) -> None:
     with closing(FileSource(path, to_end=True)) as source:
         assert source.log_id(0) == source.log_id(0) is not None
     assert time.process_time() - started < 0.02 * LONG / 1e6
+
+
+@pytest.mark.parametrize("name", ["clicks.jsonl", "clicks.jsonl.gz"])
+def test_a_mark_of_utf_8_is_no_part_of_the_first_record(tmp_path: Path, name: str) -> None:
+    path, mark = tmp_path / name, codecs.BOM_UTF8
+    write = gzip.compress if name.endswith(".gz") else bytes
+    path.write_bytes(write(mark + b"first\n" + mark + b"second\n"))
+    assert list(values(path)) == [b"first", mark + b"second"]
+    assert list(values(path, 1)) == [mark + b"second"]
+
+    path.write_bytes(write(mark + b"only"))
+    assert list(values(path)) == [b"only"]
