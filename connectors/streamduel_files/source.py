@@ -23,8 +23,8 @@ CHUNK_BYTES: Final = 1 << 20
 """Size of a read: some thousand records, so that a poll is short and the fold gets a batch."""
 
 MAX_LINE_BYTES: Final = 1 << 24
-"""The largest `limits.max_record_bytes`. Of a longer line only the beginning is kept, so that a file
-without newlines does not fill memory."""
+"""The largest `limits.max_record_bytes`. Of a longer line only the beginning is kept, so that a
+file without newlines does not fill memory."""
 
 KEPT_BYTES: Final = 1 << 17
 """Bytes of such a line for its dead letter, which keeps no more of any record."""
@@ -252,9 +252,9 @@ class FileSource:
             self._lines, self._cut_off = wanted, True
         if self._lines < wanted:
             raise ConnectorError(
-                f"source.path {self._path} has {counted(self._lines, 'line')} (the snapshot goes "
-                f"up to line {wanted}): it was truncated. Restore it; or continue with the present "
-                f"state from its beginning: 'streamduel repair new-log CONFIG'."
+                f"source.path {self._path} has {counted(self._lines, 'line')}, but a restart reads "
+                f"it again from line {wanted + 1} on: it was truncated. Restore it; or continue "
+                f"with the present state from its beginning: 'streamduel repair new-log CONFIG'."
             )
         self._positioned = True
         return wanted

@@ -1,4 +1,4 @@
-"""Lines of a file as records: very long ones and the mark of UTF-8."""
+"""Lines of a file as records: very long ones, the mark of UTF-8, and truncation."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from streamduel_files.source import KEPT_BYTES, MAX_LINE_BYTES, FileSource
 
+from streamduel.errors import ConnectorError
 from streamduel.records import Rejected
+from streamduel_files.source import KEPT_BYTES, MAX_LINE_BYTES, FileSource
 
 LONG = 30_000_000
 
@@ -73,3 +74,9 @@ def test_a_mark_of_utf_8_is_no_part_of_the_first_record(tmp_path: Path, name: st
 
     path.write_bytes(write(mark + b"only"))
     assert list(values(path)) == [b"only"]
+
+
+def test_truncation_names_the_line_that_a_restart_needs(path: Path) -> None:
+    path.write_bytes(b"x\n" * 100)
+    with pytest.raises(ConnectorError, match=r"has 100 lines, but a restart .* line 8193 on"):
+        list(values(path, 8192))
