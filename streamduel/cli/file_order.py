@@ -1,4 +1,4 @@
-"""Whether clicks are lost because the lines of a file have no time, or are not in its order."""
+"""Whether the lines of a file are records, and whether their times or their order lose clicks."""
 
 from __future__ import annotations
 
@@ -30,14 +30,16 @@ class FileOrder(Observer):
             self.restored(task)
 
     def check(self, report: Report) -> None:
-        """Check that join windows close, and lost no experiment more than 1 % of its clicks.
+        """Check that some records count, that join windows close, and that few clicks were lost.
 
         Args:
             report: on the newest snapshots.
 
         Raises:
-            StreamduelError: they do not; with the experiment that lost the largest share.
+            StreamduelError: they do not; of lost clicks, with the experiment that lost the largest
+                share.
         """
+        _check_usable(report)
         self._check_times(report)
         self._check_order()
 
@@ -70,3 +72,19 @@ class FileOrder(Observer):
             f"closed. The result is wrong. Sort the lines by time and start with an empty state, "
             f"or use `streamduel analyze`, which reads any order."
         )
+
+
+def _check_usable(report: Report) -> None:
+    used = sum(report.ignored.values()) + sum(
+        sum(each.tallies.values()) - each.tallies["dead_letter"] + sum(each.open.values())
+        for each in report.experiments.values()
+    )
+    refused = sum(report.dead_letters.values())
+    if used or not refused:
+        return
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in report.dead_letters.items())
+    raise StreamduelError(
+        f"no record of the file can be used: {counted(refused, 'dead letter')} ({reasons}), which "
+        f"say why. `run` reads JSON Lines, by default streamduel's own records; `streamduel "
+        f"analyze` reads CSV, Parquet and other tables, too."
+    )

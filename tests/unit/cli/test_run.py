@@ -189,6 +189,29 @@ def test_inspect_before_the_first_run(streamduel: Streamduel, tmp_path: Path) ->
     assert json.loads(result.out) == {"experiments": {}, "dead_letters": {}, "ignored": {}}
 
 
+@pytest.mark.parametrize(
+    ("log", "reasons"),
+    [
+        (b"left,right,winner\n" + b"bm25,ltr,left\n" * 50, "51 dead letters (51 invalid_json)"),
+        (b"PAR1\x15\x04\xff\xfe\n\x00\x80", "2 dead letters (2 invalid_json)"),
+        (b'{"a": "bm25"}\n', "1 dead letter (1 invalid_record)"),
+    ],
+    ids=["csv", "parquet", "json"],
+)
+def test_run_says_that_no_record_can_be_used(tmp_path: Path, log: bytes, reasons: str) -> None:
+    config = configure(tmp_path)
+    (tmp_path / "clicks.jsonl").write_bytes(log)
+    result = run(config, "--until-end")
+    assert result.status == 1
+    assert "search: undecided" in result.out, "the table is shown nevertheless"
+    assert f"no record of the file can be used: {reasons}" in result.err
+    assert "`streamduel analyze` reads CSV" in result.err
+
+    with (tmp_path / "clicks.jsonl").open("ab") as file:
+        file.write(b"\n" + duel("search", 1, ARMS[0], ARMS[1], "a") + b"\n")
+    assert run(config, "--until-end").status == 0, "one that can be used is enough"
+
+
 @pytest.mark.parametrize("first", ["impression", "click"])
 def test_run_says_that_the_order_of_a_file_loses_clicks(tmp_path: Path, first: str) -> None:
     records = [
