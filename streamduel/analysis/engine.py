@@ -183,6 +183,8 @@ class Engine:
         elif text.startswith("An error occurred while trying to automatically install"):
             text = next((line for line in lines[1:] if line.startswith("Failed")), text)
             text += "; addresses need it, files do not"
+        elif "maximum_object_size" in text:
+            text += "; write each record as a line of its own, such as with jq -c '.data[]'"
         elif text.startswith("Out of Memory Error"):
             text += "; a larger --memory may help"
         return StreamduelError(f"DuckDB cannot do this: {shortened(text, MAX_ERROR)}")

@@ -248,6 +248,16 @@ class Columns(NamedTuple):
     fields: dict[str, str]
     segments: list[str]
 
+    @property
+    def tell_winners(self) -> bool:
+        """Whether there may be duels in the columns."""
+        there = self.fields.keys()
+        return (
+            bool({"winner", "teams", "won_a", "won_b"} & there)
+            or {"wins_a", "wins_b"} <= there
+            or {"clicks_a", "clicks_b"} <= there
+        )
+
 
 def own_columns(chosen: Chosen) -> Columns:
     """The fields of streamduel's own records, which have their own names."""

@@ -6,7 +6,6 @@ import bz2
 import codecs
 import gzip
 import lzma
-import os
 import re
 import shutil
 import zlib
@@ -33,6 +32,9 @@ REMOTE: Final = ("s3://", "gs://", "gcs://", "r2://", "az://", "http://", "https
 HEAD: Final = 65_536
 """Bytes of a file from which its format is detected."""
 
+HEAD_LINES: Final = 20
+"""Lines among which the format, or the header of CSV, is looked for."""
+
 MAX_FILES: Final = 100_000
 
 
@@ -45,7 +47,7 @@ class File(NamedTuple):
         compression: of JSON and CSV; Parquet has its own inside.
         layout: of JSON: one object per line, one array, or objects over several lines.
         original: the file that the user has named, if `path` is a decompressed copy of it.
-        header: the first line of CSV, where it is known without DuckDB.
+        lines: the first lines of CSV, where they are known without DuckDB.
     """
 
     path: str
@@ -53,7 +55,7 @@ class File(NamedTuple):
     compression: Compression
     layout: Literal["newline_delimited", "array", "unstructured"] = "newline_delimited"
     original: str = ""
-    header: bytes = b""
+    lines: tuple[str, ...] = ()
 
     @property
     def pattern(self) -> str:
@@ -65,7 +67,8 @@ class File(NamedTuple):
         if self.path.startswith(REMOTE):
             return self.path
         escaped = re.sub(r"[*?\[]", r"[\g<0>]", self.path)
-        return os.path.join(".", escaped)  # DuckDB takes a leading ~ for the home directory
+        # DuckDB takes a leading ~ for the home directory.
+        return escaped if Path(self.path).is_absolute() else f"./{escaped}"
 
 
 def find(logs: Iterable[str], folder: Path) -> list[File]:
@@ -159,6 +162,11 @@ def _local(path: Path, folder: Path) -> File:
         raise ConfigurationError(f"'{path}' is empty.")
     if head.startswith(b"PAR1"):
         return File(str(path), "parquet", "none")
+    if head.startswith(b"PK\x03\x04"):
+        raise StreamduelError(
+            f"'{path}' is a ZIP archive, as those of Excel are; unpack it, or save the table as"
+            " CSV."
+        )
     compression: Compression = "none"
     if head.startswith(b"\x1f\x8b"):
         compression, head = "gzip", _gunzipped(path, head)
@@ -211,15 +219,19 @@ def _text(path: str, head: bytes, compression: Compression) -> File:
             f"{shortened(repr(head[:12]), 60)}."
         )
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not start:
+        raise ConfigurationError(f"'{path}' has blank lines only.")
     if start.startswith(b"["):
         return File(path, "json", compression, "array")
-    lines = [line for line in start.splitlines()[:20] if line.strip()]
+    lines = [line for line in start.splitlines()[:HEAD_LINES] if line.strip()]
     if any(_is_object(line) for line in lines):
         return File(path, "json", compression)
     _check_utf8(path, head)
     if start.startswith(b"{"):
         return File(path, "json", compression, "unstructured")
-    return File(path, "csv", compression, header=start.split(b"\n", 1)[0].rstrip())
+    first = start.split(b"\n")[:HEAD_LINES]
+    texts = tuple(line.decode(errors="replace").rstrip() for line in first)
+    return File(path, "csv", compression, lines=texts)
 
 
 def _check_utf8(path: str, head: bytes) -> None:

@@ -15,6 +15,7 @@ from streamduel.analysis.fields import Chosen, Columns, find_columns, own_column
 from streamduel.analysis.result_objects import by_rank, find_results, find_teams, with_lists
 from streamduel.analysis.result_rows import find_rows, one_per_list
 from streamduel.analysis.tables import Table, sample, with_keys
+from streamduel.analysis.unrecognised import other_header, why_empty
 from streamduel.errors import ConfigurationError
 from streamduel.record_rules import TYPES
 
@@ -73,10 +74,10 @@ def source(engine: Engine, table: Table, chosen: Chosen) -> Source:
     if table.is_json:
         table = with_keys(engine, table)
     if not table.columns:
-        raise ConfigurationError(f"'{table.where}' has no JSON object and no column.")
+        raise ConfigurationError(why_empty(engine, table))
     if (results := find_results(rows)) is not None and results.column in table.columns:
         others = [column for column in table.columns if column != results.column]
-        if not _tells_winners(find_columns(others, chosen, typed=False)):
+        if not find_columns(others, chosen, typed=False).tell_winners:
             table = with_lists(table, results)
     elif (grouped := find_teams(rows)) is not None and set(grouped) <= table.columns.keys():
         table = by_rank(table, *grouped)
@@ -145,22 +146,14 @@ def _type_column(
     return next((each for each in named if _typed(rows, each)), None)
 
 
-def _tells_winners(columns: Columns) -> bool:
-    """Whether there may be duels in the columns."""
-    there = columns.fields.keys()
-    return (
-        bool({"winner", "teams", "won_a", "won_b"} & there)
-        or {"wins_a", "wins_b"} <= there
-        or {"clicks_a", "clicks_b"} <= there
-    )
-
-
 def _check(table: Table, columns: Columns) -> None:
     """Refuse a table in which no duel and no click can be found."""
-    there, duels = columns.fields.keys(), _tells_winners(columns)
+    there, duels = columns.fields.keys(), columns.tell_winners
     clicks = "impression" in there and bool({"rank", "doc"} & there)
     if duels or clicks or "type" in there:
         return
+    if why := other_header(table):
+        raise ConfigurationError(why)
     listed = ", ".join(list(table.columns)[:20])
     raise ConfigurationError(
         f"nothing in '{table.where}' is recognised: it needs a winner, teams and clicks, or wins_a"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from streamduel.analysis.engine import Engine, name, quoted
@@ -43,12 +43,16 @@ class Table:
         columns: the names of the columns and their types; of JSON, those of the objects' fields.
         is_json: whether a row is a JSON object, in the column `json`.
         where: the file or the query, for error sentences.
+        whole: of files of JSON, what is after FROM with the rows that are too large.
+        lines: the first lines of CSV.
     """
 
     relation: str
     columns: dict[str, str]
     is_json: bool
     where: str
+    whole: str = ""
+    lines: Sequence[str] = ()
 
     def text(self, column: str, *, quotes: bool = False) -> str:
         """The value of a column as text, in SQL; arrays and objects are JSON.
@@ -98,7 +102,7 @@ def tables(engine: Engine, files: Sequence[File]) -> list[Table]:
         return [table(engine, [file]) for file in files]
     groups: dict[tuple[object, ...], list[File]] = {}
     for file in files:
-        key = file.format, file.compression, file.layout, file.header
+        key = file.format, file.compression, file.layout, file.lines[:1]
         groups.setdefault(key, []).append(file)
     return [table(engine, group) for group in groups.values()]
 
@@ -117,13 +121,14 @@ def table(engine: Engine, files: Sequence[File]) -> Table:
     else:
         # DuckDB cannot do both; files with one header need no union.
         rejected = f"store_rejects = true, rejects_limit = {MAX_REJECTS}"
-        is_union = len(files) > 1 and not first.header
+        is_union = len(files) > 1 and not first.lines
         relation = (
             f"read_csv({paths}, header = true, all_varchar = true, ignore_errors = true,"
             f" {'union_by_name = true' if is_union else rejected},"
             f" compression = '{first.compression}')"
         )
-    return Table(relation, _described(engine, f"SELECT * FROM {relation}"), False, where)
+    columns = _described(engine, f"SELECT * FROM {relation}")
+    return Table(relation, columns, False, where, lines=first.lines)
 
 
 def rejects(engine: Engine) -> dict[str, int]:
@@ -167,16 +172,16 @@ def query_table(engine: Engine, sql: str) -> Table:
 
 def _json_table(file: File, paths: str, where: str) -> Table:
     lenient = file.layout == "newline_delimited"
-    relation = (
+    whole = (
         f"read_json_objects({paths}, format = '{file.layout}', compression = '{file.compression}'"
         f"{', ignore_errors = true' if lenient else ''})"
     )
     # Each of some twenty fields would be looked for in a long row, in as much memory each.
     relation = (
         f"(SELECT CASE WHEN strlen(json) <= {LimitSettings().max_record_bytes} THEN json END"
-        f" AS json FROM {relation})"
+        f" AS json FROM {whole})"
     )
-    return Table(relation, {}, True, where)
+    return Table(relation, {}, True, where, whole)
 
 
 def with_keys(engine: Engine, json: Table) -> Table:
@@ -206,7 +211,7 @@ def with_keys(engine: Engine, json: Table) -> Table:
             f" ORDER BY key LIMIT {MAX_KEYS}"
         )
         columns.update({f"{key}.{each}": INNER for (each,) in inside if _is_step(each)})
-    return Table(json.relation, columns, True, json.where)
+    return replace(json, columns=columns)
 
 
 def sample(engine: Engine, table: Table) -> list[str]:

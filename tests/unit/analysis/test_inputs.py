@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from streamduel.analysis.analyze import Request, analyze
 from streamduel.analysis.inputs import paths
-from streamduel.errors import ConfigurationError
-from tests.unit.analysis.exports import only
+from streamduel.errors import ConfigurationError, StreamduelError
+from tests.unit.analysis.exports import Row, only
 
 
 def winners(path: Path, winner: str, n: int = 200) -> Path:
@@ -48,3 +50,62 @@ def test_an_empty_path_is_refused() -> None:
         paths("")
     with pytest.raises(ConfigurationError, match="LOG must be a file"):
         analyze(Request([""]))
+
+
+ROWS: list[Row] = [{"left": "x", "right": "y", "winner": "left", "n": n} for n in range(30_000)]
+
+
+@pytest.mark.parametrize("indent", [None, 1], ids=["one line", "many lines"])
+@pytest.mark.parametrize(
+    "log", [{"data": ROWS}, {"hits": {"hits": [{"_source": row} for row in ROWS]}}]
+)
+def test_an_object_that_is_too_large_is_told(tmp_path: Path, log: Row, indent: int | None) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(log, indent=indent))
+    size = len(json.dumps(log, indent=indent))
+    with pytest.raises(ConfigurationError, match="of at most 1,048,576") as refused:
+        only(path)
+    assert f"'{path}' has a JSON object of {size:,} bytes" in str(refused.value)
+
+
+def test_an_object_of_many_megabytes_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps({"data": [{"winner": "left", "query": "x" * 1000}] * 20_000}))
+    with pytest.raises(StreamduelError, match="write each record as a line of its own"):
+        only(path)
+
+
+@pytest.mark.parametrize(
+    ("before", "first", "line"),
+    [
+        ("sep=;\n", "sep=;", 2),
+        ("Results of the test\nof May\n\n", "Results of the test", 4),
+        ("Exported,on Monday\n", "Exported,on Monday", 2),
+    ],
+)
+def test_lines_before_the_header_are_told(
+    tmp_path: Path, before: str, first: str, line: int
+) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(before + "left;right;winner\nx;y;left\n")
+    with pytest.raises(ConfigurationError) as refused:
+        only(path)
+    assert f"must be its first line (found '{first}'); line {line} looks" in str(refused.value)
+
+
+def test_words_of_a_row_are_no_header(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("id,who\n1,winner\n2,left\n")
+    with pytest.raises(ConfigurationError, match="they are id, who"):
+        only(path)
+
+
+def test_a_file_without_a_table_is_refused_for_what_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("\n \n\n")
+    with pytest.raises(ConfigurationError, match="has blank lines only"):
+        only(path)
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        archive.writestr("x.csv", "left,right,winner\n")
+    with pytest.raises(StreamduelError, match="is a ZIP archive"):
+        only(tmp_path / "x.zip")

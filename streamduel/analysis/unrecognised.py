@@ -1,0 +1,47 @@
+"""Why a file cannot be read as a table, where its columns do not say it."""
+
+from __future__ import annotations
+
+import re
+
+from streamduel.analysis.engine import Engine
+from streamduel.analysis.fields import Chosen, find_columns
+from streamduel.analysis.refusing import LIMITS
+from streamduel.analysis.tables import Table
+from streamduel.errors import shortened
+
+
+def why_empty(engine: Engine, table: Table) -> str:
+    """Why a table has no column and no object of JSON."""
+    largest = 0
+    if table.whole:
+        (largest,) = engine.rows(f"SELECT max(strlen(json)) FROM {table.whole}")[0]
+    if (largest or 0) <= LIMITS.max_record_bytes:
+        return f"'{table.where}' has no JSON object and no column."
+    return (
+        f"'{table.where}' has a JSON object of {largest:,} bytes, and none of at most"
+        f" {LIMITS.max_record_bytes:,}. If the records are in an array inside of it, write each"
+        " as a line of its own, such as with jq -c '.data[]'."
+    )
+
+
+def other_header(table: Table) -> str | None:
+    """Why the first line of CSV is no header, if a later one with other columns is."""
+    if not table.lines:
+        return None
+    first = table.lines[0]
+    for number, line in enumerate(table.lines[1:], 2):
+        names = _names(line)
+        is_other = len(names) != len(_names(first)) or first.startswith("sep=")
+        if is_other and find_columns(names, Chosen([]), typed=False).tell_winners:
+            return (
+                f"the header of '{table.where}' must be its first line (found"
+                f" '{shortened(first, 60)}'); line {number} looks like one"
+                f" ('{shortened(line, 60)}'): remove the lines before it."
+            )
+    return None
+
+
+def _names(line: str) -> list[str]:
+    """The names of columns in a header, whatever separates them."""
+    return [each.strip(' "') for each in re.split(r"[,;|\t]", line)]
