@@ -28,6 +28,7 @@ from streamduel.cli.outputs import check_places, check_writable
 from streamduel.config.experiment import JOIN_WINDOW_MS, MAX_EXAMPLES
 from streamduel.errors import ConfigurationError, InterleavingError
 from streamduel.files import identity, write_whole
+from streamduel.records import MAX_TIME
 
 Logs = Annotated[
     list[str] | None,
@@ -96,6 +97,7 @@ JoinWindow = Annotated[
         "--join-window-ms",
         metavar="MS",
         min=0,
+        max=MAX_TIME,
         help="The longest time between a list and its clicks, in milliseconds.",
     ),
 ]

@@ -68,6 +68,13 @@ def test_failed_checks_are_told_with_the_result(streamduel: Streamduel, tmp_path
     assert json.loads(found.read_text())["experiments"]["experiment"]["champion"] == "bm25"
 
 
+@pytest.mark.parametrize("window", [2**53 + 1, 2**63 - 1, 10**22])
+def test_a_join_window_is_bounded(streamduel: Streamduel, log: Path, window: int) -> None:
+    result = streamduel("analyze", log, "--join-window-ms", window)
+    assert result.status == 2
+    assert f"(found '{window}')" in " ".join(result.err.split())
+
+
 def test_events_that_are_no_clicks_are_told(streamduel: Streamduel, tmp_path: Path) -> None:
     shown = [{each: row[each] for each in ("id", "a", "b", "teams")} for row in lists(200)]
     events = [
