@@ -82,7 +82,7 @@ def source(engine: Engine, table: Table, chosen: Chosen) -> Source:
     elif (grouped := find_teams(rows)) is not None and set(grouped) <= table.columns.keys():
         table = by_rank(table, *grouped)
     elif (parts := find_rows(engine, table, chosen)) is not None:
-        table = one_per_list(engine, table, parts)
+        table = one_per_list(engine, table, parts, chosen)
     typed, names = None, list(table.columns)
     columns = find_columns(names, chosen, typed=False)
     if "impression" not in columns.fields:  # no log of clicks alone, with a type of each event

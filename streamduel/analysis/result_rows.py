@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from streamduel.analysis.engine import Engine, name, quoted
-from streamduel.analysis.fields import CLICK_COUNTS, NAMES, Chosen, plain
+from streamduel.analysis.fields import CLICK_COUNTS, NAMES, Chosen, find_columns, plain
 from streamduel.analysis.result_objects import TEAMS, Results, with_lists
 from streamduel.analysis.tables import Table
 
@@ -69,25 +69,31 @@ def _are_lists(engine: Engine, table: Table, parts: Mapping[str, str]) -> bool:
     return (lists or 0.0) >= SHARE and contested >= SHARE_OF_TWO_TEAMS
 
 
-def one_per_list(engine: Engine, table: Table, parts: Mapping[str, str]) -> Table:
+def one_per_list(engine: Engine, table: Table, parts: Mapping[str, str], chosen: Chosen) -> Table:
     """The table with a row for each list, with its teams, clicks and documents as columns.
+
+    If no columns name its two rankers, they are those of its results.
 
     Rows without an id, and results of a list that have the same rank, become lists that cannot be
     used, so that they are counted.
     """
     taken = {parts[part] for part in parts if part not in KEY}
     kept = [column for column in table.columns if column not in taken and column != "results"]
-    values = ", ".join(f"min({table.text(column)}) AS {name(column)}" for column in kept)
+    values = {column: f"min({table.text(column)})" for column in kept}
+    if _name_rankers(engine, table, parts) and not _has_pair(kept, chosen):
+        team = _ranker(table, parts)
+        values |= {"a": f"min({team})", "b": f"nullif(max({team}), min({team}))"}
+    selected = ", ".join(f"{value} AS {name(column)}" for column, value in values.items())
     results = f"list(DISTINCT {_result(table, parts)})"
     usable = (
         f"min({table.text(parts['id'])}) <> ''"
         f" AND count(DISTINCT {table.text(parts['rank'])}) = len({results})"
     )
     grouped = (
-        f"(SELECT {values}, CASE WHEN {usable} THEN to_json({results})::VARCHAR END AS results"
+        f"(SELECT {selected}, CASE WHEN {usable} THEN to_json({results})::VARCHAR END AS results"
         f" FROM {table.relation} GROUP BY {_key(table, parts)})"
     )
-    columns = dict.fromkeys([*kept, "results"], "VARCHAR")
+    columns = dict.fromkeys([*values, "results"], "VARCHAR")
     keys = {part: part for part in ("rank", "teams", "clicks", "docs") if part in parts}
     lists = with_lists(Table(grouped, columns, False, table.where), Results("results", keys))
     (number,) = engine.rows("SELECT count(*) FROM duckdb_tables()")[0]
@@ -96,6 +102,26 @@ def one_per_list(engine: Engine, table: Table, parts: Mapping[str, str]) -> Tabl
         f"grouping {table.where} by list", f"CREATE TABLE {relation} AS FROM {lists.relation}"
     )
     return replace(lists, relation=relation)
+
+
+def _name_rankers(engine: Engine, table: Table, parts: Mapping[str, str]) -> bool:
+    """Whether the teams are more than two, and so not the sides of a list."""
+    (teams,) = engine.rows(
+        f"SELECT count(DISTINCT {_ranker(table, parts)}) FROM (SELECT * FROM {table.relation}"
+        f" LIMIT {FIRST})"
+    )[0]
+    return bool(teams > 2)
+
+
+def _ranker(table: Table, parts: Mapping[str, str]) -> str:
+    """The team of a result, in SQL; NULL if it is of none."""
+    team = table.text(parts["teams"])
+    return f"CASE WHEN side_of({team}, NULL, NULL, false) <> '-' THEN {team} END"
+
+
+def _has_pair(columns: Sequence[str], chosen: Chosen) -> bool:
+    """Whether a column names a ranker of a list."""
+    return bool({"a", "b"} & find_columns(columns, chosen, typed=False).fields.keys())
 
 
 def _result(table: Table, parts: Mapping[str, str]) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from streamduel.errors import StreamduelError
-from tests.unit.analysis.exports import ROWS, Row, check, json_lines, only, written
+from tests.unit.analysis.exports import ROWS, WINS, Row, check, json_lines, only, written
 
 OPTIONS = {"csv": "FORMAT csv, HEADER", "parquet": "FORMAT parquet"}
 
@@ -76,3 +76,42 @@ def test_lists_of_one_ranker_each_are_no_duels(tmp_path: Path) -> None:
     rows = [{**row, "ranker": f"ranker {len(row['impression_id']) % 2}"} for row in of(BY_NAME)]
     with pytest.raises(StreamduelError, match="the log has no duel"):
         only(json_lines(tmp_path / "x.jsonl", rows))
+
+
+NAMES = {"bm25": ("bm25", "dense"), "ltr": ("ltr", "hybrid")}
+
+
+def of_four() -> list[Row]:
+    """The results of lists of two of four rankers, which no column names."""
+    rows = of(BY_NAME)
+    for row in rows:
+        row["ranker"] = NAMES[row["ranker"]][int(row["impression_id"][2:]) % 2]
+    return rows
+
+
+def test_teams_may_be_two_of_several_rankers(tmp_path: Path) -> None:
+    nobody = [{**row, "ranker": "none", "position": 11} for row in of_four()[:50]]
+    log = written(tmp_path / "x.csv", of_four() + nobody, OPTIONS["csv"])
+    found = only(log)
+    assert sorted(found.arms) == ["bm25", "dense", "hybrid", "ltr"]
+    assert found.tallies["dead_letter"] == 0
+    pairs = {(pair.a, pair.b): (pair.wins_a, pair.wins_b, pair.ties) for pair in found.pairs}
+    assert set(map(frozenset, pairs)) == {
+        frozenset({"bm25", "ltr"}),
+        frozenset({"dense", "hybrid"}),
+    }
+    assert sum(map(sum, pairs.values())) == len(ROWS)
+    wins = dict.fromkeys(found.arms, 0)
+    for (a, b), (of_a, of_b, _) in pairs.items():
+        wins[a] += of_a
+        wins[b] += of_b
+    assert wins["ltr"] + wins["hybrid"] == WINS["ltr"]
+    assert wins["bm25"] + wins["dense"] == WINS["bm25"]
+
+
+def test_a_list_of_one_of_several_rankers_cannot_be_used(tmp_path: Path) -> None:
+    alone = [
+        {**row, "impression_id": "alone", "ranker": "ltr"} for row in of_four()[:: len(ROWS)][:3]
+    ]
+    found = only(json_lines(tmp_path / "x.jsonl", of_four() + alone))
+    assert found.tallies["dead_letter"] == 1
