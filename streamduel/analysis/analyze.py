@@ -232,9 +232,9 @@ def _experiment(
     counts = counted[request.credit]
     judged = Judged(counts, request.rules)
     finding, clients = judged.finding(arms), _clients(engine, name, judged)
-    by_credit = {
-        credit: _sensitivity(each, arms, request.rules) for credit, each in counted.items()
-    }
+    # Functions whose outcomes are equal have the same counts.
+    distinct = {each: _sensitivity(each, arms, request.rules) for each in set(counted.values())}
+    by_credit = {credit: distinct[each] for credit, each in counted.items()}
     return ExperimentAnalysis(
         **msgspec.structs.asdict(finding),
         seeks=judged.seeks,
@@ -256,9 +256,8 @@ def _experiment(
 
 def _sensitivity(counts: Counts, arms: list[str], rules: Rules) -> Sensitivity:
     """What one credit function says, under each rule."""
-    finding = Judged(counts, rules).finding(arms)
     others = {each.title: Judged(counts, each).finding(arms) for each in ALL_RULES}
-    return Sensitivity(**msgspec.structs.asdict(finding), rules=others)
+    return Sensitivity(**msgspec.structs.asdict(others[rules.title]), rules=others)
 
 
 def _clients(engine: Engine, name: str, judged: Judged) -> Clients:

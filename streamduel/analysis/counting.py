@@ -167,10 +167,10 @@ def _count(
     )
     found: dict[Part, dict[str, Counts]] = {}
     for experiment, number, i, j, *numbers in engine.rows("SELECT * FROM counted"):
-        of_part = found.setdefault(
-            Part(experiment, number),
-            {credit: Counts.none(n_arms[experiment]) for credit in names},
-        )
+        part = Part(experiment, number)
+        if part not in found:
+            found[part] = {credit: Counts.none(n_arms[experiment]) for credit in names}
+        of_part = found[part]
         for place, credit in enumerate(names):
             of_part[credit] = of_part[credit].added(i, j, numbers[4 * place : 4 * place + 4])
     return found
@@ -233,11 +233,10 @@ def _client_sums(
     )
     found: dict[Part, dict[str, ClientSums]] = {}
     for experiment, number, i, j, *numbers in rows:
-        size = n_arms[experiment]
-        of_part = found.setdefault(
-            Part(experiment, number),
-            {credit: ClientSums.none(size, most[experiment]) for credit in names},
-        )
+        part, size = Part(experiment, number), n_arms[experiment]
+        if part not in found:
+            found[part] = {credit: ClientSums.none(size, most[experiment]) for credit in names}
+        of_part = found[part]
         for place, credit in enumerate(names):
             _put(of_part[credit], i, j, numbers[5 * place : 5 * place + 5])
     return found

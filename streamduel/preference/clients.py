@@ -47,6 +47,10 @@ _STAKES: Final = 0.95 * np.exp(-0.05 * np.arange(220))
 """λ c: fine enough that neighbours differ by little, and small enough for 10^9 duels."""
 
 
+AT_ONCE: Final = 4096
+"""Pairs whose evidence is computed together, in some megabytes."""
+
+
 class ClientSums(NamedTuple):
     """Sums over the clients of each pair (i, j); all of one shape.
 
@@ -98,8 +102,14 @@ def log_evidence_of_clients(sums: ClientSums) -> Floats:
     >>> log_evidence_of_clients(together).round(1).tolist()
     [0.0]
     """
-    bound = np.full_like(sums.lead, sums.most / 2)
-    return np.maximum(_log_wealth(sums.lead, sums.lead_squares, bound), 0.0)
+    evidence = np.zeros(sums.lead.shape)
+    ahead = np.flatnonzero(sums.lead > 0)  # without a lead there is no evidence
+    for start in range(0, len(ahead), AT_ONCE):
+        cells = ahead[start : start + AT_ONCE]
+        lead, squares = (each.reshape(-1)[cells] for each in (sums.lead, sums.lead_squares))
+        wealth = _log_wealth(lead, squares, np.full(len(cells), sums.most / 2))
+        evidence.reshape(-1)[cells] = np.maximum(wealth, 0.0)
+    return evidence
 
 
 def _log_wealth(lead: Floats, squares: Floats, bound: Floats) -> Floats:

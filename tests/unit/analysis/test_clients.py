@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from streamduel.analysis.counting import Counts
 from streamduel.preference.arrays import Floats
 from streamduel.preference.clients import (
     USUAL,
@@ -138,3 +140,43 @@ def test_m_and_the_median_are_those_of_all_clients(tmp_path: Path) -> None:
     assert found.clients.most == np.quantile(duels, USUAL, method="inverted_cdf") == 5
     (bots,) = [check for check in found.checks if check.name == "bots"]
     assert bots.sentence.startswith("The median client has 2.5 duels, the busiest 9;")
+
+
+def test_the_evidence_of_many_pairs_takes_little_memory() -> None:
+    """For each pair, it has 220 numbers at a time."""
+    leads = np.random.default_rng(3).integers(-30, 30, (300, 300)).astype(np.float64)
+    many = ClientSums(
+        lead=leads, duels=np.full((300, 300), 100.0), lead_squares=np.full((300, 300), 25.0),
+        products=leads, duel_squares=np.full((300, 300), 100.0), most=1.0,
+    )  # fmt: skip
+    tracemalloc.start()
+    evidence = log_evidence_of_clients(many)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert most < 50e6, "all pairs together take 1,000 MB"
+    for i, j in [(0, 1), (17, 5), (299, 299)]:
+        one = log_evidence_of_clients(many.at(([i], [j])))
+        assert evidence[i, j] == one[0]
+    assert (evidence > 0).sum() < (leads > 0).sum()
+    assert evidence[leads <= 0].max() == 0
+
+
+def test_counts_are_made_once_for_each_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not for each pair: those of 500 rankers are six megabytes."""
+    made, none = [], Counts.none
+
+    def counted(n_arms: int) -> Counts:
+        made.append(n_arms)
+        return none(n_arms)
+
+    monkeypatch.setattr(Counts, "none", counted)
+    rows: list[Row] = [
+        {"a": f"r{i}", "b": f"r{j}", "winner": "a", "user": f"u-{i % 5}"}
+        for i in range(20)
+        for j in range(i)
+    ]
+    assert len(only(json_lines(tmp_path / "x.json", rows)).pairs) == 190
+    assert len(made) < 10
