@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import structlog
+
 from streamduel.errors import StreamduelError, counted
 from streamduel.stream.alarms import TOLERATED
 from streamduel.stream.inspection import Report
 from streamduel.stream.observer import Observer
 from streamduel.stream.tallies import OutOfOrder
 from streamduel.stream.task import PartitionTask
+
+log = structlog.stdlib.get_logger(__name__)
 
 
 class FileOrder(Observer):
@@ -30,7 +34,7 @@ class FileOrder(Observer):
             self.restored(task)
 
     def check(self, report: Report) -> None:
-        """Check that some records count, that join windows close, and that few clicks were lost.
+        """Check that join windows close, and that few clicks were lost; warn if no record counts.
 
         Args:
             report: on the newest snapshots.
@@ -39,7 +43,7 @@ class FileOrder(Observer):
             StreamduelError: they do not; of lost clicks, with the experiment that lost the largest
                 share.
         """
-        _check_usable(report)
+        _warn_of_unusable(report)
         self._check_times(report)
         self._check_order()
 
@@ -74,7 +78,8 @@ class FileOrder(Observer):
         )
 
 
-def _check_usable(report: Report) -> None:
+def _warn_of_unusable(report: Report) -> None:
+    """Log a warning if all records became dead letters."""
     used = sum(report.ignored.values()) + sum(
         sum(each.tallies.values()) - each.tallies["dead_letter"] + sum(each.open.values())
         for each in report.experiments.values()
@@ -82,9 +87,8 @@ def _check_usable(report: Report) -> None:
     refused = sum(report.dead_letters.values())
     if used or not refused:
         return
-    reasons = ", ".join(f"{count:,} {reason}" for reason, count in report.dead_letters.items())
-    raise StreamduelError(
-        f"no record of the file can be used: {counted(refused, 'dead letter')} ({reasons}), which "
-        f"say why. `run` reads JSON Lines, by default streamduel's own records; `streamduel "
-        f"analyze` reads CSV, Parquet and other tables, too."
-    )
+    log.warning(
+        "no usable record", dead_letters=dict(report.dead_letters),
+        advice="`run` reads JSON Lines, by default streamduel's own records; `streamduel analyze` "
+        "reads CSV, Parquet and other tables, too",
+    )  # fmt: skip

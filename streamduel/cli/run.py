@@ -59,9 +59,8 @@ def run(
 ) -> None:
     """Run the service: read clicks, update the policy, publish assignments.
 
-    With --until-end on a file, the exit status is 1 if no record can be used, if the order of its
-    lines lost more than 1 % of the clicks, or if no record has a timestamp and impressions are
-    open.
+    With --until-end on a file, the exit status is 1 if the order of its lines lost more than 1 % of
+    the clicks, or if no record has a timestamp and impressions are open.
 
     SIGTERM or Ctrl-C commits what is done and exits with status 0. After any other end the next
     start continues from the last commit; no record is lost or counted twice.
