@@ -51,9 +51,6 @@ _TEXTS: Final = (
 _ARRAYS: Final = ("teams", "clicks", "docs", "chances")
 """Of streamduel's own records: a string is no array."""
 
-_NO_CLICK: Final = "('-1', '-1.0', 'nan', 'none', 'null', 'na')"
-"""What other programs write for a list without clicks."""
-
 QUERY_IDS: Final = frozenset({"queryid", "qid", "searchid"})
 """Names of columns that identify a list in some logs, and in others a query, which is repeated.
 There a record repeats another one only if all of `_CONTENT` is equal."""
@@ -186,7 +183,8 @@ def _read_foreign_values(
     for field in ("clicks", "clicked_docs"):
         if field in texts:
             text = texts[field]
-            texts[field] = f"CASE WHEN lower({text}) NOT IN {_NO_CLICK} THEN {text} END"
+            zero = f" AND whole({text}) IS DISTINCT FROM 0" if source.zero_is_no_click else ""
+            texts[field] = f"CASE WHEN NOT no_click({text}){zero} THEN {text} END"
     finished = (
         "winner" in texts
         or "clicks_a" in texts

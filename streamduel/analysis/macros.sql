@@ -6,6 +6,14 @@ CREATE MACRO milliseconds(t, factor) AS coalesce(
     epoch_ms(try_cast(t AS TIMESTAMPTZ))
 );
 
+-- What programs write for nothing: Hive \N, Python None, R NA, JavaScript undefined.
+CREATE MACRO is_nothing(t) AS coalesce(lower(trim(t)), '') IN (
+    '', 'null', '(null)', '\n', 'none', 'nan', 'na', '<na>', 'n/a', 'undefined'
+);
+
+-- What programs write for a list without clicks.
+CREATE MACRO no_click(t) AS is_nothing(t) OR trim(t) IN ('-1', '-1.0');
+
 -- A whole number; text such as 3.0 is one, 3.5 is not.
 CREATE MACRO whole(t) AS CASE
     WHEN regexp_full_match(t, '\s*-?\d{1,16}(\.0+)?\s*') THEN try_cast(try_cast(t AS DOUBLE) AS BIGINT)
