@@ -30,7 +30,7 @@ MAX_RANKS: Final = LIMITS.max_ranks
 
 SCHEMA: Final = """
 CREATE TABLE events (
-    kind VARCHAR, problem VARCHAR, is_flat BOOLEAN, is_sides BOOLEAN,
+    kind VARCHAR, problem VARCHAR, is_flat BOOLEAN, is_sides BOOLEAN, is_numbered BOOLEAN,
     experiment VARCHAR, key UHUGEINT,
     a VARCHAR, b VARCHAR, winner VARCHAR, wins_a BIGINT, wins_b BIGINT, ties BIGINT,
     teams VARCHAR, clicks STRUCT(rank BIGINT, action VARCHAR, ts BIGINT)[], chances DOUBLE[],
@@ -39,7 +39,7 @@ CREATE TABLE events (
     detail VARCHAR, actor VARCHAR, unusable VARCHAR
 );
 CREATE TABLE half_winners (col VARCHAR); -- columns that tell of one side alone whether it has won
-CREATE TABLE readings (sentence VARCHAR) -- what the numbers in a column of winners mean
+CREATE TABLE readings (name VARCHAR, verdict VARCHAR, sentence VARCHAR) -- what numbers mean
 """
 
 _TEXTS: Final = (
@@ -87,6 +87,7 @@ def load(engine: Engine, source: Source, experiment: str) -> Counter[str]:
     engine.run(
         f"reading {source.table.where}",
         f"INSERT INTO events SELECT kind, {_problem(own)}, {not own}, {sides_only} AS is_sides,"
+        " coalesce(is_numbered, false),"
         " experiment, key, a, b, winner, wins_a, wins_b, ties, teams, clicks, chances, docs,"
         " impression, rank, doc, action, arm, ts, client, segment, query,"
         " detail, actor,"
@@ -253,6 +254,7 @@ def _values(kind: str, own: bool, factor: float, default: str) -> str:
         " || [click_of(1, NULL, NULL) for _ in range(count_of(clicks_b))]"
     )
     counted = "clicks_a IS NOT NULL AND clicks_b IS NOT NULL AND teams IS NULL"
+    numbers = f"NOT ({counted}) AND clicked_docs IS NULL AND are_ranks(clicks, docs)"
     of_list = "CASE WHEN kind = 'impression' THEN impression END"
     few = (
         f"count_of(clicks_a) BETWEEN 0 AND {MAX_RANKS}"
@@ -275,6 +277,8 @@ def _values(kind: str, own: bool, factor: float, default: str) -> str:
       entries(docs) AS docs,
       md5_number(impression) AS impression,
       whole(rank) AS rank, doc,
+      {not own} AND CASE WHEN kind = 'click' THEN rank IS NOT NULL ELSE {numbers} END
+        AS is_numbered,
       left(action, 64) AS action, arm, milliseconds(ts, {factor}) AS ts,
       md5_number(client) AS client, segment,
       CASE WHEN docs IS NOT NULL THEN left(query, {MAX_QUERY}) END AS query,

@@ -146,6 +146,13 @@ CREATE MACRO clicks_in(t, are_docs, docs) AS CASE
     ELSE clicks_of(t)
 END;
 
+-- Whether such clicks are numbers of ranks, which may begin with 1: neither documents nor flags.
+CREATE MACRO are_ranks(t, docs) AS CASE
+    WHEN regexp_full_match(lower(t), '\s*\[(\s*(true|false)\s*,?)*\]\s*') THEN false
+    WHEN docs IS NULL THEN t IS NOT NULL
+    ELSE len([1 for c in clicks_of(t) if c.rank IS NULL]) = 0
+END;
+
 -- Clicks in the order of their times if each has one, else in the order of the record.
 CREATE MACRO in_time(clicks) AS CASE
     WHEN len(clicks) > 1 AND len([1 for c in clicks if c.ts IS NULL]) = 0

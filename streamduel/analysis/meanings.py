@@ -90,7 +90,7 @@ def _tell(engine: Engine, source: Source, meanings: Mapping[str, str]) -> None:
         )
     ]
     engine.rows(
-        "INSERT INTO readings VALUES (?)",
+        "INSERT INTO readings VALUES ('winner', 'fine', ?)",
         [f"In '{columns['winner'][:80]}', {', '.join(parts)}{tie}."],
     )
 
