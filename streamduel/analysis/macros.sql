@@ -19,6 +19,9 @@ CREATE MACRO whole(t) AS CASE
     WHEN regexp_full_match(t, '\s*-?\d{1,16}(\.0+)?\s*') THEN try_cast(try_cast(t AS DOUBLE) AS BIGINT)
 END;
 
+-- A number without the point that pandas adds to a column with missing values: 2.0 is 2.
+CREATE MACRO number_name(t) AS regexp_replace(t, '^(-?\d+)\.0+$', '\1');
+
 -- True, false, or NULL for neither of them.
 CREATE MACRO flag(t) AS CASE
     WHEN lower(t) IN ('true', 't', 'yes', 'y', '1', '1.0') THEN true
