@@ -16,6 +16,7 @@ from streamduel.analysis.foreign_values import read_foreign_values
 from streamduel.analysis.kinds import Source
 from streamduel.analysis.meanings import is_mirrored
 from streamduel.analysis.refusing import LIMITS
+from streamduel.analysis.row_counts import check_row_counts
 from streamduel.analysis.unnamed_sides import sides
 from streamduel.record_rules import ACTION_FIELDS, TYPES
 from streamduel.records import MAX_COUNT, MAX_NAME, MAX_NOTE, MAX_QUERY
@@ -63,6 +64,8 @@ def load(engine: Engine, source: Source, experiment: str) -> Counter[str]:
     factor = 1.0 if own else _time_factor(engine, source)
     texts = _texts(engine, source, factor)
     ignored = _ignored(source)
+    if source.kind == "flat":
+        check_row_counts(engine, source)
     if source.kind == "flat" and is_mirrored(engine, source, texts):
         ignored["a comparison from its other side"] = f"{texts['a']} > {texts['b']}"
     counts = ", ".join(f"count(*) FILTER ({condition})" for condition in ignored.values())
