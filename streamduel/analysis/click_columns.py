@@ -66,13 +66,14 @@ def settle(engine: Engine, table: Table, chosen: Chosen) -> Settled:
 
 def _reading(engine: Engine, table: Table, clicks: str, teams: str) -> Reading:
     """What the values of a column of clicks are, in the rows of lists."""
-    text, ranks = table.text(clicks), f"len(entries({table.text(teams)}))"
+    text, sides = table.text(clicks), table.text(teams)
     others, nothing, words, least, most, beyond = engine.rows(
         "SELECT count(*) FILTER (number IS NULL AND flag(x) IS NULL AND NOT no_click(x)),"
         " count(*) FILTER (no_click(x)), count(*) FILTER (number IS NULL AND flag(x) IS NOT NULL),"
         " min(number), max(number), coalesce(bool_or(number = ranks), false) FROM"
         f" (SELECT {text} AS x, CASE WHEN NOT no_click({text}) THEN whole({text}) END AS number,"
-        f" {ranks} AS ranks FROM {table.relation} WHERE {table.text(teams)} <> '' LIMIT {FIRST})"
+        f" len(entries({sides})) AS ranks FROM {table.relation} WHERE NOT is_nothing({sides})"
+        f" LIMIT {FIRST})"
     )[0]
     if others or (least is None and not words):
         return "ranks"  # or arrays, objects and documents, which are read as they are
@@ -116,5 +117,5 @@ def has_click_rows(engine: Engine, table: Table, columns: Columns) -> bool:
         return False
     if "teams" not in fields:
         return True
-    query = f"SELECT 1 FROM {table.relation} WHERE {table.text(fields['teams'])} IS NULL LIMIT 1"
-    return bool(engine.rows(query))
+    no_list = f"is_nothing({table.text(fields['teams'])})"
+    return bool(engine.rows(f"SELECT 1 FROM {table.relation} WHERE {no_list} LIMIT 1"))

@@ -44,6 +44,9 @@ _TEXTS: Final = (
     "action", "arm", "id", "ts", "client", "query",
 )  # fmt: skip
 
+_MAY_BE_NOTHING: Final = frozenset({"id", "client", "impression", "teams", "rank", "doc", "ts"})
+"""Fields of other programs in which words such as NULL are nothing."""
+
 _ARRAYS: Final = ("teams", "clicks", "docs", "chances")
 """Of streamduel's own records: a string is no array."""
 
@@ -105,7 +108,7 @@ def _ignored(source: Source) -> dict[str, str]:
         action = f"coalesce(plain({text(fields['action'])}) IN ({shown}), false)"
         found[f"'{fields['action'][:80]}' is no click"] = action
     if "teams" in fields:  # lists and clicks in one table
-        is_click = f"{text(fields['teams'])} IS NULL"
+        is_click = f"is_nothing({text(fields['teams'])})"
         found = {reason: f"{is_click} AND {condition}" for reason, condition in found.items()}
     return found
 
@@ -122,10 +125,23 @@ def _texts(engine: Engine, source: Source, factor: float) -> dict[str, str]:
     if source.unnamed:
         texts["experiment"] = f"nullif({texts['experiment']}, {quoted(source.unnamed)})"
     if source.kind == "flat":
+        _leave_out_nothing(texts)
         if not {"a", "b"} <= fields.keys():
             texts["a"], texts["b"] = (quoted(arm) for arm in sides(engine, source))
         read_foreign_values(engine, source, texts, factor)
     return texts
+
+
+def _leave_out_nothing(texts: dict[str, str]) -> None:
+    """Let words for nothing be NULL. A ranker may be named `none`, but not that of a click."""
+    for field in _MAY_BE_NOTHING & texts.keys():
+        texts[field] = f"CASE WHEN NOT is_nothing({texts[field]}) THEN {texts[field]} END"
+    if {"a", "b", "impression", "teams"} <= texts.keys():
+        is_list = f"{texts['teams']} IS NOT NULL"
+        for side in ("a", "b"):
+            texts[side] = (
+                f"CASE WHEN {is_list} OR NOT is_nothing({texts[side]}) THEN {texts[side]} END"
+            )
 
 
 def _rows(source: Source, texts: Mapping[str, str], ignored: Collection[str]) -> str:

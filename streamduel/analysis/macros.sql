@@ -30,7 +30,7 @@ END;
 
 -- Whether a text is true, false or nothing.
 CREATE MACRO is_flag(t) AS flag(t) IS NOT NULL
-    OR coalesce(lower(trim(t)), '') IN ('', 'null', 'none', 'nan', 'na', 'tie', 'draw', '0.5');
+    OR is_nothing(t) OR lower(trim(t)) IN ('tie', 'draw', '0.5');
 
 CREATE MACRO python_list(t) AS CASE
     WHEN json_valid(t) THEN t ELSE replace(replace(t, '''', '"'), 'None', 'null')
@@ -79,7 +79,7 @@ CREATE MACRO side_of(x, a, b, own) AS CASE
     WHEN lower(a) <> lower(b) AND lower(x) = lower(b) THEN 'b'
     WHEN is_side_a(x) THEN 'a'
     WHEN is_side_b(x) THEN 'b'
-    WHEN lower(x) IN ('', '-', '_', 'null', 'none', 'nan') THEN '-'
+    WHEN is_nothing(x) OR x IN ('-', '_') THEN '-'
     ELSE '?'
 END;
 
