@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Final
 
+from streamduel.analysis.client_columns import find_other_clients
 from streamduel.analysis.engine import Engine, quoted
 from streamduel.analysis.fields import SHOWN
 from streamduel.analysis.foreign_values import read_foreign_values
@@ -35,6 +36,7 @@ CREATE TABLE events (
     detail VARCHAR, actor VARCHAR, unusable VARCHAR
 );
 CREATE TABLE half_winners (col VARCHAR); -- columns that tell of one side alone whether it has won
+CREATE TABLE other_clients (col VARCHAR); -- columns that may hold the clients
 CREATE TABLE readings (name VARCHAR, verdict VARCHAR, sentence VARCHAR) -- what numbers mean
 """
 
@@ -69,6 +71,7 @@ def load(engine: Engine, source: Source, experiment: str) -> Counter[str]:
     ignored = _ignored(source)
     if source.kind == "flat":
         check_row_counts(engine, source)
+        find_other_clients(engine, source)
     if source.kind == "flat" and is_mirrored(engine, source, texts):
         ignored["a comparison from its other side"] = f"{texts['a']} > {texts['b']}"
     counts = ", ".join(f"count(*) FILTER ({condition})" for condition in ignored.values())
