@@ -61,14 +61,24 @@ def _judged(name: str, share: float, sentence: str, advice: str) -> Check:
 
 
 def _sides(engine: Engine, facts: Facts) -> list[Check]:
-    """Whether the log names no rankers, so that its sides are in their place."""
+    """Whether the log names no rankers, so that its sides are in their place, or one twice."""
     (sides_only,) = engine.rows(
         "SELECT bool_and(is_flat AND a = 'a' AND b = 'b') FROM events WHERE kind <> 'click'"
         f" AND problem IS NULL AND experiment = {quoted(facts.experiment)}"
     )[0]
-    if not sides_only:
+    if sides_only:
+        return [Check("rankers", "warning", "The log names no rankers; sides are compared.")]
+    alike: dict[str, list[str]] = {}
+    for arm in facts.arms:
+        alike.setdefault("".join(arm.split()).lower(), []).append(arm)
+    listed = [" and ".join(map(readable, each)) for each in alike.values() if each[1:]]
+    if not listed:
         return []
-    return [Check("rankers", "warning", "The log names no rankers; sides are compared.")]
+    sentence = (
+        f"{'; '.join(listed[:3])} are different rankers here, and differ only in case or spaces. If"
+        " they are one, write the name alike in all rows, such as with --sql."
+    )
+    return [Check("rankers", "warning", sentence)]
 
 
 def _lists(engine: Engine, facts: Facts) -> list[Check]:

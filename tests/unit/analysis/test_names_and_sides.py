@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from streamduel.errors import ConfigurationError
-from tests.unit.analysis.exports import json_lines, only
+from tests.unit.analysis.exports import json_lines, only, sentence
 
 
 def csv(path: Path, header: str, rows: dict[str, int]) -> Path:
@@ -95,3 +95,9 @@ def test_a_ranker_2_may_be_written_2_0(field: str, tmp_path: Path) -> None:
     ]  # fmt: skip
     (pair,) = only(json_lines(tmp_path / "x.jsonl", rows)).pairs
     assert (pair.a, pair.wins_a, pair.wins_b) == ("1.0", 10, 30)
+
+
+def test_a_check_warns_of_rankers_that_differ_only_in_case(tmp_path: Path) -> None:
+    rows = {"bm25,ltr,a": 20, "BM25,ltr,b": 20, "bm25,dense,b": 20}
+    found = only(csv(tmp_path / "x.csv", "left,right,winner", rows))
+    assert sentence(found, "rankers").startswith("BM25 and bm25 are different rankers here")
