@@ -68,15 +68,21 @@ CREATE MACRO is_side_b(t) AS side_word(t) IN (
     'rightranker', 'arm2', 'ranker2', 'model2', 'treatment', 'candidate'
 );
 
+-- The side of a ranker by its name in another case; NULL if the name is that of the other side.
+CREATE MACRO side_by_name(x, a, b) AS CASE lower(x)
+    WHEN lower(a) THEN CASE WHEN NOT is_side_b(x) THEN 'a' END
+    WHEN lower(b) THEN CASE WHEN NOT is_side_a(x) THEN 'b' END
+END;
+
 -- The side of one rank. Of streamduel's own records it is 'a', 'b' or null; others may name arms.
 CREATE MACRO side_of(x, a, b, own) AS CASE
     WHEN x IS NULL OR x = 'NULL' THEN '-'
     WHEN own THEN CASE WHEN x IN ('a', 'b') THEN x ELSE '?' END
     WHEN x = a THEN 'a'
     WHEN x = b THEN 'b'
-    WHEN x IN ('a', 'b') THEN x -- most entries, and fast
-    WHEN lower(a) <> lower(b) AND lower(x) = lower(a) THEN 'a'
-    WHEN lower(a) <> lower(b) AND lower(x) = lower(b) THEN 'b'
+    WHEN x IN ('a', 'b') AND NOT coalesce(x = lower(a) OR x = lower(b), false) THEN x -- mostly
+    WHEN lower(a) <> lower(b) AND lower(x) IN (lower(a), lower(b))
+        THEN coalesce(side_by_name(x, a, b), '?')
     WHEN is_side_a(x) THEN 'a'
     WHEN is_side_b(x) THEN 'b'
     WHEN is_nothing(x) OR x IN ('-', '_') THEN '-'
@@ -86,9 +92,9 @@ END;
 -- One letter for each rank: a, b or - for neither. Most logs write a and b: these letters are looked
 -- at together, unless a ranker has the name of the other side.
 CREATE MACRO teams_of(t, a, b, own) AS CASE
-    WHEN (own OR (a <> 'b' AND b <> 'a')) AND regexp_full_match(t, '\[("[ab]",)*"[ab]"\]')
+    WHEN (own OR (lower(a) <> 'b' AND lower(b) <> 'a')) AND regexp_full_match(t, '\[("[ab]",)*"[ab]"\]')
         THEN translate(t, '[]",', '')
-    WHEN NOT own AND a <> 'b' AND b <> 'a' AND regexp_full_match(t, '[ab]+') THEN t
+    WHEN NOT own AND lower(a) <> 'b' AND lower(b) <> 'a' AND regexp_full_match(t, '[ab]+') THEN t
     ELSE array_to_string([side_of(x, a, b, own) for x in entries(t)], '')
 END;
 
@@ -98,8 +104,7 @@ CREATE MACRO winner_of(w, a, b, own) AS CASE
     WHEN w IS NULL THEN 't'
     WHEN w = a THEN 'a'
     WHEN w = b THEN 'b'
-    WHEN lower(a) <> lower(b) AND lower(w) = lower(a) THEN 'a'
-    WHEN lower(a) <> lower(b) AND lower(w) = lower(b) THEN 'b'
+    WHEN lower(a) <> lower(b) AND lower(w) IN (lower(a), lower(b)) THEN side_by_name(w, a, b)
     WHEN is_side_a(w) THEN 'a'
     WHEN is_side_b(w) THEN 'b'
     WHEN regexp_replace(lower(w), '[ _()-]', '', 'g') IN (

@@ -97,6 +97,12 @@ def test_a_ranker_2_may_be_written_2_0(field: str, tmp_path: Path) -> None:
     assert (pair.a, pair.wins_a, pair.wins_b) == ("1.0", 10, 30)
 
 
+def test_names_that_may_be_sides_after_many_that_may_not_cannot_be_used(tmp_path: Path) -> None:
+    rows = {"A,B,a": 10_000, "B,A,a": 10}
+    found = only(csv(tmp_path / "x.csv", "left,right,winner", rows))
+    assert found.tallies["dead_letter"] == 10
+
+
 def test_a_check_warns_of_rankers_that_differ_only_in_case(tmp_path: Path) -> None:
     rows = {"bm25,ltr,a": 20, "BM25,ltr,b": 20, "bm25,dense,b": 20}
     found = only(csv(tmp_path / "x.csv", "left,right,winner", rows))
