@@ -128,23 +128,27 @@ def _texts(engine: Engine, source: Source, factor: float) -> dict[str, str]:
     if source.unnamed:
         texts["experiment"] = f"nullif({texts['experiment']}, {quoted(source.unnamed)})"
     if source.kind == "flat":
-        _leave_out_nothing(texts)
         if not {"a", "b"} <= fields.keys():
             texts["a"], texts["b"] = (quoted(arm) for arm in sides(engine, source))
         read_foreign_values(engine, source, texts, factor)
     return texts
 
 
-def _leave_out_nothing(texts: dict[str, str]) -> None:
-    """Let words for nothing be NULL. A ranker may be named `none`, but not that of a click."""
-    for field in _MAY_BE_NOTHING & texts.keys():
-        texts[field] = f"CASE WHEN NOT is_nothing({texts[field]}) THEN {texts[field]} END"
-    if {"a", "b", "impression", "teams"} <= texts.keys():
-        is_list = f"{texts['teams']} IS NOT NULL"
-        for side in ("a", "b"):
-            texts[side] = (
-                f"CASE WHEN {is_list} OR NOT is_nothing({texts[side]}) THEN {texts[side]} END"
-            )
+def _without_nothing(source: Source, rows: str) -> str:
+    """The rows with NULL in place of words for nothing, in a query around that of the rows.
+
+    There each value is read once. A ranker may be named `none`, but a click names no ranker.
+    """
+    zero = " OR whole(clicks) = 0" if source.zero_is_no_click else ""
+    nothing = {field: f"is_nothing({field})" for field in sorted(_MAY_BE_NOTHING)}
+    if {"teams", "impression"} <= source.columns.fields.keys():
+        nothing |= {side: f"is_nothing(teams) AND is_nothing({side})" for side in ("a", "b")}
+    nothing |= {"clicks": f"no_click(clicks){zero}", "clicked_docs": "no_click(clicked_docs)"}
+    replaced = ", ".join(
+        f"CASE WHEN NOT coalesce({each}, false) THEN {field} END AS {field}"
+        for field, each in nothing.items()
+    )
+    return f"SELECT * REPLACE ({replaced}) FROM ({rows})"
 
 
 def _rows(source: Source, texts: Mapping[str, str], ignored: Collection[str]) -> str:
@@ -165,6 +169,8 @@ def _rows(source: Source, texts: Mapping[str, str], ignored: Collection[str]) ->
     rows = f"SELECT {', '.join(columns)} FROM {source.table.relation}"
     if ignored:
         rows += f" WHERE NOT ({' OR '.join(ignored)})"
+    if source.kind == "flat":
+        return _without_nothing(source, rows)
     return f"SELECT * FROM ({rows}) WHERE type IS DISTINCT FROM 'control_marker'" if own else rows
 
 

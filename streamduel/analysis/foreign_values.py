@@ -46,7 +46,11 @@ def read_foreign_values(
             engine.rows(f"INSERT INTO half_winners VALUES ({quoted(column)})")
     if "teams" in texts:
         texts["teams"] = numbers_of_teams(engine, source, texts)
-    _read_clicks(engine, source, texts)
+    if {"teams", "clicks"} <= texts.keys() and _are_flags(engine, source, texts):
+        flags = (
+            f"[CASE x WHEN '1' THEN 'true' ELSE 'false' END for x in entries({texts['clicks']})]"
+        )
+        texts["clicks"] = f"'[' || array_to_string({flags}, ',') || ']'"
     finished = (
         "winner" in texts
         or "clicks_a" in texts
@@ -57,21 +61,9 @@ def read_foreign_values(
         if "ts" in texts:  # one moment has other texts in other formats
             values["ts"] = f"milliseconds({texts['ts']}, {factor})"
         content = ", ".join(values[field] for field in _CONTENT if field in values)
-        texts["id"] = f"CASE WHEN {texts['id']} <> '' THEN json_array({content})::VARCHAR END"
-
-
-def _read_clicks(engine: Engine, source: Source, texts: MutableMapping[Any, str]) -> None:
-    """Let clicks be ranks, documents or flags, or nothing."""
-    if {"teams", "clicks"} <= texts.keys() and _are_flags(engine, source, texts):
-        flags = (
-            f"[CASE x WHEN '1' THEN 'true' ELSE 'false' END for x in entries({texts['clicks']})]"
+        texts["id"] = (
+            f"CASE WHEN NOT is_nothing({texts['id']}) THEN json_array({content})::VARCHAR END"
         )
-        texts["clicks"] = f"'[' || array_to_string({flags}, ',') || ']'"
-    for field in ("clicks", "clicked_docs"):
-        if field in texts:
-            text = texts[field]
-            zero = f" AND whole({text}) IS DISTINCT FROM 0" if source.zero_is_no_click else ""
-            texts[field] = f"CASE WHEN NOT no_click({text}){zero} THEN {text} END"
 
 
 def _winner(

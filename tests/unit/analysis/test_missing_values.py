@@ -20,6 +20,13 @@ def test_records_without_an_id_or_a_client_are_not_equal(nothing: str, tmp_path:
     assert (found.tallies["duplicate"], found.clients.clients) == (0, 0)
 
 
+def test_a_ranker_may_be_named_none(tmp_path: Path) -> None:
+    rows = named(left=lambda r: r["a"].replace("bm25", "none"), winner=winner,
+                 right=lambda r: r["b"].replace("bm25", "none"))  # fmt: skip
+    found = only(written(tmp_path / "x.csv", rows, "FORMAT csv"))
+    assert (found.champion, found.arms) == ("ltr", ["ltr", "none"])
+
+
 @pytest.mark.parametrize("nothing", NOTHING)
 def test_clicks_beside_lists_have_no_teams(nothing: str, tmp_path: Path) -> None:
     shown: list[Row] = [
