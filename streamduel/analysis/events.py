@@ -186,7 +186,10 @@ def _values(kind: str, own: bool, factor: float, default: str) -> str:
         "[click_of(0, NULL, NULL) for _ in range(count_of(clicks_a))]"
         " || [click_of(1, NULL, NULL) for _ in range(count_of(clicks_b))]"
     )
-    counted = "clicks_a IS NOT NULL AND clicks_b IS NOT NULL AND teams IS NULL"
+    counted = (
+        "clicks_a IS NOT NULL AND clicks_b IS NOT NULL AND (teams IS NULL OR"
+        " (clicks IS NULL AND clicked_docs IS NULL))"
+    )
     numbers = f"NOT ({counted}) AND clicked_docs IS NULL AND are_ranks(clicks, docs)"
     of_list = "CASE WHEN kind = 'impression' THEN impression END"
     few = (
@@ -207,7 +210,7 @@ def _values(kind: str, own: bool, factor: float, default: str) -> str:
       CASE WHEN {counted} THEN CASE WHEN {few} THEN {side_clicks} END ELSE {has_clicks}
       END AS clicks,
       try_cast(CASE WHEN chances IS NOT NULL THEN entries(chances) END AS DOUBLE[]) AS chances,
-      entries(docs) AS docs,
+      CASE WHEN NOT ({counted}) THEN entries(docs) END AS docs,
       md5_number(impression) AS impression,
       whole(rank) AS rank, doc,
       {not own} AND CASE WHEN kind = 'click' THEN rank IS NOT NULL ELSE {numbers} END
