@@ -160,12 +160,25 @@ def _joined(engine: Engine, facts: Facts) -> Check:
     if not joined + late + unjoined:
         return _within(engine, facts)
     share = (late + unjoined) / (joined + late + unjoined)
+    advice = "Check whether all lists are in the log, and whether --join-window-ms is long enough."
+    if late and _twice(engine):
+        advice = "Lists have clicks of their own; leave out their column of clicks, or these rows."
     return _judged(
         name,
         share,
         f"{late:,} of {joined + late + unjoined:,} clicks are late and {unjoined:,} name no list"
         f" of the log ({share:.1%}).",
-        "Check whether all lists are in the log, and whether --join-window-ms is long enough.",
+        advice,
+    )
+
+
+def _twice(engine: Engine) -> bool:
+    """Whether clicks name lists that have clicks of their own."""
+    return bool(
+        engine.rows(
+            "SELECT 1 FROM clicks AS c JOIN events AS e ON e.rowid = c.list"
+            " WHERE e.kind = 'interleaving' LIMIT 1"
+        )
     )
 
 

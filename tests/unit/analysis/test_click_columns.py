@@ -17,6 +17,8 @@ from tests.unit.analysis.exports import (
     json_lines,
     named,
     only,
+    sentence,
+    winner,
     written,
 )
 
@@ -54,6 +56,14 @@ def test_a_number_of_clicks_is_no_rank(column: str, tmp_path: Path) -> None:
     check(only(json_lines(tmp_path / "x.jsonl", rows)))
 
 
+def test_clicks_of_each_side_count_beside_teams(tmp_path: Path) -> None:
+    rows = named(
+        **LISTS, docs=lambda _: [f"d{n}" for n in range(10)], clicks=lambda r: len(r["clicks"]),
+        clicks_a=lambda r: int(winner(r) == "a"), clicks_b=lambda r: int(winner(r) == "b"),
+    )  # fmt: skip
+    check(only(json_lines(tmp_path / "x.jsonl", rows)))
+
+
 def test_one_number_for_each_list_is_a_rank_if_its_column_is_mapped(tmp_path: Path) -> None:
     rows = named(**LISTS, clicks=lambda r: 10 if rank(r) is None else rank(r))
     rows = [row for row in rows if row["clicks"] != 10]
@@ -74,6 +84,14 @@ def test_numbers_of_clicks_do_not_replace_clicks_of_another_table(tmp_path: Path
         written(tmp_path / "shown.csv", shown, "FORMAT csv"),
         written(tmp_path / "clicks.csv", clicks, "FORMAT csv"),
     ))  # fmt: skip
+
+
+def test_clicks_of_lists_that_have_their_own_are_told(tmp_path: Path) -> None:
+    shown = named(**LISTS, clicks=lambda r: r["clicks"])
+    clicks = [{"impression_id": r["id"], "position": n} for r in ROWS for n in r["clicks"]]
+    found = only(json_lines(tmp_path / "x.jsonl", shown), json_lines(tmp_path / "y.jsonl", clicks))
+    check(found)
+    assert "Lists have clicks of their own" in sentence(found, "clicks joined")
 
 
 def test_rank_0_of_every_list_without_a_click_is_refused(tmp_path: Path) -> None:
