@@ -26,7 +26,7 @@ from streamduel.analysis.examples import examples
 from streamduel.analysis.fields import Chosen
 from streamduel.analysis.findings import Judged
 from streamduel.analysis.inputs import find
-from streamduel.analysis.kinds import Source, source
+from streamduel.analysis.kinds import Source, check_clicks, source
 from streamduel.analysis.nothing import why_nothing
 from streamduel.analysis.refusing import refused_field
 from streamduel.analysis.report import (
@@ -120,6 +120,7 @@ def _load(engine: Engine, request: Request, chosen: Chosen) -> Counter[str]:
         found.append(query_table(engine, request.sql))
     sources = [source(engine, table, chosen) for table in found]
     _check_chosen(sources, chosen)
+    check_clicks(engine, sources)
     ignored: Counter[str] = Counter()
     for kind in ("ubi", "solr"):
         exports = [each for each in sources if each.kind == kind]

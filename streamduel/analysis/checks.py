@@ -5,24 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
+from streamduel.analysis.client_checks import bots, dependence
 from streamduel.analysis.engine import Engine, quoted
 from streamduel.analysis.report import Check, Clients, Finding, Sensitivity
 from streamduel.analysis.tables import rejects
 from streamduel.diagnosis import Grade
 from streamduel.errors import counted, readable
 from streamduel.preference.evidence import unfairness
-from streamduel.preference.verdict import LEVEL, at_least
 from streamduel.stream.alarms import TOLERATED, UNFAIR
-from streamduel.stream.client_cap import DOMINATED
 from streamduel.stream.team_patterns import WHOLE
 
 SERIOUS: Final = 0.1
 """The share of records whose loss may change the result."""
-
-OUTLANDISH: Final = 50
-"""A client with so many times the median number of duels is no usual user, if it has `MANY`."""
-
-MANY: Final = 100
 
 
 Coins = Mapping[str, tuple[float, float]]
@@ -51,10 +45,10 @@ def checks(engine: Engine, facts: Facts) -> list[Check]:
         *_ties(engine, facts),
         _duplicates(facts),
         _usable(engine, facts),
-        _bots(engine, facts),
+        bots(engine, facts.experiment, facts.clients),
         _position(engine, facts),
         _credit(facts),
-        _clients(facts),
+        dependence(engine, facts.finding, facts.clients),
     ]
 
 
@@ -67,14 +61,24 @@ def _judged(name: str, share: float, sentence: str, advice: str) -> Check:
 
 
 def _sides(engine: Engine, facts: Facts) -> list[Check]:
-    """Whether the log names no rankers, so that its sides are in their place."""
+    """Whether the log names no rankers, so that its sides are in their place, or one twice."""
     (sides_only,) = engine.rows(
         "SELECT bool_and(is_flat AND a = 'a' AND b = 'b') FROM events WHERE kind <> 'click'"
         f" AND problem IS NULL AND experiment = {quoted(facts.experiment)}"
     )[0]
-    if not sides_only:
+    if sides_only:
+        return [Check("rankers", "warning", "The log names no rankers; sides are compared.")]
+    alike: dict[str, list[str]] = {}
+    for arm in facts.arms:
+        alike.setdefault("".join(arm.split()).lower(), []).append(arm)
+    listed = [" and ".join(map(readable, each)) for each in alike.values() if each[1:]]
+    if not listed:
         return []
-    return [Check("rankers", "warning", "The log names no rankers; sides are compared.")]
+    sentence = (
+        f"{'; '.join(listed[:3])} are different rankers here, and differ only in case or spaces. If"
+        " they are one, write the name alike in all rows, such as with --sql."
+    )
+    return [Check("rankers", "warning", sentence)]
 
 
 def _lists(engine: Engine, facts: Facts) -> list[Check]:
@@ -156,12 +160,25 @@ def _joined(engine: Engine, facts: Facts) -> Check:
     if not joined + late + unjoined:
         return _within(engine, facts)
     share = (late + unjoined) / (joined + late + unjoined)
+    advice = "Check whether all lists are in the log, and whether --join-window-ms is long enough."
+    if late and _twice(engine):
+        advice = "Lists have clicks of their own; leave out their column of clicks, or these rows."
     return _judged(
         name,
         share,
         f"{late:,} of {joined + late + unjoined:,} clicks are late and {unjoined:,} name no list"
         f" of the log ({share:.1%}).",
-        "Check whether all lists are in the log, and whether --join-window-ms is long enough.",
+        advice,
+    )
+
+
+def _twice(engine: Engine) -> bool:
+    """Whether clicks name lists that have clicks of their own."""
+    return bool(
+        engine.rows(
+            "SELECT 1 FROM clicks AS c JOIN events AS e ON e.rowid = c.list"
+            " WHERE e.kind = 'interleaving' LIMIT 1"
+        )
     )
 
 
@@ -198,12 +215,9 @@ def _times(engine: Engine, facts: Facts) -> list[Check]:
 
 
 def _readings(engine: Engine) -> list[Check]:
-    """What numbers of ranks and winners were taken for: nobody can tell it from the log."""
-    sentences = engine.rows("SELECT DISTINCT sentence FROM readings ORDER BY sentence LIMIT 3")
-    return [
-        *(Check("ranks", "fine", text) for (text,) in engine.rows("SELECT * FROM rank_readings")),
-        *(Check("winner", "fine", readable(sentence, 400)) for (sentence,) in sentences),
-    ]
+    """What numbers were taken for: nobody can tell it from the log."""
+    rows = engine.rows("SELECT DISTINCT * FROM readings ORDER BY ALL LIMIT 6")
+    return [Check(name, verdict, readable(sentence, 400)) for name, verdict, sentence in rows]
 
 
 def _ties(engine: Engine, facts: Facts) -> list[Check]:
@@ -259,40 +273,6 @@ def _usable(engine: Engine, facts: Facts) -> Check:
     )
 
 
-def _bots(engine: Engine, facts: Facts) -> Check:
-    name = "bots"
-    if not facts.clients.clients:
-        return Check(name, "unknown", "The records name no clients, so bots cannot be told.")
-    median, crawlers, of_crawlers = engine.rows(
-        f"""
-        WITH of_clients AS (
-            SELECT sum(n) AS n FROM duels WHERE experiment = {quoted(facts.experiment)}
-              AND client IS NOT NULL AND i <> j GROUP BY client
-        ), placed AS (
-            SELECT n, sum(clients) OVER (ORDER BY n) AS upto, sum(clients) OVER () AS total
-            FROM (SELECT n, count(*) AS clients FROM of_clients GROUP BY n)
-        ), usual AS (  -- `median` would hold all clients in memory
-            SELECT (min(n) FILTER (2 * upto >= total) + min(n) FILTER (2 * upto > total)) / 2 AS m
-            FROM placed
-        )
-        SELECT any_value(m), count(*) FILTER (n > greatest({MANY}, {OUTLANDISH} * m)),
-            coalesce(sum(n) FILTER (n > greatest({MANY}, {OUTLANDISH} * m)), 0)
-        FROM of_clients, usual
-        """
-    )[0]
-    share = float(of_crawlers) / max(1, facts.clients.duels)
-    sentence = (
-        f"The median client has {median:g} duel{'' if median == 1 else 's'}, the busiest"
-        f" {facts.clients.busiest:,}; {crawlers:,} with outlandish counts have {share:.1%} of the"
-        " duels."
-    )
-    if share <= DOMINATED:
-        return Check(name, "fine", sentence)
-    return Check(
-        name, "warning", f"{sentence} They hardly count for the confidence; look who they are."
-    )
-
-
 def _position(engine: Engine, facts: Facts) -> Check:
     name = "position bias"
     rows = engine.rows(
@@ -345,23 +325,3 @@ def _credit(facts: Facts) -> Check:
         )
     what = f"agree on {readable(champions.pop())}" if champions else "are undecided"
     return Check(name, "fine", f"All {len(found)} ways to credit clicks and ties {what}.")
-
-
-def _clients(facts: Facts) -> Check:
-    """Whether a few clients decide."""
-    name, clients = "dependence on clients", facts.clients
-    if not clients.clients:
-        sentence = "The records name no clients; all duels are taken as independent."
-        return Check(name, "unknown", sentence)
-    sentence = f"{clients.duels:,} duels are of {clients.clients:,} clients."
-    if clients.unit == "duel":
-        return Check(name, "fine", f"{sentence} None has two duels of one pair.")
-    if clients.confidence_of_duels >= LEVEL > facts.finding.confidence:
-        return Check(
-            name,
-            "warning",
-            f"{sentence} As independent duels they would give"
-            f" {at_least(clients.confidence_of_duels)} confidence, with clients as the unit"
-            f" {at_least(facts.finding.confidence)}: a few clients make the difference.",
-        )
-    return Check(name, "fine", f"{sentence} Clients are the unit of the confidence.")

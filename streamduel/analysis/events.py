@@ -7,20 +7,17 @@ kept as 128 bits of MD5: DuckDB's own `hash` has collisions already among some t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, MutableMapping, Sequence
-from typing import Any, Final
+from collections.abc import Collection, Mapping
+from typing import Final
 
+from streamduel.analysis.client_columns import find_other_clients
 from streamduel.analysis.engine import Engine, quoted
-from streamduel.analysis.fields import SHOWN, plain
-from streamduel.analysis.kinds import NUMBERS_OF_SIDES, Source
-from streamduel.analysis.meanings import (
-    check_ties_are_told,
-    is_mirrored,
-    is_perspective,
-    numbers_of_teams,
-    winner_by_side,
-)
+from streamduel.analysis.fields import SHOWN
+from streamduel.analysis.foreign_values import read_foreign_values
+from streamduel.analysis.kinds import Source
+from streamduel.analysis.meanings import is_mirrored
 from streamduel.analysis.refusing import LIMITS
+from streamduel.analysis.row_counts import check_row_counts
 from streamduel.analysis.unnamed_sides import sides
 from streamduel.record_rules import ACTION_FIELDS, TYPES
 from streamduel.records import MAX_COUNT, MAX_NAME, MAX_NOTE, MAX_QUERY
@@ -30,7 +27,7 @@ MAX_RANKS: Final = LIMITS.max_ranks
 
 SCHEMA: Final = """
 CREATE TABLE events (
-    kind VARCHAR, problem VARCHAR, is_flat BOOLEAN, is_sides BOOLEAN,
+    kind VARCHAR, problem VARCHAR, is_flat BOOLEAN, is_sides BOOLEAN, is_numbered BOOLEAN,
     experiment VARCHAR, key UHUGEINT,
     a VARCHAR, b VARCHAR, winner VARCHAR, wins_a BIGINT, wins_b BIGINT, ties BIGINT,
     teams VARCHAR, clicks STRUCT(rank BIGINT, action VARCHAR, ts BIGINT)[], chances DOUBLE[],
@@ -39,8 +36,8 @@ CREATE TABLE events (
     detail VARCHAR, actor VARCHAR, unusable VARCHAR
 );
 CREATE TABLE half_winners (col VARCHAR); -- columns that tell of one side alone whether it has won
-CREATE TABLE rank_readings (sentence VARCHAR); -- with which number ranks begin
-CREATE TABLE readings (sentence VARCHAR) -- what the numbers in a column of winners mean
+CREATE TABLE other_clients (col VARCHAR); -- columns that may hold the clients
+CREATE TABLE readings (name VARCHAR, verdict VARCHAR, sentence VARCHAR) -- what numbers mean
 """
 
 _TEXTS: Final = (
@@ -49,20 +46,11 @@ _TEXTS: Final = (
     "action", "arm", "id", "ts", "client", "query",
 )  # fmt: skip
 
+_MAY_BE_NOTHING: Final = frozenset({"id", "client", "impression", "teams", "rank", "doc", "ts"})
+"""Fields of other programs in which words such as NULL are nothing."""
+
 _ARRAYS: Final = ("teams", "clicks", "docs", "chances")
 """Of streamduel's own records: a string is no array."""
-
-_NO_CLICK: Final = "('-1', '-1.0', 'nan', 'none', 'null', 'na')"
-"""What other programs write for a list without clicks."""
-
-QUERY_IDS: Final = frozenset({"queryid", "qid", "searchid"})
-"""Names of columns that identify a list in some logs, and in others a query, which is repeated.
-There a record repeats another one only if all of `_CONTENT` is equal."""
-
-_CONTENT: Final = (
-    "id", "ts", "a", "b", "winner", "teams", "clicks", "clicks_a", "clicks_b", "clicked_docs",
-    "client",
-)  # fmt: skip
 
 
 def load(engine: Engine, source: Source, experiment: str) -> Counter[str]:
@@ -81,6 +69,9 @@ def load(engine: Engine, source: Source, experiment: str) -> Counter[str]:
     factor = 1.0 if own else _time_factor(engine, source)
     texts = _texts(engine, source, factor)
     ignored = _ignored(source)
+    if source.kind == "flat":
+        check_row_counts(engine, source)
+        find_other_clients(engine, source)
     if source.kind == "flat" and is_mirrored(engine, source, texts):
         ignored["a comparison from its other side"] = f"{texts['a']} > {texts['b']}"
     counts = ", ".join(f"count(*) FILTER ({condition})" for condition in ignored.values())
@@ -91,6 +82,7 @@ def load(engine: Engine, source: Source, experiment: str) -> Counter[str]:
     engine.run(
         f"reading {source.table.where}",
         f"INSERT INTO events SELECT kind, {_problem(own)}, {not own}, {sides_only} AS is_sides,"
+        " coalesce(is_numbered, false),"
         " experiment, key, a, b, winner, wins_a, wins_b, ties, teams, clicks, chances, docs,"
         " impression, rank, doc, action, arm, ts, client, segment, query,"
         " detail, actor, left(CASE WHEN problem IS NULL AND ts IS NULL THEN ts_text WHEN problem IS"
@@ -119,7 +111,7 @@ def _ignored(source: Source) -> dict[str, str]:
         action = f"coalesce(plain({text(fields['action'])}) IN ({shown}), false)"
         found[f"'{fields['action'][:80]}' is no click"] = action
     if "teams" in fields:  # lists and clicks in one table
-        is_click = f"{text(fields['teams'])} IS NULL"
+        is_click = f"is_nothing({text(fields['teams'])})"
         found = {reason: f"{is_click} AND {condition}" for reason, condition in found.items()}
     return found
 
@@ -138,8 +130,25 @@ def _texts(engine: Engine, source: Source, factor: float) -> dict[str, str]:
     if source.kind == "flat":
         if not {"a", "b"} <= fields.keys():
             texts["a"], texts["b"] = (quoted(arm) for arm in sides(engine, source))
-        _read_foreign_values(engine, source, texts, factor)
+        read_foreign_values(engine, source, texts, factor)
     return texts
+
+
+def _without_nothing(source: Source, rows: str) -> str:
+    """The rows with NULL in place of words for nothing, in a query around that of the rows.
+
+    There each value is read once. A ranker may be named `none`, but a click names no ranker.
+    """
+    zero = " OR whole(clicks) = 0" if source.zero_is_no_click else ""
+    nothing = {field: f"is_nothing({field})" for field in sorted(_MAY_BE_NOTHING)}
+    if {"teams", "impression"} <= source.columns.fields.keys():
+        nothing |= {side: f"is_nothing(teams) AND is_nothing({side})" for side in ("a", "b")}
+    nothing |= {"clicks": f"no_click(clicks){zero}", "clicked_docs": "no_click(clicked_docs)"}
+    replaced = ", ".join(
+        f"CASE WHEN NOT coalesce({each}, false) THEN {field} END AS {field}"
+        for field, each in nothing.items()
+    )
+    return f"SELECT * REPLACE ({replaced}) FROM ({rows})"
 
 
 def _rows(source: Source, texts: Mapping[str, str], ignored: Collection[str]) -> str:
@@ -162,87 +171,9 @@ def _rows(source: Source, texts: Mapping[str, str], ignored: Collection[str]) ->
     rows = f"SELECT {', '.join(columns)} FROM {source.table.relation}"
     if ignored:
         rows += f" WHERE NOT ({' OR '.join(ignored)})"
+    if source.kind == "flat":
+        return _without_nothing(source, rows)
     return f"SELECT * FROM ({rows}) WHERE type IS DISTINCT FROM 'control_marker'" if own else rows
-
-
-def _read_foreign_values(
-    engine: Engine, source: Source, texts: MutableMapping[Any, str], factor: float
-) -> None:
-    """Give texts of another program the meaning that streamduel's records have."""
-    sides = {"a": texts["a"], "b": texts["b"], "t": "'tie'"}
-    if "winner" in texts:
-        texts["winner"] = _winner(engine, source, texts, sides)
-    elif won := [side for side in ("a", "b") if f"won_{side}" in source.columns.fields]:
-        texts["winner"] = _winner_of_flags(source, sides, won)
-        if len(won) == 1:
-            flag = source.table.text(source.columns.fields[f"won_{won[0]}"])
-            check_ties_are_told(engine, source, texts, f"won_{won[0]}", flag)
-            column = source.columns.fields[f"won_{won[0]}"]
-            engine.rows(f"INSERT INTO half_winners VALUES ({quoted(column)})")
-    if "teams" in texts:
-        texts["teams"] = numbers_of_teams(engine, source, texts)
-    if {"teams", "clicks"} <= texts.keys() and _are_flags(engine, source, texts):
-        flags = (
-            f"[CASE x WHEN '1' THEN 'true' ELSE 'false' END for x in entries({texts['clicks']})]"
-        )
-        texts["clicks"] = f"'[' || array_to_string({flags}, ',') || ']'"
-    for field in ("clicks", "clicked_docs"):
-        if field in texts:
-            text = texts[field]
-            texts[field] = f"CASE WHEN lower({text}) NOT IN {_NO_CLICK} THEN {text} END"
-    finished = (
-        "winner" in texts
-        or "clicks_a" in texts
-        or ("teams" in texts and {"clicks", "clicked_docs"} & texts.keys())
-    )
-    if finished and plain(source.columns.fields.get("id", "")) in QUERY_IDS:
-        values = dict(texts)
-        if "ts" in texts:  # one moment has other texts in other formats
-            values["ts"] = f"milliseconds({texts['ts']}, {factor})"
-        content = ", ".join(values[field] for field in _CONTENT if field in values)
-        texts["id"] = f"CASE WHEN {texts['id']} <> '' THEN json_array({content})::VARCHAR END"
-
-
-def _winner(
-    engine: Engine, source: Source, texts: Mapping[str, str], sides: Mapping[str, str]
-) -> str:
-    """The winner by its column, and by that of the ties if there is one."""
-    flag = texts["winner"]
-    winner = winner_by_side(engine, source, flag, sides)
-    if "ties" in texts:
-        winner = f"CASE WHEN flag({texts['ties']}) THEN 'tie' ELSE {winner} END"
-    if is_perspective(source) and not is_mirrored(engine, source, {**texts, "winner": winner}):
-        check_ties_are_told(engine, source, texts, "winner", flag)
-    return winner
-
-
-def _are_flags(engine: Engine, source: Source, texts: Mapping[str, str]) -> bool:
-    """Whether the clicks of all lists are 0 or 1 for each rank, which cannot be ranks then."""
-    clicks, teams = texts["clicks"], texts["teams"]
-    (found,) = engine.rows(
-        "SELECT bool_and(len(flags) > 2 AND len(flags) = ranks AND list_has_all(['0', '1'], flags))"
-        f" FROM (SELECT entries({clicks}) AS flags, len(entries({teams})) AS ranks FROM"
-        f" (SELECT * FROM {source.table.relation} LIMIT {NUMBERS_OF_SIDES}) WHERE {clicks} <> '')"
-    )[0]
-    return bool(found)
-
-
-def _winner_of_flags(source: Source, sides: Mapping[str, str], won: Sequence[str]) -> str:
-    """The winner by a column that tells whether a side has won, or by one for each side.
-
-    With one column, false is a defeat, and nothing a tie.
-    """
-    fields, text = source.columns.fields, source.table.text
-    flags = {side: f"flag({text(fields[f'won_{side}'])})" for side in won}
-    a = flags.get("a", f"NOT {flags.get('b')}")
-    b = flags.get("b", f"NOT {a}")
-    tie = f"flag({text(fields['ties'])})" if "ties" in fields else "false"
-    known = " AND ".join(f"is_flag({text(fields[f'won_{side}'])})" for side in won)
-    wrong = f"concat_ws(', ', {', '.join(text(fields[f'won_{side}']) for side in won)})"
-    return (
-        f"CASE WHEN NOT ({known}) THEN {wrong} WHEN {tie} THEN 'tie' WHEN {a} AND NOT {b} THEN"
-        f" {sides['a']} WHEN {b} AND NOT {a} THEN {sides['b']} ELSE 'tie' END"
-    )
 
 
 def _values(kind: str, own: bool, factor: float, default: str) -> str:
@@ -257,7 +188,11 @@ def _values(kind: str, own: bool, factor: float, default: str) -> str:
         "[click_of(0, NULL, NULL) for _ in range(count_of(clicks_a))]"
         " || [click_of(1, NULL, NULL) for _ in range(count_of(clicks_b))]"
     )
-    counted = "clicks_a IS NOT NULL AND clicks_b IS NOT NULL AND teams IS NULL"
+    counted = (
+        "clicks_a IS NOT NULL AND clicks_b IS NOT NULL AND (teams IS NULL OR"
+        " (clicks IS NULL AND clicked_docs IS NULL))"
+    )
+    numbers = f"NOT ({counted}) AND clicked_docs IS NULL AND are_ranks(clicks, docs)"
     of_list = "CASE WHEN kind = 'impression' THEN impression END"
     few = (
         f"count_of(clicks_a) BETWEEN 0 AND {MAX_RANKS}"
@@ -277,9 +212,12 @@ def _values(kind: str, own: bool, factor: float, default: str) -> str:
       CASE WHEN {counted} THEN CASE WHEN {few} THEN {side_clicks} END ELSE {has_clicks}
       END AS clicks,
       try_cast(CASE WHEN chances IS NOT NULL THEN entries(chances) END AS DOUBLE[]) AS chances,
-      entries(docs) AS docs,
+      CASE WHEN NOT ({counted}) THEN entries(docs) END AS docs,
       md5_number(impression) AS impression,
-      whole(rank) AS rank, doc, left(action, 64) AS action, arm, milliseconds(ts, {factor}) AS ts,
+      whole(rank) AS rank, doc,
+      {not own} AND CASE WHEN kind = 'click' THEN rank IS NOT NULL ELSE {numbers} END
+        AS is_numbered,
+      left(action, 64) AS action, arm, milliseconds(ts, {factor}) AS ts,
       md5_number(client) AS client, segment,
       CASE WHEN docs IS NOT NULL THEN left(query, {MAX_QUERY}) END AS query,
       detail, actor, misfit, rejected, winner AS winner_text, teams AS teams_text, ts AS ts_text,

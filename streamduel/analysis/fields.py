@@ -73,6 +73,23 @@ LIST_IDS: Final = tuple(
 CLICK_COUNTS: Final = ("clicks", "clickcount", "nclicks", "numclicks", "clicked")
 """What they call the clicks of a side."""
 
+CLIENTS: Final = (
+    *(it + end for it in ("client", "user", "visitor", "cookie", "member", "account", "customer",
+                          "shopper") for end in ("", "id")),
+    "uid", "userpseudoid", "fullvisitorid", "distinctid",
+    *(it + end
+      for it in ("client", "user", "visitor", "cookie", "member", "account", "customer", "shopper",
+                 "anonymous", "anon", "person", "buyer", "guest", "reader", "viewer", "subscriber",
+                 "consumer", "profile", "participant", "respondent", "annotator", "rater", "worker")
+      for end in ("id", "uuid", "guid", "key", "hash", "token")),
+    *(it + end for it in ("session", "visit", "device", "browser")
+      for end in ("id", "uuid", "guid", "key", "hash", "token")),
+    "session", "fingerprint",
+    *(it + ip for ip in ("ip", "ipaddress", "ipaddr", "iphash")
+      for it in ("", "client", "user", "remote")),
+)  # fmt: skip
+"""What they call a client, persons before sessions and addresses."""
+
 NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "type": ("type", "recordtype"),
     "experiment": ("experiment", "experimentname", "experimentid", "exp", "test", "testname",
@@ -120,10 +137,7 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
              for it in ("event", "created", "logged", "shown", "served", "request", "search",
                         "query", "impression", "click", "clicked", "occurred", "received")),
            "when", "date", "day", "dt", "epoch", "epochms", "unixtime"),
-    "client": ("client", "clientid", "user", "userid", "uid", "visitor", "visitorid", "cookie",
-               "cookieid", "userhash", "userpseudoid", "anonymousid", "member", "memberid",
-               "session", "sessionid", "account", "accountid", "customer", "customerid",
-               "deviceid"),
+    "client": CLIENTS,
     "query": ("query", "userquery", "querytext", "q", "searchterm", "searchphrase", "keywords"),
     "segment": (),
     "arm": ("arm",),

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Final
 
 from streamduel.analysis.engine import Engine, quoted
+from streamduel.analysis.first_rank import first_rank
 from streamduel.config.experiment import MIN_ARMS
 
 OUTCOMES: Final = ("accepted", "duplicate", "dead_letter", "late", "unjoined")
@@ -19,9 +20,6 @@ OUTCOMES: Final = ("accepted", "duplicate", "dead_letter", "late", "unjoined")
 
 GROUPED_AT_ONCE: Final = 500_000
 """Clicks that are put into lists in one statement, in some hundred megabytes."""
-
-MANY_CLICKS: Final = 100
-"""Among so many clicks, some are on the first rank: it has more than any other."""
 
 RARE: Final = 100
 RARE_SHARE: Final = 0.001
@@ -39,7 +37,7 @@ def join(engine: Engine, experiment: str | None, window_ms: int) -> None:
     """
     _leave_out(engine, experiment)
     _join_clicks(engine, window_ms)
-    first = _first_rank(engine)
+    first = first_rank(engine)
     _complete_lists(engine, first)
     _leave_out_rare_names(engine)
     _choose_arms(engine)
@@ -107,7 +105,7 @@ def _join_clicks(engine: Engine, window_ms: int) -> None:
         CREATE TABLE clicks AS
         SELECT c.row, i.row AS list, coalesce(c.experiment, i.experiment) AS experiment,
             coalesce(c.rank, list_position(i.docs, c.doc) - 1) AS rank,
-            c.action, c.ts, c.is_flat, len(i.teams) AS ranks,
+            c.action, c.ts, c.is_numbered, i.teams,
             CASE WHEN i.row IS NULL OR c.ts < i.ts - {window_ms}
                    OR (i.kind <> 'impression' AND c.ts < i.ts) THEN 'unjoined'
                  WHEN i.kind <> 'impression' OR c.ts > i.ts + {window_ms} THEN 'late'
@@ -121,38 +119,19 @@ def _join_clicks(engine: Engine, window_ms: int) -> None:
     )
 
 
-def _first_rank(engine: Engine) -> int:
-    """The number of the first rank in a log that is not streamduel's: 1 if that alone fits, else 0.
-
-    It alone fits if no click has rank 0, and there are `MANY_CLICKS`, or one of them has the number
-    of ranks of its list.
-    """
-    least, beyond, clicks = engine.rows(
-        """
-        SELECT min(rank), bool_or(rank = ranks), count(*) FROM (
-            SELECT unnest(clicks).rank AS rank, len(teams) AS ranks FROM kept
-            WHERE is_flat AND kind = 'interleaving'
-            UNION ALL
-            SELECT rank, ranks FROM clicks WHERE is_flat AND outcome = 'accepted'
-        )
-        """
-    )[0]
-    return int(least is not None and least >= 1 and (bool(beyond) or clicks >= MANY_CLICKS))
-
-
 def _complete_lists(engine: Engine, first: int) -> None:
     """Make the table `lists`, each list with its clicks, and mark clicks outside of their list."""
     if first:
-        engine.run("numbering ranks", f"UPDATE clicks SET rank = rank - {first} WHERE is_flat")
+        engine.run("numbering ranks", f"UPDATE clicks SET rank = rank - {first} WHERE is_numbered")
     engine.run(
         "checking ranks",
         "UPDATE clicks SET outcome = 'dead_letter' WHERE outcome = 'accepted'"
-        " AND (rank < 0 OR rank >= ranks)",
+        " AND (rank < 0 OR rank >= len(teams))",
     )
     shifted = "clicks"
     if first:
         moved = f"[click_of(c.rank - {first}, c.action, c.ts) for c in clicks]"
-        shifted = f"CASE WHEN is_flat THEN {moved} ELSE clicks END"
+        shifted = f"CASE WHEN is_numbered THEN {moved} ELSE clicks END"
     _group_clicks(engine)
     engine.run(
         "putting clicks into lists",

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from streamduel.analysis.click_columns import Doubt, has_click_rows, refusal, settle
 from streamduel.analysis.engine import Engine
 from streamduel.analysis.fields import Chosen, Columns, find_columns, own_columns, plain
 from streamduel.analysis.result_objects import by_rank, find_results, find_teams, with_lists
@@ -48,6 +49,8 @@ class Source:
         unnamed: the text that rows without an experiment's name have instead.
         sides_only: whether of each list only the clicks of each side are known.
         chosen: the fields whose columns the user has named.
+        doubt: the column that tells of clicks, but not on which rank.
+        zero_is_no_click: whether a rank of 0 says that nothing was clicked.
     """
 
     table: Table
@@ -57,6 +60,8 @@ class Source:
     unnamed: str = ""
     sides_only: bool = False
     chosen: frozenset[str] = frozenset()
+    doubt: Doubt | None = None
+    zero_is_no_click: bool = False
 
 
 def source(engine: Engine, table: Table, chosen: Chosen) -> Source:
@@ -75,26 +80,58 @@ def source(engine: Engine, table: Table, chosen: Chosen) -> Source:
         table = with_keys(engine, table)
     if not table.columns:
         raise ConfigurationError(why_empty(engine, table))
+    return _of_columns(engine, _with_lists(engine, table, rows, chosen), rows, chosen)
+
+
+def _with_lists(
+    engine: Engine, table: Table, rows: Sequence[dict[str, Any]], chosen: Chosen
+) -> Table:
+    """The table with the teams of each list in one column, if they are in objects or rows."""
     if (results := find_results(rows)) is not None and results.column in table.columns:
         others = [column for column in table.columns if column != results.column]
         if not find_columns(others, chosen, typed=False).tell_winners:
-            table = with_lists(table, results)
+            return with_lists(table, results)
     elif (grouped := find_teams(rows)) is not None and set(grouped) <= table.columns.keys():
-        table = by_rank(table, *grouped)
+        return by_rank(table, *grouped)
     elif (parts := find_rows(engine, table, chosen)) is not None:
-        table = one_per_list(engine, table, parts, chosen)
-    typed, names = None, list(table.columns)
-    columns = find_columns(names, chosen, typed=False)
-    if "impression" not in columns.fields:  # no log of clicks alone, with a type of each event
+        return one_per_list(engine, table, parts, chosen)
+    return table
+
+
+def _of_columns(
+    engine: Engine, table: Table, rows: Sequence[dict[str, Any]], chosen: Chosen
+) -> Source:
+    """A table that streamduel has not written, by the names and values of its columns."""
+    given, names = frozenset(chosen.columns), list(table.columns)
+    if "impression" not in find_columns(names, chosen, typed=False).fields:
+        # no log of clicks alone, with a type of each event
         typed = _type_column(names, rows, chosen)
-        columns = find_columns(names, chosen, typed=typed is not None)
-    if typed is not None:
-        columns.fields["type"] = typed
-    else:
-        columns.fields.pop("type", None)
+        if typed is not None:
+            columns = find_columns(names, chosen, typed=True)
+            columns.fields["type"] = typed
+            _check(table, columns)
+            return Source(table, "typed", columns, rows, chosen=given)
+    columns, doubt, zero_is_no_click = settle(engine, table, chosen)
+    columns.fields.pop("type", None)
     _check(table, columns)
-    given = frozenset(chosen.columns)
-    return Source(table, "flat" if typed is None else "typed", columns, rows, chosen=given)
+    return Source(
+        table, "flat", columns, rows, chosen=given, doubt=doubt, zero_is_no_click=zero_is_no_click
+    )
+
+
+def check_clicks(engine: Engine, sources: Sequence[Source]) -> None:
+    """Refuse lists whose clicks are in doubt, if no table has clicks as rows of their own.
+
+    Raises:
+        ConfigurationError: there are such lists.
+    """
+    doubts = [(each, each.doubt) for each in sources if each.doubt is not None]
+    if not doubts or any(
+        each.kind != "flat" or has_click_rows(engine, each.table, each.columns) for each in sources
+    ):
+        return
+    source, doubt = doubts[0]
+    raise refusal(source.table.where, doubt)
 
 
 def decoded(text: str | bytes) -> dict[str, Any] | None:

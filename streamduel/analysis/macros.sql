@@ -6,10 +6,25 @@ CREATE MACRO milliseconds(t, factor) AS coalesce(
     epoch_ms(try_cast(t AS TIMESTAMPTZ))
 );
 
+-- What programs write for nothing: Hive \N, Python None, R NA, JavaScript undefined.
+CREATE MACRO is_nothing(t) AS CASE
+    WHEN t IS NULL THEN true
+    WHEN strlen(t) > 9 THEN false -- most ids and arrays, and fast
+    ELSE lower(trim(t)) IN (
+        '', 'null', '(null)', '\n', 'none', 'nan', 'na', '<na>', 'n/a', 'undefined'
+    )
+END;
+
+-- What programs write for a list without clicks.
+CREATE MACRO no_click(t) AS is_nothing(t) OR trim(t) IN ('-1', '-1.0');
+
 -- A whole number; text such as 3.0 is one, 3.5 is not.
 CREATE MACRO whole(t) AS CASE
     WHEN regexp_full_match(t, '\s*-?\d{1,16}(\.0+)?\s*') THEN try_cast(try_cast(t AS DOUBLE) AS BIGINT)
 END;
+
+-- A number without the point that pandas adds to a column with missing values: 2.0 is 2.
+CREATE MACRO number_name(t) AS regexp_replace(t, '^(-?\d+)\.0+$', '\1');
 
 -- True, false, or NULL for neither of them.
 CREATE MACRO flag(t) AS CASE
@@ -19,7 +34,7 @@ END;
 
 -- Whether a text is true, false or nothing.
 CREATE MACRO is_flag(t) AS flag(t) IS NOT NULL
-    OR coalesce(lower(trim(t)), '') IN ('', 'null', 'none', 'nan', 'na', 'tie', 'draw', '0.5');
+    OR is_nothing(t) OR lower(trim(t)) IN ('tie', 'draw', '0.5');
 
 CREATE MACRO python_list(t) AS CASE
     WHEN json_valid(t) THEN t ELSE replace(replace(t, '''', '"'), 'None', 'null')
@@ -57,27 +72,33 @@ CREATE MACRO is_side_b(t) AS side_word(t) IN (
     'rightranker', 'arm2', 'ranker2', 'model2', 'treatment', 'candidate'
 );
 
+-- The side of a ranker by its name in another case; NULL if the name is that of the other side.
+CREATE MACRO side_by_name(x, a, b) AS CASE lower(x)
+    WHEN lower(a) THEN CASE WHEN NOT is_side_b(x) THEN 'a' END
+    WHEN lower(b) THEN CASE WHEN NOT is_side_a(x) THEN 'b' END
+END;
+
 -- The side of one rank. Of streamduel's own records it is 'a', 'b' or null; others may name arms.
 CREATE MACRO side_of(x, a, b, own) AS CASE
     WHEN x IS NULL OR x = 'NULL' THEN '-'
     WHEN own THEN CASE WHEN x IN ('a', 'b') THEN x ELSE '?' END
     WHEN x = a THEN 'a'
     WHEN x = b THEN 'b'
-    WHEN x IN ('a', 'b') THEN x -- most entries, and fast
-    WHEN lower(a) <> lower(b) AND lower(x) = lower(a) THEN 'a'
-    WHEN lower(a) <> lower(b) AND lower(x) = lower(b) THEN 'b'
+    WHEN x IN ('a', 'b') AND NOT coalesce(x = lower(a) OR x = lower(b), false) THEN x -- mostly
+    WHEN lower(a) <> lower(b) AND lower(x) IN (lower(a), lower(b))
+        THEN coalesce(side_by_name(x, a, b), '?')
     WHEN is_side_a(x) THEN 'a'
     WHEN is_side_b(x) THEN 'b'
-    WHEN lower(x) IN ('', '-', '_', 'null', 'none', 'nan') THEN '-'
+    WHEN is_nothing(x) OR x IN ('-', '_') THEN '-'
     ELSE '?'
 END;
 
 -- One letter for each rank: a, b or - for neither. Most logs write a and b: these letters are looked
 -- at together, unless a ranker has the name of the other side.
 CREATE MACRO teams_of(t, a, b, own) AS CASE
-    WHEN (own OR (a <> 'b' AND b <> 'a')) AND regexp_full_match(t, '\[("[ab]",)*"[ab]"\]')
+    WHEN (own OR (lower(a) <> 'b' AND lower(b) <> 'a')) AND regexp_full_match(t, '\[("[ab]",)*"[ab]"\]')
         THEN translate(t, '[]",', '')
-    WHEN NOT own AND a <> 'b' AND b <> 'a' AND regexp_full_match(t, '[ab]+') THEN t
+    WHEN NOT own AND lower(a) <> 'b' AND lower(b) <> 'a' AND regexp_full_match(t, '[ab]+') THEN t
     ELSE array_to_string([side_of(x, a, b, own) for x in entries(t)], '')
 END;
 
@@ -87,8 +108,7 @@ CREATE MACRO winner_of(w, a, b, own) AS CASE
     WHEN w IS NULL THEN 't'
     WHEN w = a THEN 'a'
     WHEN w = b THEN 'b'
-    WHEN lower(a) <> lower(b) AND lower(w) = lower(a) THEN 'a'
-    WHEN lower(a) <> lower(b) AND lower(w) = lower(b) THEN 'b'
+    WHEN lower(a) <> lower(b) AND lower(w) IN (lower(a), lower(b)) THEN side_by_name(w, a, b)
     WHEN is_side_a(w) THEN 'a'
     WHEN is_side_b(w) THEN 'b'
     WHEN regexp_replace(lower(w), '[ _()-]', '', 'g') IN (
@@ -136,6 +156,13 @@ CREATE MACRO clicks_in(t, are_docs, docs) AS CASE
     WHEN are_docs OR clicks_of(t) IS NULL OR len([1 for c in clicks_of(t) if c.rank IS NULL]) > 0
         THEN clicks_on(t, entries(docs))
     ELSE clicks_of(t)
+END;
+
+-- Whether such clicks are numbers of ranks, which may begin with 1: neither documents nor flags.
+CREATE MACRO are_ranks(t, docs) AS CASE
+    WHEN regexp_matches(t, '^\s*\[\s*[tTfF]') THEN false
+    WHEN docs IS NULL THEN t IS NOT NULL
+    ELSE len([1 for c in clicks_of(t) if c.rank IS NULL]) = 0
 END;
 
 -- Clicks in the order of their times if each has one, else in the order of the record.

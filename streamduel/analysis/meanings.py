@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from streamduel.analysis.engine import Engine, quoted
@@ -27,6 +27,12 @@ OUTCOMES: Final = {
 
 CHALLENGERS: Final = frozenset({"treatment", "candidate", "challenger", "variant"})
 """Columns of side b whose tests mostly tell the outcome of that side."""
+
+DRAWS: Final = {"d": "t"}
+"""Beside other outcomes."""
+
+OF_ONE: Final = frozenset({"won", "outcome", "result"})
+"""Columns of what a row is about, and not of the name of a winner."""
 
 FLAGS: Final = {"true": "a", "false": "b", "1": "a", "0": "b", "10": "a", "00": "b"}
 """Whether a ranker has beaten its opponent; 1.0 without its point is 10."""
@@ -53,10 +59,13 @@ def winner_by_side(engine: Engine, source: Source, winner: str, sides: Mapping[s
         f" WHEN side_word({winner}) = {quoted(plain(columns[side]))} THEN {sides[side]}"
         for side in ("a", "b") if plain(columns.get(side, ""))
     )  # fmt: skip
-    whole = f"regexp_replace({winner}, '\\.0+$', '')"  # pandas writes 1.0 where some are missing
-    named = f"{whole} IN ({sides['a']}, {sides['b']})"
+    names = {side: f"number_name({winner}) = number_name({sides[side]})" for side in ("a", "b")}
+    if _are_flags(engine, source, winner):
+        names = {}  # also where a ranker has the name 1
+    named = f"({' OR '.join(names.values()) or 'false'})"
+    found = _numbers(engine, source, named)
     words = _outcomes(engine, source, winner, named)
-    numbers = {} if words else _numbers(engine, source, named)
+    numbers = {} if words else _sides_of_numbers(source, found)
     if numbers or words:
         _check_outcomes(source, [*numbers, *words])
         _tell(engine, source, {**numbers, **words})
@@ -64,7 +73,19 @@ def winner_by_side(engine: Engine, source: Source, winner: str, sides: Mapping[s
         cases += f" WHEN try_cast({winner} AS DOUBLE) = {number} THEN {sides[side]}"
     for word, side in words.items():
         cases += f" WHEN plain({winner}) = {quoted(word)} THEN {sides[side]}"
-    return f"CASE WHEN {named} THEN {whole}{cases} ELSE {winner} END"
+    of_names = "".join(f" WHEN {same} THEN {sides[side]}" for side, same in names.items())
+    return f"CASE{of_names}{cases} WHEN true THEN {winner} END"
+
+
+def _are_flags(engine: Engine, source: Source, winner: str) -> bool:
+    """Whether all winners tell whether a ranker has beaten its opponent, by the column's name."""
+    if not is_perspective(source) or plain(source.columns.fields["winner"]) not in OF_ONE:
+        return False
+    query = (
+        f"SELECT 1 FROM (SELECT * FROM {source.table.relation} LIMIT {NUMBERS_OF_SIDES})"
+        f" WHERE NOT is_flag({winner}) LIMIT 1"
+    )
+    return not engine.rows(query)
 
 
 def _check_outcomes(source: Source, values: Sequence[str]) -> None:
@@ -90,13 +111,13 @@ def _tell(engine: Engine, source: Source, meanings: Mapping[str, str]) -> None:
         )
     ]
     engine.rows(
-        "INSERT INTO readings VALUES (?)",
+        "INSERT INTO readings VALUES ('winner', 'fine', ?)",
         [f"In '{columns['winner'][:80]}', {', '.join(parts)}{tie}."],
     )
 
 
-def _numbers(engine: Engine, source: Source, named: str) -> dict[str, str]:
-    """What numbers in `winner` mean: a, b or t for a tie; empty if there are none.
+def _numbers(engine: Engine, source: Source, named: str) -> set[float]:
+    """The numbers in `winner` that are no names of rankers.
 
     Args:
         engine: with the log.
@@ -104,22 +125,42 @@ def _numbers(engine: Engine, source: Source, named: str) -> dict[str, str]:
         named: whether a winner is the name of a ranker, in SQL.
 
     Raises:
-        ConfigurationError: the numbers can be read in two ways.
+        ConfigurationError: in other rows, such numbers are names of rankers.
     """
     column = source.columns.fields["winner"]
     rows = engine.rows(
-        f"SELECT DISTINCT x FROM (SELECT try_cast({source.table.text(column)} AS DOUBLE) AS x FROM"
-        f" (SELECT * FROM {source.table.relation} LIMIT {NUMBERS_OF_SIDES}) WHERE NOT"
-        f" coalesce({named}, false)) WHERE x IS NOT NULL ORDER BY x LIMIT 10"
+        f"SELECT DISTINCT x, is_name FROM (SELECT try_cast({source.table.text(column)} AS DOUBLE)"
+        f" AS x, coalesce({named}, false) AS is_name FROM"
+        f" (SELECT * FROM {source.table.relation} LIMIT {NUMBERS_OF_SIDES}))"
+        " WHERE x IN (-1, 0, 0.5, 1, 2) OR (x IS NOT NULL AND NOT is_name) ORDER BY x LIMIT 10"
     )
-    found = {float(x) for (x,) in rows}
+    found = {float(x) for x, is_name in rows if not is_name}
+    if found and any(is_name for _, is_name in rows):  # 1 may be a ranker and a side
+        listed = _listed(x for x, _ in rows)
+        raise _two_ways(source, column, f"winners {listed}, some of them names of rankers")
+    return found
+
+
+def _listed(numbers: Iterable[float]) -> str:
+    """Different numbers in a sentence, such as 0, 1 and 2."""
+    texts = [f"{number:g}" for number in sorted(set(numbers))]
+    return f"{', '.join(texts[:-1])} and {texts[-1]}" if texts[1:] else texts[0]
+
+
+def _sides_of_numbers(source: Source, found: set[float]) -> dict[str, str]:
+    """What numbers in `winner` mean: a, b or t for a tie; empty if there are none.
+
+    Raises:
+        ConfigurationError: the numbers can be read in two ways.
+    """
+    column = source.columns.fields["winner"]
     if -1.0 in found and plain(column).startswith("prefer"):
         raise _two_ways(source, column, "preferences 1 and -1")
     for meaning in WINNERS:
         if found == meaning.keys():
             return {f"{x:g}": side for x, side in meaning.items()}
     if found and found <= {0.0, 1.0}:
-        raise _two_ways(source, column, "winners 0 and 1")
+        raise _two_ways(source, column, f"winners {_listed(found)}")
     return {}
 
 
@@ -131,17 +172,27 @@ def _two_ways(source: Source, column: str, values: str) -> ConfigurationError:
 
 
 def _outcomes(engine: Engine, source: Source, winner: str, named: str) -> dict[str, str]:
-    """The words in `winner` that are outcomes of side a; empty if there are other words."""
+    """The words in `winner` that are outcomes of side a, or of a tie; empty if there are none.
+
+    `L` alone is the left side, if there is one, and beside `W` it is a defeat.
+
+    Raises:
+        ConfigurationError: it may be both.
+    """
     rows = engine.rows(
         f"SELECT DISTINCT plain({winner}) FROM (SELECT * FROM {source.table.relation} LIMIT"
         f" {NUMBERS_OF_SIDES}) WHERE NOT coalesce({named}, false) AND"
         f" winner_of({winner}, NULL, NULL, false) IS DISTINCT FROM 't' LIMIT {MAX_WORDS}"
     )
     found = {str(word) for (word,) in rows}
-    known = OUTCOMES | FLAGS if is_perspective(source) else OUTCOMES
-    if not found or not found <= known.keys() or found == {"l"}:  # which is the left side
+    if is_perspective(source) and found and found <= (OUTCOMES | FLAGS | DRAWS).keys():
+        return {word: (OUTCOMES | FLAGS | DRAWS)[word] for word in sorted(found)}
+    if found <= {"l", *DRAWS} and found != {"l"} and "l" in found:
+        raise _two_ways(source, source.columns.fields["winner"], "winners d and l")
+    outcomes = found & OUTCOMES.keys()
+    if outcomes <= {"l"}:
         return {}
-    return {word: known[word] for word in sorted(found)}
+    return {word: (OUTCOMES | DRAWS)[word] for word in sorted(outcomes | found & DRAWS.keys())}
 
 
 def check_ties_are_told(
@@ -174,22 +225,61 @@ def check_ties_are_told(
 def numbers_of_teams(engine: Engine, source: Source, texts: Mapping[str, str]) -> str:
     """The teams, in SQL, with the names of the sides where they are 1 and 2.
 
+    A ranker 2 may be 2.0 in one of the columns.
+
     Raises:
         ConfigurationError: they are 0 and 1.
     """
-    teams = texts["teams"]
+    teams, entry, number = texts["teams"], "number_name(x)", "number_name"
     rows = engine.rows(
-        f"SELECT DISTINCT x FROM (SELECT unnest(entries({teams})) AS x, {texts['a']} AS a,"
-        f" {texts['b']} AS b FROM (SELECT * FROM {source.table.relation} LIMIT"
-        f" {NUMBERS_OF_SIDES})) WHERE x NOT IN (a, b) LIMIT {MAX_WORDS}"
+        f"SELECT DISTINCT {entry}, {entry} IN ({number}(a), {number}(b)) FROM (SELECT"
+        f" unnest(entries({teams})) AS x, {texts['a']} AS a, {texts['b']} AS b FROM"
+        f" (SELECT * FROM {source.table.relation} LIMIT {NUMBERS_OF_SIDES}))"
+        f" WHERE x NOT IN (a, b) LIMIT {MAX_WORDS}"
     )
-    found = {str(x) for (x,) in rows} - {"null", "None", "-1", ""}
+    if any(is_name for _, is_name in rows):
+        names = "".join(
+            f" WHEN {entry} = {number}({texts[side]}) THEN {texts[side]}" for side in ("a", "b")
+        )
+        return f"to_json([CASE{names} ELSE x END for x in entries({teams})])::VARCHAR"
+    found = {str(x) for x, _ in rows} - {"null", "None", "-1", ""}
     if found == {"0", "1"}:
         raise _two_ways(source, source.columns.fields["teams"], "teams 0 and 1")
     if found != {"1", "2"}:
         return teams
     sides = f"[CASE x WHEN '1' THEN 'a' WHEN '2' THEN 'b' ELSE x END for x in entries({teams})]"
     return f"to_json({sides})::VARCHAR"
+
+
+def check_names_of_sides(
+    engine: Engine, source: Source, field: str, sides: Mapping[str, str]
+) -> None:
+    """Refuse winners and teams that may be a side, and the name of the ranker on the other one.
+
+    Args:
+        engine: with the log.
+        source: the rows.
+        field: winner or teams.
+        sides: the two rankers of a row, in SQL.
+
+    Raises:
+        ConfigurationError: there are such values.
+    """
+    column = source.columns.fields[field]
+    text = source.table.text(column)
+    values = f"unnest(entries({text}))" if field == "teams" else text
+    rows = engine.rows(
+        f"SELECT x, a, b FROM (SELECT {values} AS x, {sides['a']} AS a, {sides['b']} AS b FROM"
+        f" (SELECT * FROM {source.table.relation} LIMIT {NUMBERS_OF_SIDES}))"
+        " WHERE x NOT IN (a, b) AND lower(a) <> lower(b) AND CASE lower(x)"
+        " WHEN lower(a) THEN is_side_b(x) WHEN lower(b) THEN is_side_a(x) END LIMIT 1"
+    )
+    for x, a, b in rows:
+        raise ConfigurationError(
+            f"'{column[:80]}' of '{source.table.where}' has '{x[:80]}', which may be a side, or the"
+            f" ranker on the other side; write '{a[:80]}' and '{b[:80]}', or 'left' and 'right', in"
+            " the file or with --sql."
+        )
 
 
 def check_names(source: Source, field: str, names: Sequence[str]) -> None:

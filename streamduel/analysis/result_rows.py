@@ -86,7 +86,7 @@ def one_per_list(engine: Engine, table: Table, parts: Mapping[str, str], chosen:
     selected = ", ".join(f"{value} AS {name(column)}" for column, value in values.items())
     results = f"list(DISTINCT {_result(table, parts)})"
     usable = (
-        f"min({table.text(parts['id'])}) <> ''"
+        f"NOT is_nothing(min({table.text(parts['id'])}))"
         f" AND count(DISTINCT {table.text(parts['rank'])}) = len({results})"
     )
     grouped = (
@@ -135,5 +135,6 @@ def _result(table: Table, parts: Mapping[str, str]) -> str:
 
 def _key(table: Table, parts: Mapping[str, str]) -> str:
     """What the rows of one list have in common, in SQL; a row without an id is a list."""
-    own = f"coalesce(nullif({table.text(parts['id'])}, ''), uuid()::VARCHAR)"
+    own = table.text(parts["id"])
+    own = f"CASE WHEN is_nothing({own}) THEN uuid()::VARCHAR ELSE {own} END"
     return ", ".join([own, *(table.text(parts[part]) for part in KEY[1:] if part in parts)])

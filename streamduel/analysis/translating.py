@@ -220,7 +220,7 @@ def _first_ordinal(
     if not zeros or zeros < FEW * len(ordinals):
         return {}
     sentence = f"{zeros:,} of {len(ordinals):,} clicks have the ordinal 0: it is the first rank."
-    engine.rows("INSERT INTO rank_readings VALUES (?)", [sentence])
+    engine.rows("INSERT INTO readings VALUES ('ranks', 'fine', ?)", [sentence])
     return {"first_ordinal": 0}
 
 

@@ -19,7 +19,7 @@ from streamduel.preference.clients import (
     log_evidence_of_clients,
 )
 from streamduel.preference.evidence import confidence
-from tests.unit.analysis.exports import Row, json_lines, only
+from tests.unit.analysis.exports import Row, json_lines, only, sentence
 
 RUNS = 400
 
@@ -180,3 +180,63 @@ def test_counts_are_made_once_for_each_part(
     ]
     assert len(only(json_lines(tmp_path / "x.json", rows)).pairs) == 190
     assert len(made) < 10
+
+
+def three_heavy_users(column: str) -> list[Row]:
+    """Two rankers that are equal for all users but three."""
+    users = [f"s{n % 3}" for n in range(300)] + [f"t{n}" for n in range(100)]
+    return [
+        {"left": "bm25", "right": "ltr", "winner": "ab"[user[0] == "t" and n % 2], column: user}
+        for n, user in enumerate(users)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "column", ["shopper_id", "visitor_uuid", "anon_id", "userKey", "person_id", "ip_address"]
+)
+def test_names_of_clients_are_recognised(column: str, tmp_path: Path) -> None:
+    found = only(json_lines(tmp_path / "x.json", three_heavy_users(column)))
+    assert (found.champion, found.clients.clients) == (None, 103)
+
+
+def test_a_check_names_a_column_that_may_hold_the_clients(tmp_path: Path) -> None:
+    path = json_lines(tmp_path / "x.json", three_heavy_users("who"))
+    assert "If 'who' names them, say so, --map client=who" in sentence(
+        only(path), "dependence on clients"
+    )
+    assert only(path, columns=["client=who"]).champion is None
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [f"row {n}" for n in range(400)],
+        [f"r{n}" for n in range(400)],
+        [str(n % 40) for n in range(400)],
+        [f"v{n % 4}" for n in range(400)],
+        [f"2026-09-{n % 28 + 1:02}" for n in range(400)],
+    ],
+    ids=["sentences", "row ids", "amounts", "kinds", "dates"],
+)
+def test_other_columns_are_no_clients(values: list[str], tmp_path: Path) -> None:
+    rows = [
+        {**row, "what": value} for row, value in zip(three_heavy_users("city"), values, strict=True)
+    ]
+    (check,) = [
+        each
+        for each in only(json_lines(tmp_path / "x.json", rows)).checks
+        if each.name == "dependence on clients"
+    ]
+    assert check.verdict == "unknown"
+
+
+def test_a_check_names_another_column_of_clients(tmp_path: Path) -> None:
+    rows = [
+        {"session_id": f"s{n}", "client": ("web", "ios")[n % 2], "left": "bm25", "right": "ltr",
+         "winner": "ab"[n % 5 > 1]}
+        for n in range(2000)
+    ]  # fmt: skip
+    path = json_lines(tmp_path / "x.json", rows)
+    why = sentence(only(path), "dependence on clients")
+    assert why.endswith("'session_id' may name them instead: --map client=session_id.")
+    assert only(path, columns=["client=session_id"]).champion == "ltr"

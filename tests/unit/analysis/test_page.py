@@ -61,7 +61,7 @@ def test_an_undecided_experiment_is_shown_as_such(tmp_path: Path) -> None:
 
 def test_failed_checks_are_beside_the_result(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
-    path.write_text("ranker_a,ranker_b,teams,clicks\n" + "bm25,hybrid,ab,0\n" * 300)
+    path.write_text("ranker_a,ranker_b,teams,clicks\n" + "bm25,hybrid,ab,[0]\n" * 300)
     page = report(path)
 
     assert '<span class="badge ">decided</span> <span class="badge paused">checks failed' in page

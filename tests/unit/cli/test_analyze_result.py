@@ -27,7 +27,7 @@ def test_a_win_rate_of_zero_is_shown(streamduel: Streamduel, tmp_path: Path) -> 
 
 def test_failed_checks_are_told_with_the_result(streamduel: Streamduel, tmp_path: Path) -> None:
     path, found = tmp_path / "log.csv", tmp_path / "found.json"
-    path.write_text("ranker_a,ranker_b,teams,clicks\n" + "bm25,hybrid,ab,0\n" * 300)
+    path.write_text("ranker_a,ranker_b,teams,clicks\n" + "bm25,hybrid,ab,[0]\n" * 300)
     lines = streamduel("analyze", path, "--json", found).out.splitlines()
 
     assert lines[0].startswith("experiment: bm25 wins with 99.9 %")

@@ -1,0 +1,121 @@
+"""The ranks of clicks, beside columns that tell whether or how often users clicked."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, NamedTuple
+
+from streamduel.analysis.engine import Engine
+from streamduel.analysis.fields import Chosen, Columns, find_columns, plain
+from streamduel.analysis.tables import Table
+from streamduel.errors import ConfigurationError
+
+RANKED: Final = ("rank", "position")
+"""Parts of names whose numbers are ranks; those of `clicks` and `clicked` may be anything."""
+
+FIRST: Final = 10_000
+"""Rows that are looked at."""
+
+Reading = Literal["ranks", "ranks, where 0 is no click", "flags", "numbers", "numbers with 0"]
+
+
+class Doubt(NamedTuple):
+    """A column of clicks that may not be what its name says.
+
+    Attributes:
+        column: its name.
+        reading: flags: whether the list was clicked; numbers: ranks or numbers of clicks; numbers
+            with 0: ranks from 0 or from 1.
+    """
+
+    column: str
+    reading: Reading
+
+
+class Settled(NamedTuple):
+    """The columns of a table, without columns of clicks that are in doubt.
+
+    Attributes:
+        columns: what is left.
+        doubt: the first column in doubt, if there is no other sign of the winner.
+        zero_is_no_click: whether a rank of 0 says that nothing was clicked.
+    """
+
+    columns: Columns
+    doubt: Doubt | None
+    zero_is_no_click: bool
+
+
+def settle(engine: Engine, table: Table, chosen: Chosen) -> Settled:
+    """The columns of a table whose rows have no type, with that of the ranks of clicks."""
+    names, doubts = list(table.columns), list[Doubt]()
+    while True:
+        columns = find_columns(names, chosen, typed=False)
+        fields = columns.fields
+        if not {"teams", "clicks"} <= fields.keys() or "clicks" in chosen.columns:
+            reading: Reading = "ranks"
+            break
+        reading = _reading(engine, table, fields["clicks"], fields["teams"])
+        if reading.startswith("ranks"):
+            break
+        doubts.append(Doubt(fields["clicks"], reading))
+        names.remove(fields["clicks"])
+    told = {"clicks", "clicked_docs", "winner", "won_a", "won_b", "wins_a", "clicks_a"}
+    doubt = doubts[0] if doubts and not told & fields.keys() else None
+    return Settled(columns, doubt, reading == "ranks, where 0 is no click")
+
+
+def _reading(engine: Engine, table: Table, clicks: str, teams: str) -> Reading:
+    """What the values of a column of clicks are, in the rows of lists."""
+    text, sides = table.text(clicks), table.text(teams)
+    others, nothing, words, least, most, beyond = engine.rows(
+        "SELECT count(*) FILTER (number IS NULL AND flag(x) IS NULL AND NOT no_click(x)),"
+        " count(*) FILTER (no_click(x)), count(*) FILTER (number IS NULL AND flag(x) IS NOT NULL),"
+        " min(number), max(number), coalesce(bool_or(number = ranks), false) FROM"
+        f" (SELECT {text} AS x, CASE WHEN NOT no_click({text}) THEN whole({text}) END AS number,"
+        f" len(entries({sides})) AS ranks FROM {table.relation} WHERE NOT is_nothing({sides})"
+        f" LIMIT {FIRST})"
+    )[0]
+    if others or (least is None and not words):
+        return "ranks"  # or arrays, objects and documents, which are read as they are
+    if words:
+        return "flags"
+    if not any(word in plain(clicks) for word in RANKED):
+        if most <= 1:
+            return "flags"
+        return "ranks" if nothing and least == 0 else "numbers"  # nobody counts both ways
+    if least or nothing:
+        return "ranks"
+    return "ranks, where 0 is no click" if beyond else "numbers with 0"
+
+
+def refusal(where: str, doubt: Doubt) -> ConfigurationError:
+    """Why a log is refused whose only clicks are those of a column in doubt."""
+    column = doubt.column[:80]
+    said, advice = {
+        "flags": (
+            "says for each list whether it was clicked, but not on which rank",
+            "Name the column of the ranks, --map clicks=COLUMN, or of the documents, --map"
+            f" clicked_docs=COLUMN; if 0 and 1 are ranks, say so: --map clicks={column}.",
+        ),
+        "numbers": (
+            "has one number for each list, which may be a rank or a number of clicks",
+            f"If it is the rank, say so: --map clicks={column}; else name the column of the ranks.",
+        ),
+        "numbers with 0": (
+            "has a number for each list, and 0 may be the first rank or no click",
+            f"If it is the first rank, say so: --map clicks={column}; if it is no click, leave it"
+            " empty, in the file or with --sql.",
+        ),
+    }[doubt.reading]
+    return ConfigurationError(f"'{column}' of '{where}' {said}. {advice}")
+
+
+def has_click_rows(engine: Engine, table: Table, columns: Columns) -> bool:
+    """Whether rows of the table are clicks on lists that other rows have."""
+    fields = columns.fields
+    if "impression" not in fields or not {"rank", "doc"} & fields.keys():
+        return False
+    if "teams" not in fields:
+        return True
+    no_list = f"is_nothing({table.text(fields['teams'])})"
+    return bool(engine.rows(f"SELECT 1 FROM {table.relation} WHERE {no_list} LIMIT 1"))

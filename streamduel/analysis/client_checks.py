@@ -1,0 +1,89 @@
+"""Checks of the clients: bots, and whether a few clients decide."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streamduel.analysis.engine import Engine, quoted
+from streamduel.analysis.report import Check, Clients, Finding
+from streamduel.errors import readable
+from streamduel.preference.verdict import LEVEL, at_least
+from streamduel.stream.client_cap import DOMINATED
+
+OUTLANDISH: Final = 50
+"""A client with so many times the median number of duels is no usual user, if it has `MANY`."""
+
+MANY: Final = 100
+
+
+def bots(engine: Engine, experiment: str, found: Clients) -> Check:
+    """Whether clients with outlandish numbers of duels have many of them."""
+    name = "bots"
+    if not found.clients:
+        return Check(name, "unknown", "The records name no clients, so bots cannot be told.")
+    median, crawlers, of_crawlers = engine.rows(
+        f"""
+        WITH of_clients AS (
+            SELECT sum(n) AS n FROM duels WHERE experiment = {quoted(experiment)}
+              AND client IS NOT NULL AND i <> j GROUP BY client
+        ), placed AS (
+            SELECT n, sum(clients) OVER (ORDER BY n) AS upto, sum(clients) OVER () AS total
+            FROM (SELECT n, count(*) AS clients FROM of_clients GROUP BY n)
+        ), usual AS (  -- `median` would hold all clients in memory
+            SELECT (min(n) FILTER (2 * upto >= total) + min(n) FILTER (2 * upto > total)) / 2 AS m
+            FROM placed
+        )
+        SELECT any_value(m), count(*) FILTER (n > greatest({MANY}, {OUTLANDISH} * m)),
+            coalesce(sum(n) FILTER (n > greatest({MANY}, {OUTLANDISH} * m)), 0)
+        FROM of_clients, usual
+        """
+    )[0]
+    share = float(of_crawlers) / max(1, found.duels)
+    sentence = (
+        f"The median client has {median:g} duel{'' if median == 1 else 's'}, the busiest"
+        f" {found.busiest:,}; {crawlers:,} with outlandish counts have {share:.1%} of the"
+        " duels."
+    )
+    if share <= DOMINATED:
+        return Check(name, "fine", sentence)
+    return Check(
+        name, "warning", f"{sentence} They hardly count for the confidence; look who they are."
+    )
+
+
+def dependence(engine: Engine, finding: Finding, clients: Clients) -> Check:
+    """Whether a few clients decide."""
+    name, others = "dependence on clients", _others(engine)
+    if not clients.clients:
+        sentence = "The records name no clients; all duels are taken as independent."
+        if not others:
+            return Check(name, "unknown", sentence)
+        return Check(
+            name,
+            "warning",
+            f"{sentence} If {_listed(others)} names them, say so, --map client={others[0]}: a few"
+            " clients may make the difference.",
+        )
+    sentence = f"{clients.duels:,} duels are of {clients.clients:,} clients."
+    if clients.unit == "duel":
+        return Check(name, "fine", f"{sentence} None has two duels of one pair.")
+    more = f" {_listed(others)} may name them instead: --map client={others[0]}." if others else ""
+    if clients.confidence_of_duels >= LEVEL > finding.confidence:
+        return Check(
+            name,
+            "warning",
+            f"{sentence} As independent duels they would give"
+            f" {at_least(clients.confidence_of_duels)} confidence, with clients as the unit"
+            f" {at_least(finding.confidence)}: a few clients make the difference.{more}",
+        )
+    return Check(name, "fine", f"{sentence} Clients are the unit of the confidence.")
+
+
+def _others(engine: Engine) -> list[str]:
+    """Columns that may hold the clients, and are not taken for them."""
+    rows = engine.rows("SELECT DISTINCT col FROM other_clients ORDER BY col LIMIT 3")
+    return [readable(column, 80) for (column,) in rows]
+
+
+def _listed(columns: list[str]) -> str:
+    return " or ".join(f"'{column}'" for column in columns)

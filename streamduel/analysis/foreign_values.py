@@ -1,0 +1,108 @@
+"""Values of another program in the form that streamduel's records have, in SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping, Sequence
+from typing import Any, Final
+
+from streamduel.analysis.engine import Engine, quoted
+from streamduel.analysis.fields import plain
+from streamduel.analysis.kinds import NUMBERS_OF_SIDES, Source
+from streamduel.analysis.meanings import (
+    check_names_of_sides,
+    check_ties_are_told,
+    is_mirrored,
+    is_perspective,
+    numbers_of_teams,
+    winner_by_side,
+)
+
+QUERY_IDS: Final = frozenset({"queryid", "qid", "searchid"})
+"""Names of columns that identify a list in some logs, and in others a query, which is repeated.
+There a record repeats another one only if all of `_CONTENT` is equal."""
+
+_CONTENT: Final = (
+    "id", "ts", "a", "b", "winner", "teams", "clicks", "clicks_a", "clicks_b", "clicked_docs",
+    "client",
+)  # fmt: skip
+
+
+def read_foreign_values(
+    engine: Engine, source: Source, texts: MutableMapping[Any, str], factor: float
+) -> None:
+    """Give texts of another program the meaning that streamduel's records have."""
+    sides = {"a": texts["a"], "b": texts["b"], "t": "'tie'"}
+    for field in ("winner", "teams"):
+        if field in texts:
+            check_names_of_sides(engine, source, field, sides)
+    if "winner" in texts:
+        texts["winner"] = _winner(engine, source, texts, sides)
+    elif won := [side for side in ("a", "b") if f"won_{side}" in source.columns.fields]:
+        texts["winner"] = _winner_of_flags(source, sides, won)
+        if len(won) == 1:
+            flag = source.table.text(source.columns.fields[f"won_{won[0]}"])
+            check_ties_are_told(engine, source, texts, f"won_{won[0]}", flag)
+            column = source.columns.fields[f"won_{won[0]}"]
+            engine.rows(f"INSERT INTO half_winners VALUES ({quoted(column)})")
+    if "teams" in texts:
+        texts["teams"] = numbers_of_teams(engine, source, texts)
+    if {"teams", "clicks"} <= texts.keys() and _are_flags(engine, source, texts):
+        flags = (
+            f"[CASE x WHEN '1' THEN 'true' ELSE 'false' END for x in entries({texts['clicks']})]"
+        )
+        texts["clicks"] = f"'[' || array_to_string({flags}, ',') || ']'"
+    finished = (
+        "winner" in texts
+        or "clicks_a" in texts
+        or ("teams" in texts and {"clicks", "clicked_docs"} & texts.keys())
+    )
+    if finished and plain(source.columns.fields.get("id", "")) in QUERY_IDS:
+        values = dict(texts)
+        if "ts" in texts:  # one moment has other texts in other formats
+            values["ts"] = f"milliseconds({texts['ts']}, {factor})"
+        content = ", ".join(values[field] for field in _CONTENT if field in values)
+        texts["id"] = (
+            f"CASE WHEN NOT is_nothing({texts['id']}) THEN json_array({content})::VARCHAR END"
+        )
+
+
+def _winner(
+    engine: Engine, source: Source, texts: Mapping[str, str], sides: Mapping[str, str]
+) -> str:
+    """The winner by its column, and by that of the ties if there is one."""
+    flag = texts["winner"]
+    winner = winner_by_side(engine, source, flag, sides)
+    if "ties" in texts:
+        winner = f"CASE WHEN flag({texts['ties']}) THEN 'tie' ELSE {winner} END"
+    if is_perspective(source) and not is_mirrored(engine, source, {**texts, "winner": winner}):
+        check_ties_are_told(engine, source, texts, "winner", flag)
+    return winner
+
+
+def _are_flags(engine: Engine, source: Source, texts: Mapping[str, str]) -> bool:
+    """Whether the clicks of all lists are 0 or 1 for each rank, which cannot be ranks then."""
+    clicks, teams = texts["clicks"], texts["teams"]
+    (found,) = engine.rows(
+        "SELECT bool_and(len(flags) > 2 AND len(flags) = ranks AND list_has_all(['0', '1'], flags))"
+        f" FROM (SELECT entries({clicks}) AS flags, len(entries({teams})) AS ranks FROM"
+        f" (SELECT * FROM {source.table.relation} LIMIT {NUMBERS_OF_SIDES}) WHERE {clicks} <> '')"
+    )[0]
+    return bool(found)
+
+
+def _winner_of_flags(source: Source, sides: Mapping[str, str], won: Sequence[str]) -> str:
+    """The winner by a column that tells whether a side has won, or by one for each side.
+
+    With one column, false is a defeat, and nothing a tie.
+    """
+    fields, text = source.columns.fields, source.table.text
+    flags = {side: f"flag({text(fields[f'won_{side}'])})" for side in won}
+    a = flags.get("a", f"NOT {flags.get('b')}")
+    b = flags.get("b", f"NOT {a}")
+    tie = f"flag({text(fields['ties'])})" if "ties" in fields else "false"
+    known = " AND ".join(f"is_flag({text(fields[f'won_{side}'])})" for side in won)
+    wrong = f"concat_ws(', ', {', '.join(text(fields[f'won_{side}']) for side in won)})"
+    return (
+        f"CASE WHEN NOT ({known}) THEN {wrong} WHEN {tie} THEN 'tie' WHEN {a} AND NOT {b} THEN"
+        f" {sides['a']} WHEN {b} AND NOT {a} THEN {sides['b']} ELSE 'tie' END"
+    )
