@@ -188,9 +188,12 @@ def _differences(loaded: LoadedConfig, saved: Mapping[int, snapshot.Saved]) -> I
             configured = loaded.config.experiments.get(name)
             if configured is None:
                 continue
-            if (why := continuity.ended(entry)) is not None:
-                yield Finding("experiments", "failed", why)
-                continue
+            if entry.ended_at is not None:
+                yield Finding(
+                    "experiments", "warning",
+                    f"'{name}' was not configured from offset {entry.ended_at} of partition "
+                    f"{each.partition.partition} on; `streamduel run` continues with it.",
+                )  # fmt: skip
             running = continuity.in_force(entry)
             found += differences(running, entry.state["arms"], configured)
     ways = {

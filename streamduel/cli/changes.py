@@ -82,8 +82,6 @@ def _change(
     loaded: LoadedConfig, saved: snapshot.ExperimentEntry, pending: Mapping[str, Any]
 ) -> Change:
     name = saved.experiment
-    if (why := continuity.ended(saved)) is not None:
-        return Change(name, (), why)
     running, present = continuity.in_force(saved), saved.state["arms"]
     if pending:
         try:

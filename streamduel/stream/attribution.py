@@ -98,6 +98,13 @@ class Attribution:
         self._patterns = patterns
         self._segments_of = segments_of
         self._dedupe = window
+        self._key: bytes | None = None  # the last record's: most have the same
+        self.out_of_order = OutOfOrder()
+        self._names: dict[str, str] = {}  # as many as there have been arms
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget what is open and what is pending, without counting it."""
         self._open: dict[int, OpenImpression] = {}
         self._order: deque[int] = deque()  # the keys of `_open`, the oldest first
         self._pending: deque[PendingClick] = deque()  # the oldest first; some joined or displaced
@@ -105,13 +112,10 @@ class Attribution:
         # impressions have one, and a deque takes as much memory as all the rest of it.
         self._first: dict[int, PendingClick] = {}
         self._further: dict[int, deque[PendingClick]] = {}
-        self._key: bytes | None = None  # the last record's: most have the same
         self.pending = 0
-        self.out_of_order = OutOfOrder()
         # Impressions that had a pending click, the oldest first: their offset and the click's,
         # without those that a later impression's earlier click makes irrelevant.
         self._pending_since: deque[tuple[int, int]] = deque()
-        self._names: dict[str, str] = {}  # as many as there have been arms
 
     def __len__(self) -> int:
         """The number of open impressions."""

@@ -92,14 +92,3 @@ def in_force(saved: ExperimentEntry) -> ExperimentSettings:
         ConfigurationError: the entry has a value that is not allowed.
     """
     return changed(begun(saved), saved.state.get("applied", {}))
-
-
-def ended(saved: ExperimentEntry) -> str | None:
-    """Why an experiment of the snapshot cannot continue; None if it can."""
-    if saved.ended_at is None:
-        return None
-    return (
-        f"experiments.{saved.experiment} was removed from the configuration at offset "
-        f"{saved.ended_at}, and its records since then became dead letters, so it cannot continue; "
-        f"use a new experiment name."
-    )

@@ -53,14 +53,13 @@ class Experiment:
 
     Attributes:
         begun: the settings with which it began.
+        gaps: the offsets from and until which it was not configured.
         applied: new values of settings by key, from control records.
         settings: those in force.
         configured: its section of the configuration, which may differ.
         buffer: the duels that the policy has not learned yet.
         coder: codes of duels, for the present arms.
-        code: the code of an event, or an exception: see `Coder`, also for the next two.
-        check_at: checks an event of an earlier offset.
-        plain: what the codes of plain `duel` records consist of.
+        code, check_at, plain: those of `coder`.
         attribution: open impressions and pending clicks.
         client_cap: decides which records exceed the cap of their client; None without a cap.
         decisions: policy, plan and assignments.
@@ -73,8 +72,9 @@ class Experiment:
 
     __slots__ = (
         "_changes", "_context", "applied", "attribution", "begun", "buffer", "check_at",
-        "client_cap", "code", "coder", "configured", "decisions", "duels", "impressions", "name",
-        "out_of_order", "outcomes", "plain", "roster", "seed", "settings", "started_at", "timeline",
+        "client_cap", "code", "coder", "configured", "decisions", "duels", "gaps", "impressions",
+        "name", "out_of_order", "outcomes", "plain", "roster", "seed", "settings", "started_at",
+        "timeline",
     )  # fmt: skip
 
     def __init__(
@@ -91,6 +91,7 @@ class Experiment:
         self.settings = settings = changed(settings, self.applied) if self.applied else settings
         self.configured = settings
         self.seed, self.started_at = seed, started_at
+        self.gaps: list[tuple[int, int]] = []
         self._changes = 0
         most = settings.max_per_client
         self.client_cap = None if most is None else ClientCap(most, seed, context.client_duels)
@@ -115,8 +116,6 @@ class Experiment:
         self.code, self.check_at = self.coder.code, self.coder.check_at
         self.plain = self.coder.plain
         self.buffer = DuelBuffer(self.coder, self.decisions, self.duels, self.outcomes)
-
-    # Records.
 
     def apply(self, event: InputEvent, code: int, key: int, record: LogRecord, now: int) -> None:
         """Apply an event that is not a duplicate.
@@ -279,6 +278,12 @@ class Experiment:
                 self.duels.ties += 1
             if len(self.buffer.codes) >= self.buffer.due:
                 self.decide_if_due(offset, now)
+
+    def leave(self) -> None:
+        """Forget what is open: the experiment is not configured any more."""
+        self._changes += 1 + self.attribution.pending
+        self.attribution.clear()
+        self.impressions.examples.waiting.clear()
 
     # Decisions.
 

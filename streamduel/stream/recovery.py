@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from math import inf
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from streamduel.connector import LogRecord
@@ -137,16 +138,19 @@ class Recovery:
         self._experiments = experiments
         self._max_advance = max_advance_ms
         self._resets = deque(entry.resets)
-        self._ends: list[tuple[int, str]] = []
+        # The offsets at which experiments leave (None) and join, in ascending order.
+        self._joins: list[tuple[int, str, Experiment | None]] = []
         start = entry.mark.start
         self.clock: Clock = LargestTimestamp(start.stream_time)
         if entry.window_clock is not None:
             self.clock = StreamClock(max_advance_ms, entry.window_clock)
         window.advance(start.stream_time, start.offset)
 
-    def end(self, experiment: str, offset: int) -> None:
-        """From this offset on, records of this experiment are not valid any more."""
-        insort(self._ends, (offset, experiment))
+    def leave_out(self, experiment: Experiment, since: int, until: int | None = None) -> None:
+        """Between these offsets, records of an experiment are not valid."""
+        insort(self._joins, (since, experiment.name, None), key=itemgetter(0))
+        if until is not None:
+            insort(self._joins, (until, experiment.name, experiment), key=itemgetter(0))
 
     def read(self, records: Sequence[LogRecord]) -> None:
         """Re-apply records, in the order of their offsets."""
@@ -216,15 +220,19 @@ class Recovery:
 
     def reach(self, offset: int) -> None:
         """The record at this offset is next."""
-        while self._ends and self._ends[0][0] <= offset:
-            del self._experiments[self._ends.pop(0)[1]]
+        while self._joins and self._joins[0][0] <= offset:
+            _, name, joining = self._joins.pop(0)
+            if joining is None:
+                self._experiments.pop(name).leave()
+            else:
+                self._experiments[name] = joining
         while self._resets and self._resets[0].offset <= offset:
             self._set(self._resets.popleft())
 
     @property
     def _next_change(self) -> float:
         """The offset of the next record before which `reach` changes anything."""
-        changes = [at for at, _ in self._ends] + [reset.offset for reset in self._resets]
+        changes = [at for at, *_ in self._joins] + [reset.offset for reset in self._resets]
         return min(changes, default=inf)
 
     def _advance(self, timestamp: int, offset: int) -> None:

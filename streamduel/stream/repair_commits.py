@@ -228,7 +228,7 @@ def _moved(saved: ExperimentEntry, begin: int) -> ExperimentEntry:
         "open": dict.fromkeys(saved.state["open"], 0),
     }
     ended_at = None if saved.ended_at is None else begin
-    return structs.replace(saved, started_at=begin, ended_at=ended_at, state=state)
+    return structs.replace(saved, started_at=begin, ended_at=ended_at, gaps=UNSET, state=state)
 
 
 class _Dated(msgspec.Struct):

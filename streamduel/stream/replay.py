@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, cast
 
 import msgspec
@@ -14,6 +15,7 @@ from streamduel.config import Config
 from streamduel.connector import Archive, ControlledSource, LogRecord, Source
 from streamduel.errors import SnapshotError
 from streamduel.stream import continuity, saved_state, snapshot
+from streamduel.stream.experiment import Experiment
 from streamduel.stream.repairs import Repair, Repairs
 from streamduel.stream.routing import ClickLog
 from streamduel.stream.runner import RESTORE_POLL
@@ -48,8 +50,9 @@ class _Audit:
         end: the offset of the snapshot.
         states: the hashes of the experiments' states in the snapshot.
         epochs: the epochs with which experiments began in this click log.
-        changes: the offsets at which experiments start and end, in ascending order.
-        found: the hashes of the experiments' states, of each when it ends.
+        changes: the offsets at which experiments start, leave and join again, in ascending order.
+        found: the hashes of the experiments' states, of each when it leaves.
+        absent: the experiments that have left.
     """
 
     task: PartitionTask
@@ -59,9 +62,10 @@ class _Audit:
     epochs: dict[str, int]
     changes: list[tuple[int, str]]
     found: dict[str, str] = field(default_factory=dict)
+    absent: dict[str, Experiment] = field(default_factory=dict)
 
     def fold(self, records: Sequence[LogRecord]) -> None:
-        """Fold records before `end`, and start and end experiments at their offsets."""
+        """Fold records before `end`; experiments start, leave and join at their offsets."""
         while self.changes and records and self.changes[0][0] <= records[-1].offset:
             before = [record for record in records if record.offset < self.changes[0][0]]
             self.task.fold(before)
@@ -70,7 +74,7 @@ class _Audit:
         self.task.fold([record for record in records if record.offset < self.end])
 
     def finish(self) -> None:
-        """Start and end the experiments that do so at `end`."""
+        """Let experiments start, leave and join that do so at `end`."""
         while self.changes:
             self._change()
         for name in self.task.experiments:
@@ -80,7 +84,9 @@ class _Audit:
         self.task.next_offset, name = self.changes.pop(0)
         if name in self.task.experiments:
             self._note_state(name)
-            self.task.end(name)
+            self.absent[name] = self.task.leave(name)
+        elif name in self.absent:
+            self.task.rejoin(self.absent.pop(name))
         else:
             self.task.start(name)
 
@@ -156,14 +162,23 @@ def _open(config: Config, log: Source, archive: Archive, verdict: Verdict) -> di
         verdict.unchecked += sorted(experiments.keys() - again.keys())
         states = {name: saved_state.state_hash(saved.state) for name, saved in again.items()}
         starts = [(it.started_at, name) for name, it in again.items() if name not in epochs]
-        ends = [(it.ended_at, name) for name, it in again.items() if it.ended_at is not None]
-        changes = sorted([*starts, *ends], key=lambda change: change[0])
+        gaps = [(at, name) for name, it in again.items() for at in _gaps(it, task.next_offset)]
+        changes = sorted([*starts, *gaps], key=itemgetter(0))
         audits[partition] = _Audit(
             task, task.next_offset, found.next_offset, states, epochs, changes
         )
     if not audits:
         raise SnapshotError("there is no snapshot yet, so a replay has nothing to compare with.")
     return audits
+
+
+def _gaps(saved: snapshot.ExperimentEntry, begin: int) -> Iterator[int]:
+    """The offsets, in this click log, at which an experiment leaves and joins by turns."""
+    for since, until in saved.gaps or ():
+        if until > begin:
+            yield from (max(since, begin), until)
+    if saved.ended_at is not None:
+        yield max(saved.ended_at, begin)
 
 
 def _folded_again(name: str, task: PartitionTask) -> bool:

@@ -59,7 +59,6 @@ class Router:
         log_format: the settings of a foreign format; None for streamduel's own.
         ignored: ignored records of a foreign click log, by reason.
         controls: which control records count.
-        refused: configured experiments that cannot continue, with the reason.
     """
 
     def __init__(
@@ -71,7 +70,6 @@ class Router:
     ) -> None:
         self._names = sorted(config.experiments)
         self._homes = {name: log.home(name) for name in self._names}
-        self.refused: dict[str, str] = {}
         self._partition = partition
         self._experiments = experiments
         self.log_format = config.log_format
@@ -111,8 +109,6 @@ class Router:
                 f"unknown experiment '{name[:80]}'"
                 f"{f'{hint} Configured' if hint else '; configured'} are {known}{more}.",
             )
-        if name in self.refused:
-            return Rejected("unknown_experiment", self.refused[name])
         return Rejected(
             "wrong_partition",
             f"experiment '{name}' belongs into partition {home} (found in {self._partition}); "

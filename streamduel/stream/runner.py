@@ -222,8 +222,14 @@ class Runner:
 
     def _report(self, task: PartitionTask) -> None:
         """Log which experiments do not run as they are configured."""
-        for name, why in sorted(task.refused.items()):
-            log.error("experiment refused", experiment=name, why=why)
+        for name, experiment in sorted(task.experiments.items()):
+            for since, until in experiment.gaps[-1:]:
+                if until == task.next_offset:
+                    log.warning(
+                        "experiment continues", experiment=name, partition=task.partition,
+                        first=since, last=until - 1,
+                        advice="it was not configured; its records between are dead letters",
+                    )  # fmt: skip
         pending = {name: settings_change.pending(it) for name, it in task.experiments.items()}
         differing = {
             name: [difference.key for difference in found]

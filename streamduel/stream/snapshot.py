@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
-from msgspec import structs
+from msgspec import UNSET, UnsetType, structs
 
 from streamduel.checksum import is_intact, is_sealed, seal, unsealed
 from streamduel.connector import Archive, Snapshot
@@ -105,7 +105,7 @@ class PartitionEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     clock: ClockState | None = None
     window_clock: ClockState | None = None
     resets: list[ClockReset] = []
-    evicted: int | msgspec.UnsetType = msgspec.UNSET
+    evicted: int | UnsetType = UNSET
 
 
 class ExperimentEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -117,6 +117,7 @@ class ExperimentEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         started_at: the first offset that could belong to it.
         state: its hard state.
         ended_at: the offset from which on it was no longer configured; None if it still is.
+        gaps: the offsets from and until which it was not configured before; left out if it was.
     """
 
     experiment: str
@@ -124,6 +125,7 @@ class ExperimentEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     started_at: int
     state: dict[str, Any]
     ended_at: int | None = None
+    gaps: list[tuple[int, int]] | UnsetType = UNSET
     format: int = FORMAT
 
 
@@ -167,6 +169,7 @@ def experiment_entry(experiment: Experiment) -> ExperimentEntry:
         settings=experiment.begun.in_fold(),
         started_at=experiment.started_at,
         state=experiment.state(),
+        gaps=experiment.gaps or UNSET,
     )
 
 
@@ -203,8 +206,7 @@ class Entries:
 
     def put(self, entry: ExperimentEntry) -> None:
         """Write the entry of an experiment with the next commit."""
-        current = entry if entry.format == FORMAT else structs.replace(entry, format=FORMAT)
-        self._put(EXPERIMENT_PREFIX + entry.experiment, current)
+        self._put(EXPERIMENT_PREFIX + entry.experiment, structs.replace(entry, format=FORMAT))
 
     def put_origin(self, entries: Mapping[str, bytes]) -> None:
         """Write the entries with which the state begins in another click log."""

@@ -120,17 +120,16 @@ class PartitionTask:
             recovery = self._restore_partition(entry)
         for name, saved in experiments.items():
             settings = self._new.pop(name, None)
-            if settings is not None and (why := continuity.ended(saved)) is not None:
-                self._router.refused[name] = why
             removed = settings is None and saved.ended_at is None
             ended_at = self.next_offset if removed else saved.ended_at
             if older or removed:
                 self._entries.put(structs.replace(saved, ended_at=ended_at))
-            if ended_at is not None:
-                self._restore_ended(saved, ended_at, recovery)
-            elif settings is not None:
+            if settings is not None:
                 with snapshot.restoring(snapshot.EXPERIMENT_PREFIX + name, place):
-                    self._restore_experiment(saved, settings)
+                    self._restore_experiment(saved, settings, recovery)
+            elif ended_at is not None and ended_at > entry.mark.start.offset:
+                with suppress(*snapshot.UNFIT):  # its policy may be gone, too
+                    recovery.leave_out(self._restored(saved, recovery), ended_at)
 
     def _restore_partition(self, entry: PartitionEntry) -> Recovery:
         self._log_id = self._log_id or entry.log_id
@@ -151,28 +150,31 @@ class PartitionTask:
         self._recovery = Recovery(entry, self._window, self._router, self._valid, self._max_advance)
         return self._recovery
 
-    def _restore_experiment(self, saved: ExperimentEntry, settings: ExperimentSettings) -> None:
-        saved_state.check(saved.experiment, saved.state)
-        experiment = self.experiments[saved.experiment] = self._restored(saved)
+    def _restore_experiment(
+        self, saved: ExperimentEntry, settings: ExperimentSettings, recovery: Recovery
+    ) -> None:
+        experiment = self.experiments[saved.experiment] = self._restored(saved, recovery)
         experiment.configured = settings
         experiment.set_timer()
-        self._saved[saved.experiment] = experiment.version
+        if saved.ended_at is None:
+            self._saved[saved.experiment] = experiment.version
+        elif saved.ended_at < self.next_offset:  # it is configured again
+            experiment.gaps.append((saved.ended_at, self.next_offset))
+            recovery.leave_out(experiment, *experiment.gaps[-1])
 
-    def _restore_ended(self, saved: ExperimentEntry, ended_at: int, recovery: Recovery) -> None:
-        """Re-read the records of an experiment up to its end as what they were: valid.
+    def _restored(self, saved: ExperimentEntry, recovery: Recovery) -> Experiment:
+        """An experiment whose records are re-read as what they were: valid, but for gaps.
 
-        They have moved stream time, and the dedupe window remembers them.
+        That holds for a removed one, too: its records have moved stream time, and the dedupe window
+        remembers them.
         """
-        if ended_at <= recovery.entry.mark.start.offset:
-            return
-        with suppress(*snapshot.UNFIT):  # it may have been removed because its policy is gone
-            self._restored(saved)
-            recovery.end(saved.experiment, ended_at)
-
-    def _restored(self, saved: ExperimentEntry) -> Experiment:
         saved_state.check(saved.experiment, saved.state)
         begun = continuity.begun(saved)
-        return self._add(saved.experiment, begun, saved.started_at, saved.state)
+        experiment = self._add(saved.experiment, begun, saved.started_at, saved.state)
+        experiment.gaps = list(saved.gaps or ())
+        for gap in experiment.gaps:
+            recovery.leave_out(experiment, *gap)
+        return experiment
 
     def open(self, offset: int) -> None:
         """The click log will be delivered from this offset on."""
@@ -205,13 +207,16 @@ class PartitionTask:
         self.experiments[name] = experiment
         experiment.decide(self.next_offset - 1, self.stream_time)
 
-    def end(self, name: str) -> None:
-        """Stop folding an experiment: it was removed from the configuration at the present offset.
-
-        Its records do not count any more; those so far stay in the dedupe window.
-        """
-        del self.experiments[name], self._valid[name]
+    def leave(self, name: str) -> Experiment:
+        """Stop folding an experiment, which was removed from the configuration at this offset."""
         self._context.timers.set(name, NEVER)
+        self._valid.pop(name).leave()
+        return self.experiments.pop(name)
+
+    def rejoin(self, experiment: Experiment) -> None:
+        """Continue with an experiment, which was configured again at this offset."""
+        self.experiments[experiment.name] = self._valid[experiment.name] = experiment
+        experiment.set_timer()
 
     def _add(
         self,
@@ -300,11 +305,6 @@ class PartitionTask:
     def unstarted(self) -> Sequence[str]:
         """The experiments that `start` has not started yet."""
         return list(self._new)
-
-    @property
-    def refused(self) -> Mapping[str, str]:
-        """Configured experiments that cannot continue, each with a sentence about the reason."""
-        return self._router.refused
 
     @property
     def stream_time(self) -> int:

@@ -48,29 +48,45 @@ def shared(log: Sequence[Record], rng: random.Random) -> list[Record]:
     return found
 
 
-def ended(made: Config, log: Sequence[Record], at: int) -> Output:
-    """A run without a restart, in which `ads` ends before the record at an index."""
+def undisturbed(made: Config, log: Sequence[Record], gap: Sequence[int]) -> Output:
+    """A run without a restart, in which `ads` leaves before a record, and perhaps joins again."""
     output = Output()
     task = PartitionTask(made, LOG, 0)
     task.begin(0)
-    task.fold(log[:at])
-    task.end("ads")
-    task.fold(log[at:])
+    task.fold(log[: gap[0]])
+    experiment = task.leave("ads")
+    for back in gap[1:]:
+        task.fold(log[gap[0] : back])
+        task.rejoin(experiment)
+    task.fold(log[gap[-1] :])
     output.take(task.take_commit())
     return output
 
 
-def of_neighbour(output: Output) -> tuple[Any, ...]:
-    """What is visible of `search`, and the state of the partition but for its dead letters."""
+def visible(output: Output, *experiments: str) -> list[Any]:
+    """What is visible of some experiments, and the state of the partition but for dead letters."""
     partition = json.loads(output.entries["partition"])
     for field in ("dead_letters", "entries", "checksum"):
         partition.pop(field, None)
-    return (
-        [it for it in output.assignments if b'"experiment":"search"' in it],
-        [it for it in output.dead_letters if b'"experiment":"search"' in it],
-        json.loads(output.entries["experiment/search"])["state"],
+    names = [b'"experiment":"%s"' % name.encode() for name in experiments]
+    return [
         partition,
-    )
+        *([it for it in output.assignments if name in it] for name in names),
+        *(json.loads(output.entries[f"experiment/{name}"])["state"] for name in experiments),
+    ]
+
+
+def with_restarts(
+    both: Config, one: Config, log: Sequence[Record], gap: Sequence[int], rng: random.Random
+) -> Output:
+    """Runs with both experiments, without `ads` in the gap, and with both again after it."""
+    whole = run(both, log[: gap[0]], [], set())
+    for made, begin, end in zip((one, both), gap, [*gap[1:], len(log)], strict=False):
+        restarts = {rng.randrange(begin, end) for _ in range(rng.randrange(3))} - {begin}
+        part = continued(made, list(log[:end]), begin, whole.entries, restarts)
+        part.assignments[:0] = whole.assignments
+        whole = part
+    return whole
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -81,32 +97,47 @@ def test_a_removed_experiment_leaves_its_neighbour_as_it_is(kind: str, seed: int
     bounds = rng.choice([60, 10**6]), rng.choice([5_000, 10**9])
     both, one = (made_of(names, *bounds) for names in (["ads", "search"], ["search"]))
     at = rng.randrange(1, len(log) - 1)
-    restarts = {rng.randrange(at + 1, len(log)) for _ in range(rng.randrange(3))}
-    former = run(both, log[:at], [], set())
-    after = continued(one, log, at, former.entries, restarts)
-    after.assignments = former.assignments + after.assignments
-    after.dead_letters = former.dead_letters + after.dead_letters
-    assert of_neighbour(after) == of_neighbour(ended(both, log, at))
-    assert json.loads(after.entries["experiment/ads"])["ended_at"] == log[at - 1].offset + 1
+    found = with_restarts(both, one, log, [at], rng)
+    assert visible(found, "search") == visible(undisturbed(both, log, [at]), "search")
+    assert json.loads(found.entries["experiment/ads"])["ended_at"] == log[at - 1].offset + 1
 
 
-def removed(both: Config, one: Config, log: Sequence[Record], at: int) -> Broker:
-    """The service ran with both experiments up to a record, and then without `ads`."""
-    former, broker = Broker(log[:at]), Broker(log)
-    run_service(both, former)
-    broker.assignments, broker.dead_letters = former.assignments, former.dead_letters
-    broker.snapshots = former.snapshots
-    run_service(one, broker)
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("kind", ["healthy", "gaps", "chaos"])
+def test_an_experiment_that_is_configured_again_continues(kind: str, seed: int) -> None:
+    rng = random.Random(f"{kind} {seed} again")
+    log = shared(log_of(kind, rng, rng.choice([1, 41])), rng)
+    bounds = rng.choice([60, 10**6]), rng.choice([5_000, 10**9])
+    both, one = (made_of(names, *bounds) for names in (["ads", "search"], ["search"]))
+    gap = sorted(rng.sample(range(1, len(log)), 2))
+    found = with_restarts(both, one, log, gap, rng)
+    expected = undisturbed(both, log, gap)
+    assert visible(found, "ads", "search") == visible(expected, "ads", "search")
+    offsets = [log[at - 1].offset + 1 for at in gap]
+    assert json.loads(found.entries["experiment/ads"])["gaps"] == [offsets]
+
+
+def served(log: Sequence[Record], *parts: tuple[Config, int]) -> Broker:
+    """The service ran with each configuration up to a record."""
+    broker = Broker([])
+    for made, end in parts:
+        former, broker = broker, Broker(log[:end])
+        broker.assignments, broker.dead_letters = former.assignments, former.dead_letters
+        broker.snapshots = former.snapshots
+        run_service(made, broker)
     return broker
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_a_replay_folds_a_removed_experiment_up_to_its_end(seed: int) -> None:
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("again", [False, True])
+def test_a_replay_folds_a_removed_experiment_but_for_the_gap(seed: int, again: bool) -> None:
     rng = random.Random(seed)
     log = shared(log_of("chaos", rng, 1), rng)
     both, one = (made_of(names, 60, 5_000) for names in (["ads", "search"], ["search"]))
-    broker = removed(both, one, log, rng.randrange(1, len(log)))
-    verdict = replay(one, broker.source(), broker.outlet())
+    at, back = sorted(rng.sample(range(1, len(log)), 2))
+    parts = [(both, at), (one, back), (both, len(log))] if again else [(both, at), (one, len(log))]
+    broker = served(log, *parts)
+    verdict = replay(parts[-1][0], broker.source(), broker.outlet())
     assert (verdict.difference, verdict.unchecked) == (None, [])
     assert verdict.assignments == len(broker.assignments)
 
@@ -114,7 +145,8 @@ def test_a_replay_folds_a_removed_experiment_up_to_its_end(seed: int) -> None:
 def test_a_replay_names_a_removed_experiment_whose_settings_cannot_be_read() -> None:
     both, one = (made_of(names, 60, 5_000) for names in (["ads", "search"], ["search"]))
     rng = random.Random(1)
-    broker = removed(both, one, shared(log_of("healthy", rng, 1), rng), 200)
+    log = shared(log_of("healthy", rng, 1), rng)
+    broker = served(log, (both, 200), (one, len(log)))
     entries = changed(
         broker.snapshots[0].entries,
         "experiment/ads",

@@ -57,7 +57,7 @@ def test_the_json_round_trip_of_a_state_is_exact(entries: dict[str, bytes]) -> N
 
 
 def test_an_experiment_removed_from_the_configuration_has_ended(entries: dict[str, bytes]) -> None:
-    """Its records since then were dead letters, so it cannot continue."""
+    """Its records are dead letters until it is configured again."""
     other = config()
     only = other.model_copy(update={"experiments": {"ads": other.experiments["ads"]}})
     task = PartitionTask(only, LOG, 0, entries)
@@ -68,17 +68,32 @@ def test_an_experiment_removed_from_the_configuration_has_ended(entries: dict[st
     assert not task.changed
     again = PartitionTask(only, LOG, 0, entries)
     assert not again.changed
-    restored = PartitionTask(config(), LOG, 0, entries)
+    ended = json.loads(entries["experiment/search"])
+    assert (ended["ended_at"], "gaps" in ended) == (1, False)
+
+    again.begin(1)
+    again.fold([Record(1, text(DUEL, id="2"), 1)])
+    commit = again.take_commit()
+    assert [json.loads(it.value)["reason"] for it in commit.dead_letters] == ["unknown_experiment"]
+
+    restored = PartitionTask(config(), LOG, 0, {**entries, **commit.entries})
     restored.begin(1)
-    why = (
-        "experiments.search was removed from the configuration at offset 1, and its records since "
-        "then became dead letters, so it cannot continue; use a new experiment name."
-    )
-    assert (list(restored.experiments), restored.refused) == (["ads"], {"search": why})
+    restored.fold([Record(1, text(DUEL, id="2"), 1), Record(2, text(DUEL, id="3"), 2)])
+    entry = json.loads(restored.take_commit().entries["experiment/search"])
+    assert (entry["ended_at"], entry["gaps"]) == (None, [[1, 2]])
+    assert entry["state"]["tallies"]["accepted"] == ended["state"]["tallies"]["accepted"] + 1
+
+
+def test_an_experiment_that_missed_no_record_was_not_removed(entries: dict[str, bytes]) -> None:
+    other = config()
+    only = other.model_copy(update={"experiments": {"ads": other.experiments["ads"]}})
+    task = PartitionTask(only, LOG, 0, entries)
+    task.begin(1)
+    restored = PartitionTask(config(), LOG, 0, {**entries, **task.take_commit().entries})
+    restored.begin(1)
     restored.fold([Record(1, text(DUEL, id="2"), 1)])
-    (letter,) = restored.take_commit().dead_letters
-    found = json.loads(letter.value)
-    assert (found["reason"], found["error"]) == ("unknown_experiment", why)
+    entry = json.loads(restored.take_commit().entries["experiment/search"])
+    assert (entry["ended_at"], "gaps" in entry) == (None, False)
 
 
 def test_the_state_hash_does_not_depend_on_the_order_of_keys() -> None:
