@@ -148,6 +148,8 @@ class Recovery:
 
     def leave_out(self, experiment: Experiment, since: int, until: int | None = None) -> None:
         """Between these offsets, records of an experiment are not valid."""
+        if until is not None and until <= self.entry.mark.start.offset:
+            return  # they are not read again
         insort(self._joins, (since, experiment.name, None), key=itemgetter(0))
         if until is not None:
             insort(self._joins, (until, experiment.name, experiment), key=itemgetter(0))
