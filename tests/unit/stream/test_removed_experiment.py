@@ -11,7 +11,11 @@ from typing import Any
 import pytest
 
 from streamduel.config import Config
+from streamduel.connector import Snapshot
+from streamduel.stream import repair_commits
+from streamduel.stream.repair_commits import Move
 from streamduel.stream.replay import replay
+from streamduel.stream.routing import ClickLog
 from streamduel.stream.task import PartitionTask
 from streamduel.testing import Broker, Record
 from streamduel.testing import run as run_service
@@ -157,3 +161,26 @@ def test_a_replay_names_a_removed_experiment_whose_settings_cannot_be_read() -> 
     before = len(broker.assignments)
     run_service(one, broker)  # it starts all the same
     assert len(broker.assignments) == before
+
+
+@pytest.mark.parametrize("at", [0, 150])
+def test_an_experiment_that_was_removed_before_a_move_continues_in_the_new_log(at: int) -> None:
+    rng = random.Random(at)
+    both, one = (made_of(names, 60, 5_000) for names in (["ads", "search"], ["search"]))
+    log, new = (shared(log_of("chaos", rng, 1), rng) for _ in range(2))
+    former = served(log, (both, 200), (one, len(log)))
+    saved = repair_commits.read(former.snapshots[0], 0)
+    shape = ClickLog(former.source().topic, 1, lambda experiment: 0, lambda partition: None)
+    (moved,) = Move({0: saved}, shape, {0: 0}, "new_log", "by a test").commits()
+
+    broker = Broker(new[:at])
+    broker.assignments = former.assignments
+    broker.snapshots[0] = Snapshot(0, {**former.snapshots[0].entries, **moved.entries})
+    run_service(one, broker)
+    broker.log = list(new)
+    run_service(both, broker)
+    entry = json.loads(broker.snapshots[0].entries["experiment/ads"])
+    assert (entry["ended_at"], entry.get("gaps")) == (None, [[0, at]] if at else None)
+    verdict = replay(both, broker.source(), broker.outlet())
+    assert (verdict.difference, verdict.unchecked) == (None, [])
+    assert sum(b'"experiment":"ads"' in it.value for it in broker.assignments) > 10
