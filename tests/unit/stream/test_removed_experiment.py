@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -52,17 +54,18 @@ def shared(log: Sequence[Record], rng: random.Random) -> list[Record]:
     return found
 
 
-def undisturbed(made: Config, log: Sequence[Record], gap: Sequence[int]) -> Output:
-    """A run without a restart, in which `ads` leaves before a record, and perhaps joins again."""
-    output = Output()
+def undisturbed(made: Config, log: Sequence[Record], changes: Sequence[int]) -> Output:
+    """A run without a restart, in which `ads` leaves and joins by turns, before these records."""
+    output, absent = Output(), None
     task = PartitionTask(made, LOG, 0)
     task.begin(0)
-    task.fold(log[: gap[0]])
-    experiment = task.leave("ads")
-    for back in gap[1:]:
-        task.fold(log[gap[0] : back])
-        task.rejoin(experiment)
-    task.fold(log[gap[-1] :])
+    for begin, end in pairwise([0, *changes, len(log)]):
+        task.fold(log[begin:end])
+        if end < len(log) and absent is None:
+            absent = task.leave("ads")
+        elif end < len(log) and absent is not None:
+            task.rejoin(absent)
+            absent = None
     output.take(task.take_commit())
     return output
 
@@ -81,13 +84,15 @@ def visible(output: Output, *experiments: str) -> list[Any]:
 
 
 def with_restarts(
-    both: Config, one: Config, log: Sequence[Record], gap: Sequence[int], rng: random.Random
+    both: Config, one: Config, log: Sequence[Record], changes: Sequence[int], rng: random.Random
 ) -> Output:
-    """Runs with both experiments, without `ads` in the gap, and with both again after it."""
-    whole = run(both, log[: gap[0]], [], set())
-    for made, begin, end in zip((one, both), gap, [*gap[1:], len(log)], strict=False):
-        restarts = {rng.randrange(begin, end) for _ in range(rng.randrange(3))} - {begin}
-        part = continued(made, list(log[:end]), begin, whole.entries, restarts)
+    """Runs with both experiments and without `ads`, by turns."""
+    ends = [*changes, len(log)]
+    whole = run(both, log[: ends[0]], [], set())
+    for number, (begin, end) in enumerate(pairwise(ends)):
+        made = both if number % 2 else one
+        restarts = {rng.randrange(begin, end) for _ in range(rng.randrange(3)) if begin < end}
+        part = continued(made, list(log[:end]), begin, whole.entries, restarts - {begin})
         part.assignments[:0] = whole.assignments
         whole = part
     return whole
@@ -119,6 +124,24 @@ def test_an_experiment_that_is_configured_again_continues(kind: str, seed: int) 
     assert visible(found, "ads", "search") == visible(expected, "ads", "search")
     offsets = [log[at - 1].offset + 1 for at in gap]
     assert json.loads(found.entries["experiment/ads"])["gaps"] == [offsets]
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("kind", ["healthy", "gaps", "chaos"])
+def test_processes_with_and_without_an_experiment_may_take_turns(kind: str, seed: int) -> None:
+    """As in a rolling restart: some of them fold no record at all."""
+    rng = random.Random(f"{kind} {seed} turns")
+    log = shared(log_of(kind, rng, rng.choice([1, 41])), rng)
+    bounds = rng.choice([60, 10**6]), rng.choice([5_000, 10**9])
+    both, one = (made_of(names, *bounds) for names in (["ads", "search"], ["search"]))
+    changes = sorted(rng.choice(range(100, len(log), 20)) for _ in range(rng.randrange(3, 9)))
+    found = with_restarts(both, one, log, changes, rng)
+    # Two changes at one record are none.
+    effective = [at for at, times in Counter(changes).items() if times % 2]
+    expected = undisturbed(both, log, effective)
+    assert visible(found, "search") == visible(expected, "search")
+    if len(effective) % 2 == 0:
+        assert visible(found, "ads") == visible(expected, "ads")
 
 
 def served(log: Sequence[Record], *parts: tuple[Config, int]) -> Broker:
