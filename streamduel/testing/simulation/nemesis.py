@@ -35,7 +35,7 @@ class Nemesis:
             self._crash, self._pause, self._cut, self._lose, self._replace, self._scale,
             self._abort, self._retain, self._compact, self._hold_back,
             self._damage, self._repair, self._replace_log, self._reset_offset,
-            self._slow_down,
+            self._slow_down, self._reconfigure,
         ]  # fmt: skip
         self._kinds = rng.sample(kinds, rng.randint(1, len(kinds)))
         self._rate = rng.choice((0.002, 0.01, 0.03))
@@ -126,7 +126,8 @@ class Nemesis:
     def _replace_log(self) -> str:
         """An operator stops the service, replaces the click log, and continues with the state."""
         schedule = self._schedule
-        if schedule.repair is not None or schedule.workload.controlled:
+        reconfigured = schedule.history.is_reconfigured
+        if schedule.repair is not None or schedule.workload.controlled or reconfigured:
             return "no operator replaces the click log"
         self._repaired += 1
         replacement = Replacement(schedule.workload, self._rng, self._repaired)
@@ -152,6 +153,23 @@ class Nemesis:
         schedule.slow = schedule.cluster.snapshots, partition
         schedule.slow_until = schedule.cluster.now + self._duration()
         return f"holds back the markers of {schedule.slow} until {schedule.slow_until}"
+
+    def _reconfigure(self) -> str:
+        """Processes that start from now on lack an experiment, or have all again; kill some."""
+        schedule, whole = self._schedule, self._schedule.workload.config
+        if schedule.workload.controlled or self._repaired:
+            return "nothing to reconfigure"
+        schedule.history.is_reconfigured = True
+        for process in schedule.running():
+            if self._rng.random() < 0.5:
+                process.crash()
+        if schedule.config is not whole:
+            schedule.config = whole
+            return "rolls out the whole configuration"
+        dropped = self._rng.choice(sorted(whole.experiments))
+        others = {name: it for name, it in whole.experiments.items() if name != dropped}
+        schedule.config = whole.model_copy(update={"experiments": others})
+        return f"rolls out a configuration without {dropped}"
 
     def _compact(self) -> str:
         cluster = self._schedule.cluster

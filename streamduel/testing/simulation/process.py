@@ -31,6 +31,7 @@ class Process:
         config: the configuration.
 
     Attributes:
+        config: the configuration.
         threads: those that are not finished, the runner's and one for each load of a snapshot; each
             with the time before which it sleeps.
         stopping: a stop signal was received.
@@ -50,7 +51,7 @@ class Process:
         self.loses: str | None = None
         self.exited: StreamduelError | None = None
         self._schedule = schedule
-        self._config = config
+        self.config = config
         self._dead = False
         self.start(self._serve)
 
@@ -83,7 +84,7 @@ class Process:
 
     def _run(self, source: SimulatedSource, outlet: SimulatedOutlet) -> None:
         runner = Runner(
-            self._config,
+            self.config,
             source,
             outlet,
             lambda: self.cluster.now / 1000,

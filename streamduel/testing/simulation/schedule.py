@@ -68,6 +68,7 @@ class Schedule:
     Attributes:
         cluster: the model of Kafka.
         workload: configuration and click log.
+        config: the configuration of the processes that start.
         trace: time, actor and step, in order.
         late: requests that are still on their way.
         instances: how many processes are wanted.
@@ -82,6 +83,7 @@ class Schedule:
         self.seed = seed
         self.trace: list[tuple[int, str, str]] = []
         self.workload = workload(rng)
+        self.config = self.workload.config
         self.history = History(self.workload)
         self.session_ms = rng.choice((100, 400))
         self.cluster = Cluster(
@@ -120,7 +122,7 @@ class Schedule:
     def start(self, name: str) -> None:
         """Start a process."""
         self._started += 1
-        self._processes.append(Process(self, name, self.workload.config))
+        self._processes.append(Process(self, name, self.config))
 
     def _orchestrate(self) -> None:
         """Start what is wanted and does not run."""
@@ -292,6 +294,10 @@ class Schedule:
         self.held_until = self.slow_until = 0
         self.cluster.repair()
         self._pace = 1.0
+        self.config = self.workload.config
+        for process in self.running():
+            if process.config is not self.config:
+                process.crash()
         for process in self._processes:
             process.paused_until = process.cut_until = 0
             process.loses = None

@@ -12,6 +12,7 @@ from streamduel.policies.base.generator import Generator
 from streamduel.stream import repair_commits, snapshot
 from streamduel.stream.control_order import ControlOrder
 from streamduel.stream.experiment import Experiment
+from streamduel.stream.recovery import Recovery
 from streamduel.stream.snapshot import PartitionEntry
 from streamduel.stream.task import PartitionTask
 from streamduel.testing.simulation.cluster import Cluster, NotReady
@@ -27,6 +28,21 @@ from streamduel.testing.simulation.network import Unreachable
 def expired_clicks_not_saved(patch: pytest.MonkeyPatch) -> None:
     """Pending clicks that another experiment's record expired did not change the saved state."""
     patch.setattr(Experiment, "version", property(lambda experiment: experiment._records))
+
+
+def removed_experiment_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """Records of an experiment that was removed later were unknown when they were read again."""
+    leave_out = Recovery.leave_out
+
+    def forgetting(
+        recovery: Recovery, experiment: Experiment, since: int, until: int | None = None
+    ) -> None:
+        if until is None:
+            del recovery._experiments[experiment.name]
+        else:
+            leave_out(recovery, experiment, since, until)
+
+    patch.setattr(Recovery, "leave_out", forgetting)
 
 
 def finished_by_a_former_member(patch: pytest.MonkeyPatch) -> None:
@@ -157,6 +173,7 @@ DEFECTS: Mapping[str, Callable[[pytest.MonkeyPatch], None]] = {
     defect.__name__: defect
     for defect in (
         expired_clicks_not_saved,
+        removed_experiment_forgotten,
         finished_by_a_former_member,
         offsets_of_a_refused_transaction,
         restored_beside_an_open_transaction,

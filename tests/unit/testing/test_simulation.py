@@ -14,7 +14,7 @@ SCHEDULES = 500
 """Of each test: half a minute of one core."""
 
 FOUND_WITHIN = 1500
-"""Schedules, somewhat less than a minute; the rarest defect is found after 200."""
+"""Schedules, somewhat less than a minute; the rarest defect is found after 860."""
 
 
 def survive(seeds: range) -> None:
