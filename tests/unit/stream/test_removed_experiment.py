@@ -54,6 +54,13 @@ def shared(log: Sequence[Record], rng: random.Random) -> list[Record]:
     return found
 
 
+def drawn(kind: str, rng: random.Random) -> tuple[list[Record], Config, Config]:
+    """A click log, and configurations with both experiments and without `ads`."""
+    log = shared(log_of(kind, rng, rng.choice([1, 41])), rng)
+    bounds = rng.choice([60, 10**6]), rng.choice([5_000, 10**9])
+    return log, made_of(["ads", "search"], *bounds), made_of(["search"], *bounds)
+
+
 def undisturbed(made: Config, log: Sequence[Record], changes: Sequence[int]) -> Output:
     """A run without a restart, in which `ads` leaves and joins by turns, before these records."""
     output, absent = Output(), None
@@ -102,9 +109,7 @@ def with_restarts(
 @pytest.mark.parametrize("kind", ["healthy", "gaps", "chaos"])
 def test_a_removed_experiment_leaves_its_neighbour_as_it_is(kind: str, seed: int) -> None:
     rng = random.Random(f"{kind} {seed}")
-    log = shared(log_of(kind, rng, rng.choice([1, 41])), rng)
-    bounds = rng.choice([60, 10**6]), rng.choice([5_000, 10**9])
-    both, one = (made_of(names, *bounds) for names in (["ads", "search"], ["search"]))
+    log, both, one = drawn(kind, rng)
     at = rng.randrange(1, len(log) - 1)
     found = with_restarts(both, one, log, [at], rng)
     assert visible(found, "search") == visible(undisturbed(both, log, [at]), "search")
@@ -115,9 +120,7 @@ def test_a_removed_experiment_leaves_its_neighbour_as_it_is(kind: str, seed: int
 @pytest.mark.parametrize("kind", ["healthy", "gaps", "chaos"])
 def test_an_experiment_that_is_configured_again_continues(kind: str, seed: int) -> None:
     rng = random.Random(f"{kind} {seed} again")
-    log = shared(log_of(kind, rng, rng.choice([1, 41])), rng)
-    bounds = rng.choice([60, 10**6]), rng.choice([5_000, 10**9])
-    both, one = (made_of(names, *bounds) for names in (["ads", "search"], ["search"]))
+    log, both, one = drawn(kind, rng)
     gap = sorted(rng.sample(range(1, len(log)), 2))
     found = with_restarts(both, one, log, gap, rng)
     expected = undisturbed(both, log, gap)
@@ -131,9 +134,7 @@ def test_an_experiment_that_is_configured_again_continues(kind: str, seed: int) 
 def test_processes_with_and_without_an_experiment_may_take_turns(kind: str, seed: int) -> None:
     """As in a rolling restart: some of them fold no record at all."""
     rng = random.Random(f"{kind} {seed} turns")
-    log = shared(log_of(kind, rng, rng.choice([1, 41])), rng)
-    bounds = rng.choice([60, 10**6]), rng.choice([5_000, 10**9])
-    both, one = (made_of(names, *bounds) for names in (["ads", "search"], ["search"]))
+    log, both, one = drawn(kind, rng)
     changes = sorted(rng.choice(range(100, len(log), 20)) for _ in range(rng.randrange(3, 9)))
     found = with_restarts(both, one, log, changes, rng)
     # Two changes at one record are none.
