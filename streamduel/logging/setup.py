@@ -37,6 +37,10 @@ CANCELLED: Final = "Cancelled"
 """kafka-python's error of a request that the close of its own client ended; it logs it as an
 error."""
 
+CLOSED: Final = "kafka.net.transport"
+"""kafka-python's logger of a socket that its own client closed while it was read: it logs the
+traceback of an AttributeError, since the socket is None then."""
+
 _SECRETS: Final = Secrets()
 
 
@@ -66,7 +70,11 @@ def set_up(form: LogFormat, verbosity: int = 0) -> None:
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=False,  # known loggers must follow a later set-up
     )
+    level = _at(OTHER_LEVELS, verbosity)
+    quiet = level >= logging.WARNING
     lines = _Lines()
+    if quiet:
+        lines.addFilter(_not_closed)
     lines.addFilter(Repeats(f"{OWN}."))
     lines.setFormatter(
         ProcessorFormatter(
@@ -84,11 +92,8 @@ def set_up(form: LogFormat, verbosity: int = 0) -> None:
     for former in [each for each in root.handlers if isinstance(each, _Lines)]:
         root.removeHandler(former)
     root.addHandler(lines)
-    root.setLevel(_at(OTHER_LEVELS, verbosity))
-    quiet = root.level >= logging.WARNING
+    root.setLevel(level)
     logging.getLogger(NOISY_LOGGER).setLevel(logging.ERROR if quiet else logging.NOTSET)
-    if quiet:
-        lines.addFilter(_not_cancelled)
     for package in (OWN, f"{OWN}_files", f"{OWN}_kafka"):
         logging.getLogger(package).setLevel(_at(OWN_LEVELS[form], verbosity))
 
@@ -131,8 +136,12 @@ def _repeated(_: WrappedLogger, __: str, line: EventDict) -> EventDict:
     return line
 
 
-def _not_cancelled(record: logging.LogRecord) -> bool:
+def _not_closed(record: logging.LogRecord) -> bool:
+    """Whether a line is not about what kafka-python's client did when it was closed."""
     values = record.args if isinstance(record.args, tuple) else ()
+    error = record.exc_info[1] if record.exc_info else None
+    if record.name == CLOSED and isinstance(error, AttributeError):
+        return False
     return all(type(each).__name__ != CANCELLED for each in values)
 
 

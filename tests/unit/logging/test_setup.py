@@ -65,6 +65,20 @@ def test_slow_event_loop_warnings_need_verbosity(written: Written) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("verbosity", [0, 3])
+def test_a_socket_that_is_closed_while_it_is_read_needs_verbosity(
+    written: Written, verbosity: int
+) -> None:
+    set_up("text", verbosity)
+    for error in (AttributeError("no recv"), OSError("cut")):
+        try:
+            raise error
+        except (AttributeError, OSError):
+            logging.getLogger("kafka.net.transport").exception("Error receiving network data")
+    # The second is a repeated line, unless the first is none.
+    assert re.findall("no recv|cut", written.text) == (["no recv"] if verbosity else ["cut"])
+
+
 def test_requests_that_a_close_cancels_need_verbosity(written: Written) -> None:
     library = logging.getLogger("kafka.cluster")
     for verbosity in (0, 3):
