@@ -101,8 +101,8 @@ def test_the_clients_tell_the_same(kafka: Broker, topics: Topics, tmp_path: Path
     decompression = found["confluent"].pop("decompression")
     assert decompression[0] == "warning"
     assert decompression[1].startswith(f"'{log}' has compression.type=producer: with source.client")
-    counted = [each.pop("other topics")[0] for each in found.values()]  # other tests create some
-    assert len(set(counted)) == 1
+    for each in found.values():
+        each.pop("other topics", None)  # other tests create some in between
     shown = {name: sentence for name, (_, sentence) in found["kafka-python"].items()}
     assert {name: sentence for name, (_, sentence) in found["confluent"].items()} == shown
     assert found["kafka-python"]["transactions"][0] == "fine"
