@@ -196,10 +196,10 @@ def _play(settings: Settings, folder: Path, stop: Callable[[], bool]) -> None:
     """Play the demo and print its verdict; on a terminal, serve the page until Enter is pressed."""
     out = Console()
 
-    def ended(result: Result, url: str | None) -> None:
+    def ended(result: Result, url: str | None, stop_page: Callable[[], bool]) -> None:
         print_report(out, result)
-        if url and is_interactive() and not stop():
-            wait_for_enter(out, url, stop)
+        if url and is_interactive() and not stop_page():
+            wait_for_enter(out, url, stop_page)
 
     clock = Clock(time.time, time.monotonic, time.sleep)
     run_demo(settings, folder, out, stop, clock, ended)

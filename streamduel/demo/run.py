@@ -83,11 +83,12 @@ def run_demo(
     console: Console,
     stop: Callable[[], bool],
     clock: Clock,
-    ended: Callable[[Result, str | None], None] = lambda _result, _url: None,
+    ended: Callable[[Result, str | None, Callable[[], bool]], None] = lambda *_: None,
 ) -> Result:
     """Run the demo to its end, in an empty folder.
 
-    `ended` is called with the result and the address of the status page, which is still served.
+    `ended` is called with the result, the address of the status page, which is still served, and a
+    `stop` to call all the time: the page says when the process has not answered for some seconds.
 
     Raises:
         StreamduelError: the folder cannot be written to, or the status page cannot be served.
@@ -114,7 +115,13 @@ def run_demo(
         with display:
             serve(loaded, loop, observers=[*observers, loop])
         result = Result(rankers, statistics, loop.progress() if statistics.impressions else None)
-        ended(result, url)
+
+        def stop_page() -> bool:
+            for observer in observers:
+                observer.turned()  # every record is folded: nothing has stalled
+            return stop()
+
+        ended(result, url, stop_page)
         return result
 
 

@@ -49,10 +49,11 @@ def played(
     console: Console | None = None,
     stop: Callable[[], bool] = lambda: False,
     clock: Clock | None = None,
+    ended: Callable[[Result, str | None, Callable[[], bool]], None] = lambda *_: None,
     **changes: Any,
 ) -> Result:
     """A demo from beginning to end."""
     clock = clock or Clock()
     console = console or Console(file=io.StringIO(), width=80)
     demo_clock = DemoClock(lambda: BEGAN, clock, clock.sleep)
-    return run_demo(settings(**changes), folder, console, stop, demo_clock)
+    return run_demo(settings(**changes), folder, console, stop, demo_clock, ended)

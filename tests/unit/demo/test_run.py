@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -17,9 +21,10 @@ from streamduel.config import load
 from streamduel.demo.loop import TURN
 from streamduel.demo.rankers import make_rankers
 from streamduel.demo.report import SURE, sentence
-from streamduel.demo.run import CLICKS, CONFIGURATION
+from streamduel.demo.run import CLICKS, CONFIGURATION, Result
 from streamduel.demo.search import RecipeSearch, Visit
 from streamduel.errors import ConfigurationError, StreamduelError
+from streamduel.monitoring import figures
 from streamduel.stream.inspection import ExperimentReport, inspect
 from streamduel.stream.observer import Observer
 from tests.unit.demo.bed import BEGAN, Clock, played
@@ -195,3 +200,24 @@ def test_a_full_disk_ends_the_demo_with_a_sentence(monkeypatch: pytest.MonkeyPat
 def test_a_folder_that_cannot_be_written_to_is_a_mistake(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"gone/streamduel\.yaml cannot be written: No"):
         played(tmp_path / "gone")
+
+
+def test_the_page_reports_no_stall_after_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(figures, "MAX_WAIT_SECONDS", 2.0)
+    found: list[int] = []
+
+    def ended(_: Result, url: str | None, stop: Callable[[], bool]) -> None:
+        def ask() -> None:
+            with closing(HTTPConnection(urlsplit(url or "").netloc)) as connection:
+                connection.request("GET", "/readyz")
+                found.append(connection.getresponse().status)
+
+        time.sleep(2.1)
+        ask()
+        assert not stop()
+        ask()
+
+    played(tmp_path, impressions=20, page=True, port=0, ended=ended)
+    assert found == [503, 200]
