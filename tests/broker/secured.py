@@ -124,6 +124,13 @@ class SecuredKafka(LocalKafka):
                 [grant.acl(user) for user, granted in grants.items() for grant in granted]
             )
 
+    def set_password(self, user: str, password: str) -> None:
+        """Change the password of a user."""
+        with KafkaAdminClient(bootstrap_servers=self.bootstrap_servers) as admin:
+            admin.alter_user_scram_credentials(
+                [UserScramCredentialUpsertion(user, "SCRAM-SHA-512", password)]
+            )
+
     @contextmanager
     def denied(self, user: str, grant: Grant) -> Iterator[None]:
         """Take a right away from a user for a while."""

@@ -11,6 +11,7 @@ from kafka import TopicPartition, errors
 from streamduel_kafka.client import ConsumerOptions, Membership
 from streamduel_kafka.confluent.brokers import Brokers
 from streamduel_kafka.confluent.consumer import ConfluentConsumer
+from streamduel_kafka.confluent.opening import Errors
 
 AT = TopicPartition("clicks", 0)
 
@@ -65,7 +66,7 @@ def message(**fields: Any) -> Message[Any, Any]:
 def opened(first: Message[Any, Any], options: ConsumerOptions) -> ConfluentConsumer:
     polled: Any = Polled(first)
     unused: Any = None
-    consumer = ConfluentConsumer(polled, unused, Brokers(), unused, options)
+    consumer = ConfluentConsumer(polled, unused, Brokers(), unused, options, Errors())
     consumer.assign({AT: 5})
     return consumer
 
@@ -95,7 +96,7 @@ def test_a_closed_consumer_closes_its_admin_client() -> None:
     polled: Any = Polled(message(offset=5))
     admin: Any = Closable()
     unread: Any = Closable()
-    consumer = ConfluentConsumer(polled, admin, Brokers(), unread, ConsumerOptions())
+    consumer = ConfluentConsumer(polled, admin, Brokers(), unread, ConsumerOptions(), Errors())
     consumer.close()
     assert admin.closed
     assert not consumer.connected
@@ -147,7 +148,7 @@ def test_decisions_of_the_group_are_handled_before_the_consumer_closes() -> None
         instance="a", session_timeout_ms=6000, heartbeat_ms=2000, max_poll_interval_ms=6000
     )
     options = ConsumerOptions(membership=member)
-    consumer = ConfluentConsumer(polled, closable, Brokers(), closable, options)
+    consumer = ConfluentConsumer(polled, closable, Brokers(), closable, options, Errors())
     consumer.subscribe("clicks", Heard(polled.calls))
     consumer.close()
     assert polled.calls == ["revoked", "unsubscribe", "close"]

@@ -89,7 +89,7 @@ class Brokers:
             return self._failed
         return self._failed or now - asked[1] > ANSWER_MICROSECONDS / 1e6
 
-    def connected(self, assigned: Collection[TopicPartition]) -> bool:
+    def connected(self, assigned: Collection[TopicPartition] = ()) -> bool:
         """Whether a broker answers, and the leaders of these partitions do."""
         found = self._newest
         if found is None:

@@ -81,10 +81,12 @@ class ConfluentConsumer:
         brokers: Brokers,
         unread: UnreadBatches,
         options: ConsumerOptions,
+        heard: Errors,
     ) -> None:
         self._consumer = consumer
         self._admin = admin
         self._brokers = brokers
+        self._heard = heard
         self._unread = unread
         self._options = options
         self._more = min(options.max_records - 1, MOST_MESSAGES)  # behind the first of a poll
@@ -164,6 +166,7 @@ class ConfluentConsumer:
             first = self._consumer.poll(seconds)
             if first is None:
                 self._check_fatal()
+                self._check_denied()
                 return {}
             messages = [first, *self._consumer.consume(self._more, 0)]
         found: dict[TopicPartition, Sequence[LogRecord]] = {}
@@ -256,6 +259,12 @@ class ConfluentConsumer:
     def _check_fatal(self) -> None:
         if self._fatal is not None:
             raise self._fatal
+
+    def _check_denied(self) -> None:
+        """Raise the error with which brokers refuse this process, if none of them answers."""
+        denied, self._heard.denied = self._heard.denied, None
+        if denied is not None and not self._brokers.connected():
+            raise denied
 
     def begins(
         self, partitions: Sequence[TopicPartition], seconds: float
@@ -379,4 +388,4 @@ def open_consumer(
         consumer.close()
         raise
     unread = UnreadBatches(settings, options)
-    return ConfluentConsumer(consumer, admin, brokers, unread, options)
+    return ConfluentConsumer(consumer, admin, brokers, unread, options, heard)

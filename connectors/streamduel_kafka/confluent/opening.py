@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import re
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -48,6 +49,10 @@ Both double each time: on a slow network an answer takes longer, and librdkafka 
 NO_TOPIC: Final = "."
 """A name that no topic can have: every broker can answer a request for it in a few bytes."""
 
+REFUSAL: Final = re.compile(r"\balert\b|certificate")
+"""In errors of TLS: a broker refused the certificate of this process, or this process that of a
+broker."""
+
 # librdkafka's lines; quiet wherever kafka-python's are.
 log = logging.getLogger("kafka.librdkafka")
 
@@ -59,18 +64,23 @@ class Errors:
 
     Attributes:
         refused: one that says why the brokers were not reached.
+        denied: one that a new process may not have: librdkafka reads passwords and certificates
+            only when it is opened.
     """
 
     def __init__(self) -> None:
         self.refused: errors.KafkaError | None = None
-        self._last = ""
+        self.denied: errors.KafkaError | None = None
 
     def __call__(self, error: KafkaError) -> None:
         """Called by librdkafka, within calls of the client."""
-        found = translated(error)
-        if error.str() != self._last:
-            self._last = error.str()
-            log.warning("%s", self._last)
+        found, text = translated(error), error.str()
+        # Lines of different texts are no repeats of each other, and the rest is a time.
+        log.warning(text.partition(" (after ")[0])
+        if isinstance(found, errors.SaslAuthenticationFailedError):
+            self.denied = found
+        elif REFUSAL.search(text):
+            self.denied = errors.KafkaConfigurationError(text)
         if error.code() != KafkaError._ALL_BROKERS_DOWN and not isinstance(
             self.refused, errors.SaslAuthenticationFailedError
         ):

@@ -1,13 +1,17 @@
 """A broker with SASL authentication over TLS."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from streamduel.connector import SourceOptions
 from streamduel.errors import ConnectorError
+from streamduel_kafka.opening import open_source
 from streamduel_kafka.settings import SinkSettings, SnapshotSettings, SourceSettings
+from streamduel_kafka.source import KafkaSource
 from streamduel_kafka.topics import Topics
 from tests.broker.fixture import on_both_clients
 from tests.broker.fixture import without_broker as no_broker
@@ -17,6 +21,7 @@ from tests.integration.kafka_connector.bed import (
     Bed,
     commit,
     gain,
+    polls,
     snapshot,
     start,
     work,
@@ -108,3 +113,57 @@ def test_refused_connections_have_a_reason(
         Topics(validated, seconds=3.0)
     assert "staple" not in str(caught.value)
     assert "horse" not in str(caught.value)
+
+
+def opened(secure: SecuredKafka, keys: Path, **own: Any) -> KafkaSource:
+    """A source of the topic `renewed`, which it creates with one partition."""
+    asked = settings(secure, topic="renewed", session_timeout_ms=6000, **own)
+    validated = SourceSettings.model_validate(asked, context={"directory": keys})
+    return open_source(validated, SourceOptions())
+
+
+def reconnects(source: KafkaSource) -> bool:
+    """Poll until the source was away from the broker and is back."""
+    return any(not source.connected for _ in polls(source)) and any(
+        source.connected for _ in polls(source)
+    )
+
+
+@on_both_clients
+def test_a_new_password_is_read_at_the_next_start(
+    secure: SecuredKafka, keys: Path, client: str
+) -> None:
+    password, group = keys / "password", f"password-{client}"
+    own = {"client": client, "group": group, "sasl_mechanism": "SCRAM-SHA-512"}
+    secure.add_users({"ada": []})
+    old = password.read_text()
+    with closing(opened(secure, keys, **own)) as source:
+        gain(source, 1)
+        secure.set_password("ada", "battery staple")
+        password.write_text("battery staple")
+        try:
+            secure.restart()
+            with pytest.raises(ConnectorError, match="invalid credentials"):
+                reconnects(source)
+            with closing(opened(secure, keys, **own)) as following:
+                assert gain(following, 1) == [0]
+        finally:
+            password.write_text(old)
+
+
+@on_both_clients
+def test_new_certificates_are_read_at_the_next_connection_or_start(
+    secure: SecuredKafka, keys: Path, client: str
+) -> None:
+    own = {"client": client, "group": f"certificates-{client}"}
+    with closing(opened(secure, keys, **own)) as source:
+        gain(source, 1)
+        make_keys(keys)
+        secure.restart()
+        if client == "kafka-python":
+            assert reconnects(source)
+            return
+        with pytest.raises(ConnectorError, match="certificate verify failed"):
+            reconnects(source)
+    with closing(opened(secure, keys, **own)) as following:
+        assert gain(following, 1) == [0]
