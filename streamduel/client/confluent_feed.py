@@ -34,10 +34,14 @@ METADATA_SECONDS: Final = 5.0
 
 LOOK_SECONDS: Final = 60.0
 """The time between two looks for new partitions, which librdkafka does not assign, and between two
-attempts to read a damaged batch. The other experiments do not wait for either."""
+attempts to read a damaged batch. The other experiments do not wait for either. A look that fails
+replaces the consumer: librdkafka reads certificates only when it is opened."""
 
 DAMAGED: Final = frozenset({KafkaError._BAD_COMPRESSION, KafkaError._BAD_MSG})
 """Errors of a batch, which librdkafka fetches again at once, and again."""
+
+UNANSWERED: Final = frozenset({KafkaError._TIMED_OUT, KafkaError._TRANSPORT})
+"""Errors of a request; why it failed is reported beside it."""
 
 FIXED: Final[Mapping[str, Any]] = {
     # Uncommitted assignments are not published yet, and may never be.
@@ -96,10 +100,11 @@ class ConfluentFeed:
         self._looked = 0.0
         self._held: set[int] = set()  # those with a damaged batch
         self._failed: KafkaError | None = None
+        self._noted: str | None = None
 
     def _open(self) -> Consumer:
         try:
-            return Consumer({**self._settings, "error_cb": _note})
+            return Consumer({**self._settings, "error_cb": self._note})
         except (KafkaException, TypeError, ValueError) as error:
             raise ClientError(f"confluent-kafka refuses its settings: {_said(error)}.") from None
 
@@ -118,8 +123,11 @@ class ConfluentFeed:
                 messages += self._consumer.consume(MOST_RECORDS - 1, 0)
             return list(self._records(self._consumer, messages))
         except KafkaException as error:
+            said = _said(error)
+            if self._noted is not None and error.args[0].code() in UNANSWERED:
+                said += f" ({self._noted})"
             self.close()
-            raise ClientError(f"topic '{self._topic}' cannot be read: {_said(error)}.") from None
+            raise ClientError(f"topic '{self._topic}' cannot be read: {said}.") from None
         except BaseException:
             self.close()
             raise
@@ -134,10 +142,7 @@ class ConfluentFeed:
         except KafkaException as error:
             if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
                 raise ClientError(f"there is no topic '{self._topic}'.") from None
-            if not self._partitions:
-                raise
-            log.debug("topic '%s': %s", self._topic, _said(error))
-            return
+            raise
         new = described.partitions.keys() - self._partitions
         consumer.incremental_assign(
             [TopicPartition(self._topic, it, OFFSET_BEGINNING) for it in sorted(new)]
@@ -171,6 +176,12 @@ class ConfluentFeed:
                 number, self._topic, error.str(),
             )  # fmt: skip
 
+    def _note(self, error: KafkaError) -> None:
+        """Called by librdkafka, which continues by itself."""
+        log.debug("%s", error.str())
+        if error.code() != KafkaError._ALL_BROKERS_DOWN:
+            self._noted = error.str()
+
     def close(self) -> None:
         """Close the consumer."""
         consumer, self._consumer = self._consumer, None
@@ -178,11 +189,6 @@ class ConfluentFeed:
         if consumer is not None:
             with contextlib.suppress(KafkaException, RuntimeError):
                 consumer.close()
-
-
-def _note(error: KafkaError) -> None:
-    """Called by librdkafka, which continues by itself."""
-    log.debug("%s", error.str())
 
 
 def _said(error: Exception) -> str:

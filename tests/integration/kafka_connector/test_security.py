@@ -6,7 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kafka import KafkaAdminClient, KafkaProducer
+from kafka.admin import NewTopic
 
+from streamduel.client import Assignments, confluent_feed, feeds
 from streamduel.connector import SourceOptions
 from streamduel.errors import ConnectorError
 from streamduel_kafka.opening import open_source
@@ -18,14 +21,17 @@ from tests.broker.fixture import without_broker as no_broker
 from tests.broker.local_kafka import BrokerUnavailableError
 from tests.broker.secured import SecuredKafka, make_keys
 from tests.integration.kafka_connector.bed import (
+    PATIENCE,
     Bed,
     commit,
+    eventually,
     gain,
     polls,
     snapshot,
     start,
     work,
 )
+from tests.unit.client.bed import alone
 
 pytestmark = pytest.mark.kafka
 
@@ -167,3 +173,31 @@ def test_new_certificates_are_read_at_the_next_connection_or_start(
             reconnects(source)
     with closing(opened(secure, keys, **own)) as following:
         assert gain(following, 1) == [0]
+
+
+def test_a_ranker_service_reads_new_certificates(
+    secure: SecuredKafka, keys: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(confluent_feed, "LOOK_SECONDS", 1.0)
+    monkeypatch.setattr(feeds, "MAX_PAUSE", 0.5)
+
+    def publish(arm: str, epoch: int) -> None:
+        with KafkaProducer(bootstrap_servers=secure.bootstrap_servers) as producer:
+            producer.send("for-rankers", key=b"search", value=alone(arm, epoch).encode())
+
+    with closing(KafkaAdminClient(bootstrap_servers=secure.bootstrap_servers)) as admin:
+        admin.create_topics([NewTopic("for-rankers", 1, 1)])
+    publish("bm25", 1)
+    chosen = {
+        "security.protocol": "SASL_SSL", "ssl.ca.location": str(keys / "ca.pem"),
+        "sasl.mechanism": "PLAIN", "sasl.username": "ada",
+        "sasl.password": (keys / "password").read_text().strip(),
+    }  # fmt: skip
+    with Assignments.from_kafka(
+        secure.secure, "for-rankers", client="confluent", kafka=chosen
+    ) as assignments:
+        assert assignments.wait_for("search", PATIENCE)
+        make_keys(keys)
+        secure.restart()
+        publish("ltr-v1", 2)
+        eventually(lambda: assignments.draw("search").epoch == 2)
