@@ -64,21 +64,13 @@ class Coder:
     """
 
     __slots__ = (
-        "_coders", "_credit", "_drops_unclicked", "_is_plain", "_limits", "_max_ranks",
+        "_credit", "_drops_unclicked", "_is_plain", "_limits", "_max_ranks",
         "_roster", "_winners", "by_code", "plain",
     )  # fmt: skip
 
     def __init__(self, settings: ExperimentSettings, roster: Roster, limits: LimitSettings) -> None:
         self._roster = roster
         self._limits, self._max_ranks = limits, limits.max_ranks
-        self._coders: dict[type, Callable[[Any, Mapping[str, Any]], int]] = {
-            Duel: self._duel,
-            Interleaving: self._interleaving,
-            Duels: self._pair,
-            Impression: self._pair,
-            Click: _special,
-            Control: _special,
-        }
         self.plain: tuple[dict[str, int], dict[str, int], dict[str | None, int]] = {}, {}, {}
         self.configure(settings)
 
@@ -110,7 +102,7 @@ class Coder:
         Raises:
             Rejected: it names an unknown arm, or contradicts itself.
         """
-        return self._coders[type(event)](event, self._roster.index)
+        return self._CODERS[type(event)](self, event, self._roster.index)
 
     def check_at(self, event: InputEvent, offset: int) -> None:
         """Check an event against the arms that competed at its offset.
@@ -118,7 +110,7 @@ class Coder:
         Raises:
             Rejected: it named an unknown arm, or contradicts itself.
         """
-        self._coders[type(event)](event, self._roster.known_at(offset))
+        self._CODERS[type(event)](self, event, self._roster.known_at(offset))
 
     def _duel(self, event: Duel, known: Mapping[str, Any]) -> int:
         self._check_known(event, known)
@@ -146,10 +138,24 @@ class Coder:
         self._check_known(event, known)
         if isinstance(event, Impression):
             self._check_limits(event)
-        code = _special(event, known)
+        code = self._special(event, known)
         if isinstance(event, Duels):
             self._check_limits(event)
         return code
+
+    def _special(self, event: InputEvent, _known: Mapping[str, Any]) -> int:
+        if problem := contradiction(event):
+            raise Rejected("invalid_record", problem)
+        return SPECIAL
+
+    _CODERS: Final[Mapping[type, Callable[..., int]]] = {
+        Duel: _duel,
+        Interleaving: _interleaving,
+        Duels: _pair,
+        Impression: _pair,
+        Click: _special,
+        Control: _special,
+    }
 
     def _check_limits(self, event: InputEvent) -> None:
         if problem := over_limit(event, self._limits):
@@ -181,12 +187,6 @@ def _code(known: Mapping[str, Any], pair: Pair | OpenImpression, outcome: int) -
     if first is None or second is None:
         return NO_DUEL  # of an earlier offset, where arms have no index
     return int((first * len(known) + second) * OUTCOMES + outcome)
-
-
-def _special(event: InputEvent, _known: Mapping[str, Any]) -> int:
-    if problem := contradiction(event):
-        raise Rejected("invalid_record", problem)
-    return SPECIAL
 
 
 def _contradiction(event: InputEvent) -> Rejected:

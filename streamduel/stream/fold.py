@@ -44,7 +44,7 @@ class Fold:
         self._context = context
         self._window, self._outputs = context.window, context.outputs
         self._clock = clock
-        self._marked = MarkedControls(router, experiments, self._reject)
+        self._marked = MarkedControls(router, experiments)
 
     def apply(self, records: Sequence[LogRecord]) -> None:
         """Apply records within one block of the dedupe window."""
@@ -179,7 +179,7 @@ class Fold:
         """Apply a click log in another format, whose records may contain several events each."""
         for record in records:
             if isinstance(record, ControlMarker):
-                self._marked.fold(record, self._clock.now)
+                self._apply_marked(record)
                 continue
             try:
                 routed = self._router.events(record)
@@ -224,9 +224,13 @@ class Fold:
     def _refuse(self, record: LogRecord, error: Exception) -> None:
         """Apply a record that decoding refused: most are dead letters."""
         if isinstance(record, ControlMarker):
-            self._marked.fold(record, self._clock.now)
+            self._apply_marked(record)
         else:
             self._reject(record, self._router.decode.verdict(record.value, error))
+
+    def _apply_marked(self, marker: ControlMarker) -> None:
+        for control, verdict in self._marked.fold(marker, self._clock.now):
+            self._reject(control, verdict)
 
     def _reject(self, record: LogRecord, verdict: Rejected) -> None:
         experiment = self._router.experiment_of(record, verdict)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from streamduel.connector import ControlMarker, LogRecord
@@ -31,41 +31,39 @@ class MarkedControls:
     Args:
         router: decodes them.
         experiments: those of the partition, by name.
-        reject: makes a dead letter of a record.
     """
 
-    __slots__ = ("_experiments", "_reject", "_router")
+    __slots__ = ("_experiments", "_router")
 
-    def __init__(
-        self,
-        router: Router,
-        experiments: Mapping[str, Experiment],
-        reject: Callable[[LogRecord, Rejected], None],
-    ) -> None:
+    def __init__(self, router: Router, experiments: Mapping[str, Experiment]) -> None:
         self._router = router
         self._experiments = experiments
-        self._reject = reject
 
-    def fold(self, marker: ControlMarker, now: int) -> None:
+    def fold(self, marker: ControlMarker, now: int) -> list[tuple[LogRecord, Rejected]]:
         """Apply the records of a marker that are not applied yet; without any it is a duplicate.
 
         Args:
             marker: the marker.
             now: stream time.
+
+        Returns:
+            The records that become dead letters.
         """
         due = list(self._router.controls.due(marker))
+        rejected: list[tuple[LogRecord, Rejected]] = []
         if marker.skipped:
-            return
+            return rejected
         for control in due:
             record = Controlled(marker.offset, marker.timestamp, control.key, control.value)
             try:
                 self._apply(record, now)
             except Rejected as verdict:
-                self._reject(record, verdict)
+                rejected.append((record, verdict))
         if not due:
             experiment = self._experiments.get((marker.key or b"").decode(errors="replace"))
             if experiment is not None:
                 experiment.outcomes.duplicate += 1
+        return rejected
 
     def _apply(self, record: Controlled, now: int) -> None:
         event = self._router.decode(record.value)

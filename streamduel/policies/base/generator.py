@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -63,11 +63,10 @@ class Generator:
     interval", ACM TOMACS 29(1), 2019 (`below`).
     """
 
-    __slots__ = ("_bits", "_raw", "ahead", "lent")
+    __slots__ = ("_bits", "ahead", "lent")
 
     def __init__(self, seed: int = 0) -> None:
         self._bits = np.random.PCG64(integer("seed", seed, minimum=0))
-        self._raw: Callable[..., Any] = self._bits.random_raw
         self.ahead = 0
         self.lent: npt.NDArray[np.uint64] | None = None
 
@@ -87,11 +86,13 @@ class Generator:
             return 0
         if not 1 < n <= _WORD:
             raise PolicyError(f"a draw must have from 1 to 2**64 possible results (found {n!r}).")
-        product = self._raw() * n
+        self._take_back()
+        raw = self._bits.random_raw
+        product = raw() * n
         if product & _LOW_BITS < n:
             surplus = _WORD % n
             while product & _LOW_BITS < surplus:
-                product = self._raw() * n
+                product = raw() * n
         return int(product >> 64)
 
     def below_each(self, n: int, count: int) -> npt.NDArray[np.int64]:
@@ -148,7 +149,8 @@ class Generator:
         Args:
             n: how many, from 0.
         """
-        words: npt.NDArray[np.uint64] = self._raw(n)
+        self._take_back()
+        words: npt.NDArray[np.uint64] = self._bits.random_raw(n)
         return words
 
     def lend(self, n: int) -> npt.NDArray[np.uint64]:
@@ -161,17 +163,12 @@ class Generator:
         """
         self._take_back()
         self.lent, self.ahead = self._bits.random_raw(n), n
-        self._raw = self._raw_again
         return self.lent
-
-    def _raw_again(self, *count: int) -> Any:
-        self._take_back()
-        return self._raw(*count)
 
     def _take_back(self) -> None:
         if self.lent is not None:
             self._bits.advance(PERIOD - self.ahead)
-            self._raw, self.lent, self.ahead = self._bits.random_raw, None, 0
+            self.lent, self.ahead = None, 0
 
     def skip(self, n: int) -> None:
         """Continue as if n words had been drawn, in constant time.

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, Literal
 
@@ -201,6 +204,42 @@ def test_results_of_every_policy_do_not_depend_on_chunks_around_changes(policy: 
     cuts = list(range(1, len(log), 2))
     output = run(config(experiment), log, cuts, restarts=set(cuts[::60]))
     assert output == run(config(experiment), log, [], set())
+
+
+@contextmanager
+def no_garbage() -> Iterator[None]:
+    """Objects of streamduel that are not needed any more are freed without the collector."""
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        yield
+        gc.collect()
+        found = [type(each) for each in gc.garbage]
+        assert not [each for each in found if each.__module__.startswith("streamduel")]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+
+
+LIMITED: dict[str, Any] = {"segments": {"class": ["x", "y"]}, "max_per_client": 3}
+
+
+@pytest.mark.parametrize("case", [*CASES, "limited", *policies.names()])
+def test_a_partition_that_is_lost_is_freed_without_the_garbage_collector(case: str) -> None:
+    """The service lets it run rarely, and a window has some hundred megabytes."""
+    if case in CASES or case == "limited":
+        changes = CASES.get(case, LIMITED)
+    else:
+        needs = [it.name for it in policies.get(case).declared.values() if it.required]
+        changes = {"policy": {"name": case, **dict.fromkeys(needs, 2_500)}}
+    log, made = turbulent(5, "broker"), config(changes)
+    output = run(made, log[:300], [100, 200], {100})
+    with no_garbage():
+        run(made, log, [100, 200, 300], {200})
+        task = PartitionTask(made, LOG, 0, output.entries)
+        del task  # while the click log is read again
 
 
 def test_the_logs_contain_all_cases() -> None:
