@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import socket
 import threading
@@ -11,6 +12,7 @@ from collections.abc import Callable, Collection
 from typing import Any, Final
 
 import uvicorn
+from h11 import LocalProtocolError
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -82,6 +84,17 @@ class _Connection(H11Protocol):
             self._answered = False
             self._restart_deadline()
         super().data_received(data)
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not HTTP, once: not as the second answer to a request with such a body."""
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+        with contextlib.suppress(LocalProtocolError):  # the request was answered before its body
+            super().send_400_response(msg)
+        self.transport.close()
+
+    def _should_upgrade(self) -> bool:
+        return False  # and advise nobody to install another protocol
 
     def on_response_complete(self) -> None:
         self._answered = True

@@ -27,7 +27,7 @@ def service() -> Iterator[Service]:
 def read_until(client: socket.socket, end: bytes) -> bytes:
     """What the server sends up to these bytes, or until it closes the connection."""
     received = b""
-    while not received.endswith(end) and (chunk := client.recv(4096)):
+    while (not end or not received.endswith(end)) and (chunk := client.recv(4096)):
         received += chunk
     return received
 
@@ -130,6 +130,26 @@ class TestPages:
             answer = read_until(client, b"received.")
         assert answer.startswith(b"HTTP/1.1 400 ")
         assert answer.endswith(b"\r\n\r\nInvalid HTTP request received.")
+
+    def test_an_invalid_body_is_no_error_of_the_service(
+        self, service: Service, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        begin = b"GET /healthz HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"
+        with service.hang(begin + b"no size\r\n") as client:
+            assert read_until(client, b"").startswith(b"HTTP/1.1 400 ")
+        with service.hang(begin) as client:
+            assert read_until(client, b'"alive"}').startswith(b"HTTP/1.1 200 ")
+            client.sendall(b"no size\r\n")
+            assert read_until(client, b"") == b""
+        assert service.get("/healthz").status_code == 200
+        assert [each.getMessage() for each in caplog.records if each.exc_info] == []
+
+    def test_a_request_for_another_protocol_is_answered_in_this_one(
+        self, service: Service, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        upgrade = {"connection": "upgrade", "upgrade": "websocket"}
+        assert service.get("/healthz", **upgrade).status_code == 200
+        assert caplog.records == []
 
 
 class TestAddress:
