@@ -171,7 +171,7 @@ class Assignments:
             **options: see `Assignments`.
 
         Raises:
-            ClientError: a URL is invalid.
+            ClientError: a URL, a header or `every` is invalid.
         """
         return cls(*[UrlFeed(url, every, headers) for url in urls], **options)
 
@@ -235,7 +235,8 @@ class Assignments:
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             self._warn_once(record, error)
             return
-        seen_at = self._clock() if record.at is None else record.at
+        now = self._clock()
+        seen_at = now if record.at is None else min(now, record.at)
         with self._updated:
             current = self._current.get(assignment.experiment)
             if current is not None:

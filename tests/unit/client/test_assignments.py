@@ -225,3 +225,22 @@ def test_threads_draw_concurrently() -> None:
         with ThreadPoolExecutor(8) as pool:
             many = list(pool.map(lambda _: draws(assignments), range(16)))
     assert all(each == alone_first for each in many)
+
+
+class FromTheFuture(InMemoryFeed):
+    """A record that is read once, with a time decades ahead."""
+
+    at = NOW + 2_000_000_000
+
+    def poll(self) -> list[FeedRecord]:
+        records = [FeedRecord(value, self.at) for value in self._values]
+        self._values.clear()
+        return records
+
+
+def test_age_counts_from_reading_if_the_time_of_an_assignment_is_in_the_future() -> None:
+    clock = Clock()
+    with Assignments(FromTheFuture(alone("x")), clock=clock) as assignments:
+        assert assignments.wait_for("search")
+        clock.now += 40
+        assert assignments.age("search") == 40
