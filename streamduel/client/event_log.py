@@ -295,7 +295,8 @@ class EventLog:
         }
 
     def _log(self, record: Record) -> str:
-        if self._outbox.put(Message(record.experiment.encode(), encode(record))):
+        value = encode(record)  # first: it checks the name of the experiment, too
+        if self._outbox.put(Message(record.experiment.encode(), value)):
             self._dropping = False
         elif self._full == "raise":
             raise BufferFullError(

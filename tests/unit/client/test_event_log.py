@@ -231,6 +231,10 @@ def test_invalid_text_is_refused(log: EventLog, kept: Kept) -> None:
         log.click("search", "\ud800", rank=0)
     with pytest.raises(ClientError, match=r"this click would be refused: .*unsupported"):
         log.click("search", object(), rank=0)  # type: ignore[arg-type]
+    with pytest.raises(ClientError, match=r"this click would be refused: .*surrogates"):
+        log.click("\ud800", "i-1", rank=0)
+    with pytest.raises(ClientError, match=r"this click would be refused: experiment must be"):
+        log.click(None, "i-1", rank=0)  # type: ignore[arg-type]
     assert logged(log, kept) == []
 
 
