@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -43,6 +44,9 @@ CHUNK_BYTES: Final = 1 << 16
 EVERY_SECONDS: Final = 2.0
 """Seconds between two requests: an assignment that is a few seconds old costs little."""
 
+MAX_EVERY: Final = 86_400.0
+"""A day: a longer pause is a mistake, such as milliseconds."""
+
 SILENCE_SECONDS: Final = 3.0
 """Timeout of connecting and of each read; the service answers in milliseconds."""
 
@@ -53,6 +57,12 @@ MAX_ANSWER_BYTES: Final = 16 << 20
 """A hundred rankers have some 5,000 pairs of 100 bytes: half a megabyte for an experiment."""
 
 _NULL: Final = b"null"
+
+_NOT_SENT: Final = re.compile(r"[\x00-\x20\x7f]")
+"""Characters of which a URL has none."""
+
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER_VALUE: Final = re.compile(r"[\t\x20-\x7e\xa0-\xff]*")
 
 # Without redirects: the headers may contain credentials.
 _HANDLERS: Final = (
@@ -158,16 +168,13 @@ class UrlFeed:
     def __init__(
         self, url: str, every: float = EVERY_SECONDS, headers: Mapping[str, str] | None = None
     ) -> None:
-        parts = urlsplit(url)
-        if parts.username is not None or parts.password is not None:
+        _check_url(url)
+        for name, value in (headers or {}).items():
+            _check_header(name, value)
+        if not isinstance(every, (int, float)) or not 0 < every <= MAX_EVERY:
             raise ClientError(
-                "the URL of the assignments must not contain a user or a password; pass them "
-                "in the header 'Authorization'."
-            )
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ClientError(
-                "the URL of the assignments must be an HTTP URL such as "
-                f"'http://streamduel:9400/api/experiments' (found '{url}')."
+                f"every must be a number of seconds above 0 and at most {MAX_EVERY:.0f} "
+                f"(found {every!r})."
             )
         self.every = every
         self._url = url
@@ -208,6 +215,40 @@ class UrlFeed:
 
     def close(self) -> None:
         """Do nothing: each request has its own connection."""
+
+
+def _check_url(url: str) -> None:
+    """Refuse, with ClientError, a URL that no request can be made of."""
+    try:
+        parts = urlsplit(url)
+        if parts.username is not None or parts.password is not None:
+            raise ClientError(
+                "the URL of the assignments must not contain a user or a password; pass them "
+                "in the header 'Authorization'."
+            )
+        _ = parts.port  # raises ValueError
+        asked = parts.path + parts.query
+        valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and asked.isascii()
+        valid = valid and not _NOT_SENT.search(parts.netloc + asked)
+    except ValueError:
+        valid = False
+    if not valid:
+        found = "" if "@" in str(url) else f" (found '{url}')"  # not a password
+        raise ClientError(
+            "the URL of the assignments must be an HTTP URL such as "
+            f"'http://streamduel:9400/api/experiments'{found}."
+        )
+
+
+def _check_header(name: str, value: str) -> None:
+    """Refuse, with ClientError, a header that cannot be sent; its value may be a password."""
+    if not _HEADER_NAME.fullmatch(name):
+        raise ClientError(f"the header {name!r} of the assignments must have a name of HTTP.")
+    if not isinstance(value, str) or not _HEADER_VALUE.fullmatch(value):
+        raise ClientError(
+            f"the header {name!r} of the assignments must be one line of Latin-1 text; its value "
+            "is not shown here."
+        )
 
 
 class Follower:

@@ -1,6 +1,7 @@
 import contextlib
 import http.server
 import json
+import math
 import socket
 import threading
 import time
@@ -198,8 +199,14 @@ def test_a_refused_connection_is_an_error() -> None:
             values(feed)
 
 
-@pytest.mark.parametrize("url", ["streamduel:9400", "file:///etc/passwd", "http:///api", ""])
-def test_a_url_of_another_scheme_is_refused(url: str) -> None:
+@pytest.mark.parametrize(
+    "url",
+    [
+        "streamduel:9400", "file:///etc/passwd", "http:///api", "", "http://[::1/api",
+        "http://host:port/api", "http://host:94000/api", "http://host/my api", "http://host/äpi",
+    ],
+)  # fmt: skip
+def test_a_url_that_cannot_be_asked_is_refused(url: str) -> None:
     with pytest.raises(ClientError) as refused:
         Assignments.from_url(url)
     assert str(refused.value) == (
@@ -213,3 +220,21 @@ def test_a_password_in_a_url_is_refused_and_not_repeated(url: str) -> None:
     with pytest.raises(ClientError, match="must not contain a user or a password") as refused:
         UrlFeed(url)
     assert "s3cret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "headers", [{"Authorization": "s3cret\n"}, {"X-Key": "s3cret€"}, {"X-Key\n": "s3cret"}]
+)
+def test_a_header_that_cannot_be_sent_is_refused_and_not_repeated(headers: dict[str, str]) -> None:
+    with pytest.raises(ClientError, match=r"the header '.*' of the") as refused:
+        UrlFeed("http://host/api", headers=headers)
+    assert "s3cret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("every", [0, -1, math.nan, math.inf, "2", None])
+def test_a_pause_that_nobody_can_wait_for_is_refused(every: Any) -> None:
+    with pytest.raises(ClientError) as refused:
+        Assignments.from_url("http://host/api", every=every)
+    assert str(refused.value) == (
+        f"every must be a number of seconds above 0 and at most 86400 (found {every!r})."
+    )
