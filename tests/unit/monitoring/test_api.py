@@ -36,6 +36,17 @@ def answered(service: Service, path: str) -> dict[str, Any]:
     return found
 
 
+def test_the_evidence_is_kept_for_the_next_answer(service: Service) -> None:
+    watched = task(config({"search": ARMS}))
+    fold(watched, *duels("search", 0, "bm25", "ltr", "bbbtbb"))
+    commit(service.monitoring.observer, watched)
+    evidence = answered(service, "/api/experiments")["experiments"]["search"]["evidence"]
+    (view,) = service.monitoring.observer.figures.experiments()
+    kept = vars(view.verdict).get("evidence")
+    assert kept is not None, "or a thousand experiments are computed for each ranker service"
+    assert dict(zip(ARMS, kept.tolist(), strict=True)) == evidence
+
+
 def test_the_matrix_has_the_counts_with_the_best_arm_first(service: Service) -> None:
     watched = task(config({"search": ARMS}))
     fold(watched, *duels("search", 0, "bm25", "ltr", "bbbtbb"))
