@@ -57,6 +57,8 @@ MAX_BATCH_BYTES: Final = 32 * 2**20
 RESERVED: Final = frozenset({"bootstrap_servers", "kafka_client", "metrics_enabled"})
 """Settings that a service cannot choose."""
 
+PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+
 CONSUMER: Final[Mapping[str, Any]] = {
     # Uncommitted assignments are not published yet, and may never be.
     "isolation_level": "read_committed",
@@ -230,9 +232,25 @@ def client_settings(
             raise ClientError(f"kafka-python has no setting '{name}'{nearest(name, known) or '.'}")
         if name in fixed or name in RESERVED:
             raise ClientError(f"the setting '{name}' of kafka-python cannot be changed here.")
+    _check_protocol(chosen)
     for name, value in chosen.items():
         if "password" in name and isinstance(value, str):
             chosen[name] = Secret(value)
     if isinstance(servers, str):
         servers = [server.strip() for server in servers.split(",")]
     return {**COMMON, **chosen, **fixed, "bootstrap_servers": list(servers)}
+
+
+def _check_protocol(chosen: Mapping[str, Any]) -> None:
+    """Refuse a protocol that kafka-python would take for another one.
+
+    It takes any that it does not know, such as `sasl_ssl`, for PLAINTEXT.
+    """
+    protocol = chosen.get("security_protocol", "PLAINTEXT")
+    if protocol not in PROTOCOLS:
+        raise ClientError(
+            f"security_protocol must be {', '.join(PROTOCOLS[:-1])} or {PROTOCOLS[-1]} "
+            f"(found {protocol!r})."
+        )
+    if protocol.startswith("SASL_") and not chosen.get("sasl_mechanism"):
+        raise ClientError(f"security_protocol {protocol} needs sasl_mechanism.")

@@ -30,6 +30,17 @@ WAYS: list[Opened] = [Assignments.from_kafka, EventLog.to_kafka]
             {"metrics_enabled": True},
             "the setting 'metrics_enabled' of kafka-python cannot be changed here.",
         ),
+        (
+            "clicks",
+            {"security_protocol": "sasl_ssl", "sasl_mechanism": "PLAIN"},
+            "security_protocol must be PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL (found "
+            "'sasl_ssl').",
+        ),
+        (
+            "clicks",
+            {"security_protocol": "SASL_SSL"},
+            "security_protocol SASL_SSL needs sasl_mechanism.",
+        ),
         ("", {}, "topic '' cannot be used: All topics must be non-empty strings."),
         (None, {}, "topic None cannot be used: All topics must not be None."),
     ],
