@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-"""Beginnings of a cell that a spreadsheet would take for a formula; an apostrophe makes it text."""
+FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""Beginnings of a cell that a spreadsheet would take for a formula, in an East Asian language also
+the wide forms of the signs; an apostrophe makes it text."""
 
 
 def cell(text: str) -> str:

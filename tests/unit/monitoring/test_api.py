@@ -136,6 +136,15 @@ def test_the_table_of_experiments_as_csv(service: Service) -> None:
     assert [row["experiment"] for row in found] == ["search", "ads, old"]
 
 
+@pytest.mark.parametrize("begin", ["=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"])
+def test_no_name_is_a_formula_of_a_spreadsheet(service: Service, begin: str) -> None:
+    running = task(config({f"{begin}1": (f"{begin}a", f"{begin}b")}, owner=f"{begin}me"))
+    commit(service.monitoring.observer, running)
+    (row,) = table(service)
+    for text in (row["experiment"], row["champion"], row["owner"]):
+        assert text.startswith(f"'{begin}")
+
+
 def test_examples_are_shown_as_text(service: Service) -> None:
     """Queries and documents come from users: they are neither markup nor control characters."""
     running = task(config({"search": ARMS}))
