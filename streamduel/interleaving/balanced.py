@@ -10,6 +10,7 @@ from streamduel.interleaving.base import (
     Interleaved,
     RandomBits,
     Team,
+    at_rank,
     check,
     contested,
     ranks_of,
@@ -100,7 +101,7 @@ def credit(
     Analysis of Interleaved Search Evaluation", ACM TOIS 30(1), 2012.
     """
     upper = contested(list_a, list_b, docs)
-    clicked = [(docs[rank], rank) for rank in ranks]  # of all ranks: raises IndexError
+    clicked = [(at_rank(docs, rank), rank) for rank in ranks]  # of all ranks: raises IndexError
     clicked = [(document, rank) for document, rank in clicked if rank < upper]
     if not clicked:
         return 0.5

@@ -10,6 +10,8 @@ from streamduel.errors import InterleavingError
 
 Document = TypeVar("Document", bound=Hashable)
 
+Entry = TypeVar("Entry")
+
 Team = Literal["a", "b"] | None
 """The side that a click on a document counts for; None: neither."""
 
@@ -106,6 +108,13 @@ def fill(shown: dict[Document, Team], length: int, *remaining: Remaining[Documen
     for ranking in remaining:
         while len(shown) < length and ranking.left():
             shown[ranking.top()] = None
+
+
+def at_rank(entries: Sequence[Entry], rank: int) -> Entry:
+    """The entry at a rank; IndexError if it is outside the list: -1 is not its last rank."""
+    if rank < 0:
+        raise IndexError(f"a rank is from 0 (found {rank})")
+    return entries[rank]
 
 
 def check(length: int, **rankings: Sequence[Document]) -> None:

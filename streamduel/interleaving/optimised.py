@@ -21,6 +21,7 @@ from streamduel.interleaving.base import (
     Interleaved,
     RandomBits,
     Team,
+    at_rank,
     check,
     check_shown,
     ranks_of,
@@ -217,7 +218,7 @@ def worth_of(
     check_shown(list_a, list_b, docs)
     worth = _worths(list_a, list_b, credit)
     credited = min(len(list_a), len(list_b))
-    clicked = [(rank, docs[rank]) for rank in ranks]
+    clicked = [(rank, at_rank(docs, rank)) for rank in ranks]
     return sum(worth[document] for rank, document in clicked if rank < credited)
 
 

@@ -12,6 +12,7 @@ from streamduel.interleaving.base import (
     Multileaved,
     RandomBits,
     Remaining,
+    at_rank,
     below,
     check,
 )
@@ -96,7 +97,7 @@ def duels_of(n_rankers: int, teams: Sequence[int | None], ranks: Sequence[int]) 
     """
     clicks = [0] * n_rankers
     for rank in ranks:
-        team = teams[rank]
+        team = at_rank(teams, rank)
         if team is not None:
             clicks[team] += 1
     duels = []

@@ -346,8 +346,8 @@ def check_the_order_of_clicks_does_not_matter(tested: CreditUnderTest) -> None:
 
 
 def check_a_rank_outside_the_list_is_an_index_error(tested: CreditUnderTest) -> None:
-    """A click below the list raises IndexError, also among valid ones."""
-    for ranks in ([2], [0, 2], [2, 0], [0, 0, 1, 2, 0], [2**53]):
+    """A click below or above the list raises IndexError, also among valid ones."""
+    for ranks in ([-1], [0, -2], [2], [0, 2], [2, 0], [0, 0, 1, 2, 0], [2**53]):
         for shown in (Shown(["a", "b"]), Shown(["a", "b"], [0.8, 0.3])):
             try:
                 tested.credit(shown, on_ranks(ranks))

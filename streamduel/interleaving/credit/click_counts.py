@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from streamduel.interleaving.base import at_rank
 from streamduel.interleaving.credit.base import ClickLike, ShownLike, credit_function
 
 
@@ -37,7 +38,8 @@ def click_count(shown: ShownLike, clicks: Sequence[ClickLike]) -> float:
     teams = shown.teams
     lead = 0
     for click in clicks:
-        team = teams[click.rank]
+        rank = click.rank
+        team = teams[rank] if rank >= 0 else at_rank(teams, rank)  # not each time: as below
         if team == "a":
             lead += 1
         elif team == "b":
@@ -76,7 +78,7 @@ def any_click(shown: ShownLike, clicks: Sequence[ClickLike]) -> float:
     Source: `click_count` of the impressions with clicks for one side alone; after Radlinski, Kurup
     and Joachims, CIKM 2008.
     """
-    teams = {shown.teams[click.rank] for click in clicks}
+    teams = {at_rank(shown.teams, click.rank) for click in clicks}
     if ("a" in teams) == ("b" in teams):
         return 0.5
     return 1.0 if "a" in teams else 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from streamduel.interleaving.base import at_rank
 from streamduel.interleaving.credit.base import ClickLike, ShownLike, credit_function
 
 
@@ -79,7 +80,7 @@ def _teams(shown: ShownLike, clicks: Sequence[ClickLike]) -> list[str | None]:
     timed = [(click.ts, place) for place, click in enumerate(clicks) if click.ts is not None]
     if len(timed) == len(clicks):
         clicks = [clicks[place] for _, place in sorted(timed)]
-    return [shown.teams[click.rank] for click in clicks]
+    return [at_rank(shown.teams, click.rank) for click in clicks]
 
 
 def _first(teams: Iterable[str | None]) -> float:

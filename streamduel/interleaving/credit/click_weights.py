@@ -9,6 +9,7 @@ from math import lcm
 from typing import Any, Final
 
 from streamduel.errors import InterleavingError
+from streamduel.interleaving.base import at_rank
 from streamduel.interleaving.credit.base import (
     ClickLike,
     Credit,
@@ -171,7 +172,7 @@ def _by_weight(weight: Callable[[ClickLike], int]) -> Credit:
         teams = shown.teams
         lead = 0
         for click in clicks:
-            team = teams[click.rank]
+            team = at_rank(teams, click.rank)
             if team is not None:
                 lead += weight(click) if team == "a" else -weight(click)
         return winner(lead)

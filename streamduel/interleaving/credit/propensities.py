@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from streamduel.errors import InterleavingError
+from streamduel.interleaving.base import at_rank
 
 _Counts = Mapping[Hashable, Mapping[int, int]]
 """Counts by document and rank."""
@@ -50,7 +51,7 @@ def estimate_propensities(
         for rank, document in enumerate(docs[:length]):
             shown[document][rank] += 1
         for rank in set(ranks):  # the model has one click on a document, or none
-            clicked[docs[rank]][rank] += 1
+            clicked[at_rank(docs, rank)][rank] += 1
     found = [1.0]
     for rank in range(1, length):
         found.append(found[-1] * _ratio(shown, clicked, rank))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from math import fsum
 from typing import Final
 
+from streamduel.interleaving.base import at_rank
 from streamduel.interleaving.credit.base import ClickLike, ShownLike, credit_function, winner
 from streamduel.interleaving.credit.click_counts import click_count
 
@@ -75,7 +76,7 @@ def leads(chances: Sequence[float | None], ranks: Sequence[int]) -> dict[int, fl
     """
     found = [1.0]  # by the number of clicks that side a has
     for rank, clicks in sorted(Counter(ranks).items()):
-        chance = chances[rank]
+        chance = at_rank(chances, rank)
         if chance is None:
             continue
         none = [0.0] * clicks

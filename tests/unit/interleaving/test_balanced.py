@@ -153,6 +153,7 @@ def test_an_impossible_list_is_refused(docs: list[int], sentence: str) -> None:
         credit([1, 2], [2, 3], docs, [0])
 
 
-def test_a_rank_outside_the_list_is_an_error() -> None:
+@pytest.mark.parametrize("rank", [2, -1])
+def test_a_rank_outside_the_list_is_an_error(rank: int) -> None:
     with pytest.raises(IndexError):
-        credit([1, 2], [2, 3], [1, 2], [0, 2])
+        credit([1, 2], [2, 3], [1, 2], [0, rank])

@@ -210,5 +210,6 @@ def test_invalid_arguments_are_refused() -> None:
         solve([1], [2], 1, credit="inverse")  # type: ignore[arg-type]
     with pytest.raises(InterleavingError, match="found 9, which is in neither"):
         worth_of([1], [2], [9], [0])
-    with pytest.raises(IndexError):
-        worth_of([1], [2], [1, 2], [2])
+    for rank in (2, -1):
+        with pytest.raises(IndexError):
+            worth_of([1], [2], [1, 2], [rank])

@@ -162,7 +162,8 @@ def test_no_click_is_a_tie() -> None:
 
 
 def test_invalid_arguments_are_refused() -> None:
-    with pytest.raises(IndexError):
-        expected_credit(UP, DOWN, [1, 3], [2])
+    for rank in (2, -1):
+        with pytest.raises(IndexError):
+            expected_credit(UP, DOWN, [1, 3], [rank])
     with pytest.raises(InterleavingError, match=r"found 9, which is in neither"):
         expected_credit(UP, DOWN, [1, 9], [0])

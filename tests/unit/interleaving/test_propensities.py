@@ -90,9 +90,10 @@ def test_ranks_without_common_documents_are_an_error(log: list[Impression], lack
     )
 
 
-def test_a_rank_outside_the_list_is_an_error() -> None:
+@pytest.mark.parametrize("rank", [2, -1])
+def test_a_rank_outside_the_list_is_an_error(rank: int) -> None:
     with pytest.raises(IndexError):
-        estimate_propensities([(["x", "y"], [2])], 2)
+        estimate_propensities([(["x", "y"], [rank])], 2)
 
 
 LOOKS = [1.0, 0.6, 0.4, 0.25]

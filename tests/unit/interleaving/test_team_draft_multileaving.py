@@ -99,5 +99,6 @@ def test_invalid_arguments_are_refused() -> None:
     twice = r"^rankings\[2\] must have each document once \(found 1 at ranks 0 and 1\)\.$"
     with pytest.raises(InterleavingError, match=twice):
         multileave([[1], [2], [1, 1]], 1, rng)
-    with pytest.raises(IndexError):
-        duels_of(2, [0, 1], [2])
+    for rank in (2, -1):
+        with pytest.raises(IndexError):
+            duels_of(2, [0, 1], [rank])
