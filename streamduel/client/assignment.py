@@ -133,7 +133,7 @@ class Sessions:
         with self._lock:
             while self._held:
                 begin, _ = next(iter(self._held.values()))
-                if now - begin < self._seconds:
+                if abs(now - begin) < self._seconds:  # the clock may have been far ahead
                     break
                 self._held.popitem(last=False)
             _, kept = self._held.setdefault(session, (now, draw))

@@ -155,6 +155,16 @@ def test_with_keep_a_session_keeps_its_pair() -> None:
         assert assignments.draw("search", "early") == Draw("new", "new", 2)
 
 
+def test_a_clock_that_was_far_ahead_does_not_keep_sessions() -> None:
+    clock = Clock(NOW + 2_000_000_000)
+    with following(alone("old", 1), clock=clock, keep=600) as (assignments, feed):
+        assert assignments.draw("search", "early") == Draw("old", "old", 1)
+        clock.now = NOW
+        feed.add(alone("new", 2))
+        eventually(lambda: assignments.draw("search").epoch == 2)
+        assert assignments.draw("search", "early") == Draw("new", "new", 2)
+
+
 def test_with_keep_sessions_are_kept_per_experiment() -> None:
     with following(alone("x"), alone("y", experiment="ads"), keep=600) as (assignments, _):
         assert assignments.wait_for("ads")
