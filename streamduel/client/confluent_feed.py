@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -67,6 +68,9 @@ RESERVED: Final = frozenset({"bootstrap.servers", "group.id", "group.instance.id
 """Settings that a service cannot choose."""
 
 
+_TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
+
+
 class ConfluentFeed:
     """Reads a topic of assignments from its beginning, and follows it.
 
@@ -79,6 +83,11 @@ class ConfluentFeed:
     def __init__(
         self, servers: str | Sequence[str], topic: str, chosen: Mapping[str, Any] | None = None
     ) -> None:
+        if not isinstance(topic, str) or not _TOPIC.fullmatch(topic):
+            raise ClientError(
+                f"topic {topic!r} cannot be used: a name has 1 to 249 characters of letters, "
+                "digits, '.', '_' and '-'."
+            )
         for name in chosen or {}:  # without its value, which may be a password
             if name in FIXED or name in RESERVED:
                 raise ClientError(f"the setting '{name}' of librdkafka cannot be changed here.")

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kafka import KafkaConsumer, KafkaProducer, errors
+from kafka.cluster import get_ip_port_afi
 from kafka.util import ensure_valid_topic_name
 
 from streamduel.client.feeds import FeedRecord, reason
@@ -236,9 +237,24 @@ def client_settings(
     for name, value in chosen.items():
         if "password" in name and isinstance(value, str):
             chosen[name] = Secret(value)
-    if isinstance(servers, str):
-        servers = [server.strip() for server in servers.split(",")]
-    return {**COMMON, **chosen, **fixed, "bootstrap_servers": list(servers)}
+    parts = servers.split(",") if isinstance(servers, str) else servers
+    brokers = [part.strip() for part in parts if part.strip()]
+    _check_brokers(brokers)
+    return {**COMMON, **chosen, **fixed, "bootstrap_servers": brokers}
+
+
+def _check_brokers(brokers: Sequence[str]) -> None:
+    """Refuse addresses that kafka-python could only fail to connect to, again and again."""
+    found = "" if brokers else "none"
+    for broker in brokers:
+        try:
+            get_ip_port_afi(broker)
+        except ValueError:  # the port is no number
+            found = repr(broker)
+    if found:
+        raise ClientError(
+            f"bootstrap_servers must have host:port of one or more brokers (found {found})."
+        )
 
 
 def _check_protocol(chosen: Mapping[str, Any]) -> None:

@@ -41,6 +41,12 @@ def test_wrong_settings_are_refused_at_once(settings: dict[str, str], problem: s
         Assignments.from_kafka("nowhere:9092", client="confluent", kafka=settings)
 
 
+@pytest.mark.parametrize("topic", ["", "my topic", "x" * 250, None])
+def test_a_wrong_topic_is_refused_at_once(topic: Any) -> None:
+    with pytest.raises(ClientError, match=r"^topic .* cannot be used: a name has 1 to 249 "):
+        Assignments.from_kafka("nowhere:9092", topic, client="confluent")
+
+
 TOPIC = "assignments"
 
 

@@ -53,6 +53,26 @@ def test_settings_are_checked_before_anything_is_opened(
     assert str(refused.value) == sentence
 
 
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("servers", "found"),
+    [("", "none"), ([], "none"), (["", " "], "none"), ("k-1:9092,k-2:port", "'k-2:port'")],
+)
+def test_servers_are_checked_before_anything_is_opened(
+    way: Opened, servers: str | list[str], found: str
+) -> None:
+    with pytest.raises(ClientError) as refused:
+        way(servers)
+    assert str(refused.value) == (
+        f"bootstrap_servers must have host:port of one or more brokers (found {found})."
+    )
+
+
+@pytest.mark.parametrize("servers", ["k-1", "k-1:9092, k-2,", "[::1]:9092", "::1", ["k-1"]])
+def test_servers_have_any_form_of_kafka_python(servers: str | list[str]) -> None:
+    assert all(KafkaFeed(servers, "t")._settings["bootstrap_servers"])
+
+
 @pytest.mark.parametrize(
     ("way", "name"),
     [
