@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import tomllib
 from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
@@ -14,8 +16,39 @@ from streamduel.client import Assignments, EventLog, InMemoryFeed
 from streamduel.client.assignment import stable_fraction
 from tests.unit.client.bed import PATIENCE, eventually, record
 
-PAGE = (Path(__file__).parents[3] / "docs" / "client.md").read_text()
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "client.md").read_text()
+README = (ROOT / "client" / "README.md").read_text()
 FIRST, SECURITY, TESTING = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    ("records", "logged"), [((), ["duel"]), ((record(),), ["impression", "click"])]
+)
+def test_the_readme_of_the_distribution_closes_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, records: tuple[str, ...], logged: list[str]
+) -> None:
+    clicks = tmp_path / "clicks.jsonl"
+
+    def follow(_: str, **options: Any) -> Assignments:
+        assignments = Assignments(InMemoryFeed(*records), **options)
+        assert not records or assignments.wait_for("search", PATIENCE)
+        return assignments
+
+    monkeypatch.setattr(Assignments, "from_kafka", follow)
+    monkeypatch.setattr(EventLog, "to_kafka", lambda _: EventLog.to_file(clicks))
+    names: dict[str, Any] = {"rankers": dict.fromkeys(("bm25", "ltr"), list), "query": "ab"}
+    exec(re.findall(r"```python\n(.*?)```", README, re.DOTALL)[0], names)
+    names["events"].close()
+    names["assignments"].close()
+    types = [json.loads(line)["type"] for line in clicks.read_text().splitlines()]
+    assert types == logged
+
+
+def test_the_readme_of_the_distribution_lists_its_extras() -> None:
+    project = tomllib.loads((ROOT / "client" / "pyproject.toml").read_text())["project"]
+    extras = re.findall(r"^\| `(\w+)` \|", README, re.MULTILINE)
+    assert sorted(extras) == sorted(project["optional-dependencies"])
 
 
 def test_the_first_screen_closes_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
