@@ -163,9 +163,11 @@ def solve(
       a coin in bits.
 
     As many ranks are credited as the shorter ranking has documents. Further down, a ranking may be
-    exhausted, and an unbiased choice of lists need not exist; the documents there have no team. A
-    solution was found for all pairs of rankings that were tried, among them all of up to six
-    documents; there is no proof that one always exists.
+    exhausted, and an unbiased choice of lists need not exist; the documents there have no team.
+    With `inverse_rank`, a solution was found for all pairs of rankings that were tried, among them
+    all of up to six documents; there is no proof that one always exists. With `rank_difference`, a
+    long and a short ranking may have none, such as those of 14 documents and of its documents 2, 4,
+    5 and 3.
 
     >>> mixture = solve("abcd", "bdca", 4, credit="rank_difference")
     >>> for ranking, probability in zip(mixture.rankings, mixture.probabilities):

@@ -198,6 +198,20 @@ def test_worths_of_clicks_are_summed() -> None:
     assert worth_of("abcd", "bdca", docs, [0, 2], credit="rank_difference") == 3 - 2
 
 
+def test_a_long_and_a_short_ranking_may_have_no_solution() -> None:
+    """Of every list, the worths of the four ranks, 3, 3, 3 and 16 times, are above 0 in sum.
+
+    So is their mean in any mixture, in which each must be 0.
+    """
+    long, short = range(1, 15), [2, 4, 5, 3]
+    for docs in allowed_lists(long, short, 4):
+        ranks = [worth_of(long, short, docs, [r], credit="rank_difference") for r in range(4)]
+        assert 3 * sum(ranks[:3]) + 16 * ranks[3] > 0
+    with pytest.raises(InterleavingError, match="no unbiased interleaving"):
+        solve(long, short, 4, credit="rank_difference")
+    assert solve(long, short, 4).probabilities
+
+
 def test_invalid_arguments_are_refused() -> None:
     unbiased = r"^these rankings have no unbiased interleaving \(found: .+\); use team"
     with pytest.raises(InterleavingError, match=unbiased):
