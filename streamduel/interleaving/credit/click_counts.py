@@ -39,7 +39,7 @@ def click_count(shown: ShownLike, clicks: Sequence[ClickLike]) -> float:
     lead = 0
     for click in clicks:
         rank = click.rank
-        team = teams[rank] if rank >= 0 else at_rank(teams, rank)  # not each time: as below
+        team = teams[rank] if rank >= 0 else at_rank(teams, rank)  # faster: called for every click
         if team == "a":
             lead += 1
         elif team == "b":
