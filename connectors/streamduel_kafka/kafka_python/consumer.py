@@ -116,9 +116,14 @@ class PythonConsumer:
         """See the protocol."""
         if self._static:
             private.continue_joining(self._consumer)
-        found: Mapping[TopicPartition, Sequence[LogRecord]] = self._consumer.poll(
-            timeout_ms=int(1000 * seconds)
-        )
+        try:
+            found: Mapping[TopicPartition, Sequence[LogRecord]] = self._consumer.poll(
+                timeout_ms=int(1000 * seconds)
+            )
+        except OSError as error:  # it has ended kafka-python's heartbeats, too
+            raise errors.KafkaConfigurationError(
+                f"a certificate or key of source cannot be loaded: {error}"
+            ) from error
         if self._static and private.displaced(self._consumer):
             raise errors.FencedInstanceIdError
         return found

@@ -175,6 +175,20 @@ def test_new_certificates_are_read_at_the_next_connection_or_start(
         assert gain(following, 1) == [0]
 
 
+def test_a_missing_certificate_is_named_as_the_cause(secure: SecuredKafka, keys: Path) -> None:
+    certificate = keys / "ca.pem"
+    text = certificate.read_text()
+    with closing(opened(secure, keys, client="kafka-python", group="missing")) as source:
+        gain(source, 1)
+        certificate.unlink()
+        try:
+            secure.restart()
+            with pytest.raises(ConnectorError, match=r"certificate or key .* No such file"):
+                reconnects(source)
+        finally:
+            certificate.write_text(text)
+
+
 def test_a_ranker_service_reads_new_certificates(
     secure: SecuredKafka, keys: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
