@@ -184,11 +184,9 @@ def _unordered(a: str, b: str) -> tuple[str, str]:
 
 
 def _was_assigned(last: tuple[int, int], epoch: int | None, now: int) -> bool:
-    """Whether an impression of a pair is explained by the pair's last time in the plan.
+    """Whether an impression of a pair is explained by the pair's last time in the plan, now over.
 
     The beginning of that time is not kept, so smaller epochs are accepted.
     """
     until, at = last
-    if until == IN_FORCE:
-        return True
     return at >= now - GRACE_MS and (epoch is None or epoch <= until)

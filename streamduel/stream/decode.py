@@ -159,22 +159,6 @@ class RecordDecoder:
             )
         return self._translate(value)
 
-    def named_experiment(self, value: bytes | Rejected | None, *, checked: bool = False) -> str:
-        """The experiment named in the value of a refused record, or "".
-
-        Args:
-            value: the record's.
-            checked: whether its size and its nesting were checked before.
-        """
-        if isinstance(value, Rejected):
-            return ""
-        try:
-            if not checked:
-                self._check_bounds(value or b"")
-            return msgspec.json.decode(value or b"", type=_Named).experiment
-        except (Rejected, msgspec.DecodeError, UnicodeDecodeError):
-            return ""
-
     def _check_bounds(self, value: bytes) -> None:
         size = len(value)
         if size > self._max_record_bytes:
@@ -193,6 +177,16 @@ class Unread(Rejected):
 
 class _Named(msgspec.Struct):
     experiment: str = ""
+
+
+def named_experiment(value: bytes | Rejected | None) -> str:
+    """The experiment that a refused record names, or ""; an `Unread` one may be too large."""
+    if isinstance(value, Rejected):
+        return ""
+    try:
+        return msgspec.json.decode(value or b"", type=_Named).experiment
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ""
 
 
 def _brackets(value: bytes) -> int:

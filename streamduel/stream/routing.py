@@ -12,7 +12,7 @@ from streamduel.errors import similar
 from streamduel.formats import Ignored
 from streamduel.records import InputEvent, Rejected
 from streamduel.stream.control_order import ControlOrder
-from streamduel.stream.decode import RecordDecoder, Unread
+from streamduel.stream.decode import RecordDecoder, Unread, named_experiment
 
 if TYPE_CHECKING:
     from streamduel.stream.experiment import Experiment
@@ -123,8 +123,7 @@ class Router:
 
     def experiment_of(self, record: LogRecord, verdict: Rejected) -> Experiment | None:
         """The experiment that a refused record names, or its key; None if there is no such one."""
-        unread = isinstance(verdict, Unread)
-        named = "" if unread else self.decode.named_experiment(record.value, checked=True)
+        named = "" if isinstance(verdict, Unread) else named_experiment(record.value)
         if self.log_format is not None:
             named = self.log_format.experiment or named
         return self._experiments.get(named or (record.key or b"").decode(errors="replace"))
