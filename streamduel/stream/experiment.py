@@ -59,7 +59,6 @@ class Experiment:
         configured: its section of the configuration, which may differ.
         buffer: the duels that the policy has not learned yet.
         coder: codes of duels, for the present arms.
-        code, check_at, plain: those of `coder`.
         attribution: open impressions and pending clicks.
         client_cap: decides which records exceed the cap of their client; None without a cap.
         decisions: policy, plan and assignments.
@@ -71,10 +70,9 @@ class Experiment:
     """
 
     __slots__ = (
-        "_changes", "_context", "applied", "attribution", "begun", "buffer", "check_at",
-        "client_cap", "code", "coder", "configured", "decisions", "duels", "gaps", "impressions",
-        "name", "out_of_order", "outcomes", "plain", "roster", "seed", "settings", "started_at",
-        "timeline",
+        "_changes", "_context", "applied", "attribution", "begun", "buffer", "client_cap", "coder",
+        "configured", "decisions", "duels", "gaps", "impressions", "name", "out_of_order",
+        "outcomes", "roster", "seed", "settings", "started_at", "timeline",
     )  # fmt: skip
 
     def __init__(
@@ -113,8 +111,6 @@ class Experiment:
         self.impressions = Impressions(settings, patterns, state)
         self.decisions = Decisions(name, settings, context.partition, self.roster, state)
         self.coder = Coder(settings, self.roster, context.limits)
-        self.code, self.check_at = self.coder.code, self.coder.check_at
-        self.plain = self.coder.plain
         self.buffer = DuelBuffer(self.coder, self.decisions, self.duels, self.outcomes)
 
     def apply(self, event: InputEvent, code: int, key: int, record: LogRecord, now: int) -> None:

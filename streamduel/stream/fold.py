@@ -129,7 +129,7 @@ class Fold:
                     self._refuse(record, self._router.unknown(event))
                     continue
                 experiment, name = experiments[event.experiment], event.experiment
-                firsts, seconds, winners = experiment.plain
+                firsts, seconds, winners = experiment.coder.plain
                 buffer, seed = experiment.buffer, experiment.seed
                 codes = buffer.codes
             try:
@@ -165,7 +165,7 @@ class Fold:
         try:
             if type(event) is Control:
                 self._router.controls.check(event, record.offset)
-            code = experiment.code(event)
+            code = experiment.coder.code(event)
         except Rejected as verdict:
             experiment.reject(record, verdict)
         else:
@@ -183,7 +183,7 @@ class Fold:
                 continue
             try:
                 routed = self._router.events(record)
-                events = [(*it, it[1].code(it[0])) for it in routed]
+                events = [(*it, it[1].coder.code(it[0])) for it in routed]
             except Ignored as verdict:
                 self._router.ignore(verdict)
             except Rejected as verdict:

@@ -71,7 +71,7 @@ class MarkedControls:
             raise self._router.unknown(event)
         experiment, controls = self._experiments[event.experiment], self._router.controls
         controls.check_topic(event, record.offset)
-        code = experiment.code(event)
+        code = experiment.coder.code(event)
         if controls.repeats(event):
             experiment.outcomes.duplicate += 1
         else:

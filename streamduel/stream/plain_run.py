@@ -70,10 +70,10 @@ def _codes(experiment: Experiment, events: Sequence[Any]) -> list[int] | None:
 
     None if they are not, or if one does not become a duel.
     """
-    (firsts, seconds, winners), name = experiment.plain, experiment.name
+    (firsts, seconds, winners), name = experiment.coder.plain, experiment.name
     try:
         if type(events[0]) is Interleaving and firsts:
-            code, kind = experiment.code, Interleaving
+            code, kind = experiment.coder.code, Interleaving
             codes = [
                 code(it)
                 for it in events

@@ -195,7 +195,7 @@ class Recovery:
             try:
                 events = self._router.events(record)
                 for event, experiment in events:
-                    experiment.check_at(event, record.offset)
+                    experiment.coder.check_at(event, record.offset)
             except (Ignored, Rejected):
                 continue
             if any(experiment.started_at > record.offset for _, experiment in events):

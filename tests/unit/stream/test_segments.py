@@ -87,7 +87,7 @@ def test_without_segments_the_state_is_that_of_earlier_releases() -> None:
     partition = Partition()
     partition.fold(duel(1, "navigational"))
     assert "segments" not in partition.task.experiments["search"].state()
-    assert partition.task.experiments["search"].plain[0]
+    assert partition.task.experiments["search"].coder.plain[0]
 
 
 def test_segments_decide_nothing() -> None:
