@@ -184,11 +184,10 @@ class Decisions:
         self._batched = isinstance(policy, BatchedPolicy)
         self._batch_timer = BatchTimer(settings, **timer)
         self._renewal = RenewalTimer(settings.guardrails.fallback)
-        rails = self.guardrails.state()
-        if settings.guardrails.freeze_pair != before.guardrails.freeze_pair:
-            pair = settings.guardrails.freeze_pair
-            rails["frozen"] = self._roster.pair(pair[0], pair[1]) if pair else None
-        self.guardrails = Guardrails(settings.guardrails, rails)
+        pair = settings.guardrails.freeze_pair
+        if pair != before.guardrails.freeze_pair:
+            self.guardrails.frozen = self._roster.pair(pair[0], pair[1]) if pair else None
+        self.guardrails.settings = settings.guardrails
         self._configured = True
 
     # When a decision is due.
