@@ -98,7 +98,7 @@ def _read(loaded: LoadedConfig) -> _Sample:
     options = SourceOptions(True, loaded.config.limits.max_batch_bytes)
     sample = _Sample()
     with closing(loaded.source_connector.open_log(settings, options)) as log:
-        sample.log = ClickLog(log.topic, log.partitions, log.home, log.log_id)
+        sample.log = ClickLog.of(log)
         wanted: set[int] = set()
         deadline = time.monotonic() + READ_SECONDS
         started = False

@@ -194,7 +194,7 @@ def _plan(
             assert offset is not None
             return _skip(found, partition, offset, log, note)
         return _set_time(found, partition, _moment(to), log, note)
-    shape = ClickLog(log.topic, log.partitions, log.home, log.log_id)
+    shape = ClickLog.of(log)
     if before is not None:
         return _repartition(shape, log, load, before, controls, note)
     return _new_log(shape, log, load, note)

@@ -147,7 +147,7 @@ def replay(
 
 
 def _open(config: Config, log: Source, archive: Archive, verdict: Verdict) -> dict[int, _Audit]:
-    shape = ClickLog(log.topic, log.partitions, log.home, log.log_id)
+    shape = ClickLog.of(log)
     audits = {}
     for found, (entry, experiments, place) in snapshot.newest(archive):
         partition = entry.partition

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from streamduel.config import Config
-from streamduel.connector import LogRecord
+from streamduel.connector import LogRecord, Source
 from streamduel.errors import similar
 from streamduel.formats import Ignored
 from streamduel.records import InputEvent, Rejected
@@ -36,6 +36,11 @@ class ClickLog(NamedTuple):
     partitions: int
     home: Callable[[str], int]
     log_id: Callable[[int], str | None] = lambda partition: None  # noqa: ARG005
+
+    @classmethod
+    def of(cls, source: Source) -> ClickLog:
+        """The click log that a source reads."""
+        return cls(source.topic, source.partitions, source.home, source.log_id)
 
 
 def timestamp_of(record: LogRecord, events: Sequence[tuple[InputEvent, Experiment]]) -> int:

@@ -81,7 +81,7 @@ class Runner:
         self._clock = clock
         self._observers = list(observers)
         self._failpoint = failpoint
-        self._log = ClickLog(source.topic, source.partitions, source.home, source.log_id)
+        self._log = ClickLog.of(source)
         self._interval = config.commit.interval_ms / 1000
         self._restorer = restorer or ThreadPoolExecutor(RESTORERS, thread_name_prefix="restore")
         self._restoring: dict[int, Future[Snapshot | None]] = {}
