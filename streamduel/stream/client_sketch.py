@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from streamduel.stream.dedupe import record_key
+from streamduel.stream.tallies import Count
 
 COUNTERS: Final = 256
 """The estimate has a standard error of sqrt(2 / 256), 9 %; the state, about 1 kB."""
@@ -32,7 +33,7 @@ class ClientSketchState(msgspec.Struct):
         counters: sums of signs.
     """
 
-    impressions: Annotated[int, Meta(ge=0)] = 0
+    impressions: Count = 0
     counters: _Counters = msgspec.field(default_factory=lambda: [0] * COUNTERS)
 
 

@@ -14,6 +14,7 @@ from streamduel.records import MAX_DOC as MAX_ID
 from streamduel.records import MAX_NAME, Impression, Interleaving, RankClick, Side
 from streamduel.stream.coding import OUTCOMES, WINNERS
 from streamduel.stream.dedupe import record_key
+from streamduel.stream.tallies import Count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -50,7 +51,6 @@ _ID_BYTES: Final = 8 * MAX_ID
 
 _IDS: Final = msgspec.json.Decoder(list[str])
 
-Count = Annotated[int, Meta(ge=0)]
 Arm = Annotated[str, Meta(min_length=1, max_length=MAX_NAME)]
 Doc = Annotated[str, Meta(max_length=MAX_DOC)]
 
@@ -130,7 +130,7 @@ class Examples:
 
     def __init__(self, limit: int, state: Any = None) -> None:
         self.limit = limit
-        self._state = ExamplesState() if state is None else msgspec.convert(state, ExamplesState)
+        self._state = msgspec.convert(state or {}, ExamplesState)
         self.waiting: dict[int, _Shown] = {}
 
     @property

@@ -46,7 +46,7 @@ class OpenMemory:
     @property
     def exceeded(self) -> bool:
         """Whether something may have to be evicted."""
-        return bool(self._oldest) and self._oldest[0][0] < self.taken - self._max_bytes
+        return bool(self._oldest) and self._oldest[0][0] < self.floor
 
     def take(self, size: int) -> int:
         """Count an impression or a click; returns the bytes before it."""

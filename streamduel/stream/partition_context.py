@@ -19,7 +19,7 @@ WINDOWS_PER_HEARTBEAT: Final = 256
 closes all that were open, and each may be followed by a decision."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PartitionContext:
     """What the experiments of one partition share.
 
@@ -49,5 +49,5 @@ class PartitionContext:
     team_patterns: TeamPatterns = field(init=False, default_factory=TeamPatterns)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "memory", OpenMemory(self.limits.max_open_bytes))
-        object.__setattr__(self, "client_duels", ClientDuels(self.window))
+        self.memory = OpenMemory(self.limits.max_open_bytes)
+        self.client_duels = ClientDuels(self.window)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 import msgspec
-from msgspec import Meta, structs
+from msgspec import Meta
 
+from streamduel.checksum import checksum
 from streamduel.records import Assignment
 from streamduel.stream.client_sketch import ClientSketchState
 from streamduel.stream.examples import ExamplesState
@@ -122,9 +122,6 @@ def check(name: str, state: Mapping[str, Any]) -> None:
             raise ValueError("its plan has no pairs")
     if unknown := named - arms:
         raise ValueError(f"it names the unknown arm '{min(unknown)}'")
-    counts = (*structs.astuple(saved.tallies), *saved.by_arm.alone, *saved.by_arm.fought)
-    if min(counts) < 0:
-        raise ValueError("it has a negative count")
     if saved.assignment is not None and (
         saved.assignment.experiment != name or saved.assignment.epoch < 1
     ):
@@ -141,4 +138,4 @@ def state_hash(state: Mapping[str, Any]) -> str:
     'sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a'
     """
     hashed = {part: value for part, value in state.items() if part not in UNHASHED}
-    return "sha256:" + hashlib.sha256(canonical(hashed)).hexdigest()
+    return checksum(canonical(hashed))

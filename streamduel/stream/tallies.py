@@ -35,12 +35,12 @@ class Outcomes(msgspec.Struct):
         capped: exceed the cap of their client; of two-part impressions, the impression.
     """
 
-    accepted: int = 0
-    duplicate: int = 0
-    dead_letter: int = 0
-    late: int = 0
-    unjoined: int = 0
-    capped: int = 0
+    accepted: Count = 0
+    duplicate: Count = 0
+    dead_letter: Count = 0
+    late: Count = 0
+    unjoined: Count = 0
+    capped: Count = 0
 
     @property
     def total(self) -> int:
@@ -104,8 +104,8 @@ class ArmTallies(msgspec.Struct):
         fought: (K,), duels against other arms.
     """
 
-    alone: list[int]
-    fought: list[int]
+    alone: list[Count]
+    fought: list[Count]
 
     @classmethod
     def of(cls, n_arms: int) -> ArmTallies:
@@ -260,12 +260,12 @@ class DuelTallies:
             ties: those that count; the record's, or none where ties are dropped.
         """
         self.ties += event.ties
-        numbers = self.segments.numbers(event.segment)
+        numbers = self.segments_of(event.segment)
         self.segments.count(numbers, first, second, event.wins_a, event.wins_b, ties)
 
     def segments_of(self, segment: Segment | None) -> tuple[int, ...]:
         """The segments that a record belongs to."""
-        return self.segments.numbers(segment) if self.segments else ()
+        return self.segments.numbers(segment)
 
     def in_segments(self, numbers: tuple[int, ...], code: int) -> None:
         """Count one duel in some segments."""

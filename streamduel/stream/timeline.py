@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
-from msgspec import Meta
 
 from streamduel.preference.evidence import confidence
 from streamduel.record_rules import ACTION_FIELDS
 from streamduel.records import Action, Control
+from streamduel.stream.tallies import Count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -34,7 +34,6 @@ MAX_ALARMS: Final = 20
 """Alarms that are kept: one may come and go."""
 
 Event = Literal["started", "champion", "confidence", "finished", "running", "alarm"] | Action
-Count = Annotated[int, Meta(ge=0)]
 
 
 class Moment(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -47,7 +46,7 @@ class Moment(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     is wrong; `actor` is the actor of the control record.
     """
 
-    at: Annotated[int, Meta(ge=0)]
+    at: Count
     duels: Count
     event: Event
     text: str | None = None
@@ -82,7 +81,7 @@ class Timeline:
     __slots__ = ("_state",)
 
     def __init__(self, state: Any = None) -> None:
-        self._state = TimelineState() if state is None else msgspec.convert(state, TimelineState)
+        self._state = msgspec.convert(state or {}, TimelineState)
 
     @property
     def moments(self) -> tuple[Moment, ...]:
