@@ -11,7 +11,6 @@ take effect a moment earlier, and nothing else.
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -22,6 +21,7 @@ import msgspec
 import structlog
 from kafka import TopicPartition, errors
 
+from streamduel.checksum import checksum
 from streamduel.connector import ControlMarker, ControlRecord, LogRecord
 from streamduel.errors import ConnectorError
 from streamduel.records import Rejected
@@ -65,8 +65,7 @@ _decode: Final = msgspec.json.Decoder(Marker).decode
 
 def digest(value: bytes | Rejected | None) -> str:
     """The digest of a control record that its marker has."""
-    text = value if isinstance(value, bytes) else b""
-    return "sha256:" + hashlib.sha256(text).hexdigest()
+    return checksum(value if isinstance(value, bytes) else b"")
 
 
 def marker_in(record: LogRecord) -> Marker | None:

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 from kafka import TopicPartition, errors
 
 from streamduel.diagnosis import Diagnosis, Finding
-from streamduel.errors import ConnectorError, MissingError
+from streamduel.errors import ConnectorError, MissingError, counted
 from streamduel.kafka_codecs import CODECS, BrokenError, decompressed
 from streamduel_kafka.archive import READER
 from streamduel_kafka.client import AdminOptions
@@ -107,11 +107,11 @@ def _topics(
         if source.control_topic is not None:
             topics.require_log(source.topic, None, "Write")
         topics.require_every_record(source.topic)
-        return f"has {_partitions(partitions)} and can be read"
+        return f"has {counted(partitions, 'partition')} and can be read"
 
     def control() -> str:
         found = topics.require_control(str(source.control_topic), partitions, create=False)
-        return f"has {_partitions(found)} and can be read"
+        return f"has {counted(found, 'partition')} and can be read"
 
     def assignments() -> str:
         topics.require_assignments(sink.assignments)
@@ -123,7 +123,7 @@ def _topics(
 
     def state() -> str:
         found = topics.require_snapshots(snapshots.topic, partitions)
-        return f"is compacted, has {_partitions(found)} and can be read"
+        return f"is compacted, has {counted(found, 'partition')} and can be read"
 
     yield _tried("source.topic", source.topic, log, creates=creates)
     if source.control_topic is not None:
@@ -137,10 +137,6 @@ def _topics(
             f"'{topic}' has compression.type={compression}: with source.client confluent, small "
             f"batches can exhaust the memory; {BOUND_IT}.",
         )  # fmt: skip
-
-
-def _partitions(count: int) -> str:
-    return "1 partition" if count == 1 else f"{count} partitions"
 
 
 def _tried(name: str, topic: str, check: Callable[[], str], *, creates: bool) -> Finding:

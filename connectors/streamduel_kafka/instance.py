@@ -8,7 +8,6 @@ import re
 import socket
 import tempfile
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import structlog
@@ -67,12 +66,7 @@ class Instance:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
