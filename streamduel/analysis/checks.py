@@ -19,10 +19,6 @@ SERIOUS: Final = 0.1
 """The share of records whose loss may change the result."""
 
 
-Coins = Mapping[str, tuple[float, float]]
-"""By side or arm: the own number, and that of the opponents."""
-
-
 class Facts(NamedTuple):
     """What the checks of one experiment look at."""
 

@@ -181,7 +181,7 @@ def _count_clients(
 ) -> dict[str, float]:
     """Make the table `by_client`; m of each experiment where a client has two duels of a pair."""
     columns = ", ".join(
-        f"{_duels_of(credit, rules)}::DOUBLE AS n_{credit},"
+        f"coalesce(sum(n) FILTER ({that_count(credit, rules)}), 0)::DOUBLE AS n_{credit},"
         f" sum(n * ({credit} - 1))::DOUBLE / 2 AS s_{credit}"
         for credit in names
     )
@@ -205,13 +205,11 @@ def _count_clients(
     return {experiment: float(most) for experiment, most in rows}
 
 
-def _duels_of(credit: str, rules: Rules) -> str:
-    """The duels of a client that count."""
+def that_count(credit: str, rules: Rules) -> str:
+    """The condition, in SQL, of the duels that count."""
     if rules.ties == "drop":
-        return f"coalesce(sum(n) FILTER ({credit} <> 1), 0)"
-    if rules.no_click == "drop":
-        return "coalesce(sum(n) FILTER (is_unclicked = 0), 0)"
-    return "sum(n)"
+        return f"{credit} <> 1"
+    return "is_unclicked = 0" if rules.no_click == "drop" else "true"
 
 
 def _client_sums(

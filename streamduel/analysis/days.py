@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Final
 
-from streamduel.analysis.counting import Rules
+from streamduel.analysis.counting import Rules, that_count
 from streamduel.analysis.engine import Engine, quoted
 from streamduel.analysis.report import Day
 
@@ -25,11 +25,10 @@ def days(engine: Engine, experiment: str, leader: int, credit: str, rules: Rules
         credit: the credit function.
         rules: which ties count.
     """
-    where = f"experiment = {quoted(experiment)} AND i <> j AND ts IS NOT NULL"
-    if rules.ties == "drop":
-        where += f" AND {credit} <> 1"
-    elif rules.no_click == "drop":
-        where += " AND is_unclicked = 0"
+    where = (
+        f"experiment = {quoted(experiment)} AND i <> j AND ts IS NOT NULL"
+        f" AND {that_count(credit, rules)}"
+    )
     first, last = engine.rows(f"SELECT min(ts), max(ts) FROM scored WHERE {where}")[0]
     if first is None:
         return []

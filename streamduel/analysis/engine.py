@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from importlib import resources
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self
 
 from streamduel.errors import ConfigurationError, StreamduelError, shortened
@@ -78,12 +77,7 @@ class Engine:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         try:
             self.connection.close()
         finally:

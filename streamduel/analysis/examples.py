@@ -11,7 +11,7 @@ from streamduel.analysis.engine import Engine, quoted
 from streamduel.analysis.report import Example, ExperimentAnalysis
 from streamduel.config.experiment import MAX_EXAMPLES
 from streamduel.errors import shortened
-from streamduel.preference.evidence import Winner, closest_challenger
+from streamduel.preference.evidence import closest_challenger
 from streamduel.records import Side
 from streamduel.stream.examples import MAX_DOC, MAX_QUERY, MAX_RANKS
 
@@ -87,6 +87,5 @@ def _leading(found: ExperimentAnalysis) -> tuple[str, str] | None:
     if found.leader is None:
         return None
     leader = found.arms.index(found.leader)
-    seeks: Winner = "copeland" if found.seeks == "copeland" else "condorcet"
-    challenger = closest_challenger(np.array(found.wins), leader, seeks)
+    challenger = closest_challenger(np.array(found.wins), leader, found.seeks)
     return found.leader, found.arms[challenger]

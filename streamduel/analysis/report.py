@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from streamduel.diagnosis import Grade
+from streamduel.preference.evidence import Winner
 from streamduel.preference.segments import Disagreement
 from streamduel.preference.verdict import PairResult
 from streamduel.records import Side
@@ -151,7 +152,7 @@ class ExperimentAnalysis(Finding, frozen=True, kw_only=True):
         timeline: the control records, the oldest first.
     """
 
-    seeks: str
+    seeks: Winner
     no_winner: bool
     credit: str
     arms: list[str]

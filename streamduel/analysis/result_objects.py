@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from streamduel.analysis.engine import name, quoted
 from streamduel.analysis.fields import CLICK_COUNTS, NAMES, RANKERS, plain
-from streamduel.analysis.tables import OUTER, Table
+from streamduel.analysis.tables import OUTER, Table, path_of
 
 TEAMS: Final = (
     "team",
@@ -132,5 +132,4 @@ def _list(table: Table, results: Results, field: str) -> str:
 
 
 def _value(key: str) -> str:
-    path = '$."' + key.replace('"', '\\"') + '"'
-    return f"(x ->> {quoted(path)})"
+    return f"(x ->> {quoted(path_of(key))})"

@@ -63,12 +63,12 @@ class Table:
         """
         if self.is_json:
             steps = [column] if self.columns.get(column) == OUTER else column.split(".")
-            path = "$" + "".join(f".{_quoted_step(step)}" for step in steps)
+            path = path_of(*steps)
             arrow = "->" if quotes else "->>"
             return f"nullif((json {arrow} {quoted(path)})::VARCHAR, 'null')"
         if self.columns.get(column, INNER) == INNER and "." in column:
             root, rest = column.split(".", 1)
-            path = "$" + "".join(f".{_quoted_step(step)}" for step in rest.split("."))
+            path = path_of(*rest.split("."))
             return f"(to_json({name(root)}) ->> {quoted(path)})"
         return _text_of(self.columns[column], name(column))
 
@@ -88,8 +88,9 @@ def _is_step(key: str) -> bool:
     return bool(key) and '"' not in key and "\\" not in key
 
 
-def _quoted_step(step: str) -> str:
-    return '"' + step.replace('"', '\\"') + '"'
+def path_of(*steps: str) -> str:
+    """The path to a field of JSON objects."""
+    return "$" + "".join('."' + step.replace('"', '\\"') + '"' for step in steps)
 
 
 def tables(engine: Engine, files: Sequence[File]) -> list[Table]:
@@ -204,7 +205,7 @@ def with_keys(engine: Engine, json: Table) -> Table:
     )
     columns = {key: OUTER for key, _ in keys if _is_step(key)}
     for key in [each for each, is_object in keys if is_object and not each.startswith("segment")]:
-        path = quoted(f"$.{_quoted_step(key)}")
+        path = quoted(path_of(key))
         inside = engine.rows(
             f"SELECT DISTINCT unnest(json_keys(json, {path})) AS key FROM (SELECT json FROM"
             f" {json.relation} WHERE json_type(json, {path}) = 'OBJECT' LIMIT {SAMPLE})"

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from streamduel.analysis.engine import Engine, quoted
+from streamduel.analysis.engine import Engine, name, quoted
 from streamduel.analysis.fields import Chosen, own_columns
 from streamduel.analysis.inputs import File
 from streamduel.analysis.kinds import Source, decoded
@@ -93,7 +93,7 @@ def _as_json(rows: Table) -> str:
     for column, kind in rows.columns.items():
         if kind == INNER:
             continue  # within its column
-        value = '"' + column.replace('"', '""') + '"'
+        value = name(column)
         if kind == "VARCHAR":
             value = (
                 f"CASE WHEN regexp_matches({value}, '^\\s*[\\[{{]') AND json_valid({value})"
