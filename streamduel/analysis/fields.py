@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from streamduel.errors import ConfigurationError, nearest, shortened
+from streamduel.records import MAX_SEGMENTS
 
 RANKERS: Final = (
     "arm",
@@ -178,9 +179,6 @@ OF_OTHERS: Final = frozenset(
 OF_RECORDS: Final = frozenset({"type", "arm"})
 """Fields of logs whose records have types."""
 
-MAX_SEGMENTATIONS: Final = 8
-"""As in streamduel's own records."""
-
 
 class Chosen:
     """The columns given with `--map FIELD=COLUMN`.
@@ -319,7 +317,7 @@ def find_columns(columns: Sequence[str], chosen: Chosen, *, typed: bool) -> Colu
                 found["a"] = found["winner"]
     if not segments:
         of_segments = (name for name in free if name in SEGMENTS or name.startswith("segment"))
-        segments = [free[name] for name in of_segments][:MAX_SEGMENTATIONS]
+        segments = [free[name] for name in of_segments][:MAX_SEGMENTS]
     return Columns(found, segments)
 
 

@@ -21,6 +21,7 @@ from streamduel.interleaving.credit import (
 )
 from streamduel.preference.counts import MAX_DUELS
 from streamduel.records import MAX_ACTION, MAX_NAME, MAX_TIME
+from streamduel.records import MAX_SEGMENTS as MAX_KINDS
 from streamduel.section import MAX_ARMS, Integer, Name, Pair, Section
 
 JOIN_WINDOW_MS: Final = 600_000
@@ -38,9 +39,6 @@ MAX_LINKS: Final = 20
 Link = Annotated[str, Field(pattern=r"^https?://[^\s\"<>]+$", max_length=2048)]
 Action = Annotated[str, Field(min_length=1, max_length=MAX_ACTION, strict=True)]
 Weight = Annotated[float, Field(strict=True, ge=-MAX_WEIGHT, le=MAX_WEIGHT)]
-MAX_KINDS: Final = 8
-"""The most kinds that a record can name."""
-
 MAX_SEGMENTS: Final = 32
 """Each further segment lowers the confidence of the others."""
 
