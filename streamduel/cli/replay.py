@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import asdict
 
-import msgspec
 import typer
 from rich.console import Console
 
@@ -14,24 +14,6 @@ from streamduel.cli.progress import counting_progress
 from streamduel.connector import SourceOptions
 from streamduel.errors import counted
 from streamduel.stream import replay as audit
-
-
-class Audit(msgspec.Struct, frozen=True):
-    """What `replay --json` prints.
-
-    Attributes:
-        equal: whether the replay agrees with everything that was published.
-        records: the number of records folded again.
-        assignments: the number of published assignments that were reproduced byte for byte.
-        difference: the first difference, as a sentence.
-        unchecked: removed experiments that cannot be folded again.
-    """
-
-    equal: bool
-    records: int
-    assignments: int
-    difference: str | None
-    unchecked: list[str]
 
 
 def replay(config: ConfigPath, as_json: AsJson = False, quiet: Quiet = False) -> None:
@@ -48,15 +30,7 @@ def replay(config: ConfigPath, as_json: AsJson = False, quiet: Quiet = False) ->
     ):
         verdict = audit.replay(loaded.config, log, archive, progress)
     if as_json:
-        print_json(
-            Audit(
-                verdict.difference is None,
-                verdict.records,
-                verdict.assignments,
-                verdict.difference,
-                verdict.unchecked,
-            )
-        )
+        print_json({"equal": verdict.difference is None, **asdict(verdict)})
     elif verdict.difference or not quiet:
         _print(verdict)
     if verdict.difference:

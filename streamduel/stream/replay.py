@@ -24,7 +24,7 @@ from streamduel.stream.task import PartitionTask
 
 @dataclass(slots=True)
 class Verdict:
-    """The result of a replay.
+    """The result of a replay, as `streamduel replay --json` prints it.
 
     Attributes:
         records: the number of records folded again.
