@@ -2,17 +2,13 @@
 
 from streamduel.config.loading import LoadedConfig, load
 from streamduel.config.model import (
-    CommitSettings,
     Config,
-    DedupeSettings,
     LimitSettings,
     MonitoringSettings,
 )
 
 __all__ = [
-    "CommitSettings",
     "Config",
-    "DedupeSettings",
     "LimitSettings",
     "LoadedConfig",
     "MonitoringSettings",

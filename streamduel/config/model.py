@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from streamduel import formats
 from streamduel.config.experiment import ExperimentSettings
@@ -168,8 +168,6 @@ class SparkSettings(Section):
 
 class Config(Section):
     """The whole configuration."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
     source: dict[str, Any] = Field(description="Where the click log is read.")
     sink: dict[str, Any] = Field(description="Where assignments and dead letters are written.")
