@@ -38,6 +38,7 @@ Count = Annotated[int, Meta(ge=0, le=MAX_COUNT)]
 Rank = Annotated[int, Meta(ge=0, le=MAX_TIME, description="Position in the list, from 0.")]
 Time = Annotated[int, Meta(ge=0, le=MAX_TIME, description="Milliseconds since the Unix epoch.")]
 Side = Literal["a", "b"]
+Status = Literal["running", "paused", "finished"]
 Doc = Annotated[str, Meta(min_length=1, max_length=MAX_DOC, description="A document's id.")]
 Chance = Annotated[float, Meta(ge=0, le=1)]
 Epoch = Annotated[int, Meta(ge=1, le=MAX_TIME, description="The number of an assignment.")]
@@ -241,7 +242,7 @@ class Assignment(msgspec.Struct, tag_field="type", tag="assignment", frozen=True
     champion: Name
     pairs: list[PairShare]
     duels: Annotated[int, Meta(ge=0)]
-    status: Literal["running", "paused", "finished"]
+    status: Status
     partition: Annotated[int, Meta(ge=0)]
     offset: Annotated[int, Meta(ge=-1)]
     ts: Time

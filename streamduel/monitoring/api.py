@@ -13,9 +13,10 @@ from streamduel.monitoring.history import History
 from streamduel.monitoring.outlook import Outlook, WhyNot
 from streamduel.monitoring.page.heat_map import ranking
 from streamduel.monitoring.views import ExperimentView
+from streamduel.preference.evidence import Winner
 from streamduel.preference.segments import Disagreement, SegmentResult
 from streamduel.preference.verdict import PairResult
-from streamduel.records import Assignment, Name
+from streamduel.records import Assignment, Name, Status
 from streamduel.stream.examples import Example
 from streamduel.stream.timeline import Moment
 
@@ -81,7 +82,7 @@ class Summary(msgspec.Struct, frozen=True):
     """
 
     assignment: Assignment | None
-    status: Literal["running", "paused", "finished"]
+    status: Status
     policy: str
     stage: str
     champion: Name
@@ -161,7 +162,7 @@ class HistoryAnswer(msgspec.Struct, frozen=True):
 
     experiment: Name
     since: Annotated[float, Meta(ge=0)]
-    kind: Literal["condorcet", "copeland"]
+    kind: Winner
     points: list[HistoryPoint]
 
     @classmethod

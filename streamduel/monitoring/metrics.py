@@ -23,8 +23,7 @@ from streamduel.monitoring.declaration import (
 from streamduel.monitoring.figures import Figures
 from streamduel.monitoring.views import ExperimentView
 from streamduel.preference.regret import KINDS
-from streamduel.records import Reason
-from streamduel.stream.plan import Status
+from streamduel.records import Reason, Status
 
 COMMIT_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 """A commit to files takes about a millisecond, a Kafka transaction 5 to 100. Above 0.5, the default
@@ -153,7 +152,7 @@ METRICS: Final[tuple[Declaration, ...]] = (
         "either side, gets more documents, top ranks or prominent ranks than fair coins would give "
         "it. Valid at any time; above 0.99, check the service. Balanced and optimised interleaving "
         "have no such coins.",
-        per_experiment(lambda view: view.assessment.team_mismatch),
+        per_experiment(lambda view: view.team_mismatch),
     ),
     Counter(
         "streamduel_unassigned_impressions_total",
@@ -198,7 +197,7 @@ METRICS: Final[tuple[Declaration, ...]] = (
         "Lower bound of the probability that the champion is the winner that the policy seeks. It "
         "is valid at any time, however often it is read, and stays near 0 until the duels decide: "
         "at 0.95 it is safe to stop.",
-        per_experiment(lambda view: view.assessment.confidence),
+        per_experiment(lambda view: view.confidence),
     ),
     Gauge(
         "streamduel_champion_progress",

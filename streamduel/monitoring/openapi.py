@@ -21,6 +21,7 @@ from streamduel.monitoring.api import (
     Unhealthy,
 )
 from streamduel.monitoring.experiments_csv import COLUMNS as CSV_COLUMNS
+from streamduel.monitoring.metrics import STATUSES
 from streamduel.monitoring.page import overview
 from streamduel.records import MAX_NAME
 
@@ -61,7 +62,7 @@ def _of_table(name: str, description: str, values: Iterable[str] = ()) -> dict[s
 
 _TABLE_PARAMETERS: Final = (
     _of_table("q", "A part of the experiment's or the champion's name; all if left out."),
-    _of_table("status", "The status; all if left out.", overview.STATUSES),
+    _of_table("status", "The status; all if left out.", STATUSES),
     _of_table(
         "sort",
         "A column of the status page, by which to sort; `-` before it reverses the order.",

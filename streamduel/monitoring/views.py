@@ -23,10 +23,9 @@ from streamduel.preference.regret import KINDS, estimated_regret, regret_bound, 
 from streamduel.preference.segments import SegmentReport, judge_segments
 from streamduel.preference.verdict import LEVEL, Verdict
 from streamduel.preference.winners import copeland_scores
-from streamduel.records import Assignment, Reason
+from streamduel.records import Assignment, Reason, Status
 from streamduel.stream.examples import Example
 from streamduel.stream.experiment import Experiment
-from streamduel.stream.plan import Status
 from streamduel.stream.segments import CountsOfSegments
 from streamduel.stream.settings_change import pending
 from streamduel.stream.task import PartitionTask
@@ -41,32 +40,27 @@ request. With 500 arms it takes two seconds, too long for a health probe that wa
 
 
 class Assessment(NamedTuple):
-    """What the duels and impressions of an experiment imply; costly to compute.
+    """What the duels of an experiment imply, as of one moment; costly to compute.
 
-    All fields are as of the same moment. For more than `MAX_ARMS_ON_DEMAND` arms, the regrets and
-    `condorcet_winner_possible` are older than the other two, which cost little.
+    For more than `MAX_ARMS_ON_DEMAND` arms, that moment is the last update of the history.
 
     Attributes:
         regret: estimate, by kind.
         regret_bound: upper bound, by kind.
         guardrail_regret: the part caused by guardrails, by kind; None without guardrails.
-        confidence: lower bound of the probability that the champion is the winner sought.
         condorcet_winner_possible: whether some arm may still beat all others; NaN while unknown.
-        team_mismatch: confidence that services do not treat the sides alike.
     """
 
     regret: Mapping[str, float]
     regret_bound: Mapping[str, float]
     guardrail_regret: Mapping[str, float] | None
-    confidence: float
     condorcet_winner_possible: float
-    team_mismatch: float
 
     @classmethod
     def unknown(cls, *, guarded: bool) -> Assessment:
         """NaN for everything, before the first assessment."""
         regret = dict.fromkeys(KINDS, nan)
-        return cls(regret, regret, regret if guarded else None, nan, nan, nan)
+        return cls(regret, regret, regret if guarded else None, nan)
 
 
 class Wanted(NamedTuple):
@@ -296,8 +290,7 @@ class ExperimentView:
         if len(self.arms) <= MAX_ARMS_ON_DEMAND:
             return self._assess()
         newest = self.assessed.get(self.champion)
-        newest = newest or Assessment.unknown(guarded=self.guardrails is not None)
-        return newest._replace(confidence=self.confidence, team_mismatch=self.team_mismatch)
+        return newest or Assessment.unknown(guarded=self.guardrails is not None)
 
     def assess_many_arms(self) -> None:
         """Compute the assessment of an experiment of many arms, for this view and later ones."""
@@ -309,9 +302,7 @@ class ExperimentView:
             self.regret,
             self.regret_bound,
             self.guardrail_regret if self.guardrails else None,
-            self.confidence,
             self.condorcet_winner_possible,
-            self.team_mismatch,
         )
 
 

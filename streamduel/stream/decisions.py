@@ -14,10 +14,10 @@ from streamduel.policies import Duels
 from streamduel.policies.base.batched_policy import BatchedPolicy
 from streamduel.policies.base.change_of_arms import with_arms
 from streamduel.policies.base.like_arm import with_arm_like
-from streamduel.records import Assignment, Rejected
+from streamduel.records import Assignment, Rejected, Status
 from streamduel.stream import plan as plans
 from streamduel.stream.guardrails import Guardrails, guarded_shares
-from streamduel.stream.plan import Plan, Status
+from streamduel.stream.plan import Plan
 from streamduel.stream.roster import Roster
 from streamduel.stream.stop_rule import StopRule
 from streamduel.stream.timers import NEVER, BatchTimer, RenewalTimer

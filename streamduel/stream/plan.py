@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Literal
 
 import msgspec
 import numpy as np
 
 from streamduel.policies import Policy
 from streamduel.preference.arrays import Integers
-from streamduel.records import PairShare
-
-Status = Literal["running", "paused", "finished"]
+from streamduel.records import PairShare, Status
 
 
 class PairPlan(msgspec.Struct, frozen=True, array_like=True):

@@ -9,10 +9,10 @@ import msgspec
 from msgspec import Meta
 
 from streamduel.checksum import checksum
-from streamduel.records import Assignment
+from streamduel.records import Assignment, Status
 from streamduel.stream.client_sketch import ClientSketchState
 from streamduel.stream.examples import ExamplesState
-from streamduel.stream.plan import Plan, Status
+from streamduel.stream.plan import Plan
 from streamduel.stream.segments import SegmentsState
 from streamduel.stream.snapshot import canonical
 from streamduel.stream.tallies import ArmTallies, Count, Outcomes, OutOfOrder, TieRow

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 from streamduel.monitoring.figures import Figures
 from streamduel.monitoring.history import History
+from streamduel.monitoring.metrics import STATUSES
 from streamduel.monitoring.outlook import Outlook
 from streamduel.monitoring.views import ExperimentView
 
@@ -19,8 +20,6 @@ PAGE_ROWS: Final = 50
 
 MAX_SEARCH_LENGTH: Final = 256
 """No name is longer."""
-
-STATUSES: Final = ("running", "paused", "finished")
 
 
 class Row(NamedTuple):

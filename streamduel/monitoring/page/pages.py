@@ -14,13 +14,14 @@ import streamduel
 from streamduel.errors import MAX_COMPARED, legible, nearest
 from streamduel.monitoring.figures import Figures
 from streamduel.monitoring.history import History
+from streamduel.monitoring.metrics import STATUSES
 from streamduel.monitoring.page import curve
 from streamduel.monitoring.page.experiment import (
     EVIDENCE_MARK,
     MAX_SHOWN_DEAD_LETTERS,
     experiment_page,
 )
-from streamduel.monitoring.page.overview import MAX_SEARCH_LENGTH, STATUSES, Query, overview
+from streamduel.monitoring.page.overview import MAX_SEARCH_LENGTH, Query, overview
 from streamduel.monitoring.page.wording import (
     address,
     amount,

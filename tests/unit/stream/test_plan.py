@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from streamduel.policies import Policy, create
-from streamduel.stream.plan import PairPlan, Plan, Status, alone, batch, frozen, slate
+from streamduel.records import Status
+from streamduel.stream.plan import PairPlan, Plan, alone, batch, frozen, slate
 
 ARMS = ["bm25", "ltr-v1", "ltr-v2", "dense"]
 
