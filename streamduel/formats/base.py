@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from functools import cached_property
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Any, ClassVar, Final, Self
 
-from pydantic import BeforeValidator, Field, PrivateAttr, StringConstraints, field_validator
+from pydantic import BeforeValidator, Field, StringConstraints, field_validator
 
 from streamduel.formats.reading import Found, are_texts, look_up, name
 from streamduel.record_rules import too_many_ranks
@@ -73,18 +72,13 @@ class FormatSettings(Section):
             raise ValueError(f"must be two arms (found '{pair[0]}' twice)")
         return pair
 
-    _max_ranks: int = PrivateAttr(MAX_ENTRIES)
+    most_entries: ClassVar[int] = MAX_ENTRIES
+    """The most ranks of a list."""
 
     def limited(self, max_ranks: int) -> Self:
         """These settings, which refuse lists with more ranks (`limits.max_ranks`)."""
-        self._max_ranks = max_ranks
-        self.__dict__.pop("most_entries", None)
+        self.__dict__["most_entries"] = max_ranks  # a private attribute takes microseconds to read
         return self
-
-    @cached_property
-    def most_entries(self) -> int:
-        """The most ranks of a list; kept, because pydantic takes microseconds for an attribute."""
-        return self._max_ranks
 
     def entries(self, found: Found, allowed: str) -> list[Found]:
         """The entries of an array, one for each rank; another value is Rejected."""
