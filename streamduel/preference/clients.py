@@ -36,7 +36,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from streamduel.preference.arrays import Floats
-from streamduel.preference.evidence import RHO, Winner
+from streamduel.preference.evidence import RHO, Winner, copeland_comparisons
 
 USUAL: Final = 0.9
 """m is the number of duels of a pair that this share of the clients does not exceed. Fewer would
@@ -142,8 +142,7 @@ def sure_of_clients(evidence: Floats, champion: int, seeks: Winner) -> float:
     """
     if seeks == "condorcet":
         return float(np.delete(evidence[champion], champion).min())
-    both = np.concatenate([np.broadcast_to(evidence[champion], evidence.shape), evidence.T], axis=1)
-    against = np.partition(both, len(evidence) + 1, axis=1)[:, len(evidence) + 1]
+    against = copeland_comparisons(evidence, champion)[:, 0]
     return float(np.delete(against, champion).min())
 
 

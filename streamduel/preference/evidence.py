@@ -205,7 +205,16 @@ def comparisons(wins: Floats, champion: int, seeks: Winner) -> Floats:
     """
     if seeks == "condorcet":  # the champion's own comparisons suffice
         return log_evidence_of(wins[champion], wins[:, champion])[:, np.newaxis]
-    evidence = log_evidence(wins)
+    return copeland_comparisons(log_evidence(wins), champion)
+
+
+def copeland_comparisons(evidence: Floats, champion: int) -> Floats:
+    """`comparisons` for a Copeland winner, the least of each arm first.
+
+    Args:
+        evidence: (K, K), [i, j] for "i beats j".
+        champion: an arm.
+    """
     both = np.concatenate([np.broadcast_to(evidence[champion], evidence.shape), evidence.T], axis=1)
     place = len(evidence) + 1
     return np.partition(both, place, axis=1)[:, place:]

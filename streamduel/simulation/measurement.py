@@ -21,7 +21,7 @@ from streamduel.simulation.run import DelayedRun, Run, SteppedRun
 from streamduel.simulation.seeds import Seeds, arrangement, run_seeds
 from streamduel.simulation.settings import PolicySpec, Settings, Truth
 
-_MIN_COMPILED: Final = 200_000
+COMPILE_FROM: Final = 200_000
 """Loading numba takes as long as some 200,000 duels one by one."""
 
 
@@ -107,7 +107,7 @@ def start_run(policy: Policy, environment: Environment, *, use_compiled: bool = 
 
 def _may_compile(settings: Settings) -> bool:
     """Whether compiled runs are allowed and save time."""
-    return settings.compiled and settings.horizon * settings.runs >= _MIN_COMPILED
+    return settings.compiled and settings.horizon * settings.runs >= COMPILE_FROM
 
 
 _warm: set[str] = set()

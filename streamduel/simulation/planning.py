@@ -18,7 +18,7 @@ from streamduel.simulation import compiled, matrices
 from streamduel.simulation.ab_test import ABTest, ab_test
 from streamduel.simulation.certainty import Judge, Verdict
 from streamduel.simulation.environment import MatrixEnvironment
-from streamduel.simulation.measurement import start_run
+from streamduel.simulation.measurement import COMPILE_FROM, start_run
 from streamduel.simulation.seeds import arrangement, run_seeds
 
 Others: Final = Literal["equal", "bradley-terry"]
@@ -41,8 +41,6 @@ _WORK: Final = 15e6
 so that equal seeds give equal plans."""
 _LEAST_RUNS: Final = 5
 """A run may take this part of the work, so that at least so many have an end."""
-_COMPILE_FROM: Final = 200_000
-"""Loading numba takes as long as some 200,000 duels in Python."""
 _FIRST_LOOK: Final = 10
 _LOOK_AGAIN: Final = 50
 """After n duels the next look follows n/50 duels later, so answers come up to 2 % late."""
@@ -241,7 +239,7 @@ def _simulate(
     question: Question, name: str, seeks: Winner, report: Callable[[float], None]
 ) -> Duration:
     """The endings of one policy's runs; the report is told the share of the work done."""
-    compile_ = _expected(question) >= _COMPILE_FROM and compiled.find(name) is not None
+    compile_ = _expected(question) >= COMPILE_FROM and compiled.find(name) is not None
     of_duel, of_look = _costs(question.arms, name, compile_)
     horizon = question.horizon or max(1, int(_WORK / _LEAST_RUNS / of_duel))
     runs = question.runs or RUNS
