@@ -90,7 +90,7 @@ class Attribution:
         name: str,
         memory: OpenMemory,
         patterns: TeamPatterns,
-        segments_of: Callable[[Segment | None], tuple[int, ...]] = lambda _: (),
+        segments_of: Callable[[Segment | None], tuple[int, ...]],
     ) -> None:
         self._window_ms = window_ms
         self._name = name

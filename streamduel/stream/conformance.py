@@ -59,7 +59,7 @@ class Conformance:
         "unassigned",
     )
 
-    def __init__(self, patterns: TeamPatterns, state: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, patterns: TeamPatterns, state: Mapping[str, Any] | None) -> None:
         self._patterns = patterns
         self._pairs: dict[tuple[str, str], list[int]] = {}  # since the last `_settle`
         self.unassigned: int = state["unassigned"] if state else 0

@@ -57,7 +57,7 @@ class Decisions:
         settings: ExperimentSettings,
         partition: int,
         roster: Roster,
-        state: Mapping[str, Any] | None = None,
+        state: Mapping[str, Any] | None,
     ) -> None:
         self._name, self._settings, self._partition = name, settings, partition
         self._roster = roster

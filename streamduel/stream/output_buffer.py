@@ -58,13 +58,8 @@ class OutputBuffer:
         """Report that a control record took effect."""
         self._controls.append(control)
 
-    def take_controls(self) -> list[Control]:
-        """The control records that took effect since the last call."""
-        taken, self._controls = self._controls, []
-        return taken
-
-    def take(self) -> tuple[list[Message], list[Message]]:
-        """Assignments and dead letters since the last call."""
-        taken = self.assignments, self.letters
-        self.assignments, self.letters, self.bytes = [], [], 0
+    def take(self) -> tuple[list[Message], list[Message], list[Control]]:
+        """Assignments, dead letters and control records since the last call."""
+        taken = self.assignments, self.letters, self._controls
+        self.assignments, self.letters, self._controls, self.bytes = [], [], [], 0
         return taken

@@ -208,7 +208,7 @@ class DuelTallies:
     __slots__ = ("by_arm", "pair_ties", "segments", "ties")
 
     def __init__(
-        self, settings: ExperimentSettings, n_arms: int, state: Mapping[str, Any] | None = None
+        self, settings: ExperimentSettings, n_arms: int, state: Mapping[str, Any] | None
     ) -> None:
         if state is None:
             self.by_arm = ArmTallies.of(n_arms)

@@ -354,12 +354,9 @@ class PartitionTask:
                 self._entries.put(snapshot.experiment_entry(experiment))
         entries = self._entries.take(self._partition_entry())
         self._committed_offset = self.next_offset
+        assignments, letters, controls = self._outputs.take()
         return PartitionCommit(
-            self.partition,
-            self.next_offset,
-            *self._outputs.take(),
-            entries,
-            self._outputs.take_controls(),
+            self.partition, self.next_offset, assignments, letters, entries, controls
         )
 
     def _partition_entry(self) -> PartitionEntry:
