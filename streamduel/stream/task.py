@@ -104,7 +104,6 @@ class PartitionTask:
         self._entries = Entries()
         self._log_id = log.log_id(partition)
         self.repairs = Repairs()
-        self._snapshot_offset = 0
         self._saved: dict[str, int] = {}  # the versions of the experiments in the snapshot
         self._committed_offset = -1
         if entries is not None:
@@ -134,7 +133,7 @@ class PartitionTask:
     def _restore_partition(self, entry: PartitionEntry) -> Recovery:
         self._log_id = self._log_id or entry.log_id
         self.repairs = Repairs(entry.repairs)
-        self.next_offset = self._committed_offset = self._snapshot_offset = entry.next
+        self.next_offset = self._committed_offset = entry.next
         if entry.clock is not None:
             self.clock.restore(entry.clock)
         elif entry.stream_time:  # format 6
@@ -271,8 +270,8 @@ class PartitionTask:
 
         If the click log ends there, it was truncated.
         """
-        reads_on = self._recovery is not None and self._reread_to < self._snapshot_offset
-        return self._reread_to if reads_on else None
+        recovery, offset = self._recovery, self._reread_to
+        return offset if recovery is not None and offset < recovery.entry.next else None
 
     def _end_recovery(self) -> None:
         if self._recovery is not None:
@@ -285,18 +284,18 @@ class PartitionTask:
     def _blocks(self, records: Sequence[LogRecord]) -> Iterator[Sequence[LogRecord]]:
         """Cut records at the blocks of the dedupe window and at the snapshot's offset."""
         while records:
-            offset = records[0].offset
-            if offset >= self._snapshot_offset:
+            offset, recovery = records[0].offset, self._recovery
+            if recovery is not None and offset >= recovery.entry.next:
                 self._end_recovery()
-            recovery = self._recovery
-            if recovery is not None:
+                recovery = None
+            elif recovery is not None:
                 recovery.reach(offset)
             if offset >= self._window.block_end:
                 self._window.begin_block(offset)
                 self._marks.add(offset, self.clock if recovery is None else recovery.clock)
             end = self._window.block_end
             if recovery is not None:
-                end = min(end, self._snapshot_offset)
+                end = min(end, recovery.entry.next)
             cut = bisect_left(records, end, key=lambda record: record.offset)
             yield records[:cut]
             records = records[cut:]
