@@ -62,15 +62,15 @@ class Conformance:
     def __init__(self, patterns: TeamPatterns, state: Mapping[str, Any] | None) -> None:
         self._patterns = patterns
         self._pairs: dict[tuple[str, str], list[int]] = {}  # since the last `_settle`
-        self.unassigned: int = state["unassigned"] if state else 0
-        self._pruned_at: int = state["pruned_at"] if state else 0
-        self._sides: list[int] = list(state["sides"]) if state else [0] * 6
-        arms = state["arms"] if state else {}
-        self._arms: dict[str, list[int]] = {arm: list(tally) for arm, tally in arms.items()}
+        saved = state or {}
+        self.unassigned: int = saved.get("unassigned", 0)
+        self._pruned_at: int = saved.get("pruned_at", 0)
+        self._sides: list[int] = list(saved.get("sides", [0] * 6))
+        arms: dict[str, list[int]] = saved.get("arms", {})
+        self._arms = {arm: list(tally) for arm, tally in arms.items()}
         # By pair, its names sorted: the last epoch in which a plan named it, and when that ended.
-        pairs = state["assigned"] if state else []
         self._assigned: dict[tuple[str, str], tuple[int, int]] = {
-            (a, b): (until, at) for a, b, until, at in pairs
+            (a, b): (until, at) for a, b, until, at in saved.get("assigned", ())
         }
 
     def decided(self, before: Plan | None, plan: Plan, epoch: int, now: int) -> None:

@@ -85,7 +85,8 @@ class Experiment:
         state: Mapping[str, Any] | None = None,
     ) -> None:
         self.name, self.begun, self._context = name, settings, context
-        self.applied: dict[str, Any] = {} if state is None else state.get("applied", {})
+        saved = state or {}
+        self.applied: dict[str, Any] = saved.get("applied", {})
         self.settings = settings = changed(settings, self.applied) if self.applied else settings
         self.configured = settings
         self.seed, self.started_at = seed, started_at
@@ -93,21 +94,18 @@ class Experiment:
         self._changes = 0
         most = settings.max_per_client
         self.client_cap = None if most is None else ClientCap(most, seed, context.client_duels)
-        if state is None:
-            self.roster = Roster(name, settings.arms)
-            self.outcomes = Outcomes()
-        else:
-            self.roster = Roster(name, state["arms"], state["added"], state["retired"])
-            self.outcomes = msgspec.convert(state["tallies"], Outcomes)
+        arms = saved.get("arms", settings.arms)
+        self.roster = Roster(name, arms, saved.get("added"), saved.get("retired"))
+        self.outcomes = msgspec.convert(saved.get("tallies", {}), Outcomes)
         self.duels = DuelTallies(settings, len(self.roster.arms), state)
         window_ms, patterns = settings.join_window(context.join_window_ms), context.team_patterns
         self.attribution = Attribution(
             window_ms, context.window, name, context.memory, patterns, self.duels.segments_of
         )
-        self.out_of_order = msgspec.convert((state or {}).get("disorder", {}), OutOfOrder)
+        self.out_of_order = msgspec.convert(saved.get("disorder", {}), OutOfOrder)
         if state is None:  # else a restart re-reads clicks that are counted already
             self.attribution.out_of_order = self.out_of_order
-        self.timeline = Timeline((state or {}).get("timeline"))
+        self.timeline = Timeline(saved.get("timeline"))
         self.impressions = Impressions(settings, patterns, state)
         self.decisions = Decisions(name, settings, context.partition, self.roster, state)
         self.coder = Coder(settings, self.roster, context.limits)

@@ -210,16 +210,13 @@ class DuelTallies:
     def __init__(
         self, settings: ExperimentSettings, n_arms: int, state: Mapping[str, Any] | None
     ) -> None:
-        if state is None:
-            self.by_arm = ArmTallies.of(n_arms)
-            self.pair_ties = PairTies(n_arms)
-            self.segments = Segments(settings.segments, n_arms)
-            self.ties = 0
-        else:
+        saved = state or {}
+        self.by_arm = ArmTallies.of(n_arms)
+        if state is not None:
             self.by_arm = msgspec.convert(state["by_arm"], ArmTallies)
-            self.pair_ties = PairTies(n_arms, state.get("pair_ties", ()))
-            self.segments = Segments(settings.segments, n_arms, **state.get("segments", {}))
-            self.ties = state["ties"]
+        self.pair_ties = PairTies(n_arms, saved.get("pair_ties", ()))
+        self.segments = Segments(settings.segments, n_arms, **saved.get("segments", {}))
+        self.ties: int = saved.get("ties", 0)
 
     def learned(self, first: int, second: int, code: int) -> None:
         """Count one duel that the policy has learned.

@@ -59,8 +59,7 @@ class Replacement:
             source.poll(POLL_SECONDS)
         saved = {at: repair_commits.read(found, at) for at, found in self._saved(operator).items()}
         if saved and not any(self._is_moved(outlet.load(at), source, at) for at in partitions):
-            log = ClickLog("clicks", len(partitions), source.home, source.log_id)
-            made = moved(saved, log, self._action, self._note)
+            made = moved(saved, ClickLog.of(source), self._action, self._note)
             for each in made:
                 source.seek(each.partition, each.next_offset)
             commit(outlet, made)
