@@ -118,6 +118,8 @@ def replay(
     published: dict[tuple[str, int], bytes] = {}
     for message in archive.published():
         key = _key(message.value)
+        if not key[0]:
+            continue
         if key in published:
             verdict.difference = f"epoch {key[1]} of '{key[0]}' was published twice."
             return verdict
@@ -292,6 +294,6 @@ def _key(assignment: bytes) -> tuple[str, int]:
     """The experiment and epoch of a published assignment; ("", 0) for any other message."""
     try:
         key: Any = msgspec.json.decode(assignment, type=_Key)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return "", 0
     return key.experiment, key.epoch

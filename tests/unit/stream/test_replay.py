@@ -43,3 +43,11 @@ def test_an_epoch_published_twice_is_a_difference() -> None:
     broker = undisturbed()
     broker.assignments.append(Message(None, broker.assignments[3].value))
     assert audit(broker).difference == "epoch 4 of 'search' was published twice."
+
+
+def test_records_of_other_programs_are_ignored() -> None:
+    broker = undisturbed()
+    foreign = [b"hello", b"[1]", b"\xff", b'{"experiment": "\xff"}', b'{"x": ' + b"[" * 100_000]
+    for value in foreign:
+        broker.assignments.append(Message(b"foreign", value))
+    assert audit(broker).difference is None
