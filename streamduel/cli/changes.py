@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple
 
-from streamduel.cli.pending import Pending, read_pending
+from streamduel.cli.pending import Pending, decoded, read_pending
 from streamduel.config import LoadedConfig
 from streamduel.config.changes import Difference, changed, check_change, differences
-from streamduel.errors import ConfigurationError
+from streamduel.config.experiment import ExperimentSettings
+from streamduel.errors import ConfigurationError, shown
+from streamduel.records import Control
 from streamduel.stream import continuity, saved_state, snapshot
 
 
@@ -73,24 +75,24 @@ def read_changes(loaded: LoadedConfig, *, after_pending: bool = False) -> Iterat
                 continue
             with snapshot.restoring(snapshot.EXPERIMENT_PREFIX + name, it.place):
                 saved_state.check(name, entry.state)
-                change = _change(loaded, entry, pending.get(name, {}))
+                change = _change(loaded, entry, pending.get(name, ()))
             if change.differences or change.refused or change.pending:
                 yield change
 
 
 def _change(
-    loaded: LoadedConfig, saved: snapshot.ExperimentEntry, pending: Mapping[str, Any]
+    loaded: LoadedConfig, saved: snapshot.ExperimentEntry, pending: Sequence[Control]
 ) -> Change:
     name = saved.experiment
-    running, present = continuity.in_force(saved), saved.state["arms"]
-    if pending:
-        try:
-            running = changed(running, pending)
-            present = running.arms if "arms" in pending else present
-        except ConfigurationError:  # a dead letter, so that nothing of it is pending
-            pending = {}
+    running, present, written = _after(saved, pending)
     found = differences(running, present, loaded.config.experiments[name])
-    change = Change(name, found, pending=tuple(pending))
+    change = Change(name, found, pending=written)
+    arms = change.settings.get("arms", ())
+    if taken := [arm for arm in arms if arm in saved.state["retired"]]:
+        return change._replace(
+            refused=f"experiments.{name}.arms has {shown(taken[0])}, which was retired, and its "
+            f"name stays taken; leave it out."
+        )
     after = changed(running, change.settings)
     try:
         check_change(running, after, after.arms if "arms" in change.settings else present)
@@ -98,3 +100,25 @@ def _change(
         sentence = str(error).replace("settings.", f"experiments.{name}.", 1)
         return change._replace(refused=sentence)
     return change
+
+
+def _after(
+    saved: snapshot.ExperimentEntry, pending: Sequence[Control]
+) -> tuple[ExperimentSettings, Sequence[str], Sequence[str]]:
+    """Settings and arms after the pending records, and the keys that these change."""
+    settings, arms = continuity.in_force(saved), saved.state["arms"]
+    keys: dict[str, None] = {}
+    for control in pending:
+        values = decoded(control)
+        if control.action == "retire_arm":
+            values = {"arms": [arm for arm in arms if arm != control.arm]}
+        elif control.action == "add_arm" and control.arm not in saved.state["retired"]:
+            values = {"arms": list(dict.fromkeys([*arms, control.arm]))}
+        try:
+            after = changed(settings, values)
+        except ConfigurationError:
+            continue  # a dead letter
+        settings = after if control.action == "apply" else settings
+        arms = values.get("arms", arms)
+        keys |= dict.fromkeys(values)
+    return settings, arms, tuple(keys)

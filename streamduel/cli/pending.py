@@ -1,4 +1,4 @@
-"""Settings in control records that the service has not read yet."""
+"""Control records of settings and arms that the service has not read yet."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ from streamduel.stream.snapshot import PartitionEntry
 
 POLL_SECONDS: Final = 0.2
 
-Pending = dict[str, dict[str, Any]]
-"""By experiment and key, the values that take effect once the service has read them."""
+ACTIONS: Final = ("apply", "add_arm", "retire_arm")
+
+Pending = dict[str, list[Control]]
+"""By experiment, the records that take effect once the service has read them, in order."""
 
 
 def read_pending(loaded: LoadedConfig, entries: Mapping[int, PartitionEntry]) -> Pending:
-    """The settings that were written after the newest snapshots, the last value of each key.
+    """The records that change settings or arms and were written after the newest snapshots.
 
     They are where `streamduel control` writes them: in the control topic, or in the click log. A
     record that will become a dead letter is among them.
@@ -51,8 +53,7 @@ def read_pending(loaded: LoadedConfig, entries: Mapping[int, PartitionEntry]) ->
     ):
         for record in _records(log, next_offsets, progress):
             for control in _changes(decoder, record):
-                values = pending.setdefault(control.experiment, {})
-                values.update(_decoded(control))
+                pending.setdefault(control.experiment, []).append(control)
     return pending
 
 
@@ -84,21 +85,21 @@ def _records(
 
 
 def _changes(decoder: RecordDecoder, record: LogRecord) -> Iterator[Control]:
-    """The control records with settings in a record."""
+    """The control records of settings and arms in a record."""
     value: Any = record.value
-    if not isinstance(value, bytes) or b'"apply"' not in value:
+    if not isinstance(value, bytes) or not any(it.encode() in value for it in ACTIONS):
         return
     try:
         events = decoder.events(value)
     except (Rejected, Ignored):
         return
     for event in events:
-        if isinstance(event, Control) and event.action == "apply":
+        if isinstance(event, Control) and event.action in ACTIONS:
             yield event
 
 
-def _decoded(control: Control) -> dict[str, Any]:
-    """The new values; none of a record that becomes a dead letter."""
+def decoded(control: Control) -> dict[str, Any]:
+    """The new values of an `apply`; none of a record that becomes a dead letter."""
     try:
         return {key: msgspec.json.decode(value) for key, value in (control.settings or {}).items()}
     except msgspec.MsgspecError:

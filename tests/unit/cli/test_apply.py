@@ -73,6 +73,34 @@ def test_a_pending_change_that_is_refused_hides_no_other(
     assert written(folder)[-1]["settings"]["decide_every"] == 9
 
 
+def test_pending_arms_are_no_difference(streamduel: Streamduel, folder: Path) -> None:
+    """Otherwise the next change of arms would retire the new one without showing it."""
+    config = folder / "search.yaml"
+    assert streamduel("control", config, "search", "add-arm", "ltr-v4").status == 0
+    assert streamduel("control", config, "search", "retire-arm", "bm25").status == 0
+    again = streamduel("control", "apply", config)
+    assert again == (0, "", "search:\n  written already, not in effect yet: arms\n")
+    config = configure(folder, {"experiments.search.arms": [*ARMS[1:], "ltr-v5"]})
+    result = streamduel("control", "apply", config, "--yes")
+    assert '"ltr-v4"] → [' in result.err
+
+
+def test_the_name_of_a_retired_arm_is_refused(streamduel: Streamduel, folder: Path) -> None:
+    """The service would refuse the whole record."""
+    config = folder / "search.yaml"
+    assert streamduel("control", config, "search", "retire-arm", "bm25").status == 0
+    assert run(config, "--until-end", "--quiet").status == 0
+    before = len(written(folder))
+    config = configure(folder, {"experiments.search.arms": [*ARMS, "ltr-v4"]})
+    result = streamduel("control", "apply", config, "--yes")
+    assert (result.status, result.out) == (1, "")
+    assert result.err.endswith(
+        "refused: experiments.search.arms has 'bm25', which was retired, and its name stays taken; "
+        "leave it out.\n"
+    )
+    assert len(written(folder)) == before
+
+
 def test_arms_of_the_configuration_join_and_leave(streamduel: Streamduel, folder: Path) -> None:
     config = configure(folder, {"experiments.search.arms": [*ARMS[1:], "ltr-v4"]})
     assert streamduel("control", "apply", config, "--yes", "--json").status == 0
