@@ -236,7 +236,8 @@ class KafkaSource:
             raise ConnectorError(
                 f"topic '{self._topic}' has more partitions now than the {self._partitions} it had "
                 "at start; the number of partitions decides the home of an experiment, so move the "
-                "experiments to a new topic, or start again with a new group and snapshots."
+                "experiments with 'streamduel repair repartition CONFIG --from FORMER', or start "
+                "again with a new group and snapshots."
             )
 
     def _gain(self, gained: Sequence[int]) -> None:

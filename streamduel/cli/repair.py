@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,25 +13,15 @@ import typer
 from streamduel.cli.app import out
 from streamduel.cli.arguments import ConfigPath, load_config
 from streamduel.cli.control import check_action, user
+from streamduel.cli.repair_opening import Load, open_log, own, reader
 from streamduel.config import LoadedConfig
-from streamduel.connector import (
-    Outlet,
-    PartitionCommit,
-    Snapshot,
-    Source,
-    SourceOptions,
-    no_failpoint,
-)
+from streamduel.connector import PartitionCommit, Snapshot, Source, SourceOptions
 from streamduel.errors import ConfigurationError, ConnectorError, SnapshotError, counted
 from streamduel.records import MAX_TIME
 from streamduel.stream import repair_commits
 from streamduel.stream.commit import commit
 from streamduel.stream.routing import ClickLog
 from streamduel.stream.snapshot import Saved
-
-OWN_SECONDS: Final = 60.0
-"""A killed process keeps its partitions until its session times out, by default after 45 s; then
-the group assigns them again, which takes some seconds. One that was stopped leaves immediately."""
 
 POLL_SECONDS: Final = 0.2
 
@@ -71,8 +60,6 @@ Former = Annotated[
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Show what would be done; write nothing, own nothing.")
 ]
-
-Load = Callable[[int], Snapshot | None]
 
 
 class Plan(NamedTuple):
@@ -120,9 +107,11 @@ def repair(
     _check(action, {name for name, value in given.items() if value is not None})
     loaded = load_config(config)
     before = load_config(former) if former is not None else None
+    if before is not None:
+        _check_group(loaded, before)
     with ExitStack() as stack:
         options = SourceOptions(True, loaded.config.limits.max_batch_bytes)
-        log = stack.enter_context(closing(loaded.source_connector.open_log(loaded.source, options)))
+        log = stack.enter_context(closing(open_log(loaded, options)))
         if partition is not None and partition >= log.partitions:
             raise ConfigurationError(
                 f"--partition must be below {log.partitions}, the number of partitions of "
@@ -130,10 +119,9 @@ def repair(
             )
         source: Source | None = None
         if dry_run:
-            opened = loaded.outlet_connector.open_archive(loaded.sink, loaded.snapshots)
-            load: Load = stack.enter_context(closing(opened)).load
+            load = reader(loaded, stack)
         else:
-            source, outlet = _own(loaded, options, partition, stack)
+            source, outlet = own(loaded, options, partition, stack)
             load = outlet.load
         controls = loaded.config.control_topic
         plan = _plan(action, partition, offset, to, log, load, before, controls)
@@ -156,30 +144,14 @@ def _check(action: str, given: set[str]) -> None:
         raise ConfigurationError(f"{action} needs --{name}.")
 
 
-def _own(
-    loaded: LoadedConfig, options: SourceOptions, partition: int | None, stack: ExitStack
-) -> tuple[Source, Outlet]:
-    """Join the group, or lock the files, and wait for the partitions."""
-    source = stack.enter_context(
-        closing(loaded.source_connector.open_source(loaded.source, options))
+def _check_group(loaded: LoadedConfig, before: LoadedConfig) -> None:
+    """Refuse the former group, which has offsets of the topic that are not those of CONFIG."""
+    found, former = (
+        [getattr(it.source, key, None) for key in ("bootstrap_servers", "topic", "group")]
+        for it in (loaded, before)
     )
-    outlet = stack.enter_context(
-        closing(
-            loaded.outlet_connector.open_outlet(loaded.sink, loaded.snapshots, source, no_failpoint)
-        )
-    )
-    wanted = set(range(source.partitions)) if partition is None else {partition}
-    owned: set[int] = set()
-    deadline = time.monotonic() + OWN_SECONDS
-    while not wanted <= owned:
-        poll = source.poll(POLL_SECONDS)
-        owned = (owned - set(poll.lost)) | set(poll.gained)
-        if time.monotonic() > deadline:
-            raise ConnectorError(
-                f"another process owns partition {min(wanted - owned)} of '{source.topic}'; stop "
-                f"all processes of the service first."
-            )
-    return source, outlet
+    if found == former and found[-1] is not None:
+        raise ConfigurationError(f"source.group must be a new group (found '{found[-1]}' again).")
 
 
 def _plan(

@@ -29,7 +29,7 @@ def check_log(entry: PartitionEntry, log: ClickLog, partition: int) -> None:
         raise SnapshotError(
             f"the snapshot was made with {entry.partitions} partitions of '{topic}' (found "
             f"{partitions} now); experiments would change partitions: move them with 'streamduel "
-            f"repair repartition CONFIG', or use a new topic."
+            f"repair repartition CONFIG --from FORMER', or use a new topic."
         )
     found = log.log_id(partition)
     if found is not None and entry.log_id not in {None, found}:

@@ -6,14 +6,18 @@ import json
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from kafka import KafkaAdminClient, KafkaProducer, errors
 
-from tests.broker.fixture import Broker, Topics
+from streamduel.cli import repair, repair_opening
+from streamduel.errors import ConnectorError
+from tests.broker.fixture import Broker, Topics, on_both_clients
 from tests.faults.kafka_runs import EXPERIMENTS, PATIENCE, Run, configure_faults, visible
 from tests.faults.processes import inspect, streamduel
+from tests.faults.services import Service
 from tests.logs import values
 
 pytestmark = pytest.mark.kafka
@@ -22,6 +26,18 @@ RECORDS = values(3, 2300, EXPERIMENTS)
 STAMP = 1_790_000_000_000
 
 Configure = Callable[[str], Run]
+
+
+Change = Callable[[dict[str, Any]], object]
+
+
+def changed(run: Run, name: str, change: Change) -> Run:
+    """A copy of a configuration, changed."""
+    document = yaml.safe_load(run.config.read_text())
+    change(document)
+    config = run.config.with_name(name)
+    config.write_text(yaml.safe_dump(document))
+    return run._replace(config=config)
 
 
 @pytest.fixture
@@ -146,3 +162,67 @@ def test_a_skipped_record_and_a_set_time_are_replayed(configure: Configure) -> N
     assert f"before offset {following}" in shown
     fold(run)
     replayed(run)
+
+
+def test_a_repartitioning_is_shown_before_its_topics_exist(
+    configure: Configure, topics: Topics
+) -> None:
+    run = configure("run")
+    produce(run, 0, 300)
+    fold(run)
+    log, tag = topics(6), time.time_ns()
+
+    def move(document: dict[str, Any]) -> None:
+        document["source"] |= {
+            "topic": log, "group": f"moved-{tag}", "control_topic": f"control-{tag}",
+            "create_topics": True,
+        }  # fmt: skip
+        document["snapshots"]["topic"] = f"snapshots-{tag}"
+
+    moved = changed(run, "moved.yaml", move)
+    arguments = ("repartition", moved.config, "--from", run.config)
+    shown = repaired(*arguments, "--dry-run").removesuffix("Nothing was written (--dry-run).\n")
+    with KafkaAdminClient(bootstrap_servers=run.servers) as admin:
+        assert not {it for it in admin.list_topics() if it.endswith(f"-{tag}")}
+    assert repaired(*arguments) == f"{shown}Done; start the service.\n"
+    fold(moved)
+    assert duels(moved) == duels(run)
+
+
+def test_a_repartitioning_of_the_same_topic_needs_a_new_group(
+    configure: Configure, topics: Topics
+) -> None:
+    run = configure("run")
+    produce(run, 0, 300)
+    fold(run)
+    new = topics(4, compacted=True)
+    same = changed(run, "same.yaml", lambda it: it["snapshots"].update(topic=new))
+    done = streamduel("repair", "repartition", same.config, "--from", run.config, "--dry-run")
+    assert done.returncode == 2
+    assert f"source.group must be a new group (found '{run.group}' again)." in done.stderr
+
+
+@on_both_clients
+def test_a_repair_is_refused_while_a_process_of_a_given_name_runs(
+    configure: Configure, client: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the same name it would take over the partitions, and end the process."""
+
+    def name(document: dict[str, Any]) -> None:
+        document["source"] |= {"instance": "given", "client": client}
+
+    run = changed(configure("run"), "named.yaml", name)
+    produce(run, 0, 300)
+    service = Service(run.config, tmp_path / "service.log")
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while not service.restored:
+            assert time.monotonic() < deadline, service.tail()
+            time.sleep(0.1)
+        monkeypatch.setattr(repair_opening, "OWN_SECONDS", 10.0)  # its session ends after 6 s
+        with pytest.raises(ConnectorError, match="another process owns partition"):
+            repair.repair("new-log", run.config)
+        assert service.runs, service.tail()
+        assert service.stop() == 0
+    finally:
+        service.kill()

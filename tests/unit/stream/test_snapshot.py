@@ -44,8 +44,8 @@ def test_another_log_is_refused(entries: dict[str, bytes]) -> None:
 def test_a_repartitioned_log_is_refused(entries: dict[str, bytes]) -> None:
     assert refusal(entries, ClickLog("clicks", 3, LOG.home)) == (
         "the snapshot was made with 2 partitions of 'clicks' (found 3 now); experiments would "
-        "change partitions: move them with 'streamduel repair repartition CONFIG', or use a new "
-        "topic."
+        "change partitions: move them with 'streamduel repair repartition CONFIG --from FORMER', "
+        "or use a new topic."
     )
 
 

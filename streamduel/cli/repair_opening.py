@@ -1,0 +1,70 @@
+"""What `streamduel repair` opens: the click log, the snapshots, and the partitions to change."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from typing import Final
+
+from streamduel.config import LoadedConfig
+from streamduel.connector import Outlet, Snapshot, Source, SourceOptions, no_failpoint
+from streamduel.errors import ConnectorError, MissingError
+
+OWN_SECONDS: Final = 60.0
+"""A killed process keeps its partitions until its session times out, by default after 45 s; then
+the group assigns them again, which takes some seconds. One that was stopped leaves immediately."""
+
+POLL_SECONDS: Final = 0.2
+
+Load = Callable[[int], Snapshot | None]
+
+
+def open_log(loaded: LoadedConfig, options: SourceOptions) -> Source:
+    """The click log; without its control topic if that does not exist yet."""
+    try:
+        return loaded.source_connector.open_log(loaded.source, options)
+    except MissingError as error:
+        if not error.created_by_run or loaded.config.control_topic is None:
+            raise
+    settings = loaded.source.model_copy(update={"control_topic": None})
+    return loaded.source_connector.open_log(settings, options)
+
+
+def reader(loaded: LoadedConfig, stack: ExitStack) -> Load:
+    """Loads snapshots; there are none if their topic does not exist yet."""
+    try:
+        opened = loaded.outlet_connector.open_archive(loaded.sink, loaded.snapshots)
+    except MissingError as error:
+        if not error.created_by_run:
+            raise
+        return lambda _: None
+    return stack.enter_context(closing(opened)).load
+
+
+def own(
+    loaded: LoadedConfig, options: SourceOptions, partition: int | None, stack: ExitStack
+) -> tuple[Source, Outlet]:
+    """Join the group, or lock the files, and wait for the partitions."""
+    settings = loaded.source
+    if getattr(settings, "instance", None) is not None:
+        # With the name of a running process, this one would take over its partitions.
+        settings = settings.model_copy(update={"instance": None})
+    source = stack.enter_context(closing(loaded.source_connector.open_source(settings, options)))
+    outlet = stack.enter_context(
+        closing(
+            loaded.outlet_connector.open_outlet(loaded.sink, loaded.snapshots, source, no_failpoint)
+        )
+    )
+    wanted = set(range(source.partitions)) if partition is None else {partition}
+    owned: set[int] = set()
+    deadline = time.monotonic() + OWN_SECONDS
+    while not wanted <= owned:
+        poll = source.poll(POLL_SECONDS)
+        owned = (owned - set(poll.lost)) | set(poll.gained)
+        if time.monotonic() > deadline:
+            raise ConnectorError(
+                f"another process owns partition {min(wanted - owned)} of '{source.topic}'; stop "
+                f"all processes of the service first."
+            )
+    return source, outlet
