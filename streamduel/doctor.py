@@ -13,10 +13,11 @@ from streamduel.config import LoadedConfig
 from streamduel.config.changes import Difference, differences
 from streamduel.connector import LogRecord, SourceOptions
 from streamduel.diagnosis import Finding, Grade
+from streamduel.doctor_controls import check_controls
 from streamduel.errors import MissingError, SnapshotError, StreamduelError, counted, shortened
 from streamduel.formats import Ignored
 from streamduel.records import Control, DeadLetter, Rejected
-from streamduel.stream import continuity, saved_state, snapshot
+from streamduel.stream import continuity, control_order, saved_state, snapshot
 from streamduel.stream.decode import RecordDecoder
 from streamduel.stream.routing import ClickLog
 from streamduel.stream.task import PartitionTask
@@ -82,6 +83,7 @@ def examine(loaded: LoadedConfig, now: float | None = None) -> Iterator[Finding]
             yield Finding("records", "failed", str(error))
         sample = _Sample()
     yield from _snapshots(loaded, sample, saved)
+    yield from check_controls(loaded, saved)
     if sample.log is not None:
         yield from _records(loaded, sample, saved)
         yield from _clock(loaded, sample, now)
@@ -159,6 +161,7 @@ def _snapshots(
                             continuity.cut_off(sample.log, partition, end, entry.next)
                         )
                 continuity.check_format(entry, loaded.config.log_format)
+                control_order.check_topic(entry.control, loaded.config.control_topic)
                 for name, experiment in experiments.items():
                     with snapshot.restoring(snapshot.EXPERIMENT_PREFIX + name, place):
                         saved_state.check(name, experiment.state)

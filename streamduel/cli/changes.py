@@ -12,7 +12,7 @@ from streamduel.config.changes import Difference, changed, check_change, differe
 from streamduel.config.experiment import ExperimentSettings
 from streamduel.errors import ConfigurationError, shown
 from streamduel.records import Control
-from streamduel.stream import continuity, saved_state, snapshot
+from streamduel.stream import continuity, control_order, saved_state, snapshot
 
 
 class Change(NamedTuple):
@@ -66,6 +66,8 @@ def read_changes(loaded: LoadedConfig, *, after_pending: bool = False) -> Iterat
     """
     with closing(loaded.outlet_connector.open_archive(loaded.sink, loaded.snapshots)) as archive:
         saved = [found for _, found in snapshot.newest(archive)]
+    for it in saved:
+        control_order.check_topic(it.partition.control, loaded.config.control_topic)
     pending: Pending = {}
     if after_pending and saved:
         pending = read_pending(loaded, {it.partition.partition: it.partition for it in saved})

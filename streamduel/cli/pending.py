@@ -14,6 +14,7 @@ from streamduel.config import LoadedConfig
 from streamduel.connector import LogRecord, Source, SourceOptions
 from streamduel.formats import Ignored
 from streamduel.records import Control, Rejected
+from streamduel.stream import control_order
 from streamduel.stream.decode import RecordDecoder
 from streamduel.stream.snapshot import PartitionEntry
 
@@ -51,7 +52,7 @@ def read_pending(loaded: LoadedConfig, entries: Mapping[int, PartitionEntry]) ->
         closing(loaded.source_connector.open_log(settings, options)) as log,
         counting_progress(err, "reading after the snapshots") as progress,
     ):
-        for record in _records(log, next_offsets, progress):
+        for record in _records(log, next_offsets, progress, controls=topic is not None):
             for control in _changes(decoder, record):
                 pending.setdefault(control.experiment, []).append(control)
     return pending
@@ -63,7 +64,11 @@ def _next_control(entry: PartitionEntry) -> int:
 
 
 def _records(
-    log: Source, next_offsets: Mapping[int, int], progress: Callable[[int, int], None]
+    log: Source,
+    next_offsets: Mapping[int, int],
+    progress: Callable[[int, int], None],
+    *,
+    controls: bool,
 ) -> Iterator[LogRecord]:
     """The records of the log from these offsets on to its present end."""
     done = 0
@@ -73,6 +78,8 @@ def _records(
         poll = log.poll(POLL_SECONDS)
         for partition in poll.gained:
             started = True
+            if controls:
+                control_order.check_end(log, partition, next_offsets.get(partition, 0))
             log.seek(partition, next_offsets.get(partition))
             if partition in next_offsets:
                 wanted.add(partition)

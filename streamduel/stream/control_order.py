@@ -10,8 +10,8 @@ from typing import Final
 import msgspec
 
 from streamduel.config.model import ControlOrigin
-from streamduel.connector import ControlMarker, ControlRecord
-from streamduel.errors import SnapshotError
+from streamduel.connector import ControlMarker, ControlRecord, Source
+from streamduel.errors import ConnectorError, SnapshotError, shown
 from streamduel.records import Control, InputEvent, Rejected
 
 REMEMBERED: Final = 100
@@ -71,11 +71,7 @@ class ControlOrder:
         """
         self.origins = [(0, "log")]
         if entry is not None:
-            if entry.topic is not None and self._topic not in (None, entry.topic):
-                raise SnapshotError(
-                    f"source.control_topic must stay '{entry.topic}' (found '{self._topic}'): the "
-                    f"click log refers to its records. Restore it, or use null."
-                )
+            check_topic(entry, self._topic)
             self._topic = self._topic or entry.topic
             self.next = entry.next
             self.origins = list(entry.origins)
@@ -93,7 +89,7 @@ class ControlOrder:
         if entry is not None and entry.topic not in (None, self._topic):
             raise SnapshotError(
                 f"the click log refers to control records of the topic '{entry.topic}'; a replay "
-                f"needs it as source.control_topic (found {self._topic!r})."
+                f"needs it as source.control_topic (found {shown(self._topic)})."
             )
 
     def entry(self) -> ControlEntry | None:
@@ -154,6 +150,39 @@ class ControlOrder:
             return True
         self._ids.append(digest)
         return False
+
+
+def check_topic(entry: ControlEntry | None, topic: str | None) -> None:
+    """Refuse another control topic than the one to whose records the click log refers.
+
+    Raises:
+        SnapshotError: it is another one.
+    """
+    if entry is not None and entry.topic is not None and topic not in (None, entry.topic):
+        raise SnapshotError(
+            f"source.control_topic must stay '{entry.topic}' (found '{topic}'): the click log "
+            f"refers to its records. Restore it, or use null."
+        )
+
+
+def check_end(log: Source, partition: int, offset: int) -> None:
+    """Refuse a control topic that ends before an offset that was reached.
+
+    Args:
+        log: the control topic, read as a click log; its partition has been gained.
+        partition: the partition.
+        offset: the first offset whose record is not applied.
+
+    Raises:
+        ConnectorError: it ends before.
+    """
+    end = log.seek(partition, None) + log.lags([partition]).get(partition, offset)
+    if end < offset:
+        raise ConnectorError(
+            f"partition {partition} of source.control_topic '{log.topic}' ends at offset {end}, "
+            f"but {offset} was reached before; was the topic recreated? Restore it, or set "
+            f"source.control_topic to null."
+        )
 
 
 def moved(entry: ControlEntry | None, *, same_partition: bool) -> ControlEntry | None:

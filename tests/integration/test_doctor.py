@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from kafka import KafkaProducer
+from kafka import KafkaAdminClient, KafkaProducer, errors
+from kafka.admin import NewTopic
 
 from streamduel.config import load
 from streamduel.doctor import examine
 from streamduel.testing import duel
 from tests.broker.fixture import CLIENTS, Broker, Topics, on_both_clients
-from tests.faults.kafka_runs import PARTITIONS, Run, configure
+from tests.faults.kafka_runs import PARTITIONS, PATIENCE, Run, configure
 from tests.faults.processes import run_service, streamduel
+from tests.faults.services import Service
 
 pytestmark = pytest.mark.kafka
 
@@ -141,3 +144,46 @@ def test_a_wrong_broker_is_told_within_seconds(topics: Topics, tmp_path: Path) -
     assert done.returncode == 1
     assert done.stdout.startswith("failed  broker: Kafka cannot be reached at 127.0.0.1:1")
     assert time.monotonic() - begin < 20
+
+
+def test_another_control_topic_and_a_recreated_one_fail(
+    kafka: Broker, topics: Topics, tmp_path: Path
+) -> None:
+    control = topics(PARTITIONS)
+    run = configure(
+        tmp_path / "run", kafka.bootstrap_servers, topics(PARTITIONS), topics,
+        {"control_topic": control}, experiments={"search": {"arms": ARMS}},
+    )  # fmt: skip
+    service = Service(run.config, tmp_path / "service.log")
+    try:
+        assert streamduel("control", run.config, "search", "pause").returncode == 0
+        deadline = time.monotonic() + PATIENCE
+        while "control applied" not in service.tail():
+            assert time.monotonic() < deadline, service.tail()
+            time.sleep(0.1)
+        assert service.stop() == 0
+    finally:
+        service.kill()
+    assert checks(run)["source.control_topic"][0] == "fine"
+    with KafkaAdminClient(bootstrap_servers=run.servers) as admin:
+        admin.delete_topics([control])
+    sentence = ""
+    while "was the topic recreated?" not in sentence:
+        assert time.monotonic() < deadline, sentence
+        with (
+            suppress(errors.TopicAlreadyExistsError),
+            KafkaAdminClient(bootstrap_servers=run.servers) as admin,
+        ):
+            admin.create_topics([NewTopic(control, PARTITIONS, 1)])
+        sentence = checks(run)["source.control_topic"][1]
+    applied = streamduel("control", "apply", run.config, "--yes")
+    assert (applied.returncode, applied.stderr) == (1, f"streamduel: {sentence}\n")
+    assert streamduel("run", run.config, "--until-end").stderr.endswith(f"{sentence}\n")
+    other = run.config.read_text().replace(control, topics(PARTITIONS))
+    run.config.write_text(other)
+    verdict, sentence = checks(run)["snapshots"]
+    assert verdict == "failed"
+    assert sentence.startswith(f"source.control_topic must stay '{control}'")
+    for command in (["control", "apply", "--yes"], ["validate", "--against-state"]):
+        refused = streamduel(*command, run.config)
+        assert (refused.returncode, refused.stderr) == (2, f"streamduel: {sentence}\n")
