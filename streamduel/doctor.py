@@ -14,13 +14,13 @@ from streamduel.config.changes import Difference, differences
 from streamduel.connector import LogRecord, SourceOptions
 from streamduel.diagnosis import Finding, Grade
 from streamduel.doctor_controls import check_controls
+from streamduel.doctor_fold import fold, open_task
 from streamduel.errors import MissingError, SnapshotError, StreamduelError, counted, shortened
 from streamduel.formats import Ignored
 from streamduel.records import Control, DeadLetter, Rejected
 from streamduel.stream import continuity, control_order, saved_state, snapshot
 from streamduel.stream.decode import RecordDecoder
 from streamduel.stream.routing import ClickLog
-from streamduel.stream.task import PartitionTask
 
 NEWEST: Final = 200
 """The newest records of each partition that are read."""
@@ -235,13 +235,11 @@ def _records(
     ignored: Counter[str] = Counter()
     outcomes: Counter[str] = Counter()
     for partition, records in sorted(sample.records.items()):
-        task = _task(loaded, sample, partition, saved.get(partition))
         decoder = _decoder(loaded)
         kept = [record for record in records if not _is_control(decoder, record)]
-        task.open(records[0].offset)
-        for name in list(task.unstarted):
-            task.start(name)
-        task.fold(kept)
+        assert sample.log is not None
+        task = open_task(loaded, sample.log, partition, saved.get(partition), records[0].offset)
+        fold(task, kept, saved.get(partition))
         commit = task.take_commit()
         letters += [it.content for it in commit.dead_letters if isinstance(it.content, DeadLetter)]
         ignored.update(task.ignored)
@@ -281,25 +279,6 @@ def _refusals(letters: Iterable[DeadLetter]) -> Iterator[Finding]:
     if len(most) > MAX_SENTENCES:
         rest = sum(len(same) for _, same in most[MAX_SENTENCES:])
         yield Finding("dead letters", "warning", f"{rest:,} more, for other reasons.")
-
-
-def _task(
-    loaded: LoadedConfig, sample: _Sample, partition: int, saved: snapshot.Saved | None
-) -> PartitionTask:
-    """A task that folds the sample alone, with the present arms of the experiments."""
-    assert sample.log is not None
-    experiments = dict(loaded.config.experiments)
-    for name, entry in (saved.experiments if saved else {}).items():
-        if name in experiments and entry.ended_at is None:
-            # Whether a record counts does not depend on the policy.
-            plain = type(experiments[name])(arms=entry.state["arms"])
-            credit = ("ties", "credit", "no_click", "join_window_ms", "max_per_client")
-            running = continuity.in_force(entry)
-            experiments[name] = plain.model_copy(
-                update={key: getattr(running, key) for key in credit}
-            )
-    config = loaded.config.model_copy(update={"experiments": experiments})
-    return PartitionTask(config, sample.log, partition)
 
 
 def _decoder(loaded: LoadedConfig) -> RecordDecoder:

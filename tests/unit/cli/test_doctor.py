@@ -117,6 +117,25 @@ def test_arms_and_settings_are_those_that_run(streamduel: Streamduel, tmp_path: 
     assert "slate" in found["settings"][1]
 
 
+def test_records_of_a_retired_arm_counted_before_its_retirement(
+    streamduel: Streamduel, tmp_path: Path
+) -> None:
+    config = write(tmp_path, *(dated(number) for number in range(5)))
+    assert streamduel("control", config, "search", "retire-arm", ARMS[0]).status == 0
+    assert run(config, "--until-end", "--quiet").status == 0
+    found = checks(streamduel, config)
+    assert found["records"] == (
+        "fine", "among the newest 6 records: 6 valid, 0 dead letters.",
+    )  # fmt: skip
+    with (tmp_path / "clicks.jsonl").open("ab") as file:
+        file.write(dated(9) + b"\n")
+    found = checks(streamduel, config)
+    assert found["records"] == (
+        "warning", "among the newest 7 records: 6 valid, 1 dead letter.",
+    )  # fmt: skip
+    assert "was retired at offset 5." in found["dead letters: unknown_arm"][1]
+
+
 def test_no_control_record_changes_a_fixed_setting(streamduel: Streamduel, folder: Path) -> None:
     config = configure(folder, {"experiments.search.join_window_ms": 5000})
     verdict, sentence = checks(streamduel, config)["settings"]

@@ -1,0 +1,73 @@
+"""The fold of the newest records alone, for `streamduel doctor`: which of them count?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from streamduel.config import LoadedConfig
+from streamduel.connector import LogRecord
+from streamduel.records import Control
+from streamduel.section import MAX_ARMS
+from streamduel.stream import continuity, snapshot
+from streamduel.stream.marked_controls import Controlled
+from streamduel.stream.routing import ClickLog
+from streamduel.stream.task import PartitionTask
+
+
+def open_task(
+    loaded: LoadedConfig, log: ClickLog, partition: int, saved: snapshot.Saved | None, begin: int
+) -> PartitionTask:
+    """A task that folds records from an offset on, with the arms that competed there.
+
+    Args:
+        loaded: the configuration.
+        log: the click log.
+        partition: the partition.
+        saved: its newest snapshot; None if it has none.
+        begin: the offset.
+    """
+    experiments = dict(loaded.config.experiments)
+    for name, entry in _present(saved):
+        if name in experiments:
+            # Whether a record counts does not depend on the policy.
+            retired = [arm for arm, at in entry.state["retired"].items() if at >= begin]
+            arms = [*entry.state["arms"], *retired][:MAX_ARMS]
+            plain = type(experiments[name])(arms=arms)
+            credit = ("ties", "credit", "no_click", "join_window_ms", "max_per_client")
+            running = continuity.in_force(entry)
+            experiments[name] = plain.model_copy(
+                update={key: getattr(running, key) for key in credit}
+            )
+    task = PartitionTask(
+        loaded.config.model_copy(update={"experiments": experiments}), log, partition
+    )
+    task.open(begin)
+    for name in list(task.unstarted):
+        task.start(name)
+    return task
+
+
+def fold(task: PartitionTask, records: Sequence[LogRecord], saved: snapshot.Saved | None) -> None:
+    """Fold records without control records; arms are retired where they were."""
+    retired = sorted(
+        (at, name, arm)
+        for name, entry in _present(saved)
+        if name in task.experiments
+        for arm, at in entry.state["retired"].items()
+        if arm in task.experiments[name].roster.index
+    )
+    for at, name, arm in retired:
+        before = [record for record in records if record.offset < at]
+        task.fold(before)
+        records = records[len(before) :]
+        control = Control(f"{at} {arm}", name, "retire_arm", arm=arm)
+        place = Controlled(at, None, name.encode(), None)
+        task.experiments[name].apply(control, 0, 0, place, task.stream_time)
+    task.fold(records)
+
+
+def _present(saved: snapshot.Saved | None) -> Iterator[tuple[str, snapshot.ExperimentEntry]]:
+    """The experiments of a snapshot that have not ended."""
+    for name, entry in (saved.experiments if saved else {}).items():
+        if entry.ended_at is None:
+            yield name, entry
