@@ -7,7 +7,7 @@ import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
@@ -95,6 +95,7 @@ class ConfluentConsumer:
         self._failed: deque[errors.KafkaError] = deque()
         self._fatal: errors.KafkaError | None = None
         self._reread: set[TopicPartition] = set()  # in the present poll
+        self._rejoin: Callable[[], None] | None = None  # at the next poll
         self._newest_topics = NewestTopics(admin, options.metadata_seconds)
 
     @property
@@ -109,6 +110,11 @@ class ConfluentConsumer:
 
         def assigned(consumer: Consumer, places: list[Place]) -> None:
             if self._closing:  # a closed consumer accepts no calls
+                return
+            if any(each.topic != topic for each in places):
+                # A static member gets what its predecessor had, whatever it subscribes to.
+                consumer.assign([])
+                self._rejoin = lambda: self.subscribe(topic, listener)
                 return
             partitions = [TopicPartition(each.topic, each.partition) for each in places]
             self._positions.hold_all(partitions)
@@ -161,6 +167,9 @@ class ConfluentConsumer:
         if self._failed:
             raise self._failed.popleft()
         with translating():
+            if self._rejoin is not None:
+                self._rejoin()
+                self._rejoin = None
             self._positions.restart()  # where the last poll met an offset out of range
             # `consume` with a timeout would wait for all its records.
             first = self._consumer.poll(seconds)

@@ -10,7 +10,7 @@ import pytest
 from streamduel.connector import Poll, SourceOptions
 from streamduel.errors import ConnectorError
 from streamduel_kafka.opening import open_source
-from tests.broker.fixture import on_both_clients
+from tests.broker.fixture import Topics, on_both_clients
 from tests.integration.kafka_connector.bed import (
     Bed,
     commit,
@@ -39,6 +39,19 @@ def test_reannounce(bed: Bed) -> None:
     assert not any(source.poll(0.1).records for _ in range(3))
     source.seek(0, 3)
     assert mapping(read(source, 3)) == {0: [3, 4, 5]}
+
+
+def test_a_process_that_reads_another_topic_than_before_gets_its_partitions(
+    bed: Bed, topics: Topics
+) -> None:
+    """Kafka gives a static member the assignment that its predecessor had, of another topic."""
+    with closing(open_source(bed.source_settings(), SourceOptions())) as former:
+        gain(former)
+    bed.topic = topics(2)
+    bed.produce(5, 1)
+    source = bed.source()
+    start(source, gain(source, 2))
+    assert mapping(read(source, 5)) == {1: [0, 1, 2, 3, 4]}
 
 
 def test_the_answer_to_a_join_arrives_between_two_polls(bed: Bed) -> None:
