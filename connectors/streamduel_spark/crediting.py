@@ -17,6 +17,10 @@ NO_DUEL: Final = 3
 MAX_PATTERNS: Final = 2**16
 """Patterns whose outcome is remembered; ten ranks and one or two clicks have some hundred."""
 
+MAX_REMEMBERED: Final = 10
+"""Clicks of a remembered pattern: people make a handful, and a writer of the topic could otherwise
+fill the memory with patterns of a thousand clicks, none of which comes twice."""
+
 Pattern = tuple[tuple[int, str, str, float | None], ...]
 """Rank, action, team and chance of each click, in order: all that the credit depends on."""
 
@@ -60,6 +64,8 @@ class Crediting:
             for rank, action, _ in clicks
         )
         whole = experiment, chances is not None, pattern
+        if len(pattern) > MAX_REMEMBERED:
+            return self._credit(*whole)
         known = self._known.get(whole)
         if known is None:
             if len(self._known) >= MAX_PATTERNS:
@@ -68,7 +74,9 @@ class Crediting:
         return known
 
     def _credit(self, experiment: str, logged: bool, pattern: Pattern) -> int:
-        settings = self._experiments[experiment]
+        settings = self._experiments.get(experiment)
+        if settings is None:  # it was removed while the impression waited for its clicks
+            return NO_DUEL
         if not pattern and settings.no_click == "drop":
             return NO_DUEL
         if experiment not in self._credits:
