@@ -31,6 +31,10 @@ CONTAINED: Final = "org.apache.hadoop:hadoop-client-api,org.apache.hadoop:hadoop
 FLUSH_RECORDS: Final = 50_000
 """Records whose parts are packed together: more make fewer rows for Spark, and take more memory."""
 
+FLUSH_BYTES: Final = 2**24
+"""Bytes of raw records, likewise: of large records, far fewer fit into memory. Also the most bytes
+of rows that Spark passes to Python together."""
+
 _ROWS: Final = pa.schema([
     ("bucket", pa.int32()),
     ("at", pa.timestamp("us", "UTC")),
@@ -63,6 +67,7 @@ def create_session(
     own = {
         "spark.ui.showConsoleProgress": "false",  # it would overwrite our own lines
         "spark.sql.shuffle.partitions": str(partitions),
+        "spark.sql.execution.arrow.maxBytesPerBatch": str(FLUSH_BYTES),
         f"{state}.providerClass": (
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
         ),
@@ -133,13 +138,14 @@ def decode_with(plan: Plan) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.
     def decode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         decoder, numbers = Decoder(plan, plan.spark.topic), buckets(plan.spark.partitions)
         outputs: list[Output] = []
-        waiting = 0
+        waiting = size = 0
         for batch in batches:
             outputs.extend(decoder.read(_records(batch)))
             waiting += batch.num_rows
-            if waiting >= FLUSH_RECORDS:
+            size += batch.nbytes
+            if waiting >= FLUSH_RECORDS or size >= FLUSH_BYTES:
                 yield _flush(decoder, numbers, outputs)
-                outputs, waiting = [], 0
+                outputs, waiting, size = [], 0, 0
         yield _flush(decoder, numbers, outputs)
 
     return decode
