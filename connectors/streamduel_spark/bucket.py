@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Final, Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 import msgspec
 import numpy as np
@@ -18,6 +18,7 @@ from streamduel_spark.parts import (
     Chunk,
     Clicked,
     Counted,
+    Finished,
     Group,
     Keys,
     Output,
@@ -33,7 +34,16 @@ from streamduel_spark.plan import SEEN_SPANS, Lane, Plan
 
 INDEX: Final = "index"
 
+SHARE_BYTES: Final = 2**24
+"""Bytes of the parts that a slice is closed with at a time: in Python, they take ten times as much
+memory. A writer that sets timestamps can put any number of records into one slice."""
+
+MAX_UNKNOWN: Final = 1000
+"""Pairs with an arm that is not configured, per slice: those with the most duels. Control records
+add a few arms, but a writer of the topic can invent any number, and the driver holds all pairs."""
+
 Marks = NDArray[np.bool_]
+_Part = TypeVar("_Part", Finished, Shown, Clicked)
 
 
 class Store(Protocol):
@@ -61,6 +71,29 @@ class Index(msgspec.Struct, array_like=True):
     seen: dict[str, list[int]] = {}
 
 
+class Share(NamedTuple):
+    """Some of the ids of a bucket: what concerns an id is in one share.
+
+    Attributes:
+        number: of this share.
+        shares: the number of shares.
+        partitions: the number of buckets, by which ids were divided before.
+    """
+
+    number: int
+    shares: int
+    partitions: int
+
+    def of(self, unpack: Callable[[bytes], list[_Part]], bodies: Iterable[bytes]) -> list[_Part]:
+        """The parts of this share, in the order of their time."""
+        parts = [part for body in bodies for part in unpack(body) if self._has(part.key)]
+        parts.sort(key=lambda part: (part.ts, part.partition, part.offset))
+        return parts
+
+    def _has(self, key: int) -> bool:
+        return key // self.partitions % self.shares == self.number
+
+
 class Bucket:
     """Stores the chunks of open slices, and counts the duels of a slice when it closes.
 
@@ -75,6 +108,7 @@ class Bucket:
 
     def __init__(self, plan: Plan, store: Store, crediting: Crediting) -> None:
         self._plan, self._store, self._crediting = plan, store, crediting
+        self._partitions = plan.spark.partitions
         saved = store.get(INDEX)
         self._index = Index() if saved is None else msgspec.msgpack.decode(saved, type=Index)
 
@@ -101,17 +135,15 @@ class Bucket:
         )
         for _, name, start in due:
             lane = Lane.parse(name)
-            if lane.kind == "duel":
-                yield from self._close_duels(lane, start)
-            elif lane.kind == "click":
-                yield self._close_clicks(lane, start)
-            elif lane.kind == "impression":
-                yield from self._close_impressions(lane, start)
+            if close := self._CLOSE.get(lane.kind):
+                size = sum(map(len, self._bodies(lane, start)))
+                shares = 1 + size // SHARE_BYTES
+                for share in range(shares):
+                    yield from close(self, lane, start, Share(share, shares, self._partitions))
             self._drop(name, start)
 
-    def _close_duels(self, lane: Lane, start: int) -> Iterator[Output]:
-        parts = [part for body in self._bodies(lane, start) for part in unpack_finished(body)]
-        parts.sort(key=lambda part: (part.ts, part.partition, part.offset))
+    def _close_duels(self, lane: Lane, start: int, share: Share) -> Iterator[Output]:
+        parts = share.of(unpack_finished, self._bodies(lane, start))
         fresh = self._fresh(lane, start, [part.key for part in parts])
         counts = Counter((parts[place].group, parts[place].outcome) for place in fresh)
         for part in (parts[place] for place in fresh):
@@ -119,20 +151,18 @@ class Bucket:
                 counts[part.group, part.outcome] -= 1
                 for outcome, count in enumerate(part.wins):
                     counts[part.group, outcome] += count
-        yield from _counted(lane, start, counts)
+        yield from self._counted(lane, start, counts)
         yield Tally({"duplicates": len(parts) - len(fresh)})
 
-    def _close_clicks(self, lane: Lane, start: int) -> Tally:
+    def _close_clicks(self, lane: Lane, start: int, share: Share) -> Iterator[Output]:
         """Keep the clicks, without duplicates, until no impression can need them."""
-        parts = [part for body in self._bodies(lane, start) for part in unpack_clicked(body)]
-        parts.sort(key=lambda part: (part.ts, part.partition, part.offset))
+        parts = share.of(unpack_clicked, self._bodies(lane, start))
         fresh = self._fresh(lane, start, [part.own for part in parts])
         self.add(str(lane._replace(kind="distinct")), start, chunk_of([parts[it] for it in fresh]))
-        return Tally({"duplicates": len(parts) - len(fresh)})
+        yield Tally({"duplicates": len(parts) - len(fresh)})
 
-    def _close_impressions(self, lane: Lane, start: int) -> Iterator[Output]:
-        parts = [part for body in self._bodies(lane, start) for part in unpack_shown(body)]
-        parts.sort(key=lambda part: (part.ts, part.partition, part.offset))
+    def _close_impressions(self, lane: Lane, start: int, share: Share) -> Iterator[Output]:
+        parts = share.of(unpack_shown, self._bodies(lane, start))
         fresh = self._fresh(lane, start, [part.key for part in parts])
         shown = {parts[place].key: parts[place] for place in fresh}
         clicks = self._clicks_on(lane, start, shown)
@@ -144,8 +174,32 @@ class Bucket:
                 impression.group[0], impression.teams, impression.chances, found
             )
             counts[impression.group, outcome] += 1
-        yield from _counted(lane, start, counts)
+        yield from self._counted(lane, start, counts)
         yield Tally(dict(tally))
+
+    _CLOSE: Final[dict[str, Callable[..., Iterator[Output]]]] = {
+        "duel": _close_duels,
+        "click": _close_clicks,
+        "impression": _close_impressions,
+    }
+
+    def _counted(
+        self, lane: Lane, start: int, counts: Counter[tuple[Group, int]]
+    ) -> Iterator[Output]:
+        """The counts of each pair, without those of unknown arms that are too many."""
+        pairs = list(_pairs(lane, start, counts))
+        arms = {
+            name: frozenset(self._plan.experiments[name].arms)
+            for name in {it.group[0] for it in pairs} & self._plan.experiments.keys()
+        }
+        unknown = [it for it in pairs if not {*it.group[1:3]} <= arms.get(it.group[0], frozenset())]
+        if len(unknown) <= MAX_UNKNOWN:
+            yield from pairs
+            return
+        unknown.sort(key=lambda it: -(it.wins_a + it.wins_b + it.ties))
+        dropped = {it.group for it in unknown[MAX_UNKNOWN:]}
+        yield from (it for it in pairs if it.group not in dropped)
+        yield Tally({"pairs of unknown arms dropped": len(dropped)})
 
     def _clicks_on(
         self, lane: Lane, start: int, shown: dict[int, Shown]
@@ -229,7 +283,7 @@ def _within(keys: Keys, ordered: Keys) -> Marks:
     return found
 
 
-def _counted(lane: Lane, start: int, counts: Counter[tuple[Group, int]]) -> Iterator[Counted]:
+def _pairs(lane: Lane, start: int, counts: Counter[tuple[Group, int]]) -> Iterator[Counted]:
     """The counts of each pair; (x, y) and (y, x) are one."""
     pairs: dict[Group, list[int]] = {}
     for (group, outcome), count in counts.items():

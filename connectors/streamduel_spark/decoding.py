@@ -23,7 +23,7 @@ from streamduel.records import (
     Rejected,
     Segment,
 )
-from streamduel.stream.dead_letters import dead_letter
+from streamduel.stream.dead_letters import MAX_MESSAGE_BYTES, dead_letter
 from streamduel.stream.decode import RecordDecoder
 from streamduel.stream.join_state import digest
 from streamduel_spark.crediting import A_WINS, B_WINS, TIE, Crediting
@@ -33,6 +33,10 @@ from streamduel_spark.plan import EMPTY, Lane, Plan, key_of, seed_of
 MAX_LETTERS: Final = 1000
 """Dead letters that one `Decoder` writes; further ones are only counted, because the driver holds
 those of a batch in memory."""
+
+MAX_BYTES: Final = 2**22
+"""Bytes of the dead letters of one `Decoder`, and as many of its control records, for the same
+reason: a letter may have a megabyte."""
 
 _WINNERS: Final = {"a": A_WINS, "b": B_WINS, "tie": TIE}
 
@@ -86,6 +90,7 @@ class Decoder:
         self.parts: dict[Place, list[Finished | Shown | Clicked]] = {}
         self.newest: dict[Place, int] = {}
         self.letters = 0
+        self._letter_bytes = self._control_bytes = 0
         self.counts: Counter[str] = Counter()
 
     def read(self, records: Iterable[RawRecord]) -> Iterator[Output]:
@@ -96,21 +101,35 @@ class Decoder:
         for record in records:
             try:
                 event = self._decode(record.value)
-                self._check(event)
+                self._check(event, record)
             except Rejected as verdict:
-                self.counts["dead letters"] += 1
-                if self.letters < MAX_LETTERS:
-                    self.letters += 1
-                    letter = dead_letter(record, verdict, self._topic, record.partition)
-                    place = record.partition, record.offset
-                    yield Forwarded(place, self._plan.dead_letters, letter.key, letter.value)
+                yield from self._reject(record, verdict)
                 continue
             if isinstance(event, Control):
-                self.counts["control records"] += 1
-                place = record.partition, record.offset
-                yield Forwarded(place, "", event.experiment.encode(), record.value or b"")
+                yield from self._forward(event, record)
             else:
                 self._HANDLERS[type(event)](self, event, record)
+
+    def _reject(self, record: RawRecord, verdict: Rejected) -> Iterator[Forwarded]:
+        self.counts["dead letters"] += 1
+        if self.letters >= MAX_LETTERS:
+            return
+        letter = dead_letter(record, verdict, self._topic, record.partition)
+        if self._letter_bytes + len(letter.value) > MAX_BYTES:
+            return
+        self.letters += 1
+        self._letter_bytes += len(letter.value)
+        place = record.partition, record.offset
+        yield Forwarded(place, self._plan.dead_letters, letter.key, letter.value)
+
+    def _forward(self, event: Control, record: RawRecord) -> Iterator[Forwarded]:
+        value = record.value or b""
+        if self._control_bytes + len(value) > MAX_BYTES:
+            self.counts["lost control records"] += 1
+            return
+        self._control_bytes += len(value)
+        self.counts["control records"] += 1
+        yield Forwarded((record.partition, record.offset), "", event.experiment.encode(), value)
 
     def take(self) -> tuple[dict[Place, list[Finished | Shown | Clicked]], dict[Place, int], Tally]:
         """Parts, newest times and counts since the last call."""
@@ -118,7 +137,7 @@ class Decoder:
         self.parts, self.newest, self.counts = {}, {}, Counter()
         return taken
 
-    def _check(self, event: InputEvent) -> None:
+    def _check(self, event: InputEvent, record: RawRecord) -> None:
         """Check what the types of the fields cannot express.
 
         Raises:
@@ -131,6 +150,13 @@ class Decoder:
             )
         if problem := over_limit(event, self._plan.limits) or contradiction(event):
             raise Rejected("invalid_record", problem)
+        size = len(record.value or b"")
+        if isinstance(event, Control) and size > MAX_MESSAGE_BYTES:
+            raise Rejected(
+                "too_large",
+                f"the control record has {size} bytes; at most {MAX_MESSAGE_BYTES} can be "
+                "forwarded.",
+            )
 
     def _duel(self, event: Duel, record: RawRecord) -> None:
         if event.a == event.b:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from typing import Any
 
 import mmh3
 import pytest
 
 from streamduel.config import Config
-from streamduel_spark.decoding import MAX_LETTERS, RawRecord
+from streamduel_spark import bucket
+from streamduel_spark.decoding import MAX_BYTES, MAX_LETTERS, RawRecord
 from streamduel_spark.plan import Lane, buckets, key_of, seed_of
 from tests.unit.spark.cluster import Job, raw, spark
 from tests.unit.stream.folding import CONTROL, DUEL, DUELS, INTERLEAVING, text
@@ -157,3 +159,66 @@ def test_slices_of_impressions_end_with_the_clicks_that_they_need() -> None:
 
 def test_a_key_is_the_same_on_every_machine() -> None:
     assert key_of("i-1", seed_of("search")) == KEY
+
+
+def test_large_dead_letters_are_fewer() -> None:
+    batch = job().batch(raw([b"x" * 900_000] * 10, START))
+    assert batch.tally["dead letters"] == 10
+    assert sum(len(it.value) for it in batch.messages) <= MAX_BYTES
+
+
+def test_a_control_record_that_kafka_would_not_take_is_a_dead_letter() -> None:
+    large = text(CONTROL, id="pause", junk="x" * (2**20 - 200))
+    (letter,) = job().batch(raw([large], START)).messages
+    found = json.loads(letter.value)
+    assert (letter.topic, found["reason"], found["error"]) == (
+        "dead-letters", "too_large",
+        f"the control record has {len(large)} bytes; at most 1000000 can be forwarded.",
+    )  # fmt: skip
+
+
+def test_a_flood_of_control_records_is_only_counted() -> None:
+    values = [text(CONTROL, id=str(number), junk="x" * 900_000) for number in range(10)]
+    batch = job().batch(raw(values, START))
+    assert sum(len(it.value) for it in batch.messages) <= MAX_BYTES
+    assert batch.tally["control records"] == len(batch.messages)
+    assert batch.tally["lost control records"] == 10 - len(batch.messages)
+
+
+def test_of_invented_arms_those_with_the_most_duels_are_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(bucket, "MAX_UNKNOWN", 2)
+    values = [text(DUEL, id=f"junk-{number}", a=f"junk-{number}") for number in range(20)]
+    values += [text(DUEL, id=f"added-{number}", a="added") for number in range(2)]
+    values += [text(DUEL, id="known")]
+    found = counts(written(job(partitions=1), *raw(values, START)))
+    assert len(found) == 3
+    assert ("added", "ltr-v1", 2, 0, 0) in found
+    assert ("bm25", "ltr-v1", 1, 0, 0) in found
+
+
+def test_a_slice_is_closed_in_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = [
+        text(IMPRESSION, id="i-%"), text(CLICK, id="c-%", impression="i-%"), text(DUEL, id="d-%"),
+    ]  # fmt: skip
+    values = [kind.replace(b"%", b"%d" % number) for number in range(50) for kind in kinds] * 2
+    whole = written(job(), *raw(values, START))
+    monkeypatch.setattr(bucket, "SHARE_BYTES", 200)
+    assert written(job(), *raw(values, START)) == whole
+
+
+def test_a_slice_of_any_size_takes_the_memory_of_a_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bucket, "SHARE_BYTES", 20_000, raising=False)
+    testing = job(partitions=1)
+    duel = text(DUEL, id="%")
+    values = [duel.replace(b"%", b"%d" % number) for number in range(10_000)]
+    testing.batch(raw(values, START, step_ms=0), tasks=50)
+    testing.batch(raw([duel], START + 10_000))
+    tracemalloc.start()
+    try:
+        assert testing.batch([]).tally["duels"] == len(values)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 2_000_000, "the parts of a slice take 5 MB"
