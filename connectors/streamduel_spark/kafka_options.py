@@ -9,6 +9,10 @@ from pydantic import BaseModel
 
 from streamduel.errors import ConfigurationError
 
+POLL_RECORDS: Final = 50
+"""Records that Kafka's client decompresses together: with its default of 500, records of a megabyte
+that compress well fill the default memory of Spark."""
+
 _LOGIN: Final = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
@@ -35,6 +39,7 @@ def kafka_options(source: BaseModel, topic: str) -> dict[str, str]:
         "groupIdPrefix": f"{keys.group}-spark",
         "kafka.bootstrap.servers": ",".join(keys.bootstrap_servers),
         "kafka.isolation.level": "read_committed",
+        "kafka.max.poll.records": str(POLL_RECORDS),
         "kafka.security.protocol": keys.security_protocol,
     }
     if keys.security_protocol.endswith("SSL"):

@@ -26,6 +26,7 @@ def test_without_security(tmp_path: Path) -> None:
         "groupIdPrefix": "g-spark",
         "kafka.bootstrap.servers": "a:1,b:2",
         "kafka.isolation.level": "read_committed",
+        "kafka.max.poll.records": "50",
         "kafka.security.protocol": "PLAINTEXT",
     }
 
