@@ -31,6 +31,19 @@ NEEDED: Final = {"pyspark": "pyspark", "pandas": "pandas", "pyarrow": "pyarrow",
                  "google.protobuf": "protobuf", "kafka": "kafka-python"}  # fmt: skip
 """Packages of the extra `spark`, by the module that they contain."""
 
+SIGNS: Final = {
+    "java.lang.ArithmeticException: long overflow": (
+        "a record of spark.topic has a timestamp that Spark cannot read; let the broker set the"
+        " timestamps of that topic (docs/scale.md, 'A topic that others write')."
+    ),
+    "Some data may have been lost because they are not available in Kafka": (
+        "spark.topic does not have the records that follow spark.checkpoint: it is another topic,"
+        " was created again, or kept its records for too short. Use a new spark.checkpoint; the job"
+        " then counts the topic from its beginning."
+    ),
+}
+"""Sentences about failures of Spark, by a text that it has."""
+
 POLL_SECONDS: Final = 0.5
 """The time between two checks of the query; a signal takes effect immediately."""
 
@@ -226,7 +239,13 @@ def _session(plan: Plan, master: str | None, settings: Mapping[str, str]) -> Spa
     try:
         return create_session(plan.spark.partitions, master, settings)
     except Exception as error:  # py4j has an exception for each of Java's
-        raise ConnectorError(f"Spark does not start: {_first_line(error)}") from error
+        reason = _first_line(error)
+        if "JAVA_GATEWAY_EXITED" in reason:  # the reason is on standard error
+            reason = (
+                "Java is missing or has ended, as the lines above say. It needs Java 17 or later, "
+                "in JAVA_HOME or on the PATH, and a --master and --conf that Spark knows."
+            )
+        raise ConnectorError(f"Spark does not start: {reason}") from error
 
 
 def _stopping() -> threading.Event:
@@ -280,7 +299,13 @@ def _failure(error: Exception) -> StreamduelError:
     for kind in (ConfigurationError, ConnectorError):
         if found := re.search(rf"streamduel\.errors\.{kind.__name__}: (.+)", text):
             return kind(found[1])
-    causes = re.findall(r"^(?:Caused by: )?[\w.]+(?:Error|Exception): .+$", text, re.MULTILINE)
+    for sign, sentence in SIGNS.items():
+        if sign in text:
+            return ConnectorError(sentence)
+    # Of an error in a call, Py4J puts ": " before Java's exception.
+    causes = re.findall(
+        r"^(?:: )?((?:Caused by: )?[\w.]+(?:Error|Exception): .+)$", text, re.MULTILINE
+    )
     return ConnectorError(f"the Spark query failed: {causes[-1] if causes else _first_line(error)}")
 
 

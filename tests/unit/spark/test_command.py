@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -77,6 +80,26 @@ def test_without_spark_the_sentence_says_what_to_install(
     )  # fmt: skip
 
 
+STARTS = """
+from pathlib import Path
+from streamduel_spark import command
+command._session(command._plan(command._load(Path("search.yaml"))), None, {})
+"""
+
+
+def test_without_java_the_sentence_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "search.yaml").write_text(written(SPARK))
+    done = subprocess.run(
+        [sys.executable, "-c", STARTS], cwd=tmp_path, capture_output=True, text=True, check=False,
+        env={**os.environ, "JAVA_HOME": str(tmp_path)},
+    )  # fmt: skip
+    assert done.stderr.splitlines()[-1] == (
+        "streamduel.errors.ConnectorError: Spark does not start: Java is missing or has ended, as"
+        " the lines above say. It needs Java 17 or later, in JAVA_HOME or on the PATH, and a"
+        " --master and --conf that Spark knows."
+    )
+
+
 def test_the_help_teaches(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -100,4 +123,19 @@ def test_of_a_failed_query_one_sentence_is_left() -> None:
     other = "[STREAM_FAILED] …\n\tat x\nCaused by: java.io.IOException: disk full\n\tat y"
     assert str(command._failure(RuntimeError(other))) == (
         "the Spark query failed: Caused by: java.io.IOException: disk full"
+    )
+    overflow = "[STREAM_FAILED] …\nCaused by: java.lang.ArithmeticException: long overflow\n\tat x"
+    assert str(command._failure(RuntimeError(overflow))).startswith(
+        "a record of spark.topic has a timestamp that Spark cannot read; "
+    )
+    call = "An error occurred while calling o1.start.\n: java.io.IOException: no folder\n\tat x"
+    assert str(command._failure(RuntimeError(call))) == (
+        "the Spark query failed: java.io.IOException: no folder"
+    )
+    lost = (
+        "[STREAM_FAILED] Query [id = 1] terminated with exception: Some data may have been lost "
+        "because they are not available in Kafka any more; …"
+    )
+    assert str(command._failure(RuntimeError(lost))).startswith(
+        "spark.topic does not have the records that follow spark.checkpoint: "
     )
