@@ -38,6 +38,10 @@ SHARE_BYTES: Final = 2**24
 """Bytes of the parts that a slice is closed with at a time: in Python, they take ten times as much
 memory. A writer that sets timestamps can put any number of records into one slice."""
 
+MAX_PARTS: Final = 2**19
+"""Parts of a share beyond which those that cannot count are dropped while the others are read: a
+share has fewer, unless a writer repeats one id, or clicks on one impression, without end."""
+
 MAX_UNKNOWN: Final = 1000
 """Pairs with an arm that is not configured, per slice: those with the most duels. Control records
 add a few arms, but a writer of the topic can invent any number, and the driver holds all pairs."""
@@ -86,12 +90,35 @@ class Share(NamedTuple):
 
     def of(self, unpack: Callable[[bytes], list[_Part]], bodies: Iterable[bytes]) -> list[_Part]:
         """The parts of this share, in the order of their time."""
-        parts = [part for body in bodies for part in unpack(body) if self._has(part.key)]
-        parts.sort(key=lambda part: (part.ts, part.partition, part.offset))
-        return parts
+        parts: list[_Part] = []
+        most = MAX_PARTS
+        for body in bodies:
+            parts += [part for part in unpack(body) if self._has(part.key)]
+            if len(parts) > most:
+                parts = _countable(parts)
+                most = max(MAX_PARTS, 2 * len(parts))
+        return sorted(parts, key=_order)
 
     def _has(self, key: int) -> bool:
         return key // self.partitions % self.shares == self.number
+
+
+def _order(part: Finished | Shown | Clicked) -> tuple[int, int, int]:
+    return part.ts, part.partition, part.offset
+
+
+def _countable(parts: list[_Part]) -> list[_Part]:
+    """Of parts with the same id the first, and of the clicks on an impression the first ones."""
+    seen: set[int] = set()
+    found: list[_Part] = []
+    per_key: Counter[int] = Counter()
+    for part in sorted(parts, key=_order):
+        own = part.own if isinstance(part, Clicked) else part.key
+        if own not in seen and per_key[part.key] < MAX_CLICKS:
+            seen.add(own)
+            per_key[part.key] += 1
+            found.append(part)
+    return found
 
 
 class Bucket:

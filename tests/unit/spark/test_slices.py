@@ -10,6 +10,7 @@ import mmh3
 import pytest
 
 from streamduel.config import Config
+from streamduel.stream.attribution import MAX_CLICKS
 from streamduel_spark import bucket
 from streamduel_spark.decoding import MAX_BYTES, MAX_LETTERS, RawRecord
 from streamduel_spark.plan import Lane, buckets, key_of, seed_of
@@ -222,3 +223,23 @@ def test_a_slice_of_any_size_takes_the_memory_of_a_share(monkeypatch: pytest.Mon
     finally:
         tracemalloc.stop()
     assert peak < 2_000_000, "the parts of a slice take 5 MB"
+
+
+def test_clicks_on_one_impression_take_the_memory_of_those_that_count(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(bucket, "MAX_PARTS", 1000, raising=False)
+    testing = job(partitions=1)
+    click = text(CLICK, id="%")
+    clicks = [click.replace(b"%", b"%d" % number) for number in range(10_000)]
+    testing.batch(raw([text(IMPRESSION), *clicks], START, step_ms=0), tasks=50)
+    testing.batch(raw([text(DUEL, id="later")], START + 60_000))
+    tracemalloc.start()
+    try:
+        batch = testing.batch([])
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert batch.tally["credited"] == MAX_CLICKS
+    assert counts([json.loads(it.value) for it in batch.messages]) == [("bm25", "ltr-v1", 0, 1, 0)]
+    assert peak < 2_000_000, "all clicks take 5 MB"
