@@ -34,11 +34,11 @@ from streamduel_spark.plan import SEEN_SPANS, Lane, Plan
 
 INDEX: Final = "index"
 
-SHARE_BYTES: Final = 2**24
+SHARE_BYTES: Final = 2**26
 """Bytes of the parts that a slice is closed with at a time: in Python, they take ten times as much
 memory. A writer that sets timestamps can put any number of records into one slice."""
 
-MAX_PARTS: Final = 2**19
+MAX_PARTS: Final = 3 * 2**19
 """Parts of a share beyond which those that cannot count are dropped while the others are read: a
 share has fewer, unless a writer repeats one id, or clicks on one impression, without end."""
 
