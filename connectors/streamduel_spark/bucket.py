@@ -219,13 +219,12 @@ class Bucket:
             name: frozenset(self._plan.experiments[name].arms)
             for name in {it.group[0] for it in pairs} & self._plan.experiments.keys()
         }
-        unknown = [it for it in pairs if not {*it.group[1:3]} <= arms.get(it.group[0], frozenset())]
-        if len(unknown) <= MAX_UNKNOWN:
-            yield from pairs
-            return
-        unknown.sort(key=lambda it: -(it.wins_a + it.wins_b + it.ties))
-        dropped = {it.group for it in unknown[MAX_UNKNOWN:]}
-        yield from (it for it in pairs if it.group not in dropped)
+        unknown: Counter[tuple[str, ...]] = Counter()
+        for it in pairs:
+            if not {*it.group[1:3]} <= arms.get(it.group[0], frozenset()):
+                unknown[it.group[:3]] += it.wins_a + it.wins_b + it.ties
+        dropped = {pair for pair, _ in unknown.most_common()[MAX_UNKNOWN:]}
+        yield from (it for it in pairs if it.group[:3] not in dropped)
         yield Tally({"pairs of unknown arms dropped": len(dropped)})
 
     def _clicks_on(

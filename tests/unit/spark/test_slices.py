@@ -199,6 +199,18 @@ def test_of_invented_arms_those_with_the_most_duels_are_kept(
     assert ("bm25", "ltr-v1", 1, 0, 0) in found
 
 
+def test_an_added_arm_keeps_all_its_segments(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bucket, "MAX_UNKNOWN", 1)
+    names = [f"s{number}" for number in range(5)]
+    values = [text(DUEL, id=name, a="added", segment=name) for name in names]
+    search = {"arms": ["bm25", "ltr-v1"], "segments": {"class": names}}
+    testing = Job(Config.model_validate({
+        "source": {}, "sink": {}, "snapshots": {}, "experiments": {"search": search},
+        "spark": spark(lateness_ms=0, partitions=1),
+    }))  # fmt: skip
+    assert sorted(it["segment"] for it in written(testing, *raw(values, START))) == names
+
+
 def test_a_slice_is_closed_in_shares(monkeypatch: pytest.MonkeyPatch) -> None:
     kinds = [
         text(IMPRESSION, id="i-%"), text(CLICK, id="c-%", impression="i-%"), text(DUEL, id="d-%"),
