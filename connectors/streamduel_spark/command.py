@@ -214,7 +214,8 @@ def _run(
     stop = _stopping()
     topics = plan.spark.topic, source.topic, plan.dead_letters
     group = f"{source.group}-spark"
-    sink = Sink(source.client_settings, source.topic, group, plan.spark.partitions)
+    raw, partitions = plan.spark.topic, plan.spark.partitions
+    sink = Sink(source.client_settings, source.topic, group, partitions, raw)
     with closing(sink):
         sink.open(*topics)
         with _ended_by(stop):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import threading
@@ -11,6 +12,7 @@ from typing import Any, Final
 import pandas as pd
 import pyarrow as pa
 import pyspark
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
@@ -101,6 +103,7 @@ def start(
         checkpoint: where Spark keeps its state.
         until_end: stop at the present end of the topic.
     """
+    sink.check(_id_of(session, checkpoint))  # a start with another topic would spoil the checkpoint
     raw = session.readStream.format("kafka").options(**options).load()
     chunks = raw.select("key", "value", "partition", "offset", "timestamp").mapInArrow(
         decode_with(plan), ROWS
@@ -117,7 +120,6 @@ def start(
         outputs = [unpack_output(row.body) for row in batch.collect()]
         merged = merge(outputs, plan.limits.max_duels_per_record)
         started.wait()
-        sink.check(named[0])
         if sink.write(named[0], number, merged.messages):
             report(number, merged.tally)
 
@@ -130,6 +132,15 @@ def start(
     named.append(str(query.id))
     started.set()
     return query
+
+
+def _id_of(session: SparkSession, checkpoint: str) -> str:
+    """What identifies a checkpoint: the id of its query; empty for a new one."""
+    try:
+        first = session.read.text(f"{checkpoint}/metadata").first()
+    except AnalysisException:  # there is no such file
+        return ""
+    return "" if first is None else str(json.loads(first.value)["id"])
 
 
 def decode_with(plan: Plan) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

@@ -105,11 +105,13 @@ class Written(NamedTuple):
         checkpoint: what identifies the checkpoint, whose batches are numbered from 0.
         number: the number of the batch.
         partitions: of the job.
+        raw: the topic of the raw records.
     """
 
     checkpoint: str
     number: int
     partitions: int
+    raw: str
 
 
 class Sink:
@@ -125,14 +127,15 @@ class Sink:
         group: the consumer group, also the transactional id: it ends the transaction of a job that
             still runs, or was killed, and refuses that job from then on.
         partitions: of the job; a checkpoint keeps its number.
+        raw: the topic of the raw records; a checkpoint keeps it, too.
     """
 
     def __init__(
-        self, settings: Mapping[str, Any], topic: str, group: str, partitions: int
+        self, settings: Mapping[str, Any], topic: str, group: str, partitions: int, raw: str
     ) -> None:
         self._settings = {name: value for name, value in settings.items() if name != "client"}
         self._topic, self._group = topic, group
-        self._partitions = partitions
+        self._partitions, self._raw = partitions, raw
         self._place = TopicPartition(topic, 0)
         self._producer: Any = None
         self._last: Written | None = None
@@ -164,8 +167,10 @@ class Sink:
                 f"Kafka on {servers} does not answer, or refuses: {error}"
             ) from error
         if found is not None and found.metadata:
-            checkpoint, _, partitions = found.metadata.partition(" ")
-            self._last = Written(checkpoint, found.offset - 1, int(partitions))
+            checkpoint, partitions, *raw = found.metadata.split()
+            self._last = Written(
+                checkpoint, found.offset - 1, int(partitions), *(raw or [self._raw])
+            )
 
     def check(self, checkpoint: str) -> None:
         """Check that the settings of the job fit its checkpoint.
@@ -174,10 +179,17 @@ class Sink:
             ConfigurationError: they do not.
         """
         last = self._last
-        if last and last.checkpoint == checkpoint and last.partitions != self._partitions:
+        if last is None or last.checkpoint != checkpoint:
+            return
+        if last.partitions != self._partitions:
             raise ConfigurationError(
                 f"spark.partitions must stay {last.partitions} with this checkpoint (found "
                 f"{self._partitions}); another number needs a new spark.checkpoint."
+            )
+        if last.raw != self._raw:
+            raise ConfigurationError(
+                f"spark.topic must stay '{last.raw}' with this checkpoint (found '{self._raw}'); "
+                "another topic needs a new spark.checkpoint."
             )
 
     def write(self, checkpoint: str, number: int, messages: Iterable[Message]) -> bool:
@@ -194,7 +206,7 @@ class Sink:
         last = self._last
         if last and last.checkpoint == checkpoint and number <= last.number:
             return False
-        metadata = f"{checkpoint} {self._partitions}"
+        metadata = f"{checkpoint} {self._partitions} {self._raw}"
         try:
             self._producer.begin_transaction()
             sent = [
@@ -209,7 +221,7 @@ class Sink:
             self._producer.commit_transaction()
         except (KafkaError, OSError) as error:
             raise ConnectorError(f"Kafka did not take batch {number}: {error}") from error
-        self._last = Written(checkpoint, number, self._partitions)
+        self._last = Written(checkpoint, number, self._partitions, self._raw)
         return True
 
     def close(self) -> None:

@@ -1,0 +1,62 @@
+"""A checkpoint with another raw topic: refused before Spark has touched it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.broker.fixture import Broker, Topics, without_broker
+from tests.faults.kafka_runs import configure
+from tests.faults.processes import TIMEOUT
+from tests.integration.spark_job.test_equal_counts import append
+from tests.integration.spark_job.test_stop import COMMAND
+from tests.integration.spark_job.worker import SPARK
+from tests.raw_log import ARMS, EXPERIMENTS, raw_log
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+
+
+def job(config: Path) -> tuple[int, str]:
+    """Run the job to the end of the raw topic: its status, and the last line that it prints."""
+    conf = [f"--conf={name}={value}" for name, value in SPARK.items()]
+    done = subprocess.run(
+        [*COMMAND, "run", str(config), "--until-end", "--master=local[2]", *conf],
+        capture_output=True, text=True, timeout=TIMEOUT, check=False,
+    )  # fmt: skip
+    return done.returncode, done.stderr.splitlines()[-1]
+
+
+def test_another_topic_leaves_the_checkpoint_as_it_was(
+    kafka: Broker, topics: Topics, tmp_path: Path
+) -> None:
+    if shutil.which("java") is None:
+        without_broker("Spark needs Java 17 or later")
+    servers, raw, other = kafka.bootstrap_servers, topics(1), topics(1)
+    run = configure(
+        tmp_path / "run", servers, topics(1), topics,
+        experiments={name: {"arms": ARMS, **settings} for name, settings in EXPERIMENTS.items()},
+        spark={"topic": raw, "checkpoint": "checkpoint", "partitions": 1},
+    )  # fmt: skip
+    log = raw_log(3, 50)
+    append(servers, raw, log)
+    append(servers, other, log)
+    status, last = job(run.config)
+    assert status == 0, last
+
+    document = yaml.safe_load(run.config.read_text())
+    document["spark"]["topic"] = other
+    run.config.write_text(yaml.safe_dump(document))
+    assert job(run.config) == (
+        2, f"streamduel-spark: spark.topic must stay '{raw}' with this checkpoint (found"
+        f" '{other}'); another topic needs a new spark.checkpoint.",
+    )  # fmt: skip
+
+    document["spark"]["topic"] = raw
+    run.config.write_text(yaml.safe_dump(document))
+    append(servers, raw, log)
+    status, last = job(run.config)
+    assert status == 0, last
