@@ -16,11 +16,10 @@ look, as in the alert: a few users search all day."""
 class _Client:
     """A client and the number of its duels in the dedupe window."""
 
-    __slots__ = ("clients", "duels", "key")
+    __slots__ = ("duels", "key")
 
-    def __init__(self, key: int, clients: dict[int, _Client]) -> None:
+    def __init__(self, key: int) -> None:
         self.key = key
-        self.clients = clients
         self.duels = 0
 
 
@@ -31,10 +30,11 @@ class ClientDuels:
         window: the partition's dedupe window.
     """
 
-    __slots__ = ("_queue", "_window")
+    __slots__ = ("_clients", "_queue", "_window")
 
     def __init__(self, window: DedupeWindow) -> None:
         self._window = window
+        self._clients: dict[int, _Client] = {}
         # The oldest first: the number of the entry in the dedupe window, client and duels.
         self._queue: deque[tuple[int, _Client, int]] = deque()
 
@@ -42,10 +42,22 @@ class ClientDuels:
         """The number of entries of the dedupe window with a client."""
         return len(self._queue)
 
-    def add(self, client: _Client, duels: int) -> None:
-        """Count the duels of an event that enters the dedupe window next."""
+    def add(self, key: int, duels: int) -> int:
+        """Count the duels of an event that enters the dedupe window next.
+
+        Args:
+            key: of its client; each experiment has its own seed for them.
+            duels: how many.
+
+        Returns:
+            The duels of the client with them.
+        """
+        client = self._clients.get(key)
+        if client is None:
+            client = self._clients[key] = _Client(key)
         client.duels += duels
         self._queue.append((self._window.added, client, duels))
+        return client.duels
 
     def forget(self) -> None:
         """Forget what the dedupe window has forgotten."""
@@ -54,7 +66,7 @@ class ClientDuels:
             _, client, duels = self._queue.popleft()
             client.duels -= duels
             if client.duels == 0:
-                del client.clients[client.key]
+                del self._clients[client.key]
 
 
 class ClientCap:
@@ -75,13 +87,12 @@ class ClientCap:
         client_duels: of the partition.
     """
 
-    __slots__ = ("_client_duels", "_clients", "_limit", "_seed")
+    __slots__ = ("_client_duels", "_limit", "_seed")
 
     def __init__(self, limit: int, seed: int, client_duels: ClientDuels) -> None:
         self._limit = limit
         self._seed = seed
         self._client_duels = client_duels
-        self._clients: dict[int, _Client] = {}
 
     def count(self, event: InputEvent) -> bool:
         """Count an event that enters the dedupe window next; True if it exceeds the cap."""
@@ -89,9 +100,4 @@ class ClientCap:
             return False
         self._client_duels.forget()
         duels = event.wins_a + event.wins_b + event.ties if isinstance(event, Duels) else 1
-        key = record_key(event.client, self._seed)
-        client = self._clients.get(key)
-        if client is None:
-            client = self._clients[key] = _Client(key, self._clients)
-        self._client_duels.add(client, duels)
-        return client.duels > self._limit
+        return self._client_duels.add(record_key(event.client, self._seed), duels) > self._limit

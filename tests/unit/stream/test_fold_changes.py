@@ -223,6 +223,13 @@ def no_garbage() -> Iterator[None]:
         gc.enable()
 
 
+def of_a_client(record: Record) -> Record:
+    value = record.value
+    assert isinstance(value, bytes)
+    client = b'{"client":"u-%d",' % (record.offset % 40)
+    return record._replace(value=value.replace(b"{", client, 1))
+
+
 LIMITED: dict[str, Any] = {"segments": {"class": ["x", "y"]}, "max_per_client": 3}
 
 
@@ -234,7 +241,7 @@ def test_a_partition_that_is_lost_is_freed_without_the_garbage_collector(case: s
     else:
         needs = [it.name for it in policies.get(case).declared.values() if it.required]
         changes = {"policy": {"name": case, **dict.fromkeys(needs, 2_500)}}
-    log, made = turbulent(5, "broker"), config(changes)
+    log, made = [of_a_client(it) for it in turbulent(5, "broker")], config(changes)
     output = run(made, log[:300], [100, 200], {100})
     with no_garbage():
         run(made, log, [100, 200, 300], {200})
