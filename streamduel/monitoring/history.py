@@ -13,9 +13,13 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 from weakref import WeakValueDictionary
 
+import structlog
+
 from streamduel.monitoring.figures import Figures
 from streamduel.monitoring.forecasts import Forecasts
 from streamduel.monitoring.views import MAX_ARMS_ON_DEMAND, ExperimentView
+
+log = structlog.stdlib.get_logger(__name__)
 
 MAX_POINTS: Final = 240
 """Per experiment: as many as a curve 500 pixels wide can show, in 10 kB."""
@@ -37,6 +41,9 @@ FORECAST_SECONDS: Final = 0.05
 
 FORECAST_PAUSE: Final = 25
 """If a part takes longer, the pause after it is this many times as long."""
+
+FAILED_SECONDS: Final = 60.0
+"""The pause after a failure, which would otherwise be logged with every update."""
 
 
 class Point(NamedTuple):
@@ -233,6 +240,18 @@ class HistoryThread:
         self._stopped.set()
 
     def _run(self) -> None:
+        while True:
+            try:
+                self._update()
+            except Exception:
+                # Of a policy that fails in a simulation: the figures of all others go on.
+                log.exception("figures delayed", seconds=FAILED_SECONDS)
+                if not self._stopped.wait(FAILED_SECONDS):
+                    continue
+            return
+
+    def _update(self) -> None:
+        """Update until the thread is stopped."""
         worked = 0.0
         while not self._wait():
             for spent in self._history.update(self._figures()):

@@ -10,12 +10,14 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from streamduel.monitoring import history
 from streamduel.monitoring.collector import Metrics
 from streamduel.monitoring.figures import Figures
 from streamduel.monitoring.history import History, HistoryThread, Point, PointSeries
 from streamduel.monitoring.views import MAX_ARMS_ON_DEMAND
+from streamduel.policies import TopTwo
 from tests.unit.client.bed import eventually
 from tests.unit.monitoring.fold import Clock, commit, config, duels, fold, task
 
@@ -168,6 +170,28 @@ class TestHistoryThread:
         eventually(lambda: past.newest("search") is not None)
         thread.stop()
         eventually(lambda: "history" not in {thread.name for thread in threading.enumerate()})
+
+    def test_continues_after_a_failure(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Of a policy, for instance: a forecast simulates it in this thread."""
+        monkeypatch.setattr(history, "INTERVAL_SECONDS", 0.05)
+        monkeypatch.setattr(history, "FORECAST_SECONDS", 0.001)
+        monkeypatch.setattr(history, "FAILED_SECONDS", 0.01)
+        watched = task(config({"search": ARMS}))
+        fold(watched, *duels("search", 0, "bm25", "ltr", "ab" * 40))
+        metrics, past = Metrics("files"), History()
+        commit(metrics, watched)
+
+        def failing(*_: object) -> int:
+            return 1 // 0
+
+        monkeypatch.setattr(TopTwo, "propose", failing)
+        thread = HistoryThread(past, lambda: metrics.figures, metrics.forecasts)
+        with capture_logs() as lines:
+            thread.start()
+            eventually(lambda: past.newest("search") is not None)
+            eventually(lambda: metrics.figures.outlook("search").why_not == "policy")
+        thread.stop()
+        assert {(line["event"], line["seconds"]) for line in lines} == {("figures delayed", 0.01)}
 
     def test_pauses_once_for_several_small_points(self) -> None:
         small = 0.4 * history.WORK_SECONDS
