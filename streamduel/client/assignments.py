@@ -240,7 +240,7 @@ class Assignments:
         with self._updated:
             current = self._current.get(assignment.experiment)
             if current is not None:
-                seen_at = max(seen_at, current.seen_at)
+                seen_at = max(seen_at, min(now, current.seen_at))  # the clock may have been ahead
             if current is None or assignment.epoch > current.assignment.epoch:
                 current = CurrentAssignment(assignment, seen_at)
                 self._current[assignment.experiment] = current

@@ -201,6 +201,16 @@ def test_age_is_the_time_since_the_last_confirmation() -> None:
         assert assignments.age("search") == 0
 
 
+def test_age_grows_again_after_the_clock_was_set_back() -> None:
+    clock = Clock()
+    with following(alone("x", 1), clock=clock) as (assignments, feed):
+        clock.now -= 7200
+        feed.add(alone("y", 2))
+        eventually(lambda: assignments.draw("search").epoch == 2)
+    clock.now += 60
+    assert assignments.age("search") == 60
+
+
 class Dated(InMemoryFeed):
     """Records with the times when they were published."""
 
