@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
 import socket
 import tempfile
+import time
 from pathlib import Path
 from typing import Self
 
@@ -20,6 +22,9 @@ MAX_SLOTS = 1024
 
 # Kafka allows 249 characters in an instance id; four digits and a dash are for the slot.
 MAX_HOST = 244
+
+# Systems clean the temporary directory of files that were not used for some days, locked or not.
+TOUCH_SECONDS = 3600.0
 
 
 class Instance:
@@ -36,6 +41,7 @@ class Instance:
 
     def __init__(self, name: str | None, purpose: str) -> None:
         self._lock: int | None = None
+        self._touched = time.monotonic()
         self.name = name or f"{_host()}-{self._free_slot(purpose)}"
 
     def _free_slot(self, purpose: str) -> int:
@@ -56,6 +62,19 @@ class Instance:
             if self._lock is not None:
                 return slot
         return 0
+
+    def keep(self) -> None:
+        """Keep the lock file in use: if it is deleted, the next process gets the same name.
+
+        To be called from time to time.
+        """
+        now = time.monotonic()
+        if self._lock is None or now - self._touched < TOUCH_SECONDS:
+            return
+        self._touched = now
+        if os.utime in os.supports_fd:
+            with contextlib.suppress(OSError):
+                os.utime(self._lock)
 
     def close(self) -> None:
         """Free the name. The file stays: removing it would race with a process that opens it."""

@@ -64,6 +64,8 @@ class KafkaOutlet:
     def write(self, commits: Sequence[PartitionCommit]) -> None:
         """Send outputs and snapshots in a new transaction."""
         send = self._transactions.send
+        if self._instance is not None:
+            self._instance.keep()
         if self._source is not None:
             self._source.ask_log()
         self._transactions.begin()

@@ -142,6 +142,8 @@ class KafkaSource:
             self._consumer.resume(here.intersection(map(self._at, self._delivering)))
 
     def _poll(self, timeout: float) -> Poll:
+        if self._instance is not None:
+            self._instance.keep()
         again, self._reannounce = self._reannounce, False
         fetched = self._fetch(0 if again else timeout)
         if known := self._consumer.known(self._topic):

@@ -1,5 +1,6 @@
 """The name of a process in its group."""
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -55,6 +56,22 @@ def test_a_killed_process_frees_its_slot(tmp_path: Path, monkeypatch: pytest.Mon
         holder.wait()
     with Instance(None, "x") as again:
         assert again.name.endswith("-0")
+
+
+def test_a_lock_file_in_use_does_not_grow_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Systems delete old files of the temporary directory, and the name would be free."""
+    with Instance(None, "x") as held:
+        (file,) = tmp_path.iterdir()
+        os.utime(file, (0, 0))
+        held.keep()
+        assert file.stat().st_mtime == 0  # not with every call
+        monkeypatch.setattr(instance, "TOUCH_SECONDS", 0.0)
+        held.keep()
+        assert file.stat().st_mtime > 0
+        assert file.stat().st_atime > 0
+    held.keep()
 
 
 def test_without_lock_files_every_process_is_number_zero(

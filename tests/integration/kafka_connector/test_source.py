@@ -1,7 +1,10 @@
 """Reading the click log."""
 
+import os
+import tempfile
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer, TopicPartition, errors
@@ -9,7 +12,7 @@ from structlog.typing import EventDict
 
 from streamduel.connector import LogRecord, Poll
 from streamduel.errors import ConnectorError
-from streamduel_kafka import opening
+from streamduel_kafka import instance, opening
 from streamduel_kafka import source as source_module
 from tests.broker.fixture import Topics, on_both_clients
 from tests.integration.kafka_connector.bed import (
@@ -46,6 +49,18 @@ def test_nothing_is_delivered_before_seek(bed: Bed) -> None:
     record = found[0][0]
     assert (record.key, record.value[:1]) == (None, b"0")
     assert abs(record.timestamp / 1000 - time.time()) < 600
+
+
+def test_the_lock_file_of_a_reading_process_does_not_grow_old(
+    bed: Bed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(instance, "TOUCH_SECONDS", 0.0)
+    source = bed.source()
+    (file,) = tmp_path.glob("streamduel-*.lock")
+    os.utime(file, (0, 0))
+    source.poll(0)
+    assert file.stat().st_mtime > 0
 
 
 def test_home_is_the_partition_of_the_producer(bed: Bed) -> None:
