@@ -1,0 +1,77 @@
+"""The service as a whole, on files."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from pathlib import Path
+from weakref import ref
+
+import pytest
+import yaml
+
+from streamduel.config import load
+from streamduel.errors import Fenced
+from streamduel.service import serve
+from streamduel.stream.observer import Observer
+from streamduel.stream.task import PartitionTask
+from streamduel.testing import duel
+
+
+class Future:
+    """Keeps the error that it raises, as those of Kafka's clients do."""
+
+    def __init__(self) -> None:
+        self._error = Fenced("refused")
+
+    def result(self) -> None:
+        raise self._error
+
+
+class Refusing:
+    """Refuses the first commits with records."""
+
+    def __init__(self, times: int) -> None:
+        self._left = times
+
+    def __call__(self, step: str) -> None:
+        if step == "before finish" and self._left:
+            self._left -= 1
+            Future().result()
+
+
+class Restored(Observer):
+    """Remembers the states that were restored, without keeping them."""
+
+    def __init__(self) -> None:
+        self.tasks: list[ref[PartitionTask]] = []
+
+    def restored(self, task: PartitionTask) -> None:
+        self.tasks.append(ref(task))
+
+
+@pytest.fixture
+def _rare_collector() -> Iterator[None]:
+    """As in a service with few objects."""
+    thresholds = gc.get_threshold()
+    gc.disable()
+    yield
+    gc.enable()
+    gc.set_threshold(*thresholds)
+
+
+@pytest.mark.usefixtures("_rare_collector")
+def test_a_refused_commit_does_not_keep_the_state_of_its_partition(tmp_path: Path) -> None:
+    log, config = tmp_path / "clicks.jsonl", tmp_path / "config.yaml"
+    log.write_bytes(b"".join([duel("search", n, "x", "y", "a") + b"\n" for n in range(50)]))
+    document = {
+        "source": {"connector": "files", "path": str(log)},
+        "sink": {"connector": "files", "path": str(tmp_path / "out")},
+        "snapshots": {"connector": "files", "path": str(tmp_path / "state")},
+        "experiments": {"search": {"arms": ["x", "y"]}},
+    }
+    config.write_text(yaml.safe_dump(document))
+    restored = Restored()
+    serve(load(config), lambda: False, until_end=True, observers=[restored], failpoint=Refusing(3))
+    assert len(restored.tasks) == 4
+    assert not [it for it in restored.tasks[:3] if it() is not None]
