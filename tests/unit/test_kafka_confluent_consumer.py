@@ -92,6 +92,20 @@ def test_a_poll_may_allow_more_records_than_librdkafka_hands_out_at_once() -> No
     assert [each.value for each in consumer.poll(0)[AT]] == [b"click"]
 
 
+def test_a_refusal_is_forgotten_while_a_broker_answers() -> None:
+    """Also on a topic that is never idle; else it would be the reason of a later outage."""
+    polled: Any = Polled(message(offset=5, value=b"click", timestamp=(1, 1)))
+    heard = Errors()
+    unused: Any = None
+    heard(KafkaError(KafkaError._AUTHENTICATION, "wrong password"))
+    assert heard.denied is not None
+    options = ConsumerOptions()
+    consumer = ConfluentConsumer(polled, unused, Brokers(), unused, options, heard)
+    consumer.assign({AT: 5})
+    assert consumer.poll(0)
+    assert heard.denied is None
+
+
 def test_a_closed_consumer_closes_its_admin_client() -> None:
     polled: Any = Polled(message(offset=5))
     admin: Any = Closable()

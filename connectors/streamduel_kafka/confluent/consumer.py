@@ -166,6 +166,7 @@ class ConfluentConsumer:
         """See the protocol."""
         if self._failed:
             raise self._failed.popleft()
+        self._check_denied()  # each time: an old refusal does not explain a later outage
         with translating():
             if self._rejoin is not None:
                 self._rejoin()
@@ -175,7 +176,6 @@ class ConfluentConsumer:
             first = self._consumer.poll(seconds)
             if first is None:
                 self._check_fatal()
-                self._check_denied()
                 return {}
             messages = [first, *self._consumer.consume(self._more, 0)]
         found: dict[TopicPartition, Sequence[LogRecord]] = {}
