@@ -1,4 +1,4 @@
-"""What `streamduel doctor` finds out: would the service work, and would its records count?"""
+"""The checks of `streamduel doctor`, in their order."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from streamduel.config import LoadedConfig
 from streamduel.config.changes import Difference, differences
 from streamduel.connector import LogRecord, SourceOptions
 from streamduel.diagnosis import Finding, Grade
-from streamduel.doctor_controls import check_controls
-from streamduel.doctor_fold import fold, open_task
+from streamduel.doctor.controls import check_controls
+from streamduel.doctor.fold import fold, open_task
 from streamduel.errors import MissingError, SnapshotError, StreamduelError, counted, shortened
 from streamduel.formats import Ignored
 from streamduel.records import Control, DeadLetter, Rejected
