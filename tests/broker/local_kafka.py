@@ -39,8 +39,10 @@ POLL_SECONDS = 0.05  # a fiftieth of a start: short enough not to lengthen it
 CONNECT_SECONDS = 2.0  # for one attempt; a broker within reach answers it in milliseconds
 
 # Below the ephemeral ports of Linux and macOS: while the broker is down, a client that reconnects
-# could otherwise get the broker's port for its own end and connect to itself.
-PORTS = range(20_000, 30_000)
+# could otherwise get the broker's port for its own end and connect to itself. Each process that
+# runs tests has a tenth of them, and takes each once: a broker that is down needs its port again.
+WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw9")[2:])
+PORTS = list(range(20_000 + WORKER % 10, 30_000, 10))
 
 API_VERSIONS = 18  # the request that every broker answers, before anything else
 CORRELATION = 1  # repeated in the answer
@@ -119,8 +121,9 @@ def free_port() -> int:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
+            PORTS.remove(port)
             return port
-    raise BrokerUnavailableError(f"no free port in {PORTS.start}..{PORTS.stop - 1}")
+    raise BrokerUnavailableError("no free port in 20000..29999")
 
 
 def new_cluster_id() -> str:
