@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.structs import OffsetAndMetadata
 
 from tests.broker.cluster import NODES, OFFSETS, TRANSACTIONS, LocalCluster
 from tests.broker.fixture import Topics
@@ -64,10 +65,13 @@ def test_coordinators_have_leaders(cluster: LocalCluster, cluster_topics: Topics
     ) as producer:
         producer.init_transactions()
     with closing(
-        KafkaConsumer(topic, bootstrap_servers=cluster.bootstrap_servers.split(","), group_id=topic)
+        KafkaConsumer(bootstrap_servers=cluster.bootstrap_servers.split(","), group_id=topic)
     ) as consumer:
-        while not consumer.assignment():
-            consumer.poll(timeout_ms=100)
+        # Joining the group with short polls may never end where answers are slow.
+        consumer.commit(
+            {TopicPartition(topic, 0): OffsetAndMetadata(0, "", -1)},
+            timeout_ms=int(1000 * READ_SECONDS),
+        )
     for coordinators in (OFFSETS, TRANSACTIONS):
         assert cluster.leader(coordinators) in range(NODES)
 
