@@ -39,27 +39,32 @@ def read_pending(loaded: LoadedConfig, entries: Mapping[int, PartitionEntry]) ->
     Raises:
         ConnectorError: the log cannot be read.
     """
-    settings, limits, form = loaded.source, loaded.config.limits, loaded.config.log_format
-    next_offsets = {partition: entry.next for partition, entry in entries.items()}
-    if (topic := loaded.config.control_topic) is not None:
-        next_offsets = {partition: _next_control(entry) for partition, entry in entries.items()}
-        settings = settings.model_copy(update={"topic": topic, "control_topic": None})
+    limits, form = loaded.config.limits, loaded.config.log_format
+    controls = loaded.config.control_topic is not None
+    next_offsets = {number: _next(entry, controls=controls) for number, entry in entries.items()}
     translate = None if form is None else form.translate
     decoder = RecordDecoder(limits.max_record_bytes, translate, limits.max_ranks)
     pending: Pending = {}
     options = SourceOptions(True, limits.max_batch_bytes)
+    opened = (
+        loaded.open_controls()
+        if controls
+        else loaded.source_connector.open_log(loaded.source, options)
+    )
     with (
-        closing(loaded.source_connector.open_log(settings, options)) as log,
+        closing(opened) as log,
         counting_progress(err, "reading after the snapshots") as progress,
     ):
-        for record in _records(log, next_offsets, progress, controls=topic is not None):
+        for record in _records(log, next_offsets, progress, controls=controls):
             for control in _changes(decoder, record):
                 pending.setdefault(control.experiment, []).append(control)
     return pending
 
 
-def _next_control(entry: PartitionEntry) -> int:
-    """The first record of the control topic that is not in a snapshot."""
+def _next(entry: PartitionEntry, *, controls: bool) -> int:
+    """The first record of the click log, or of the control topic, that is not in a snapshot."""
+    if not controls:
+        return entry.next
     return 0 if entry.control is None else entry.control.next
 
 

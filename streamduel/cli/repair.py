@@ -13,7 +13,7 @@ import typer
 from streamduel.cli.app import out
 from streamduel.cli.arguments import ConfigPath, load_config
 from streamduel.cli.control import check_action, user
-from streamduel.cli.repair_opening import Load, open_log, own, reader
+from streamduel.cli.repair_opening import Load, gain, has_new_controls, open_log, own, reader
 from streamduel.config import LoadedConfig
 from streamduel.connector import PartitionCommit, Snapshot, Source, SourceOptions
 from streamduel.errors import ConfigurationError, ConnectorError, SnapshotError, counted
@@ -22,8 +22,6 @@ from streamduel.stream import repair_commits
 from streamduel.stream.commit import commit
 from streamduel.stream.routing import ClickLog
 from streamduel.stream.snapshot import Saved
-
-POLL_SECONDS: Final = 0.2
 
 ACTIONS: Final[dict[str, frozenset[str]]] = {
     "skip": frozenset({"partition", "offset"}),
@@ -123,8 +121,7 @@ def repair(
         else:
             source, outlet = own(loaded, options, partition, stack)
             load = outlet.load
-        controls = loaded.config.control_topic
-        plan = _plan(action, partition, offset, to, log, load, before, controls)
+        plan = _plan(action, partition, offset, to, log, load, before, loaded)
         if source is not None:
             for each in plan.commits:
                 source.seek(each.partition, each.next_offset)
@@ -156,10 +153,10 @@ def _check_group(loaded: LoadedConfig, before: LoadedConfig) -> None:
 
 def _plan(
     action: str, partition: int | None, offset: int | None, to: str | None,
-    log: Source, load: Load, before: LoadedConfig | None, controls: str | None,
+    log: Source, load: Load, before: LoadedConfig | None, loaded: LoadedConfig,
 ) -> Plan:  # fmt: skip
     note = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} by {user()}"
-    _gain(log)
+    gain(log)
     if partition is not None:
         found = _required(load(partition), partition)
         if action == "skip":
@@ -168,14 +165,8 @@ def _plan(
         return _set_time(found, partition, _moment(to), log, note)
     shape = ClickLog.of(log)
     if before is not None:
-        return _repartition(shape, log, load, before, controls, note)
-    return _new_log(shape, log, load, note)
-
-
-def _gain(log: Source) -> None:
-    """Wait for the partitions of a click log that is read without a group."""
-    while not log.poll(POLL_SECONDS).gained:
-        pass
+        return _repartition(shape, log, load, before, loaded.config.control_topic, note)
+    return _new_log(shape, log, load, loaded, note)
 
 
 def _required(found: Snapshot | None, partition: int) -> Snapshot:
@@ -247,7 +238,7 @@ def _shown(milliseconds: int) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%SZ} ({milliseconds} ms)"
 
 
-def _new_log(shape: ClickLog, log: Source, load: Load, note: str) -> Plan:
+def _new_log(shape: ClickLog, log: Source, load: Load, loaded: LoadedConfig, note: str) -> Plan:
     saved = {}
     for partition in range(shape.partitions):
         found = load(partition)
@@ -271,14 +262,18 @@ def _new_log(shape: ClickLog, log: Source, load: Load, note: str) -> Plan:
                 f"there is no new log."
             )
     begins = {partition: log.seek(partition, None) for partition in saved}
-    move = repair_commits.Move(saved, shape, begins, "new_log", note)
+    new_controls = has_new_controls(loaded, saved)
+    move = repair_commits.Move(saved, shape, begins, "new_log", note, new_controls)
     return Plan(
         move.commits(),
         [
-            f"Partition {partition}: the state of {counted(len(experiments), 'experiment')} "
-            f"continues at offset {begins[partition]} of '{shape.topic}'; {entry.next} was the "
-            f"next offset of '{entry.topic}'."
-            for partition, (entry, experiments, _) in saved.items()
+            *(_control_topic(loaded.config.control_topic, move) if new_controls else []),
+            *(
+                f"Partition {partition}: the state of {counted(len(experiments), 'experiment')} "
+                f"continues at offset {begins[partition]} of '{shape.topic}'; {entry.next} was the "
+                f"next offset of '{entry.topic}'."
+                for partition, (entry, experiments, _) in saved.items()
+            ),
         ],
     )
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from typing import Final
 
 from streamduel.config import LoadedConfig
 from streamduel.connector import Outlet, Snapshot, Source, SourceOptions, no_failpoint
 from streamduel.errors import ConnectorError, MissingError
+from streamduel.stream import control_order
+from streamduel.stream.snapshot import Saved
 
 OWN_SECONDS: Final = 60.0
 """A killed process keeps its partitions until its session times out, by default after 45 s; then
@@ -40,6 +42,37 @@ def reader(loaded: LoadedConfig, stack: ExitStack) -> Load:
             raise
         return lambda _: None
     return stack.enter_context(closing(opened)).load
+
+
+def has_new_controls(loaded: LoadedConfig, saved: Mapping[int, Saved]) -> bool:
+    """Whether the control topic is not the one whose records took effect, or was recreated."""
+    applied = {
+        partition: it.partition.control
+        for partition, it in saved.items()
+        if it.partition.control is not None and it.partition.control.topic is not None
+    }
+    if loaded.config.control_topic is None or not applied:
+        return False
+    if any(it.topic != loaded.config.control_topic for it in applied.values()):
+        return True
+    try:
+        controls = loaded.open_controls()
+    except MissingError as error:
+        if not error.created_by_run:
+            raise
+        return True
+    with closing(controls):
+        gain(controls)
+        return any(
+            control_order.ends_before(controls, partition, it.next) is not None
+            for partition, it in applied.items()
+        )
+
+
+def gain(log: Source) -> None:
+    """Wait for the partitions of a log that is read without a group."""
+    while not log.poll(POLL_SECONDS).gained:
+        pass
 
 
 def own(

@@ -16,7 +16,13 @@ from streamduel.config.document import Document, Location
 from streamduel.config.messages import Mistake, dotted, mistakes
 from streamduel.config.model import SECTIONS, Config, settings_model
 from streamduel.config.shape import one_of
-from streamduel.connector import Connector, connector_names, load_connector
+from streamduel.connector import (
+    Connector,
+    Source,
+    SourceOptions,
+    connector_names,
+    load_connector,
+)  # fmt: skip
 from streamduel.errors import ConfigurationError, nearest, shown
 
 
@@ -32,6 +38,16 @@ class LoadedConfig(BaseModel):
     source: BaseModel
     sink: BaseModel
     snapshots: BaseModel
+
+    def open_controls(self) -> Source:
+        """Open the control topic, which the configuration names, as a click log.
+
+        Raises:
+            ConnectorError: it cannot be read.
+        """
+        topic = {"topic": self.config.control_topic, "control_topic": None}
+        options = SourceOptions(True, self.config.limits.max_batch_bytes)
+        return self.source_connector.open_log(self.source.model_copy(update=topic), options)
 
 
 def load(path: Path, environment: Mapping[str, str] | None = None) -> LoadedConfig:

@@ -8,7 +8,6 @@ from contextlib import closing
 from typing import Final
 
 from streamduel.config import LoadedConfig
-from streamduel.connector import SourceOptions
 from streamduel.diagnosis import Finding
 from streamduel.errors import ConnectorError
 from streamduel.stream import control_order, snapshot
@@ -20,18 +19,15 @@ READ_SECONDS: Final = 10.0
 
 def check_controls(loaded: LoadedConfig, saved: Mapping[int, snapshot.Saved]) -> Iterator[Finding]:
     """Whether the control topic has the records that took effect; the connector checks the rest."""
-    topic = loaded.config.control_topic
     applied = {
         partition: it.partition.control.next
         for partition, it in saved.items()
         if it.partition.control is not None and it.partition.control.next
     }
-    if topic is None or not applied:
+    if loaded.config.control_topic is None or not applied:
         return
-    settings = loaded.source.model_copy(update={"topic": topic, "control_topic": None})
-    options = SourceOptions(True, loaded.config.limits.max_batch_bytes)
     try:
-        with closing(loaded.source_connector.open_log(settings, options)) as log:
+        with closing(loaded.open_controls()) as log:
             deadline = time.monotonic() + READ_SECONDS
             while not log.poll(POLL_SECONDS).gained and time.monotonic() < deadline:
                 pass

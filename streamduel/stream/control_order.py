@@ -165,19 +165,26 @@ def check_topic(entry: ControlEntry | None, topic: str | None) -> None:
         )
 
 
-def check_end(log: Source, partition: int, offset: int) -> None:
-    """Refuse a control topic that ends before an offset that was reached.
+def ends_before(log: Source, partition: int, offset: int) -> int | None:
+    """The end of a partition of the control topic if it is before an offset that was reached.
 
     Args:
         log: the control topic, read as a click log; its partition has been gained.
         partition: the partition.
         offset: the first offset whose record is not applied.
+    """
+    end = log.seek(partition, None) + log.lags([partition]).get(partition, offset)
+    return end if end < offset else None
+
+
+def check_end(log: Source, partition: int, offset: int) -> None:
+    """Refuse a control topic that ends before an offset that was reached; see `ends_before`.
 
     Raises:
         ConnectorError: it ends before.
     """
-    end = log.seek(partition, None) + log.lags([partition]).get(partition, offset)
-    if end < offset:
+    end = ends_before(log, partition, offset)
+    if end is not None:
         raise ConnectorError(
             f"partition {partition} of source.control_topic '{log.topic}' ends at offset {end}, "
             f"but {offset} was reached before; was the topic recreated? Restore it, or set "
@@ -185,14 +192,16 @@ def check_end(log: Source, partition: int, offset: int) -> None:
         )
 
 
-def moved(entry: ControlEntry | None, *, same_partition: bool) -> ControlEntry | None:
+def moved(entry: ControlEntry | None, *, same_controls: bool) -> ControlEntry | None:
     """The entry of a state that continues in another click log.
 
-    In other partitions, the offsets of the control topic mean nothing: `Move.check_control_topic`
-    demands a new topic.
+    Args:
+        entry: the entry so far.
+        same_controls: whether the offsets of the control topic still mean the same records; if
+            not, a control topic is read from its beginning.
     """
     if entry is None:
         return None
     origins = [(0, entry.origins[-1][1])]
-    topic, applied = (entry.topic, entry.next) if same_partition else (None, 0)
+    topic, applied = (entry.topic, entry.next) if same_controls else (None, 0)
     return ControlEntry(topic, applied, origins, entry.ids)

@@ -100,6 +100,8 @@ class Move:
         begins: its first offset, by partition.
         action: for the repairs of the partitions.
         note: for the repairs, too.
+        new_controls: whether the control topic is another one than before, to be read from its
+            beginning.
     """
 
     saved: Mapping[int, Saved]
@@ -107,6 +109,7 @@ class Move:
     begins: Mapping[int, int]
     action: Action
     note: str
+    new_controls: bool = False
 
     def commits(self) -> list[PartitionCommit]:
         """A commit for each partition of the click log."""
@@ -206,7 +209,10 @@ class Move:
             dead_letters=dict(base.dead_letters) if own is not None else {},
             ignored=dict(base.ignored) if own is not None else {},
             repairs=[Repair(self.action, begin, note=self.note)],
-            control=control_order.moved(base.control, same_partition=own is not None),
+            # In other partitions, offsets mean nothing: `check_control_topic` demands a new topic.
+            control=control_order.moved(
+                base.control, same_controls=own is not None and not self.new_controls
+            ),
         )
 
 

@@ -53,14 +53,15 @@ def produce(run: Run, begin: int, end: int) -> None:
             producer.send(run.log, value, key=experiment.encode(), timestamp_ms=STAMP + number)
 
 
-def recreate(run: Run, partitions: int = 4) -> None:
+def recreate(run: Run, topic: str | None = None, partitions: int = 4) -> None:
+    topic = topic or run.log
     with KafkaAdminClient(bootstrap_servers=run.servers) as admin:
-        admin.delete_topics([run.log])
+        admin.delete_topics([topic])
         deadline = time.monotonic() + PATIENCE
         while True:
             try:
                 admin.create_topics(
-                    {run.log: {"num_partitions": partitions, "configs": {"retention.ms": "-1"}}},
+                    {topic: {"num_partitions": partitions, "configs": {"retention.ms": "-1"}}},
                     wait_for_metadata=True,
                 )
                 break
@@ -118,6 +119,45 @@ def test_a_recreated_topic_is_refused_and_continued(configure: Configure) -> Non
     for published in visible(run)[0].values():
         epochs = [json.loads(assignment)["epoch"] for assignment in published]
         assert epochs == sorted(set(epochs))
+
+
+@pytest.mark.parametrize("by", ["the same name", "another name"])
+def test_a_control_topic_that_was_lost_too_begins_again(
+    configure: Configure, topics: Topics, by: str
+) -> None:
+    former = topics(4)
+    run = changed(
+        configure("run"), "controlled.yaml", lambda it: it["source"].update(control_topic=former)
+    )
+    experiment = EXPERIMENTS[0]
+    produce(run, 0, 300)
+    fold(run)
+    control(run, experiment, "pause", "paused")
+    control(run, experiment, "resume", "running")
+    recreate(run)
+    if by == "the same name":
+        recreate(run, former)
+    else:
+        new = topics(4)
+        run = changed(run, "new.yaml", lambda it: it["source"].update(control_topic=new))
+    shown = repaired("new-log", run.config)
+    assert "': read from its beginning.\n" in shown
+    control(run, experiment, "pause", "paused")
+    replayed(run)
+
+
+def control(run: Run, experiment: str, action: str, status: str) -> None:
+    """Write an action, and let the service apply it."""
+    done = streamduel("control", run.config, experiment, action)
+    assert done.returncode == 0, done.stderr
+    service = Service(run.config, run.config.with_name("service.log"))
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while inspect(run.config)["experiments"][experiment]["status"] != status:
+            assert time.monotonic() < deadline, service.tail()
+        assert service.stop() == 0
+    finally:
+        service.kill()
 
 
 def test_a_topic_with_more_partitions_is_refused_and_continued(
