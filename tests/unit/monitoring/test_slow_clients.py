@@ -141,7 +141,7 @@ class TestHangingClients:
             observer.polled(10)
             observer.committed([watched], 0.02)
             observer.lagging({1: 5})
-        assert time.perf_counter() - began < 1
+        assert time.perf_counter() - began < server.EXCHANGE_SECONDS  # as a waiting client takes
 
     def test_do_not_delay_the_stop(
         self,
@@ -169,23 +169,23 @@ class TestHangingClients:
     def test_every_exchange_has_its_own_deadline(
         self, service: Service, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(server, "EXCHANGE_SECONDS", 1.0)
+        monkeypatch.setattr(server, "EXCHANGE_SECONDS", 2.0)
         with service.hang(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n") as client:
             assert b"alive" in read_until(client, b"}")
-            time.sleep(0.6)
+            time.sleep(1.2)
             client.sendall(b"GET /healthz HTTP/1.1\r\n")
-            time.sleep(0.6)  # beyond the first deadline, within the second
+            time.sleep(1.2)  # beyond the first deadline, within the second
             client.sendall(b"host: x\r\n\r\n")
             assert b"alive" in read_until(client, b"}")
 
     def test_the_deadline_of_the_first_exchange_begins_with_its_first_byte(
         self, service: Service, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(server, "EXCHANGE_SECONDS", 1.0)
+        monkeypatch.setattr(server, "EXCHANGE_SECONDS", 2.0)
         with service.hang(b"") as client:  # as browsers do that expect to need it
-            time.sleep(0.6)
+            time.sleep(1.2)
             client.sendall(b"GET /healthz HTTP/1.1\r\n")
-            time.sleep(0.6)
+            time.sleep(1.2)
             client.sendall(b"host: x\r\n\r\n")
             assert b"alive" in read_until(client, b"}")
 
