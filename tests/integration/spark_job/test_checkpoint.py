@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.broker.fixture import Broker, Topics, without_broker
+from tests.broker.fixture import Broker, Topics
 from tests.faults.kafka_runs import configure
 from tests.faults.processes import TIMEOUT
 from tests.integration.spark_job.test_equal_counts import append
@@ -33,8 +32,6 @@ def job(config: Path) -> tuple[int, str]:
 def test_another_topic_leaves_the_checkpoint_as_it_was(
     kafka: Broker, topics: Topics, tmp_path: Path
 ) -> None:
-    if shutil.which("java") is None:
-        without_broker("Spark needs Java 17 or later")
     servers, raw, other = kafka.bootstrap_servers, topics(1), topics(1)
     run = configure(
         tmp_path / "run", servers, topics(1), topics,

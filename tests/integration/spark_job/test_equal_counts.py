@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from kafka import KafkaProducer
 
-from tests.broker.fixture import Broker, Topics, without_broker
+from tests.broker.fixture import Broker, Topics
 from tests.faults.kafka_runs import configure, read
 from tests.faults.processes import fork, inspect, run_service, was_killed
 from tests.integration.spark_job.worker import run_job
@@ -52,8 +51,6 @@ def learned(config: Path) -> dict[str, Any]:
 
 
 def test_after_kills_too(kafka: Broker, topics: Topics, tmp_path: Path) -> None:
-    if shutil.which("java") is None:
-        without_broker("Spark needs Java 17 or later")
     servers = kafka.bootstrap_servers
     raw, counted = topics(4), topics(4)
     common: dict[str, Any] = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.fixture import Broker, Topics, without_broker
+from tests.broker.fixture import Broker, Topics
 from tests.faults.kafka_runs import configure
 from tests.faults.processes import TIMEOUT
 from tests.integration.spark_job.test_equal_counts import append
@@ -25,8 +24,6 @@ COMMAND = [sys.executable, "-c", "from streamduel_spark.command import main; mai
 
 
 def test_java_that_ends_first_is_no_error(kafka: Broker, topics: Topics, tmp_path: Path) -> None:
-    if shutil.which("java") is None:
-        without_broker("Spark needs Java 17 or later")
     servers, raw = kafka.bootstrap_servers, topics(1)
     run = configure(
         tmp_path / "run", servers, topics(1), topics,
