@@ -42,7 +42,10 @@ def _folder(path: Path) -> Path:
 
 def _beside_configuration(path: Path, info: ValidationInfo) -> Path:
     directory: Path = (info.context or {}).get("directory", Path())
-    return path if path == STANDARD_INPUT else directory / path.expanduser()
+    try:
+        return path if path == STANDARD_INPUT else directory / path.expanduser()
+    except RuntimeError:
+        raise ValueError(f"must be in a home directory that exists (found '{path}')") from None
 
 
 BesidePath = Annotated[Path, BeforeValidator(_named), AfterValidator(_beside_configuration)]

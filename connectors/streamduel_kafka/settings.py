@@ -29,9 +29,21 @@ def _servers(value: object) -> object:
 
 def _existing(path: Path, info: ValidationInfo) -> Path:
     path = _directory(info) / path
-    if not path.is_file():
-        raise ValueError(f"there is no file {path}")
+    try:
+        if not path.is_file():
+            raise ValueError(f"there is no file {path}")
+    except OSError as error:
+        raise ValueError(f"the file {path} cannot be read: {error.strerror}") from None
     return path
+
+
+def _password(key: str, file: Path) -> SecretStr:
+    try:
+        return SecretStr(file.read_text(encoding="utf-8").rstrip("\r\n"))
+    except OSError as error:
+        raise ValueError(f"{key} {file} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{key} {file} is not UTF-8 text") from None
 
 
 def _directory(info: ValidationInfo) -> Path:
@@ -111,7 +123,7 @@ class Security(BaseModel):
                 continue
             if getattr(self, name) is not None:
                 raise ValueError(f"{name} and {name}_file are both given; keep one of them")
-            setattr(self, name, SecretStr(file.read_text(encoding="utf-8").rstrip("\r\n")))
+            setattr(self, name, _password(f"{name}_file", file))
             # Read once: a copy, or a second validation, must neither read nor refuse it again.
             setattr(self, f"{name}_file", None)
         return self

@@ -97,6 +97,21 @@ def test_mistakes_do_not_show_the_password(change: dict[str, Any], problem: str)
     assert "horse" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("file", "problem"),
+    [("latin", "latin is not UTF-8 text"), ("/proc/self/mem", "cannot be read: Input/output")],
+)
+def test_a_password_file_that_cannot_be_read_is_named(
+    tmp_path: Path, file: str, problem: str
+) -> None:
+    (tmp_path / "latin").write_bytes(b"caf\xe9")
+    more = {**SASL, "sasl_plain_password": None, "sasl_plain_password_file": str(tmp_path / file)}
+    with pytest.raises(ValidationError) as caught:
+        source(**more)
+    assert "sasl_plain_password_file " in str(caught.value)
+    assert problem in str(caught.value)
+
+
 def test_shared_settings_are_in_all_sections() -> None:
     for model in (SourceSettings, SinkSettings, SnapshotSettings):
         assert connector.shared_settings < set(model.model_fields)

@@ -103,6 +103,8 @@ MISTAKES: list[tuple[str, Any, str]] = [
     ("sink.path", "-", "sink.path must be a folder (found '-'); only source.path may be a "
      "standard stream."),
     ("sink.path", ["out"], "sink.path must be a path (found a list of 1)."),
+    ("snapshots.path", "~nobody-here/state", "snapshots.path must be in a home directory that "
+     "exists (found '~nobody-here/state')."),
     ("monitoring", {"host": ""},
      "monitoring.host must be a string of at least 1 character (found '')."),
     # Numbers.
@@ -305,6 +307,8 @@ KAFKA_MISTAKES: list[tuple[str, Any, str]] = [
     ("source.topic", "my clicks", f"source.topic must be {TOPIC} (found 'my clicks')."),
     ("snapshots.topic", "", f"snapshots.topic must be {TOPIC} (found '')."),
     ("source.ssl_cafile", "nowhere.pem", "source.ssl_cafile: there is no file HERE/nowhere.pem."),
+    ("source.ssl_cafile", "x" * 300,
+     f"source.ssl_cafile: the file HERE/{'x' * 300} cannot be read: File name too long."),
     ("source.sasl_mechanism", GONE, "source: security_protocol SASL_SSL needs sasl_mechanism."),
     ("source.sasl_plain_username", GONE,
      "source: sasl_mechanism PLAIN needs sasl_plain_username."),
