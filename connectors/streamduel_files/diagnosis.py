@@ -9,6 +9,7 @@ from typing import Final
 
 from streamduel.diagnosis import Diagnosis, Finding
 from streamduel.errors import shortened
+from streamduel_files.outlet import ASSIGNMENTS, DEAD_LETTERS, LOCK
 from streamduel_files.settings import (
     STANDARD_INPUT,
     FileSinkSettings,
@@ -62,6 +63,12 @@ def _folder(name: str, folder: Path) -> Iterator[Finding]:
         yield Finding(name, "failed", f"{existing} is not a folder.")
     elif not os.access(existing, os.W_OK | os.X_OK):
         yield Finding(name, "failed", f"this user may not write to {existing}.")
+    elif file := next(filter(_closed, map(folder.joinpath, (ASSIGNMENTS, DEAD_LETTERS, LOCK))), ""):
+        yield Finding(name, "failed", f"{file} cannot be written as a file by this user.")
     else:
         made = "" if existing == folder else "; `streamduel run` creates it"
         yield Finding(name, "fine", f"{folder} can be written{made}.")
+
+
+def _closed(file: Path) -> bool:
+    return file.exists() and not (file.is_file() and os.access(file, os.W_OK))

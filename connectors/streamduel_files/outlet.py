@@ -100,10 +100,15 @@ class FileArchive:
         length = self._snapshot.outputs.get(ASSIGNMENTS, 0)
         if not length or not self._assignments.exists():
             return
-        with self._assignments.open("rb") as file:
-            while length > 0 and (line := file.readline()):
-                length -= len(line)
-                yield Message(None, line.rstrip(b"\n"))
+        try:
+            with self._assignments.open("rb") as file:
+                while length > 0 and (line := file.readline()):
+                    length -= len(line)
+                    yield Message(None, line.rstrip(b"\n"))
+        except OSError as error:
+            raise ConnectorError(
+                f"{self._assignments} cannot be read: {error.strerror}."
+            ) from error
 
     def close(self) -> None:
         """Do nothing: no file is open."""
@@ -129,11 +134,17 @@ class FileOutlet:
         self._path = snapshots / SNAPSHOT
         self._failpoint = failpoint
         self._locks = [_lock(folder / LOCK) for folder in dict.fromkeys((snapshots, outputs))]
+        self._files: dict[str, IO[bytes]] = {}
         try:
             self._snapshot = read_snapshot(self._path) or self._first_snapshot()
-            self._files = {name: self._open(name) for name in (ASSIGNMENTS, DEAD_LETTERS)}
+            for name in (ASSIGNMENTS, DEAD_LETTERS):
+                self._files[name] = self._open(name)
+        except OSError as error:
+            self.close()
+            where = error.filename or snapshots
+            raise ConnectorError(f"{where} cannot be written to: {error.strerror}.") from error
         except BaseException:
-            self._unlock()
+            self.close()
             raise
 
     def _first_snapshot(self) -> SnapshotFile:
@@ -178,8 +189,9 @@ class FileOutlet:
             for commit in commits:
                 self._append(DEAD_LETTERS, commit.dead_letters)
             self._failpoint("files: outputs appended")
-            for file in self._files.values():
+            for name, file in self._files.items():
                 os.fsync(file.fileno())
+                self._check_in_place(name)
             self._failpoint("files: outputs synced")
         except OSError as error:
             raise _unwritable(self._outputs, error) from error
@@ -187,6 +199,20 @@ class FileOutlet:
             self._write_snapshot(self._following(commits))
         except OSError as error:
             raise _unwritable(self._path.parent, error) from error
+
+    def _check_in_place(self, name: str) -> None:
+        """Refuse to commit what no reader would find."""
+        path = self._outputs / name
+        try:
+            there = path.stat()
+            moved = not os.path.samestat(there, os.fstat(self._files[name].fileno()))
+        except FileNotFoundError:
+            moved = True
+        if moved:
+            raise ConnectorError(
+                f"{path} was moved or removed while streamduel writes to it; bring it back, and "
+                f"the next start continues from the last commit."
+            )
 
     def _append(self, name: str, messages: Sequence[Message]) -> None:
         if messages:

@@ -75,6 +75,14 @@ def test_a_path_that_cannot_be_examined_fails(streamduel: Streamduel, tmp_path: 
     assert found["source.path"][1].endswith("… cannot be examined: File name too long.")
 
 
+def test_an_output_that_cannot_be_written_fails(streamduel: Streamduel, tmp_path: Path) -> None:
+    config = write(tmp_path, dated(1))
+    path = tmp_path / "out" / "assignments.jsonl"
+    path.mkdir(parents=True)
+    found = checks(streamduel, config, status=1)
+    assert found["sink.path"] == ("failed", f"{path} cannot be written as a file by this user.")
+
+
 def test_an_empty_log_is_a_warning(streamduel: Streamduel, tmp_path: Path) -> None:
     found = checks(streamduel, write(tmp_path))
     assert found["records"][0] == "warning"
