@@ -250,7 +250,11 @@ def _records(
     outcomes["ignored"] = sum(ignored.values())
     good = total - refused - outcomes.total()
     verdict: Grade = "fine" if not refused else "warning" if good else "failed"
-    others = "".join(f", {count:,} {what}" for what, count in outcomes.items() if count)
+    others = "".join(
+        f", {counted(count, what) if what == 'duplicate' else f'{count:,} {what}'}"
+        for what, count in outcomes.items()
+        if count
+    )
     yield Finding(
         "records", verdict,
         f"among the newest {counted(total, 'record')}: {good:,} valid, "

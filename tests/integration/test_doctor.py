@@ -56,7 +56,7 @@ def test_topics_records_and_readers(kafka: Broker, service: Run) -> None:
     assert found["source.group"][0] == "fine"
     assert found["records"] == (
         "fine",
-        "among the newest 25 records: 20 valid, 0 dead letters, 5 duplicate.",
+        "among the newest 25 records: 20 valid, 0 dead letters, 5 duplicates.",
     )
     assert "5 records of the click log are not in them" in found["snapshots"][1]
     assert found["clocks"][0] == "fine"

@@ -49,6 +49,13 @@ def test_a_service_that_works(streamduel: Streamduel, tmp_path: Path) -> None:
     assert text.out.startswith("fine    source.path: ")
 
 
+def test_duplicates_are_counted(streamduel: Streamduel, tmp_path: Path) -> None:
+    for repeats, counted in ((1, "1 duplicate"), (2, "2 duplicates")):
+        config = write(tmp_path, *[dated(1)] * (1 + repeats))
+        sentence = checks(streamduel, config)["records"][1]
+        assert sentence.endswith(f": 1 valid, 0 dead letters, {counted}.")
+
+
 def test_records_do_not_control_the_terminal(streamduel: Streamduel, tmp_path: Path) -> None:
     config = write(tmp_path, duel("search", 1, ARMS[0], "\x1b[2J", "a"))
     result = streamduel("doctor", config)
