@@ -10,7 +10,7 @@ import typer
 
 from streamduel.cli.app import FAILURE, err
 from streamduel.cli.arguments import AsJson, ConfigPath, load_config
-from streamduel.cli.changes import read_changes
+from streamduel.cli.changes import NOT_STARTED, read_changes
 from streamduel.cli.control import ActorName, check_enabled, write
 from streamduel.errors import ConfigurationError
 from streamduel.records import Control
@@ -38,12 +38,14 @@ def apply(
     """
     loaded = load_config(config)
     check_enabled(loaded)
-    changes = list(read_changes(loaded, after_pending=True))
+    found = read_changes(loaded, after_pending=True)
+    changes = found or []
     for change in changes:
         err.print(str(change), markup=False, highlight=False, soft_wrap=True)
     wanted = [it for it in changes if it.settings and not it.refused]
     if not changes:
-        typer.echo("The running experiments are as configured.", err=as_json)
+        unchanged = "The running experiments are as configured."
+        typer.echo(NOT_STARTED if found is None else unchanged, err=as_json)
     if wanted and not yes:
         _ask(len(wanted))
     for change in wanted:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from streamduel.cli.pending import Pending, decoded, read_pending
 from streamduel.config import LoadedConfig
@@ -13,6 +13,8 @@ from streamduel.config.experiment import ExperimentSettings
 from streamduel.errors import ConfigurationError, shown
 from streamduel.records import Control
 from streamduel.stream import continuity, control_order, saved_state, snapshot
+
+NOT_STARTED: Final = "No experiment runs yet: there is no snapshot to compare with."
 
 
 class Change(NamedTuple):
@@ -52,8 +54,8 @@ class Change(NamedTuple):
         return "\n".join(lines)
 
 
-def read_changes(loaded: LoadedConfig, *, after_pending: bool = False) -> Iterator[Change]:
-    """How the configuration differs from the newest snapshots, by experiment.
+def read_changes(loaded: LoadedConfig, *, after_pending: bool = False) -> list[Change] | None:
+    """How the configuration differs from the newest snapshots, by experiment; None without any.
 
     Args:
         loaded: the configuration.
@@ -66,11 +68,19 @@ def read_changes(loaded: LoadedConfig, *, after_pending: bool = False) -> Iterat
     """
     with closing(loaded.outlet_connector.open_archive(loaded.sink, loaded.snapshots)) as archive:
         saved = [found for _, found in snapshot.newest(archive)]
+    if not saved:
+        return None
     for it in saved:
         control_order.check_topic(it.partition.control, loaded.config.control_topic)
     pending: Pending = {}
-    if after_pending and saved:
+    if after_pending:
         pending = read_pending(loaded, {it.partition.partition: it.partition for it in saved})
+    return list(_changes(loaded, saved, pending))
+
+
+def _changes(
+    loaded: LoadedConfig, saved: Sequence[snapshot.Saved], pending: Pending
+) -> Iterator[Change]:
     for it in saved:
         for name, entry in sorted(it.experiments.items()):
             if name not in loaded.config.experiments:

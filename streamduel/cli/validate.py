@@ -60,7 +60,7 @@ def validate(
         raise
     count = len(loaded.config.experiments)
     try:
-        changes = _read_changes(loaded) if against_state else []
+        changes, not_started = _read_changes(loaded) if against_state else ([], None)
     except StreamduelError as error:
         if as_json:
             print_json(Validity(True, [], count, snapshots=str(error)))
@@ -68,7 +68,7 @@ def validate(
     if as_json:
         differences = {it.experiment: [str(each) for each in it.differences] for it in changes}
         refused = {it.experiment: it.refused for it in changes if it.refused}
-        compared = (differences, refused) if against_state else (None, None)
+        compared = (differences, refused, not_started) if against_state else ()
         print_json(Validity(True, [], count, *compared))
         return
     if quiet:
@@ -84,11 +84,13 @@ def validate(
             *map(str, changes),
         ]
     elif against_state:
-        lines.append("The running experiments are as configured.")
+        lines.append(not_started or "The running experiments are as configured.")
     out.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
 
 
-def _read_changes(loaded: LoadedConfig) -> list[Change]:
-    from streamduel.cli.changes import read_changes  # noqa: PLC0415 - imports the whole stream
+def _read_changes(loaded: LoadedConfig) -> tuple[list[Change], str | None]:
+    """The changes, and why there is nothing to compare with."""
+    from streamduel.cli import changes  # noqa: PLC0415 - imports the whole stream
 
-    return list(read_changes(loaded))
+    found = changes.read_changes(loaded)
+    return ([], changes.NOT_STARTED) if found is None else (found, None)

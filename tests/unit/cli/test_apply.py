@@ -135,6 +135,21 @@ def test_settings_that_contradict_what_runs_are_refused(
     assert "refused: experiments.search.guardrails.control_arm must be one of" in result.err
 
 
+def test_without_a_snapshot_nothing_is_called_as_configured(
+    streamduel: Streamduel, tmp_path: Path
+) -> None:
+    config, why = (
+        configure(tmp_path),
+        "No experiment runs yet: there is no snapshot to compare with.",
+    )
+    (tmp_path / "clicks.jsonl").touch()
+    found = streamduel("validate", config, "--against-state")
+    assert (found.status, found.out.splitlines()[1:]) == (0, [why])
+    answer = json.loads(streamduel("validate", config, "--against-state", "--json").out)
+    assert (answer["valid"], answer["differences"], answer["snapshots"]) == (True, {}, why)
+    assert streamduel("control", "apply", config) == (0, f"{why}\n", "")
+
+
 def test_validate_tells_the_difference_beforehand(streamduel: Streamduel, folder: Path) -> None:
     same = streamduel("validate", folder / "search.yaml", "--against-state")
     assert same.status == 0
