@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +12,8 @@ import msgspec
 import typer
 
 from streamduel.config import LoadedConfig, load
-from streamduel.logging import hide
+from streamduel.errors import StreamduelError
+from streamduel.logging import hide, redact
 
 ConfigPath = Annotated[
     Path,
@@ -33,3 +36,14 @@ def print_json(answer: object) -> None:
     """Print a struct, or what JSON can hold, for programs."""
     sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(answer)) + b"\n")
     sys.stdout.flush()
+
+
+@contextmanager
+def errors_as_json(wanted: bool) -> Iterator[None]:
+    """Also print an error as JSON, if it is wanted: a program that reads the answer finds it."""
+    try:
+        yield
+    except StreamduelError as error:
+        if wanted:
+            print_json({"errors": redact(str(error)).splitlines()})
+        raise

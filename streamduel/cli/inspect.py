@@ -9,7 +9,7 @@ import typer
 
 from streamduel.cli import tables
 from streamduel.cli.app import FAILURE, err, out
-from streamduel.cli.arguments import AsJson, ConfigPath, load_config, print_json
+from streamduel.cli.arguments import AsJson, ConfigPath, errors_as_json, load_config, print_json
 from streamduel.config import LoadedConfig
 from streamduel.stream import inspection
 
@@ -24,8 +24,8 @@ def inspect(config: ConfigPath, as_json: AsJson = False) -> None:
 
     Exit status 1 if there is no snapshot.
     """
-    loaded = load_config(config)
-    report = read_report(loaded)
+    with errors_as_json(as_json):
+        report = read_report(load_config(config))
     if as_json:
         print_json(report)
     elif report.experiments:

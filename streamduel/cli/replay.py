@@ -9,8 +9,16 @@ import typer
 from rich.console import Console
 
 from streamduel.cli.app import FAILURE, err, out, plain
-from streamduel.cli.arguments import AsJson, ConfigPath, Quiet, load_config, print_json
+from streamduel.cli.arguments import (
+    AsJson,
+    ConfigPath,
+    Quiet,
+    errors_as_json,
+    load_config,
+    print_json,
+)
 from streamduel.cli.progress import counting_progress
+from streamduel.config import LoadedConfig
 from streamduel.connector import SourceOptions
 from streamduel.errors import counted
 from streamduel.stream import replay as audit
@@ -21,20 +29,24 @@ def replay(config: ConfigPath, as_json: AsJson = False, quiet: Quiet = False) ->
 
     Exits with 0 when all are equal; else shows the first difference and exits with 1.
     """
-    loaded = load_config(config)
-    options = SourceOptions(True, loaded.config.limits.max_batch_bytes)
-    with (
-        closing(loaded.source_connector.open_log(loaded.source, options)) as log,
-        closing(loaded.outlet_connector.open_archive(loaded.sink, loaded.snapshots)) as archive,
-        counting_progress(Console(quiet=True) if quiet else err, "replaying") as progress,
-    ):
-        verdict = audit.replay(loaded.config, log, archive, progress)
+    with errors_as_json(as_json):
+        verdict = _audit(load_config(config), Console(quiet=True) if quiet else err)
     if as_json:
         print_json({"equal": verdict.difference is None, **asdict(verdict)})
     elif verdict.difference or not quiet:
         _print(verdict)
     if verdict.difference:
         raise typer.Exit(FAILURE)
+
+
+def _audit(loaded: LoadedConfig, console: Console) -> audit.Verdict:
+    options = SourceOptions(True, loaded.config.limits.max_batch_bytes)
+    with (
+        closing(loaded.source_connector.open_log(loaded.source, options)) as log,
+        closing(loaded.outlet_connector.open_archive(loaded.sink, loaded.snapshots)) as archive,
+        counting_progress(console, "replaying") as progress,
+    ):
+        return audit.replay(loaded.config, log, archive, progress)
 
 
 def _print(verdict: audit.Verdict) -> None:

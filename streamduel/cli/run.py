@@ -12,7 +12,7 @@ import typer
 
 from streamduel.cli import tables
 from streamduel.cli.app import err, exit_status, out
-from streamduel.cli.arguments import ConfigPath, Quiet, load_config, print_json
+from streamduel.cli.arguments import ConfigPath, Quiet, errors_as_json, load_config, print_json
 from streamduel.cli.file_order import FileOrder
 from streamduel.cli.inspect import read_report
 from streamduel.cli.progress import FoldProgress
@@ -71,11 +71,12 @@ def run(
     if quiet:
         logging.disable(logging.WARNING)
     try:
-        loaded = load_config(config)
         if as_json and not until_end:
             raise ConfigurationError("--json needs --until-end; without it, there is no report.")
         order = FileOrder()
-        _serve(loaded, form, order, until_end=until_end, quiet=quiet)
+        with errors_as_json(as_json):  # not around the report: one answer is enough
+            loaded = load_config(config)
+            _serve(loaded, form, order, until_end=until_end, quiet=quiet)
         if until_end:
             _report(loaded, order, as_json=as_json, quiet=quiet)
     except StreamduelError as error:

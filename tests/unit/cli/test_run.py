@@ -304,3 +304,14 @@ def test_a_damaged_snapshot_is_refused(
         assert result.status == 2
         assert result.err.startswith("streamduel: the snapshot")
         assert words in result.err
+
+
+@pytest.mark.parametrize("command", [["run", "--until-end"], ["inspect"], ["replay"]])
+def test_an_error_is_json_too(streamduel: Streamduel, tmp_path: Path, command: list[str]) -> None:
+    config = configure(tmp_path, {"experiments.search.arms": ["x"], "experiments.search.slate": 0})
+    found = streamduel(*command, "--json", config)
+    assert found.status == 2
+    assert found.err == "streamduel: " + "".join(
+        f"{it}\n" for it in json.loads(found.out)["errors"]
+    )
+    assert len(found.err.splitlines()) == 2
