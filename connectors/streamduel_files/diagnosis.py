@@ -49,9 +49,9 @@ def _log(name: str, path: Path) -> Iterator[Finding]:
         yield Finding(name, "unknown", "the click log comes from standard input.")
     elif not path.exists():
         yield Finding(name, "failed", f"{path} does not exist; create it, or correct source.path.")
-    elif not os.access(path, os.R_OK) or path.is_dir():
+    elif not os.access(path, os.R_OK) or not path.is_file():
         yield Finding(name, "failed", f"{path} cannot be read as a file by this user.")
-    elif path.is_file() and path.stat().st_size == 0:
+    elif path.stat().st_size == 0:
         yield Finding(name, "warning", f"{path} is empty; do the ranker services write to it?")
     else:
         yield Finding(name, "fine", f"{path} can be read.")

@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import os
 import select
+import stat
 import sys
 import time
 import zlib
@@ -90,6 +91,11 @@ class FileSource:
                 raise ConnectorError("source.path is '-', but there is no standard input.")
             return sys.stdin.buffer
         try:
+            mode = self._path.stat().st_mode
+            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # to open a folder fails below
+                raise ConnectorError(
+                    f"source.path {self._path} is no regular file; '-' reads standard input."
+                )
             if self._path.suffix == ".gz":
                 return gzip.open(self._path)
             # Without a buffer, `readline` reads byte by byte.
@@ -106,7 +112,7 @@ class FileSource:
     def log_id(self, partition: int) -> str | None:  # noqa: ARG002 - there is one
         """The hash of the first line, or of its first 16 MiB, which a copy of the file has, too.
 
-        None as long as it has no complete line, and for standard input and pipes.
+        None as long as it has no complete line, and for standard input.
         """
         if self._first_line is None and self._path.is_file():
             try:

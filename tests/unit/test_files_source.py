@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import os
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -80,3 +81,13 @@ def test_truncation_names_the_line_that_a_restart_needs(path: Path) -> None:
     path.write_bytes(b"x\n" * 100)
     with pytest.raises(ConnectorError, match=r"has 100 lines, but a restart .* line 8193 on"):
         list(values(path, 8192))
+
+
+@pytest.mark.parametrize("name", ["pipe", "pipe.gz"])
+def test_a_pipe_is_refused_without_waiting_for_a_writer(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(ConnectorError) as caught:
+        FileSource(tmp_path / name, to_end=True)
+    assert str(caught.value) == (
+        f"source.path {tmp_path / name} is no regular file; '-' reads standard input."
+    )
