@@ -6,6 +6,7 @@ import errno
 import os
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
@@ -148,6 +149,10 @@ def plain(text: str) -> str:
 
 def main() -> None:
     """Run the command line; an error is one sentence on standard error, never a traceback."""
+    for stream in ("stdout", "stderr"):
+        if getattr(sys, stream) is None:  # closed, as by `2>&-`
+            nothing = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - to the end
+            setattr(sys, stream, nothing)
     try:
         _group()()
     except StreamduelError as error:

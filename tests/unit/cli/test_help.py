@@ -75,6 +75,15 @@ def test_a_full_disk_is_one_sentence(arguments: list[str]) -> None:
     assert done.stderr.decode().startswith("streamduel: standard output cannot be written: No sp")
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_closed_stream_takes_nothing(closed: str, tmp_path: Path) -> None:
+    config = configure(tmp_path)
+    (tmp_path / "clicks.jsonl").touch()
+    words = [*COMMAND, "run", str(config), "--until-end", "--json"]
+    shell = ["/bin/sh", "-c", f'exec "$@" {closed}', "sh", *words]
+    assert subprocess.run(shell, stdout=subprocess.PIPE, timeout=SECONDS).returncode == 0
+
+
 def test_the_version_is_shown(streamduel: Streamduel) -> None:
     assert streamduel("--version") == (0, f"streamduel {__version__}\n", "")
 
