@@ -8,8 +8,15 @@ from pathlib import Path
 from typing import Final
 
 from streamduel.diagnosis import Diagnosis, Finding
-from streamduel.errors import shortened
-from streamduel_files.outlet import ASSIGNMENTS, DEAD_LETTERS, LOCK
+from streamduel.errors import SnapshotError, StreamduelError, shortened
+from streamduel_files.outlet import (
+    ASSIGNMENTS,
+    DEAD_LETTERS,
+    LOCK,
+    SNAPSHOT,
+    check_outputs,
+    read_snapshot,
+)
 from streamduel_files.settings import (
     STANDARD_INPUT,
     FileSinkSettings,
@@ -30,6 +37,7 @@ def diagnose(
             *_examined("source.path", source.path, _log),
             *_examined("sink.path", sink.path, _folder),
             *_examined("snapshots.path", snapshots.path, _folder),
+            *_outputs(sink.path, snapshots.path / SNAPSHOT),
         ]
     )
 
@@ -68,6 +76,20 @@ def _folder(name: str, folder: Path) -> Iterator[Finding]:
     else:
         made = "" if existing == folder else "; `streamduel run` creates it"
         yield Finding(name, "fine", f"{folder} can be written{made}.")
+
+
+def _outputs(outputs: Path, path: Path) -> Iterator[Finding]:
+    """Whether a start would refuse the outputs."""
+    try:
+        found = read_snapshot(path)
+    except SnapshotError:
+        return  # the check of the snapshots tells it
+    try:
+        check_outputs(outputs, path, found)
+    except OSError:
+        return  # the check of the folder tells it
+    except StreamduelError as error:
+        yield Finding("outputs", "failed", str(error))
 
 
 def _closed(file: Path) -> bool:

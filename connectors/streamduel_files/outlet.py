@@ -136,7 +136,9 @@ class FileOutlet:
         self._locks = [_lock(folder / LOCK) for folder in dict.fromkeys((snapshots, outputs))]
         self._files: dict[str, IO[bytes]] = {}
         try:
-            self._snapshot = read_snapshot(self._path) or self._first_snapshot()
+            found = read_snapshot(self._path)
+            check_outputs(outputs, self._path, found)
+            self._snapshot = found or self._first_snapshot()
             for name in (ASSIGNMENTS, DEAD_LETTERS):
                 self._files[name] = self._open(name)
         except OSError as error:
@@ -149,13 +151,6 @@ class FileOutlet:
 
     def _first_snapshot(self) -> SnapshotFile:
         """Store an empty snapshot, so that outputs without one can only be of an earlier run."""
-        for name in (ASSIGNMENTS, DEAD_LETTERS):
-            path = self._outputs / name
-            if path.exists() and path.stat().st_size:
-                raise ConnectorError(
-                    f"{path} holds the outputs of an earlier run, but {self._path} with its "
-                    f"snapshot is missing; move one away or bring the other back."
-                )
         self._write_snapshot(EMPTY)
         self._replace_snapshot()
         return EMPTY
@@ -164,14 +159,7 @@ class FileOutlet:
         """Open an output, truncated to its committed length."""
         path, length = self._outputs / name, self._snapshot.outputs.get(name, 0)
         file = path.open("ab", buffering=0)
-        size = file.tell()
-        if size < length:
-            file.close()
-            raise SnapshotError(
-                f"{path} has {size} bytes, but the snapshot has {length}; restore the file, or "
-                f"move the snapshots and outputs away to start again."
-            )
-        if size > length:
+        if file.tell() > length:
             file.truncate(length)
             file.seek(length)
         return file
@@ -267,6 +255,29 @@ class FileOutlet:
     def _unlock(self) -> None:
         for lock in self._locks:
             lock.close()
+
+
+def check_outputs(outputs: Path, path: Path, snapshot: SnapshotFile | None) -> None:
+    """Refuse outputs that are not those of the snapshot, whose file is at this path.
+
+    Raises:
+        ConnectorError: there are outputs without a snapshot.
+        SnapshotError: an output is shorter than the snapshot says.
+    """
+    for name in (ASSIGNMENTS, DEAD_LETTERS):
+        output = outputs / name
+        size = output.stat().st_size if output.exists() else 0
+        if snapshot is None:
+            if size:
+                raise ConnectorError(
+                    f"{output} holds the outputs of an earlier run, but {path} with its snapshot "
+                    f"is missing; move one away or bring the other back."
+                )
+        elif size < (length := snapshot.outputs.get(name, 0)):
+            raise SnapshotError(
+                f"{output} has {size} bytes, but the snapshot has {length}; restore the file, or "
+                f"move the snapshots and outputs away to start again."
+            )
 
 
 def read_snapshot(path: Path) -> SnapshotFile | None:

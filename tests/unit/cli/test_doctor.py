@@ -176,6 +176,23 @@ def test_a_damaged_snapshot_fails(streamduel: Streamduel, folder: Path) -> None:
     assert found["snapshots"][0] == "failed"
 
 
+@pytest.mark.parametrize(
+    ("missing", "sentence"),
+    [
+        ("out/assignments.jsonl", "has 0 bytes, but the snapshot has "),
+        ("state/snapshot.json", "holds the outputs of an earlier run, but "),
+    ],
+)
+def test_outputs_that_a_start_would_refuse_fail(
+    streamduel: Streamduel, folder: Path, missing: str, sentence: str
+) -> None:
+    (folder / missing).unlink()
+    found = checks(streamduel, folder / "search.yaml", status=1)
+    assert found["outputs"][0] == "failed"
+    assert sentence in found["outputs"][1]
+    assert run(folder / "search.yaml", "--until-end").err == f"streamduel: {found['outputs'][1]}\n"
+
+
 def findings(folder: Path, **connector: Any) -> dict[str, str]:
     """The verdicts on a configuration whose connector has these functions."""
     loaded = load(write(folder, dated(1)))
