@@ -112,7 +112,8 @@ def replay(
         progress: called with the number of records folded, and of all records.
 
     Raises:
-        SnapshotError: there is no snapshot, or the click log no longer has its beginning.
+        SnapshotError: there is no snapshot, the click log no longer has its beginning, or it was
+            read in another format.
     """
     verdict = Verdict()
     published: dict[tuple[str, int], bytes] = {}
@@ -154,6 +155,7 @@ def _open(config: Config, log: Source, archive: Archive, verdict: Verdict) -> di
     for found, (entry, experiments, place) in snapshot.newest(archive):
         partition = entry.partition
         continuity.check_log(entry, shape, partition)
+        continuity.check_format(entry, config.log_format)
         origin = snapshot.origin_entries(found.entries)
         settings = _begun(config, experiments, place)
         task = PartitionTask(settings, shape, partition, origin or None, place)

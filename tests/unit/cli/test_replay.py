@@ -165,3 +165,11 @@ def test_replay_checks_an_experiment_that_is_not_configured(
     before = replay(streamduel, folder)
     configure(folder, {"experiments": {"ads": {"arms": ["x", "y"]}}})
     assert replay(streamduel, folder) == before
+
+
+def test_replay_in_another_format_is_refused(streamduel: Streamduel, folder: Path) -> None:
+    config = configure(folder, {"source.format": "ubi"})
+    result = streamduel("replay", config)
+    assert (result.status, result.out) == (2, "")
+    assert result.err == run(config, "--until-end").err
+    assert result.err.startswith("streamduel: source.format must stay what it was")
