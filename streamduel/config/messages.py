@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -13,6 +14,9 @@ from streamduel.errors import nearest, shown
 
 KEY: Final = "[key]"
 """Pydantic's mark for a mistake in a key instead of its value."""
+
+EXPONENT: Final = re.compile(r"[-+]?[0-9.]+[eE][-+]?[0-9]+")
+"""A number that YAML 1.1 may take as text, such as 1e-2."""
 
 PREDICATES: Final = ("must ", "has ")
 """Beginnings of a validator's message that continue the key's name; others follow a colon."""
@@ -90,6 +94,8 @@ def _sentence(
 
 def _hint(schema: Schema, value: Any) -> str:
     if isinstance(value, str):
+        if schema.get("type") == "number" and EXPONENT.fullmatch(value):
+            return "; in YAML, an exponent needs a point and a sign, as in 1.0e-2."
         return nearest(value, schema.get("enum", [])) or "."
     needs_quotes = is_text(schema) and isinstance(value, bool | int | float)
     return "; quotes make it a string." if needs_quotes and "enum" not in schema else "."

@@ -108,6 +108,9 @@ MISTAKES: list[tuple[str, Any, str]] = [
     ("monitoring", {"host": ""},
      "monitoring.host must be a string of at least 1 character (found '')."),
     # Numbers.
+    ("experiments.search.smallest_difference", "1e-2",
+     "experiments.search.smallest_difference must be a number at least 0 and below 0.5, or null "
+     "(found '1e-2'); in YAML, an exponent needs a point and a sign, as in 1.0e-2."),
     ("monitoring", {"port": 65536},
      "monitoring.port must be an integer from 0 to 65535 (found 65536)."),
     ("monitoring", {"port": -1}, "monitoring.port must be an integer from 0 to 65535 (found -1)."),
