@@ -39,6 +39,11 @@ WATCH_SECONDS: Final = 0.05
 
 PARTITION: Final = 0
 
+RESTORE: Final = (
+    "a click log may only grow. Restore it; or continue with the present state from the beginning "
+    "of the new file: 'streamduel repair new-log CONFIG'."
+)
+
 
 class Line(NamedTuple):
     """One line of the log. `timestamp` None: stream time comes from the record's own `ts`."""
@@ -227,13 +232,12 @@ class FileSource:
             raise ConnectorError(f"source.path {self._path} is gone: {error.strerror}.") from error
         if (there.st_dev, there.st_ino) != (here.st_dev, here.st_ino):
             raise ConnectorError(
-                f"source.path {self._path} was replaced by another file; a click log may only "
-                f"grow, so start again with other folders for outputs and snapshots."
+                f"source.path {self._path} was replaced by another file; {RESTORE}"
             )
         if there.st_size < self._bytes:
             raise ConnectorError(
                 f"source.path {self._path} was truncated to {there.st_size} bytes, of which "
-                f"{self._bytes} were read already; a click log may only grow."
+                f"{self._bytes} were read already; {RESTORE}"
             )
 
     def seek(self, partition: int, offset: int | None) -> int:  # noqa: ARG002 - there is one

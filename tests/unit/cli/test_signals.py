@@ -183,7 +183,8 @@ def test_a_replaced_click_log_is_an_error(start: Callable[[Path], Service], fold
     (folder / "new.jsonl").replace(folder / "clicks.jsonl")
     _, err = service.process.communicate(timeout=SECONDS)
     assert service.process.returncode == 1
-    assert "clicks.jsonl was replaced by another file" in err
+    assert "clicks.jsonl was replaced by another file; a click log may only grow. Restore" in err
+    assert "'streamduel repair new-log CONFIG'" in err
 
 
 GIVING_UP = """
