@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple, TypedDict
 import msgspec
 
 from streamduel.errors import shown
+from streamduel.record_rules import misfit
 from streamduel.records import MAX_DOC, MAX_NAME, MAX_QUERY, MAX_TIME, Control, Rejected
 
 MAX_DIGITS: Final = 16
@@ -108,12 +109,20 @@ def _truncation(value: bytes) -> str:
     return "it ends too early"
 
 
-def control(record: dict[str, Any]) -> Control:
-    """One of streamduel's own control records, which every format allows."""
+def control(value: bytes, record: dict[str, Any]) -> Control:
+    """One of streamduel's own control records, which every format allows.
+
+    Args:
+        value: the text of the record.
+        record: what it contains.
+    """
     try:
-        return msgspec.convert(record, Control)
+        return _control(value)  # from the text, because `settings` are kept as text
     except msgspec.ValidationError as error:
-        raise Rejected("invalid_record", f"the control record is invalid: {error}.") from None
+        raise Rejected("invalid_record", misfit(record, str(error))) from None
+
+
+_control: Final = msgspec.json.Decoder(Control).decode
 
 
 @lru_cache(1024)  # configured paths are few

@@ -88,7 +88,7 @@ class SolrSettings(FormatSettings):
         record = reading.read_object(value)
         kind = reading.name(Found("type", record.get("type")), "'response' or 'click'")
         if kind == "control":
-            return [reading.control(record)]
+            return [reading.control(value, record)]
         if kind == "response":
             return self._response(record)
         if kind == "click":

@@ -134,7 +134,7 @@ class UbiSettings(FormatSettings):
         """
         record = reading.read_object(value)
         if record.get("type") == "control":
-            return [reading.control(record)]
+            return [reading.control(value, record)]
         bulk = len(record) == 1 and BULK_ACTIONS.issuperset(record)
         if bulk and all(isinstance(target, dict) for target in record.values()):
             raise Ignored("bulk action")

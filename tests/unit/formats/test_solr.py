@@ -123,6 +123,9 @@ def test_only_the_configured_actions_are_clicks() -> None:
 def test_every_format_allows_control_records() -> None:
     pause = {"type": "control", "id": "c-1", "experiment": "search", "action": "pause"}
     assert SOLR(text(pause)) == [Control("c-1", "search", "pause")]
+    (applied,) = SOLR(text(pause, action="apply", settings={"slate": 2}))
+    assert isinstance(applied, Control)
+    assert {name: bytes(it) for name, it in (applied.settings or {}).items()} == {"slate": b"2"}
 
 
 @pytest.mark.parametrize(

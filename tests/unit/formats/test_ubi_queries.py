@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from streamduel.formats import Translator, UbiSettings
-from streamduel.records import Click, Control, Duel, Impression
+from streamduel.records import Click, Control, Duel, Impression, Rejected
+from streamduel.stream.decode import RecordDecoder
 from tests.unit.formats.samples import CLICK, QUERY, TS, changed, only, text, verdict
 
 BY_RECORD = UbiSettings().translate
@@ -208,9 +209,14 @@ def test_an_id_that_is_too_long_is_hashed_on_both_sides_of_the_join() -> None:
 def test_every_format_allows_control_records() -> None:
     pause = {"type": "control", "id": "c-1", "experiment": "search", "action": "pause"}
     assert BY_RECORD(text(pause)) == [Control("c-1", "search", "pause")]
-    assert verdict(BY_RECORD, text(pause, action="stop")) == (
-        "invalid_record: the control record is invalid: Invalid enum value 'stop' - at `$.action`."
-    )
+    own = RecordDecoder(1000)
+    apply = text(pause, action="apply", settings={"slate": 2, "stop": {"min_duels": 9}})
+    assert BY_RECORD(apply) == [own(apply)]
+    changes: list[dict[str, Any]] = [{"action": "puase"}, {"settings": {}}, {"id": ""}]
+    for change in changes:
+        with pytest.raises(Rejected) as refused:
+            own(text(pause, **change))
+        assert verdict(BY_RECORD, text(pause, **change)) == f"invalid_record: {refused.value}"
 
 
 @pytest.mark.parametrize(
