@@ -134,10 +134,11 @@ class SnapshotLoader:
         reader = replace(READER, group=self._source.group_id) if self._source else READER
         consumer = connect(reader, self._settings.client_settings, ASK_SECONDS)
         try:
-            # In this order: only this process could commit between the two, and it does not.
-            committed = self._committed(consumer, partition)
+            # In this order, because another process may own the partition by now, and commit
+            # between the two: then the snapshot is older than the committed offset, never newer.
             at = TopicPartition(self._settings.topic, partition)
             snapshot, written = read_snapshot(consumer, at, self._closing)
+            committed = self._committed(consumer, partition)
         finally:
             consumer.close()
         self._check(partition, snapshot, written, committed)

@@ -308,6 +308,33 @@ def test_a_hanging_transaction(
     assert "is held by a transaction" in warning["why"]
 
 
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_new_owner_commits_meanwhile(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    """A process that was stopped for longer than its session may load what it no longer owns."""
+    read, reads = archive.read_snapshot, list[str]()
+
+    def overtaken(
+        consumer: Consumer, at: TopicPartition, closing: threading.Event
+    ) -> tuple[Snapshot | None, int]:
+        reads.append("first" if not reads else "later")
+        if (reads[-1], when) == ("first", "before"):
+            commit(outlet, work(0, 5, "new "))
+        found = read(consumer, at, closing)
+        if (reads[-1], when) == ("first", "after"):
+            commit(outlet, work(0, 5, "new "))
+        return found
+
+    bed.produce(10, 0)
+    source = bed.source()
+    start(source, gain(source))
+    outlet = bed.outlet(source)
+    commit(outlet, work(0, 0, "old "))
+    monkeypatch.setattr(snapshots, "read_snapshot", overtaken)
+    assert outlet.load(0) == snapshot(5, experiment=b"new 0:5")
+
+
 @pytest.mark.parametrize("offset", [1, 0], ids=["", "unchanged"])
 def test_a_late_marker(bed: Bed, monkeypatch: pytest.MonkeyPatch, offset: int) -> None:
     """The offset is committed and the snapshot not visible yet: read again."""
