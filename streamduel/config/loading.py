@@ -135,9 +135,13 @@ def _format_mistakes(config: Config) -> Iterator[Mistake]:
         yield Mistake(location, _not_one_of("source.format", name, formats.FORMATS, hint))
         return
     try:
-        _ = config.log_format
+        form = config.log_format
     except ValidationError as error:
         yield from mistakes(error, formats.FORMATS[name], location)
+        return
+    if form is not None and form.experiment not in (None, *config.experiments):
+        key = ("source", "format", "experiment")
+        yield Mistake(key, _not_one_of(dotted(key), form.experiment, config.experiments))
 
 
 def _not_one_of(key: str, found: object, names: Iterable[str], alternative: str = "") -> str:

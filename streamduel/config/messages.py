@@ -18,6 +18,9 @@ KEY: Final = "[key]"
 EXPONENT: Final = re.compile(r"[-+]?[0-9.]+[eE][-+]?[0-9]+")
 """A number that YAML 1.1 may take as text, such as 1e-2."""
 
+MAX_MISTAKES: Final = 100
+"""Mistakes that are shown: nobody reads more, and each takes time to explain."""
+
 PREDICATES: Final = ("must ", "has ")
 """Beginnings of a validator's message that continue the key's name; others follow a colon."""
 
@@ -49,7 +52,7 @@ def mistakes(
     prefix: Location = (),
     others: Sequence[str] = (),
 ) -> Iterator[Mistake]:
-    """The mistakes that pydantic found with a model.
+    """The mistakes that pydantic found with a model: the first ones, and the number of the rest.
 
     Args:
         error: of the model.
@@ -58,9 +61,11 @@ def mistakes(
         others: keys that are allowed beside those of the model, because another one checks them.
     """
     shape = Shape(model)
-    for found in error.errors(include_url=False):
+    for found in error.errors(include_url=False)[:MAX_MISTAKES]:
         location = (*prefix, *found["loc"])
         yield Mistake(location, _sentence(shape, prefix, found["loc"], dict(found), others))
+    if (rest := error.error_count() - MAX_MISTAKES) > 0:
+        yield Mistake(prefix, f"{rest:,} more mistakes are not shown.")
 
 
 def _sentence(

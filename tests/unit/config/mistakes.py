@@ -172,6 +172,8 @@ MISTAKES: list[tuple[str, Any, str]] = [
     ("source.format", {"sides": "query"},
      "source.format must be 'ubi' or 'solr', or a mapping with one of these as 'name' (found "
      "nothing)."),
+    ("source.format", {"name": "ubi", "experiment": "serch"},
+     "source.format.experiment must be 'search' (found 'serch'); did you mean 'search'?"),
     ("source.format", {"name": "ubi", "sides": "quory"},
      "source.format.sides must be 'query' or 'events' (found 'quory'); did you mean 'query'?"),
     # Guardrails that contradict the arms or themselves.

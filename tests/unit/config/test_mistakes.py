@@ -74,6 +74,12 @@ def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
     assert len(told(tmp_path / "search.yaml", written(changed(wrong)))) == 3
 
 
+def test_more_mistakes_than_anybody_reads_are_counted(tmp_path: Path) -> None:
+    wrong = {f"unknown-{number}": 1 for number in range(1100)}
+    shown = told(tmp_path / "search.yaml", written(changed(wrong)))
+    assert (len(shown), shown[-1]) == (101, "1,000 more mistakes are not shown.")
+
+
 FOUND = "must be a mapping with source, sink, snapshots and experiments"
 
 
