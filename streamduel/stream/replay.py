@@ -13,7 +13,7 @@ from msgspec import structs
 
 from streamduel.config import Config
 from streamduel.connector import Archive, ControlledSource, LogRecord, Source
-from streamduel.errors import SnapshotError
+from streamduel.errors import ConnectorError, SnapshotError
 from streamduel.stream import continuity, saved_state, snapshot
 from streamduel.stream.experiment import Experiment
 from streamduel.stream.repairs import Repair, Repairs
@@ -139,6 +139,9 @@ def replay(
         for partition in sorted(unfinished):
             audit = audits[partition]
             if audit.task.next_offset >= audit.end or log.caught_up(partition):
+                if (cut_off := _cut_off(log, partition, audit)) is not None:
+                    verdict.difference = cut_off
+                    return verdict
                 audit.finish()
                 unfinished.discard(partition)
             if not _compare(audit.task, published, reproduced, archive.compacted, verdict):
@@ -226,6 +229,17 @@ def _seek(config: Config, log: Source, partition: int, audits: Mapping[int, _Aud
             f"of partition {partition}; a replay needs all records."
         )
     audits[partition].task.open(start)
+
+
+def _cut_off(log: Source, partition: int, audit: _Audit) -> str | None:
+    """The sentence about a click log that ends before the offset of the snapshot."""
+    reached = audit.task.next_offset
+    if reached < audit.end:
+        try:
+            log.seek(partition, audit.end)
+        except ConnectorError:
+            return continuity.cut_off(ClickLog.of(log), partition, reached, audit.end)
+    return None
 
 
 def _compare(
