@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from kafka import KafkaProducer
+from kafka import KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 
 from streamduel.testing import duel
-from tests.broker.fixture import CLIENTS, Broker, Topics
+from streamduel_kafka.partitions import home_partition
+from tests.broker.fixture import CLIENT, CLIENTS, Broker, Topics
 from tests.faults.kafka_runs import (
     EXPERIMENTS,
     FIRST_STAMP,
+    PARTITIONS,
+    Run,
     configure_faults,
     make_log,
     read,
@@ -64,3 +68,24 @@ def test_equal_bytes(kafka: Broker, topics: Topics, tmp_path: Path) -> None:
     first, second = found
     assert first == second
     assert first[0]
+
+
+def committed(run: Run) -> OffsetAndMetadata:
+    at = TopicPartition(run.log, home_partition(EXPERIMENTS[0], PARTITIONS))
+    with closing(KafkaConsumer(bootstrap_servers=run.servers, group_id=run.group)) as consumer:
+        return consumer.committed(at, metadata=True)
+
+
+def test_each_client_continues_after_the_other(
+    kafka: Broker, topics: Topics, tmp_path: Path
+) -> None:
+    log = make_log(kafka, RECORDS // 10)
+    run = configure_faults(tmp_path / "run", kafka.bootstrap_servers, log, topics)
+    plain = run.config.read_text()
+    for number, client in enumerate([*CLIENTS, *CLIENTS]):
+        run.config.write_text(plain.replace(f"client: {CLIENT}", f"client: {client}"))
+        with KafkaProducer(bootstrap_servers=run.servers) as producer:
+            value = duel(EXPERIMENTS[0], f"after {number}", *ARMS[:2], "a")
+            producer.send(log, value, key=KEY, timestamp_ms=FIRST_STAMP + RECORDS)
+        assert not run_service(run.config)
+        assert committed(run).metadata.endswith("\0"), "or librdkafka reads beyond its end"

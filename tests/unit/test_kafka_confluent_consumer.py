@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import KafkaError, Message
 from kafka import TopicPartition, errors
 
-from streamduel_kafka.client import ConsumerOptions, Membership
+from streamduel_kafka.client import Committed, ConsumerOptions, Membership
 from streamduel_kafka.confluent.brokers import Brokers
 from streamduel_kafka.confluent.consumer import ConfluentConsumer
 from streamduel_kafka.confluent.opening import Errors
@@ -166,3 +166,27 @@ def test_decisions_of_the_group_are_handled_before_the_consumer_closes() -> None
     consumer.subscribe("clicks", Heard(polled.calls))
     consumer.close()
     assert polled.calls == ["revoked", "unsubscribe", "close"]
+
+
+class Unended:
+    """An offset with a text that does not end with a NUL."""
+
+    offset, error = 5, None
+
+    @property
+    def metadata(self) -> str:
+        return b"87\xf4U".decode()
+
+
+class Stored(Polled):
+    """A consumer whose group has committed such an offset."""
+
+    def committed(self, _places: Any, _seconds: float) -> list[Any]:
+        return [Unended()]
+
+
+def test_a_text_behind_which_librdkafka_reads_is_left_out() -> None:
+    stored: Any = Stored(message(offset=5))
+    unused: Any = None
+    consumer = ConfluentConsumer(stored, unused, Brokers(), unused, ConsumerOptions(), Errors())
+    assert consumer.committed(AT, 1.0) == Committed(5, "")

@@ -296,12 +296,20 @@ class ConfluentConsumer:
         )
 
     def committed(self, at: TopicPartition, seconds: float) -> Committed | None:
-        """See the protocol."""
+        """See the protocol.
+
+        Defect: librdkafka returns bytes of its memory behind a text that does not end with a NUL,
+        as other programs write it.
+        """
         with translating():
             found = self._consumer.committed([Place(*at)], seconds)[0]
         if found.error is not None:
             raise translated(found.error)
-        return Committed(found.offset, found.metadata or "") if found.offset >= 0 else None
+        try:
+            text = found.metadata or ""
+        except UnicodeDecodeError:
+            text = ""
+        return Committed(found.offset, text) if found.offset >= 0 else None
 
     def answers(self, seconds: float) -> bool:
         """See the protocol."""

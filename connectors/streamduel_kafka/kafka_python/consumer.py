@@ -149,7 +149,7 @@ class PythonConsumer:
     def committed(self, at: TopicPartition, seconds: float) -> Committed | None:
         """See the protocol."""
         found = self._consumer.committed(at, metadata=True, timeout_ms=int(1000 * seconds))
-        return None if found is None else Committed(found.offset, found.metadata)
+        return None if found is None else Committed(found.offset, found.metadata.rstrip("\0"))
 
     def answers(self, seconds: float) -> bool:  # noqa: ARG002 - known without asking
         """See the protocol."""

@@ -77,8 +77,15 @@ class PythonProducer:
     def send_offsets(
         self, offsets: Mapping[TopicPartition, Committed], group: Any, seconds: float
     ) -> None:
-        """See the protocol."""
-        stored = {at: OffsetAndMetadata(*each, -1) for at, each in offsets.items()}
+        """See the protocol.
+
+        The text ends with a NUL, as confluent-kafka writes it: without one, a process of the group
+        with that client would read beyond its end.
+        """
+        stored = {
+            at: OffsetAndMetadata(each.offset, f"{each.metadata}\0", -1)
+            for at, each in offsets.items()
+        }
         private.send_offsets(self._producer, stored, group, seconds)
 
     def commit_transaction(self, seconds: float) -> None:
