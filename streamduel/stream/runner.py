@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from itertools import chain
+from math import inf
 from typing import Final, cast
 
 import structlog
@@ -47,6 +48,9 @@ HOLD_INTERVAL: Final = 1.0
 """Seconds of folding between two polls that only keep the ownership of the partitions; the group
 takes them away after `source.max_poll_interval_ms`, a minute, without one."""
 
+FAILURE_INTERVAL: Final = 60.0
+"""Seconds between two log lines about one observer: it may fail with every poll."""
+
 RESTORERS: Final = 4
 """Threads that load snapshots, so that a rebalance of many partitions is not one long queue."""
 
@@ -80,6 +84,7 @@ class Runner:
         self._outlet = outlet
         self._clock = clock
         self._observers = list(observers)
+        self._failures_logged: dict[int, float] = {}
         self._failpoint = failpoint
         self._log = ClickLog.of(source)
         self._interval = config.commit.interval_ms / 1000
@@ -296,13 +301,16 @@ class Runner:
             self._notify(lambda observer: observer.stable_offset_lagging(held))
 
     def _notify(self, event: Callable[[Observer], None]) -> None:
-        for observer in list(self._observers):
+        for number, observer in enumerate(self._observers):
             try:
                 event(observer)
             except Exception:
-                # An observer must not stop the fold, nor log an error with every poll.
-                log.exception("observer failed", observer=type(observer).__name__)
-                self._observers.remove(observer)
+                # An observer must not stop the fold, nor log an error with every poll. It gets the
+                # next events: without a failed one, metrics are right again after the next commit.
+                now = self._clock()
+                if now - self._failures_logged.get(number, -inf) >= FAILURE_INTERVAL:
+                    self._failures_logged[number] = now
+                    log.exception("observer failed", observer=type(observer).__name__)
 
     def _caught_up(self) -> bool:
         """Whether every partition is folded up to the end that it had when it was gained."""

@@ -178,17 +178,44 @@ def test_slow_commits_leave_as_much_time_for_folding() -> None:
 
 
 class Failing(Observer):
+    """Fails with the first polls."""
+
+    def __init__(self, failures: int) -> None:
+        self.failures = failures
+        self.seen = 0
+
     def polled(self, records: int) -> None:
-        raise ValueError("too much")
+        self.failures -= 1
+        if self.failures >= 0:
+            raise ValueError("too much")
+        self.seen += records
 
 
-def test_a_failing_observer_is_removed_and_the_fold_continues(
+def test_a_failing_observer_gets_the_next_events_and_the_fold_continues(
     logged: list[EventDict],
 ) -> None:
-    broker, events = Broker(LOG), Events()
-    run(CONFIG, broker, observers=[Failing(), events])
+    broker, failing, events = Broker([*LOG[:40], END_OF_POLL, *LOG[40:]]), Failing(1), Events()
+    run(CONFIG, broker, observers=[failing, events])
     assert visible(broker) == visible(undisturbed())
-    assert f"polled {len(LOG)}" in events.calls
+    assert failing.seen == len(LOG) - 40
+    assert "polled 40" in events.calls
     [line] = logged
     assert (line["event"], line["observer"]) == ("observer failed", "Failing")
     assert line["exc_info"], "the traceback"
+
+
+def test_an_observer_that_fails_with_every_poll_is_logged_once_a_minute(
+    logged: list[EventDict],
+) -> None:
+    now = 0.0
+
+    class Polls(Observer):
+        def polled(self, records: int) -> None:
+            nonlocal now
+            now += 1.0
+
+    broker = Broker([item for value in LOG[:150] for item in (value, END_OF_POLL)])
+    observers = [Polls(), Failing(150), Failing(1)]
+    runner = Runner(CONFIG, broker.source(), broker.outlet(), lambda: now, observers)
+    runner.run(lambda: False, until_end=True)
+    assert [line["observer"] for line in logged] == ["Failing"] * 4
