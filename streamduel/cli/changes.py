@@ -87,7 +87,8 @@ def _changes(
                 continue
             with snapshot.restoring(snapshot.EXPERIMENT_PREFIX + name, it.place):
                 saved_state.check(name, entry.state)
-                change = _change(loaded, entry, pending.get(name, ()))
+                written = pending.get((it.partition.partition, name), ())
+                change = _change(loaded, entry, written)
             if change.differences or change.refused or change.pending:
                 yield change
 

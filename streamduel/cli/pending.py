@@ -15,6 +15,7 @@ from streamduel.connector import LogRecord, Source, SourceOptions
 from streamduel.formats import Ignored
 from streamduel.records import Control, Rejected
 from streamduel.stream import control_order
+from streamduel.stream.control_order import ControlOrder
 from streamduel.stream.decode import RecordDecoder
 from streamduel.stream.snapshot import PartitionEntry
 
@@ -22,15 +23,15 @@ POLL_SECONDS: Final = 0.2
 
 ACTIONS: Final = ("apply", "add_arm", "retire_arm")
 
-Pending = dict[str, list[Control]]
-"""By experiment, the records that take effect once the service has read them, in order."""
+Pending = dict[tuple[int, str], list[Control]]
+"""By partition and experiment, the records that the service will have read there, in order."""
 
 
 def read_pending(loaded: LoadedConfig, entries: Mapping[int, PartitionEntry]) -> Pending:
     """The records that change settings or arms and were written after the newest snapshots.
 
     They are where `streamduel control` writes them: in the control topic, or in the click log. A
-    record that will become a dead letter is among them.
+    record that will become a dead letter is among them; one with a repeated id is not.
 
     Args:
         loaded: the configuration.
@@ -44,6 +45,10 @@ def read_pending(loaded: LoadedConfig, entries: Mapping[int, PartitionEntry]) ->
     next_offsets = {number: _next(entry, controls=controls) for number, entry in entries.items()}
     translate = None if form is None else form.translate
     decoder = RecordDecoder(limits.max_record_bytes, translate, limits.max_ranks)
+    orders = {}
+    for number, entry in entries.items():
+        orders[number] = ControlOrder(loaded.config.control_origin, loaded.config.control_topic)
+        orders[number].restore(entry.control, entry.next)
     pending: Pending = {}
     options = SourceOptions(True, limits.max_batch_bytes)
     opened = (
@@ -55,9 +60,10 @@ def read_pending(loaded: LoadedConfig, entries: Mapping[int, PartitionEntry]) ->
         closing(opened) as log,
         counting_progress(err, "reading after the snapshots") as progress,
     ):
-        for record in _records(log, next_offsets, progress, controls=controls):
+        for partition, record in _records(log, next_offsets, progress, controls=controls):
             for control in _changes(decoder, record):
-                pending.setdefault(control.experiment, []).append(control)
+                if not orders[partition].repeats(control):
+                    pending.setdefault((partition, control.experiment), []).append(control)
     return pending
 
 
@@ -74,8 +80,8 @@ def _records(
     progress: Callable[[int, int], None],
     *,
     controls: bool,
-) -> Iterator[LogRecord]:
-    """The records of the log from these offsets on to its present end."""
+) -> Iterator[tuple[int, LogRecord]]:
+    """The records of the log, with their partitions, from these offsets on to its present end."""
     done = 0
     wanted: set[int] = set()
     started = False
@@ -91,7 +97,8 @@ def _records(
         for partition, records in poll.records.items():
             if partition in wanted:
                 done += len(records)
-                yield from records
+                for record in records:
+                    yield partition, record
         progress(done, done + sum(log.lags(sorted(wanted)).values()))
         wanted = {partition for partition in wanted if not log.caught_up(partition)}
 

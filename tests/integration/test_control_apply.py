@@ -17,9 +17,10 @@ from kafka import KafkaProducer
 from streamduel.config import load
 from streamduel.service import serve
 from streamduel.testing import duel
+from streamduel_kafka.partitions import home_partition
 from tests.broker.fixture import Broker, Topics
 from tests.faults.kafka_runs import PARTITIONS, Run, configure, read
-from tests.faults.processes import fork, streamduel
+from tests.faults.processes import fork, run_service, streamduel
 
 pytestmark = pytest.mark.kafka
 
@@ -96,3 +97,24 @@ def test_settings_and_notes_take_effect_and_a_replay_agrees(running: Run, tmp_pa
     for config in (running.config, changed):
         replayed = streamduel("replay", config)
         assert replayed.returncode == 0, replayed.stdout + replayed.stderr
+
+
+def test_a_record_in_a_wrong_partition_is_not_pending(
+    kafka: Broker, topics: Topics, tmp_path: Path
+) -> None:
+    run = configure(
+        tmp_path / "run", kafka.bootstrap_servers, topics(PARTITIONS), topics, {},
+        experiments={"search": {"arms": ARMS}},
+    )  # fmt: skip
+    assert not run_service(run.config)
+    document = yaml.safe_load(run.config.read_text())
+    document["experiments"]["search"]["decide_every"] = 10
+    run.config.write_text(yaml.safe_dump(document))
+    change = {"type": "control", "id": "1", "experiment": "search", "action": "apply"}
+    value = json.dumps({**change, "settings": {"decide_every": 10}}).encode()
+    with KafkaProducer(bootstrap_servers=run.servers) as producer:
+        producer.send(
+            run.log, value, partition=(home_partition("search", PARTITIONS) + 1) % PARTITIONS
+        )
+    applied = streamduel("control", "apply", run.config, "--yes")
+    assert applied.stdout.startswith("Wrote decide_every for experiment 'search'"), applied.stderr

@@ -73,6 +73,21 @@ def test_a_pending_change_that_is_refused_hides_no_other(
     assert written(folder)[-1]["settings"]["decide_every"] == 9
 
 
+def test_a_pending_change_with_a_repeated_id_does_not_count(
+    streamduel: Streamduel, folder: Path
+) -> None:
+    change = {"type": "control", "id": "1", "experiment": "search", "action": "apply"}
+    with (folder / "clicks.jsonl").open("a") as log:
+        for value in (3, 9):
+            log.write(json.dumps({**change, "settings": {"decide_every": value}}) + "\n")
+    config = configure(folder, {"experiments.search.decide_every": 9})
+    assert streamduel("control", "apply", config, "--yes").status == 0
+    assert [record["settings"]["decide_every"] for record in written(folder)] == [3, 9, 9]
+    assert run(config, "--until-end").status == 0
+    again = streamduel("control", "apply", config, "--yes")
+    assert again.out == "The running experiments are as configured.\n"
+
+
 def test_pending_arms_are_no_difference(streamduel: Streamduel, folder: Path) -> None:
     """Otherwise the next change of arms would retire the new one without showing it."""
     config = folder / "search.yaml"
