@@ -23,14 +23,26 @@ Load = Callable[[int], Snapshot | None]
 
 
 def open_log(loaded: LoadedConfig, options: SourceOptions) -> Source:
-    """The click log; without its control topic if that does not exist yet."""
-    try:
-        return loaded.source_connector.open_log(loaded.source, options)
-    except MissingError as error:
-        if not error.created_by_run or loaded.config.control_topic is None:
-            raise
-    settings = loaded.source.model_copy(update={"control_topic": None})
-    return loaded.source_connector.open_log(settings, options)
+    """The click log; without its control topic if that does not exist yet.
+
+    Raises:
+        MissingError: there is no click log. `streamduel run` is no way to create it: with new
+            snapshots it would begin with nothing.
+    """
+    attempts = [loaded.source]
+    if loaded.config.control_topic is not None:
+        attempts.append(loaded.source.model_copy(update={"control_topic": None}))
+    for settings in attempts:
+        try:
+            return loaded.source_connector.open_log(settings, options)
+        except MissingError as error:
+            if not error.created_by_run:
+                raise
+    raise MissingError(
+        f"source.topic '{getattr(loaded.source, 'topic', '')}' does not exist; create it before "
+        f"the repair, without 'streamduel run', which could begin with nothing.",
+        created_by_run=False,
+    )
 
 
 def reader(loaded: LoadedConfig, stack: ExitStack) -> Load:

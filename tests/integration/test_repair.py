@@ -229,6 +229,25 @@ def test_a_repartitioning_is_shown_before_its_topics_exist(
     assert duels(moved) == duels(run)
 
 
+@pytest.mark.parametrize("control_topic", [None, "control"])
+def test_a_repartitioning_to_an_absent_topic_is_refused(
+    configure: Configure, control_topic: str | None
+) -> None:
+    run = configure("run")
+    log = f"absent-{time.time_ns()}"
+    source = {
+        "topic": log, "group": f"{run.group}-moved", "create_topics": True,
+        "control_topic": control_topic and f"{control_topic}-{log}",
+    }  # fmt: skip
+    moved = changed(run, "moved.yaml", lambda it: it["source"].update(source))
+    done = streamduel("repair", "repartition", moved.config, "--from", run.config, "--dry-run")
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"streamduel: source.topic '{log}' does not exist; create it before the repair, without "
+        f"'streamduel run', which could begin with nothing.\n"
+    )
+
+
 def test_a_repartitioning_of_the_same_topic_needs_a_new_group(
     configure: Configure, topics: Topics
 ) -> None:
