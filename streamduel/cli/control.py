@@ -88,7 +88,7 @@ def control(
     letter.
 
     The record's `ts` is the present time. In a file, it advances stream time; in Kafka, the
-    broker's timestamp does.
+    broker's timestamp does, except in a control topic.
 
     `streamduel control apply CONFIG` applies a changed configuration to the running experiments;
     `streamduel control note CONFIG EXPERIMENT TEXT` writes a note into a timeline.
@@ -187,6 +187,7 @@ def _check(loaded: LoadedConfig, experiment: str, action: str, arms: list[str]) 
         raise ConfigurationError(f"{action} needs {needs}.")
     if len(arms) > wanted:
         most = "no second ARM" if wanted else "no ARM"
+        most = "one TEXT, in quotes" if action == "note" else most
         raise ConfigurationError(f"{action} takes {most} (found '{arms[wanted]}').")
     if wanted == 2 and arms[0] == arms[1]:
         raise ConfigurationError(f"{action} needs two arms (found '{arms[0]}' twice).")

@@ -191,6 +191,8 @@ def test_a_last_line_without_its_newline_stays_whole(
         (["search", "freeze-pair", "x", "x"], "freeze-pair needs two arms (found 'x' twice)."),
         (["search", "add-arm", "x", "y"],
          "add-arm takes no second ARM (found 'y')."),
+        (["search", "note", "trained", "again"],
+         "note takes one TEXT, in quotes (found 'again')."),
         (["search", "add-arm", ""],
          "arm must be an arm's name, a string of 1 to 256 characters (found '')."),
         (["search", "add-arm", "x" * 257], f"arm must be an arm's name, a string of 1 to 256 "
