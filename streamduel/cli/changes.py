@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from typing import Any, Final, NamedTuple
 
@@ -97,11 +97,11 @@ def _change(
     loaded: LoadedConfig, saved: snapshot.ExperimentEntry, pending: Sequence[Control]
 ) -> Change:
     name = saved.experiment
-    running, present, written = _after(saved, pending)
+    running, present, written, retired = _after(saved, pending)
     found = differences(running, present, loaded.config.experiments[name])
     change = Change(name, found, pending=written)
     arms = change.settings.get("arms", ())
-    if taken := [arm for arm in arms if arm in saved.state["retired"]]:
+    if taken := [arm for arm in arms if arm in retired]:
         return change._replace(
             refused=f"experiments.{name}.arms has {shown(taken[0])}, which was retired, and its "
             f"name stays taken; leave it out."
@@ -117,21 +117,25 @@ def _change(
 
 def _after(
     saved: snapshot.ExperimentEntry, pending: Sequence[Control]
-) -> tuple[ExperimentSettings, Sequence[str], Sequence[str]]:
-    """Settings and arms after the pending records, and the keys that these change."""
+) -> tuple[ExperimentSettings, Sequence[str], Sequence[str], Collection[str]]:
+    """Settings and arms after the pending records, the keys that these change, retired arms."""
     settings, arms = continuity.in_force(saved), saved.state["arms"]
+    retired = set(saved.state["retired"])
     keys: dict[str, None] = {}
     for control in pending:
         values = decoded(control)
         if control.action == "retire_arm":
             values = {"arms": [arm for arm in arms if arm != control.arm]}
-        elif control.action == "add_arm" and control.arm not in saved.state["retired"]:
+        elif control.action == "add_arm":
             values = {"arms": list(dict.fromkeys([*arms, control.arm]))}
         try:
             after = changed(settings, values)
         except ConfigurationError:
             continue  # a dead letter
+        if retired.intersection(values.get("arms", ())):
+            continue  # a dead letter, too
         settings = after if control.action == "apply" else settings
+        retired |= {arm for arm in arms if arm not in values.get("arms", arms)}
         arms = values.get("arms", arms)
         keys |= dict.fromkeys(values)
-    return settings, arms, tuple(keys)
+    return settings, arms, tuple(keys), retired

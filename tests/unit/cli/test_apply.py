@@ -116,6 +116,20 @@ def test_the_name_of_a_retired_arm_is_refused(streamduel: Streamduel, folder: Pa
     assert len(written(folder)) == before
 
 
+def test_the_name_of_an_arm_that_a_pending_change_retires_is_refused(
+    streamduel: Streamduel, folder: Path
+) -> None:
+    added = configure(folder, {"experiments.search.arms": [*ARMS, "ltr-v4"]})
+    assert streamduel("control", "apply", added, "--yes").status == 0
+    back = configure(folder, {})
+    assert streamduel("control", "apply", back, "--yes").status == 0
+    again = configure(folder, {"experiments.search.arms": [*ARMS, "ltr-v4"]})
+    refused = streamduel("control", "apply", again, "--yes")
+    assert refused.status == 1
+    assert "experiments.search.arms has 'ltr-v4', which was retired" in refused.err
+    assert len(written(folder)) == 2
+
+
 def test_arms_of_the_configuration_join_and_leave(streamduel: Streamduel, folder: Path) -> None:
     config = configure(folder, {"experiments.search.arms": [*ARMS[1:], "ltr-v4"]})
     assert streamduel("control", "apply", config, "--yes", "--json").status == 0
