@@ -43,6 +43,11 @@ AUDITOR: Final = (
 )
 INSPECTOR: Final = (Grant("Read", "topic", "snapshots"),)
 OPERATOR: Final = (Grant("Write", "topic", "clicks"),)
+APPLIER: Final = (
+    *OPERATOR,
+    Grant("Read", "topic", "clicks"),
+    Grant("Read", "topic", "snapshots"),
+)
 RANKER: Final = (Grant("Read", "topic", "assignments"), Grant("Write", "topic", "clicks"))
 # With `source.control_topic: control`.
 CONTROLLED_SERVICE: Final = (
@@ -52,6 +57,11 @@ CONTROLLED_SERVICE: Final = (
 )
 CONTROLLED_AUDITOR: Final = (*AUDITOR, Grant("Read", "topic", "control"))
 CONTROLLED_OPERATOR: Final = (Grant("Write", "topic", "control"),)
+CONTROLLED_APPLIER: Final = (
+    *CONTROLLED_OPERATOR,
+    Grant("Read", "topic", "control"),
+    Grant("Read", "topic", "snapshots"),
+)
 OPTIONAL: Final = tuple(
     Grant("DescribeConfigs", "topic", name) for name in ("clicks", "assignments", "snapshots")
 )
@@ -94,7 +104,9 @@ class Secured:
             "client": CLIENT,
             "sasl_plain_password_file": str(self.broker.keys / "password"),
         }
-        experiment = {"arms": ["bm25", "ltr"], "policy": {"name": "rucb"}, "seed": 7}
+        experiment: dict[str, Any] = {
+            "arms": ["bm25", "ltr"], "policy": {"name": "rucb"}, "seed": 7
+        }  # fmt: skip
         settings: dict[str, Any] = {
             "source": {
                 **shared,
@@ -111,6 +123,8 @@ class Secured:
             "monitoring": None,
             "experiments": {"search": experiment},
         }
+        if user.endswith("apply"):
+            experiment["decide_every"] = 5 if user == "apply" else 10
         if user.startswith("controlled-"):
             settings["source"]["control_topic"] = "control"
         path.write_text(yaml.safe_dump(settings))
@@ -150,6 +164,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     broker.add_users(
         {command: grants for command, (grants, _) in COMMANDS.items()}
         | {"ranker": RANKER, "informed": SERVICE + OPTIONAL, "taken": SERVICE}
+        | {"apply": APPLIER, "controlled-apply": CONTROLLED_APPLIER}
         | {
             user_without(command, left): [each for each in COMMANDS[command][0] if each != left]
             for command, left in LACKING
@@ -166,10 +181,16 @@ def test_the_documented_lists_are_the_tested_ones() -> None:
     row = re.compile(r"^\| (\w+) \| ([\w-]+) \| `(.+?)` \|", re.MULTILINE)
     documented = [tuple(Grant(*found) for found in row.findall(table)) for table in tables]
     assert documented == [
-        SERVICE, AUDITOR, INSPECTOR, OPERATOR,
+        SERVICE, AUDITOR, INSPECTOR, OPERATOR, APPLIER[len(OPERATOR) :],
         CONTROLLED_SERVICE[len(SERVICE) :], CONTROLLED_AUDITOR[len(AUDITOR) :],
-        CONTROLLED_OPERATOR, RANKER,
+        CONTROLLED_OPERATOR, CONTROLLED_APPLIER[len(CONTROLLED_OPERATOR) :-1], RANKER,
     ]  # fmt: skip
+
+
+def applied(secured: Secured, user: str) -> None:
+    result = secured.streamduel(user, "control", "apply", "CONFIG", "--yes")
+    assert result.status == 0, (user, result.err)
+    assert result.out.startswith("Wrote decide_every"), result.out
 
 
 def test_the_documented_lists_are_enough(secured: Secured) -> None:
@@ -184,10 +205,12 @@ def test_the_documented_lists_are_enough(secured: Secured) -> None:
     for command in ("control", "replay", "inspect"):
         result = secured.streamduel(command, *COMMANDS[command][1])
         assert result.status == 0, (command, result.err)
+    applied(secured, "apply")
     # The control topic is introduced while the experiment runs.
     for command in ("controlled-run", "controlled-control", "controlled-run", "controlled-replay"):
         result = secured.streamduel(command, *COMMANDS[command][1])
         assert result.status == 0, (command, result.err)
+    applied(secured, "controlled-apply")
     feed = KafkaFeed(servers, "assignments", settings)
     assert feed.poll()
     feed.close()
