@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import sys
 import uuid
+from collections.abc import Iterable
 from typing import Annotated
 
 import typer
 
 from streamduel.cli.app import FAILURE, err
 from streamduel.cli.arguments import AsJson, ConfigPath, load_config
-from streamduel.cli.changes import NOT_STARTED, read_changes
+from streamduel.cli.changes import NOT_STARTED, Change, read_changes
 from streamduel.cli.control import ActorName, check_enabled, write
-from streamduel.errors import ConfigurationError
+from streamduel.errors import ConfigurationError, StreamduelError
 from streamduel.records import Control
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Write the records without asking.")]
@@ -42,12 +43,17 @@ def apply(
     changes = found or []
     for change in changes:
         err.print(str(change), markup=False, highlight=False, soft_wrap=True)
-    wanted = [it for it in changes if it.settings and not it.refused]
+    wanted = _wanted(changes)
     if not changes:
         unchanged = "The running experiments are as configured."
         typer.echo(NOT_STARTED if found is None else unchanged, err=as_json)
     if wanted and not yes:
         _ask(len(wanted))
+        if _wanted(read_changes(loaded, after_pending=True) or []) != wanted:
+            raise StreamduelError(
+                "the experiments have changed since they were shown, so nothing was written; "
+                "repeat the command."
+            )
     for change in wanted:
         record = Control(
             str(uuid.uuid4()), change.experiment, "apply", actor=actor, settings=change.settings
@@ -55,6 +61,11 @@ def apply(
         write(loaded, record, ", ".join(change.settings), ".", as_json=as_json)
     if not all(it.applicable for it in changes):
         raise typer.Exit(FAILURE)
+
+
+def _wanted(changes: Iterable[Change]) -> list[Change]:
+    """Those to write; what is pending may have taken effect meanwhile."""
+    return [it._replace(pending=()) for it in changes if it.settings and not it.refused]
 
 
 def _ask(count: int) -> None:

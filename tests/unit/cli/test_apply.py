@@ -146,6 +146,28 @@ def test_without_a_terminal_it_needs_yes(streamduel: Streamduel, folder: Path) -
     assert written(folder) == []
 
 
+def test_a_change_by_someone_else_during_the_question_is_not_undone(
+    streamduel: Streamduel, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The list of arms that was shown would retire the arm that has just joined."""
+    config = configure(folder, {"experiments.search.arms": [*ARMS, "ltr-v4"]})
+    other = {"type": "control", "id": "1", "experiment": "search", "action": "add_arm"}
+
+    def confirm(*_: object, **__: object) -> None:
+        with (folder / "clicks.jsonl").open("a") as log:
+            log.write(json.dumps({**other, "arm": "dense-v9"}) + "\n")
+
+    monkeypatch.setattr("streamduel.cli.apply.typer.confirm", confirm)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    result = streamduel("control", "apply", config)
+    assert result.status == 1
+    assert result.err.endswith(
+        "streamduel: the experiments have changed since they were shown, so nothing was written; "
+        "repeat the command.\n"
+    )
+    assert [record["action"] for record in written(folder)] == ["add_arm"]
+
+
 def test_a_fixed_setting_is_not_written(streamduel: Streamduel, folder: Path) -> None:
     config = configure(folder, {"experiments.search.max_per_client": 5})
     result = streamduel("control", "apply", config, "--yes")
