@@ -59,13 +59,7 @@ class LogRecord(Protocol):
 
 
 class ControlRecord(NamedTuple):
-    """A record of the control topic.
-
-    Attributes:
-        offset: its offset there.
-        key: its key.
-        value: as that of a `LogRecord`.
-    """
+    """A record of the control topic, with its offset there; `value` is as in a `LogRecord`."""
 
     offset: int
     key: bytes | None
@@ -367,7 +361,7 @@ class Connector:
 
 def connector_names() -> list[str]:
     """The names of all installed connectors, sorted."""
-    return sorted(point.name for point in entry_points(group=ENTRY_POINTS))
+    return sorted({point.name for point in entry_points(group=ENTRY_POINTS)})
 
 
 def own_connector_names() -> list[str]:
@@ -381,20 +375,24 @@ def load_connector(name: str) -> Connector:
     """Import an installed connector.
 
     Raises:
-        ConfigurationError: no connector has this name, or a package that it needs is missing.
+        ConfigurationError: no connector has this name, or two have; or it cannot be loaded.
     """
-    for point in entry_points(group=ENTRY_POINTS):
-        if point.name == name:
-            try:
-                connector = point.load()
-            except ImportError as missing:
-                raise ConfigurationError(
-                    f"connector '{name}' needs a package that is not installed ({missing.name}); "
-                    f"install streamduel[{name}]."
-                ) from missing
-            assert isinstance(connector, Connector)
-            return connector
-    names = connector_names()
-    raise ConfigurationError(
-        f"unknown connector '{name}'{nearest(name, names)} (installed: {', '.join(names)})."
-    )
+    points = [point for point in entry_points(group=ENTRY_POINTS) if point.name == name]
+    if not points:
+        found = f"{nearest(name, connector_names())} (installed: {', '.join(connector_names())})"
+        raise ConfigurationError(f"unknown connector '{name}'{found}.")
+    if len(points) > 1:
+        places = " and ".join(sorted(point.value for point in points))
+        raise ConfigurationError(f"connector '{name}' is installed twice, as {places}; keep one.")
+    try:
+        connector = points[0].load()
+        if not isinstance(connector, Connector):
+            raise TypeError(f"{points[0].value} is not a streamduel.connector.Connector")
+    except ModuleNotFoundError as missing:
+        what = f"streamduel[{name}]" if name in own_connector_names() else "it"
+        cause = f"needs a package that is not installed ({missing.name}); install {what}."
+        raise ConfigurationError(f"connector '{name}' {cause}") from missing
+    except Exception as error:  # a plug-in's code may raise anything
+        cause = f"{error} ({type(error).__name__})"
+        raise ConfigurationError(f"connector '{name}' cannot be loaded: {cause}.") from error
+    return connector
