@@ -241,6 +241,30 @@ def check_reannounce_loses_and_gains_the_partition(fixture: ConnectorFixture) ->
         assert [record.value for record in _read(source, 1)] == [b"two"]
 
 
+def check_a_poll_with_hold_delivers_no_records(fixture: ConnectorFixture) -> None:
+    """The next poll delivers them."""
+    fixture.append([b"one"])
+    with closing(fixture.source()) as source:
+        _own(source)
+        assert not source.poll(QUIET, hold=True).records
+        assert [record.value for record in _read(source, 1)] == [b"one"]
+
+
+def check_a_source_describes_itself(fixture: ConnectorFixture) -> None:
+    """The same click log has the same id for every reader."""
+    fixture.append([b"one"])
+    ids = []
+    for _ in range(2):
+        with closing(fixture.source()) as source:
+            _own(source)
+            _read(source, 1)
+            assert source.connected is True
+            assert set(source.stable_offset_lags([0]).values()) <= {0}
+            ids.append(source.log_id(0))
+    assert ids[0] == ids[1]
+    assert ids[0] is None or isinstance(ids[0], str)
+
+
 def check_every_experiment_has_a_home(fixture: ConnectorFixture) -> None:
     """Any name, in a click log of one partition."""
     with closing(fixture.source()) as source:
