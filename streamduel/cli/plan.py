@@ -15,7 +15,7 @@ from streamduel.cli.outputs import check_places, check_writable
 from streamduel.cli.progress import counting_progress
 from streamduel.cli.simulate import INTERRUPTED, whole
 from streamduel.cli.simulate_tables import print_titled
-from streamduel.errors import ConfigurationError, PolicyError, PreferenceError
+from streamduel.errors import ConfigurationError, PolicyError, PreferenceError, counted
 from streamduel.files import write_json
 from streamduel.policies import DEFAULT
 from streamduel.simulation.ab_test import POWER
@@ -195,8 +195,9 @@ def _sentences(made: Plan) -> list[str]:
     asked, test = made.question, made.ab_test
     percent = f"{100 * (0.5 + asked.difference):.10g} %"
     order = {
-        "equal": "the others are equal, which is a hard case",
-        "bradley-terry": f"each other one wins {percent} against the next (Bradley-Terry)",
+        "equal": "with each other one; the others are equal, which is a hard case",
+        "bradley-terry": "with the second-best one, that one as many with the third-best one, and "
+        "so on (Bradley-Terry)",
     }[asked.others]
     rest = {
         "drop": "the others are no duels (no_click: drop)",
@@ -206,11 +207,12 @@ def _sentences(made: Plan) -> list[str]:
     if asked.click_share == 1:
         told = "every list gets clicks that prefer a ranker (--click-share)"
     sentences = [
-        f"Simulated: the best ranker wins {percent} of its duels with each other one; {order}; "
+        f"Simulated: the best ranker wins {percent} of its duels {order}; "
         f"{told}. Outcomes come without delay, and users are independent. Half of the simulated "
         "experiments took at most what 'impressions' and 'days' say.",
-        f"A/B test: {test.best:.4g} of the best ranker's lists are clicked and {test.other:.4g} of "
-        f"each other one's, power {100 * POWER:.0f} %, read once at the end." + _link(made),
+        f"A/B test: {100 * test.best:.10g} % of the best ranker's lists are clicked and "
+        f"{100 * test.other:.10g} % of each other one's, power {100 * POWER:.0f} %, read once at "
+        "the end." + _link(made),
     ]
     late = [duration for duration in made.durations if duration.never]
     return sentences + [_never(duration) for duration in late]
@@ -234,5 +236,5 @@ def _link(made: Plan) -> str:
 def _never(duration: Duration) -> str:
     return (
         f"{duration.name} was not sure in {duration.never} of {len(duration.endings)} simulated "
-        f"experiments of {duration.horizon:,} duels; --horizon simulates longer ones."
+        f"experiments of {counted(duration.horizon, 'duel')}; --horizon simulates longer ones."
     )

@@ -62,6 +62,17 @@ def test_a_plan_that_cannot_be_reached_says_so(streamduel: Streamduel, tmp_path:
     assert json.loads(made.read_text())["policies"][0]["days"] == {"median": None, "p90": None}
 
 
+def test_the_sentences_name_what_was_simulated(streamduel: Streamduel) -> None:
+    others = streamduel(
+        "plan", *ASKED, "--others", "bradley-terry", "--shared-clicks", 0.9995, "--horizon", 1
+    )
+    told = " ".join(others.out.split())
+    assert "wins 65 % of its duels with the second-best one, that one as many with" in told
+    assert "100 % of the best ranker's" not in told
+    assert "99.9825 % of the best ranker's lists are clicked and 99.9675 %" in told
+    assert "simulated experiments of 1 duel;" in told
+
+
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
