@@ -34,8 +34,8 @@ FLUSH_RECORDS: Final = 50_000
 """Records whose parts are packed together: more make fewer rows for Spark, and take more memory."""
 
 FLUSH_BYTES: Final = 2**24
-"""Bytes of raw records, likewise: of large records, far fewer fit into memory. Also the most bytes
-of rows that Spark passes to Python together."""
+"""Bytes of raw records whose parts are packed together: far fewer large records fit into memory.
+Also the most bytes of rows that Spark passes to Python together."""
 
 _ROWS: Final = pa.schema([
     ("bucket", pa.int32()),

@@ -20,7 +20,7 @@ def bots(engine: Engine, experiment: str, found: Clients) -> Check:
     """Whether clients with outlandish numbers of duels have many of them."""
     name = "bots"
     if not found.clients:
-        return Check(name, "unknown", "The records name no clients, so bots cannot be told.")
+        return Check(name, "unknown", "The records name no clients, so bots cannot be recognised.")
     median, crawlers, of_crawlers = engine.rows(
         f"""
         WITH of_clients AS (

@@ -79,7 +79,7 @@ class Statistics:
         return impressions * float(self._of_pairs(self._costs).mean())
 
     def uniform_bad(self, impressions: int) -> float:
-        """The expected number of them with a ranker of the worse half, likewise."""
+        """The expected number of these impressions that show a ranker of the worse half."""
         worse = np.isin(np.arange(len(self.shown)), list(self._worse))
         return impressions * float(self._of_pairs(np.logical_or.outer(worse, worse)).mean())
 

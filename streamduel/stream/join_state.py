@@ -105,7 +105,7 @@ class Cutoff(NamedTuple):
     floor: int = 0
 
     def keeps(self, at: int, offset: int, since: int) -> bool:
-        """Whether something that arrived then is not over."""
+        """Whether an impression or a click that arrived at `at` is still open."""
         return at >= self.before and offset > self.oldest and since >= self.floor
 
 

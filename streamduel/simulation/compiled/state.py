@@ -21,8 +21,8 @@ class State(NamedTuple):
     Attributes:
         wins: (K, K), [i, j] is how often i has beaten j, a tie counting one half.
         plays: (K, K), [i, j] is how often i was first and j second.
-        win_below: (K, K) thresholds of `MatrixEnvironment`.
-        tie_below: (K, K), likewise.
+        win_below: (K, K) thresholds of wins of `MatrixEnvironment`.
+        tie_below: (K, K) thresholds of ties.
         words: the next words of the policy's generator.
         taken: [0] is the number of these words taken.
         outcome_words: the next words of the environment's generator.

@@ -83,7 +83,7 @@ class Cluster:
 
     Args:
         clicks: the click log, per partition; a producer appends it step by step.
-        controls: the control topic, per partition, likewise.
+        controls: the control topic, per partition, appended in the same way.
         rng: draws the assignment of partitions.
         session_ms: the session timeout of the group.
         transaction_ms: the timeout of transactions.
