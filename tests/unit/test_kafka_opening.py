@@ -11,7 +11,7 @@ from streamduel.connector import SourceOptions
 from streamduel.errors import ConnectorError
 from streamduel_kafka import control_log, opening
 from streamduel_kafka.client import ConsumerOptions, Found, ProducerOptions
-from streamduel_kafka.confluent import consumer as confluent
+from streamduel_kafka.confluent import consumer_opening as confluent
 from streamduel_kafka.control_log import ControlLog
 from streamduel_kafka.settings import SourceSettings
 
@@ -105,7 +105,7 @@ def test_a_consumer_and_its_admin_client_have_one_timeout(monkeypatch: pytest.Mo
         now[0] += 4
 
     monkeypatch.setattr(confluent, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    monkeypatch.setattr(confluent, "Consumer", Closable)
+    monkeypatch.setattr(confluent, "Librdkafka", Closable)
     monkeypatch.setattr(confluent, "await_cluster", await_cluster)
     monkeypatch.setattr(confluent, "open_admin", open_admin)
     confluent.open_consumer({"bootstrap_servers": ["nowhere:1"]}, ConsumerOptions(), 10.0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-import uuid
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import groupby
@@ -18,39 +17,17 @@ from confluent_kafka.admin import OffsetSpec
 from kafka import TopicPartition, errors
 
 from streamduel.connector import LogRecord
-from streamduel_kafka.client import AdminOptions, Committed, ConsumerOptions, Found, Listener
-from streamduel_kafka.confluent.admin import ConfluentAdmin, open_admin
+from streamduel_kafka.client import Committed, ConsumerOptions, Found, Listener
+from streamduel_kafka.confluent.admin import ConfluentAdmin
 from streamduel_kafka.confluent.brokers import Brokers
 from streamduel_kafka.confluent.failures import TRUNCATED, translated, translating
 from streamduel_kafka.confluent.newest_topics import NewestTopics
-from streamduel_kafka.confluent.opening import Errors, await_cluster, configuration
+from streamduel_kafka.confluent.opening import Errors
 from streamduel_kafka.confluent.positions import Positions
 from streamduel_kafka.confluent.records import records_of, runs
 from streamduel_kafka.confluent.unread import UnreadBatches
 
 log = structlog.stdlib.get_logger(__name__)
-
-FETCH_BYTES: Final = 16 * 2**20
-"""The most bytes of a fetch from one broker, of all partitions together."""
-
-CONSUMER: Final[dict[str, Any]] = {
-    "isolation.level": "read_committed",
-    "enable.auto.commit": False,
-    "enable.auto.offset.store": False,
-    # Reports the position behind the markers of transactions.
-    "enable.partition.eof": True,
-    "check.crcs": True,
-    "fetch.max.bytes": FETCH_BYTES,
-    "fetch.wait.max.ms": 50,
-    # By default librdkafka waits a second before it fetches again from a partition of which enough
-    # is queued; and while a poll empties the queue, nothing is fetched: reading took 3.6 times as
-    # long.
-    "fetch.queue.backoff.ms": 5,
-    "queued.min.messages": 50_000,
-    # Fetched bytes that are not polled yet, decompressed; exceeded by what one fetch becomes.
-    "queued.max.messages.kbytes": 16 * 1024,
-    "fetch.error.backoff.ms": 100,
-}
 
 CLOSE_SECONDS: Final = 3.0
 """librdkafka has no limit of its own."""
@@ -61,9 +38,6 @@ SETTLE_SECONDS: Final = 1.0
 DROPPED: Final = 1000
 """Records that are dropped at once."""
 
-RECEIVE_BYTES: Final = FETCH_BYTES + 2**20
-"""The smallest allowed limit of an answer: a fetch and its frame."""
-
 CONTROL: Final = frozenset({KafkaError._MAX_POLL_EXCEEDED, KafkaError._ALL_BROKERS_DOWN})
 """Errors that librdkafka reports, and after which it continues by itself."""
 
@@ -72,7 +46,11 @@ MOST_MESSAGES: Final = 1_000_000
 
 
 class ConfluentConsumer:
-    """See `streamduel_kafka.client.Consumer`."""
+    """See `streamduel_kafka.client.Consumer`.
+
+    Attributes:
+        lost: whether the group has taken back all partitions, and assigned none since.
+    """
 
     def __init__(
         self,
@@ -94,6 +72,7 @@ class ConfluentConsumer:
         self._closing = False
         self._failed: deque[errors.KafkaError] = deque()
         self._fatal: errors.KafkaError | None = None
+        self.lost = False
         self._reread: set[TopicPartition] = set()  # in the present poll
         self._rejoin: Callable[[], None] | None = None  # at the next poll
         self._newest_topics = NewestTopics(admin, options.metadata_seconds)
@@ -118,10 +97,12 @@ class ConfluentConsumer:
                 return
             partitions = [TopicPartition(each.topic, each.partition) for each in places]
             self._positions.hold_all(partitions)
+            self.lost = False
             listener.assigned(partitions, consumer.consumer_group_metadata())
 
         def revoked(_consumer: Consumer, _places: list[Place]) -> None:
             self._positions.drop()
+            self.lost = True
             listener.revoked()
 
         with translating():
@@ -365,44 +346,3 @@ class ConfluentConsumer:
         closer.start()
         closer.join(CLOSE_SECONDS)
         self._admin.close()
-
-
-def open_consumer(
-    settings: Mapping[str, Any], options: ConsumerOptions, seconds: float
-) -> ConfluentConsumer:
-    """Connect a consumer, within this time."""
-    deadline = time.monotonic() + seconds
-    heard, brokers = Errors(), Brokers()
-    member = options.membership
-    more: dict[str, Any] = {
-        **CONSUMER,
-        "client.id": options.client_id,
-        # librdkafka needs one, and never joins it unless it subscribes.
-        "group.id": options.group or f"streamduel-reader-{uuid.uuid4()}",
-        "auto.offset.reset": "earliest" if options.skips_deleted else "error",
-        "fetch.message.max.bytes": options.partition_bytes,
-        # Ends the decompression of zstd.
-        "receive.message.max.bytes": max(options.max_batch_bytes, RECEIVE_BYTES),
-        "topic.metadata.refresh.interval.ms": int(1000 * options.metadata_seconds),
-    }
-    if member is not None:
-        more |= {
-            "group.instance.id": member.instance,
-            "partition.assignment.strategy": "range",  # eager, see `GroupOwnership`
-            "session.timeout.ms": member.session_timeout_ms,
-            "heartbeat.interval.ms": member.heartbeat_ms,
-            "max.poll.interval.ms": member.max_poll_interval_ms,
-            "statistics.interval.ms": Brokers.INTERVAL_MS,
-            "stats_cb": brokers.update,
-        }
-    with translating():
-        consumer = Consumer(configuration(settings, heard, **more))
-    try:
-        await_cluster(consumer, heard, seconds, lambda: consumer.poll(0))
-        rest = deadline - time.monotonic()
-        admin = open_admin(settings, AdminOptions(client_id=options.client_id), rest)
-    except BaseException:
-        consumer.close()
-        raise
-    unread = UnreadBatches(settings, options)
-    return ConfluentConsumer(consumer, admin, brokers, unread, options, heard)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.broker.fixture import make_topics
+from tests.broker.fixture import CLIENTS, make_topics
 from tests.broker.local_kafka import LocalKafka
 from tests.integration.kafka_connector.bed import (
     Bed,
@@ -14,6 +14,7 @@ from tests.integration.kafka_connector.bed import (
     gain_all,
     make_bed,
     mapping,
+    polls,
     read,
     start,
 )
@@ -22,6 +23,8 @@ pytestmark = pytest.mark.kafka
 
 # Readiness must fail within this time.
 ALLOWED = 5.0
+
+SHORT_MS = 6000
 
 SESSION = {"session_timeout_ms": 30_000, "max_poll_interval_ms": 60_000}
 
@@ -69,3 +72,24 @@ def test_it_is_noticed_while_nothing_is_polled(alone: Bed, own_broker: LocalKafk
         assert time.monotonic() - began < ALLOWED
         time.sleep(0.05)
     own_broker.resume()
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_session_that_ended_meanwhile_is_no_other_process(
+    alone: Bed, own_broker: LocalKafka, client: str
+) -> None:
+    """The process waits for a commit for longer than its session, and the broker starts again."""
+    source = alone.source(client=client, session_timeout_ms=SHORT_MS, max_poll_interval_ms=60_000)
+    alone.produce(10, 0)
+    start(source, gain(source, 1))
+    read(source, 10)
+    own_broker.kill()
+    time.sleep(1.5 * SHORT_MS / 1000)
+    own_broker.start()
+    time.sleep(SHORT_MS / 1000)  # four heartbeats
+    alone.produce(1, 0)
+    for poll in polls(source):
+        start(source, poll.gained, 10)
+        if poll.records:
+            assert mapping(poll.records) == {0: [10]}
+            break
