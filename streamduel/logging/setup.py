@@ -41,6 +41,10 @@ CLOSED: Final = "kafka.net.transport"
 """kafka-python's logger of a socket that its own client closed while it was read: it logs the
 traceback of an AttributeError, since the socket is None then."""
 
+NO_DESCRIPTOR: Final = "Invalid file descriptor: -1"
+"""The error of kafka-python's event loop for a socket that its own client closed before a task
+waited for it."""
+
 _SECRETS: Final = Secrets()
 
 
@@ -141,6 +145,8 @@ def _not_closed(record: logging.LogRecord) -> bool:
     values = record.args if isinstance(record.args, tuple) else ()
     error = record.exc_info[1] if record.exc_info else None
     if record.name == CLOSED and isinstance(error, AttributeError):
+        return False
+    if record.name == NOISY_LOGGER and str(error) == NO_DESCRIPTOR:
         return False
     return all(type(each).__name__ != CANCELLED for each in values)
 

@@ -285,10 +285,11 @@ def test_expired_offsets(bed: Bed) -> None:
     assert outlet.load(0) == snapshot(0, experiment=b"0:0")
 
 
-@pytest.mark.usefixtures("impatient")
 def test_a_hanging_transaction(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, logged: list[EventDict]
 ) -> None:
+    # Time for two attempts: the second one warns.
+    monkeypatch.setattr(SnapshotLoader, "_patience", lambda _: 8.0)
     monkeypatch.setattr(snapshots, "ASK_SECONDS", 0.5)
     monkeypatch.setattr(snapshots, "SILENT_SECONDS", 0.1)
     former = bed.source(instance="former")

@@ -79,6 +79,19 @@ def test_a_socket_that_is_closed_while_it_is_read_needs_verbosity(
     assert re.findall("no recv|cut", written.text) == (["no recv"] if verbosity else ["cut"])
 
 
+def test_a_task_whose_socket_a_close_has_closed_needs_verbosity(written: Written) -> None:
+    library = logging.getLogger("kafka.net.selector")
+    for verbosity in (0, 3):
+        set_up("text", verbosity)
+        for descriptor in (-1, "x"):
+            try:
+                raise ValueError(f"Invalid file descriptor: {descriptor}")
+            except ValueError:
+                library.exception("Unhandled exception in task %s:", descriptor)
+        assert ("in task -1" in written.text) == bool(verbosity)
+        assert "in task x" in written.text
+
+
 def test_requests_that_a_close_cancels_need_verbosity(written: Written) -> None:
     library = logging.getLogger("kafka.cluster")
     for verbosity in (0, 3):
