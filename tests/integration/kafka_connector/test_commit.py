@@ -285,3 +285,18 @@ def test_without_a_kafka_source_no_offsets_are_committed(bed: Bed) -> None:
         commit(outlet, work(0, 7))
         assert outlet.load(0) == snapshot(7, experiment=b"0:7")
         assert bed.committed() is None
+
+
+def test_the_archive_has_what_is_committed(bed: Bed) -> None:
+    source = bed.source()
+    start(source, gain(source))
+    outlet = bed.outlet(source)
+    commit(outlet, work(0, 0))
+    outlet.write([work(0, 0, "open ")])
+    reader = bed.archive()
+    assert list(reader.partitions()) == [0, 1, 2, 3]
+    assert reader.load(0) == snapshot(0, experiment=b"0:0")
+    assert reader.load(1) is None
+    assert list(reader.published()) == [Message(b"search", b"0:0")]
+    reader.close()
+    outlet.finish([work(0, 0, "open ")])  # undisturbed

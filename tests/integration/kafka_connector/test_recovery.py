@@ -10,7 +10,7 @@ from kafka import KafkaAdminClient, KafkaProducer, OffsetAndMetadata, TopicParti
 from kafka.admin import MemberToRemove
 from structlog.typing import EventDict
 
-from streamduel.connector import Message, Outlet, PartitionCommit, Snapshot
+from streamduel.connector import Outlet, PartitionCommit, Snapshot
 from streamduel.errors import ConnectorError, Fenced, SnapshotError
 from streamduel_kafka import archive, snapshots, transaction
 from streamduel_kafka.client import Consumer
@@ -394,18 +394,3 @@ def test_concurrent_loads(bed: Bed) -> None:
     with ThreadPoolExecutor(4) as pool:
         loaded = list(pool.map(outlet.load, range(4)))
     assert loaded == [snapshot(0, experiment=b"%d:0" % n) for n in range(4)]
-
-
-def test_the_archive_has_what_is_committed(bed: Bed) -> None:
-    source = bed.source()
-    start(source, gain(source))
-    outlet = bed.outlet(source)
-    commit(outlet, work(0, 0))
-    outlet.write([work(0, 0, "open ")])
-    reader = bed.archive()
-    assert list(reader.partitions()) == [0, 1, 2, 3]
-    assert reader.load(0) == snapshot(0, experiment=b"0:0")
-    assert reader.load(1) is None
-    assert list(reader.published()) == [Message(b"search", b"0:0")]
-    reader.close()
-    outlet.finish([work(0, 0, "open ")])  # undisturbed
