@@ -8,7 +8,15 @@ from streamduel.preference.verdict import at_least
 
 
 def verdict(found: ExperimentAnalysis) -> str:
-    """The result of an experiment in a sentence."""
+    """The result of an experiment, and whether segments prefer different rankers."""
+    kinds = [kind for kind, each in found.disagreements.items() if each.verdict == "opposite"]
+    if not kinds:
+        return _result(found)
+    by = " and by ".join(map(readable, kinds))
+    return f"{_result(found)} Segments by {by} prefer different rankers."
+
+
+def _result(found: ExperimentAnalysis) -> str:
     confidence = f"{at_least(found.confidence)} confidence"
     after = f"after {counted(found.duels, 'duel')}"
     if found.champion is not None:

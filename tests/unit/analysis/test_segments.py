@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from streamduel.analysis.wording import verdict
 from tests.unit.analysis.exports import Row, json_lines, lists, only
 
 
@@ -17,6 +18,7 @@ def test_segments_that_disagree_are_told(tmp_path: Path) -> None:
     disagreement = found.disagreements["country"]
     assert disagreement.verdict == "opposite"
     assert "bm25 over ltr" in disagreement.sentence
+    assert verdict(found).endswith("Segments by country prefer different rankers.")
     parts = found.segments["country"].values()
     assert sum(part.duels for part in parts) == found.duels
 
@@ -32,6 +34,7 @@ def test_segments_of_several_kinds_and_of_objects(tmp_path: Path) -> None:
     assert set(found.segments["class"]) == {"de", "fr"}
     assert set(found.segments["phase"]) == {"early", "late"}
     assert {each.verdict for each in found.disagreements.values()} == {"none"}
+    assert "Segments" not in verdict(found)
 
 
 def test_segments_are_columns_that_are_named(tmp_path: Path) -> None:
