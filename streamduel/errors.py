@@ -113,6 +113,8 @@ def similar(name: str, allowed: Sequence[str]) -> str:
 
     >>> similar("ltr-v11", ["bm25", "ltr-v1"]), similar("serach", ["search"])
     ("; did you mean 'ltr-v1'?", "; did you mean 'search'?")
+    >>> similar("LTR-v1", ["ltr-v1", "ltr-v2"])
+    "; did you mean 'ltr-v1'?"
     >>> similar("ltr", ["bm25", "ltr-v1"])
     ''
     """
@@ -123,7 +125,9 @@ def similar(name: str, allowed: Sequence[str]) -> str:
         known for known in allowed
         if abs(len(known) - len(wanted)) <= 1 and _is_similar(wanted, known.lower())
     ]  # fmt: skip
-    return f"; did you mean '{max(close)}'?" if close else ""
+    if not close:
+        return ""
+    return f"; did you mean '{max(close, key=lambda known: (known.lower() == wanted, known))}'?"
 
 
 def _is_similar(name: str, known: str) -> bool:
