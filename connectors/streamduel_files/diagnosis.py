@@ -66,9 +66,10 @@ def _log(name: str, path: Path) -> Iterator[Finding]:
 
 
 def _folder(name: str, folder: Path) -> Iterator[Finding]:
-    existing = next(it for it in (folder, *folder.absolute().parents) if it.exists())
+    found = (it for it in (folder, *folder.absolute().parents) if it.exists() or it.is_symlink())
+    existing = next(found)
     if not existing.is_dir():
-        yield Finding(name, "failed", f"{existing} is not a folder.")
+        yield Finding(name, "failed", f"{existing} is not a directory.")
     elif not os.access(existing, os.W_OK | os.X_OK):
         yield Finding(name, "failed", f"this user may not write to {existing}.")
     elif file := next(filter(_closed, map(folder.joinpath, (ASSIGNMENTS, DEAD_LETTERS, LOCK))), ""):

@@ -9,7 +9,7 @@ from typing import Final
 
 from streamduel.config import LoadedConfig
 from streamduel.diagnosis import Finding
-from streamduel.errors import ConnectorError
+from streamduel.errors import ConnectorError, MissingError, counted
 from streamduel.stream import control_order, snapshot
 
 POLL_SECONDS: Final = 0.2
@@ -18,20 +18,35 @@ READ_SECONDS: Final = 10.0
 
 
 def check_controls(loaded: LoadedConfig, saved: Mapping[int, snapshot.Saved]) -> Iterator[Finding]:
-    """Whether the control topic has the records that took effect; the connector checks the rest."""
-    applied = {
-        partition: it.partition.control.next
-        for partition, it in saved.items()
-        if it.partition.control is not None and it.partition.control.next
-    }
-    if loaded.config.control_topic is None or not applied:
+    """Which records of the control topic wait, and whether it has those that took effect.
+
+    The connector checks the rest.
+    """
+    if loaded.config.control_topic is None:
         return
+    controls = {partition: it.partition.control for partition, it in saved.items()}
+    applied = {partition: it.next for partition, it in controls.items() if it is not None}
+    waiting = 0
     try:
         with closing(loaded.open_controls()) as log:
             deadline = time.monotonic() + READ_SECONDS
-            while not log.poll(POLL_SECONDS).gained and time.monotonic() < deadline:
+            while not (gained := log.poll(POLL_SECONDS).gained) and time.monotonic() < deadline:
                 pass
-            for partition, offset in applied.items():
+            for partition in gained:
+                offset = applied.get(partition, 0)
                 control_order.check_end(log, partition, offset)
+                log.seek(partition, offset)
+                waiting += log.lags([partition]).get(partition, 0)
+    except MissingError as error:
+        if any(applied.values()):
+            yield Finding("source.control_topic", "failed", str(error))
+        return  # else the connector has a finding already
     except ConnectorError as error:
         yield Finding("source.control_topic", "failed", str(error))
+        return
+    if waiting:
+        found = (
+            f"{counted(waiting, 'record')} of '{log.topic}' {'has' if waiting == 1 else 'have'} "
+            f"not taken effect yet; a running service applies them within seconds."
+        )
+        yield Finding("control records", "fine", found)

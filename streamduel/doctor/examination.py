@@ -236,7 +236,8 @@ def _records(
     outcomes: Counter[str] = Counter()
     for partition, records in sorted(sample.records.items()):
         decoder = _decoder(loaded)
-        kept = [record for record in records if not _is_control(decoder, record)]
+        following = saved[partition].partition.next if partition in saved else 0
+        kept = [it for it in records if not _is_left_out(decoder, it, following)]
         assert sample.log is not None
         task = open_task(loaded, sample.log, partition, saved.get(partition), records[0].offset)
         fold(task, kept, saved.get(partition))
@@ -291,15 +292,20 @@ def _decoder(loaded: LoadedConfig) -> RecordDecoder:
     return RecordDecoder(limits.max_record_bytes, translate, limits.max_ranks)
 
 
-def _is_control(decoder: RecordDecoder, record: LogRecord) -> bool:
-    """Whether a record is about control: it may have taken effect already."""
+def _is_left_out(decoder: RecordDecoder, record: LogRecord, following: int) -> bool:
+    """Whether a record about control is not folded.
+
+    It may have taken effect already, before the next offset of the snapshot; or the settings that
+    it applies may fit only to others that `open_task` leaves out.
+    """
     value: Any = record.value
     if isinstance(value, bytes) and b'"control_marker"' in value:
         return True
     try:
-        return any(isinstance(event, Control) for event in decoder.events(value))
+        actions = {it.action for it in decoder.events(value) if isinstance(it, Control)}
     except (Rejected, Ignored):
         return False
+    return bool(actions) and (record.offset < following or "apply" in actions)
 
 
 def _clock(loaded: LoadedConfig, sample: _Sample, now: float) -> Iterator[Finding]:

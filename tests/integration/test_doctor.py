@@ -154,9 +154,15 @@ def test_another_control_topic_and_a_recreated_one_fail(
         tmp_path / "run", kafka.bootstrap_servers, topics(PARTITIONS), topics,
         {"control_topic": control}, experiments={"search": {"arms": ARMS}},
     )  # fmt: skip
+    assert "control records" not in checks(run)
+    assert streamduel("control", run.config, "search", "pause").returncode == 0
+    assert checks(run)["control records"] == (
+        "fine",
+        f"1 record of '{control}' has not taken effect yet; a running service applies them within "
+        f"seconds.",
+    )
     service = Service(run.config, tmp_path / "service.log")
     try:
-        assert streamduel("control", run.config, "search", "pause").returncode == 0
         deadline = time.monotonic() + PATIENCE
         while "control applied" not in service.tail():
             assert time.monotonic() < deadline, service.tail()
@@ -164,7 +170,9 @@ def test_another_control_topic_and_a_recreated_one_fail(
         assert service.stop() == 0
     finally:
         service.kill()
-    assert checks(run)["source.control_topic"][0] == "fine"
+    found = checks(run)
+    assert found["source.control_topic"][0] == "fine"
+    assert "control records" not in found
     with KafkaAdminClient(bootstrap_servers=run.servers) as admin:
         admin.delete_topics([control])
     sentence = ""

@@ -90,6 +90,15 @@ def test_an_output_that_cannot_be_written_fails(streamduel: Streamduel, tmp_path
     assert found["sink.path"] == ("failed", f"{path} cannot be written as a file by this user.")
 
 
+def test_a_link_to_nothing_fails(streamduel: Streamduel, tmp_path: Path) -> None:
+    config = write(tmp_path, dated(1))
+    path = tmp_path / "out"
+    path.symlink_to(tmp_path / "unmounted")
+    found = checks(streamduel, config, status=1)
+    assert found["sink.path"] == ("failed", f"{path} is not a directory.")
+    assert run(config, "--until-end").status == 1
+
+
 def test_an_empty_log_is_a_warning(streamduel: Streamduel, tmp_path: Path) -> None:
     found = checks(streamduel, write(tmp_path))
     assert found["records"][0] == "warning"
@@ -149,6 +158,22 @@ def test_records_of_a_retired_arm_counted_before_its_retirement(
         "warning", "among the newest 7 records: 6 valid, 1 dead letter.",
     )  # fmt: skip
     assert "was retired at offset 5." in found["dead letters: unknown_arm"][1]
+
+
+def test_a_control_record_that_waits_counts_as_it_will(
+    streamduel: Streamduel, tmp_path: Path
+) -> None:
+    config = write(tmp_path, dated(1))
+    for saved in (False, True):
+        arm = f"late-{saved}"
+        assert streamduel("control", config, "search", "retire-arm", "nobody").status == 0
+        assert streamduel("control", config, "search", "add-arm", arm).status == 0
+        with (tmp_path / "clicks.jsonl").open("ab") as file:
+            file.write(dated(2 + saved, a=arm) + b"\n")
+        found = checks(streamduel, config)
+        assert found["records"][1].endswith(f" records: {6 if saved else 3} valid, 1 dead letter.")
+        assert "unknown arm 'nobody'" in found["dead letters: unknown_arm"][1]
+        assert run(config, "--until-end", "--quiet").status == 0
 
 
 def test_no_control_record_changes_a_fixed_setting(streamduel: Streamduel, folder: Path) -> None:
