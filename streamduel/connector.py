@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from pydantic import BaseModel
 
 from streamduel.diagnosis import Diagnosis
-from streamduel.errors import ConfigurationError, nearest
+from streamduel.errors import ConfigurationError, SnapshotError, nearest
 from streamduel.records import Assignment, Control, DeadLetter, Rejected
 
 ENTRY_POINTS = "streamduel.connectors"
@@ -127,11 +127,21 @@ class Snapshot:
         next_offset: the `next_offset` of that commit.
         entries: the newest value of every entry ever committed, by name.
         place: where it is stored, for error messages.
+        offset_place: where `next_offset` is stored in it, for them, too.
     """
 
     next_offset: int
     entries: Mapping[str, bytes]
     place: str = field(default="", compare=False)
+    offset_place: str = field(default="its next offset", compare=False)
+
+    def overwritten(self, committed: int) -> SnapshotError:
+        """The error for a next offset, which has no checksum, that is not that of the commit."""
+        return SnapshotError(
+            f"another program wrote to {self.place or 'the snapshot'}: {self.offset_place} is "
+            f"{self.next_offset}, but the commit went to offset {committed}. Stop that program, "
+            f"and write {committed} there."
+        )
 
 
 @dataclass(frozen=True, slots=True)

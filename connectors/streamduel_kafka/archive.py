@@ -127,7 +127,8 @@ def assemble(found: Mapping[bytes, bytes], at: TopicPartition) -> Snapshot | Non
                 f"{place} has a record whose key is not UTF-8 ({key[:80]!r}), which is no entry of "
                 f"a snapshot; find out what else writes to the topic, and {RESTORE}."
             ) from None
-    return Snapshot(int(next_offset), entries, place)
+    offset_place = f"the value of the key '{NEXT_OFFSET.decode()}'"
+    return Snapshot(int(next_offset), entries, place, offset_place)
 
 
 class KafkaArchive:

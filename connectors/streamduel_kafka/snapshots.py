@@ -12,7 +12,7 @@ from kafka import TopicPartition, errors
 
 from streamduel.connector import Snapshot
 from streamduel.errors import ConnectorError, SnapshotError
-from streamduel_kafka.archive import ASK_SECONDS, NEXT_OFFSET, READER, Closed, read_snapshot
+from streamduel_kafka.archive import ASK_SECONDS, READER, Closed, read_snapshot
 from streamduel_kafka.client import Committed, Consumer
 from streamduel_kafka.connecting import connect, is_fatal, reason
 from streamduel_kafka.rights import Rights
@@ -179,7 +179,8 @@ class SnapshotLoader:
         expected = committed.metadata
         if snapshot.next_offset != committed.offset:
             if expected.isdecimal() and written > int(expected):
-                raise self._overwritten(partition, snapshot.next_offset, written, committed)
+                # Written after the last commit: all commits are visible.
+                raise snapshot.overwritten(committed.offset)
             raise _Pending(
                 f"the snapshot of partition {partition} goes to offset {snapshot.next_offset}, but "
                 f"group '{group}' has committed {committed.offset}; {HANGING} If there is "
@@ -193,19 +194,6 @@ class SnapshotLoader:
                 f"{expected}; {HANGING} If there is none, the topic was replaced: set the group's "
                 f"offset to {committed.offset} by hand, where the snapshot continues."
             )
-
-    def _overwritten(
-        self, partition: int, found: int, written: int, committed: Committed
-    ) -> SnapshotError:
-        """The error for an offset that was written after the last commit: all commits are seen."""
-        assert self._source is not None
-        return SnapshotError(
-            f"another program wrote to partition {partition} of snapshots.topic "
-            f"'{self._settings.topic}': the record with the key '{NEXT_OFFSET.decode()}' at offset "
-            f"{written} has the value {found}, but group '{self._source.group_id}' has committed "
-            f"{committed.offset}, with the record at offset {committed.metadata}. Stop that "
-            f"program, and write the value {committed.offset} with this key to this partition."
-        )
 
     def close(self) -> None:
         """Stop loads in other threads."""

@@ -342,10 +342,7 @@ def check_offset(found: Snapshot, following: int) -> None:
         SnapshotError: they differ.
     """
     if found.next_offset != following:
-        raise _refused(
-            PARTITION_ENTRY, found.place or "the snapshot",
-            f"goes to offset {following}, its commit to {found.next_offset}",
-        )  # fmt: skip
+        raise found.overwritten(following)
 
 
 def _refused(name: str, place: str, what: str) -> SnapshotError:

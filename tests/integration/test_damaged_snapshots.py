@@ -40,6 +40,7 @@ def test_damage_is_named(kafka: Broker, topics: Topics, tmp_path: Path) -> None:
         (key, newest[key].replace(b'"format":7', b'"format":8'), "has format 8"),
         (b"partition", b"\xff\xfe", f"the entry 'partition' {place} cannot be read"),
         (b"$next_offset", b"many", "its record with the key '$next_offset' is missing or damaged"),
+        (b"$next_offset", b"1", "the value of the key '$next_offset' is 1, but the commit went to"),
         (b"\xff\x00", b"{}", "has a record whose key is not UTF-8"),
     ]
     with KafkaProducer(bootstrap_servers=run.servers) as producer:
@@ -51,6 +52,9 @@ def test_damage_is_named(kafka: Broker, topics: Topics, tmp_path: Path) -> None:
                 assert sentence in refused.stderr
                 assert f"partition {partition}" in refused.stderr
                 assert refused.stderr.count("\n") == 1
+            if text == b"1":
+                started = streamduel("run", run.config, "--until-end")
+                assert started.stderr.endswith(refused.stderr)
             if damaged in newest:
                 producer.send(topic, newest[damaged], key=damaged, partition=partition).get(30)
     refused = streamduel("run", run.config, "--until-end")

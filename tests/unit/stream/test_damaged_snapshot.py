@@ -205,5 +205,9 @@ def test_an_impossible_partition_is_refused(
 
 def test_the_offset_of_the_commit_must_be_that_of_the_entries() -> None:
     check_offset(Snapshot(7, {}), 7)
-    with pytest.raises(SnapshotError, match="goes to offset 7, its commit to 8"):
+    with pytest.raises(SnapshotError) as refused:
         check_offset(Snapshot(8, {}, PLACE), 7)
+    assert str(refused.value) == (
+        f"another program wrote to {PLACE}: its next offset is 8, but the commit went to offset 7. "
+        f"Stop that program, and write 7 there."
+    )
