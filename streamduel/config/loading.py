@@ -92,7 +92,7 @@ def _experiment_mistakes(config: Config) -> Iterator[Mistake]:
             if is_about_key(sentence):
                 yield _of_key(location, sentence)
             else:
-                yield Mistake((*location, "policy"), f"experiments.{name}: {sentence}")
+                yield Mistake((*location, "policy"), f"{dotted(location)}: {sentence}")
         if (experiment.join_window_ms or 0) > config.dedupe.window_ms:
             yield _of_key(
                 location,

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from streamduel.config.document import Location
 from streamduel.config.shape import Schema, Shape, allowed, is_secret, is_text
-from streamduel.errors import nearest, shown
+from streamduel.errors import escaped, nearest, shown
 
 KEY: Final = "[key]"
 """Pydantic's mark for a mistake in a key instead of its value."""
@@ -123,4 +123,4 @@ def dotted(location: Location) -> str:
     text = ""
     for step in location:
         text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
-    return text
+    return escaped(text)

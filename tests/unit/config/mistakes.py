@@ -55,6 +55,11 @@ MISTAKES: list[tuple[str, Any, str]] = [
     ("experiments.search.decide_evry", 5,
      f"unknown key 'experiments.search.decide_evry'; did you mean 'decide_every'? "
      f"Allowed there: {EXPERIMENT}."),
+    ("experiments", {"a\nb": {"arms": ["x", "y"], "slat": 3}},
+     f"unknown key 'experiments.a\\nb.slat'; did you mean 'slate'? Allowed there: {EXPERIMENT}."),
+    ("experiments", {"a\nb": {"arms": ["x", "y"], "policy": {"name": "rucb", "alpa": 1}}},
+     "experiments.a\\nb: policy 'rucb' has no parameter 'alpa'; did you mean 'alpha'? It has "
+     "'alpha', 'champion_set', 'window'."),
     ("experiments.search.credit", {"nam": "click_count"},
      "unknown key 'experiments.search.credit.nam'; did you mean 'name'? Allowed there: eta, name, "
      "propensities, weights."),
