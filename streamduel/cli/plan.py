@@ -22,6 +22,7 @@ from streamduel.simulation.ab_test import POWER
 from streamduel.simulation.planning import Duration, Plan, Question, make_plan
 from streamduel.simulation.planning_report import draw_plan, report
 from streamduel.simulation.plot import check_plot
+from streamduel.simulation.policy_arguments import read_policies
 
 PUBLISHED: Final = (10, 100)
 """How many times as many impressions A/B tests took in published comparisons: O. Chapelle et al.,
@@ -50,7 +51,8 @@ def plan(
         ),
     ] = 1.0,
     policy: Annotated[
-        str, typer.Option(metavar="NAME", help="Chooses the pairs; see `streamduel policies`.")
+        str,
+        typer.Option(metavar="NAME[:k=v,…]", help="Chooses the pairs; see `streamduel policies`."),
     ] = DEFAULT,
     confidence: Annotated[
         float,
@@ -136,8 +138,9 @@ def plan(
     check_places(files, {})
     check_writable(files)
     try:
+        [(name, parameters)] = read_policies([policy], [])
         with counting_progress(err, "simulating") as progress:
-            made = make_plan(question, policy, progress=progress)
+            made = make_plan(question, name, parameters, progress=progress)
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
     except (PolicyError, PreferenceError) as error:

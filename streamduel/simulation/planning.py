@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple, get_args
 
@@ -203,13 +203,18 @@ class Plan:
 
 
 def make_plan(
-    question: Question, policy: str, *, progress: Callable[[int, int], None] | None = None
+    question: Question,
+    policy: str,
+    parameters: Mapping[str, Any] | None = None,
+    *,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Plan:
     """Simulate the policy and, to compare, uniform choice of the pairs with the same evidence.
 
     Args:
         question: what is asked.
         policy: a policy's name.
+        parameters: those of the policy that do not follow from the question.
         progress: called with the work done and all work, in arbitrary units.
 
     Raises:
@@ -229,21 +234,26 @@ def make_plan(
             if progress:
                 progress(round(1000 * (place + done)), 1000 * len(names))
 
-        durations.append(_simulate(question, name, seeks, report))
+        given = parameters or {} if name == policy else {}
+        durations.append(_simulate(question, name, given, seeks, report))
     it = question
     test = ab_test(it.arms, it.difference, it.click_share, it.confidence, it.shared)
     return Plan(question, tuple(durations), test)
 
 
 def _simulate(
-    question: Question, name: str, seeks: Winner, report: Callable[[float], None]
+    question: Question,
+    name: str,
+    given: Mapping[str, Any],
+    seeks: Winner,
+    report: Callable[[float], None],
 ) -> Duration:
     """The endings of one policy's runs; the report is told the share of the work done."""
     compile_ = _expected(question) >= COMPILE_FROM and compiled.find(name) is not None
     of_duel, of_look = _costs(question.arms, name, compile_)
     horizon = question.horizon or max(1, int(_WORK / _LEAST_RUNS / of_duel))
     runs = question.runs or RUNS
-    params = _parameters(question, name, horizon)
+    params = _parameters(question, name, given, horizon)
     judge = Judge(question.confidence, seeks, question.arms)
     endings: list[Ending] = []
     done = 0.0
@@ -283,12 +293,14 @@ def _ending(
         t = min(horizon, t + max(1, t // _LOOK_AGAIN))
 
 
-def _parameters(question: Question, name: str, horizon: int) -> dict[str, Any]:
+def _parameters(
+    question: Question, name: str, given: Mapping[str, Any], horizon: int
+) -> dict[str, Any]:
     """All parameters of a policy: it must know until when to explore."""
     kind = policies.get(name)
     asked = {"confidence": question.confidence, "horizon": horizon}
-    given = {key: value for key, value in asked.items() if key in kind.declared}
-    return kind.check_parameters(given, question.arms)
+    known = {key: value for key, value in asked.items() if key in kind.declared}
+    return kind.check_parameters({**known, **given}, question.arms)
 
 
 def _costs(n_arms: int, name: str, compile_: bool) -> tuple[float, float]:

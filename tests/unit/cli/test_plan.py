@@ -39,6 +39,17 @@ def test_table_json_and_plot(streamduel: Streamduel, tmp_path: Path) -> None:
     assert "A/B test, at its fixed end" in picture.read_text()
 
 
+def test_a_policy_may_have_parameters(streamduel: Streamduel, tmp_path: Path) -> None:
+    made = tmp_path / "plan.json"
+    result = streamduel("plan", *ASKED, "--policy", "rucb:alpha=2", "--json", made)
+    assert result.status == 0, result.err
+    own, uniform = json.loads(made.read_text())["policies"]
+    assert (own["name"], own["params"]["alpha"], uniform["name"]) == ("rucb", 2.0, "uniform")
+    refused = streamduel("plan", *ASKED, "--policy", "rucb:alpa=2")
+    assert refused.status == 2
+    assert "policy 'rucb' has no parameter 'alpa'; did you mean 'alpha'?" in refused.err
+
+
 def test_equal_seeds_give_equal_output(streamduel: Streamduel, tmp_path: Path) -> None:
     first, second = (
         streamduel("plan", *ASKED, "--json", tmp_path / name, "--plot", tmp_path / f"{name}.png")
