@@ -330,7 +330,7 @@ def _create(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ConnectorError(f"the folder {folder} cannot be made: {error.strerror}.") from error
+        raise ConnectorError(f"the directory {folder} cannot be made: {error.strerror}.") from error
 
 
 def _lock(path: Path) -> IO[str]:
@@ -342,7 +342,7 @@ def _lock(path: Path) -> IO[str]:
     if not lock_descriptor(file.fileno(), blocking=False):
         file.close()
         raise ConnectorError(
-            f"another streamduel writes to {path.parent}; each needs folders of its own for its "
-            f"outputs and its snapshots."
+            f"another streamduel writes to {path.parent}; each needs directories of its own for "
+            f"its outputs and its snapshots."
         )
     return file

@@ -36,7 +36,9 @@ def _named(path: object) -> object:
 
 def _folder(path: Path) -> Path:
     if path.name == str(STANDARD_INPUT):
-        raise ValueError("must be a folder (found '-'); only source.path may be a standard stream")
+        raise ValueError(
+            "must be a directory (found '-'); only source.path may be a standard stream"
+        )
     return path
 
 
@@ -87,14 +89,14 @@ class FileSourceSettings(FilesSettings):
 
 
 class FileSinkSettings(FilesSettings):
-    """The folder of assignments and dead letters."""
+    """The directory of assignments and dead letters."""
 
     path: Folder = Field(
-        description="A folder for assignments.jsonl and dead_letters.jsonl.", examples=["out/"]
+        description="A directory for assignments.jsonl and dead_letters.jsonl.", examples=["out/"]
     )
 
 
 class FileSnapshotSettings(FilesSettings):
-    """The folder of the snapshots."""
+    """The directory of the snapshots."""
 
-    path: Folder = Field(description="A folder for snapshot.json.", examples=["state/"])
+    path: Folder = Field(description="A directory for snapshot.json.", examples=["state/"])

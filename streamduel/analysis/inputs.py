@@ -101,7 +101,7 @@ def paths(log: str) -> list[Path]:
     """
     if not log:
         raise ConfigurationError(
-            "LOG must be a file, a folder, a pattern or an address (found '', as from a variable"
+            "LOG must be a file, a directory, a pattern or an address (found '', as from a variable"
             " that is not set)."
         )
     path = Path(log)
@@ -114,7 +114,7 @@ def paths(log: str) -> list[Path]:
         inside = sorted(_inside(path))
         if not inside:
             raise ConfigurationError(
-                f"the folder '{log}' has no file that ends with {', '.join(SUFFIXES)}."
+                f"the directory '{log}' has no file that ends with {', '.join(SUFFIXES)}."
             )
         return inside
     if path.is_file():

@@ -34,7 +34,7 @@ Logs = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="LOG…",
-        help="Files, folders, patterns such as 'logs/*.parquet', or addresses (s3://, gs://,"
+        help="Files, directories, patterns such as 'logs/*.parquet', or addresses (s3://, gs://,"
         " https://): JSON Lines, CSV or Parquet, compressed or not; streamduel's own records, the"
         " exports of UBI and Solr, or a table with columns for two rankers and who won.",
         show_default=False,

@@ -74,9 +74,9 @@ NoPage = Annotated[bool, typer.Option("--no-page", help="Serve no status page an
 Keep = Annotated[
     Path | None,
     typer.Option(
-        metavar="FOLDER",
-        help="Keep the configuration, the click log and the results in this empty or new folder, "
-        "for inspect and replay.",
+        metavar="DIRECTORY",
+        help="Keep the configuration, the click log and the results in this empty or new "
+        "directory, for inspect and replay.",
     ),
 ]
 
@@ -182,12 +182,13 @@ def _created(folder: Path) -> Path:
         occupied = next(folder.iterdir(), None)
     except OSError as error:
         raise ConfigurationError(
-            f"--keep must be a folder that can be written to (found '{folder}': {error.strerror})."
+            f"--keep must be a directory that can be written to (found '{folder}': "
+            f"{error.strerror})."
         ) from error
     if occupied is not None:
         raise ConfigurationError(
-            f"--keep must be an empty folder, or one that does not exist (found '{occupied.name}'"
-            f" in '{folder}')."
+            f"--keep must be an empty directory, or one that does not exist (found "
+            f"'{occupied.name}' in '{folder}')."
         )
     return folder
 

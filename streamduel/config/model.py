@@ -136,7 +136,7 @@ class SparkSettings(Section):
         examples=["raw-clicks"],
     )
     checkpoint: Annotated[str, Field(min_length=1, max_length=4096, strict=True)] = Field(
-        description="Where Spark keeps its state: a folder, or an address such as"
+        description="Where Spark keeps its state: a directory, or an address such as"
         " `s3a://bucket/path` that all its executors reach.",
         examples=["checkpoint/"],
     )

@@ -86,7 +86,9 @@ class RecipeSearch:
             StreamduelError: the file cannot be read.
         """
         if not self._feed.read():
-            raise StreamduelError("the assignments can no longer be read: was the folder removed?")
+            raise StreamduelError(
+                "the assignments can no longer be read: was the directory removed?"
+            )
 
     def show(self, query: int) -> tuple[Draw, Merged[int]]:
         """The rankers and the list for the next user."""

@@ -131,7 +131,7 @@ def test_an_unwritable_folder_is_one_error_sentence(
     data.chmod(0o755)
     status, said = containers.run(service(tmp_path, data))
     assert status == 1
-    assert "the folder /data/out cannot be made: Permission denied." in said
+    assert "the directory /data/out cannot be made: Permission denied." in said
     assert "Traceback" not in said
 
 

@@ -106,7 +106,9 @@ MISTAKES = {
     "no file": (["nowhere.json"], "there is no file 'nowhere.json'."),
     "no match": (["{folder}/*.parquet"], "no file matches '{folder}/*.parquet'."),
     "an empty file": (["{folder}/empty"], "'{folder}/empty' is empty."),
-    "an empty folder": (["{folder}/sub"], "the folder '{folder}/sub' has no file that ends with"),
+    "an empty folder": (
+        ["{folder}/sub"], "the directory '{folder}/sub' has no file that ends with",
+    ),
     "no equals sign": (["{log}", "--map", "a"], "--map must be FIELD=COLUMN, such as"),
     "no such field": (["{log}", "--map", "wniner=x"], "did you mean 'winner'?"),
     "no such column": (["{log}", "--map", "a=lft"], "--map names the column 'lft', which the log"),

@@ -130,8 +130,8 @@ def test_a_second_process_on_the_same_folder_is_refused(
     assert service.process.wait(timeout=SECONDS) == 1
     assert service.process.communicate() == (
         "",
-        f"streamduel: another streamduel writes to {folder / 'state'}; each needs folders of its "
-        f"own for its outputs and its snapshots.\n",
+        f"streamduel: another streamduel writes to {folder / 'state'}; each needs directories of "
+        f"its own for its outputs and its snapshots.\n",
     )
     assert first.stop(signal.SIGTERM).status == 0
 

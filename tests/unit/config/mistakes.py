@@ -105,7 +105,7 @@ MISTAKES: list[tuple[str, Any, str]] = [
     ("source.path", "a\0b", "source.path must be a path (found 'a\\x00b')."),
     ("sink.path", "x" * 300,
      "sink.path must have file names of at most 255 bytes (found one of 300)."),
-    ("sink.path", "-", "sink.path must be a folder (found '-'); only source.path may be a "
+    ("sink.path", "-", "sink.path must be a directory (found '-'); only source.path may be a "
      "standard stream."),
     ("sink.path", ["out"], "sink.path must be a path (found a list of 1)."),
     ("snapshots.path", "~nobody-here/state", "snapshots.path must be in a home directory that "
@@ -287,7 +287,7 @@ MISTAKES: list[tuple[str, Any, str]] = [
        f"'champion_set', 'window'.") for taken in ("seed", "n_arms", "self")),
     (POLICY, {"name": "rucb", 5: 5}, f"{POLICY} has the key 5; a key must be a string."),
     ("spark", {"topic": "raw"},
-     "spark.checkpoint is missing: where Spark keeps its state: a folder, or an address such as"
+     "spark.checkpoint is missing: where Spark keeps its state: a directory, or an address such as"
      " `s3a://bucket/path` that all its executors reach."),
     ("spark", {"topic": "raw", "checkpoint": "c", "slice_ms": 10},
      "spark.slice_ms must be an integer from 100 to 86400000 (found 10)."),

@@ -218,7 +218,7 @@ def test_kept_files_can_be_inspected_and_replayed(tmp_path: Path) -> None:
     again = demo("--keep", folder)
     assert again.returncode == 2
     assert again.stderr.startswith(
-        "streamduel: --keep must be an empty folder, or one that does not exist (found '"
+        "streamduel: --keep must be an empty directory, or one that does not exist (found '"
     )
 
 
@@ -298,7 +298,7 @@ def test_keep_must_be_a_folder(tmp_path: Path) -> None:
     done = demo("--keep", path)
     assert done.returncode == 2
     assert done.stderr == (
-        f"streamduel: --keep must be a folder that can be written to (found '{path}': "
+        f"streamduel: --keep must be a directory that can be written to (found '{path}': "
         f"File exists).\n"
     )
 

@@ -164,7 +164,10 @@ def test_every_policy_runs(tmp_path: Path, name: str) -> None:
     [
         ("state/snapshot.json", None),  # it is replaced at each commit anyway
         ("state", "state cannot be written to: No such file"),
-        ("out/assignments.jsonl", "the assignments can no longer be read: was the folder removed?"),
+        (
+            "out/assignments.jsonl",
+            "the assignments can no longer be read: was the directory removed?",
+        ),
     ],
 )
 def test_removed_files_end_the_demo_with_a_sentence(
