@@ -176,23 +176,28 @@ class SnapshotLoader:
                 "was the topic emptied, or is the group another program's? Use a new group to "
                 "start again."
             )
-        expected = committed.metadata
-        if snapshot.next_offset != committed.offset:
-            if expected.isdecimal() and written > int(expected):
-                # Written after the last commit: all commits are visible.
-                raise snapshot.overwritten(committed.offset)
-            raise _Pending(
-                f"the snapshot of partition {partition} goes to offset {snapshot.next_offset}, but "
-                f"group '{group}' has committed {committed.offset}; {HANGING} If there is "
-                f"none, the offsets were reset by hand: set this one to {snapshot.next_offset}, "
-                "where the snapshot continues."
-            )
+        expected, continues = committed.metadata, snapshot.next_offset
         if expected.isdecimal() and written < int(expected):
             raise _Pending(
-                f"the snapshot of partition {partition} was written at offset {written} of "
-                f"'{self._settings.topic}', but group '{group}' has committed the one at "
-                f"{expected}; {HANGING} If there is none, the topic was replaced: set the group's "
-                f"offset to {committed.offset} by hand, where the snapshot continues."
+                f"the snapshot of partition {partition} goes to offset {continues} and was written "
+                f"at offset {written} of '{self._settings.topic}', but group '{group}' has "
+                f"committed {committed.offset}, with the one at {expected}; {HANGING} If there is "
+                f"none, the topic has lost its newest records, or was replaced: set the group's "
+                f"offset to {continues} by hand, where the snapshot continues."
+            )
+        if continues != committed.offset:
+            if expected.isdecimal() and written > int(expected):
+                # Written after the last commit: all commits are visible.
+                raise SnapshotError(
+                    f"{snapshot.overwritten(committed.offset)} But if 'streamduel inspect CONFIG' "
+                    f"shows the snapshot, brokers have lost the newest offsets of group '{group}' "
+                    f"instead: set this one to {continues} by hand, where the snapshot continues."
+                )
+            raise _Pending(
+                f"the snapshot of partition {partition} goes to offset {continues}, but "
+                f"group '{group}' has committed {committed.offset}; {HANGING} If there is "
+                f"none, the offsets were reset by hand: set this one to {continues}, "
+                "where the snapshot continues."
             )
 
     def close(self) -> None:

@@ -3,10 +3,11 @@
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import partial
 
 import pytest
-from kafka import KafkaAdminClient, KafkaProducer, OffsetAndMetadata, TopicPartition
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 from kafka.admin import MemberToRemove
 from structlog.typing import EventDict
 
@@ -196,7 +197,7 @@ def test_closing_ends_a_waiting_load(bed: Bed) -> None:
             load.result(10)
 
 
-def reset(bed: Bed, offset: int) -> None:
+def reset(bed: Bed, offset: int, metadata: str = "") -> None:
     """As `kafka-consumer-groups --reset-offsets`, which needs a group without members."""
     with KafkaAdminClient(bootstrap_servers=bed.servers) as admin:
         members = admin.describe_groups([bed.group])[bed.group]["members"]
@@ -204,7 +205,7 @@ def reset(bed: Bed, offset: int) -> None:
         if leaving:
             admin.remove_group_members(bed.group, leaving)
         at = TopicPartition(bed.topic, 0)
-        admin.alter_group_offsets(bed.group, {at: OffsetAndMetadata(offset, "", -1)})
+        admin.alter_group_offsets(bed.group, {at: OffsetAndMetadata(offset, metadata, -1)})
 
 
 @pytest.fixture
@@ -264,12 +265,56 @@ def test_an_offset_that_another_program_wrote_is_told_at_once(bed: Bed, offset: 
     write(offset)
     with pytest.raises(SnapshotError) as refused:
         outlet.load(0)
-    assert str(refused.value) == (
+    assert str(refused.value).startswith(
         f"another program wrote to partition 0 of snapshots.topic '{bed.snapshots}': the value of "
         f"the key '$next_offset' is {offset}, but the commit went to offset 5. Stop that program, "
         f"and write 5 there."
     )
     write(5)
+    assert outlet.load(0) == snapshot(5, experiment=b"0:5")
+
+
+def test_a_group_that_has_lost_its_newest_offsets(bed: Bed) -> None:
+    """What it says to do helps."""
+    bed.produce(10, 0)
+    source = bed.source()
+    start(source, gain(source))
+    outlet = bed.outlet(source)
+    commit(outlet, work(0, 5))
+    with closing(KafkaConsumer(bootstrap_servers=bed.servers, group_id=bed.group)) as consumer:
+        kept = consumer.committed(TopicPartition(bed.topic, 0), metadata=True)
+    commit(outlet, work(0, 8))
+    reset(bed, kept.offset, kept.metadata)
+    with pytest.raises(
+        SnapshotError,
+        match=r"'\$next_offset' is 8, but the commit went to offset 5.* if 'streamduel inspect CONFIG' "
+        r"shows the snapshot, brokers have lost the newest offsets .* set this one to 8 by hand",
+    ):
+        outlet.load(0)
+    reset(bed, 8)
+    assert outlet.load(0) == snapshot(8, experiment=b"0:8")
+
+
+@pytest.mark.usefixtures("impatient")
+def test_snapshots_that_have_lost_their_newest_records(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it says to do helps."""
+    bed.produce(10, 0)
+    source = bed.source()
+    start(source, gain(source))
+    outlet = bed.outlet(source)
+    commit(outlet, work(0, 5))
+    commit(outlet, work(0, 8))
+    left = snapshot(5, experiment=b"0:5"), 1
+    monkeypatch.setattr(snapshots, "read_snapshot", lambda *_: left)
+    with pytest.raises(
+        SnapshotError,
+        match=r"to offset 5 and was written at offset 1 .* has committed 8, .* find-hanging.* has "
+        r"lost its newest records, .* set the group's offset to 5 by hand",
+    ):
+        outlet.load(0)
+    reset(bed, 5)
     assert outlet.load(0) == snapshot(5, experiment=b"0:5")
 
 
