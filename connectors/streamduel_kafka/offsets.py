@@ -151,7 +151,8 @@ def truncated(at: TopicPartition, offset: int, end: int) -> ConnectorError:
     return ConnectorError(
         f"{name(at)} ends at offset {end}, but {offset} was reached before; was the topic "
         "recreated? 'streamduel repair new-log CONFIG' continues with the present state from its "
-        "start; to begin with nothing, use a new group and a new topic for the snapshots."
+        "start, and with --at-end from its end, where brokers have lost its newest records; to "
+        "begin with nothing, use a new group and a new topic for the snapshots."
     )
 
 

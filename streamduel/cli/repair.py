@@ -21,15 +21,17 @@ from streamduel.records import MAX_TIME
 from streamduel.stream import repair_commits
 from streamduel.stream.commit import commit
 from streamduel.stream.routing import ClickLog
-from streamduel.stream.snapshot import Saved
+from streamduel.stream.snapshot import PartitionEntry, Saved
 
 ACTIONS: Final[dict[str, frozenset[str]]] = {
     "skip": frozenset({"partition", "offset"}),
     "time": frozenset({"partition", "to"}),
-    "new-log": frozenset(),
+    "new-log": frozenset({"at-end"}),
     "repartition": frozenset({"from"}),
 }
-"""The options of each action; all of them are required except `to`."""
+"""The options of each action; all of them are required except `OPTIONAL`."""
+
+OPTIONAL: Final = frozenset({"to", "at-end"})
 
 ActionName = Annotated[
     str, typer.Argument(metavar="ACTION", help=", ".join(ACTIONS) + ".", show_default=False)
@@ -55,6 +57,13 @@ Former = Annotated[
         "--from", metavar="CONFIG", help="repartition: the configuration that was used so far."
     ),
 ]
+AtEnd = Annotated[
+    bool,
+    typer.Option(
+        "--at-end",
+        help="new-log: continue at the present end of the log instead of its beginning.",
+    ),
+]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Show what would be done; write nothing, own nothing.")
 ]
@@ -74,6 +83,7 @@ def repair(
     offset: Offset = None,
     to: Time = None,
     former: Former = None,
+    at_end: AtEnd = False,
     dry_run: DryRun = False,
 ) -> None:
     """Skip a record, set stream time, or continue in another click log.
@@ -88,9 +98,10 @@ def repair(
     - **time** `--partition P [--to TIME]`: set a stream time that records with a wrong clock have
       moved into the future.
 
-    - **new-log**: `source.topic` was deleted and created again, the file was replaced, or
-      `source` names another click log with as many partitions. Champions, counts and epochs are
-      kept; the fold continues with the first record of the new log.
+    - **new-log** `[--at-end]`: `source.topic` was deleted and created again, the file was replaced,
+      or `source` names another click log with as many partitions. Champions, counts and epochs are
+      kept; the fold continues with the first record of the new log. Where the click log has lost
+      its newest records, `--at-end` folds none of the others a second time.
 
     - **repartition** `--from FORMER`: the topic has another number of partitions, or `source` names
       a topic with another number. Each experiment moves to its new home partition. CONFIG must name
@@ -102,6 +113,7 @@ def repair(
         streamduel repair time search.yaml --partition 0 --dry-run
     """
     given = {"partition": partition, "offset": offset, "to": to, "from": former}
+    given["at-end"] = at_end or None
     _check(action, {name for name, value in given.items() if value is not None})
     loaded = load_config(config)
     before = load_config(former) if former is not None else None
@@ -121,7 +133,7 @@ def repair(
         else:
             source, outlet = own(loaded, options, partition, stack)
             load = outlet.load
-        plan = _plan(action, partition, offset, to, log, load, before, loaded)
+        plan = _plan(action, partition, offset, to, log, load, before, loaded, at_end)
         if source is not None:
             for each in plan.commits:
                 source.seek(each.partition, each.next_offset)
@@ -137,7 +149,7 @@ def _check(action: str, given: set[str]) -> None:
     check_action(action, ACTIONS)
     for name in sorted(given - ACTIONS[action]):
         raise ConfigurationError(f"{action} takes no --{name}.")
-    for name in sorted(ACTIONS[action] - given - {"to"}):
+    for name in sorted(ACTIONS[action] - given - OPTIONAL):
         raise ConfigurationError(f"{action} needs --{name}.")
 
 
@@ -153,7 +165,7 @@ def _check_group(loaded: LoadedConfig, before: LoadedConfig) -> None:
 
 def _plan(
     action: str, partition: int | None, offset: int | None, to: str | None,
-    log: Source, load: Load, before: LoadedConfig | None, loaded: LoadedConfig,
+    log: Source, load: Load, before: LoadedConfig | None, loaded: LoadedConfig, at_end: bool,
 ) -> Plan:  # fmt: skip
     note = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} by {user()}"
     gain(log)
@@ -166,7 +178,7 @@ def _plan(
     shape = ClickLog.of(log)
     if before is not None:
         return _repartition(shape, log, load, before, loaded.config.control_topic, note)
-    return _new_log(shape, log, load, loaded, note)
+    return _new_log(shape, log, load, loaded, note, at_end=at_end)
 
 
 def _required(found: Snapshot | None, partition: int) -> Snapshot:
@@ -238,7 +250,9 @@ def _shown(milliseconds: int) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%SZ} ({milliseconds} ms)"
 
 
-def _new_log(shape: ClickLog, log: Source, load: Load, loaded: LoadedConfig, note: str) -> Plan:
+def _new_log(
+    shape: ClickLog, log: Source, load: Load, loaded: LoadedConfig, note: str, *, at_end: bool
+) -> Plan:
     saved = {}
     for partition in range(shape.partitions):
         found = load(partition)
@@ -253,17 +267,14 @@ def _new_log(shape: ClickLog, log: Source, load: Load, loaded: LoadedConfig, not
             )
     if not saved:
         raise SnapshotError("there is no snapshot, so there is nothing to repair.")
-    for partition, each in saved.items():
-        entry = each.partition
-        same = (entry.topic, entry.log_id) == (shape.topic, shape.log_id(partition))
-        if same and _holds(log, partition, entry.next):
-            raise ConfigurationError(
-                f"the snapshot of partition {partition} was made from the present '{shape.topic}'; "
-                f"there is no new log."
-            )
-    begins = {partition: log.seek(partition, None) for partition in saved}
-    new_controls = has_new_controls(loaded, saved)
-    move = repair_commits.Move(saved, shape, begins, "new_log", note, new_controls)
+    new = {n: it for n, it in saved.items() if not _continues(it.partition, shape, log)}
+    if not new:
+        raise ConfigurationError(
+            f"the snapshots were made from the present '{shape.topic}'; there is no new log."
+        )
+    begins = {n: _end(log, n) if at_end else log.seek(n, None) for n in new}
+    new_controls = has_new_controls(loaded, new)
+    move = repair_commits.Move(new, shape, begins, "new_log", note, new_controls)
     return Plan(
         move.commits(),
         [
@@ -272,10 +283,25 @@ def _new_log(shape: ClickLog, log: Source, load: Load, loaded: LoadedConfig, not
                 f"Partition {partition}: the state of {counted(len(experiments), 'experiment')} "
                 f"continues at offset {begins[partition]} of '{shape.topic}'; {entry.next} was the "
                 f"next offset of '{entry.topic}'."
-                for partition, (entry, experiments, _) in saved.items()
+                for partition, (entry, experiments, _) in new.items()
             ),
         ],
     )
+
+
+def _continues(entry: PartitionEntry, shape: ClickLog, log: Source) -> bool:
+    """Whether a partition is the one of the snapshot, and has not been truncated."""
+    same = (entry.topic, entry.log_id) == (shape.topic, shape.log_id(entry.partition))
+    return same and _holds(log, entry.partition, entry.next)
+
+
+def _end(log: Source, partition: int) -> int:
+    """The end of a partition; of what producers append meanwhile, some may be behind it."""
+    begin = log.seek(partition, None)
+    lags, held_back = log.lags([partition]), log.stable_offset_lags([partition])
+    if partition not in lags or partition not in held_back:
+        raise ConnectorError(f"the end of partition {partition} of '{log.topic}' is unknown.")
+    return begin + lags[partition] - held_back[partition]
 
 
 def _holds(log: Source, partition: int, offset: int) -> bool:

@@ -47,7 +47,8 @@ def cut_off(log: ClickLog, partition: int, end: int, offset: int) -> str:
     return (
         f"partition {partition} of '{log.topic}' ends at offset {end}, before the next offset of "
         f"the snapshot, {offset}: it was truncated. Restore it; or continue with the "
-        f"present state from its beginning: 'streamduel repair new-log CONFIG'."
+        f"present state: 'streamduel repair new-log CONFIG' folds it again from its beginning, and "
+        f"with --at-end from its present end."
     )
 
 

@@ -85,6 +85,7 @@ MISTAKES: list[tuple[list[object], str]] = [
     (["skip", "--offset", 10**23, "--partition", 0], f"(found {10**23}, beyond its end)."),
     (["skip", "--offset", HALF, "--partition", 0], f"(found {HALF}, beyond its end)."),
     (["new-log"], "there is no new log."),
+    (["skip", "--offset", 2000, "--partition", 0, "--at-end"], "skip takes no --at-end."),
     (["new-lok"], "did you mean 'new-log'?"),
     (["repartition"], "repartition needs --from."),
 ]
@@ -141,6 +142,21 @@ def test_a_truncated_file_is_refused_and_can_be_continued(
     assert run(half / "search.yaml", "--until-end").status == 0
     after = inspected(streamduel, half)["experiments"]["search"]
     assert after["duels"] > before["duels"] + 200
+    assert streamduel("replay", half / "search.yaml").status == 0
+
+
+def test_a_truncated_file_can_be_continued_at_its_end(streamduel: Streamduel, half: Path) -> None:
+    """No line is folded a second time."""
+    before = inspected(streamduel, half)["experiments"]["search"]
+    write(half, LOG[: HALF - 100])
+    done = repair(streamduel, half, "new-log", "--at-end")
+    assert f"continues at offset {HALF - 100} of 'clicks.jsonl'; {HALF} was" in done.out
+    assert run(half / "search.yaml", "--until-end").status == 0
+    assert inspected(streamduel, half)["experiments"]["search"]["duels"] == before["duels"]
+    write(half, [*LOG[: HALF - 100], *LOG[HALF:]])
+    assert run(half / "search.yaml", "--until-end").status == 0
+    after = inspected(streamduel, half)["experiments"]["search"]
+    assert after["duels"] > before["duels"]
     assert streamduel("replay", half / "search.yaml").status == 0
 
 
