@@ -67,6 +67,7 @@ def cut(broker: LocalKafka, topic: str, partition: int, end: int) -> None:
 
 @pytest.mark.kafka
 @pytest.mark.slow
+@pytest.mark.full
 @on_both_clients
 def test_a_partition_that_has_lost_its_newest_records(tmp_path: Path, client: str) -> None:
     """The service says so; repaired, it folds no record twice, and a replay agrees."""
