@@ -3,16 +3,14 @@
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from functools import partial
 
 import pytest
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
-from kafka.admin import MemberToRemove
+from kafka import TopicPartition
 from structlog.typing import EventDict
 
 from streamduel.connector import Outlet, PartitionCommit, Snapshot
-from streamduel.errors import ConnectorError, Fenced, SnapshotError
+from streamduel.errors import Fenced, SnapshotError
 from streamduel_kafka import archive, snapshots, transaction
 from streamduel_kafka.client import Consumer
 from streamduel_kafka.snapshots import SnapshotLoader
@@ -182,154 +180,6 @@ def test_loading_waits_for_the_broker(bed: Bed, kafka: Broker) -> None:
         restarted.result()
 
 
-def test_closing_ends_a_waiting_load(bed: Bed) -> None:
-    source = bed.source()
-    start(source, gain(source))
-    outlet = bed.outlet(source)
-    commit(outlet, work(0, 0))
-    reset(bed, 5)
-    with ThreadPoolExecutor(1) as pool:
-        load = pool.submit(outlet.load, 0)
-        with pytest.raises(TimeoutError):
-            load.result(0.5)
-        outlet.close()
-        with pytest.raises(ConnectorError, match="shutting down"):
-            load.result(10)
-
-
-def reset(bed: Bed, offset: int, metadata: str = "") -> None:
-    """As `kafka-consumer-groups --reset-offsets`, which needs a group without members."""
-    with KafkaAdminClient(bootstrap_servers=bed.servers) as admin:
-        members = admin.describe_groups([bed.group])[bed.group]["members"]
-        leaving = [MemberToRemove(group_instance_id=each["group_instance_id"]) for each in members]
-        if leaving:
-            admin.remove_group_members(bed.group, leaving)
-        at = TopicPartition(bed.topic, 0)
-        admin.alter_group_offsets(bed.group, {at: OffsetAndMetadata(offset, metadata, -1)})
-
-
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SnapshotLoader, "_patience", lambda _: 1.0)
-
-
-@pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("offset", [3, 8])
-def test_offsets_that_were_reset(bed: Bed, offset: int) -> None:
-    bed.produce(10, 0)
-    source = bed.source()
-    start(source, gain(source))
-    outlet = bed.outlet(source)
-    commit(outlet, work(0, 5))
-    reset(bed, offset)
-    with pytest.raises(
-        SnapshotError, match=rf"to offset 5, but .* has committed {offset}; .* hand"
-    ):
-        outlet.load(0)
-
-
-@pytest.mark.usefixtures("impatient")
-def test_a_group_of_another_program(bed: Bed) -> None:
-    reset(bed, 5)
-    source = bed.source()
-    outlet = bed.outlet(source)
-    with pytest.raises(SnapshotError, match="has no snapshot of it; was the topic emptied"):
-        outlet.load(0)
-
-
-@pytest.mark.usefixtures("impatient")
-def test_records_that_are_no_snapshot(bed: Bed) -> None:
-    source = bed.source()
-    start(source, gain(source))
-    outlet = bed.outlet(source)
-    with KafkaProducer(bootstrap_servers=bed.servers) as producer:
-        producer.send(bed.snapshots, key=b"partition", value=b'{"next": 0}', partition=0)
-    with pytest.raises(SnapshotError, match="holds records, but no snapshot"):
-        outlet.load(0)
-
-
-@pytest.mark.parametrize("offset", [0, 3, 99])
-def test_an_offset_that_another_program_wrote_is_told_at_once(bed: Bed, offset: int) -> None:
-    """What it says to do helps."""
-    bed.produce(10, 0)
-    source = bed.source()
-    start(source, gain(source))
-    outlet = bed.outlet(source)
-    commit(outlet, work(0, 5))
-
-    def write(value: int) -> None:
-        with KafkaProducer(bootstrap_servers=bed.servers) as producer:
-            text = str(value).encode()
-            producer.send(bed.snapshots, key=b"$next_offset", value=text, partition=0).get(30)
-
-    write(offset)
-    with pytest.raises(SnapshotError) as refused:
-        outlet.load(0)
-    assert str(refused.value).startswith(
-        f"another program wrote to partition 0 of snapshots.topic '{bed.snapshots}': the value of "
-        f"the key '$next_offset' is {offset}, but the commit went to offset 5. Stop that program, "
-        f"and write 5 there."
-    )
-    write(5)
-    assert outlet.load(0) == snapshot(5, experiment=b"0:5")
-
-
-def test_a_group_that_has_lost_its_newest_offsets(bed: Bed) -> None:
-    """What it says to do helps."""
-    bed.produce(10, 0)
-    source = bed.source()
-    start(source, gain(source))
-    outlet = bed.outlet(source)
-    commit(outlet, work(0, 5))
-    with closing(KafkaConsumer(bootstrap_servers=bed.servers, group_id=bed.group)) as consumer:
-        kept = consumer.committed(TopicPartition(bed.topic, 0), metadata=True)
-    commit(outlet, work(0, 8))
-    reset(bed, kept.offset, kept.metadata)
-    with pytest.raises(
-        SnapshotError,
-        match=r"'\$next_offset' is 8, but the commit went to offset 5.* if 'streamduel inspect CONFIG' "
-        r"shows the snapshot, brokers have lost the newest offsets .* set this one to 8 by hand",
-    ):
-        outlet.load(0)
-    reset(bed, 8)
-    assert outlet.load(0) == snapshot(8, experiment=b"0:8")
-
-
-@pytest.mark.usefixtures("impatient")
-def test_snapshots_that_have_lost_their_newest_records(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What it says to do helps."""
-    bed.produce(10, 0)
-    source = bed.source()
-    start(source, gain(source))
-    outlet = bed.outlet(source)
-    commit(outlet, work(0, 5))
-    commit(outlet, work(0, 8))
-    left = snapshot(5, experiment=b"0:5"), 1
-    monkeypatch.setattr(snapshots, "read_snapshot", lambda *_: left)
-    with pytest.raises(
-        SnapshotError,
-        match=r"to offset 5 and was written at offset 1 .* has committed 8, .* find-hanging.* has "
-        r"lost its newest records, .* set the group's offset to 5 by hand",
-    ):
-        outlet.load(0)
-    reset(bed, 5)
-    assert outlet.load(0) == snapshot(5, experiment=b"0:5")
-
-
-def test_expired_offsets(bed: Bed) -> None:
-    source = bed.source()
-    start(source, gain(source))
-    outlet = bed.outlet(source)
-    commit(outlet, work(0, 0))
-    reset(bed, 0)
-    with KafkaAdminClient(bootstrap_servers=bed.servers) as admin:
-        admin.delete_group_offsets(bed.group, [TopicPartition(bed.topic, 0)])
-    assert bed.committed() is None
-    assert outlet.load(0) == snapshot(0, experiment=b"0:0")
-
-
 def test_a_hanging_transaction(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, logged: list[EventDict]
 ) -> None:
@@ -403,39 +253,3 @@ def test_a_late_marker(bed: Bed, monkeypatch: pytest.MonkeyPatch, offset: int) -
     shown += [(old, 1), (old, 1), (None, -1)]
     assert outlet.load(0) == snapshot(offset, experiment=b"new 0:%d" % offset)
     assert not shown
-
-
-@pytest.mark.usefixtures("impatient")
-def test_a_replaced_topic_of_snapshots(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it says to do helps."""
-    source = bed.source()
-    start(source, gain(source))
-    outlet = bed.outlet(source)
-    commit(outlet, work(0, 0))
-    read = archive.read_snapshot
-    monkeypatch.setattr(snapshots, "read_snapshot", lambda *asked: (read(*asked)[0], 0))
-    with pytest.raises(SnapshotError, match=r"at offset 0 of .* the one at \d+; .* replaced: set"):
-        outlet.load(0)
-    reset(bed, 0)
-    assert outlet.load(0) == snapshot(0, experiment=b"0:0")
-
-
-def test_an_entry_can_be_deleted(bed: Bed) -> None:
-    source = bed.source()
-    start(source, gain(source))
-    outlet = bed.outlet(source)
-    commit(outlet, work(0, 0))
-    with KafkaProducer(bootstrap_servers=bed.servers) as producer:
-        producer.send(bed.snapshots, key=b"experiment", value=None, partition=0)
-        producer.send(bed.snapshots, key=b"never", value=None, partition=0)
-    assert outlet.load(0) == snapshot(0)
-
-
-def test_concurrent_loads(bed: Bed) -> None:
-    source = bed.source()
-    start(source, gain(source))
-    outlet = bed.outlet(source)
-    commit(outlet, *(work(n, 0) for n in range(4)))
-    with ThreadPoolExecutor(4) as pool:
-        loaded = list(pool.map(outlet.load, range(4)))
-    assert loaded == [snapshot(0, experiment=b"%d:0" % n) for n in range(4)]
