@@ -105,7 +105,13 @@ def play(
 
 def through_json(state: dict[str, Any]) -> dict[str, Any]:
     """The state after a round trip through JSON text, which has no NaN and no infinity."""
-    loaded: dict[str, Any] = json.loads(json.dumps(state, allow_nan=False))
+    try:
+        loaded: dict[str, Any] = json.loads(json.dumps(state, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise AssertionError(
+            f"the state of policy '{state['policy']}' cannot be saved as JSON: {error} (save "
+            f"returned {state['own']!r})"
+        ) from None
     return loaded
 
 

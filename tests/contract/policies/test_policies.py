@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import tracemalloc
+from types import SimpleNamespace
 
 import pytest
 
 from streamduel import policies
 from streamduel.testing.policies import CHECKS, PolicyUnderTest
+from streamduel.testing.policies.state import (
+    check_equal_seeds_give_equal_duels_in_another_process,
+    check_parameters_are_restored,
+)
 from streamduel.testing.policies.under_test import ARMS, Check
 
 UNDER_TEST = {
@@ -25,6 +31,19 @@ UNDER_TEST = {
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_contract(check: Check, policy: str) -> None:
     check(UNDER_TEST[policy])
+
+
+def test_a_state_that_json_cannot_hold_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(policies.get("uniform"), "save", lambda _: {"mean": math.nan})
+    with pytest.raises(AssertionError, match=r"policy 'uniform' cannot be saved .*'mean': nan"):
+        check_parameters_are_restored(UNDER_TEST["uniform"])
+
+
+def test_an_error_in_another_process_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = SimpleNamespace(returncode=1, stdout=b"", stderr=b"ImportError: no module 'mine'")
+    monkeypatch.setattr("subprocess.run", lambda *_, **__: failed)
+    with pytest.raises(AssertionError, match="'uniform' in another process: ImportError: no mod"):
+        check_equal_seeds_give_equal_duels_in_another_process(UNDER_TEST["uniform"])
 
 
 @pytest.mark.parametrize("policy", policies.names())
