@@ -288,7 +288,7 @@ METRICS: Final[tuple[Declaration, ...]] = (
         "streamduel_stable_offset_lag_records",
         ("partition",),
         "Records of the partition behind the oldest open transaction of a producer of the click "
-        "log: no reader gets them before it ends. Absent for files. It is above 0 for moments if "
+        "log: no reader gets them before it ends. 0 for files. It is above 0 for moments if "
         "producers use transactions; if it stays, a producer is stuck or has left one open.",
         per_partition(lambda figures: figures.stable_offset_lags),
     ),
