@@ -135,14 +135,6 @@ class Snapshot:
     place: str = field(default="", compare=False)
     offset_place: str = field(default="its next offset", compare=False)
 
-    def overwritten(self, committed: int) -> SnapshotError:
-        """The error for a next offset, which has no checksum, that is not that of the commit."""
-        return SnapshotError(
-            f"another program wrote to {self.place or 'the snapshot'}: {self.offset_place} is "
-            f"{self.next_offset}, but the commit went to offset {committed}. Stop that program, "
-            f"and write {committed} there."
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Poll:

@@ -187,12 +187,15 @@ class SnapshotLoader:
             )
         if continues != committed.offset:
             if expected.isdecimal() and written > int(expected):
-                # Written after the last commit: all commits are visible.
-                raise SnapshotError(
-                    f"{snapshot.overwritten(committed.offset)} But if 'streamduel inspect CONFIG' "
-                    f"shows the snapshot, brokers have lost the newest offsets of group '{group}' "
-                    f"instead: set this one to {continues} by hand, where the snapshot continues."
-                )
+                # All commits are visible, and the snapshot is newer than the group's offset.
+                log.warning(
+                    "group offset outdated", partition=partition, group=group,
+                    offset=committed.offset, snapshot=continues,
+                    advice="the snapshot tells where to continue; normal after a return to a "
+                    "former source.topic, else brokers have lost the group's newest offsets or "
+                    "another group writes to snapshots.topic",
+                )  # fmt: skip
+                return
             raise _Pending(
                 f"the snapshot of partition {partition} goes to offset {continues}, but "
                 f"group '{group}' has committed {committed.offset}; {HANGING} If there is "

@@ -342,7 +342,11 @@ def check_offset(found: Snapshot, following: int) -> None:
         SnapshotError: they differ.
     """
     if found.next_offset != following:
-        raise found.overwritten(following)
+        raise SnapshotError(
+            f"another program wrote to {found.place or 'the snapshot'}: {found.offset_place} is "
+            f"{found.next_offset}, but the commit went to offset {following}. Stop that program, "
+            f"and write {following} there."
+        )
 
 
 def _refused(name: str, place: str, what: str) -> SnapshotError:

@@ -54,6 +54,7 @@ def test_damage_is_named(kafka: Broker, topics: Topics, tmp_path: Path) -> None:
                 assert refused.stderr.count("\n") == 1
             if text == b"1":
                 started = streamduel("run", run.config, "--until-end")
+                assert started.returncode == 2, started.stdout
                 assert refused.stderr.strip() in started.stderr
             if damaged in newest:
                 producer.send(topic, newest[damaged], key=damaged, partition=partition).get(30)

@@ -121,6 +121,29 @@ def test_a_recreated_topic_is_refused_and_continued(configure: Configure) -> Non
         assert epochs == sorted(set(epochs))
 
 
+@on_both_clients
+def test_a_return_to_a_former_topic_is_continued(
+    kafka: Broker, topics: Topics, tmp_path: Path, client: str
+) -> None:
+    """From topic A to B and back, with one group: its offset of A is older than the snapshot."""
+    a, b = topics(4), topics(4)
+    run = configure_faults(tmp_path / "run", kafka.bootstrap_servers, a, topics, client=client)
+    other = changed(run, "b.yaml", lambda it: it["source"].update(topic=b))._replace(log=b)
+    produce(run, 0, 500)
+    produce(other, 500, 900)
+    fold(run)
+    before = duels(run)
+    assert "streamduel repair new-log" in refused(other)
+    repaired("new-log", other.config)
+    fold(other)
+    gained = duels(other) - before
+    assert f"belongs to '{b}' (found in place of '{a}')" in refused(run)
+    assert "continues at offset 0" in repaired("new-log", run.config)
+    fold(run)
+    assert duels(run) == before + gained + before  # the records of A are folded again
+    assert replayed(run).startswith("500 records folded again")
+
+
 @pytest.mark.parametrize("by", ["the same name", "another name"])
 def test_a_control_topic_that_was_lost_too_begins_again(
     configure: Configure, topics: Topics, by: str
