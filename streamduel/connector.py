@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from pydantic import BaseModel
 
 from streamduel.diagnosis import Diagnosis
-from streamduel.errors import ConfigurationError, SnapshotError, nearest
+from streamduel.errors import ConfigurationError, nearest
 from streamduel.records import Assignment, Control, DeadLetter, Rejected
 
 ENTRY_POINTS = "streamduel.connectors"

@@ -227,25 +227,32 @@ def client_settings(
         ensure_valid_topic_name(topic)
     except (TypeError, ValueError) as error:
         raise ClientError(f"topic {topic!r} cannot be used: {error}.") from None
+    if chosen is not None and not isinstance(chosen, Mapping):
+        raise ClientError(f"kafka must be a dict of settings (found {type(chosen).__name__}).")
     chosen = dict(chosen or {})
     for name in chosen:  # without its value, which may be a password
         if name not in known:
             raise ClientError(f"kafka-python has no setting '{name}'{nearest(name, known) or '.'}")
         if name in fixed or name in RESERVED:
             raise ClientError(f"the setting '{name}' of kafka-python cannot be changed here.")
+    _check_types(chosen, known)
     _check_protocol(chosen)
     for name, value in chosen.items():
         if "password" in name and isinstance(value, str):
             chosen[name] = Secret(value)
-    parts = servers.split(",") if isinstance(servers, str) else servers
-    brokers = [part.strip() for part in parts if part.strip()]
-    _check_brokers(brokers)
+    brokers = _brokers(servers)
     return {**COMMON, **chosen, **fixed, "bootstrap_servers": brokers}
 
 
-def _check_brokers(brokers: Sequence[str]) -> None:
-    """Refuse addresses that kafka-python could only fail to connect to, again and again."""
-    found = "" if brokers else "none"
+def _brokers(servers: str | Sequence[str]) -> list[str]:
+    """The addresses; those are refused to which kafka-python could only fail to connect."""
+    try:
+        parts = servers.split(",") if isinstance(servers, str) else servers
+        brokers = [part.strip() for part in parts if part.strip()]
+    except (TypeError, AttributeError):  # no sequence of texts
+        brokers, found = [], repr(servers)
+    else:
+        found = "" if brokers else "none"
     for broker in brokers:
         try:
             get_ip_port_afi(broker)
@@ -255,6 +262,17 @@ def _check_brokers(brokers: Sequence[str]) -> None:
         raise ClientError(
             f"bootstrap_servers must have host:port of one or more brokers (found {found})."
         )
+    return brokers
+
+
+def _check_types(chosen: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+    """Refuse values of another type than the default has; kafka-python would fail on their use."""
+    for name, value in chosen.items():
+        for kind, title in ((bool, "true or false"), (int | float, "a number"), (str, "a text")):
+            if isinstance(known[name], kind):
+                if not isinstance(value, kind) or isinstance(value, bool) != (kind is bool):
+                    raise ClientError(f"{name} must be {title} (found {value!r}).")
+                break
 
 
 def _check_protocol(chosen: Mapping[str, Any]) -> None:

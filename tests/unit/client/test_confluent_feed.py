@@ -34,9 +34,10 @@ def test_an_unknown_client_is_refused() -> None:
         ({"security_protocol": "SSL"}, 'No such configuration property: "security_protocol"'),
         ({"isolation.level": "read_uncommitted"}, "'isolation.level' of librdkafka cannot be"),
         ({"group.id": "mine"}, "'group.id' of librdkafka cannot be changed here"),
+        ("group.id=mine", r"^kafka must be a dict of settings \(found str\)\.$"),
     ],
 )
-def test_wrong_settings_are_refused_at_once(settings: dict[str, str], problem: str) -> None:
+def test_wrong_settings_are_refused_at_once(settings: Any, problem: str) -> None:
     with pytest.raises(ClientError, match=problem):
         Assignments.from_kafka("nowhere:9092", client="confluent", kafka=settings)
 
@@ -45,6 +46,12 @@ def test_wrong_settings_are_refused_at_once(settings: dict[str, str], problem: s
 def test_a_wrong_topic_is_refused_at_once(topic: Any) -> None:
     with pytest.raises(ClientError, match=r"^topic .* cannot be used: a name has 1 to 249 "):
         Assignments.from_kafka("nowhere:9092", topic, client="confluent")
+
+
+@pytest.mark.parametrize("servers", [5, None, ["k-1", 5]])
+def test_wrong_servers_are_refused_at_once(servers: Any) -> None:
+    with pytest.raises(ClientError, match=r"^bootstrap_servers must have host:port of one or"):
+        Assignments.from_kafka(servers, client="confluent")
 
 
 TOPIC = "assignments"

@@ -1,7 +1,7 @@
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -41,12 +41,29 @@ WAYS: list[Opened] = [Assignments.from_kafka, EventLog.to_kafka]
             {"security_protocol": "SASL_SSL"},
             "security_protocol SASL_SSL needs sasl_mechanism.",
         ),
+        (
+            "clicks",
+            {"request_timeout_ms": "soon"},
+            "request_timeout_ms must be a number (found 'soon').",
+        ),
+        (
+            "clicks",
+            {"request_timeout_ms": True},
+            "request_timeout_ms must be a number (found True).",
+        ),
+        (
+            "clicks",
+            {"ssl_check_hostname": 0},
+            "ssl_check_hostname must be true or false (found 0).",
+        ),
+        ("clicks", {"client_dns_lookup": 5}, "client_dns_lookup must be a text (found 5)."),
+        ("clicks", "client_id=me", "kafka must be a dict of settings (found str)."),
         ("", {}, "topic '' cannot be used: All topics must be non-empty strings."),
         (None, {}, "topic None cannot be used: All topics must not be None."),
     ],
 )
 def test_settings_are_checked_before_anything_is_opened(
-    way: Opened, topic: str, kafka: Mapping[str, Any], sentence: str
+    way: Opened, topic: str, kafka: Any, sentence: str
 ) -> None:
     with pytest.raises(ClientError) as refused:
         way("nowhere:9092", topic, kafka=kafka)
@@ -56,10 +73,18 @@ def test_settings_are_checked_before_anything_is_opened(
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
     ("servers", "found"),
-    [("", "none"), ([], "none"), (["", " "], "none"), ("k-1:9092,k-2:port", "'k-2:port'")],
+    [
+        ("", "none"),
+        ([], "none"),
+        (["", " "], "none"),
+        ("k-1:9092,k-2:port", "'k-2:port'"),
+        (5, "5"),
+        (None, "None"),
+        (["k-1", 5], "['k-1', 5]"),
+    ],
 )
 def test_servers_are_checked_before_anything_is_opened(
-    way: Opened, servers: str | list[str], found: str
+    way: Opened, servers: Any, found: str
 ) -> None:
     with pytest.raises(ClientError) as refused:
         way(servers)
