@@ -237,10 +237,10 @@ class ControlledSource(Source, Protocol):
     It delivers a `ControlMarker` wherever the click log has a marker of its own.
     """
 
-    def seek_control(self, partition: int, offset: int) -> None:
+    def seek_control(self, partition: int, offset: int) -> str | None:
         """Deliver the control records of a gained partition from this offset on.
 
-        Called before `seek`.
+        Called before `seek`. Returns the id of the control topic, as `log_id` for the click log.
 
         Raises:
             ConnectorError: the control topic ends before this offset.

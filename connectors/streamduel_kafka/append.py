@@ -38,7 +38,7 @@ def append_record(settings: SourceSettings, key: bytes, value: bytes) -> str:
             partitions = topics.require_log(topic, settings.partitions, "Write").partitions
         else:
             topic, setting = settings.control_topic, "source.control_topic"
-            partitions = topics.require_control(topic, None, "Write")
+            partitions = topics.require_control(topic, None, "Write").partitions
     partition = home_partition(key.decode(), partitions)
     options = ProducerOptions(
         client_id="streamduel-append", seconds=APPEND_SECONDS, block_seconds=APPEND_SECONDS

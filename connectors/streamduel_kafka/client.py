@@ -15,6 +15,9 @@ from kafka import TopicPartition
 
 from streamduel.connector import MAX_BATCH_BYTES, LogRecord
 
+# A topic that was deleted and recreated is noticed by its id, which comes with the metadata.
+METADATA_SECONDS = 5.0
+
 
 class Listener(Protocol):
     """Receives the assignments of a group member, in the thread that polls or another one."""

@@ -25,8 +25,16 @@ from streamduel.checksum import checksum
 from streamduel.connector import ControlMarker, ControlRecord, LogRecord
 from streamduel.errors import ConnectorError
 from streamduel.records import Rejected
-from streamduel_kafka.client import ConsumerOptions, Producer, ProducerOptions, Sent
+from streamduel_kafka.client import (
+    METADATA_SECONDS,
+    ConsumerOptions,
+    Found,
+    Producer,
+    ProducerOptions,
+    Sent,
+)
 from streamduel_kafka.connecting import connect, connect_at_start, is_fatal, reason
+from streamduel_kafka.offsets import check_same
 from streamduel_kafka.rights import Rights
 from streamduel_kafka.settings import SourceSettings
 
@@ -40,7 +48,7 @@ LOOK_SECONDS: Final = 0.1
 ASK_SECONDS: Final = 2.0
 
 # It continues behind deleted records; `_check_deleted` notices those that a marker names.
-READER: Final = ConsumerOptions(client_id="streamduel-control")
+READER: Final = ConsumerOptions(client_id="streamduel-control", metadata_seconds=METADATA_SECONDS)
 
 # Not in the transaction of a commit: a marker that is written twice has no effect, so it needs no
 # transaction; and in one it would be visible only after the commit, and fold with the next.
@@ -101,11 +109,13 @@ class ControlLog:
 
     Args:
         settings: the source's, with a control topic.
+        log_id: of the control topic; None with brokers before Kafka 2.8.
         forwards: whether to write markers: a replay only reads.
     """
 
-    def __init__(self, settings: SourceSettings, *, forwards: bool) -> None:
+    def __init__(self, settings: SourceSettings, log_id: str | None, *, forwards: bool) -> None:
         assert settings.control_topic is not None
+        self.log_id = log_id
         self._topic = settings.control_topic
         self._click_topic = settings.topic
         self._forwards = forwards
@@ -136,8 +146,9 @@ class ControlLog:
         if end is not None and offset > end:
             raise ConnectorError(
                 f"partition {partition} of source.control_topic '{self._topic}' ends at offset "
-                f"{end}, but {offset} was reached before; was the topic recreated? Restore it, or "
-                f"set source.control_topic to null."
+                f"{end}, but {offset} was reached before; was the topic recreated? Restore it. To "
+                f"read the new topic from its beginning: 'streamduel repair new-log CONFIG'; to do "
+                f"without: source.control_topic: null."
             )
         self._partitions[partition] = _Partition(offset, offset, offset)
         self._assign()
@@ -156,7 +167,7 @@ class ControlLog:
         """Read new control records, and write a marker for each.
 
         Raises:
-            ConnectorError: Kafka does not allow it.
+            ConnectorError: Kafka does not allow it, or the topic was deleted and created again.
         """
         now = time.monotonic()
         if not self._partitions or (now - self._looked_at < LOOK_SECONDS and not self._waiting):
@@ -173,6 +184,8 @@ class ControlLog:
                 ) from error
             log.warning("read failed", topic=self._topic, error=reason(error))
             return
+        if known := self._consumer.known(self._topic):
+            check_same(self._topic, self.log_id, known.id)
         for at, found in fetched.items():
             records = self._partitions[at.partition].records
             for record in found:
@@ -336,6 +349,8 @@ class ControlLog:
             self._producer.discard()
 
 
-def open_control(settings: SourceSettings, *, forwards: bool) -> ControlLog | None:
+def open_control(
+    settings: SourceSettings, found: Found | None, *, forwards: bool
+) -> ControlLog | None:
     """The control topic, if there is one; see `ControlLog`."""
-    return ControlLog(settings, forwards=forwards) if settings.control_topic else None
+    return None if found is None else ControlLog(settings, found.id, forwards=forwards)

@@ -111,7 +111,7 @@ def _topics(
 
     def control() -> str:
         found = topics.require_control(str(source.control_topic), partitions, create=False)
-        return f"has {counted(found, 'partition')} and can be read"
+        return f"has {counted(found.partitions, 'partition')} and can be read"
 
     def assignments() -> str:
         topics.require_assignments(sink.assignments)

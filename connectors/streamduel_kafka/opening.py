@@ -7,7 +7,7 @@ from contextlib import ExitStack
 import structlog
 
 from streamduel.connector import SourceOptions
-from streamduel_kafka.client import ConsumerOptions, Membership
+from streamduel_kafka.client import METADATA_SECONDS, ConsumerOptions, Membership
 from streamduel_kafka.connecting import COMMAND_SECONDS, connect_at_start
 from streamduel_kafka.control_log import open_control
 from streamduel_kafka.instance import Instance
@@ -23,9 +23,6 @@ log = structlog.stdlib.get_logger(__name__)
 # its heartbeats that the broker is down, within 5 s (see `Consumer.connected`).
 HEARTBEAT_MS = 1500
 
-# A topic that was deleted and recreated is noticed by its id, which comes with the metadata.
-METADATA_SECONDS = 5.0
-
 
 def open_source(settings: SourceSettings, options: SourceOptions) -> KafkaSource:
     """Join the group.
@@ -36,11 +33,11 @@ def open_source(settings: SourceSettings, options: SourceOptions) -> KafkaSource
         ConnectorError: the cluster or the topic does not match the settings.
     """
     with Topics(settings) as topics:
-        found = topics.require_log(settings.topic, settings.partitions)
+        found, controls = topics.require_log(settings.topic, settings.partitions), None
         topics.require_every_record(settings.topic)
         if settings.control_topic is not None:
             topics.require_log(settings.topic, None, "Write")  # for the markers
-            topics.require_control(settings.control_topic, found.partitions)
+            controls = topics.require_control(settings.control_topic, found.partitions)
     for topic, compression in topics.unbounded.items():
         log.warning(
             "decompression not bounded", topic=topic, compression=compression, advice=BOUND_IT
@@ -59,7 +56,7 @@ def open_source(settings: SourceSettings, options: SourceOptions) -> KafkaSource
         consumer = connect_at_start(reader, settings.client_settings)
         opened.callback(consumer.close)
         consumer.subscribe(settings.topic, ownership)
-        control = open_control(settings, forwards=True)
+        control = open_control(settings, controls, forwards=True)
         opened.pop_all()
     rights = Rights(settings.client_settings, settings.group)
     return KafkaSource(
@@ -75,16 +72,18 @@ def open_log(settings: SourceSettings, options: SourceOptions) -> KafkaSource:
         ConnectorError: the cluster or the topic does not match the settings.
     """
     with Topics(settings, COMMAND_SECONDS) as topics:
-        found = topics.require_log(settings.topic, create=None)
+        found, controls = topics.require_log(settings.topic, create=None), None
         topics.require_every_record(settings.topic)
         if settings.control_topic is not None:
-            topics.require_control(settings.control_topic, found.partitions, create=False)
+            controls = topics.require_control(
+                settings.control_topic, found.partitions, create=False
+            )
     with ExitStack() as opened:
         reader = _reader(settings, options, "streamduel-log")
         consumer = connect_at_start(reader, settings.client_settings)
         opened.callback(consumer.close)
         ownership = WholeLog(consumer, settings.topic, found.partitions)
-        control = open_control(settings, forwards=False)
+        control = open_control(settings, controls, forwards=False)
         opened.pop_all()
     rights = Rights(settings.client_settings)
     return KafkaSource(consumer, ownership, settings.topic, found, rights, control=control)

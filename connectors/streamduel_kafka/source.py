@@ -171,10 +171,11 @@ class KafkaSource:
     def _rewind(self, partition: int, offset: int) -> None:
         self._consumer.seek(self._at(partition), offset)
 
-    def seek_control(self, partition: int, offset: int) -> None:
-        """Deliver the control records of a gained partition from this offset on."""
+    def seek_control(self, partition: int, offset: int) -> str | None:
+        """Deliver the control records of a gained partition from this offset on; the topic's id."""
         assert self._control is not None
         self._control.seek(partition, offset)
+        return self._control.log_id
 
     def ask_log(self) -> None:
         """Request the topic's id from a broker; `confirm_log` waits for the answer."""

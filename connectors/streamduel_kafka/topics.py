@@ -122,19 +122,16 @@ class Topics:
 
     def require_control(
         self, topic: str, partitions: int | None, operation: str = "Read", *, create: bool = True
-    ) -> int:
+    ) -> Found:
         """The control topic: with as many partitions as the click log, and not compacted.
 
         `partitions` None neither checks their number nor creates the topic.
-
-        Returns:
-            Its number of partitions.
         """
         new = New(partitions, CONTROL) if create and partitions is not None else None
-        found = self._require(topic, "source.control_topic", new, operation).partitions
-        if partitions not in (None, found):
+        found = self._require(topic, "source.control_topic", new, operation)
+        if partitions not in (None, found.partitions):
             raise ConnectorError(
-                f"source.control_topic '{topic}' has {counted(found, 'partition')}, but "
+                f"source.control_topic '{topic}' has {counted(found.partitions, 'partition')}, but "
                 f"source.topic has {partitions}; it must have as many: take another topic for the "
                 f"control records."
             )

@@ -12,6 +12,7 @@ from streamduel.cli.app import err
 from streamduel.cli.progress import counting_progress
 from streamduel.config import LoadedConfig
 from streamduel.connector import LogRecord, Source, SourceOptions
+from streamduel.errors import ConnectorError
 from streamduel.formats import Ignored
 from streamduel.records import Control, Rejected
 from streamduel.stream import control_order
@@ -42,7 +43,6 @@ def read_pending(loaded: LoadedConfig, entries: Mapping[int, PartitionEntry]) ->
     """
     limits, form = loaded.config.limits, loaded.config.log_format
     controls = loaded.config.control_topic is not None
-    next_offsets = {number: _next(entry, controls=controls) for number, entry in entries.items()}
     translate = None if form is None else form.translate
     decoder = RecordDecoder(limits.max_record_bytes, translate, limits.max_ranks)
     orders = {}
@@ -60,7 +60,7 @@ def read_pending(loaded: LoadedConfig, entries: Mapping[int, PartitionEntry]) ->
         closing(opened) as log,
         counting_progress(err, "reading after the snapshots") as progress,
     ):
-        for partition, record in _records(log, next_offsets, progress, controls=controls):
+        for partition, record in _records(log, entries, progress, controls=controls):
             for control in _changes(decoder, record):
                 if not orders[partition].repeats(control):
                     pending.setdefault((partition, control.experiment), []).append(control)
@@ -76,12 +76,17 @@ def _next(entry: PartitionEntry, *, controls: bool) -> int:
 
 def _records(
     log: Source,
-    next_offsets: Mapping[int, int],
+    entries: Mapping[int, PartitionEntry],
     progress: Callable[[int, int], None],
     *,
     controls: bool,
 ) -> Iterator[tuple[int, LogRecord]]:
-    """The records of the log, with their partitions, from these offsets on to its present end."""
+    """The records of the log after those of the snapshots, with their partitions, to its end.
+
+    Raises:
+        ConnectorError: the control topic is not the one whose records were applied.
+    """
+    next_offsets = {number: _next(entry, controls=controls) for number, entry in entries.items()}
     done = 0
     wanted: set[int] = set()
     started = False
@@ -89,8 +94,11 @@ def _records(
         poll = log.poll(POLL_SECONDS)
         for partition in poll.gained:
             started = True
-            if controls:
-                control_order.check_end(log, partition, next_offsets.get(partition, 0))
+            entry = entries.get(partition)
+            if controls and entry is not None:
+                problem = control_order.replaced(log, partition, entry.control)
+                if problem is not None:
+                    raise ConnectorError(problem)
             log.seek(partition, next_offsets.get(partition))
             if partition in next_offsets:
                 wanted.add(partition)

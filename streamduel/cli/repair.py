@@ -101,7 +101,8 @@ def repair(
     - **new-log** `[--at-end]`: `source.topic` was deleted and created again, the file was replaced,
       or `source` names another click log with as many partitions. Champions, counts and epochs are
       kept; the fold continues with the first record of the new log. Where the click log has lost
-      its newest records, `--at-end` folds none of the others a second time.
+      its newest records, `--at-end` folds none of the others a second time. If only the control
+      topic is new, the click log continues, and control records begin with the first.
 
     - **repartition** `--from FORMER`: the topic has another number of partitions, or `source` names
       a topic with another number. Each experiment moves to its new home partition. CONFIG must name
@@ -268,12 +269,15 @@ def _new_log(
     if not saved:
         raise SnapshotError("there is no snapshot, so there is nothing to repair.")
     new = {n: it for n, it in saved.items() if not _continues(it.partition, shape, log)}
+    begins = {n: _end(log, n) if at_end else log.seek(n, None) for n in new}
+    new_controls = has_new_controls(loaded, saved)
+    if new_controls:  # the other partitions continue where they were, with the new control topic
+        begins = {n: it.partition.next for n, it in saved.items()} | begins
+        new = saved
     if not new:
         raise ConfigurationError(
             f"the snapshots were made from the present '{shape.topic}'; there is no new log."
         )
-    begins = {n: _end(log, n) if at_end else log.seek(n, None) for n in new}
-    new_controls = has_new_controls(loaded, new)
     move = repair_commits.Move(new, shape, begins, "new_log", note, new_controls)
     return Plan(
         move.commits(),

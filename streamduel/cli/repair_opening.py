@@ -76,7 +76,7 @@ def has_new_controls(loaded: LoadedConfig, saved: Mapping[int, Saved]) -> bool:
     with closing(controls):
         gain(controls)
         return any(
-            control_order.ends_before(controls, partition, it.next) is not None
+            control_order.replaced(controls, partition, it) is not None
             for partition, it in applied.items()
         )
 

@@ -24,8 +24,7 @@ def check_controls(loaded: LoadedConfig, saved: Mapping[int, snapshot.Saved]) ->
     """
     if loaded.config.control_topic is None:
         return
-    controls = {partition: it.partition.control for partition, it in saved.items()}
-    applied = {partition: it.next for partition, it in controls.items() if it is not None}
+    applied = {partition: it.partition.control for partition, it in saved.items()}
     waiting = 0
     try:
         with closing(loaded.open_controls()) as log:
@@ -33,12 +32,14 @@ def check_controls(loaded: LoadedConfig, saved: Mapping[int, snapshot.Saved]) ->
             while not (gained := log.poll(POLL_SECONDS).gained) and time.monotonic() < deadline:
                 pass
             for partition in gained:
-                offset = applied.get(partition, 0)
-                control_order.check_end(log, partition, offset)
-                log.seek(partition, offset)
+                entry = applied.get(partition)
+                if (problem := control_order.replaced(log, partition, entry)) is not None:
+                    yield Finding("source.control_topic", "failed", problem)
+                    return
+                log.seek(partition, entry.next if entry is not None else 0)
                 waiting += log.lags([partition]).get(partition, 0)
     except MissingError as error:
-        if any(applied.values()):
+        if any(it is not None and it.next for it in applied.values()):
             yield Finding("source.control_topic", "failed", str(error))
         return  # else the connector has a finding already
     except ConnectorError as error:

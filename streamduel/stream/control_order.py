@@ -11,13 +11,18 @@ import msgspec
 
 from streamduel.config.model import ControlOrigin
 from streamduel.connector import ControlMarker, ControlRecord, Source
-from streamduel.errors import ConnectorError, SnapshotError, shown
+from streamduel.errors import SnapshotError, shown
 from streamduel.records import Control, InputEvent, Rejected
 
 REMEMBERED: Final = 100
 """Ids of control records that are remembered: a person repeats a command of uncertain outcome
 within minutes, and hardly a hundred actions later."""
 
+
+WAY_ON: Final = (
+    "To read the new topic from its beginning: 'streamduel repair new-log CONFIG'; to do without: "
+    "source.control_topic: null."
+)
 
 OFF: Final = "control records are switched off (limits.control_records: false)."
 
@@ -30,12 +35,14 @@ class ControlEntry(msgspec.Struct, frozen=True):
         next: the first offset of the control topic whose record is not applied.
         origins: from which offset of the click log on which control records count.
         ids: digests of the ids that were applied last, the oldest first.
+        log_id: of the control topic; None if it has none, and if an earlier release wrote this.
     """
 
     topic: str | None
     next: int
     origins: list[tuple[int, ControlOrigin]]
     ids: list[str]
+    log_id: str | None = None
 
 
 class ControlOrder:
@@ -59,6 +66,7 @@ class ControlOrder:
     def __init__(self, origin: ControlOrigin, topic: str | None) -> None:
         self._origin = origin
         self._topic = topic
+        self._log_id: str | None = None
         self.next = 0
         self.origins: list[tuple[int, ControlOrigin]] = [(0, origin)]
         self._ids: deque[str] = deque(maxlen=REMEMBERED)
@@ -74,10 +82,22 @@ class ControlOrder:
             check_topic(entry, self._topic)
             self._topic = self._topic or entry.topic
             self.next = entry.next
+            self._log_id = entry.log_id
             self.origins = list(entry.origins)
             self._ids.extend(entry.ids)
         if self.origins[-1][1] != self._origin:
             self.origins.append((offset, self._origin))
+
+    def continue_in(self, log_id: str | None) -> None:
+        """Continue in the control topic of this id, as `ControlledSource.seek_control` returns it.
+
+        Raises:
+            SnapshotError: the topic was deleted and created again after records were applied.
+        """
+        if self.next and differ(self._log_id, log_id):
+            assert self._topic is not None
+            raise SnapshotError(recreated(self._topic, self._log_id, log_id))
+        self._log_id = log_id or self._log_id
 
     def judge_as(self, entry: ControlEntry | None) -> None:
         """Treat the whole click log as the service did that wrote this entry, for a replay.
@@ -96,7 +116,7 @@ class ControlOrder:
         """The part of the snapshot; None if all control records came in the click log."""
         if self.origins == [(0, "log")]:
             return None
-        return ControlEntry(self._topic, self.next, self.origins, list(self._ids))
+        return ControlEntry(self._topic, self.next, self.origins, list(self._ids), self._log_id)
 
     def origin_at(self, offset: int) -> ControlOrigin:
         """Where the control records at an offset of the click log come from."""
@@ -161,35 +181,45 @@ def check_topic(entry: ControlEntry | None, topic: str | None) -> None:
     if entry is not None and entry.topic is not None and topic not in (None, entry.topic):
         raise SnapshotError(
             f"source.control_topic must stay '{entry.topic}' (found '{topic}'): the click log "
-            f"refers to its records. Restore it, or use null."
+            f"refers to its records. Restore it. {WAY_ON}"
         )
 
 
-def ends_before(log: Source, partition: int, offset: int) -> int | None:
-    """The end of a partition of the control topic if it is before an offset that was reached.
+def differ(former: str | None, found: str | None) -> bool:
+    """Whether two ids are known and not the same."""
+    return None not in (former, found) and former != found
+
+
+def recreated(topic: str, former: str | None, found: str | None) -> str:
+    """The sentence about a control topic with another id than before."""
+    return (
+        f"source.control_topic '{topic}' was deleted and created again: its id was {former} (found "
+        f"{found} now). {WAY_ON}"
+    )
+
+
+def replaced(log: Source, partition: int, entry: ControlEntry | None) -> str | None:
+    """Why a control topic is not the one whose records were applied; None if it is.
 
     Args:
         log: the control topic, read as a click log; its partition has been gained.
         partition: the partition.
-        offset: the first offset whose record is not applied.
+        entry: the entry of its snapshot.
     """
-    end = log.seek(partition, None) + log.lags([partition]).get(partition, offset)
-    return end if end < offset else None
+    if entry is None or not entry.next:
+        return None
+    if differ(entry.log_id, log.log_id(partition)):
+        return recreated(log.topic, entry.log_id, log.log_id(partition))
+    end = log.seek(partition, None) + log.lags([partition]).get(partition, entry.next)
+    return ends_before(log.topic, partition, end, entry.next) if end < entry.next else None
 
 
-def check_end(log: Source, partition: int, offset: int) -> None:
-    """Refuse a control topic that ends before an offset that was reached; see `ends_before`.
-
-    Raises:
-        ConnectorError: it ends before.
-    """
-    end = ends_before(log, partition, offset)
-    if end is not None:
-        raise ConnectorError(
-            f"partition {partition} of source.control_topic '{log.topic}' ends at offset {end}, "
-            f"but {offset} was reached before; was the topic recreated? Restore it, or set "
-            f"source.control_topic to null."
-        )
+def ends_before(topic: str, partition: int, end: int, offset: int) -> str:
+    """The sentence about a control topic that ends before an offset that was reached."""
+    return (
+        f"partition {partition} of source.control_topic '{topic}' ends at offset {end}, but "
+        f"{offset} was reached before; was the topic recreated? Restore it. {WAY_ON}"
+    )
 
 
 def moved(entry: ControlEntry | None, *, same_controls: bool) -> ControlEntry | None:

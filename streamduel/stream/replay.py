@@ -218,7 +218,9 @@ def _seek(config: Config, log: Source, partition: int, audits: Mapping[int, _Aud
     task = audits[partition].task if partition in audits else None
     if config.control_topic is not None:
         applied = 0 if task is None else task.controls.next
-        cast(ControlledSource, log).seek_control(partition, applied)
+        log_id = cast(ControlledSource, log).seek_control(partition, applied)
+        if task is not None:
+            task.controls.continue_in(log_id)
     wanted = None if task is None else task.resume_offset
     start = log.seek(partition, wanted)
     if partition not in audits:

@@ -203,7 +203,7 @@ class Runner:
         wanted = task.resume_offset
         if self._config.control_topic is not None:
             source = cast(ControlledSource, self._source)
-            source.seek_control(partition, task.controls.next)
+            task.controls.continue_in(source.seek_control(partition, task.controls.next))
         start = self._source.seek(partition, wanted)
         if wanted is not None and start > task.next_offset:
             log.error(

@@ -169,10 +169,51 @@ def test_a_control_topic_that_was_lost_too_begins_again(
     replayed(run)
 
 
+@on_both_clients
+def test_a_recreated_control_topic_is_refused_and_begins_again(
+    kafka: Broker, topics: Topics, tmp_path: Path, client: str
+) -> None:
+    """The click log stays; the new control topic soon has as many records as the former one."""
+    plain = configure_faults(
+        tmp_path / "run", kafka.bootstrap_servers, topics(4), topics, client=client
+    )
+    controls = topics(4)
+    run = changed(plain, "control.yaml", lambda it: it["source"].update(control_topic=controls))
+    experiment = EXPERIMENTS[0]
+    produce(run, 0, 300)
+    fold(run)
+    before = duels(run)
+    control(run, experiment, "pause", "paused")
+    service = Service(run.config, tmp_path / "recreated.log")
+    try:
+        wait_until_restored(service)
+        recreate(run, controls)
+        assert service.process.wait(PATIENCE) == 1
+        assert f"topic '{controls}' was deleted and created again" in service.tail()
+    finally:
+        service.kill()
+    write_action(run, experiment, "resume")
+    write_action(run, experiment, "pause")
+    sentence = refused(run)
+    assert (
+        f"source.control_topic '{controls}' was deleted and created again: its id was" in sentence
+    )
+    assert "streamduel repair new-log" in sentence
+    examined = streamduel("doctor", run.config)
+    assert sentence.split("streamduel: ")[-1].strip() in " ".join(examined.stdout.split())
+    shown = repaired("new-log", run.config)
+    assert f"Control topic '{controls}': read from its beginning.\n" in shown
+    assert shown.count("Partition ") == 4
+    control(run, experiment, "resume", "running")
+    produce(run, 300, 400)
+    fold(run)
+    assert duels(run) > before
+    replayed(run)
+
+
 def control(run: Run, experiment: str, action: str, status: str) -> None:
     """Write an action, and let the service apply it."""
-    done = streamduel("control", run.config, experiment, action)
-    assert done.returncode == 0, done.stderr
+    write_action(run, experiment, action)
     service = Service(run.config, run.config.with_name("service.log"))
     try:
         deadline = time.monotonic() + PATIENCE
@@ -181,6 +222,18 @@ def control(run: Run, experiment: str, action: str, status: str) -> None:
         assert service.stop() == 0
     finally:
         service.kill()
+
+
+def wait_until_restored(service: Service) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not service.restored:
+        assert time.monotonic() < deadline, service.tail()
+        time.sleep(0.1)
+
+
+def write_action(run: Run, experiment: str, action: str) -> None:
+    done = streamduel("control", run.config, experiment, action)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_topic_with_more_partitions_is_refused_and_continued(
@@ -297,10 +350,7 @@ def test_a_repair_is_refused_while_a_process_of_a_given_name_runs(
     produce(run, 0, 300)
     service = Service(run.config, tmp_path / "service.log")
     try:
-        deadline = time.monotonic() + PATIENCE
-        while not service.restored:
-            assert time.monotonic() < deadline, service.tail()
-            time.sleep(0.1)
+        wait_until_restored(service)
         monkeypatch.setattr(repair_opening, "OWN_SECONDS", 10.0)  # its session ends after 6 s
         with pytest.raises(ConnectorError, match="another process owns partition"):
             repair.repair("new-log", run.config)

@@ -49,6 +49,9 @@ class Topic:
     def close(self) -> None:
         """Nothing is open."""
 
+    def known(self, _topic: str) -> None:
+        """No metadata yet."""
+
     def begins(self, _: Any, seconds: float) -> dict[TopicPartition, int]:
         return {AT: self.begin}
 
@@ -103,7 +106,7 @@ def opened(*, forwards: bool = True, since: int = 0) -> ControlLog:
     settings = SourceSettings(
         bootstrap_servers=["nowhere:1"], topic="clicks", group="g", control_topic="control"
     )
-    log = ControlLog(settings, forwards=forwards)
+    log = ControlLog(settings, None, forwards=forwards)
     log.seek(0, since)
     log.look()
     return log

@@ -55,8 +55,8 @@ class Existing(Closable):
     def require_every_record(self, _topic: str) -> None:
         """It is not compacted."""
 
-    def require_control(self, *_: Any, **_more: Any) -> int:
-        return 1
+    def require_control(self, *_: Any, **_more: Any) -> Found:
+        return Found(1, "id")
 
 
 @pytest.mark.parametrize("opens", [opening.open_source, opening.open_log])
@@ -90,7 +90,7 @@ def test_a_producer_of_markers_that_cannot_be_opened_closes_the_consumer(
 
     monkeypatch.setattr(control_log, "connect_at_start", connect)
     with pytest.raises(ConnectorError, match="refused"):
-        ControlLog(SETTINGS, forwards=True)
+        ControlLog(SETTINGS, None, forwards=True)
     assert consumer.closed
 
 

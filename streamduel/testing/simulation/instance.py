@@ -90,10 +90,11 @@ class SimulatedSource:
         self._controls.look()
         return Poll(records=self._controls.merge(fetched, self._positions.__setitem__))
 
-    def seek_control(self, partition: int, offset: int) -> None:
+    def seek_control(self, partition: int, offset: int) -> str | None:
         """Deliver the control records of a partition from this offset on."""
         assert self._controls is not None, "only with a control topic"
         self._controls.seek(partition, offset)
+        return None
 
     def _fetch(self) -> dict[int, Sequence[Record]]:
         fetched = {

@@ -198,6 +198,22 @@ def test_another_control_topic_is_refused() -> None:
         stream.restart(source={"control_topic": "other"})
 
 
+def test_a_recreated_control_topic_is_refused() -> None:
+    stream = Stream(**TOPIC)
+    stream.task.controls.continue_in("a")
+    stream.fold(text(DUEL))
+    stream.restart(**TOPIC)
+    stream.task.controls.continue_in("b")  # no record of the former one took effect
+    stream.fold(control(0))
+    stream.restart(**TOPIC)
+    stream.task.controls.continue_in(None)  # an older broker has no ids
+    entry = control_entry(stream)
+    assert entry is not None
+    assert entry.log_id == "b"
+    with pytest.raises(SnapshotError, match=r"its id was b \(found c now\)\. .* repair new-log"):
+        stream.task.controls.continue_in("c")
+
+
 def log_of(rng: random.Random, count: int) -> list[LogRecord]:
     """Duels, plain control records, markers and repeated markers."""
     made: list[LogRecord] = []
