@@ -208,10 +208,11 @@ def replaced(log: Source, partition: int, entry: ControlEntry | None) -> str | N
     """
     if entry is None or not entry.next:
         return None
-    if differ(entry.log_id, log.log_id(partition)):
-        return recreated(log.topic, entry.log_id, log.log_id(partition))
     end = log.seek(partition, None) + log.lags([partition]).get(partition, entry.next)
-    return ends_before(log.topic, partition, end, entry.next) if end < entry.next else None
+    if end < entry.next:
+        return ends_before(log.topic, partition, end, entry.next)
+    former, found = entry.log_id, log.log_id(partition)
+    return recreated(log.topic, former, found) if differ(former, found) else None
 
 
 def ends_before(topic: str, partition: int, end: int, offset: int) -> str:
