@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from itertools import chain
 
 import pytest
 
@@ -16,8 +18,11 @@ SCHEDULES = 500
 FOUND_WITHIN = 1500
 """Schedules, somewhat less than a minute; the rarest defect is found after 860."""
 
+FOUND_BY = {"removed_experiment_forgotten": 858, "told_by_the_offset_alone": 328}
+"""The first seeds that find the rare defects; they are tried first, because they take a minute."""
 
-def survive(seeds: range) -> None:
+
+def survive(seeds: Iterable[int]) -> None:
     for seed in seeds:
         simulate(seed)
 
@@ -32,7 +37,7 @@ def test_the_service_survives_every_schedule(quarter: int) -> None:
 def test_a_defect_that_is_put_back_is_found(defect: str, monkeypatch: pytest.MonkeyPatch) -> None:
     DEFECTS[defect](monkeypatch)
     with pytest.raises(Failure, match="To repeat it"):
-        survive(range(FOUND_WITHIN))
+        survive(chain([FOUND_BY.get(defect, 0)], range(FOUND_WITHIN)))
 
 
 def test_a_seed_determines_every_step() -> None:
