@@ -156,6 +156,15 @@ def truncated(at: TopicPartition, offset: int, end: int) -> ConnectorError:
     )
 
 
+def overwritten(at: TopicPartition, offset: int) -> ConnectorError:
+    """The error for a partition that has lost records, and has others at their offsets."""
+    return ConnectorError(
+        f"brokers have lost the newest records of {name(at)} before offset {offset}, which was "
+        "reached, and others have their offsets now. Start again: the fold continues at the next "
+        "offset of the snapshot, and what was written before it after the loss is not folded."
+    )
+
+
 def check_same(topic: str, former: str | None, found: str | None) -> None:
     """Check that a topic still has the id that it had; None is an unknown one.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -31,6 +31,7 @@ from streamduel_kafka.offsets import (
     Offsets,
     check_same,
     name,
+    overwritten,
     truncated,
 )
 from streamduel_kafka.partitions import (
@@ -225,6 +226,7 @@ class KafkaSource:
         except errors.KafkaError as error:
             if isinstance(error, errors.LogTruncationError):
                 self._recheck_log()
+                self._truncated(error.divergent_offsets)
             if isinstance(error, errors.FencedInstanceIdError):
                 raise name_taken() from error
             if is_fatal(error) or not error.retriable:
@@ -297,6 +299,16 @@ class KafkaSource:
                 )  # fmt: skip
                 self._missed[at.partition] = bounds.begin
                 self._consumer.seek(at, bounds.begin)
+
+    def _truncated(self, partitions: Iterable[TopicPartition]) -> None:
+        """Name a partition whose new leader lacks records that were delivered."""
+        for at in partitions:
+            position = self._position(at.partition)
+            bounds = self._offsets.bounds(at, ASK_SECONDS)
+            if bounds is not None and position > bounds.high:
+                raise truncated(at, position, bounds.high)
+            if bounds is not None:
+                raise overwritten(at, position)
 
     def caught_up(self, partition: int) -> bool:
         """Whether the partition's last stable offset at the time of `seek` has been reached.

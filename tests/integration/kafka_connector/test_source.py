@@ -267,6 +267,32 @@ def test_permanent_errors_end_the_source(
 
 
 @pytest.mark.parametrize(
+    ("position", "sentence"),
+    [
+        (5, "ends at offset 3, but 5 was reached before; .* with --at-end from its end"),
+        (2, "before offset 2, which was reached, and others have their offsets now"),
+    ],
+    ids=["shorter", "written again"],
+)
+def test_records_that_a_new_leader_lacks(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, position: int, sentence: str
+) -> None:
+    """Each client says in its own way that the log diverges from what it has read."""
+    bed.produce(3, 0)
+    source = bed.source()
+    start(source, gain(source))
+    at = TopicPartition(bed.topic, 0)
+    source._consumer.seek(at, position)
+
+    def fail(_: float) -> None:
+        raise errors.LogTruncationError({at: None})
+
+    monkeypatch.setattr(source._consumer, "poll", fail)
+    with pytest.raises(ConnectorError, match=f"partition 0 of topic '{bed.topic}'.*{sentence}"):
+        source.poll(0)
+
+
+@pytest.mark.parametrize(
     ("error", "right"),
     [
         (
