@@ -47,7 +47,7 @@ LOOK_SECONDS: Final = 0.1
 # The longest that a request for offsets, or a record for the click log, may block a poll.
 ASK_SECONDS: Final = 2.0
 
-# It continues behind deleted records; `_check_deleted` notices those that a marker names.
+# It continues behind deleted records, which `_check_unread` and `_check_deleted` notice.
 READER: Final = ConsumerOptions(client_id="streamduel-control", metadata_seconds=METADATA_SECONDS)
 
 # Not in the transaction of a commit: a marker that is written twice has no effect, so it needs no
@@ -124,6 +124,7 @@ class ControlLog:
         self._partitions: dict[int, _Partition] = {}
         self._looked_at = 0.0
         self._waiting = False
+        self._reported: dict[int, int] = {}  # the beginnings of partitions, as last logged
         self._sent: list[Sent] = []
         self._ends: dict[TopicPartition, int] | None = None
         self._producer: Producer | None = None
@@ -192,6 +193,11 @@ class ControlLog:
                 records[record.offset] = ControlRecord(record.offset, record.key, record.value)
         for number, partition in self._partitions.items():
             position = self._consumer.position(self._at(number))
+            unread = partition.position
+            while unread in partition.records:
+                unread += 1
+            if unread < position and self._forwards:
+                self._check_unread(number, unread)
             partition.position = max(partition.position, position)
         if self._forwards:
             self._mark()
@@ -312,12 +318,28 @@ class ControlLog:
         partition.next = wanted + 1
         return due
 
-    def _check_deleted(self, number: int, wanted: int) -> None:
-        try:
-            begin = self._consumer.begins([self._at(number)], ASK_SECONDS)
-        except errors.KafkaError:
+    def _check_unread(self, number: int, first: int) -> None:
+        """Log the records from this one on that were deleted before they were read."""
+        begin = self._begin(number)
+        if begin <= max(first, self._reported.get(number, 0)):
             return
-        if wanted >= begin[self._at(number)]:
+        self._reported[number] = begin
+        log.error(
+            "control records missed", topic=self._topic, partition=number,
+            first=first, last=begin - 1,
+            advice="the control topic deleted them before they were read, so they have no effect: "
+            "repeat the actions, and set its retention longer than the service may be down",
+        )  # fmt: skip
+
+    def _begin(self, number: int) -> int:
+        """The offset of the first record; 0 if it cannot be had."""
+        try:
+            return self._consumer.begins([self._at(number)], ASK_SECONDS)[self._at(number)]
+        except errors.KafkaError:
+            return 0
+
+    def _check_deleted(self, number: int, wanted: int) -> None:
+        if wanted >= self._begin(number):
             return
         sentence = (
             f"source.control_topic '{self._topic}' no longer has record {wanted} of partition "

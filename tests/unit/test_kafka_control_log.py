@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 from kafka import TopicPartition, errors
+from structlog.typing import EventDict
 
 from streamduel.connector import ControlMarker, LogRecord
 from streamduel.errors import ConnectorError
@@ -185,6 +186,31 @@ def test_a_deleted_record_ends_a_replay_and_is_a_dead_letter_in_a_run(topic: Top
     assert merged(opened(), marker(1), marker(4)) == ([marker(1), [4]], [])
     with pytest.raises(ConnectorError, match=r"'control' no longer has record 1 of partition 0"):
         merged(opened(forwards=False), marker(1))
+
+
+def test_records_deleted_before_they_were_read_are_logged(
+    topic: Topic, logged: list[EventDict]
+) -> None:
+    def missed() -> list[tuple[int, int]]:
+        return [
+            (line["first"], line["last"])
+            for line in logged
+            if line["event"] == "control records missed"
+        ]
+
+    log = opened()  # 2 and 3 are markers of transactions
+    topic.begin, topic.end = 2, 2
+    opened(since=2)
+    opened(forwards=False)
+    assert not missed()
+    log = opened()
+    assert missed() == [(0, 1)]
+    topic.begin = topic.end = 7
+    log.look()
+    assert missed() == [(0, 1), (2, 6)]
+    log.seek(0, 0)
+    log.look()
+    assert missed() == [(0, 1), (2, 6)], "after a rebalance not again"
 
 
 def test_a_failed_marker_is_written_again(markers: Markers) -> None:
