@@ -50,6 +50,7 @@ class _Sample:
 
     Attributes:
         records: by partition.
+        begin: the first offset of each partition.
         next: the end of each partition.
         complete: the partitions that were read to their end.
         in_time: whether all of them were.
@@ -57,6 +58,7 @@ class _Sample:
     """
 
     records: dict[int, list[LogRecord]] = field(default_factory=dict)
+    begin: dict[int, int] = field(default_factory=dict)
     next: dict[int, int] = field(default_factory=dict)
     complete: set[int] = field(default_factory=set)
     in_time: bool = True
@@ -113,7 +115,7 @@ def _read(loaded: LoadedConfig) -> _Sample:
                 behind = log.stable_offset_lags([partition]).get(partition, 0)
                 log.seek(partition, max(start, end - behind - NEWEST))
                 wanted.add(partition)
-                sample.next[partition] = end
+                sample.begin[partition], sample.next[partition] = start, end
                 deadline = time.monotonic() + READ_SECONDS
             for partition, records in poll.records.items():
                 kept = [*sample.records.get(partition, []), *records]
@@ -173,15 +175,29 @@ def _snapshots(
     if not saved:
         yield Finding("snapshots", "fine", NO_SNAPSHOTS)
         return
-    waiting = sum(
-        max(0, sample.next.get(partition, each.partition.next) - each.partition.next)
-        for partition, each in saved.items()
-    )
+    yield from _behind(sample, saved)
+    yield from _differences(loaded, saved)
+
+
+def _behind(sample: _Sample, saved: Mapping[int, snapshot.Saved]) -> Iterator[Finding]:
+    """How far intact snapshots are behind the click log, and what it has deleted since."""
+    waiting = deleted = 0
+    for partition, each in saved.items():
+        following = each.partition.next
+        start = max(sample.begin.get(partition, following), following)
+        deleted += start - following
+        waiting += max(0, sample.next.get(partition, start) - start)
     lag = f"{counted(waiting, 'record')} of the click log {'is' if waiting == 1 else 'are'}"
     behind = f"; {lag} not in them" if waiting else ""
     partitions = counted(len(saved), "partition")
     yield Finding("snapshots", "fine", f"those of {partitions} are intact{behind}.")
-    yield from _differences(loaded, saved)
+    if deleted:
+        yield Finding(
+            "deleted records", "warning",
+            f"the click log has deleted {counted(deleted, 'record')} that are not in the "
+            "snapshots; `streamduel run` continues after them. Set its retention longer than the "
+            "service may be down.",
+        )  # fmt: skip
 
 
 def _differences(loaded: LoadedConfig, saved: Mapping[int, snapshot.Saved]) -> Iterator[Finding]:

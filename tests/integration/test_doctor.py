@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from kafka import KafkaAdminClient, KafkaProducer, errors
+from kafka import KafkaAdminClient, KafkaProducer, TopicPartition, errors
 from kafka.admin import NewTopic
 
 from streamduel.config import load
@@ -16,7 +16,7 @@ from streamduel.doctor import examine
 from streamduel.testing import duel
 from tests.broker.fixture import CLIENTS, Broker, Topics, on_both_clients
 from tests.faults.kafka_runs import PARTITIONS, PATIENCE, Run, configure
-from tests.faults.processes import run_service, streamduel
+from tests.faults.processes import inspect, run_service, streamduel
 from tests.faults.services import Service
 
 pytestmark = pytest.mark.kafka
@@ -60,6 +60,20 @@ def test_topics_records_and_readers(kafka: Broker, service: Run) -> None:
     )
     assert "5 records of the click log are not in them" in found["snapshots"][1]
     assert found["clocks"][0] == "fine"
+    assert "deleted records" not in found
+
+
+def test_records_that_were_deleted_before_they_were_folded(kafka: Broker, service: Run) -> None:
+    send(kafka, service.log, 20)
+    assert not run_service(service.config)
+    send(kafka, service.log, 5)
+    home = inspect(service.config)["experiments"]["search"]["offset"]["partition"]
+    with KafkaAdminClient(bootstrap_servers=kafka.bootstrap_servers) as admin:
+        admin.delete_records({TopicPartition(service.log, home): 23})
+    found = checks(service)
+    assert found["snapshots"][1].endswith("are intact; 2 records of the click log are not in them.")
+    assert found["deleted records"][0] == "warning"
+    assert "has deleted 3 records that are not in the snapshots" in found["deleted records"][1]
 
 
 @on_both_clients
