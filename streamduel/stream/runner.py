@@ -90,6 +90,7 @@ class Runner:
         self._interval = config.commit.interval_ms / 1000
         self._restorer = restorer or ThreadPoolExecutor(RESTORERS, thread_name_prefix="restore")
         self._restoring: dict[int, Future[Snapshot | None]] = {}
+        self._unread: dict[int, tuple[int, int]] = {}  # what a restart cannot read again
         self._last_commit = clock()
         self._next_lag = clock()
         self._next_hold = clock() + HOLD_INTERVAL
@@ -167,6 +168,7 @@ class Runner:
                     break  # lost since the poll
                 part = records[start : start + SLICE]
                 task.fold(part)
+                self._report_unread(task)
                 total += len(part)
         if total:
             self._notify(lambda observer: observer.polled(total))
@@ -212,6 +214,9 @@ class Runner:
                 advice="the click log deleted them before they were folded; set its retention "
                 "longer than the service may be down",
             )  # fmt: skip
+        self._unread.pop(partition, None)
+        if wanted is not None and start > wanted:
+            self._unread[partition] = wanted, min(start, task.next_offset) - 1
         task.begin(start)
         if self._restoring.get(partition) is not load:
             return  # lost meanwhile: many first decisions take long, so they poll
@@ -247,6 +252,21 @@ class Runner:
                 first=next(iter(differing)), keys=sorted({*chain(*differing.values())}),
                 advice="they run on as recorded; `streamduel control apply CONFIG` shows the "
                 "differences and applies the configuration",
+            )  # fmt: skip
+
+    def _report_unread(self, task: PartitionTask) -> None:
+        """Log that the click log has deleted records of the dedupe window."""
+        if task.partition not in self._unread or task.cut_off_at is not None:
+            return
+        first, last = self._unread.pop(task.partition)
+        if task.window.oldest == 0:  # it reaches back to the first record that was left
+            log.warning(
+                "dedupe window incomplete", topic=self._log.topic, partition=task.partition,
+                first=first, last=last,
+                advice="the click log deleted records that a restart reads again: their ids are "
+                "forgotten, so a repeated record counts twice, and impressions among them are no "
+                "longer open; set its retention longer than the service may be down, plus the "
+                "dedupe window",
             )  # fmt: skip
 
     def _drop(self, partitions: Sequence[int]) -> None:

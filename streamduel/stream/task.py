@@ -54,6 +54,7 @@ class PartitionTask:
         experiments: those that run, by name. While a restart re-reads the click log, records of
             experiments that were removed from the configuration since are valid, too.
         repairs: what `streamduel repair` wrote; a replay sets it.
+        window: the ids that are remembered.
         missed: offsets that the click log lost before this task folded them; not part of the state.
 
     Raises:
@@ -71,12 +72,12 @@ class PartitionTask:
     ) -> None:
         self.topic, self.partition = log.topic, partition
         self._log = log
-        self._window = DedupeWindow(config.dedupe.window_records, config.dedupe.window_ms)
+        self.window = DedupeWindow(config.dedupe.window_records, config.dedupe.window_ms)
         self._outputs = OutputBuffer(log.topic, partition)
         self._context = PartitionContext(
             partition,
             config.dedupe.window_ms,
-            self._window,
+            self.window,
             Timers(),
             self._outputs,
             config.limits,
@@ -98,7 +99,7 @@ class PartitionTask:
         self.next_offset = 0
         self.resume_offset: int | None = None
         self.missed = 0
-        self._marks = Marks(self._window)
+        self._marks = Marks(self.window)
         self._recovery: Recovery | None = None
         self._reread_to = 0
         self._entries = Entries()
@@ -146,7 +147,7 @@ class PartitionTask:
         if entry.evicted is not UNSET:
             self._context.memory.evicted = entry.evicted
         self._marks.restore(entry.mark, entry.window_clock)
-        self._recovery = Recovery(entry, self._window, self._router, self._valid, self._max_advance)
+        self._recovery = Recovery(entry, self.window, self._router, self._valid, self._max_advance)
         return self._recovery
 
     def _restore_experiment(
@@ -180,7 +181,7 @@ class PartitionTask:
         self._reread_to = max(offset, self._reread_to)
         if self.resume_offset is None:
             self.next_offset = offset
-            self._window.advance(self.stream_time, offset)
+            self.window.advance(self.stream_time, offset)
             self._marks.add(offset, self.clock)
         else:
             self.miss(offset)
@@ -290,10 +291,10 @@ class PartitionTask:
                 recovery = None
             elif recovery is not None:
                 recovery.reach(offset)
-            if offset >= self._window.block_end:
-                self._window.begin_block(offset)
+            if offset >= self.window.block_end:
+                self.window.begin_block(offset)
                 self._marks.add(offset, self.clock if recovery is None else recovery.clock)
-            end = self._window.block_end
+            end = self.window.block_end
             if recovery is not None:
                 end = min(end, recovery.entry.next)
             cut = bisect_left(records, end, key=lambda record: record.offset)
@@ -368,7 +369,7 @@ class PartitionTask:
                 control=self.controls.entry(),
             )
         self._log_id = self._log_id or self._log.log_id(self.partition)
-        self._window.trim()
+        self.window.trim()
         opened = (experiment.attribution.open_since for experiment in self.experiments.values())
         open_since = min((offset for offset in opened if offset is not None), default=None)
         mark, window_clock = self._marks.last(open_since)

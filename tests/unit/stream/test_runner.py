@@ -26,6 +26,7 @@ from streamduel.testing import (
     Record,
     run,
 )
+from streamduel.testing.broker import MemorySource
 from tests.logs import ARMS, values
 
 CONFIG = Config.model_validate(
@@ -94,6 +95,25 @@ def test_outputs_do_not_depend_on_a_crash_within_a_commit(step: str, commit: int
     broker = Broker(log)
     assert run(CONFIG, broker, failpoint=die) == 2
     assert visible(broker) == visible(undisturbed())
+
+
+@pytest.mark.parametrize(("begin", "incomplete"), [(0, False), (150, False), (350, True)])
+def test_a_restart_without_all_of_the_dedupe_window(
+    begin: int, incomplete: bool, monkeypatch: pytest.MonkeyPatch, logged: list[EventDict]
+) -> None:
+    """The window has 100 records: those behind 300 are needed, the others only read again."""
+    former, later = Broker(LOG[:400]), Broker(LOG[:410])
+    run(CONFIG, former)
+    later.snapshots.update(former.snapshots)
+    seek = MemorySource.seek
+
+    def seek_what_is_left(source: MemorySource, partition: int, offset: int | None) -> int:
+        return seek(source, partition, max(begin, offset or 0))
+
+    monkeypatch.setattr(MemorySource, "seek", seek_what_is_left)
+    run(CONFIG, later)
+    found = [line for line in logged if line["event"] == "dedupe window incomplete"]
+    assert [(line["first"], line["last"]) for line in found] == [(0, begin - 1)] * incomplete
 
 
 def test_the_first_assignment_is_published_before_any_record() -> None:

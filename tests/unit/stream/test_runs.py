@@ -100,7 +100,7 @@ def polls(log: Sequence[Record], luck: random.Random) -> Iterator[Sequence[Recor
 
 def soft_state(task: PartitionTask) -> tuple[Any, ...]:
     """The dedupe window as it is kept."""
-    window = task._window
+    window = task.window
     window.trim()
     columns = window._times, window._offsets, window._firsts
     stretches = [column[window._head :].tolist() for column in columns]

@@ -117,7 +117,7 @@ def read_from_the_window_alone(patch: pytest.MonkeyPatch) -> None:
     entry = PartitionTask._partition_entry
 
     def late(task: PartitionTask) -> PartitionEntry:
-        return structs.replace(entry(task), window=task._window.start)
+        return structs.replace(entry(task), window=task.window.start)
 
     patch.setattr(PartitionTask, "_partition_entry", late)
 
