@@ -40,11 +40,12 @@ CREATE MACRO python_list(t) AS CASE
     WHEN json_valid(t) THEN t ELSE replace(replace(t, '''', '"'), 'None', 'null')
 END;
 
--- The entries of a JSON array, of a Python list, of 'a,b,b', of 'abb' or of 'LRR'.
+-- The entries of a JSON array, of a Python list, of 'a,b,b', of 'a b b', of 'abb' or of 'LRR'.
 CREATE MACRO entries(t) AS CASE
     WHEN starts_with(t, '[') AND json_valid(python_list(t)) THEN from_json(python_list(t), '["VARCHAR"]')
     WHEN regexp_full_match(t, '[aAbB_-]*|[lLrR_-]*') THEN string_split(t, '')
-    ELSE string_split_regex(trim(t, '[](){} '), '\s*[,;|]\s*|\s+')
+    WHEN regexp_matches(t, '[,;|]') THEN string_split_regex(trim(t, '[](){} '), '\s*[,;|]\s*')
+    ELSE string_split_regex(trim(t, '[](){} '), '\s+')
 END;
 
 -- A number of wins or clicks; true is one, and a list is as many as it has entries.

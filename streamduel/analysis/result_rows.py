@@ -52,8 +52,9 @@ def find_rows(engine: Engine, table: Table, chosen: Chosen) -> dict[str, str] | 
 
 def _are_lists(engine: Engine, table: Table, parts: Mapping[str, str]) -> bool:
     rank, team, clicked = (table.text(parts[part]) for part in ("rank", "teams", "clicks"))
+    one_team = f"len(entries(replace({team}, ' ', '_'))) = 1"  # names of rankers may have spaces
     total, results = engine.rows(
-        f"SELECT count(*), count(*) FILTER (whole({rank}) IS NOT NULL AND len(entries({team})) = 1"
+        f"SELECT count(*), count(*) FILTER (whole({rank}) IS NOT NULL AND {one_team}"
         f" AND (is_flag({clicked}) OR whole({clicked}) IS NOT NULL))"
         f" FROM (SELECT * FROM {table.relation} LIMIT {FIRST})"
     )[0]

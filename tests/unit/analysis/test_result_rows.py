@@ -115,3 +115,10 @@ def test_a_list_of_one_of_several_rankers_cannot_be_used(tmp_path: Path) -> None
     ]
     found = only(json_lines(tmp_path / "x.jsonl", of_four() + alone))
     assert found.tallies["dead_letter"] == 1
+
+
+def test_names_of_rankers_may_have_spaces(tmp_path: Path) -> None:
+    rows = [{**row, "ranker": f"{row['ranker']} v2"} for row in of(BY_NAME)]
+    found = only(json_lines(tmp_path / "x.jsonl", rows))
+    assert found.champion == "ltr v2"
+    assert found.pairs[0].wins_b == WINS["ltr"]

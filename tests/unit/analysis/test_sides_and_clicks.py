@@ -214,3 +214,14 @@ def test_counts_that_cannot_be_read_are_told(tmp_path: Path) -> None:
     path.write_text("left,right,wins_left,wins_right,ties\nltr,bm25,90,10,\nltr,bm25,many,3,1\n")
     (usable,) = [each for each in only(path).checks if each.name == "usable records"]
     assert "1 because of their counts (such as 'many / 3 / 1')" in usable.sentence
+
+
+@pytest.mark.parametrize("separator", [",", " | ", "; "])
+def test_rankers_with_spaces_in_their_names_may_be_teams(separator: str, tmp_path: Path) -> None:
+    names = {"bm25": "bm25", "ltr": "ltr v2"}
+    rows = [{"id": r["id"], "teams": separator.join(names[r[team]] for team in r["teams"]),
+             "clicks": ",".join(map(str, r["clicks"]))} for r in ROWS]  # fmt: skip
+    found = only(written(tmp_path / "x.csv", rows, "FORMAT csv"))
+    assert found.champion == "ltr v2"
+    (pair,) = found.pairs
+    assert (pair.wins_a, pair.wins_b) == (WINS["bm25"], WINS["ltr"])
