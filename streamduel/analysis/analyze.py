@@ -150,7 +150,7 @@ def _findings(
     counted = count(engine, {name: len(each) for name, each in arms.items()}, names, request.rules)
     segments = find_segments(engine)
     judged = judge_segments(engine, arms, request.credit, request.rules, segments)
-    tallies, unread = _tallies(engine, arms, request.experiment)
+    tallies, unread = _tallies(engine, arms)
     unread.update(rejects(engine))
     found = {
         name: _experiment(
@@ -200,22 +200,17 @@ def _refuse(arms: Mapping[str, Sequence[str]]) -> Any:
 
 
 def _tallies(
-    engine: Engine, arms: Mapping[str, Sequence[str]], wanted: str | None
+    engine: Engine, arms: Mapping[str, Sequence[str]]
 ) -> tuple[dict[str, dict[str, int]], dict[str, int]]:
-    """Records by experiment and outcome, and those of no experiment by problem.
-
-    Clicks whose list is not in the log are those of the only experiment, if all were looked at.
-    """
+    """Records by experiment and outcome, and those of no experiment by problem."""
     tallies = {name: dict.fromkeys((*joining.OUTCOMES, "capped"), 0) for name in arms}
     unread: dict[str, int] = {}
-    only = next(iter(arms)) if len(arms) == 1 and wanted is None else None
-    for found, outcome, problem, records in engine.rows("SELECT * FROM outcomes"):
-        is_homeless = found is None and outcome == "unjoined"
-        experiment = only if is_homeless else found
+    for experiment, outcome, problem, records in engine.rows("SELECT * FROM outcomes"):
         if experiment in tallies:
             tallies[experiment][outcome] += records
         else:
-            why = problem or ("clicks without a list" if is_homeless else "another experiment")
+            homeless = "clicks without a list" if experiment is None else "another experiment"
+            why = problem or homeless
             unread[why] = unread.get(why, 0) + records
     return tallies, unread
 

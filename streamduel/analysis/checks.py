@@ -39,7 +39,7 @@ def checks(engine: Engine, facts: Facts) -> list[Check]:
         *_times(engine, facts),
         *_readings(engine),
         *_ties(engine, facts),
-        _duplicates(facts),
+        _duplicates(engine, facts),
         _usable(engine, facts),
         bots(engine, facts.experiment, facts.clients),
         _position(engine, facts),
@@ -229,11 +229,21 @@ def _ties(engine: Engine, facts: Facts) -> list[Check]:
     return [Check("ties", "warning", sentence)]
 
 
-def _duplicates(facts: Facts) -> Check:
+def _duplicates(engine: Engine, facts: Facts) -> Check:
     duplicates = facts.tallies["duplicate"]
     total = sum(facts.tallies.values())
     share = duplicates / max(1, total)
+    (without_id,) = engine.rows(
+        "SELECT count(*) FROM events AS e LEFT JOIN clicks AS c ON c.row = e.rowid"
+        " WHERE e.problem IS NULL AND e.key IS NULL"
+        f" AND coalesce(c.experiment, e.experiment) = {quoted(facts.experiment)}"
+    )[0]
     sentence = f"{duplicates:,} of {total:,} records repeat an id ({share:.1%}); each counts once."
+    if without_id:
+        unnoticed = f"{counted(without_id, 'record')} without an id may be repeated unnoticed."
+        if without_id + facts.tallies["dead_letter"] >= total:
+            return Check("duplicates", "unknown", unnoticed)
+        sentence = f"{sentence} {unnoticed}"
     if share > SERIOUS:
         advice = "Check whether `id` is the id of a list or click, and not of a user or query."
         return Check("duplicates", "warning", f"{sentence} {advice}")

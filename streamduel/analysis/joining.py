@@ -42,7 +42,7 @@ def join(engine: Engine, experiment: str | None, window_ms: int) -> None:
     _leave_out_rare_names(engine)
     _choose_arms(engine)
     _collect_duels(engine)
-    _count_outcomes(engine)
+    _count_outcomes(engine, experiment)
 
 
 def _leave_out(engine: Engine, experiment: str | None) -> None:
@@ -58,14 +58,15 @@ def _leave_out(engine: Engine, experiment: str | None) -> None:
             SELECT experiment, key FROM events WHERE key IS NOT NULL AND problem IS NULL
             GROUP BY experiment, key HAVING count(*) > 1
         )
-        SELECT row FROM (
-            SELECT e.rowid AS row, row_number() OVER (
-                PARTITION BY e.experiment, e.key ORDER BY e.ts NULLS LAST, e.rowid
-            ) AS place
+        SELECT row, first FROM (
+            SELECT e.rowid AS row, first_value(e.rowid) OVER same_id AS first
             FROM events AS e JOIN several AS s
               ON e.key = s.key AND e.experiment IS NOT DISTINCT FROM s.experiment
             WHERE e.problem IS NULL
-        ) WHERE place > 1
+            WINDOW same_id AS (
+                PARTITION BY e.experiment, e.key ORDER BY e.ts NULLS LAST, e.rowid
+            )
+        ) WHERE row <> first
         """,
     )
     engine.run(
@@ -275,7 +276,7 @@ def _collect_duels(engine: Engine) -> None:
     )
 
 
-def _count_outcomes(engine: Engine) -> None:
+def _count_outcomes(engine: Engine, wanted: str | None) -> None:
     """Make the table `outcomes`: how many records of each experiment had which outcome."""
     known = """CASE WHEN (experiment, a) IN (SELECT (experiment, arm) FROM rare_arms)
                 OR (experiment, b) IN (SELECT (experiment, arm) FROM rare_arms) THEN 'arm' END"""
@@ -285,7 +286,11 @@ def _count_outcomes(engine: Engine) -> None:
         "counting records",
         f"""
         CREATE TABLE outcomes AS
-        WITH refused AS (
+        WITH repeated AS ( -- a click that names no experiment has that of the first with its id
+            SELECT coalesce(e.experiment, c.experiment) AS experiment, e.a, e.b
+            FROM duplicates AS d JOIN events AS e ON e.rowid = d.row
+            LEFT JOIN clicks AS c ON c.row = d.first
+        ), refused AS (
             SELECT experiment, problem FROM events WHERE problem IS NOT NULL
             UNION ALL
             SELECT experiment, CASE WHEN is_outside THEN 'clicks' ELSE {known} END FROM lists
@@ -294,16 +299,27 @@ def _count_outcomes(engine: Engine) -> None:
             UNION ALL
             SELECT experiment, {must_stay} FROM kept WHERE kind = 'control'
         )
-        SELECT experiment, outcome, problem, count(*) AS records FROM (
+        SELECT coalesce(experiment, {_only(wanted)}) AS experiment, outcome, problem,
+            count(*) AS records
+        FROM (
             SELECT experiment, problem,
                 CASE WHEN problem IS NULL THEN 'accepted' ELSE 'dead_letter' END AS outcome
             FROM refused
             UNION ALL
             SELECT experiment, {known}, CASE WHEN {known} IS NULL THEN 'duplicate'
-                ELSE 'dead_letter' END FROM events WHERE rowid IN (SELECT row FROM duplicates)
+                ELSE 'dead_letter' END FROM repeated
             UNION ALL
             SELECT experiment, CASE WHEN outcome = 'dead_letter' THEN 'click' END, outcome
             FROM clicks
-        ) GROUP BY experiment, outcome, problem
+        ) GROUP BY ALL
         """,
     )
+
+
+def _only(wanted: str | None) -> str:
+    """The only experiment of the log, in SQL, to which all clicks belong; else NULL."""
+    others = "false" if wanted is None else f"experiment <> {quoted(wanted)}"
+    return f"""(
+        SELECT any_value(experiment) FROM arms
+        HAVING count(DISTINCT experiment) = 1 AND NOT EXISTS (SELECT 1 FROM events WHERE {others})
+    )"""

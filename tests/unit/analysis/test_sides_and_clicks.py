@@ -194,7 +194,9 @@ def test_clicks_of_no_list_are_those_of_the_only_experiment(tmp_path: Path) -> N
     found = only(lists, others)
     assert found.tallies["unjoined"] == 9
     assert "9 name no list of the log" in sentence(found, "clicks joined")
-    named_one = analyze(Request([str(lists), str(others)], experiment="shop"))
+    assert only(lists, others, experiment="shop").tallies["unjoined"] == 9
+    more = json_lines(tmp_path / "z", [{**row, "experiment": "news"} for row in shown])
+    named_one = analyze(Request([str(lists), str(others), str(more)], experiment="shop"))
     assert named_one.unread == {"clicks without a list": 9}
     with pytest.raises(StreamduelError, match=r"in 9 records; 9 are clicks whose list is not"):
         only(others)
@@ -225,3 +227,26 @@ def test_rankers_with_spaces_in_their_names_may_be_teams(separator: str, tmp_pat
     assert found.champion == "ltr v2"
     (pair,) = found.pairs
     assert (pair.wins_a, pair.wins_b) == (WINS["bm25"], WINS["ltr"])
+
+
+SHOWN = [{"list_id": r["id"], "a": r["a"], "b": r["b"], "teams": r["teams"]} for r in ROWS]
+CLICKED = [{"list_id": r["id"], "position": rank + 1} for r in ROWS for rank in r["clicks"]]
+
+
+def test_clicks_without_a_rank_are_unusable_records(tmp_path: Path) -> None:
+    some = [{**click, "position": None} if i % 3 == 0 else click for i, click in enumerate(CLICKED)]
+    found = only(json_lines(tmp_path / "lists", SHOWN), json_lines(tmp_path / "clicks", some))
+    assert found.tallies["dead_letter"] == len(CLICKED[::3])
+    (usable,) = [each for each in found.checks if each.name == "usable records"]
+    assert usable.verdict == "failed"
+    assert f"{len(CLICKED[::3]):,} because of their click" in usable.sentence
+
+
+@pytest.mark.parametrize(("ids", "verdict"), [(0, "unknown"), (1, "fine")])
+def test_repeated_rows_without_an_id_are_told(ids: int, verdict: str, tmp_path: Path) -> None:
+    rows = named(a=lambda r: r["a"], b=lambda r: r["b"], winner=winner)
+    rows = [{"id": i if i < ids else None, **row} for i, row in enumerate(rows + rows)]
+    found = only(json_lines(tmp_path / "x.jsonl", rows))
+    (duplicates,) = [each for each in found.checks if each.name == "duplicates"]
+    assert duplicates.verdict == verdict
+    assert f"{len(rows) - ids:,} records without an id" in duplicates.sentence

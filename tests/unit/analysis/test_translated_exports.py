@@ -7,6 +7,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from streamduel.analysis.analyze import Request, analyze
 from tests.unit.analysis.exports import (
     ROWS,
     WINS,
@@ -113,3 +114,15 @@ def test_rows_that_cannot_be_translated_are_told_with_the_reason(tmp_path: Path)
         "1 because of their fields (such as 'event_attributes.position.ordinal must be an"
         " integer from 1 (found 0).')" in usable.sentence
     )
+
+
+def test_repeated_events_are_duplicates_of_the_experiment_of_their_list(tmp_path: Path) -> None:
+    queries, events = ubi(ROWS)
+    for row in queries[::2]:
+        row["query_attributes"]["experiment"] = "shop"
+    log = json_lines(tmp_path / "ubi.ndjson", [*queries, *events, *events])
+    both = analyze(Request([str(log)]))
+    tallies = [each.tallies for each in both.experiments.values()]
+    assert sum(each["duplicate"] for each in tallies) == len(events)
+    assert all(each["duplicate"] for each in tallies)
+    assert not both.unread
