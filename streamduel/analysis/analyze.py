@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -118,7 +119,10 @@ def _load(engine: Engine, request: Request, chosen: Chosen) -> Counter[str]:
     found = tables(engine, find(request.logs, engine.folder)) if request.logs else []
     if request.sql is not None:
         found.append(query_table(engine, request.sql))
-    sources = [source(engine, table, chosen) for table in found]
+    sources = []
+    for table in found:
+        with _naming(table.where):
+            sources.append(source(engine, table, chosen))
     _check_chosen(sources, chosen)
     check_clicks(engine, sources)
     ignored: Counter[str] = Counter()
@@ -129,8 +133,22 @@ def _load(engine: Engine, request: Request, chosen: Chosen) -> Counter[str]:
             sources = [*(each for each in sources if each.kind != kind), translated]
             ignored += without_duel
     for each in sources:
-        ignored += events.load(engine, each, request.experiment or UNNAMED)
+        with _naming(each.table.where):
+            ignored += events.load(engine, each, request.experiment or UNNAMED)
     return ignored
+
+
+@contextmanager
+def _naming(where: str) -> Iterator[None]:
+    """Name the file in an error of DuckDB that does not, such as one about damaged Parquet."""
+    try:
+        yield
+    except ConfigurationError:
+        raise
+    except StreamduelError as error:
+        if where in str(error):
+            raise
+        raise StreamduelError(f"{error} (in '{where}')") from error
 
 
 def _check_chosen(sources: Sequence[Source], chosen: Chosen) -> None:

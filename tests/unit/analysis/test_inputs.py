@@ -11,7 +11,7 @@ import pytest
 from streamduel.analysis.analyze import Request, analyze
 from streamduel.analysis.inputs import paths
 from streamduel.errors import ConfigurationError, StreamduelError
-from tests.unit.analysis.exports import Row, only
+from tests.unit.analysis.exports import Row, only, written
 
 
 def winners(path: Path, winner: str, n: int = 200) -> Path:
@@ -109,3 +109,14 @@ def test_a_file_without_a_table_is_refused_for_what_it_is(tmp_path: Path) -> Non
         archive.writestr("x.csv", "left,right,winner\n")
     with pytest.raises(StreamduelError, match="is a ZIP archive"):
         only(tmp_path / "x.zip")
+
+
+def test_damaged_parquet_in_a_directory_is_named(tmp_path: Path) -> None:
+    rows = [{**row, "n": str(row["n"] * 7919)} for row in ROWS]
+    for name in ("good.parquet", "bad.parquet"):
+        path = written(tmp_path / name, rows, "FORMAT parquet, COMPRESSION gzip")
+    data = bytearray(path.read_bytes())
+    data[100:3000] = bytes(2900)
+    path.write_bytes(data)
+    with pytest.raises(StreamduelError, match=r"DuckDB cannot do this: .*bad\.parquet"):
+        analyze(Request([str(tmp_path)]))
