@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 import msgspec
+from msgspec import structs
 
 from streamduel.config.model import ControlOrigin
 from streamduel.connector import ControlMarker, ControlRecord, Source
@@ -234,5 +235,6 @@ def moved(entry: ControlEntry | None, *, same_controls: bool) -> ControlEntry | 
     if entry is None:
         return None
     origins = [(0, entry.origins[-1][1])]
-    topic, applied = (entry.topic, entry.next) if same_controls else (None, 0)
-    return ControlEntry(topic, applied, origins, entry.ids)
+    if same_controls:
+        return structs.replace(entry, origins=origins)
+    return ControlEntry(None, 0, origins, entry.ids)

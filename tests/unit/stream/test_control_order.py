@@ -15,7 +15,7 @@ from streamduel.config import Config
 from streamduel.connector import ControlMarker, ControlRecord, LogRecord, Snapshot
 from streamduel.errors import SnapshotError
 from streamduel.records import Control
-from streamduel.stream import repair_commits, snapshot
+from streamduel.stream import control_order, repair_commits, snapshot
 from streamduel.stream.control_order import ControlEntry
 from streamduel.stream.routing import ClickLog
 from streamduel.stream.task import PartitionTask
@@ -210,6 +210,12 @@ def test_a_recreated_control_topic_is_refused() -> None:
     entry = control_entry(stream)
     assert entry is not None
     assert entry.log_id == "b"
+    kept = control_order.moved(entry, same_controls=True)
+    assert kept is not None
+    assert (kept.next, kept.log_id) == (1, "b")
+    again = control_order.moved(entry, same_controls=False)
+    assert again is not None
+    assert (again.next, again.log_id) == (0, None)
     with pytest.raises(SnapshotError, match=r"its id was b \(found c now\)\. .* repair new-log"):
         stream.task.controls.continue_in("c")
 
