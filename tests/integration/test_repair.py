@@ -186,7 +186,7 @@ def test_a_recreated_control_topic_is_refused_and_begins_again(
     control(run, experiment, "pause", "paused")
     service = Service(run.config, tmp_path / "recreated.log")
     try:
-        wait_until_restored(service)
+        wait_until_restored(service, 4)
         recreate(run, controls)
         assert service.process.wait(PATIENCE) == 1
         assert f"topic '{controls}' was deleted and created again" in service.tail()
@@ -224,9 +224,9 @@ def control(run: Run, experiment: str, action: str, status: str) -> None:
         service.kill()
 
 
-def wait_until_restored(service: Service) -> None:
+def wait_until_restored(service: Service, partitions: int) -> None:
     deadline = time.monotonic() + PATIENCE
-    while not service.restored:
+    while service.log.read_text().count("partition restored") < partitions:
         assert time.monotonic() < deadline, service.tail()
         time.sleep(0.1)
 
@@ -350,7 +350,7 @@ def test_a_repair_is_refused_while_a_process_of_a_given_name_runs(
     produce(run, 0, 300)
     service = Service(run.config, tmp_path / "service.log")
     try:
-        wait_until_restored(service)
+        wait_until_restored(service, 4)
         monkeypatch.setattr(repair_opening, "OWN_SECONDS", 10.0)  # its session ends after 6 s
         with pytest.raises(ConnectorError, match="another process owns partition"):
             repair.repair("new-log", run.config)
