@@ -66,7 +66,8 @@ test-image: $(VENV)/dev.stamp broker-tools image-tools ## Build the container im
 	STREAMDUEL_REQUIRE_IMAGE=1 $(PYTEST) tests/image
 
 faults: $(VENV)/dev.stamp broker-tools ## Stage every fault on real brokers, in about 20 minutes; PYTEST_ARGS='…' stages these only
-	STREAMDUEL_FAULTS=full STREAMDUEL_REQUIRE_KAFKA=1 $(PYTEST) --timeout 3600 -n 2 --dist load --maxschedchunk 1 \
+	STREAMDUEL_FAULTS=full STREAMDUEL_REQUIRE_KAFKA=1 $(PYTEST) --timeout 3600 -o faulthandler_timeout=3630 \
+		-n 2 --dist load --maxschedchunk 1 \
 		$(if $(PYTEST_ARGS),$(PYTEST_ARGS),tests/faults)
 
 soak: $(VENV)/dev.stamp ## Fold 20 million records with arms that come and go, and measure the memory
