@@ -29,6 +29,9 @@ OVERDUE_LOG_SECONDS: Final = 1.0
 """The longest that logging an overdue stop may take: if no process reads standard error, writing to
 it blocks."""
 
+GC_SECONDS: Final = 10.0
+"""The time between two runs of the collector while the click log cannot be reached."""
+
 GC_THRESHOLDS: Final = (100_000, 50, 50)
 """A poll makes thousands of short-lived objects without cycles: the collector's default of 700
 would look through them several times per poll and find nothing."""
@@ -90,7 +93,14 @@ class LostState(Observer):
 
     They may be in the traceback of an error, which often refers to itself: a future keeps the error
     that it raises. Without this, they stay until the collector looks at old objects, nearly never.
+
+    Args:
+        clock: monotonic seconds.
     """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._next = clock()
 
     def lost(self, partitions: Sequence[int]) -> None:
         """Run the collector: 0.3 s with a thousand experiments.
@@ -99,6 +109,17 @@ class LostState(Observer):
         the commit ended.
         """
         if partitions:
+            gc.collect()
+
+    def connection(self, *, source: bool) -> None:
+        """Without brokers run the collector again and again.
+
+        Each failed attempt to connect leaves a socket (kafka-python) or a client with its threads
+        (librdkafka) in such a traceback: some two a second, until the process has no file left.
+        """
+        now = self._clock()
+        if not source and now >= self._next:
+            self._next = now + GC_SECONDS
             gc.collect()
 
 

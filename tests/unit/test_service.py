@@ -12,7 +12,7 @@ import yaml
 
 from streamduel.config import load
 from streamduel.errors import Fenced
-from streamduel.service import serve
+from streamduel.service import GC_SECONDS, LostState, serve
 from streamduel.stream.observer import Observer
 from streamduel.stream.task import PartitionTask
 from streamduel.testing import duel
@@ -75,3 +75,27 @@ def test_a_refused_commit_does_not_keep_the_state_of_its_partition(tmp_path: Pat
     serve(load(config), lambda: False, until_end=True, observers=[restored], failpoint=Refusing(3))
     assert len(restored.tasks) == 4
     assert not [it for it in restored.tasks[:3] if it() is not None]
+
+
+class Cycle:
+    """Refers to itself, as the traceback of an error does that is kept where it was raised."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+@pytest.mark.usefixtures("_rare_collector")
+def test_failed_attempts_to_connect_are_freed_while_there_is_no_broker() -> None:
+    now = 0.0
+
+    def alive(*, source: bool) -> bool:
+        attempt = ref(Cycle())
+        state.connection(source=source)
+        return attempt() is not None
+
+    state = LostState(lambda: now)
+    assert alive(source=True)
+    assert not alive(source=False)
+    assert alive(source=False), "a poll must not run the collector each time"
+    now = GC_SECONDS
+    assert not alive(source=False)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import random
+from concurrent.futures import Executor, Future
 from itertools import count
+from typing import Any
 
 import pytest
 from structlog.typing import EventDict
 
 from streamduel.config import Config
+from streamduel.connector import Poll
 from streamduel.stream.observer import Observer
-from streamduel.stream.runner import Runner
+from streamduel.stream.runner import IDLE_POLL, RESTORE_POLL, Runner
 from streamduel.stream.task import PartitionTask
 from streamduel.testing import (
     CRASH,
@@ -195,6 +198,30 @@ def test_slow_commits_leave_as_much_time_for_folding() -> None:
     runner.run(lambda: False, until_end=True)
     assert 105 <= broker.commits <= 125  # five records between two of them
     assert visible(broker) == visible(undisturbed())
+
+
+class Never(Executor):
+    """Loads no snapshot, as while the broker is down."""
+
+    def submit(self, *_: object, **__: object) -> Future[Any]:
+        return Future()
+
+
+@pytest.mark.parametrize(("connected", "expected"), [(True, RESTORE_POLL), (False, IDLE_POLL)])
+def test_without_a_broker_a_restore_is_not_polled_for(connected: bool, expected: float) -> None:
+    timeouts: list[float] = []
+
+    class Source(MemorySource):
+        def poll(self, timeout: float, *, hold: bool = False) -> Poll:
+            timeouts.append(timeout)
+            found = super().poll(timeout, hold=hold)
+            self.connected = connected
+            return found
+
+    broker = Broker(LOG)
+    runner = Runner(CONFIG, Source(broker), broker.outlet(), count().__next__, restorer=Never())
+    runner.run(lambda: len(timeouts) > 2)
+    assert timeouts[1:] == [expected, expected]
 
 
 class Failing(Observer):
