@@ -12,6 +12,7 @@ take effect a moment earlier, and nothing else.
 from __future__ import annotations
 
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -101,7 +102,8 @@ class _Partition:
     next: int
     marked: int
     position: int
-    records: dict[int, ControlRecord] = field(default_factory=dict)
+    # Thousands may wait; a plain dict looks for its first key among all that were removed before.
+    records: OrderedDict[int, ControlRecord] = field(default_factory=OrderedDict)
 
 
 class ControlLog:
@@ -227,8 +229,11 @@ class ControlLog:
     def _check_sent(self, producer: Producer) -> None:
         if not self._sent:
             producer.flush(0)  # librdkafka keeps its reports of lost connections until a call
-        done = [it for it in self._sent if it.done]
-        self._sent = [it for it in self._sent if it not in done]
+        waiting: list[Sent] = []
+        done: list[Sent] = []
+        for sent in self._sent:
+            (done if sent.done else waiting).append(sent)
+        self._sent = waiting
         for sent in done:
             if sent.error is not None:
                 raise sent.error
@@ -312,9 +317,9 @@ class ControlLog:
             return "unknown"
         if digest(found.value) != marker.digest:
             return "unknown"
-        due = [it for offset, it in sorted(partition.records.items()) if offset <= wanted]
-        for control in due:
-            del partition.records[control.offset]
+        due = []
+        while partition.records and next(iter(partition.records)) <= wanted:
+            due.append(partition.records.popitem(last=False)[1])
         partition.next = wanted + 1
         return due
 
