@@ -188,8 +188,13 @@ LIMITS: Final = {
     "InvalidTransactionTimeoutError": (
         "sink.transaction_timeout_ms must be at most the brokers' transaction.max.timeout.ms"
     ),
+    "InvalidTimestampError": (
+        "the clock of this machine must be ahead of the brokers' by at most the topic's "
+        "message.timestamp.after.max.ms, an hour by default"
+    ),
 }
-"""What to change when brokers refuse a setting, by the error; some errors only quote its name."""
+"""What to change when brokers refuse a setting or a clock, by the error; some errors only quote its
+name."""
 
 
 def reason(error: BaseException) -> str:
