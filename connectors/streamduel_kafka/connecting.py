@@ -180,6 +180,11 @@ def is_fatal(error: BaseException) -> bool:
     return isinstance(error, FATAL)
 
 
+CLOCK: Final = (
+    "the clock of this machine must be ahead of the brokers' by at most the topic's "
+    "message.timestamp.after.max.ms, an hour by default"
+)
+
 LIMITS: Final = {
     "InvalidSessionTimeoutError": (
         "source.session_timeout_ms must be within the brokers' group.min.session.timeout.ms and "
@@ -188,10 +193,8 @@ LIMITS: Final = {
     "InvalidTransactionTimeoutError": (
         "sink.transaction_timeout_ms must be at most the brokers' transaction.max.timeout.ms"
     ),
-    "InvalidTimestampError": (
-        "the clock of this machine must be ahead of the brokers' by at most the topic's "
-        "message.timestamp.after.max.ms, an hour by default"
-    ),
+    "InvalidTimestampError": CLOCK,
+    "InvalidRecordError": CLOCK,  # librdkafka's for it; brokers find nothing else in our records
 }
 """What to change when brokers refuse a setting or a clock, by the error; some errors only quote its
 name."""
